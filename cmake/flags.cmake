@@ -1,0 +1,39 @@
+# The one INTERFACE target that holds every flag: mixing Eigen's alignment flags between files corrupts memory.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+set(ATTN_ARCH "x86-64-v2" CACHE STRING "value of -march; empty leaves the compiler's default")
+set(ATTN_SANITIZE "" CACHE STRING "value of -fsanitize, for example address,undefined")
+option(ATTN_WERROR "warnings are errors" OFF)
+
+add_library(attn_flags INTERFACE)
+target_include_directories(attn_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(attn_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  -Wno-missing-field-initializers # a member left out of a designated initialiser means its default
+  -ffp-contract=off # same bits from every compiler; kernels that want FMA ask for it
+  $<$<BOOL:${ATTN_WERROR}>:-Werror>
+  -fno-trapping-math # nobody reads floating-point exception flags, and loops with selects vectorise
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)      # not every loop marked for vectorising can be
+if(ATTN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(attn_flags INTERFACE -march=${ATTN_ARCH})
+elseif(ATTN_ARCH STREQUAL "native")
+  target_compile_options(attn_flags INTERFACE -mcpu=native)
+endif()
+# All splitting over threads is in core/parallel.cc; Eigen's own would fight with it.
+target_compile_definitions(attn_flags INTERFACE EIGEN_DONT_PARALLELIZE
+  $<$<CONFIG:Debug>:ATTN_DEBUG>)
+if(ATTN_SANITIZE)
+  target_compile_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
+  target_compile_definitions(attn_flags INTERFACE ATTN_DEBUG)
+  if(ATTN_SANITIZE MATCHES "thread") # libgomp is not instrumented: std::thread stands in for it
+    target_compile_definitions(attn_flags INTERFACE ATTN_STD_THREADS)
+  endif()
+endif()
+if(NOT ATTN_SANITIZE MATCHES "thread")
+  target_link_libraries(attn_flags INTERFACE OpenMP::OpenMP_CXX)
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(attn_flags INTERFACE Threads::Threads)

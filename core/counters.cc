@@ -1,0 +1,26 @@
+// Process-wide totals; relaxed atomics, since only differences taken between calls matter. See counters.h.
+#include "core/counters.h"
+
+#include <atomic>
+
+namespace attn {
+namespace {
+
+std::atomic<double> total_flops = 0, total_bytes = 0;
+
+void add(std::atomic<double>& total, double amount) {
+  double seen = total.load(std::memory_order_relaxed);
+  while (!total.compare_exchange_weak(seen, seen + amount, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+void count_flops(double flops) { add(total_flops, flops); }
+void count_bytes(double bytes) { add(total_bytes, bytes); }
+
+Counters counters() {
+  return {total_flops.load(std::memory_order_relaxed), total_bytes.load(std::memory_order_relaxed)};
+}
+
+}  // namespace attn

@@ -1,0 +1,188 @@
+// Row scaling, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and embedding, each fused: few passes over a row
+// that sits in the first-level cache.
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/exp.h"
+#include "core/kernels/rows.h"
+#include "core/ops.h"
+#include "core/tape.h"
+
+namespace attn {
+namespace {
+
+// y = softmax(x); zeros where every entry is -infinity.
+void softmax_row(real* y, const real* x, int64_t n) {
+  const real most = row_max(x, n);
+  const real offset = most == -kInfinity ? real(0) : most;
+  ATTN_INDEPENDENT
+  for (int64_t j = 0; j < n; j++) y[j] = fast_exp(x[j] - offset);
+  const real total = row_sum(y, n);
+  const real factor = total == 0 ? real(0) : 1 / total;
+  for (int64_t j = 0; j < n; j++) y[j] *= factor;
+}
+
+// Rows of `width` numbers of x normalised with their mean and 1/deviation.
+struct Normalised {
+  Tensor x;      // [.., width]
+  Tensor stats;  // [rows, 2]
+  int64_t rows, width;
+};
+
+void layer_norm_row(real* y, const real* x, real* stats, const real* gain, const real* bias,
+                    int64_t n, real epsilon) {
+  const real mean = row_sum(x, n) / static_cast<real>(n);
+  const real variance = sum_lanes(n, [x, mean](int64_t j, auto& t) {
+    std::memcpy(&t, x + j, sizeof t);
+    t -= mean;
+    t *= t;
+  });
+  const real rate = 1 / std::sqrt(variance / static_cast<real>(n) + epsilon);
+  ATTN_INDEPENDENT
+  for (int64_t j = 0; j < n; j++) y[j] = (x[j] - mean) * rate * gain[j] + bias[j];
+  if (!stats) return;
+  stats[0] = mean;
+  stats[1] = rate;
+}
+
+// dx of rows [begin, end) (unless null), and the sums of g·x̂ and g over them into dgain and dbias. `work` holds 2·width.
+void layer_norm_rows_back(const Normalised& kept, const real* g, const real* gain, real* dx,
+                          real* dgain, real* dbias, real* work, int64_t begin, int64_t end) {
+  const int64_t n = kept.width;
+  real *const unit = work, *const pull = work + n;  // x̂ and g·gain
+  for (int64_t row = begin; row < end; row++) {
+    const real *x = kept.x.data() + row * n, *up = g + row * n;
+    const real mean = kept.stats[2 * row], rate = kept.stats[2 * row + 1];
+    ATTN_INDEPENDENT
+    for (int64_t j = 0; j < n; j++) {
+      unit[j] = (x[j] - mean) * rate;
+      pull[j] = up[j] * gain[j];
+      dgain[j] += up[j] * unit[j];
+      dbias[j] += up[j];
+    }
+    if (!dx) continue;
+    const real mean_pull = row_sum(pull, n) / static_cast<real>(n);
+    const real mean_both = row_dot(pull, unit, n) / static_cast<real>(n);
+    real* down = dx + row * n;
+    ATTN_INDEPENDENT
+    for (int64_t j = 0; j < n; j++) down[j] = rate * (pull[j] - mean_pull - unit[j] * mean_both);
+  }
+}
+
+}  // namespace
+
+Var scale_rows(const Var& a, const Var& factors) {
+  bool fits = a.shape().rank() == factors.shape().rank() + 1;
+  for (int i = 0; fits && i < factors.shape().rank(); i++) fits = a.dim(i) == factors.dim(i);
+  ATTN_CHECK(fits, "scale_rows: {} with factors {}", a.shape().str(), factors.shape().str());
+  const int64_t n = a.dim(-1), rows = factors.value().size();
+  const Tensor x = a.value(), s = factors.value(), y(a.shape());
+  const auto times = [=](const Tensor& from, const Tensor& to) {
+    over_range(rows, n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++)
+        for (int64_t j = row * n; j < (row + 1) * n; j++) to[j] = from[j] * s[row];
+    });
+  };
+  times(x, y);
+  const Var inputs[] = {a, factors};
+  return record_op(y, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
+    if (in[1].needed()) {
+      const Tensor ds(s.shape());
+      for (int64_t row = 0; row < rows; row++) ds[row] = row_dot(g.data() + row * n, x.data() + row * n, n);
+      in[1].give(ds);
+    }
+    if (!in[0].needed()) return;
+    const Tensor dx(x.shape());
+    times(g, dx);
+    in[0].give(dx);
+  });
+}
+
+Var softmax(const Var& a) {
+  ATTN_CHECK(a.shape().rank() >= 1, "softmax: {}", a.shape().str());
+  const int64_t n = a.dim(-1), rows = n ? a.value().size() / n : 0;
+  const Tensor y(a.shape());
+  over_range(rows, 8 * n, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++)
+      softmax_row(y.data() + row * n, a.value().data() + row * n, n);
+  });
+  return record_op(y, {&a, 1}, [=](Tensor g, std::span<GradSlot> in) {
+    const Tensor dx = g.unshared() ? g : Tensor(g.shape());
+    over_range(rows, 2 * n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) {
+        const real *p = y.data() + row * n, *up = g.data() + row * n;
+        const real along = row_dot(p, up, n);
+        real* down = dx.data() + row * n;
+        ATTN_INDEPENDENT
+        for (int64_t j = 0; j < n; j++) down[j] = p[j] * (up[j] - along);
+      }
+    });
+    in[0].give(dx);
+  });
+}
+
+Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
+  const bool fits = a.shape().rank() >= 1 && a.dim(-1) >= 1 && gain.shape() == Shape({a.dim(-1)}) &&
+                    bias.shape() == gain.shape();
+  ATTN_CHECK(fits, "layer_norm: {} with gain {} and bias {}", a.shape().str(), gain.shape().str(),
+             bias.shape().str());
+  const Var inputs[] = {a, gain, bias};
+  const int64_t n = a.dim(-1), rows = a.value().size() / n;
+  const bool record = recording(inputs);
+  const Normalised kept = {a.value(), record ? Tensor({rows, 2}) : Tensor(), rows, n};
+  const Tensor y(a.shape()), scales = gain.value();
+  over_range(rows, 4 * n, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++)
+      layer_norm_row(y.data() + row * n, kept.x.data() + row * n,
+                     record ? kept.stats.data() + 2 * row : nullptr, scales.data(),
+                     bias.value().data(), n, static_cast<real>(epsilon));
+  });
+  return record_op(y, inputs, [kept, scales](const Tensor& g, std::span<GradSlot> in) {
+    const int64_t width = kept.width;
+    const int64_t grain = std::max<int64_t>((kept.rows + threads() - 1) / threads(), 64);
+    const int64_t pieces = std::max<int64_t>(1, (kept.rows + grain - 1) / grain);
+    const Tensor parts = Tensor::zeros({pieces, 4, width});  // dgain, dbias and work of each piece
+    const Tensor dx = in[0].needed() ? Tensor(in[0].shape()) : Tensor();
+    parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; piece++) {
+        real* part = parts.data() + piece * 4 * width;
+        layer_norm_rows_back(kept, g.data(), scales.data(), dx.data(), part, part + width,
+                             part + 2 * width, piece * grain, std::min(kept.rows, (piece + 1) * grain));
+      }
+    });
+    for (int64_t which = 0; which < 2; which++) {
+      if (!in[1 + static_cast<size_t>(which)].needed()) continue;
+      const Tensor& total = in[1 + static_cast<size_t>(which)].sum();
+      for (int64_t piece = 0; piece < pieces; piece++)
+        for (int64_t j = 0; j < width; j++) total[j] += parts[(piece * 4 + which) * width + j];
+    }
+    if (dx.defined()) in[0].give(dx);
+  });
+}
+
+Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading) {
+  ATTN_CHECK(table.shape().rank() == 2, "embedding: table {}", table.shape().str());
+  ATTN_CHECK(static_cast<int64_t>(ids.size()) == leading.size(), "embedding: {} ids for {}", ids.size(),
+             leading.str());
+  const int64_t vocab = table.dim(0), dim = table.dim(1);
+  const Tensor out(leading.appended(dim));
+  real* to = out.data();
+  for (const int32_t id : ids) {
+    ATTN_CHECK(id >= 0 && id < vocab, "embedding: id {} of {}", id, vocab);
+    to = std::copy_n(table.value().data() + id * dim, dim, to);
+  }
+  if (!recording({&table, 1})) return Var(out);
+  return record_op(out, {&table, 1},
+                   [dim, kept = std::vector<int32_t>(ids.begin(), ids.end())](
+                       const Tensor& g, std::span<GradSlot> in) {
+                     real* const rows = in[0].sum().data();
+                     const real* from = g.data();
+                     for (const int32_t id : kept) {
+                       real* row = rows + id * dim;
+                       for (int64_t j = 0; j < dim; j++) row[j] += from[j];
+                       from += dim;
+                     }
+                   });
+}
+
+}  // namespace attn

@@ -1,0 +1,160 @@
+// Parsing, checking and printing of typed parameters; see params.h.
+#include "core/params.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/check.h"
+
+namespace attn {
+namespace {
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string result;
+  for (const std::string& word : words) {
+    if (!result.empty()) result += separator;
+    result += word;
+  }
+  return result;
+}
+
+template <class T>
+bool read_number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substitute}));
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string to_string(const ParamValue& value) {
+  if (const auto* i = std::get_if<int64_t>(&value)) return fmt::format("{}", *i);
+  if (const auto* d = std::get_if<double>(&value)) return fmt::format("{}", *d);
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  return std::get<std::string>(value);
+}
+
+ParamSpec::ParamSpec(std::string n, int64_t v, std::string h, double lo, double hi)
+    : name(std::move(n)), value(v), help(std::move(h)), min(lo), max(hi) {}
+ParamSpec::ParamSpec(std::string n, int v, std::string h, double lo, double hi)
+    : ParamSpec(std::move(n), static_cast<int64_t>(v), std::move(h), lo, hi) {}
+ParamSpec::ParamSpec(std::string n, double v, std::string h, double lo, double hi)
+    : name(std::move(n)), value(v), help(std::move(h)), min(lo), max(hi) {}
+ParamSpec::ParamSpec(std::string n, bool v, std::string h)
+    : name(std::move(n)), value(v), help(std::move(h)) {}
+ParamSpec::ParamSpec(std::string n, std::vector<std::string> c, std::string h)
+    : name(std::move(n)), value(c.at(0)), help(std::move(h)), choices(std::move(c)) {}
+
+std::string ParamSpec::type() const {
+  static const char* const kNames[] = {"int", "float", "bool", "string"};
+  return kNames[value.index()];
+}
+
+std::string ParamSpec::range() const {
+  if (std::holds_alternative<bool>(value)) return "true|false";
+  if (std::holds_alternative<std::string>(value))
+    return choices.size() == 1 && choices[0].empty() ? "any text" : join(choices, "|");
+  if (std::holds_alternative<int64_t>(value))
+    return fmt::format("{}..{}", static_cast<int64_t>(min), static_cast<int64_t>(max));
+  return fmt::format("{}..{}", min, max);
+}
+
+ParamValue ParamSpec::parse(std::string_view owner, std::string_view text) const {
+  const auto refuse = [&]() {
+    throw_error(fmt::format("{}: {}={} is not valid; expected {} in {}", owner, name, text, type(), range()));
+  };
+  ParamValue parsed = value;
+  if (std::holds_alternative<int64_t>(value)) {
+    int64_t number = 0;
+    if (!read_number(text, number)) refuse();
+    parsed = number;
+  } else if (std::holds_alternative<double>(value)) {
+    double number = 0;
+    if (!read_number(text, number)) refuse();
+    parsed = number;
+  } else if (std::holds_alternative<bool>(value)) {
+    if (text != "true" && text != "false") refuse();
+    parsed = text == "true";
+  } else {
+    parsed = std::string(text);
+  }
+  return checked(owner, parsed);
+}
+
+ParamValue ParamSpec::checked(std::string_view owner, const ParamValue& given) const {
+  ParamValue result = given;
+  if (std::holds_alternative<double>(value) && std::holds_alternative<int64_t>(given))
+    result = static_cast<double>(std::get<int64_t>(given));
+  bool good = result.index() == value.index();
+  if (good) {
+    if (const auto* i = std::get_if<int64_t>(&result))
+      good = static_cast<double>(*i) >= min && static_cast<double>(*i) <= max;
+    if (const auto* d = std::get_if<double>(&result)) good = *d >= min && *d <= max;
+    if (const auto* s = std::get_if<std::string>(&result))
+      good = (choices.size() == 1 && choices[0].empty()) ||
+             std::find(choices.begin(), choices.end(), *s) != choices.end();
+  }
+  ATTN_CHECK(good, "{}: {}={} is not valid; expected {} in {}", owner, name, to_string(given), type(), range());
+  return result;
+}
+
+Params::Params(std::string_view owner, const std::vector<ParamSpec>& specs,
+               const std::map<std::string, ParamValue>& given) {
+  std::vector<std::string> names;
+  for (const ParamSpec& spec : specs) {
+    names.push_back(spec.name);
+    const auto it = given.find(spec.name);
+    values_[spec.name] = it == given.end() ? spec.value : spec.checked(owner, it->second);
+  }
+  for (const auto& [name, value] : given) {
+    if (values_.count(name)) continue;
+    ATTN_CHECK(!names.empty(), "{}: unknown parameter '{}'; it has none", owner, name);
+    throw_error(fmt::format("{}: unknown parameter '{}'; nearest is '{}' (known: {})", owner, name,
+                            nearest(name, names), join(names, ", ")));
+  }
+}
+
+const ParamValue& Params::at(std::string_view name) const {
+  const auto it = values_.find(std::string(name));
+  ATTN_CHECK(it != values_.end(), "parameter '{}' is not declared", name);
+  return it->second;
+}
+
+int64_t Params::integer(std::string_view name) const { return std::get<int64_t>(at(name)); }
+double Params::number(std::string_view name) const { return std::get<double>(at(name)); }
+bool Params::flag(std::string_view name) const { return std::get<bool>(at(name)); }
+const std::string& Params::text(std::string_view name) const { return std::get<std::string>(at(name)); }
+
+std::string Params::str() const {
+  std::string result;
+  for (const auto& [name, value] : values_) {
+    if (!result.empty()) result += ',';
+    result += name + '=' + to_string(value);
+  }
+  return result;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = static_cast<size_t>(-1);
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) best = candidate, best_distance = distance;
+  }
+  return best;
+}
+
+}  // namespace attn

@@ -1,0 +1,207 @@
+// The tape. A Record holds the records of its inputs, never their values, so a value lives only as long as a Var or a
+// backward needs it. backward() visits records by falling sequence number: every consumer before what it consumed.
+#include "core/var.h"
+
+#include <atomic>
+#include <queue>
+#include <utility>
+
+#include "core/tape.h"
+
+namespace attn {
+
+struct Record {
+  uint64_t sequence = 0;
+  Shape shape;
+  Tensor gradient;  // on leaves: kept between backwards
+  bool leaf = false;
+  bool queued = false;
+  Backward backward;  // empty once released
+  std::vector<std::shared_ptr<Record>> inputs;  // null where no gradient is required
+
+  ~Record() { release(std::move(inputs)); }
+  // Frees a chain of records in a loop: destructors calling destructors would exhaust the stack.
+  static void release(std::vector<std::shared_ptr<Record>> pending) {
+    while (!pending.empty()) {
+      const std::shared_ptr<Record> record = std::move(pending.back());
+      pending.pop_back();
+      if (record.use_count() != 1) continue;  // absent, or still used
+      for (std::shared_ptr<Record>& input : record->inputs) pending.push_back(std::move(input));
+      record->inputs.clear();
+    }
+  }
+};
+
+struct Node {
+  Tensor value;
+  std::shared_ptr<Record> record;  // null: requires no gradient
+};
+
+namespace {
+
+thread_local bool no_grad = false;
+std::atomic<uint64_t> next_sequence = 1;
+
+using RecordPtr = std::shared_ptr<Record>;
+
+struct Earlier {
+  bool operator()(const RecordPtr& a, const RecordPtr& b) const {
+    return a->sequence < b->sequence;
+  }
+};
+
+// Leaves hand their gradient to optimisers that change it in place, so it must be theirs alone.
+void make_unshared(Tensor& gradient) {
+  if (gradient.defined() && !gradient.unshared()) gradient = gradient.clone();
+}
+
+void run(Record& record) {
+  std::vector<GradSlot> slots;
+  slots.reserve(record.inputs.size());
+  for (const RecordPtr& input : record.inputs)
+    slots.emplace_back(input ? &input->gradient : nullptr, input ? input->shape : Shape());
+  const Backward backward = std::exchange(record.backward, {});
+  backward(std::exchange(record.gradient, {}), slots);
+}
+
+}  // namespace
+
+void GradSlot::give(Tensor gradient) {
+  ATTN_DCHECK(gradient.shape() == shape_);
+  if (!gradient_->defined()) {
+    *gradient_ = std::move(gradient);
+  } else if (!gradient_->unshared() && gradient.unshared()) {
+    gradient.add(*gradient_);
+    *gradient_ = std::move(gradient);
+  } else {
+    make_unshared(*gradient_);
+    gradient_->add(gradient);
+  }
+}
+
+Tensor& GradSlot::sum() {
+  bool accumulate = false;
+  Tensor& result = target(accumulate);
+  if (!accumulate) result.fill(0);
+  return result;
+}
+
+Tensor& GradSlot::target(bool& accumulate) {
+  accumulate = gradient_->defined();
+  if (accumulate)
+    make_unshared(*gradient_);
+  else
+    *gradient_ = Tensor(shape_);
+  return *gradient_;
+}
+
+Var::Var(Tensor value, bool requires_grad) : node_(std::make_shared<Node>()) {
+  ATTN_CHECK(value.defined(), "a Var needs a defined Tensor");
+  node_->value = std::move(value);
+  if (!requires_grad) return;
+  node_->record = std::make_shared<Record>();
+  node_->record->leaf = true;
+  node_->record->shape = node_->value.shape();
+}
+
+const Tensor& Var::value() const {
+  ATTN_CHECK(node_, "the value of an undefined Var was used");
+  return node_->value;
+}
+
+bool Var::requires_grad() const { return node_ && node_->record; }
+
+const Tensor& Var::grad() const {
+  static const Tensor none;
+  return requires_grad() && node_->record->leaf ? node_->record->gradient : none;
+}
+
+void Var::zero_grad() const {
+  if (grad().defined()) grad().fill(0);
+}
+
+void Var::set_value(const Tensor& value) const {
+  ATTN_CHECK(node_ && (!node_->record || node_->record->leaf), "set_value needs a leaf");
+  node_->value.copy_from(value);
+}
+
+void Var::backward() const {
+  ATTN_CHECK(value().size() == 1, "backward() without a seed needs a single element, not {}",
+             shape().str());
+  backward(Tensor::full(shape(), 1));
+}
+
+void Var::backward(const Tensor& seed) const {
+  ATTN_CHECK(requires_grad(), "backward() needs a Var that requires a gradient");
+  ATTN_CHECK(seed.shape() == shape(), "a seed of shape {} for a value of shape {}",
+             seed.shape().str(), shape().str());
+  const NoGrad guard;
+  GradSlot(&node_->record->gradient, shape()).give(seed);
+  std::priority_queue<RecordPtr, std::vector<RecordPtr>, Earlier> queue;
+  std::vector<RecordPtr> leaves;
+  if (node_->record->leaf)
+    leaves.push_back(node_->record);
+  else
+    queue.push(node_->record);
+  while (!queue.empty()) {
+    const RecordPtr record = queue.top();
+    queue.pop();
+    record->queued = false;
+    ATTN_CHECK(record->backward, "backward() a second time through a tape that is released");
+    if (record->gradient.defined()) run(*record);
+    record->backward = {};
+    for (RecordPtr& input : record->inputs) {
+      if (!input) continue;
+      if (input->leaf)
+        leaves.push_back(std::move(input));
+      else if (!std::exchange(input->queued, true))
+        queue.push(std::move(input));
+    }
+    Record::release(std::exchange(record->inputs, {}));
+  }
+  for (const RecordPtr& leaf : leaves) make_unshared(leaf->gradient);
+}
+
+Var record_op(Tensor value, std::span<const Var> inputs, Backward backward) {
+  Var result(std::move(value));
+  if (!recording(inputs)) return result;
+  const auto record = std::make_shared<Record>();
+  record->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  record->shape = result.shape();
+  record->backward = std::move(backward);
+  for (const Var& input : inputs) record->inputs.push_back(input.node_ ? input.node_->record : nullptr);
+  result.node_->record = record;
+  return result;
+}
+
+Var custom_op(Tensor value, std::vector<Var> inputs,
+              std::function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward) {
+  if (!recording(inputs)) return Var(std::move(value));
+  return record_op(std::move(value), inputs,
+                   [backward = std::move(backward)](const Tensor& gradient,
+                                                    std::span<GradSlot> slots) {
+                     std::vector<Tensor*> sums;  // all opened before one is shared: an input may
+                     for (GradSlot& slot : slots)  // be given twice
+                       sums.push_back(slot.needed() ? &slot.sum() : nullptr);
+                     std::vector<Tensor> grads;
+                     for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
+                     backward(gradient, grads);
+                   });
+}
+
+bool recording(std::span<const Var> inputs) {
+  if (no_grad) return false;
+  for (const Var& input : inputs)
+    if (input.requires_grad()) return true;
+  return false;
+}
+
+bool recording(std::initializer_list<Var> inputs) {
+  return recording(std::span<const Var>(inputs.begin(), inputs.size()));
+}
+
+NoGrad::NoGrad() : before_(std::exchange(no_grad, true)) {}
+NoGrad::~NoGrad() { no_grad = before_; }
+bool NoGrad::active() { return no_grad; }
+
+}  // namespace attn

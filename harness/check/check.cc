@@ -1,0 +1,118 @@
+// The table of variant checks, and how one is run: a check is a line here and a function of its
+// topic's file. Costs well under a second a variant at Level::quick.
+#include "harness/check/check.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "harness/check/double_checks.h"
+#include "harness/check/variant_checks.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+using attn_check::Outcome;
+using attn_check::Result;
+
+bool always(const VariantInfo&) { return true; }
+bool causal(const VariantInfo& info) { return info.traits.causal; }
+bool padding(const VariantInfo& info) { return info.traits.padding; }
+bool hides(const VariantInfo& info) {
+  return info.traits.padding || (info.traits.causal && info.traits.cross);
+}
+bool cross(const VariantInfo& info) { return info.traits.cross; }
+bool convex(const VariantInfo& info) { return info.traits.convex; }
+bool permutable(const VariantInfo& info) { return info.traits.permutable; }
+bool exact(const VariantInfo& info) { return info.traits.exact; }
+bool has_limit(const VariantInfo& info) {
+  const AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
+  return info.limit && info.limit(shape);
+}
+
+bool in_catalog(const VariantInfo& info) {
+  const auto& list = all_variants();
+  return std::any_of(list.begin(), list.end(),
+                     [&](const VariantInfo& one) { return &one == &info; });
+}
+
+std::string subject_name(const VariantInfo& info, const Params& params, bool given) {
+  return given ? fmt::format("{}[{}]", info.name, params.str()) : info.name;
+}
+
+}  // namespace
+
+const std::vector<VariantCheck>& variant_check_table() {
+  using enum Precision;
+  static const std::vector<VariantCheck> table = {
+      {"causality", check_causality, causal, true, also_double},
+      {"padding", check_padding, padding, true, also_double},
+      {"empty_rows", check_empty_rows, hides, true, as_built},
+      {"linearity", check_linearity, always, true, also_double},
+      {"convexity", check_convexity, convex, true, also_double},
+      {"permutation", check_permutation, permutable, true, also_double},
+      {"range", check_range, always, true, as_built},
+      {"batch", check_batch, always, true, as_built},
+      {"heads", check_heads, always, true, as_built},
+      {"queries", check_queries, cross, true, as_built},
+      {"gradients", check_gradients, always, true, only_double},
+      {"exact", check_exact, exact, true, also_double},
+      {"limit", check_limit, has_limit, true, also_double},
+      {"flops", check_flops, always, true, as_built},
+      {"memory", check_memory, always, true, as_built},
+      {"determinism", check_determinism, always, false, as_built},
+      {"threads", check_threads, always, false, as_built},
+  };
+  return table;
+}
+
+Result run_check(const VariantCheck& check, const Subject& subject) {
+  Result result{subject_name(subject.info, subject.params, !subject.given.empty()), check.name,
+                Outcome::passed, ""};
+  try {
+    Verdict verdict;
+    check.run(subject, verdict);
+    if (verdict.empty())
+      result.outcome = Outcome::skipped;
+    else if (verdict.failed())
+      result.outcome = Outcome::failed;
+    result.detail = verdict.empty() ? subject.why_no_shape() : verdict.detail();
+  } catch (const std::exception& error) {
+    result.outcome = Outcome::failed;
+    result.detail = fmt::format("threw: {}", error.what());
+  }
+  return result;
+}
+
+std::vector<Result> check_variant(const VariantInfo& info,
+                                  const std::map<std::string, ParamValue>& params,
+                                  attn_check::Level level, const std::string& only) {
+  const Subject subject(info, params, level);
+  const bool bridged = !kIsDouble && in_catalog(info);
+  std::vector<Result> results;
+  for (const VariantCheck& check : variant_check_table()) {
+    if ((!only.empty() && only != check.name) || !check.applies(info)) continue;
+    if (!subject.full() && !check.quick) continue;
+    if (bridged && check.precision == Precision::only_double) continue;
+    results.push_back(run_check(check, subject));
+  }
+  if (bridged) {
+    const std::vector<Result> more = attn_check::check_in_double(info.name, params, level, only);
+    results.insert(results.end(), more.begin(), more.end());
+  }
+  return results;
+}
+
+std::vector<std::string> variant_check_names(const VariantInfo& info) {
+  std::vector<std::string> names;
+  for (const VariantCheck& check : variant_check_table())
+    if (check.applies(info)) names.emplace_back(check.name);
+  return names;
+}
+
+bool all_passed(const std::vector<Result>& results) {
+  return std::none_of(results.begin(), results.end(),
+                      [](const Result& result) { return result.outcome == Outcome::failed; });
+}
+
+}  // namespace attn

@@ -1,0 +1,70 @@
+// Same seed, same bits, forward and backward; another seed, other random features; threads do not
+// change the answer. Costs a few forwards and backwards of at most 130 positions.
+#include <cstring>
+#include <vector>
+
+#include "core/parallel.h"
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+namespace {
+
+std::vector<Tensor> everything(const Gradients& back) {
+  std::vector<Tensor> all = {back.output, back.q, back.k, back.v};
+  all.insert(all.end(), back.weights.begin(), back.weights.end());
+  return all;
+}
+
+bool same_bits(const Gradients& a, const Gradients& b) {
+  const std::vector<Tensor> x = everything(a), y = everything(b);
+  for (size_t i = 0; i < x.size(); i++)
+    if (std::memcmp(x[i].data(), y[i].data(), static_cast<size_t>(x[i].size()) * sizeof(real)) != 0)
+      return false;
+  return true;
+}
+
+const char* bits(bool same) { return same ? "the same bits" : "different bits"; }
+
+Gradients run(const Subject& subject, const AttentionShape& shape, uint64_t seed,
+              int thread_count) {
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  set_threads(thread_count);
+  const Inputs x = make_inputs(shape, 61);
+  return gradients_of(*subject.build(shape, seed), x, mask_of(shape), x.q);
+}
+
+}  // namespace
+
+void check_determinism(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const Gradients first = run(subject, shape, 1, 1);
+    const bool same = same_bits(first, run(subject, shape, 1, 1));
+    verdict.require(same, "{} from two runs with the same seed ({})", bits(same), text(shape));
+    if (!subject.info.traits.random || shape.kv_len < 2) continue;
+    const double moved = gap(run(subject, shape, 2, 1).output, first.output).size;
+    verdict.require(moved > 0, "declared random; another seed moves the output by {:.1e} ({})",
+                    moved, text(shape));
+  }
+}
+
+void check_threads(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    if (shape.q_len > 5 && shape.q_len < 65)
+      continue;  // one short, then those that split into tiles
+    const Gradients one = run(subject, shape, 1, 1), two = run(subject, shape, 1, 2);
+    const bool same = same_bits(two, run(subject, shape, 1, 2));
+    verdict.require(same, "{} from two runs on two threads ({})", bits(same), text(shape));
+    const std::vector<Tensor> x = everything(one), y = everything(two);
+    for (size_t i = 0; i < x.size(); i++) {
+      const double moved = gap(y[i], x[i]).size;
+      verdict.expect(moved, 10 * tolerance(shape.kv_len),
+                     "{} moved by {:.1e} from one to two threads ({})",
+                     i == 0 ? "the output" : "a gradient", moved, text(shape));
+    }
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,26 @@
+// The double side of the bridge: the same checks on the same variant, where rounding no longer
+// hides a fault. Compiled in the double build only; costs about as much as the float checks.
+#include "harness/check/double_checks.h"
+
+#include "harness/check/variant_checks.h"
+#include "variants/catalog.h"
+
+namespace attn_check {
+
+std::vector<Result> check_in_double(
+    const std::string& variant,
+    const std::map<std::string, std::variant<int64_t, double, bool, std::string>>& params,
+    Level level, const std::string& only) {
+  const attn::VariantInfo& info = attn::find_variant(variant);
+  const attn::Subject subject(info, params, level);
+  std::vector<Result> results;
+  for (const attn::VariantCheck& check : attn::variant_check_table()) {
+    if (check.precision == attn::Precision::as_built || !check.applies(info)) continue;
+    if ((!only.empty() && only != check.name) || (level == Level::quick && !check.quick)) continue;
+    results.push_back(attn::run_check(check, subject));
+    results.back().name += " (double)";
+  }
+  return results;
+}
+
+}  // namespace attn_check

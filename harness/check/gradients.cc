@@ -1,0 +1,96 @@
+// Gradients against central differences of ⟨s, f⟩ along random directions: of q, k, v and of every
+// learned weight, each by itself so that a large one hides none. Costs two forwards a direction.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+namespace {
+
+// Balances truncation (h²) against rounding (epsilon / h); small enough in double to cross next to
+// no kink of a ReLU.
+constexpr double kStep = kIsDouble ? 1e-6 : 1e-2;
+// Of ‖gradient‖ + 1: in float the difference quotient itself is only good to a few 1e-3.
+constexpr double kAllowed = kIsDouble ? 1e-6 : 1e-2;
+
+double dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); i++)
+    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sum;
+}
+
+Tensor moved(const Tensor& from, double step, const Tensor& along) {
+  Tensor result(from.shape());
+  for (int64_t i = 0; i < from.size(); i++)
+    result[i] = static_cast<real>(from[i] + step * static_cast<double>(along[i]));
+  return result;
+}
+
+struct Probe {
+  const AttentionShape& shape;
+  const std::string where;
+  int directions;
+  Verdict& verdict;
+};
+
+// `value(x)` is the scalar at x; `gradient` what is claimed at `at`.
+void compare(const Probe& probe, const std::string& name, const Tensor& at, const Tensor& gradient,
+             const std::function<double(const Tensor&)>& value) {
+  const double scale = std::sqrt(dot(gradient, gradient)) + 1;
+  for (int d = 0; d < probe.directions; d++) {
+    const Tensor along = Tensor::normal(at.shape(), rng(31, name, static_cast<uint64_t>(d)));
+    const double numeric =
+        (value(moved(at, kStep, along)) - value(moved(at, -kStep, along))) / (2 * kStep);
+    const double claimed = dot(gradient, along);
+    probe.verdict.expect(
+        std::abs(numeric - claimed) / scale, kAllowed,
+        "the gradient of {} gives {:.6g} along a direction where differences give {:.6g} ({})",
+        name, claimed, numeric, probe.where);
+  }
+}
+
+void compare_all(const Probe& probe, const Attention& attention, const Inputs& x,
+                 const Mask& mask) {
+  const Tensor seed = Tensor::normal(
+      {probe.shape.batch, probe.shape.heads, probe.shape.q_len, probe.shape.head_dim},
+      rng(31, "seed"));
+  const Gradients back = gradients_of(attention, x, mask, seed);
+  const auto at = [&](const Inputs& inputs) {
+    return dot(output_of(attention, inputs, mask), seed);
+  };
+  compare(probe, "q", x.q, back.q, [&](const Tensor& q) { return at({q, x.k, x.v}); });
+  compare(probe, "k", x.k, back.k, [&](const Tensor& k) { return at({x.q, k, x.v}); });
+  compare(probe, "v", x.v, back.v, [&](const Tensor& v) { return at({x.q, x.k, v}); });
+  size_t next = 0;
+  for (const Weight& weight : attention.weights()) {
+    if (!weight.learned) continue;
+    const Tensor before = weight.value.value().clone();
+    compare(probe, weight.name, before, back.weights[next++], [&](const Tensor& value) {
+      weight.value.set_value(value);
+      return at(x);
+    });
+    weight.value.set_value(before);
+  }
+}
+
+}  // namespace
+
+void check_gradients(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 31);
+    const int directions = subject.full() ? 3 : 1;
+    compare_all({shape, text(shape), directions, verdict}, *attention, x, mask_of(shape));
+    if (!subject.info.traits.padding || shape.kv_len < 2) continue;
+    const std::vector<int64_t> lengths = {shape.kv_len / 2, shape.kv_len - 1};
+    compare_all({shape, text(shape) + ", padded", directions, verdict}, *attention, x,
+                mask_of(shape, lengths));
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,71 @@
+// Batch entries, heads and queries are answered one by one: changing or leaving away the others
+// changes nothing. Costs three forwards a shape.
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+
+void check_batch(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 21);
+    std::vector<int64_t> lengths;
+    if (subject.info.traits.padding) lengths = {shape.kv_len, (shape.kv_len + 1) / 2};
+    const Tensor together = output_of(*attention, x, mask_of(shape, lengths));
+    for (int64_t b = 0; b < shape.batch; b++) {
+      std::vector<int64_t> own;
+      if (!lengths.empty()) own = {lengths[static_cast<size_t>(b)]};
+      const Tensor alone = output_of(*attention, part(x, 0, b, b + 1), mask_of(shape, own));
+      const Gap moved = gap(part(together, 0, b, b + 1), alone);
+      verdict.expect(moved.size, tolerance(shape.kv_len),
+                     "row {} of batch entry {} is off by {:.1e} against that entry alone ({})",
+                     moved.row, b, moved.size, text(shape));
+    }
+  }
+}
+
+void check_heads(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 22), other = make_inputs(shape, 23, 3);
+    const Tensor base = output_of(*attention, x, mask_of(shape));
+    for (int64_t h = 0; h < shape.heads; h++) {
+      const auto replaced = [&](const Tensor& from, const Tensor& by) {
+        const Tensor result = from.clone();
+        const int64_t matrix = from.dim(2) * from.dim(3);
+        for (int64_t i = 0; i < from.size(); i++)
+          if (i / matrix % shape.heads != h) result[i] = by[i];
+        return result;
+      };
+      const Inputs changed{replaced(x.q, other.q), replaced(x.k, other.k), replaced(x.v, other.v)};
+      const Tensor out = output_of(*attention, changed, mask_of(shape));
+      const Gap moved = gap(part(out, 1, h, h + 1), part(base, 1, h, h + 1));
+      verdict.expect(moved.size, tolerance(shape.kv_len),
+                     "row {} of head {} moved by {:.1e} when the other heads were changed ({})",
+                     moved.row, h, moved.size, text(shape));
+    }
+  }
+}
+
+// The last queries alone, against all keys, give the last rows: cross-attention agrees with
+// self-attention.
+void check_queries(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::self)) {
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 24);
+    const Tensor base = output_of(*attention, x, mask_of(shape));
+    for (const int64_t count : {int64_t{1}, (shape.q_len + 1) / 2}) {
+      AttentionShape fewer = shape;
+      fewer.q_len = count;
+      if (!subject.can_run(fewer)) continue;
+      const int64_t first = shape.q_len - count;
+      const Tensor out =
+          output_of(*attention, {part(x.q, 2, first, shape.q_len), x.k, x.v}, mask_of(fewer));
+      const Gap moved = gap(out, part(base, 2, first, shape.q_len));
+      verdict.expect(moved.size, tolerance(shape.kv_len),
+                     "row {} of the last {} queries alone is off by {:.1e} ({})", moved.row, count,
+                     moved.size, text(shape));
+    }
+  }
+}
+
+}  // namespace attn

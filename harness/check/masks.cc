@@ -1,0 +1,176 @@
+// Who may see whom: no path from the future or from padding, forward or backward, and zeros where
+// nothing is visible. Costs a few dozen forwards of at most 130 positions.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+namespace {
+
+// Seeds of 1 on rows [0, rows) and 0 below: what then reaches a later position came from a leak.
+Tensor seed_of_rows(const AttentionShape& shape, int64_t rows) {
+  Tensor seed = Tensor::full({shape.batch, shape.heads, shape.q_len, shape.head_dim}, 1);
+  fill_from(seed, rows, real(0));
+  return seed;
+}
+
+void perturb_future(const Attention& attention, const AttentionShape& shape, const Inputs& inputs,
+                    const Tensor& base, int64_t last, Verdict& verdict) {
+  const int64_t rows = std::min(shape.q_len, last + 1 - (shape.kv_len - shape.q_len));
+  if (rows <= 0) return;
+  for (const double scale : {1.0, 1e3}) {
+    const Inputs changed{inputs.q.clone(), inputs.k.clone(), inputs.v.clone()};
+    fill_from(changed.q, rows, scale, rng(11, "future q"));
+    fill_from(changed.k, last + 1, scale, rng(11, "future k"));
+    fill_from(changed.v, last + 1, scale, rng(11, "future v"));
+    const Tensor out = output_of(attention, changed, mask_of(shape));
+    const Gap moved = gap(part(out, 2, 0, rows), part(base, 2, 0, rows));
+    verdict.expect(moved.size, tolerance(shape.kv_len),
+                   "row {} moved by {:.1e} when keys after {} were changed ({:g} × N(0,1), {})",
+                   moved.row, moved.size, last, scale, text(shape));
+  }
+  const Gradients back = gradients_of(attention, inputs, mask_of(shape), seed_of_rows(shape, rows));
+  double leak = std::max(largest(part(back.k, 2, last + 1, shape.kv_len)),
+                         largest(part(back.v, 2, last + 1, shape.kv_len)));
+  if (rows < shape.q_len) leak = std::max(leak, largest(part(back.q, 2, rows, shape.q_len)));
+  verdict.expect(leak, tolerance(shape.kv_len),
+                 "rows up to {} sent a gradient of {:.1e} to positions after {} ({})", rows - 1,
+                 leak, last, text(shape));
+}
+
+// The first t positions alone give the same rows: nothing depends on the length.
+void compare_prefixes(const Attention& attention, const AttentionShape& shape, const Inputs& inputs,
+                      const Tensor& base, Verdict& verdict) {
+  for (const int64_t t : std::set<int64_t>{1, 2, shape.kv_len / 2, 64, shape.kv_len - 1}) {
+    if (t < 1 || t >= shape.kv_len) continue;
+    const Tensor out = output_of(attention, part(inputs, 2, 0, t), mask_of(shape));
+    const Gap moved = gap(out, part(base, 2, 0, t));
+    verdict.expect(moved.size, tolerance(shape.kv_len),
+                   "row {} of the first {} positions alone is off by {:.1e} ({})", moved.row, t,
+                   moved.size, text(shape));
+  }
+}
+
+void garbage_in_padding(const Attention& attention, const AttentionShape& shape,
+                        const Inputs& inputs, const std::vector<int64_t>& lengths,
+                        Verdict& verdict) {
+  const auto padded = [&](double scale) {  // 0: NaN
+    const Inputs result{inputs.q, inputs.k.clone(), inputs.v.clone()};
+    for (int64_t b = 0; b < shape.batch; b++) {
+      const int64_t from = lengths[static_cast<size_t>(b)];
+      if (scale > 0) {
+        fill_from(result.k, from, scale, rng(12, "pad k"), b);
+        fill_from(result.v, from, scale, rng(12, "pad v"), b);
+      } else {
+        fill_from(result.k, from, std::numeric_limits<real>::quiet_NaN(), b);
+        fill_from(result.v, from, std::numeric_limits<real>::quiet_NaN(), b);
+      }
+    }
+    return result;
+  };
+  const Mask mask = mask_of(shape, lengths);
+  const Tensor seed = seed_of_rows(shape, shape.q_len);
+  const Gradients base = gradients_of(attention, inputs, mask, seed);
+  for (const double scale : {3.0, 1e4, 0.0}) {
+    const Gradients other = gradients_of(attention, padded(scale), mask, seed);
+    const std::string what = scale > 0 ? fmt::format("{:g} × N(0,1)", scale) : "NaN";
+    const Gap moved = gap(other.output, base.output);
+    verdict.expect(moved.size, tolerance(shape.kv_len),
+                   "row {} moved by {:.1e} when padding held {} ({}, lengths {}, {})", moved.row,
+                   moved.size, what, text(shape), lengths[0], lengths[1]);
+    const double grad = std::max(gap(other.q, base.q).size,
+                                 std::max(gap(other.k, base.k).size, gap(other.v, base.v).size));
+    verdict.expect(grad, 10 * tolerance(shape.kv_len),
+                   "gradients moved by {:.1e} when padding held {} ({})", grad, what, text(shape));
+    for (int64_t b = 0; b < shape.batch; b++) {
+      const int64_t from = lengths[static_cast<size_t>(b)];
+      if (from == shape.kv_len) continue;
+      const double leak =
+          std::max(largest(part(part(other.k, 0, b, b + 1), 2, from, shape.kv_len)),
+                   largest(part(part(other.v, 0, b, b + 1), 2, from, shape.kv_len)));
+      verdict.expect(leak, 0, "padding that held {} got a gradient of {:.1e} ({})", what, leak,
+                     text(shape));
+    }
+  }
+}
+
+// Masking the end equals leaving it away.
+void compare_with_shorter(const Attention& attention, const AttentionShape& shape,
+                          const Inputs& inputs, int64_t length, Verdict& verdict) {
+  if (length < 1 || length >= shape.kv_len) return;
+  const Tensor masked = output_of(attention, inputs, mask_of(shape, {length, length}));
+  const Tensor cut = output_of(attention, part(inputs, 2, 0, length), mask_of(shape));
+  const Gap moved = gap(part(masked, 2, 0, length), cut);
+  verdict.expect(moved.size, tolerance(shape.kv_len),
+                 "row {} is off by {:.1e} when keys after {} are masked instead of left away ({})",
+                 moved.row, moved.size, length - 1, text(shape));
+}
+
+}  // namespace
+
+void check_causality(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    if (!shape.causal) continue;
+    const auto attention = subject.build(shape);
+    const Inputs inputs = make_inputs(shape, 1);
+    const Tensor base = output_of(*attention, inputs, mask_of(shape));
+    for (const int64_t last : std::set<int64_t>{0, shape.kv_len / 2, shape.kv_len - 2})
+      if (last >= 0 && last < shape.kv_len - 1)
+        perturb_future(*attention, shape, inputs, base, last, verdict);
+    if (shape.q_len == shape.kv_len && !subject.info.traits.fixed_length)
+      compare_prefixes(*attention, shape, inputs, base, verdict);
+  }
+}
+
+void check_padding(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const int64_t n = shape.kv_len;
+    if (n < 2) continue;
+    const auto attention = subject.build(shape);
+    const Inputs inputs = make_inputs(shape, 2);
+    garbage_in_padding(*attention, shape, inputs, {n, n / 2}, verdict);
+    garbage_in_padding(*attention, shape, inputs, {1, n - 1}, verdict);
+    if (shape.q_len != n) continue;
+    for (const int64_t length : std::set<int64_t>{1, n / 2, n - 1})
+      compare_with_shorter(*attention, shape, inputs, length, verdict);
+  }
+}
+
+void check_empty_rows(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const auto attention = subject.build(shape);
+    const Inputs inputs = make_inputs(shape, 3);
+    const Tensor seed = seed_of_rows(shape, shape.q_len);
+    const auto finite = [&](const Gradients& back, const char* where) {
+      double size =
+          std::max({largest(back.output), largest(back.q), largest(back.k), largest(back.v)});
+      for (const Tensor& weight : back.weights) size += largest(weight);
+      verdict.require(size < 1e30, "{} ({}): outputs and gradients reach {:.1e}", where,
+                      text(shape), size);
+    };
+    if (subject.info.traits.padding) {
+      const Gradients back =
+          gradients_of(*attention, inputs, mask_of(shape, {0, shape.kv_len}), seed);
+      const auto first = [](const Tensor& t) { return largest(part(t, 0, 0, 1)); };
+      verdict.expect(first(back.output), 0, "an output of {:.1e} where no key is valid ({})",
+                     first(back.output), text(shape));
+      const double grad = first(back.q) + first(back.k) + first(back.v);
+      verdict.expect(grad, 0, "a gradient of {:.1e} where no key is valid ({})", grad, text(shape));
+      finite(back, "beside a batch entry without keys");
+    }
+    if (shape.causal && shape.q_len > shape.kv_len) {
+      const Gradients back = gradients_of(*attention, inputs, mask_of(shape), seed);
+      const int64_t rows = shape.q_len - shape.kv_len;
+      const double size =
+          largest(part(back.output, 2, 0, rows)) + largest(part(back.q, 2, 0, rows));
+      verdict.expect(size, 0,
+                     "output or gradient of {:.1e} in the first {} rows, which see no key ({})",
+                     size, rows, text(shape));
+      finite(back, "below rows that see no key");
+    }
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,198 @@
+// Shapes, inputs and comparisons shared by the checks; see subject.h. Everything here is small:
+// lengths up to about 130.
+#include "harness/check/subject.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/ops.h"
+
+namespace attn {
+namespace {
+
+// Outputs are averages of N(0, 1) values over up to 130 keys: below this size a difference is
+// measured absolutely.
+constexpr double kSmall = 0.1;
+
+struct Pair {
+  int64_t q_len, kv_len;
+};
+
+AttentionShape shape_of(Pair lengths, bool causal) {
+  const int64_t head_dim = lengths.kv_len == 7 ? 5 : 8;  // an odd one for the tails of vector loops
+  return {.batch = 2,
+          .heads = 2,
+          .q_len = lengths.q_len,
+          .kv_len = lengths.kv_len,
+          .head_dim = head_dim,
+          .causal = causal};
+}
+
+std::vector<Pair> pairs(Lengths lengths, bool full) {
+  std::vector<Pair> result;
+  if (lengths != Lengths::cross) {
+    if (full)
+      result = {{1, 1}, {2, 2}, {7, 7}, {33, 33}, {64, 64}, {65, 65}, {130, 130}};
+    else
+      result = {{1, 1}, {7, 7}, {65, 65}};
+  }
+  if (lengths != Lengths::self) {
+    result.push_back({5, 33});
+    if (full) result.insert(result.end(), {{33, 5}, {1, 65}, {65, 64}});
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Verdict::is_worst(double figure, double bound) {
+  double ratio = std::numeric_limits<double>::infinity();
+  if (figure <= bound)
+    ratio = bound > 0 ? figure / bound : 0;
+  else if (bound > 0 && std::isfinite(figure))
+    ratio = figure / bound;
+  if (!(ratio > worst_)) return false;
+  worst_ = ratio;
+  return true;
+}
+
+Subject::Subject(const VariantInfo& variant, std::map<std::string, ParamValue> given_params,
+                 attn_check::Level check_level)
+    : info(variant),
+      given(std::move(given_params)),
+      params(variant.name, variant.params, given),
+      level(check_level) {}
+
+bool Subject::defaults() const {
+  return params.values() == Params(info.name, info.params).values();
+}
+
+std::vector<AttentionShape> Subject::shapes(Lengths lengths, int64_t longest) const {
+  std::vector<AttentionShape> result;
+  const auto add_runnable = [&](Pair pair) {
+    for (const bool causal : {false, true})
+      if (const AttentionShape shape = shape_of(pair, causal); can_run(shape))
+        result.push_back(shape);
+  };
+  for (const Pair pair : pairs(lengths, full()))
+    if (pair.kv_len <= longest) add_runnable(pair);
+  // Parameters such as a large rank may rule out all of these: the shortest longer one then stands
+  // for them.
+  if (lengths != Lengths::cross)
+    for (int64_t n = 257; result.empty() && n < 5000; n = 2 * n - 1) add_runnable({n, n});
+  return result;
+}
+
+std::string Subject::why_no_shape() const {
+  return info.why_not(shape_of({65, 65}, false), params)
+      .value_or("nothing to compare at the shapes tried");
+}
+
+std::unique_ptr<Attention> Subject::build(const AttentionShape& shape, uint64_t seed) const {
+  return info.build({.heads = shape.heads,
+                     .head_dim = shape.head_dim,
+                     .max_len = shape.kv_len,
+                     .causal = shape.causal,
+                     .seed = seed,
+                     .params = {}},
+                    given);
+}
+
+Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale) {
+  const Shape query{shape.batch, shape.heads, shape.q_len, shape.head_dim};
+  const Shape key = query.with(2, shape.kv_len);
+  return {Tensor::normal(query, rng(seed, "check q"), scale),
+          Tensor::normal(key, rng(seed, "check k"), scale),
+          Tensor::normal(key, rng(seed, "check v"))};
+}
+
+Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths) {
+  return {shape.causal, std::move(kv_lengths)};
+}
+
+Tensor output_of(const Attention& attention, const Inputs& inputs, const Mask& mask) {
+  const NoGrad no_grad;
+  return attention.forward(Var(inputs.q), Var(inputs.k), Var(inputs.v), mask).value();
+}
+
+Gradients gradients_of(const Attention& attention, const Inputs& inputs, const Mask& mask,
+                       const Tensor& seed) {
+  const Var q(inputs.q, true), k(inputs.k, true), v(inputs.v, true);
+  for (const Weight& weight : attention.weights())
+    if (weight.learned) weight.value.zero_grad();
+  const Var out = attention.forward(q, k, v, mask);
+  const auto grad = [](const Var& var) {
+    return var.grad().defined() ? var.grad().clone() : Tensor::zeros(var.shape());
+  };
+  Gradients result;
+  result.output = out.value();
+  if (out.requires_grad()) out.backward(seed);
+  result.q = grad(q);
+  result.k = grad(k);
+  result.v = grad(v);
+  for (const Weight& weight : attention.weights())
+    if (weight.learned) result.weights.push_back(grad(weight.value));
+  return result;
+}
+
+Tensor part(const Tensor& t, int dim, int64_t begin, int64_t end) {
+  const NoGrad no_grad;
+  return slice(Var(t), dim, begin, end).value().clone();
+}
+
+Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end) {
+  return {part(inputs.q, dim, begin, end), part(inputs.k, dim, begin, end),
+          part(inputs.v, dim, begin, end)};
+}
+
+void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry) {
+  const int64_t matrix = t.dim(2) * t.dim(3), per_entry = t.dim(1) * matrix;
+  for (int64_t i = 0; i < t.size(); i++)
+    if (i % matrix >= begin * t.dim(3) && (entry < 0 || i / per_entry == entry))
+      t[i] = static_cast<real>(scale * rng.normal());
+}
+
+void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry) {
+  const int64_t matrix = t.dim(2) * t.dim(3), per_entry = t.dim(1) * matrix;
+  for (int64_t i = 0; i < t.size(); i++)
+    if (i % matrix >= begin * t.dim(3) && (entry < 0 || i / per_entry == entry)) t[i] = value;
+}
+
+Gap gap(const Tensor& a, const Tensor& b) {
+  ATTN_CHECK(a.shape() == b.shape(), "compared {} with {}", a.shape().str(), b.shape().str());
+  const double scale = std::max(kSmall, largest(b));
+  const int64_t width = a.shape().rank() > 0 ? a.dim(-1) : 1;
+  const int64_t rows = a.shape().rank() > 1 ? a.dim(-2) : 1;
+  Gap result;
+  for (int64_t i = 0; i < a.size(); i++) {
+    const double difference =
+        std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) / scale;
+    if (difference <= result.size) continue;
+    result = {difference, i / width % rows};
+    if (std::isnan(difference)) break;
+  }
+  return result;
+}
+
+double largest(const Tensor& t) {
+  double result = 0;
+  for (const real value : t.values()) {
+    if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
+    result = std::max(result, std::abs(static_cast<double>(value)));
+  }
+  return result;
+}
+
+double tolerance(int64_t length) {
+  return (kIsDouble ? 1e-10 : 1e-5) * std::sqrt(static_cast<double>(length));
+}
+
+std::string text(const AttentionShape& shape) {
+  std::string result = shape.q_len == shape.kv_len
+                           ? fmt::format("length {}", shape.kv_len)
+                           : fmt::format("q_len {}, kv_len {}", shape.q_len, shape.kv_len);
+  return shape.causal ? result + ", causal" : result;
+}
+
+}  // namespace attn

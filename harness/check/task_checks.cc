@@ -1,0 +1,154 @@
+// The contract of tasks: reproducible and thread-safe examples, ids and labels in range, disjoint
+// splits; and the table of task checks. Costs the generation of a few hundred examples.
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/parallel.h"
+#include "harness/check/check.h"
+#include "harness/check/task_checks.h"
+
+namespace attn {
+namespace {
+
+using attn_check::Level;
+using attn_check::Outcome;
+using attn_check::Result;
+
+constexpr Split kSplits[] = {Split::train, Split::validation, Split::test};
+constexpr double kDuplicates = 0.05;  // equal inputs allowed between independent streams
+
+bool same(const Example& a, const Example& b) {
+  return a.tokens == b.tokens && a.values == b.values && a.target == b.target &&
+         a.evidence == b.evidence && a.slices == b.slices;
+}
+
+// Task::example refuses what does not fit the task's shape; here it is asked for many, and drawn.
+void check_examples(const TaskSubject& subject, Verdict& verdict) {
+  const auto task = subject.make();
+  for (const Split split : kSplits)
+    for (int64_t i = 0; i < subject.count(); i++) {
+      const Example example = task->example(1, split, i);
+      verdict.require((task->shape().vocab == 0) == example.tokens.empty(),
+                      "{} example {} has {} tokens, the vocabulary {} ids", to_string(split), i,
+                      example.tokens.size(), task->shape().vocab);
+      const size_t drawn = task->draw(example).size();
+      verdict.require(drawn > 0, "{} example {} is drawn with {} characters", to_string(split), i,
+                      drawn);
+    }
+  verdict.require(task->train_examples() >= 1, "{} training examples", task->train_examples());
+}
+
+void check_determinism(const TaskSubject& subject, Verdict& verdict) {
+  for (const Split split : kSplits) {
+    const auto task = subject.make(), again = subject.make();
+    std::vector<Example> seen;
+    for (int64_t i = 0; i < subject.count(); i++) seen.push_back(task->example(1, split, i));
+    for (int64_t i = subject.count() - 1; i >= 0; i--) {  // another object, another order
+      const bool equal = same(seen[static_cast<size_t>(i)], again->example(1, split, i));
+      verdict.require(equal, "{} example {} {}", to_string(split), i,
+                      equal ? "repeats" : "differs when made again");
+    }
+  }
+}
+
+void check_threads(const TaskSubject& subject, Verdict& verdict) {
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  const auto task = subject.make();
+  const auto count = static_cast<size_t>(subject.count());
+  std::vector<Example> parallel(count);
+  set_threads(2);
+  parallel_for(subject.count(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      parallel[static_cast<size_t>(i)] = task->example(2, Split::train, i);
+  });
+  for (size_t i = 0; i < count; i++) {
+    const bool equal = same(parallel[i], task->example(2, Split::train, static_cast<int64_t>(i)));
+    verdict.require(equal, "train example {} {} two threads", i,
+                    equal ? "is the same on" : "differs on");
+  }
+}
+
+// Inputs seen in one stream must not come again in another split, under another seed or index.
+void check_splits(const TaskSubject& subject, Verdict& verdict) {
+  const auto task = subject.make();
+  std::map<std::pair<std::vector<int32_t>, std::vector<float>>, std::string> seen;
+  double repeated = 0, total = 0;
+  std::string where = "none";
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}})
+    for (const Split split : kSplits)
+      for (int64_t i = 0; i < subject.count(); i++, total++) {
+        const Example example = task->example(seed, split, i);
+        const std::string which = fmt::format("seed {} {} {}", seed, to_string(split), i);
+        const auto [found, added] = seen.try_emplace({example.tokens, example.values}, which);
+        if (added) continue;
+        repeated++;
+        where = which + " repeats " + found->second;
+      }
+  verdict.expect(repeated / total, kDuplicates,
+                 "{} of {} inputs of different streams are equal ({})", repeated, total, where);
+}
+
+struct TaskCheck {
+  const char* name;
+  void (*run)(const TaskSubject&, Verdict&);
+  bool quick;
+};
+
+// The first one must hold for the others to mean anything.
+constexpr TaskCheck kTaskChecks[] = {
+    {"examples", check_examples, true},    {"determinism", check_determinism, true},
+    {"threads", check_threads, true},      {"splits", check_splits, true},
+    {"balance", check_balance, true},      {"chance", check_chance, true},
+    {"shortcuts", check_shortcuts, false},
+};
+
+Result run_check(const TaskCheck& check, const TaskSubject& subject, const std::string& name) {
+  Result result{name, check.name, Outcome::passed, ""};
+  try {
+    Verdict verdict;
+    check.run(subject, verdict);
+    if (verdict.failed()) result.outcome = Outcome::failed;
+    result.detail = verdict.detail();
+  } catch (const std::exception& error) {
+    result.outcome = Outcome::failed;
+    result.detail = fmt::format("threw: {}", error.what());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Result> check_task(const TaskInfo& info,
+                               const std::map<std::string, ParamValue>& params, Level level,
+                               const std::string& only) {
+  const TaskSubject subject{info, params, level};
+  const Params resolved(info.name, info.params, params);  // an Error here is the caller's
+  const std::string name =
+      params.empty() ? info.name : fmt::format("{}[{}]", info.name, resolved.str());
+  const Result examples = run_check(kTaskChecks[0], subject, name);
+  std::vector<Result> results;
+  for (const TaskCheck& check : kTaskChecks) {
+    if ((!only.empty() && only != check.name) || (!check.quick && level != Level::full)) continue;
+    if (check.name == examples.name)
+      results.push_back(examples);
+    else if (examples.outcome == Outcome::passed)
+      results.push_back(run_check(check, subject, name));
+    else
+      results.push_back({name, check.name, Outcome::skipped, "needs valid examples"});
+  }
+  return results;
+}
+
+std::vector<std::string> task_check_names() {
+  std::vector<std::string> names;
+  for (const TaskCheck& check : kTaskChecks) names.emplace_back(check.name);
+  return names;
+}
+
+}  // namespace attn

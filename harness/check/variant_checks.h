@@ -1,0 +1,48 @@
+// The checks of variants by topic, one function each; check.cc lists them with the traits that call
+// for them. Each runs the variant at the shapes that it can run and puts what it measured into the
+// verdict.
+#pragma once
+
+#include "harness/check/subject.h"
+
+namespace attn {
+
+// masks.cc
+void check_causality(const Subject& subject, Verdict& verdict);
+void check_padding(const Subject& subject, Verdict& verdict);
+void check_empty_rows(const Subject& subject, Verdict& verdict);
+// algebra.cc
+void check_linearity(const Subject& subject, Verdict& verdict);
+void check_convexity(const Subject& subject, Verdict& verdict);
+void check_permutation(const Subject& subject, Verdict& verdict);
+void check_range(const Subject& subject, Verdict& verdict);
+// independence.cc
+void check_batch(const Subject& subject, Verdict& verdict);
+void check_heads(const Subject& subject, Verdict& verdict);
+void check_queries(const Subject& subject, Verdict& verdict);
+// gradients.cc
+void check_gradients(const Subject& subject, Verdict& verdict);
+// limits.cc
+void check_exact(const Subject& subject, Verdict& verdict);
+void check_limit(const Subject& subject, Verdict& verdict);
+// cost.cc
+void check_flops(const Subject& subject, Verdict& verdict);
+void check_memory(const Subject& subject, Verdict& verdict);
+// determinism.cc
+void check_determinism(const Subject& subject, Verdict& verdict);
+void check_threads(const Subject& subject, Verdict& verdict);
+
+// Where a check of a catalogued variant runs when the program is the float one.
+enum class Precision { as_built, also_double, only_double };
+
+struct VariantCheck {
+  const char* name;
+  void (*run)(const Subject&, Verdict&);
+  bool (*applies)(const VariantInfo&);
+  bool quick;
+  Precision precision;
+};
+const std::vector<VariantCheck>& variant_check_table();
+attn_check::Result run_check(const VariantCheck& check, const Subject& subject);
+
+}  // namespace attn

@@ -1,0 +1,36 @@
+// One variant on given arrays. Compiled in float and in double, so it is in a namespace of its own: float64 arrays are
+// computed in double, float32 arrays in float, and the exact reference always in double.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace attn_apply {
+
+struct Values {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+struct Request {
+  std::string variant;
+  std::map<std::string, std::variant<int64_t, double, bool, std::string>> params;
+  Values q, k, v;                       // [batch, heads, len, head_dim]
+  bool causal = false;
+  std::vector<int64_t> kv_lengths;      // [batch], or empty
+  std::map<std::string, Values> weights;  // replaces those of the same name
+  uint64_t seed = 0;
+  Values grad_out;                      // no values: no gradients
+};
+
+struct Output {
+  std::vector<double> out, grad_q, grad_k, grad_v;
+};
+
+Output run_float(const Request& request);
+Output run_double(const Request& request);
+
+}  // namespace attn_apply

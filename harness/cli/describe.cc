@@ -1,0 +1,72 @@
+// Metadata of the catalogs as JSON and text; see describe.h.
+#include "harness/cli/describe.h"
+
+#include "core/check.h"
+
+namespace attn::cli {
+namespace {
+
+struct NamedTrait {
+  const char* name;
+  bool Traits::* member;
+};
+constexpr NamedTrait kTraits[] = {
+    {"exact", &Traits::exact},
+    {"causal", &Traits::causal},
+    {"cross", &Traits::cross},
+    {"padding", &Traits::padding},
+    {"linear_time", &Traits::linear_time},
+    {"linear_memory", &Traits::linear_memory},
+    {"random", &Traits::random},
+    {"fixed_length", &Traits::fixed_length},
+    {"convex", &Traits::convex},
+    {"permutable", &Traits::permutable},
+};
+
+Json describe_all(const std::vector<ParamSpec>& params) {
+  Json list = Json::array();
+  for (const ParamSpec& spec : params) list.push_back(attn::cli::describe(spec));
+  return list;
+}
+
+}  // namespace
+
+Json to_json(const ParamValue& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+Json describe(const ParamSpec& spec) {
+  Json json = {{"name", spec.name}, {"type", spec.type()}, {"default", to_json(spec.value)},
+               {"range", spec.range()}, {"help", spec.help}};
+  return json;
+}
+
+Json describe(const VariantInfo& info) {
+  Json traits = Json::object();
+  for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
+  return {{"name", info.name},   {"summary", info.summary},           {"paper", info.paper},
+          {"traits", traits},    {"cost_formula", info.cost_formula}, {"params", describe_all(info.params)}};
+}
+
+Json describe(const TaskInfo& info) {
+  return {{"name", info.name},     {"summary", info.summary}, {"source", info.source},
+          {"metric", info.metric}, {"datasheet", info.datasheet}, {"params", describe_all(info.params)}};
+}
+
+std::string traits_text(const Traits& traits) {
+  std::string text;
+  for (const NamedTrait& trait : kTraits)
+    if (traits.*trait.member) text += (text.empty() ? "" : ", ") + std::string(trait.name);
+  return text;
+}
+
+std::string params_text(const std::vector<ParamSpec>& params) {
+  if (params.empty()) return "  none\n";
+  std::string text;
+  for (const ParamSpec& spec : params)
+    text += fmt::format("  {:<18} {:<6} default {:<10} {:<22} {}\n", spec.name, spec.type(), to_string(spec.value),
+                        spec.range(), spec.help);
+  return text;
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,19 @@
+// Variants and tasks as JSON and as text, from their own metadata: used by list and info.
+#pragma once
+
+#include <string>
+
+#include "harness/store/rows.h"
+#include "tasks/task.h"
+#include "variants/attention.h"
+
+namespace attn::cli {
+
+Json describe(const ParamSpec& spec);
+Json describe(const VariantInfo& info);
+Json describe(const TaskInfo& info);
+Json to_json(const ParamValue& value);
+std::string traits_text(const Traits& traits);  // "exact, causal, cross, padding"
+std::string params_text(const std::vector<ParamSpec>& params);  // a line each, indented
+
+}  // namespace attn::cli

@@ -1,0 +1,80 @@
+// attnbench list: what there is, for people and (--json) for scripts, completion and plots.
+#include "harness/cli/describe.h"
+#include "harness/cli/verbs.h"
+#include "harness/sweep/sweep.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
+
+namespace attn::cli {
+namespace {
+
+std::string param_line(const std::vector<ParamSpec>& params) {
+  std::string text;
+  for (const ParamSpec& spec : params)
+    text += (text.empty() ? "" : ", ") + spec.name + "=" + to_string(spec.value);
+  return text.empty() ? "none" : text;
+}
+
+void list_variants() {
+  print("variants\n");
+  for (const VariantInfo& info : all_variants())
+    print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "", info.paper,
+                      traits_text(info.traits), param_line(info.params)));
+}
+
+void list_tasks() {
+  print("tasks\n");
+  for (const TaskInfo& info : all_tasks())
+    print(fmt::format("  {:<12} {}\n  {:<12} {}; parameters: {}\n", info.name, info.summary, "", info.source,
+                      param_line(info.params)));
+}
+
+void list_profiles() {
+  print("profiles\n");
+  for (const ProfileInfo& info : all_profiles())
+    print(fmt::format("  {:<12} {} (version {})\n", info.name, info.summary, info.version));
+}
+
+Json as_json(bool variants, bool tasks, bool profiles) {
+  Json all = Json::object();
+  if (variants) {
+    all["variants"] = Json::array();
+    for (const VariantInfo& info : all_variants()) all["variants"].push_back(describe(info));
+  }
+  if (tasks) {
+    all["tasks"] = Json::array();
+    for (const TaskInfo& info : all_tasks()) all["tasks"].push_back(describe(info));
+  }
+  if (profiles) {
+    all["profiles"] = Json::array();
+    for (const ProfileInfo& info : all_profiles())
+      all["profiles"].push_back({{"name", info.name}, {"version", info.version}, {"summary", info.summary}});
+  }
+  return all;
+}
+
+int run(const Arguments& arguments) {
+  const std::string what = arguments.words().empty() ? "all" : arguments.words()[0];
+  const bool variants = what == "all" || what == "variants";
+  const bool tasks = what == "all" || what == "tasks";
+  const bool profiles = what == "all" || what == "profiles";
+  ATTN_CHECK(variants || tasks || profiles, "cannot list '{}'; expected variants, tasks or profiles", what);
+  if (arguments.has("json")) {
+    print(as_json(variants, tasks, profiles).dump(2) + "\n");
+    return kOk;
+  }
+  if (variants) list_variants();
+  if (tasks) list_tasks();
+  if (profiles) list_profiles();
+  return kOk;
+}
+
+}  // namespace
+
+Verb list_verb() {
+  return {.name = "list", .usage = "[variants|tasks|profiles] [--json]",
+          .summary = "what there is, with traits, typed parameters and papers",
+          .options = {{"json", 0, "", "print JSON"}}, .max_words = 1, .run = run};
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,75 @@
+// attnbench: the command line. One file a verb; this one picks the verb and turns errors into exit codes.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "core/check.h"
+#include "core/params.h"
+#include "harness/cli/verbs.h"
+#include "harness/measure/measure.h"
+#include "harness/sweep/sweep.h"
+
+namespace attn::cli {
+namespace {
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(), run_verb(),
+                                         sample_verb(), apply_verb(), plot_verb()};
+  return list;
+}
+
+std::string overview() {
+  std::string text =
+      "attnbench compares attention variants on this machine: speed, memory, accuracy, distance from exact attention\n\n"
+      "usage: attnbench VERB [OPTION...]\n\n";
+  for (const Verb& verb : verbs()) text += fmt::format("  {:<8} {}\n", verb.name, verb.summary);
+  text += "\n  attnbench VERB --help explains one verb; attnbench --version tells what was built\n";
+  return text;
+}
+
+std::string version() {
+  std::string text = fmt::format("attnbench {}\n", ATTN_VERSION);
+  for (const EnvironmentField& field : environment())
+    if (field.name == "commit" || field.name == "dirty" || field.name == "compiler" ||
+        field.name == "build_type" || field.name == "instruction_set")
+      text += fmt::format("{:<16} {}\n", field.name, field.value);
+  return text;
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    warn(overview());
+    return kUsage;
+  }
+  const std::string& name = arguments[0];
+  if (name == "--help" || name == "-h" || name == "help") return print(overview()), kOk;
+  if (name == "--version") return print(version()), kOk;
+  if (name == "cell") return run_cell_process();  // a sweep's child; not for people
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) {
+    names.push_back(verb.name);
+    if (verb.name != name) continue;
+    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+    for (const std::string& word : rest) {
+      if (word == "--help" || word == "-h") return print(help_of(verb)), kOk;
+      if (word == "--") break;
+    }
+    return verb.run(parse(verb, rest));
+  }
+  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name, nearest(name, names)));
+}
+
+}  // namespace
+}  // namespace attn::cli
+
+int main(int argc, char** argv) {
+  try {
+    return attn::cli::dispatch({argv + 1, argv + argc});
+  } catch (const attn::Error& error) {
+    attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));
+    return attn::cli::kUsage;
+  } catch (const std::exception& error) {
+    attn::cli::warn(fmt::format("attnbench: unexpected: {}\n", error.what()));
+    return attn::cli::kCellFailed;
+  }
+}

@@ -1,0 +1,182 @@
+// Parsing with Boost.Program_options; errors are rewritten to name the nearest known option. See options.h.
+#include "harness/cli/options.h"
+
+#include <boost/program_options.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "core/check.h"
+#include "core/params.h"
+
+namespace attn::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description describe(const Verb& verb) {
+  po::options_description description;
+  for (const Option& option : verb.options) {
+    const std::string names = option.letter ? option.name + "," + option.letter : option.name;
+    if (option.value.empty())
+      description.add_options()(names.c_str(), po::bool_switch(), option.help.c_str());
+    else
+      description.add_options()(names.c_str(), po::value<std::vector<std::string>>(), option.help.c_str());
+  }
+  return description;
+}
+
+const Option* find_option(const Verb& verb, const std::string& name) {
+  for (const Option& option : verb.options)
+    if (option.name == name) return &option;
+  return nullptr;
+}
+
+std::string unknown_option(const Verb& verb, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Option& option : verb.options) names.push_back(option.name);
+  return fmt::format("unknown option '{}'; nearest is '{}' (attnbench {} --help lists them)", name,
+                     nearest(name, names), verb.name);
+}
+
+std::string without_dashes(std::string name) {
+  name.erase(0, name.find_first_not_of('-'));
+  return name.substr(0, name.find('='));
+}
+
+using Values = std::map<std::string, std::vector<std::string>>;
+
+void collect(const Verb& verb, const std::vector<po::option>& options, Values& values,
+             std::vector<std::string>& words) {
+  for (const po::option& option : options) {
+    if (option.position_key >= 0) {
+      words.push_back(option.value.at(0));
+      continue;
+    }
+    const Option* known = find_option(verb, option.string_key);
+    ATTN_CHECK(known, "{}", unknown_option(verb, option.string_key));
+    std::vector<std::string>& list = values[known->name];
+    const std::string value = known->value.empty() && option.value.empty() ? "true" : option.value.at(0);
+    ATTN_CHECK(known->repeated || list.empty(), "option '{}' is given twice: '{}' and '{}'", known->name,
+               list.empty() ? "" : list[0], value);
+    list.push_back(value);
+  }
+}
+
+template <class T>
+bool read_all(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// "1.5h" with {'h', 3600} -> 5400.
+double parse_scaled(const std::string& text, const std::map<char, double>& units, const char* expected) {
+  double number = 0, unit = 1;
+  std::string_view digits = text;
+  if (!digits.empty()) {
+    const auto it = units.find(digits.back());
+    if (it != units.end()) unit = it->second, digits.remove_suffix(1);
+  }
+  ATTN_CHECK(read_all(digits, number) && number > 0 && number * unit <= 9e18, "'{}' is not {}", text, expected);
+  return number * unit;
+}
+
+}  // namespace
+
+Arguments parse(const Verb& verb, const std::vector<std::string>& arguments) {
+  const po::options_description description = describe(verb);
+  Arguments result;
+  result.as_given_ = arguments;
+  try {
+    using namespace po::command_line_style;
+    const auto parsed = po::command_line_parser(arguments)
+                            .options(description)
+                            .style(unix_style & ~allow_guessing)
+                            .run();
+    collect(verb, parsed.options, result.values_, result.words_);
+  } catch (const po::unknown_option& error) {
+    throw_error(unknown_option(verb, without_dashes(error.get_option_name())));
+  } catch (const po::error& error) {
+    throw_error(error.what());
+  }
+  ATTN_CHECK(result.words_.size() <= verb.max_words, "unexpected argument '{}'; usage: attnbench {} {}",
+             result.words_[verb.max_words], verb.name, verb.usage);
+  return result;
+}
+
+void Arguments::merge_config(const std::string& path, const Verb& verb) {
+  std::ifstream file(path);
+  ATTN_CHECK(file.good(), "cannot read the config file '{}'", path);
+  Values from_file;
+  std::vector<std::string> words;
+  try {
+    // Unregistered keys come through here, so that collect() can name the nearest known one.
+    const auto parsed = po::parse_config_file(file, po::options_description(), true);
+    collect(verb, parsed.options, from_file, words);
+  } catch (const po::error& error) {
+    throw_error(fmt::format("{}: {}", path, error.what()));
+  } catch (const Error& error) {
+    throw_error(fmt::format("{}: {}", path, error.what()));
+  }
+  for (auto& [name, list] : from_file) {
+    ATTN_CHECK(name != "config", "{}: a config file cannot name another", path);
+    const bool flag = find_option(verb, name)->value.empty();
+    ATTN_CHECK(!flag || list[0] == "true" || list[0] == "false", "{}: {} = {} is not valid; expected true or false",
+               path, name, list[0]);
+    if (has(name) || (flag && list[0] == "false")) continue;
+    values_[name] = std::move(list);
+  }
+}
+
+std::string Arguments::get(const std::string& name, const std::string& fallback) const {
+  const auto it = values_.find(name);
+  return it == values_.end() ? fallback : it->second.front();
+}
+
+std::vector<std::string> Arguments::all(const std::string& name) const {
+  const auto it = values_.find(name);
+  return it == values_.end() ? std::vector<std::string>() : it->second;
+}
+
+int64_t Arguments::integer(const std::string& name, int64_t fallback, int64_t min, int64_t max) const {
+  if (!has(name)) return fallback;
+  int64_t value = 0;
+  ATTN_CHECK(read_all(get(name), value) && value >= min && value <= max,
+             "--{} {} is not valid; expected a whole number in {}..{}", name, get(name), min, max);
+  return value;
+}
+
+std::string Arguments::one_of(const std::string& name, const std::vector<std::string>& choices) const {
+  const std::string value = get(name, choices.front());
+  std::string list;
+  for (const std::string& choice : choices) list += (list.empty() ? "" : ", ") + choice;
+  ATTN_CHECK(std::find(choices.begin(), choices.end(), value) != choices.end(),
+             "--{} {} is not valid; expected one of {}", name, value, list);
+  return value;
+}
+
+std::string help_of(const Verb& verb) {
+  std::string text = fmt::format("usage: attnbench {} {}\n\n{}\n\n", verb.name, verb.usage, verb.summary);
+  for (const Option& option : verb.options) {
+    std::string left = option.letter ? fmt::format("  -{}, --{}", option.letter, option.name)
+                                     : fmt::format("      --{}", option.name);
+    if (!option.value.empty()) left += " " + option.value;
+    text += left.size() < 33 ? fmt::format("{:<33} {}\n", left, option.help)
+                             : fmt::format("{}\n{:<33} {}\n", left, "", option.help);
+  }
+  return text;
+}
+
+double parse_seconds(const std::string& text) {
+  return parse_scaled(text, {{'s', 1}, {'m', 60}, {'h', 3600}}, "a time; write 90s, 10m or 1.5h");
+}
+
+int64_t parse_bytes(const std::string& text) {
+  constexpr double kKibi = 1024;
+  return static_cast<int64_t>(parse_scaled(
+      text, {{'K', kKibi}, {'M', kKibi * kKibi}, {'G', kKibi * kKibi * kKibi}, {'T', kKibi * kKibi * kKibi * kKibi}},
+      "an amount of memory; write 512M or 8G"));
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,57 @@
+// One spec to one variant or task with typed parameters; see specs.h.
+#include "harness/cli/specs.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "harness/sweep/grammar.h"
+
+namespace attn::cli {
+namespace {
+
+std::map<std::string, ParamValue> typed(const Spec& spec, const std::vector<ParamSpec>& known) {
+  std::map<std::string, ParamValue> params;
+  for (const Setting& setting : spec.settings) {
+    const auto it = std::find_if(known.begin(), known.end(), [&](const ParamSpec& p) { return p.name == setting.name; });
+    if (it == known.end()) Params(spec.name, known, {{setting.name, setting.values.at(0)}});  // throws, with the nearest
+    ATTN_CHECK(setting.values.size() == 1, "{}: {} takes one value here, got {}", spec.name, setting.name,
+               join(setting.values));
+    params[setting.name] = it->parse(spec.name, setting.values[0]);
+  }
+  return params;
+}
+
+template <class Info>
+const Info* lookup(const std::vector<Info>& list, const std::string& name, std::vector<std::string>& names) {
+  for (const Info& info : list) {
+    if (info.name == name) return &info;
+    names.push_back(info.name);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Chosen choose(const std::string& text) {
+  const Spec spec = parse_spec(text);
+  std::vector<std::string> names;
+  if (const VariantInfo* variant = lookup(all_variants(), spec.name, names))
+    return {.variant = variant, .task = nullptr, .params = typed(spec, variant->params)};
+  if (const TaskInfo* task = lookup(all_tasks(), spec.name, names))
+    return {.variant = nullptr, .task = task, .params = typed(spec, task->params)};
+  throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name, nearest(spec.name, names)));
+}
+
+Chosen choose_variant(const std::string& text) {
+  const Spec spec = parse_spec(text);
+  const VariantInfo& info = find_variant(spec.name);
+  return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
+}
+
+Chosen choose_task(const std::string& text) {
+  const Spec spec = parse_spec(text);
+  const TaskInfo& info = find_task(spec.name);
+  return {.variant = nullptr, .task = &info, .params = typed(spec, info.params)};
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,49 @@
+// Writing to people and pipes: stdout for data, stderr for everything meant for a person.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "core/check.h"
+#include "harness/cli/verbs.h"
+
+namespace attn::cli {
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  ATTN_CHECK(written, "cannot write to standard output: {}", std::strerror(errno));
+}
+
+void warn(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+bool is_terminal(Stream stream) { return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1; }
+
+bool wants_color(const std::string& choice, Stream stream) {
+  if (choice != "auto") return choice == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  if (no_color && *no_color) return false;
+  return is_terminal(stream) && !(term && std::strcmp(term, "dumb") == 0);
+}
+
+void require_writable(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  ATTN_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}", folder.string(), path,
+             error ? error.message() : "a file of that name is in the way");
+  ATTN_CHECK(!fs::is_directory(path), "'{}' is a folder; expected a file", path);
+  ATTN_CHECK(access(folder.c_str(), W_OK) == 0, "cannot write into the folder '{}': {}", folder.string(),
+             std::strerror(errno));
+  ATTN_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0, "cannot write '{}': {}", path,
+             std::strerror(errno));
+}
+
+}  // namespace attn::cli

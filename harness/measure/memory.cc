@@ -1,0 +1,55 @@
+// Memory of one run, exact to the byte for what the counted pool hands out. Costs two runs.
+// peak_bytes: highest sum of live pool bytes during the run, weights, inputs and their gradients
+// included; by purpose: the highest of each, at moments of its own, so that they may add up to
+// more. extra_bytes: peak_bytes less what was live when the run began (weights, inputs, and in mode
+// train their gradients, all kept from the warm-up run). rss_peak_bytes: the operating system's
+// high-water mark (VmHWM) of the whole process since its start, program and libraries included.
+#include <sys/resource.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "core/memory.h"
+#include "harness/measure/measure.h"
+
+namespace attn {
+namespace {
+
+int64_t rss_peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  }
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+MemoryFigures measure_memory(Workload& workload) {
+  workload.run();  // what is made once (threads' workspaces, gradients) is not the run's own
+  release_free_memory();
+  reset_memory_peak();
+  const int64_t before = memory_use().live_total;
+  workload.run();
+  const MemoryUse use = memory_use();
+
+  MemoryFigures figures;
+  figures.peak_bytes = use.peak_total;
+  figures.weights_bytes = use.peak[static_cast<int>(Purpose::weights)];
+  figures.activations_bytes = use.peak[static_cast<int>(Purpose::activations)];
+  figures.workspace_bytes = use.peak[static_cast<int>(Purpose::workspace)];
+  figures.extra_bytes = use.peak_total - before;
+  const WorkloadSpec& spec = workload.spec();
+  if (spec.mode == Mode::forward && spec.scope == ScopeKind::attention) {
+    figures.declared_extra_bytes = std::llround(workload.attention_cost().peak_bytes);
+  }
+  figures.state_bytes = workload.layers() * std::llround(workload.attention_cost().state_bytes);
+  figures.rss_peak_bytes = rss_peak_bytes();
+  return figures;
+}
+
+}  // namespace attn

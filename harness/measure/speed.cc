@@ -1,0 +1,77 @@
+// Speed through Google Benchmark as a library: its loop and its clock, a reporter of ours that
+// keeps the raw samples, no console and no exit of its own. Costs warmup_s + about (repetitions +
+// 1)·min_sample_s, or repetitions + 2 runs if longer.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <exception>
+
+#include "harness/measure/measure.h"
+
+namespace attn {
+namespace {
+
+class SampleReporter final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred || run.run_type != Run::RT_Iteration) continue;
+      samples.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
+    }
+  }
+  std::vector<double> samples;
+};
+
+// Google Benchmark's registry is global: it is left empty, whatever happens.
+class Registration {
+ public:
+  Registration() { benchmark::ClearRegisteredBenchmarks(); }
+  ~Registration() { benchmark::ClearRegisteredBenchmarks(); }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+};
+
+void warm_up(Workload& workload, double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    workload.run();
+  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
+           seconds);
+}
+
+}  // namespace
+
+std::vector<double> time_samples(Workload& workload, const TimingOptions& options) {
+  ATTN_CHECK(options.repetitions >= 1 && options.min_sample_s > 0,
+             "timing needs repetitions >= 1 and min_sample_s > 0");
+  warm_up(workload, options.warmup_s);
+  std::exception_ptr failure;
+  const Registration registration;
+  benchmark::RegisterBenchmark(
+      "run",
+      [&](benchmark::State& state) {
+        if (failure) return state.SkipWithError("failed before");
+        for ([[maybe_unused]] auto iteration : state) {
+          try {
+            workload.run();
+          } catch (...) {  // an exception must not unwind through the library
+            failure = std::current_exception();
+            state.SkipWithError("threw");
+            break;
+          }
+        }
+      })
+      ->UseRealTime()
+      ->MinTime(options.min_sample_s)
+      ->Repetitions(options.repetitions);
+  SampleReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter, "run");
+  if (failure) std::rethrow_exception(failure);
+  ATTN_CHECK(reporter.samples.size() == static_cast<size_t>(options.repetitions),
+             "{} samples were asked for, {} came back", options.repetitions,
+             reporter.samples.size());
+  return reporter.samples;
+}
+
+}  // namespace attn

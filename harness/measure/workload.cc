@@ -1,0 +1,190 @@
+// One variant at one shape with inputs and weights made once: bare attention, an encoder layer, or
+// a model of two layers. run() costs one forward, or one forward and backward with all gradients;
+// its FLOPs are given by formula.
+#include "harness/measure/workload.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/parallel.h"
+#include "harness/model/encoder.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kModelLayers = 2;
+constexpr int64_t kClasses = 10;
+constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
+constexpr double kAttentionTrain =
+    1 + 2.5;  // forward, and five products for two when scores are made again
+constexpr double kDenseTrain = 1 + 2;  // forward, gradient of the input, gradient of the weight
+
+LayerConfig layer_config(const WorkloadSpec& spec) {
+  LayerConfig config;
+  config.variant = spec.variant;
+  config.variant_params = spec.params;
+  config.width = spec.heads * spec.head_dim;
+  config.heads = spec.heads;
+  config.feed_forward = kFeedForwardFactor * config.width;
+  config.max_len = spec.length;
+  config.causal = spec.causal;
+  config.seed = spec.seed;
+  return config;
+}
+
+ModelConfig model_config(const WorkloadSpec& spec) {
+  ModelConfig config;
+  config.layer = layer_config(spec);
+  config.layers = kModelLayers;
+  config.length = spec.length;
+  config.classes = kClasses;
+  config.seed = spec.seed;
+  return config;
+}
+
+Batch model_batch(const WorkloadSpec& spec) {
+  Batch batch;
+  batch.size = spec.batch;
+  batch.length = spec.length;
+  Rng stream = rng(spec.seed, "workload values");
+  for (int64_t i = 0; i < spec.batch * spec.length; ++i)
+    batch.values.push_back(static_cast<float>(stream.normal()));
+  return batch;
+}
+
+// Of one layer's projections and feed-forward.
+double dense_flops(const WorkloadSpec& spec) {
+  const double width = static_cast<double>(spec.heads * spec.head_dim);
+  const double tokens = static_cast<double>(spec.batch * spec.length);
+  return tokens * 2 * (4 * width * width + 2 * kFeedForwardFactor * width * width);
+}
+
+// Of the model's linear input and head.
+double ends_flops(const WorkloadSpec& spec) {
+  const double width = static_cast<double>(spec.heads * spec.head_dim);
+  return 2 * static_cast<double>(spec.batch) * width * static_cast<double>(spec.length + kClasses);
+}
+
+}  // namespace
+
+std::string to_string(Mode mode) { return mode == Mode::forward ? "forward" : "train"; }
+
+std::string to_string(ScopeKind scope) {
+  if (scope == ScopeKind::attention) return "attention";
+  return scope == ScopeKind::layer ? "layer" : "model";
+}
+
+struct Workload::State {
+  explicit State(const WorkloadSpec& given) : spec(given) {
+    ATTN_CHECK(spec.variant, "a workload needs a variant");
+    const AttentionShape shape{spec.batch,  spec.heads,    spec.length,
+                               spec.length, spec.head_dim, spec.causal};
+    const Params params(spec.variant->name, spec.variant->params, spec.params);
+    const std::optional<std::string> reason = spec.variant->why_not(shape, params);
+    ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
+    set_threads(spec.threads);
+    attention = make_attention();
+    cost = attention->cost(shape);
+    if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
+    if (spec.scope == ScopeKind::layer) layer = std::make_unique<Layer>(layer_config(spec));
+    if (spec.scope == ScopeKind::model) model = std::make_unique<Encoder>(model_config(spec));
+    make_inputs();
+    if (spec.mode == Mode::train) make_leaves();
+  }
+
+  std::unique_ptr<Attention> make_attention() const {
+    const MemoryScope scope(Purpose::weights);
+    AttentionConfig config;
+    config.heads = spec.heads;
+    config.head_dim = spec.head_dim;
+    config.max_len = spec.length;
+    config.causal = spec.causal;
+    config.seed = spec.seed;
+    return spec.variant->build(std::move(config), spec.params);
+  }
+
+  void make_inputs() {
+    if (spec.scope == ScopeKind::model) {
+      batch = model_batch(spec);
+      return;
+    }
+    const bool train = spec.mode == Mode::train;
+    const Shape shape = spec.scope == ScopeKind::layer
+                            ? Shape{spec.batch, spec.length, spec.heads * spec.head_dim}
+                            : Shape{spec.batch, spec.heads, spec.length, spec.head_dim};
+    const size_t count = spec.scope == ScopeKind::layer ? 1 : 3;  // x, or q, k, v
+    for (size_t i = 0; i < count; ++i) {
+      inputs.emplace_back(Tensor::normal(shape, rng(spec.seed, "workload inputs", i)), train);
+    }
+  }
+
+  void make_leaves() {
+    Shape shape{spec.batch, kClasses};
+    if (spec.scope != ScopeKind::model) shape = inputs[0].shape();
+    seed = Tensor::normal(shape, rng(spec.seed, "workload gradient"));
+    leaves = inputs;
+    const std::vector<Weight> weights = attention ? attention->weights()
+                                        : layer   ? layer->weights()
+                                                  : model->weights();
+    for (const Weight& weight : weights) {
+      if (weight.learned) leaves.push_back(weight.value);
+    }
+  }
+
+  Var forward() const {
+    if (model) return model->forward(batch);          // [batch, classes]
+    if (layer) return layer->forward(inputs[0], {});  // [batch, length, width]
+    return attention->forward(inputs[0], inputs[1], inputs[2],
+                              {spec.causal, {}});  // [batch, heads, length, head_dim]
+  }
+
+  WorkloadSpec spec;
+  Cost cost;
+  std::unique_ptr<Attention> attention;
+  std::unique_ptr<Layer> layer;
+  std::unique_ptr<Encoder> model;
+  std::vector<Var> inputs;
+  Batch batch;
+  Tensor seed;              // gradient of the output, mode train
+  std::vector<Var> leaves;  // that get a gradient, mode train
+};
+
+Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>(spec)) {}
+Workload::~Workload() = default;
+
+void Workload::run() {
+  const State& s = *state_;
+  set_threads(s.spec.threads);
+  if (s.spec.mode == Mode::forward) {
+    const NoGrad no_grad;
+    s.forward();
+    return;
+  }
+  for (const Var& leaf : s.leaves) leaf.zero_grad();
+  s.forward().backward(s.seed);
+}
+
+double Workload::flops() const {
+  const State& s = *state_;
+  const bool train = s.spec.mode == Mode::train;
+  double dense = 0;
+  if (s.spec.scope != ScopeKind::attention)
+    dense = static_cast<double>(layers()) * dense_flops(s.spec);
+  if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
+  const double attention = static_cast<double>(layers()) * s.cost.flops;
+  return attention * (train ? kAttentionTrain : 1) + dense * (train ? kDenseTrain : 1);
+}
+
+const Attention& Workload::attention() const {
+  ATTN_CHECK(state_->attention, "a workload of scope {} has no bare attention",
+             to_string(state_->spec.scope));
+  return *state_->attention;
+}
+
+const Cost& Workload::attention_cost() const { return state_->cost; }
+int64_t Workload::layers() const {
+  return state_->spec.scope == ScopeKind::model ? kModelLayers : 1;
+}
+const WorkloadSpec& Workload::spec() const { return state_->spec; }
+
+}  // namespace attn

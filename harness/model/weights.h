@@ -1,0 +1,18 @@
+// How a model's weights are drawn: each from a random stream of its own, named after the weight, so
+// that two models of the same seed share every weight that they both have, whatever attention they
+// hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "variants/attention.h"
+
+namespace attn {
+
+Weight normal_weight(std::string name, Shape shape, uint64_t seed, double scale);  // N(0, scale²)
+// [in, out] for x·W: N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 12 and 16.
+Weight glorot_weight(std::string name, int64_t in, int64_t out, uint64_t seed);
+Weight constant_weight(std::string name, Shape shape, double value);
+
+}  // namespace attn

@@ -1,0 +1,200 @@
+// Rows on disk: whole lines appended under a lock and synced, so that a kill at any moment costs
+// the last line at most. Appending costs one validation, one write and one fsync.
+#include "harness/store/rows.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "core/check.h"
+
+namespace attn {
+namespace {
+
+constexpr std::string_view kFirstBytes =
+    "{\"schema\":\"attnbench/1\"";  // of every line that append() writes
+
+[[noreturn]] void throw_errno(const std::string& path, std::string_view what) {
+  throw_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int file) : file_(file) {}
+  ~Descriptor() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return file_; }
+  int release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+};
+
+std::string read_all(int file, const std::string& path) {
+  std::string text;
+  char chunk[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(file, chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno(path, "cannot read");
+    if (got == 0) return text;
+    text.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+// `runs` are the ids of the run lines before this one: the first line is one, and a resumed sweep
+// may add another. A cell belongs to a run that an earlier line describes; a run line adds its id
+// to `runs`.
+std::string order_fault(const Json& row, std::vector<std::string>& runs) {
+  const std::string run = row["run"];
+  if (row["kind"] == "run") {
+    runs.push_back(run);
+    return {};
+  }
+  if (runs.empty()) return "the first line must describe the run";
+  if (std::find(runs.begin(), runs.end(), run) != runs.end()) return {};
+  return fmt::format("run: no line before describes {}", run);
+}
+
+Json parse_line(const std::string& path, size_t number, std::string_view line,
+                std::vector<std::string>& runs) {
+  Json row = Json::parse(line, nullptr, false);
+  ATTN_CHECK(!row.is_discarded(), "{}:{}: not JSON", path, number);
+  std::string fault = schema_fault(row);
+  if (fault.empty()) fault = order_fault(row, runs);
+  ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);
+  if (row["kind"] == "run") runs.push_back(row["run"]);
+  return row;
+}
+
+struct Contents {
+  std::vector<Json> rows;
+  std::vector<std::string> runs;  // ids of the run lines
+  size_t whole_bytes = 0;         // up to and with the last newline
+};
+
+// The part of `text` after the last newline is left out: a line counts once its newline is written.
+Contents parse_lines(const std::string& path, std::string_view text) {
+  Contents contents;
+  while (true) {
+    const size_t end = text.find('\n', contents.whole_bytes);
+    if (end == std::string_view::npos) return contents;
+    const std::string_view line = text.substr(contents.whole_bytes, end - contents.whole_bytes);
+    contents.rows.push_back(parse_line(path, contents.rows.size() + 1, line, contents.runs));
+    contents.whole_bytes = end + 1;
+  }
+}
+
+// The name of a new file must reach the disk as well as its bytes.
+void sync_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const Descriptor file(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.get() >= 0) ::fsync(file.get());
+}
+
+// Existing rows, with a torn last line cut off; `truncate` empties the file. Nothing is cut from a
+// file that is not ours.
+Contents take_over(int file, const std::string& path, bool truncate) {
+  const std::string text = read_all(file, path);
+  const std::string_view start = std::string_view(text).substr(0, kFirstBytes.size());
+  ATTN_CHECK(kFirstBytes.substr(0, start.size()) == start,
+             "{}: is not a rows file of {}; left as it is", path, kSchema);
+  Contents contents;
+  if (!truncate) contents = parse_lines(path, text);
+  if (contents.whole_bytes < text.size() &&
+      ::ftruncate(file, static_cast<off_t>(contents.whole_bytes)) != 0) {
+    throw_errno(path, "cannot cut");
+  }
+  return contents;
+}
+
+// All of `line` or, on a regular file, nothing of it.
+void write_whole(int file, const std::string& path, std::string_view line) {
+  struct stat before {};
+  if (::fstat(file, &before) != 0) throw_errno(path, "cannot write");
+  size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t put = ::write(file, line.data() + done, line.size() - done);
+    if (put > 0) {
+      done += static_cast<size_t>(put);
+    } else if (put == 0 || errno != EINTR) {
+      const int fault = put == 0 ? ENOSPC : errno;
+      if (S_ISREG(before.st_mode) && ::ftruncate(file, before.st_size) != 0) {
+        throw_errno(path, "cannot write, and cannot cut the torn line");
+      }
+      errno = fault;
+      throw_errno(path, "cannot write");
+    }
+  }
+  // Pipes and terminals cannot be synced and say so with EINVAL.
+  if (::fsync(file) != 0 && errno != EINVAL && errno != EROFS) throw_errno(path, "cannot sync");
+}
+
+}  // namespace
+
+RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
+  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw_errno(path_, "cannot open for writing");
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_errno(path_, "cannot open for writing");
+  if (S_ISREG(status.st_mode)) {
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      ATTN_CHECK(errno != EWOULDBLOCK, "{}: another run is writing to it", path_);
+      throw_errno(path_, "cannot lock");
+    }
+    Contents contents = take_over(file.get(), path_, truncate);
+    existing_ = std::move(contents.rows);
+    runs_ = std::move(contents.runs);
+    sync_folder(path_);
+  }
+  for (const Json& row : existing_)
+    if (row["kind"] == "run") runs_.push_back(row["run"]);
+  file_ = file.release();
+}
+
+RowWriter::~RowWriter() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void RowWriter::append(const Json& row) {
+  std::string fault = schema_fault(row);
+  if (fault.empty()) fault = order_fault(row, runs_);
+  ATTN_CHECK(fault.empty(), "{}: row refused: {}", path_, fault);
+  std::string line;
+  try {
+    line = row.dump() + "\n";
+  } catch (const Json::exception&) {
+    throw_error(fmt::format("{}: row refused: text that is not UTF-8", path_));
+  }
+  ATTN_CHECK(line.starts_with(kFirstBytes), "{}: row refused: schema must be its first field",
+             path_);
+  write_whole(file_, path_, line);
+  if (row["kind"] == "run") runs_.push_back(row["run"]);
+}
+
+std::vector<Json> read_rows(const std::string& path, bool allow_torn) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw_errno(path, "cannot open");
+  const std::string text = read_all(file.get(), path);
+  Contents contents = parse_lines(path, text);
+  if (allow_torn) return std::move(contents.rows);
+  ATTN_CHECK(contents.whole_bytes == text.size(), "{}:{}: torn line", path,
+             contents.rows.size() + 1);
+  ATTN_CHECK(!contents.rows.empty(), "{}: holds no rows", path);
+  return std::move(contents.rows);
+}
+
+}  // namespace attn

@@ -1,0 +1,58 @@
+// The list of axes; see axes.h.
+#include "harness/sweep/axes.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace attn {
+
+const std::vector<std::string>& all_measures() {
+  static const std::vector<std::string> measures = {"speed", "memory", "accuracy", "fidelity"};
+  return measures;
+}
+
+bool AxisInfo::applies_to(std::string_view measure) const {
+  return std::find(measures.begin(), measures.end(), measure) != measures.end();
+}
+
+const std::vector<AxisInfo>& all_axes() {
+  constexpr double kLongest =
+      1 << 22;  // tokens: far beyond what fits, so that a slip of the finger is an error
+  static const std::vector<std::string> everywhere = all_measures();
+  static const std::vector<std::string> shaped = {"speed", "memory", "fidelity"};
+  static const std::vector<std::string> run = {"speed", "memory"};
+  static const std::vector<AxisInfo> axes = {
+      {{"length", 1024, "tokens of a sequence", 1, kLongest}, shaped},
+      {{"batch", 1, "sequences at a time", 1, 4096}, shaped},
+      {{"heads", 4, "attention heads", 1, 1024}, shaped},
+      {{"head_dim", 64, "width of a head", 1, 1024}, shaped},
+      {{"mode", {"forward", "train"}, "train: forward and backward"}, run},
+      {{"scope", {"attention", "layer", "model"}, "how much of the model is measured"}, run},
+      {{"causal", false, "hide the future"}, shaped},
+      {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
+      {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},
+      {{"input", {"random", "needle"}, "what the queries and keys hold"}, {"fidelity"}},
+      {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {"fidelity"}},
+      {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {"speed"}},
+  };
+  return axes;
+}
+
+const AxisInfo& find_axis(std::string_view name) {
+  std::vector<std::string> names;
+  for (const AxisInfo& axis : all_axes()) {
+    if (axis.spec.name == name) return axis;
+    names.push_back(axis.spec.name);
+  }
+  throw_error(fmt::format("unknown axis '{}'; nearest is '{}' (known: {})", name,
+                          nearest(name, names), join(names, ", ")));
+}
+
+std::vector<std::string> axis_values(const AxisInfo& axis, std::string_view text) {
+  std::vector<std::string> values = expand_values("axis " + axis.spec.name, text);
+  for (std::string& value : values) value = to_string(axis.spec.parse("axis", value));
+  return values;
+}
+
+}  // namespace attn

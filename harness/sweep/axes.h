@@ -1,0 +1,25 @@
+// The axes of a sweep: name, type, default and range, and the measures each applies to.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/params.h"
+#include "harness/sweep/grammar.h"
+
+namespace attn {
+
+struct AxisInfo {
+  ParamSpec spec;
+  std::vector<std::string> measures;
+  bool applies_to(std::string_view measure) const;
+};
+
+const std::vector<AxisInfo>& all_axes();           // in the order of a row's `axes`
+const AxisInfo& find_axis(std::string_view name);  // Error naming the nearest one when unknown
+const std::vector<std::string>& all_measures();
+// Values of an axis, expanded and checked against its type and range.
+std::vector<std::string> axis_values(const AxisInfo& axis, std::string_view text);
+
+}  // namespace attn

@@ -1,0 +1,154 @@
+// From resolved sub-sweeps to cells: every combination once, with its key, its forecast, or why it
+// cannot run.
+#include <map>
+#include <set>
+
+#include "core/check.h"
+#include "harness/sweep/axes.h"
+#include "harness/sweep/forecast.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/resolve.h"
+#include "harness/sweep/sweep.h"
+#include "harness/train/train.h"
+
+namespace attn {
+namespace {
+
+Json axes_json(const Choice& choice) {
+  Json axes = Json::object();
+  for (const auto& [name, text] : choice)
+    axes[name] = to_json(find_axis(name).spec.parse("axis", text));
+  return axes;
+}
+
+Json key_json(const std::string& measure, const VariantInfo& info, const Params& params,
+              Json axes) {
+  return {{"protocol", kProtocol},
+          {"measure", measure},
+          {"variant", plugin_json(info.name, params)},
+          {"task", nullptr},
+          {"axes", std::move(axes)},
+          {"training", nullptr},
+          {"source", {{"variant", source_hash("variants", info.name)}}}};
+}
+
+// Appends cells, each once.
+class Collector {
+ public:
+  void add(Json key, std::string skip) {
+    Cell cell;
+    cell.id = hash_of(key);
+    if (!seen_.insert(cell.id).second) return;
+    if (skip.empty()) {
+      const Forecast forecast = forecast_of(key);
+      cell.forecast_s = forecast.seconds;
+      cell.forecast_bytes = forecast.bytes;
+    }
+    cell.key = std::move(key);
+    cell.skip = std::move(skip);
+    cells.push_back(std::move(cell));
+  }
+  std::vector<Cell> cells;
+
+ private:
+  std::set<std::string> seen_;
+};
+
+void add_shaped(const Resolved& sweep, Collector& collector) {
+  for (const Choice& choice : cross_product(sweep.axes)) {
+    const Json axes = axes_json(choice);
+    for (const auto& [info, params] : sweep.variants) {
+      const AttentionShape shape{axes["batch"],  axes["heads"],    axes["length"],
+                                 axes["length"], axes["head_dim"], axes["causal"]};
+      collector.add(key_json(sweep.measure, *info, params, axes),
+                    info->why_not(shape, params).value_or(""));
+    }
+  }
+}
+
+void add_training(const Resolved& sweep, Collector& collector) {
+  for (const auto& [task, task_params] : sweep.tasks) {
+    const TaskShape shape = task->make(task_params)->shape();
+    for (const Params& training : sweep.training)
+      for (const Choice& choice : cross_product(sweep.axes))
+        for (const auto& [info, params] : sweep.variants) {
+          Json axes = {{"length", shape.length}, {"causal", shape.causal}};
+          axes.update(axes_json(choice));
+          Json key = key_json(sweep.measure, *info, params, std::move(axes));
+          key["task"] = plugin_json(task->name, task_params);
+          key["training"] = to_json(training);
+          key["source"]["task"] = source_hash("tasks", task->name);
+          const auto why =
+              why_not_trainable(*task, task_params.values(), *info, params.values(), training);
+          collector.add(std::move(key), why.value_or(""));
+        }
+  }
+}
+
+Json config_json(const Resolved& sweep) {
+  Json variants = Json::array(), tasks = Json::array(), training = Json::array(),
+       axes = Json::object();
+  for (const auto& [info, params] : sweep.variants)
+    variants.push_back(plugin_text(plugin_json(info->name, params)));
+  for (const auto& [info, params] : sweep.tasks)
+    tasks.push_back(plugin_text(plugin_json(info->name, params)));
+  for (const Params& params : sweep.training) training.push_back(to_json(params));
+  for (const Setting& axis : sweep.axes) {
+    axes[axis.name] = Json::array();
+    for (const std::string& value : axis.values)
+      axes[axis.name].push_back(axes_json({{axis.name, value}})[axis.name]);
+  }
+  return {{"measure", sweep.measure},
+          {"variants", variants},
+          {"tasks", tasks},
+          {"axes", axes},
+          {"training", training}};
+}
+
+// The cells of one shard. Speed cells that are compared with each other stay together.
+std::vector<Cell> shard_of(std::vector<Cell> cells, int shard, int shards) {
+  std::vector<Cell> kept;
+  std::map<std::string, int> unit_of;
+  int units = 0;
+  for (Cell& cell : cells) {
+    const std::string unit = cell.key["measure"] == "speed" ? group_of(cell.key).dump() : cell.id;
+    const auto [it, is_new] = unit_of.emplace(unit, units);
+    if (is_new) units++;
+    if (it->second % shards == shard) kept.push_back(std::move(cell));
+  }
+  return kept;
+}
+
+}  // namespace
+
+Plan plan(const SweepRequest& request) {
+  ATTN_CHECK(request.shards >= 1 && request.shard >= 0 && request.shard < request.shards,
+             "shard {}/{} is not valid; expected i/n with 0 <= i < n", request.shard,
+             request.shards);
+  const std::vector<Resolved> sweeps = resolve(request);
+  Plan result;
+  Collector collector;
+  Json resolved = Json::array();
+  for (const Resolved& sweep : sweeps) {
+    resolved.push_back(config_json(sweep));
+    if (sweep.measure == "accuracy")
+      add_training(sweep, collector);
+    else
+      add_shaped(sweep, collector);
+  }
+  Json version = nullptr;
+  for (const ProfileInfo& info : all_profiles())
+    if (info.name == request.profile) version = info.version;
+  result.config = {{"profile", request.profile.empty() ? Json(nullptr) : Json(request.profile)},
+                   {"profile_version", version},
+                   {"protocol", kProtocol},
+                   {"sweeps", resolved},
+                   {"jobs", request.jobs},
+                   {"timeout_s", request.timeout_s},
+                   {"max_memory_bytes", request.max_memory_bytes},
+                   {"shard", fmt::format("{}/{}", request.shard, request.shards)}};
+  result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);
+  return result;
+}
+
+}  // namespace attn

@@ -1,0 +1,102 @@
+// Seconds = work over a rate, plus what starting a process costs; see forecast.h.
+#include "harness/sweep/forecast.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "harness/measure/measure.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+constexpr double kRate =
+    4e10;  // FLOP/s of one core in the kernels, about half of an AVX2 core's peak
+constexpr double kDoubleRate = 2e9;  // of the plain double reference that fidelity compares with
+constexpr double kTrainRate =
+    4e10;  // in the training of small models, by the same formula: measured 35 to 80e9
+constexpr double kStart = 0.05;         // seconds to start a cell's process
+constexpr double kTrainFactor = 3.5;    // forward and backward over forward
+constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
+
+// The declared cost of one forward. Built for a short length: the formulas do not depend on it, and
+// weights may.
+Cost declared(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+  try {
+    AttentionConfig config;
+    config.heads = shape.heads;
+    config.head_dim = shape.head_dim;
+    config.max_len = std::min<int64_t>(shape.kv_len, 1024);
+    config.causal = shape.causal;
+    return info.build(config, params_of(params))->cost(shape);
+  } catch (const std::exception&) {
+    return {};  // the cell itself will say what is wrong
+  }
+}
+
+AttentionShape shape_of(const WorkloadSpec& spec) {
+  return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
+}
+
+// FLOPs of the dense parts of one layer: four projections and a feed-forward of twice the width.
+double dense_flops(double tokens, double width, double hidden) {
+  return 2 * tokens * width * (4 * width + 2 * hidden);
+}
+
+Forecast of_shape(const Json& key) {
+  const WorkloadSpec spec = workload_of(key);
+  const Cost cost = declared(*spec.variant, key["variant"]["params"], shape_of(spec));
+  const double tokens = static_cast<double>(spec.batch * spec.length);
+  const double width = static_cast<double>(spec.heads * spec.head_dim);
+  const double layers = spec.scope == ScopeKind::model ? 2 : 1;
+  double flops = cost.flops * layers, bytes = cost.peak_bytes + 4 * tokens * width * sizeof(float);
+  if (spec.scope != ScopeKind::attention) {
+    flops += layers * dense_flops(tokens, width, 4 * width);
+    bytes += 12 * tokens * width * sizeof(float);
+  }
+  if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
+  const double run_s = flops / (kRate * spec.threads);
+  Forecast forecast{kStart, kProgram + static_cast<int64_t>(bytes)};
+  if (key["measure"] == "speed") {
+    const TimingOptions timing;
+    const auto repetitions = key["axes"]["repetitions"].get<int64_t>();
+    const auto visits = static_cast<double>(rounds_of(repetitions));
+    forecast.seconds = visits * (kStart + timing.warmup_s + run_s) +
+                       static_cast<double>(repetitions) * std::max(timing.min_sample_s, run_s);
+  } else if (key["measure"] == "memory") {
+    forecast.seconds += 2 * run_s;
+  } else {
+    const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
+    forecast.seconds += run_s + exact / kDoubleRate;
+  }
+  return forecast;
+}
+
+Forecast of_training(const Json& key) {
+  const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
+  const Json& training = key["training"];
+  const auto setting = [&](const char* name) { return training[name].get<double>(); };
+  const int64_t length = key["axes"]["length"], heads = training["heads"];
+  const AttentionShape shape{
+      1, heads, length, length, training["width"].get<int64_t>() / heads, key["axes"]["causal"]};
+  const Cost cost = declared(info, key["variant"]["params"], shape);
+  const double layer = cost.flops + dense_flops(static_cast<double>(length), setting("width"),
+                                                setting("feed_forward"));
+  const double example = layer * setting("layers");
+  const double evaluations = setting("steps") / std::max(1.0, setting("eval_every"));
+  const double passes = kTrainFactor * setting("steps") * setting("batch") +
+                        evaluations * setting("validation_examples") + setting("test_examples");
+  const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);
+  return {kStart + example * passes / kTrainRate,
+          kProgram + static_cast<int64_t>(setting("batch") * setting("layers") *
+                                          (activations + 2 * cost.peak_bytes))};
+}
+
+}  // namespace
+
+Forecast forecast_of(const Json& key) {
+  return key["measure"] == "accuracy" ? of_training(key) : of_shape(key);
+}
+
+}  // namespace attn

@@ -1,0 +1,24 @@
+// What a cell will roughly take, from the declared cost formulas and a few constants of an ordinary
+// core: for --dry-run and for the time left, never for a verdict.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/sweep/key.h"
+
+namespace attn {
+
+struct Forecast {
+  double seconds = 0;
+  int64_t bytes = 0;
+};
+
+inline constexpr int kRounds =
+    3;  // a speed cell's samples are taken in so many visits, between those of other variants
+inline int64_t rounds_of(int64_t repetitions) {
+  return repetitions < kRounds ? repetitions : kRounds;
+}
+
+Forecast forecast_of(const Json& key);
+
+}  // namespace attn

@@ -1,0 +1,201 @@
+// One cell measured in this process; see one_cell.h.
+#include "harness/sweep/one_cell.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <iterator>
+#include <new>
+
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "harness/check/check.h"
+#include "harness/measure/measure.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/sweep.h"
+#include "harness/train/train.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTN_SHADOW_MEMORY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ATTN_SHADOW_MEMORY 1
+#endif
+#endif
+
+namespace attn {
+namespace {
+
+// Tensors are limited by the pool, exactly; all other memory by the system, with room for the
+// program and its threads.
+void limit_memory(int64_t bytes) {
+  if (bytes <= 0) return;
+  set_memory_limit(bytes);
+#ifndef ATTN_SHADOW_MEMORY  // a sanitizer reserves terabytes
+  constexpr rlim_t kRoom = rlim_t{512} << 20;
+  const rlim_t most = static_cast<rlim_t>(bytes) + kRoom;
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+Json speed(const Json& request) {
+  Workload workload(workload_of(request["key"]));
+  TimingOptions timing;
+  timing.repetitions = request["repetitions"];
+  return {{"samples", time_samples(workload, timing)}, {"flops", workload.flops()}};
+}
+
+Json memory(const Json& key) {
+  Workload workload(workload_of(key));
+  const MemoryFigures found = measure_memory(workload);
+  return {{"metrics",
+           {{"peak_bytes", found.peak_bytes},
+            {"weights_bytes", found.weights_bytes},
+            {"activations_bytes", found.activations_bytes},
+            {"workspace_bytes", found.workspace_bytes},
+            {"extra_bytes", found.extra_bytes},
+            {"declared_extra_bytes", found.declared_extra_bytes},
+            {"state_bytes", found.state_bytes},
+            {"rss_peak_bytes", found.rss_peak_bytes}}},
+          {"samples", nullptr}};
+}
+
+Json fidelity(const Json& key) {
+  const WorkloadSpec spec = workload_of(key);
+  const InputKind input = key["axes"]["input"] == "needle" ? InputKind::needle : InputKind::random;
+  const FidelityFigures found = measure_fidelity(spec, input, key["axes"]["input_scale"]);
+  ATTN_CHECK(std::isfinite(found.relative_error) && std::isfinite(found.cosine),
+             "the output is not finite");
+  return {{"metrics",
+           {{"relative_error", found.relative_error},
+            {"cosine", found.cosine},
+            {"weights_kl", found.weights_kl ? finite_or_null(*found.weights_kl) : Json(nullptr)},
+            {"flops", Workload(spec).flops()}}},
+          {"samples", nullptr}};
+}
+
+Json curve_json(const std::vector<CurvePoint>& curve) {
+  Json points = Json::array();
+  for (const CurvePoint& point : curve)
+    points.push_back({{"step", point.step},
+                      {"train_loss", finite_or_null(point.train_loss)},
+                      {"validation", finite_or_null(point.validation)},
+                      {"seconds", point.seconds}});
+  return points;
+}
+
+Json accuracy(const Json& key) {
+  TrainRequest request;
+  request.task = &find_task(key["task"]["name"].get<std::string>());
+  request.task_params = params_of(key["task"]["params"]);
+  request.variant = &find_variant(key["variant"]["name"].get<std::string>());
+  request.variant_params = params_of(key["variant"]["params"]);
+  request.training = Params("training", training_params(), params_of(key["training"]));
+  request.seed = key["axes"]["seed"];
+  set_threads(key["axes"]["threads"]);
+  const TrainResult found = train(request);
+  if (found.diverged)
+    return {{"status", "diverged"},
+            {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
+            {"samples", curve_json(found.curve)}};
+  Json shortcuts = Json::object();
+  double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
+  for (const Shortcut& shortcut : found.shortcuts) {
+    shortcuts[shortcut.name] = shortcut.score;
+    best = std::max(best, shortcut.score);
+  }
+  return {{"metrics",
+           {{"metric", request.task->metric},
+            {"test", found.test},
+            {"test_stderr", found.test_stderr},
+            {"validation", found.validation},
+            {"chance", found.chance},
+            {"shortcuts", shortcuts},
+            {"lift", found.test - best},
+            {"steps", found.steps},
+            {"best_step", found.best_step},
+            {"stopped_by", found.stopped_by},
+            {"examples", found.examples},
+            {"train_s", found.train_s},
+            {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
+            {"parameters", found.parameters},
+            {"final_train_loss", finite_or_null(found.final_train_loss)}}},
+          {"samples", curve_json(found.curve)}};
+}
+
+Json check(const Json& request) {
+  const bool is_task = request.contains("task");
+  const Json& subject = request[is_task ? "task" : "variant"];
+  const std::string name = subject["name"];
+  const auto params = params_of(subject["params"]);
+  const auto results = is_task
+                           ? check_task(find_task(name), params, attn_check::Level::quick)
+                           : check_variant(find_variant(name), params, attn_check::Level::quick);
+  for (const attn_check::Result& result : results)
+    if (result.outcome == attn_check::Outcome::failed)
+      return {{"red", result.name}, {"detail", result.detail}};
+  return {{"red", nullptr}, {"detail", ""}};
+}
+
+Json calibration(const Json& request) {
+  const Calibration found = calibrate(request["threads"]);
+  return {{"calibration",
+           {{"fma_flops_per_s_one", found.fma_flops_per_s_one},
+            {"fma_flops_per_s_all", found.fma_flops_per_s_all},
+            {"copy_bytes_per_s", found.copy_bytes_per_s},
+            {"threads", found.threads}}}};
+}
+
+Json dispatch(const Json& request) {
+  const std::string what = request["do"];
+  if (what == "check") return check(request);
+  if (what == "calibrate") return calibration(request);
+  ATTN_CHECK(what == "measure", "unknown request '{}'", what);
+  const Json& key = request["key"];
+  const std::string measure = key["measure"];
+  if (measure == "speed") return speed(request);
+  if (measure == "memory") return memory(key);
+  if (measure == "fidelity") return fidelity(key);
+  return accuracy(key);
+}
+
+Json failure(const char* status, std::string reason) {
+  return {{"status", status}, {"reason", std::move(reason)}};
+}
+
+}  // namespace
+
+Json answer(const Json& request) {
+  try {
+    limit_memory(request.value("max_memory_bytes", int64_t{0}));
+    Json reply = dispatch(request);
+    if (!reply.contains("status")) reply["status"] = "ok", reply["reason"] = nullptr;
+    return reply;
+  } catch (const OutOfMemory& error) {
+    return failure("oom", error.what());
+  } catch (const std::bad_alloc&) {
+    return failure("oom", "the system gave no more memory");
+  } catch (const std::exception& error) {
+    return failure("failed", error.what());
+  }
+}
+
+int run_cell_process() {
+  std::cin >> std::noskipws;
+  const std::string text((std::istream_iterator<char>(std::cin)), std::istream_iterator<char>());
+  const Json request = Json::parse(text, nullptr, false);
+  if (!request.is_object()) {
+    std::cerr << "attnbench cell: a request in JSON is expected on stdin\n";
+    return 2;
+  }
+  const std::string reply = answer(request).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::cout << reply << std::endl;
+  return std::cout ? 0 : 1;
+}
+
+}  // namespace attn

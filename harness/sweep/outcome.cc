@@ -1,0 +1,53 @@
+// Ends of processes to statuses; see outcome.h.
+#include "harness/sweep/outcome.h"
+
+#include <signal.h>
+
+#include "core/check.h"
+
+namespace attn {
+namespace {
+
+Json failure(const char* status, std::string reason, const ChildResult& result) {
+  const std::string said = one_line(result.error_tail);
+  if (!said.empty()) reason += ": " + said;
+  return {{"status", status}, {"reason", std::move(reason)}};
+}
+
+}  // namespace
+
+std::string one_line(std::string_view text, size_t most) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  const bool cut = text.size() > most;
+  if (cut) text.remove_prefix(text.size() - most);
+  std::string line = cut ? "... " : "";
+  for (const char c : text) {
+    const bool plain = c >= 0x20 && c < 0x7f;  // bytes of a cut UTF-8 character would spoil the row
+    if (plain)
+      line += c;
+    else if (c == '\n')
+      line += "; ";
+    else
+      line += ' ';
+  }
+  return line;
+}
+
+Json reply_of(const ChildResult& result, double timeout_s) {
+  using End = ChildResult::End;
+  if (result.end == End::timeout)
+    return failure("timeout", fmt::format("not done after {:g} s", timeout_s), result);
+  if (result.end == End::signalled && result.code == SIGKILL)
+    return failure(
+        "oom", "killed by the system, which is how it ends a process when memory runs out", result);
+  if (result.end == End::signalled)
+    return failure("failed", "ended by " + signal_name(result.code), result);
+  if (result.code != 0)
+    return failure("failed", fmt::format("ended with exit code {}", result.code), result);
+  Json reply = Json::parse(result.output, nullptr, false);
+  if (!reply.is_object() || !reply.contains("status") || !reply.contains("reason"))
+    return failure("failed", "its process gave no result", result);
+  return reply;
+}
+
+}  // namespace attn

@@ -1,0 +1,63 @@
+// Child processes with a time limit: input on stdin, output and the tail of stderr kept, no
+// zombies, no orphans. A child dies with this process (PR_SET_PDEATHSIG), also when that is killed
+// by SIGKILL; it leads a process group of its own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attn {
+
+struct ChildSpec {
+  std::string program;
+  std::vector<std::string> args;
+  std::string input;
+  double timeout_s = 0;  // 0: none; past it the child's group is killed
+};
+
+struct ChildResult {
+  enum class End { exited, signalled, timeout };
+  End end = End::exited;
+  int code = 0;            // exit status or signal number
+  std::string output;      // stdout
+  std::string error_tail;  // the last few kilobytes of stderr; why, where the program could not be
+                           // started (code 127)
+  double seconds = 0;
+};
+
+class ChildPool {
+ public:
+  ChildPool();
+  ~ChildPool();  // kills and reaps what still runs
+  ChildPool(const ChildPool&) = delete;
+  ChildPool& operator=(const ChildPool&) = delete;
+
+  void start(size_t ticket, const ChildSpec& spec);
+  // The next child to end, with its ticket; nullopt when none runs or InterruptGuard has seen a
+  // signal.
+  std::optional<std::pair<size_t, ChildResult>> wait();
+  size_t running() const;
+  void kill_all();
+
+ private:
+  struct Child;
+  std::vector<Child> children_;
+};
+
+// While it lives, the first SIGINT or SIGTERM is only noted; a second one ends the process at once
+// with 128 + signal (its children go with it).
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static int signal();  // the one seen, or 0
+};
+
+std::string signal_name(int signal);  // "signal 11 (Segmentation fault)"
+
+}  // namespace attn

@@ -1,0 +1,23 @@
+// A profile is a list of sub-sweeps, each the axes, variants and tasks of one measure, as text in
+// the sweep grammar.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+struct SubSweep {
+  std::string measure;
+  std::vector<std::string> variants;  // specs; empty: every variant with its defaults
+  std::vector<std::string> tasks;     // specs; accuracy only; empty: every task with its defaults
+  std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default
+  std::string training;                     // settings beside the defaults; accuracy only
+};
+
+const std::vector<SubSweep>& sub_sweeps(
+    std::string_view profile);  // Error naming the nearest one when unknown
+
+}  // namespace attn

@@ -1,0 +1,176 @@
+// Sub-sweeps of the profile overlaid by what was asked; see resolve.h.
+#include "harness/sweep/resolve.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "harness/sweep/axes.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/profiles.h"
+#include "harness/train/train.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+// What was asked for, each entry standing on the profile's entries of the same name: they lend the
+// parameters not given. Nothing asked: the profile's own; nothing there either: everything known.
+std::vector<Spec> chosen(const std::vector<std::string>& asked,
+                         const std::vector<std::string>& offered,
+                         const std::vector<std::string>& known) {
+  std::vector<Spec> specs, base;
+  for (const std::string& text : offered) base.push_back(parse_spec(text));
+  for (const std::string& text : asked) {
+    const Spec spec = parse_spec(text);
+    bool lent = false;
+    for (const Spec& other : base)
+      if (other.name == spec.name)
+        specs.push_back({spec.name, overlay(other.settings, spec.settings)}), lent = true;
+    if (!lent) specs.push_back(spec);
+  }
+  if (asked.empty()) specs = base;
+  if (specs.empty())
+    for (const std::string& name : known) specs.push_back({name, {}});
+  return specs;
+}
+
+template <class Info>
+std::vector<std::string> names_of(const std::vector<Info>& infos) {
+  std::vector<std::string> names;
+  for (const Info& info : infos) names.push_back(info.name);
+  return names;
+}
+
+std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
+    const std::vector<Spec>& specs) {
+  std::vector<std::pair<const VariantInfo*, Params>> resolved;
+  for (const Spec& spec : specs) {
+    const VariantInfo& info = find_variant(spec.name);
+    for (const Choice& choice : cross_product(spec.settings))
+      resolved.emplace_back(&info, typed(info.name, info.params, choice));
+  }
+  return resolved;
+}
+
+std::vector<std::pair<const TaskInfo*, Params>> resolve_tasks(const std::vector<Spec>& specs) {
+  std::vector<std::pair<const TaskInfo*, Params>> resolved;
+  for (const Spec& spec : specs) {
+    const TaskInfo& info = find_task(spec.name);
+    for (const Choice& choice : cross_product(spec.settings))
+      resolved.emplace_back(&info, typed(info.name, info.params, choice));
+  }
+  return resolved;
+}
+
+Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
+  Resolved resolved;
+  resolved.measure = sweep.measure;
+  resolved.variants =
+      resolve_variants(chosen(request.variants, sweep.variants, names_of(all_variants())));
+  for (const AxisInfo& axis : all_axes()) {
+    if (!axis.applies_to(sweep.measure)) continue;
+    const auto asked = request.axes.find(axis.spec.name), offered = sweep.axes.find(axis.spec.name);
+    const std::string text = asked != request.axes.end()   ? asked->second
+                             : offered != sweep.axes.end() ? offered->second
+                                                           : to_string(axis.spec.value);
+    resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
+  }
+  if (sweep.measure != "accuracy") return resolved;
+  resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
+  const std::vector<Setting> settings =
+      overlay(parse_settings(sweep.training), parse_settings(request.training));
+  for (const Choice& choice : cross_product(settings))
+    resolved.training.push_back(typed("training", training_params(), choice));
+  return resolved;
+}
+
+// Accuracy with tasks asked for: each task goes through the sub-sweeps of the profile that know it,
+// so that it is trained by their recipe; a task that none knows is trained by the defaults.
+std::vector<std::pair<SubSweep, SweepRequest>> by_task(const std::vector<SubSweep>& sweeps,
+                                                       const SweepRequest& request) {
+  std::vector<std::pair<SubSweep, SweepRequest>> pairs;
+  for (const std::string& text : request.tasks) {
+    const std::string name = parse_spec(text).name;
+    SweepRequest one = request;
+    one.tasks = {text};
+    bool known = false;
+    for (const SubSweep& sweep : sweeps) {
+      if (sweep.measure != "accuracy") continue;
+      const bool knows =
+          std::any_of(sweep.tasks.begin(), sweep.tasks.end(),
+                      [&](const std::string& other) { return parse_spec(other).name == name; });
+      if (knows) pairs.emplace_back(sweep, one);
+      known = known || knows;
+    }
+    if (!known) pairs.emplace_back(SubSweep{"accuracy", {}, {}, {}, ""}, one);
+  }
+  return pairs;
+}
+
+std::vector<std::string> measures_asked(const SweepRequest& request) {
+  const auto asked = request.axes.find("measure");
+  std::vector<std::string> measures;
+  if (asked == request.axes.end()) {
+    if (request.profile.empty()) return {request.tasks.empty() ? "speed" : "accuracy"};
+    for (const SubSweep& sweep : sub_sweeps(request.profile))
+      if (std::find(measures.begin(), measures.end(), sweep.measure) == measures.end())
+        measures.push_back(sweep.measure);
+    return measures;
+  }
+  for (const std::string& value : expand_values("axis measure", asked->second)) {
+    const auto& known = all_measures();
+    ATTN_CHECK(std::find(known.begin(), known.end(), value) != known.end(),
+               "unknown measure '{}'; nearest is '{}' (known: {})", value, nearest(value, known),
+               join(known, ", "));
+    measures.push_back(value);
+  }
+  return measures;
+}
+
+// A flag that nothing of this sweep would listen to is an error, not a surprise.
+void refuse_idle_flags(const SweepRequest& request, const std::vector<std::string>& measures) {
+  const auto has = [&](std::string_view measure) {
+    return std::find(measures.begin(), measures.end(), measure) != measures.end();
+  };
+  for (const auto& [name, text] : request.axes) {
+    if (name == "measure") continue;
+    const AxisInfo& axis = find_axis(name);
+    ATTN_CHECK(std::any_of(measures.begin(), measures.end(),
+                           [&](const auto& m) { return axis.applies_to(m); }),
+               "axis {}={} does not apply to measure {}{}", name, text, join(measures),
+               name == "length"
+                   ? "; a task's length is a parameter of the task, such as mqar[length=128]"
+                   : "");
+  }
+  ATTN_CHECK(has("accuracy") || request.tasks.empty(),
+             "task '{}' does not apply to measure {}; add accuracy", request.tasks[0],
+             join(measures));
+  ATTN_CHECK(has("accuracy") || request.training.empty(),
+             "training '{}' does not apply to measure {}; add accuracy", request.training,
+             join(measures));
+}
+
+}  // namespace
+
+std::vector<Resolved> resolve(const SweepRequest& request) {
+  const std::vector<SubSweep> offered =
+      request.profile.empty() ? std::vector<SubSweep>{} : sub_sweeps(request.profile);
+  const std::vector<std::string> measures = measures_asked(request);
+  refuse_idle_flags(request, measures);
+  std::vector<Resolved> resolved;
+  for (const std::string& measure : measures) {
+    if (measure == "accuracy" && !request.tasks.empty()) {
+      for (const auto& [sweep, one] : by_task(offered, request))
+        resolved.push_back(resolve_one(sweep, one));
+      continue;
+    }
+    bool known = false;
+    for (const SubSweep& sweep : offered)
+      if (sweep.measure == measure) resolved.push_back(resolve_one(sweep, request)), known = true;
+    if (!known) resolved.push_back(resolve_one({measure, {}, {}, {}, ""}, request));
+  }
+  return resolved;
+}
+
+}  // namespace attn

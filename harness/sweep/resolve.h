@@ -1,0 +1,27 @@
+// From a request to sub-sweeps with every text parsed, every default in place and every name and
+// value checked.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/sweep/grammar.h"
+#include "harness/sweep/sweep.h"
+#include "tasks/task.h"
+#include "variants/attention.h"
+
+namespace attn {
+
+struct Resolved {
+  std::string measure;
+  std::vector<std::pair<const VariantInfo*, Params>> variants;
+  std::vector<std::pair<const TaskInfo*, Params>> tasks;  // accuracy only
+  std::vector<Setting> axes;     // those that apply, in the order of a row's axes
+  std::vector<Params> training;  // accuracy only
+};
+
+// Flags win over the profile, and the profile over the defaults.
+std::vector<Resolved> resolve(const SweepRequest& request);
+
+}  // namespace attn

@@ -1,0 +1,141 @@
+// Speed cells: those that differ only in the variant are visited in turn, several rounds in random
+// order, so that a machine that slows down or warms up does so for all of them.
+#include <algorithm>
+#include <numeric>
+
+#include "core/rng.h"
+#include "harness/measure/measure.h"
+#include "harness/sweep/forecast.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/outcome.h"
+#include "harness/sweep/sweeper.h"
+
+namespace attn {
+namespace {
+
+// One cell of a group under way.
+struct Visits {
+  size_t cell = 0;
+  std::vector<double> samples;
+  double flops = 0;
+  double seconds = 0;
+  std::string started_at;
+  bool ended = false;  // its row is written
+};
+
+std::vector<size_t> shuffled(size_t count, Rng& random) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = count; i > 1; i--) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+// The machine's measured limit with so many threads.
+double peak_of(const Json& calibration, int threads) {
+  const double one = calibration["fma_flops_per_s_one"], all = calibration["fma_flops_per_s_all"];
+  if (threads >= calibration["threads"].get<int>()) return threads == 1 ? std::max(one, all) : all;
+  return threads == 1 ? one : std::min(one * threads, all);
+}
+
+int64_t share(int64_t total, int64_t rounds, int64_t round) {
+  return (total + rounds - 1 - round) / rounds;
+}
+
+}  // namespace
+
+void Sweeper::run_speed() {
+  std::vector<std::vector<size_t>> groups;
+  std::map<std::string, size_t> index;
+  for (const size_t cell : missing("speed")) {
+    const auto [it, is_new] = index.emplace(group_of(plan_.cells[cell].key).dump(), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[it->second].push_back(cell);
+  }
+  for (const auto& group : groups)
+    if (!stopping()) run_group(group);
+}
+
+void Sweeper::run_group(const std::vector<size_t>& cells) {
+  std::vector<Visits> visits;
+  for (const size_t cell : cells) {
+    visits.emplace_back();
+    visits.back().cell = cell;
+  }
+  const int64_t repetitions = plan_.cells[cells[0]].key["axes"]["repetitions"];
+  const int64_t rounds = rounds_of(repetitions);
+  Rng random = rng(order_seed_, "order " + hash_of(group_of(plan_.cells[cells[0]].key)));
+  int64_t whole_rounds = 0;
+  const auto write = [&](Visits& visit, Json reply) {
+    reply["order_seed"] = order_seed_;
+    reply["rounds"] = whole_rounds;
+    finish(visit.cell, row_of(visit.cell, reply, visit.started_at, visit.seconds));
+    visit.ended = true;
+  };
+
+  for (int64_t round = 0; round < rounds && !stopping(); round++) {
+    for (const size_t i : shuffled(visits.size(), random)) {
+      Visits& visit = visits[i];
+      if (visit.ended || stopping()) continue;
+      announce(
+          fmt::format("{} round {}/{}", cell_text(plan_.cells[visit.cell].key), round + 1, rounds));
+      if (visit.started_at.empty()) visit.started_at = utc_now();
+      Json request = measure_request(visit.cell, 1);
+      request["repetitions"] = share(repetitions, rounds, round);
+      ChildPool pool;
+      pool.start(visit.cell, child(request, std::max(0.001, request_.timeout_s - visit.seconds)));
+      const auto ended = pool.wait();
+      if (!ended) break;  // interrupted: this visit does not count
+      visit.seconds += ended->second.seconds;
+      const Json reply = reply_of(ended->second, request_.timeout_s);
+      if (reply["status"] != "ok") {
+        write(visit, reply);
+        continue;
+      }
+      for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
+      visit.flops = reply["flops"];
+    }
+    if (!stopping()) whole_rounds = round + 1;
+  }
+  for (Visits& visit : visits)
+    if (!visit.ended && whole_rounds > 0)
+      write(visit, merged_speed(visit.cell, visit.samples, visit.flops));
+}
+
+Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples, double flops) const {
+  const Json& axes = plan_.cells[cell].key["axes"];
+  const Summary time = summarize(samples, order_seed_);
+  if (!(time.min > 0))
+    return {{"status", "failed"}, {"reason", "the clock gave no time for a run"}};
+  Json fraction = nullptr;
+  if (const Json& calibration = result_.run["environment"]["calibration"]; !calibration.is_null()) {
+    const double peak = peak_of(calibration, axes["threads"]);
+    const double reached = flops / time.median / peak;
+    if (!(reached <= 1))
+      return {{"status", "failed"},
+              {"reason",
+               fmt::format(
+                   "{:.3g} FLOP/s would be {:.2f} of the machine's measured peak: the clock, the "
+                   "calibration or the cost formula is wrong",
+                   flops / time.median, reached)}};
+    fraction = reached;
+  }
+  const double tokens = axes["batch"].get<double>() * axes["length"].get<double>();
+  return {{"status", "ok"},
+          {"reason", nullptr},
+          {"metrics",
+           {{"time_s",
+             {{"median", time.median},
+              {"mean", time.mean},
+              {"min", time.min},
+              {"mad", time.mad},
+              {"ci_low", time.ci_low},
+              {"ci_high", time.ci_high},
+              {"n", time.n}}},
+            {"tokens_per_s", tokens / time.median},
+            {"flops", flops},
+            {"flops_per_s", flops / time.median},
+            {"peak_fraction", fraction}}},
+          {"samples", samples}};
+}
+
+}  // namespace attn

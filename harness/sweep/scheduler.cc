@@ -1,0 +1,178 @@
+// The phases of a sweep: adopt, describe the run, write what is skipped, check contracts, measure;
+// see sweep.h.
+#include <algorithm>
+#include <filesystem>
+
+#include "core/check.h"
+#include "core/parallel.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/outcome.h"
+#include "harness/sweep/sweeper.h"
+
+namespace attn {
+namespace {
+
+bool is_failure(const Json& row) { return row["status"] != "ok" && row["status"] != "skipped"; }
+
+std::string checked_output(const SweepRequest& request) {
+  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+             "'{}' exists; resume it, force a new start, or name another file", request.output);
+  return request.output;
+}
+
+}  // namespace
+
+Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
+                 const std::function<void(const Progress&)>& report)
+    : request_(request),
+      plan_(plan),
+      report_(report),
+      writer_(checked_output(request), request.force) {
+  jobs_ = request.jobs > 0 ? request.jobs : hardware_threads();
+}
+
+void Sweeper::adopt_existing() {
+  std::map<std::string, const Json*> held;
+  for (const Json& row : writer_.existing())
+    if (row["kind"] == "cell") held[row["cell"].get<std::string>()] = &row;
+  for (size_t i = 0; i < plan_.cells.size(); i++) {
+    const auto it = held.find(plan_.cells[i].id);
+    if (it == held.end()) continue;
+    rows_[i] = *it->second;
+    if (is_failure(rows_[i])) failures_++;
+    if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
+  }
+}
+
+std::vector<size_t> Sweeper::missing(std::string_view measure) const {
+  std::vector<size_t> cells;
+  for (size_t i = 0; i < plan_.cells.size(); i++)
+    if (!rows_.count(i) && (measure.empty() || plan_.cells[i].key["measure"] == measure))
+      cells.push_back(i);
+  return cells;
+}
+
+bool Sweeper::stopping() const { return failed_fast_ || InterruptGuard::signal() != 0; }
+
+Progress Sweeper::progress(const std::string& current) const {
+  const auto price = [&](const Cell& cell) {
+    return cell.forecast_s / (cell.key["measure"] == "accuracy" ? jobs_ : 1);
+  };
+  double left = 0, done = 0;
+  for (size_t i = 0; i < plan_.cells.size(); i++)
+    if (!rows_.count(i)) left += price(plan_.cells[i]);
+  for (const size_t cell : finished_) done += price(plan_.cells[cell]);
+  const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double pace = done > 1 ? spent / done : 1;  // this machine against the forecast
+  return {rows_.size(), plan_.cells.size(), failures_, current, left * std::clamp(pace, 0.1, 10.0),
+          nullptr};
+}
+
+void Sweeper::announce(const std::string& current) const {
+  if (report_) report_(progress(current));
+}
+
+void Sweeper::finish(size_t cell, Json row) {
+  writer_.append(row);
+  if (is_failure(row)) {
+    failures_++;
+    failed_fast_ = failed_fast_ || request_.fail_fast;
+  }
+  rows_[cell] = std::move(row);
+  finished_.push_back(cell);
+  if (!report_) return;
+  Progress now = progress(cell_text(plan_.cells[cell].key));
+  now.row = &rows_[cell];
+  report_(now);
+}
+
+Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_at,
+                     double duration_s) const {
+  const Json& key = plan_.cells[cell].key;
+  const bool ok = reply["status"] == "ok";
+  Json row = {
+      {"schema", kSchema},
+      {"kind", "cell"},
+      {"run", result_.run["run"]},
+      {"cell", plan_.cells[cell].id},
+      {"status", reply["status"]},
+      {"reason", reply["reason"]},
+      {"measure", key["measure"]},
+      {"variant", key["variant"]},
+      {"task", key["task"]},
+      {"axes", key["axes"]},
+      {"metrics", ok ? reply["metrics"] : Json(nullptr)},
+      {"samples",
+       ok || reply["status"] == "diverged" ? reply.value("samples", Json(nullptr)) : Json(nullptr)},
+      {"started_at", started_at},
+      {"duration_s", duration_s},
+      {"source", key["source"]}};
+  if (!key["training"].is_null()) row["training"] = key["training"];
+  for (const char* extra : {"gate", "rounds", "order_seed"})
+    if (reply.contains(extra)) row[extra] = reply[extra];
+  return row;
+}
+
+Json Sweeper::measure_request(size_t cell, int jobs) const {
+  const int64_t most =
+      request_.max_memory_bytes > 0 ? request_.max_memory_bytes : free_bytes_ / jobs;
+  return {{"do", "measure"}, {"key", plan_.cells[cell].key}, {"max_memory_bytes", most}};
+}
+
+ChildSpec Sweeper::child(const Json& request, double timeout_s) const {
+  return {request_.program, {"cell"}, request.dump(), timeout_s};
+}
+
+void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
+  ChildPool pool;
+  std::map<size_t, std::string> started_at;
+  size_t next = 0;
+  while (!stopping() && (next < cells.size() || pool.running() > 0)) {
+    while (next < cells.size() && pool.running() < static_cast<size_t>(jobs)) {
+      const size_t cell = cells[next++];
+      announce(cell_text(plan_.cells[cell].key));
+      started_at[cell] = utc_now();
+      pool.start(cell, child(measure_request(cell, jobs), request_.timeout_s));
+    }
+    const auto ended = pool.wait();
+    if (!ended) break;
+    const auto& [cell, result] = *ended;
+    finish(cell,
+           row_of(cell, reply_of(result, request_.timeout_s), started_at[cell], result.seconds));
+  }
+}
+
+SweepResult Sweeper::run() {
+  const InterruptGuard guard;
+  adopt_existing();
+  if (!missing("").empty()) {
+    begin_run();
+    for (const size_t cell : missing(""))
+      if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
+        finish(cell, row_of(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0));
+    if (!stopping()) check_contracts();
+    if (!stopping()) run_speed();
+    if (!stopping()) run_pooled(missing("memory"), 1);
+    if (!stopping()) run_pooled(missing("fidelity"), jobs_);
+    if (!stopping()) run_pooled(missing("accuracy"), jobs_);
+  } else {
+    for (const Json& row : writer_.existing())
+      if (row["kind"] == "run") result_.run = row;
+  }
+  for (auto& [cell, row] : rows_) result_.rows.push_back(std::move(row));
+  result_.signal = InterruptGuard::signal();
+  return std::move(result_);
+}
+
+SweepResult run_sweep(const SweepRequest& request, const Plan& plan,
+                      const std::function<void(const Progress&)>& report) {
+  return Sweeper(request, plan, report).run();
+}
+
+int exit_code(const SweepResult& result) {
+  if (result.signal != 0) return 128 + result.signal;
+  if (result.gate_failed) return 5;
+  return std::any_of(result.rows.begin(), result.rows.end(), is_failure) ? 1 : 0;
+}
+
+}  // namespace attn

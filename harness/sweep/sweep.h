@@ -1,0 +1,93 @@
+// Sweeps: axes and specs become cells, cells become rows; each in a process of its own, with
+// limits, resumable at any moment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/store/rows.h"
+
+namespace attn {
+
+// What the command line and the config file say. Texts are in the sweep grammar (see grammar.h) and
+// are checked by plan().
+struct SweepRequest {
+  std::string profile;                       // "" : none
+  std::vector<std::string> variants, tasks;  // specs; empty: the profile's, or all variants
+  std::map<std::string, std::string>
+      axes;  // measure, length, batch, heads, head_dim, mode, scope, causal, threads, seed,
+             // input, input_scale (fidelity), repetitions: values or ranges
+  std::string training;           // "steps=500,width=64": overrides of training_params
+  std::string output;             // rows file
+  std::vector<std::string> argv;  // recorded
+  bool force = false;             // start over instead of resuming
+  bool resume = true;
+  bool fail_fast = false;
+  int jobs = 0;                  // accuracy cells at a time; 0: one per core
+  double timeout_s = 600;        // of a cell
+  int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve
+  int shard = 0, shards = 1;     // plan() keeps every shards-th cell, beginning with the shard-th;
+                              // speed cells that differ only in the variant go together
+  std::string program =
+      "/proc/self/exe";  // run as `program cell` for each cell; tests put another in its place
+};
+
+struct Cell {
+  Json key;        // everything that can change the value: measure, variant, task, axes, training,
+                   // source; canonical
+  std::string id;  // hash_of(key)
+  double forecast_s = 0;
+  int64_t forecast_bytes = 0;
+  std::string skip;  // reason why it cannot run; "" : it can
+};
+
+struct Plan {
+  Json config;              // the resolved sweep, recorded in the run line
+  std::vector<Cell> cells;  // in the order of the file's rows when nothing is interleaved
+};
+
+struct ProfileInfo {
+  std::string name, summary;
+  int version = 1;
+};
+const std::vector<ProfileInfo>& all_profiles();
+
+// Resolves a request. Error (usage) names the offending value and the nearest known one; nothing is
+// written.
+Plan plan(const SweepRequest& request);
+
+struct Progress {
+  size_t done = 0, total = 0, failures = 0;
+  std::string current;  // short text of the cell
+  double seconds_left = 0;
+  const Json* row = nullptr;  // the row just finished, or null
+};
+
+struct SweepResult {
+  std::vector<Json> rows;    // all cells of the plan, those read from an existing file included
+  Json run;                  // the run line
+  int signal = 0;            // SIGINT or SIGTERM when interrupted
+  bool gate_failed = false;  // a variant's quick checks were red
+};
+
+// Runs what the file does not hold yet, and skips nothing else: a row of any status counts as held
+// (to measure failures again, start over with `force`, or drop their lines). Speed cells run alone,
+// those that differ only in the variant in rounds of random order, each visit a process of its own;
+// memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
+// checks are red has its cells written as `failed`. A further run line is appended when the sweep
+// or the machine is not the one of the file's last run line. The first SIGINT/SIGTERM ends the
+// current cells and returns: what is not finished is not recorded, but speed cells with a whole
+// round behind them are. A second one ends the process at once.
+SweepResult run_sweep(const SweepRequest& request, const Plan& plan,
+                      const std::function<void(const Progress&)>& report);
+
+// The child's side: reads a cell's key as JSON from stdin, writes its row fragment as JSON to
+// stdout. Returns the exit code.
+int run_cell_process();
+
+int exit_code(const SweepResult& result);  // 0, 1, 5, 130, 143 as in the contract
+
+}  // namespace attn

@@ -1,0 +1,65 @@
+// One sweep under way: the file, the rows so far, and the phases in which the missing cells are
+// run. Private to harness/sweep.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/process.h"
+#include "harness/sweep/sweep.h"
+
+namespace attn {
+
+class Sweeper {
+ public:
+  Sweeper(const SweepRequest& request, const Plan& plan,
+          const std::function<void(const Progress&)>& report);
+  SweepResult run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // scheduler.cc
+  void adopt_existing();
+  std::vector<size_t> missing(std::string_view measure) const;
+  bool stopping() const;
+  void run_pooled(const std::vector<size_t>& cells, int jobs);
+  Progress progress(const std::string& current) const;
+  void announce(const std::string& current) const;
+  void finish(size_t cell, Json row);  // a row is done: to disk, then to `report`
+  Json row_of(size_t cell, const Json& reply, const std::string& started_at,
+              double duration_s) const;
+  Json measure_request(size_t cell, int jobs) const;
+  ChildSpec child(const Json& request, double timeout_s) const;
+
+  // run_line.cc
+  void begin_run();
+
+  // gate.cc
+  void check_contracts();
+
+  // rounds.cc
+  void run_speed();
+  void run_group(const std::vector<size_t>& cells);
+  Json merged_speed(size_t cell, const std::vector<double>& samples, double flops) const;
+
+  const SweepRequest& request_;
+  const Plan& plan_;
+  const std::function<void(const Progress&)>& report_;
+  RowWriter writer_;
+  SweepResult result_;
+  std::map<size_t, Json> rows_;  // by the cell's index in the plan
+  int jobs_ = 1;
+  int64_t free_bytes_ = 0;  // that the cells may use, all together
+  uint64_t order_seed_ = 0;
+  bool failed_fast_ = false;
+  size_t failures_ = 0;
+  Clock::time_point start_ = Clock::now();
+  std::vector<size_t> finished_;  // cells, by this process
+};
+
+}  // namespace attn

@@ -1,0 +1,198 @@
+// Mini-batches: packing, caching, shuffling, and a producer thread with a ring of reused batches.
+// Memory O(train_examples · length) while that fits the cache, else O(batch · length); no
+// allocation once the ring is filled.
+#include "harness/train/batches.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+namespace attn {
+
+namespace {
+
+int64_t targets_of(const TaskShape& shape) { return shape.per_token ? shape.length : 1; }
+
+int64_t bytes_per_example(const TaskShape& shape) {
+  return shape.length * 4 + targets_of(shape) * 4 + static_cast<int64_t>(sizeof(int64_t));
+}
+
+// Room for `size` examples. `lengths` is kept filled while rows are written and dropped by seal()
+// when all are full.
+void reserve(Batch& batch, const TaskShape& shape, int64_t size) {
+  batch.size = size;
+  batch.length = shape.length;
+  const size_t cells = static_cast<size_t>(size * shape.length);
+  if (shape.vocab > 0) {
+    batch.tokens.resize(cells);
+  } else {
+    batch.values.resize(cells);
+  }
+  batch.lengths.resize(static_cast<size_t>(size));
+  batch.targets.resize(static_cast<size_t>(size * targets_of(shape)));
+}
+
+template <class T>
+void write_padded(const std::vector<T>& from, std::vector<T>& to, int64_t row, int64_t width,
+                  T padding) {
+  const auto end = std::copy(from.begin(), from.end(), to.begin() + row * width);
+  std::fill(end, to.begin() + (row + 1) * width, padding);
+}
+
+// Task::example() has checked that the example fits the shape.
+void write_example(const Example& example, const TaskShape& shape, Batch& batch, int64_t row) {
+  const bool tokens = shape.vocab > 0;
+  const int64_t length =
+      static_cast<int64_t>(tokens ? example.tokens.size() : example.values.size());
+  if (tokens) {
+    write_padded(example.tokens, batch.tokens, row, shape.length, kPadToken);
+  } else {
+    write_padded(example.values, batch.values, row, shape.length, 0.0f);
+  }
+  write_padded(example.target, batch.targets, row, targets_of(shape), kIgnoredLabel);
+  batch.lengths[static_cast<size_t>(row)] = length;
+}
+
+void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to, int64_t to_row) {
+  const auto copy = [&](const auto& source, auto& target, int64_t width) {
+    std::copy_n(source.begin() + row * width, width, target.begin() + to_row * width);
+  };
+  if (shape.vocab > 0) {
+    copy(from.tokens, to.tokens, shape.length);
+  } else {
+    copy(from.values, to.values, shape.length);
+  }
+  copy(from.targets, to.targets, targets_of(shape));
+  copy(from.lengths, to.lengths, 1);
+}
+
+void seal(Batch& batch) {
+  const auto full = [&](int64_t length) { return length == batch.length; };
+  if (std::all_of(batch.lengths.begin(), batch.lengths.end(), full)) batch.lengths.clear();
+}
+
+}  // namespace
+
+std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, int64_t count,
+                                 int64_t batch_size) {
+  const TaskShape shape = task.shape();
+  std::vector<Batch> batches;
+  for (int64_t begin = 0; begin < count; begin += batch_size) {
+    Batch& batch = batches.emplace_back();
+    reserve(batch, shape, std::min(batch_size, count - begin));
+    for (int64_t row = 0; row < batch.size; ++row)
+      write_example(task.example(seed, split, begin + row), shape, batch, row);
+    seal(batch);
+  }
+  return batches;
+}
+
+struct TrainingStream::State {
+  State(const Task& given, uint64_t stream_seed, int64_t size, Options wanted)
+      : task(given), shape(given.shape()), seed(stream_seed), batch_size(size), options(wanted) {
+    order.resize(static_cast<size_t>(task.train_examples()));
+    cached = static_cast<int64_t>(order.size()) * bytes_per_example(shape) <= options.cache_bytes;
+    if (cached) reserve(cache, shape, static_cast<int64_t>(order.size()));
+    if (options.background) producer = std::thread([this] { produce(); });
+  }
+
+  ~State() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    room.notify_all();
+    if (producer.joinable()) producer.join();
+  }
+
+  void shuffle() {
+    std::iota(order.begin(), order.end(), 0);
+    Rng stream = rng(seed, "epoch order", epoch++);
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(i)]);
+    place = 0;
+  }
+
+  void fill(Batch& batch) {
+    reserve(batch, shape, batch_size);
+    for (int64_t row = 0; row < batch_size; ++row) {
+      if (epoch == 0 || place == order.size()) shuffle();
+      const int64_t index = order[place++];
+      if (!cached) {
+        write_example(task.example(seed, Split::train, index), shape, batch, row);
+        continue;
+      }
+      if (epoch == 1) write_example(task.example(seed, Split::train, index), shape, cache, index);
+      copy_row(cache, index, shape, batch, row);
+    }
+    seal(batch);
+  }
+
+  void produce() {
+    for (;;) {
+      {
+        std::unique_lock lock(mutex);
+        room.wait(lock, [&] { return stop || made - taken < kAhead; });
+        if (stop) return;
+      }
+      try {
+        fill(ring[made % kRing]);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      if (!failure) ++made;
+      ready.notify_one();
+      if (failure) return;
+    }
+  }
+
+  const Batch& next() {
+    if (!options.background) {
+      fill(ring[0]);
+      return ring[0];
+    }
+    std::unique_lock lock(mutex);
+    ready.wait(lock, [&] { return failure || made > taken; });
+    if (made == taken) std::rethrow_exception(failure);
+    room.notify_one();
+    return ring[taken++ % kRing];
+  }
+
+  // kAhead batches wait, one more is in the reader's hands.
+  static constexpr uint64_t kRing = kAhead + 1;
+
+  const Task& task;
+  const TaskShape shape;
+  const uint64_t seed;
+  const int64_t batch_size;
+  const Options options;
+
+  std::vector<int64_t> order;  // of this epoch
+  size_t place = 0;            // the next entry of `order`
+  uint64_t epoch = 0;          // epochs begun
+  bool cached = false;
+  Batch cache;  // every training example, filled during the first epoch
+
+  Batch ring[kRing];
+  uint64_t made = 0, taken = 0;
+  std::exception_ptr failure;
+  bool stop = false;
+  std::mutex mutex;
+  std::condition_variable room, ready;
+  std::thread producer;  // last: starts when everything above is there
+};
+
+TrainingStream::TrainingStream(const Task& task, uint64_t seed, int64_t batch_size)
+    : TrainingStream(task, seed, batch_size, Options{}) {}
+TrainingStream::TrainingStream(const Task& task, uint64_t seed, int64_t batch_size, Options options)
+    : state_(std::make_unique<State>(task, seed, batch_size, options)) {}
+TrainingStream::~TrainingStream() = default;
+
+const Batch& TrainingStream::next() { return state_->next(); }
+
+}  // namespace attn

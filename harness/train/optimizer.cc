@@ -1,0 +1,70 @@
+// AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2 (with the bias correction of
+// Kingma and Ba, 1412.6980). Time O(parameters), memory twice the parameters. Biases, gains and
+// other vectors are not decayed.
+#include "harness/train/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/eigen.h"
+
+namespace attn {
+
+AdamW::AdamW(std::vector<Var> parameters, AdamWConfig config)
+    : config_(config), parameters_(std::move(parameters)) {
+  const MemoryScope scope(Purpose::weights);
+  for (const Var& parameter : parameters_) {
+    first_.push_back(Tensor::zeros(parameter.shape()));
+    second_.push_back(Tensor::zeros(parameter.shape()));
+  }
+}
+
+double AdamW::gradient_norm() const {
+  double squares = 0;
+  for (const Var& parameter : parameters_) {
+    const Tensor& gradient = parameter.grad();
+    if (gradient.defined())
+      squares +=
+          static_cast<double>(ConstRowMap(gradient.data(), gradient.size()).matrix().squaredNorm());
+  }
+  return std::sqrt(squares);
+}
+
+double AdamW::step(double learning_rate) {
+  const double norm = gradient_norm();
+  if (!std::isfinite(norm)) return norm;
+  ++steps_;
+  const double clip = config_.clip > 0 && norm > config_.clip ? config_.clip / norm : 1;
+  // lr · (m / c1) / (sqrt(v / c2) + eps) = rate · m / (sqrt(v) + floor)
+  const double c1 = 1 - std::pow(config_.beta1, static_cast<double>(steps_));
+  const double c2 = std::sqrt(1 - std::pow(config_.beta2, static_cast<double>(steps_)));
+  const real rate = static_cast<real>(learning_rate * c2 / c1),
+             floor = static_cast<real>(config_.epsilon * c2);
+  const real beta1 = static_cast<real>(config_.beta1), beta2 = static_cast<real>(config_.beta2);
+  const real gain1 = static_cast<real>((1 - config_.beta1) * clip);
+  const real gain2 = static_cast<real>((1 - config_.beta2) * clip * clip);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].grad().defined()) continue;
+    const int64_t size = parameters_[i].value().size();
+    const bool decayed = parameters_[i].shape().rank() >= 2;
+    const real kept = static_cast<real>(1 - (decayed ? learning_rate * config_.weight_decay : 0));
+    RowMap value(parameters_[i].value().data(), size), gradient(parameters_[i].grad().data(), size);
+    RowMap first(first_[i].data(), size), second(second_[i].data(), size);
+    first = beta1 * first + gain1 * gradient;
+    second = beta2 * second + gain2 * gradient.square();
+    value = kept * value - rate * first / (second.sqrt() + floor);
+    gradient.setZero();
+  }
+  return norm;
+}
+
+double learning_rate(int64_t step, int64_t steps, int64_t warmup, double peak) {
+  if (step < warmup) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);
+  const double gone = static_cast<double>(step - warmup) /
+                      static_cast<double>(std::max<int64_t>(1, steps - warmup));
+  return peak * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, gone)));
+}
+
+}  // namespace attn

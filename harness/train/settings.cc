@@ -1,0 +1,104 @@
+// The typed settings of training, the model that they describe, and why a pair of task and variant
+// cannot be trained. Width 64, two heads, two layers and a feed-forward of 128 are the small LRA
+// model of Nyströmformer and Skyformer.
+#include "harness/train/settings.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "harness/train/train.h"
+
+namespace attn {
+
+const std::vector<ParamSpec>& training_params() {
+  static const std::vector<ParamSpec> specs = {
+      {"layers", 2, "encoder layers", 1, 64},
+      {"width", 64, "model width; heads must divide it", 1, 8192},
+      {"heads", 2, "attention heads", 1, 256},
+      {"feed_forward", 128, "hidden width of the feed-forward", 1, 65536},
+      {"norm", {"pre", "post"}, "layer norm before each block or after it"},
+      {"positions", {"learned", "sinusoidal", "none"}, "position embedding"},
+      {"pooling", {"mean", "cls"}, "how one vector is made of a sequence"},
+      {"dropout", 0.0, "on the embedded input and on the outputs of attention and feed-forward", 0,
+       0.9},
+      {"batch", 32, "sequences a step", 1, 65536},
+      {"steps", 2000, "steps at most; the learning rate falls to zero over them", 1},
+      {"learning_rate", 2e-3, "the highest, after the warm-up", 0, 1e3},
+      {"warmup", 100, "steps of linear warm-up", 0},
+      {"weight_decay", 0.01, "decoupled, on matrices only", 0, 10},
+      {"clip", 1.0, "largest norm of the gradient; 0: no clipping", 0, 1e9},
+      {"eval_every", 100, "steps between validations"},
+      {"validation_examples", 512, "scored at each validation"},
+      {"test_examples", 1024, "scored once, at the end"},
+      {"patience", 0, "stop after so many validations without a new best; 0: never", 0},
+      {"target", 1.0, "stop at this validation score", 0, 1e9},
+  };
+  return specs;
+}
+
+ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
+                         const std::map<std::string, ParamValue>& variant_params,
+                         const Params& training, uint64_t seed) {
+  ModelConfig model;
+  model.layer.variant = &variant;
+  model.layer.variant_params = variant_params;
+  model.layer.width = training.integer("width");
+  model.layer.heads = training.integer("heads");
+  model.layer.feed_forward = training.integer("feed_forward");
+  model.layer.causal = shape.causal;
+  model.layer.norm = training.text("norm") == "pre" ? Norm::pre : Norm::post;
+  model.layer.dropout = training.number("dropout");
+  model.layers = training.integer("layers");
+  model.vocab = shape.vocab;
+  model.length = shape.length;
+  model.classes = shape.classes;
+  model.per_token = shape.per_token;
+  const std::string& positions = training.text("positions");
+  model.positions = positions == "learned" ? Positions::learned
+                    : positions == "none"  ? Positions::none
+                                           : Positions::sinusoidal;
+  model.pooling = training.text("pooling") == "mean" ? Pooling::mean : Pooling::cls;
+  model.seed = seed;
+  return model;
+}
+
+namespace {
+
+// Whether sequences are shorter than the longest: the first few show it where lengths are drawn.
+bool pads(const Task& task) {
+  constexpr int64_t kLooked = 16;
+  for (int64_t i = 0; i < std::min(kLooked, task.train_examples()); ++i) {
+    const Example example = task.example(0, Split::train, i);
+    const size_t size = example.tokens.size() + example.values.size();
+    if (static_cast<int64_t>(size) < task.shape().length) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_trainable(
+    const TaskInfo& task, const std::map<std::string, ParamValue>& task_params,
+    const VariantInfo& variant, const std::map<std::string, ParamValue>& variant_params,
+    const Params& training) {
+  const std::unique_ptr<Task> built = task.build(task_params);
+  const TaskShape shape = built->shape();
+  const int64_t width = training.integer("width"), heads = training.integer("heads");
+  if (width % heads != 0)
+    return fmt::format("width {} is not a multiple of heads {}", width, heads);
+  const bool cls = training.text("pooling") == "cls" && !shape.per_token;
+  if (cls && shape.causal)
+    return fmt::format("{} is causal: its first position, cls, would see nothing but itself",
+                       task.name);
+  if (!variant.traits.padding && pads(*built))
+    return fmt::format("{} pads its sequences and {} cannot mask that", task.name, variant.name);
+  AttentionShape attention;
+  attention.batch = training.integer("batch");
+  attention.heads = heads;
+  attention.q_len = attention.kv_len = shape.length + (cls ? 1 : 0);
+  attention.head_dim = width / heads;
+  attention.causal = shape.causal;
+  return variant.why_not(attention, Params(variant.name, variant.params, variant_params));
+}
+
+}  // namespace attn

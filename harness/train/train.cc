@@ -1,0 +1,184 @@
+// The training loop: AdamW on a shuffled stream, validation at intervals, the best weights kept,
+// the test split scored once. Time O(steps · one forward and backward); memory three times the
+// weights (value, moments) plus the best ones and a tape.
+#include "harness/train/train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "core/ops.h"
+#include "harness/train/batches.h"
+#include "harness/train/evaluate.h"
+#include "harness/train/optimizer.h"
+#include "harness/train/settings.h"
+
+namespace attn {
+
+namespace {
+
+// Shortcuts are cheap models: beyond this many training examples they no longer gain.
+constexpr int64_t kShortcutExamples = 10000;
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<Var> learned_weights(const Encoder& model) {
+  std::vector<Var> learned;
+  for (const Weight& weight : model.weights())
+    if (weight.learned) learned.push_back(weight.value);
+  return learned;
+}
+
+// The weights that scored best so far; at first the initial ones.
+class Checkpoint {
+ public:
+  explicit Checkpoint(std::vector<Var> weights) : weights_(std::move(weights)) {
+    const MemoryScope scope(Purpose::weights);
+    for (const Var& weight : weights_) kept_.push_back(weight.value().clone());
+  }
+  void keep() const {
+    for (size_t i = 0; i < weights_.size(); ++i) kept_[i].copy_from(weights_[i].value());
+  }
+  void restore() const {
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i].set_value(kept_[i]);
+  }
+
+ private:
+  std::vector<Var> weights_;
+  std::vector<Tensor> kept_;
+};
+
+AdamWConfig optimizer_config(const Params& training) {
+  AdamWConfig config;
+  config.weight_decay = training.number("weight_decay");
+  config.clip = training.number("clip");
+  return config;
+}
+
+class Trainer {
+ public:
+  explicit Trainer(const TrainRequest& request)
+      : request_(request),
+        settings_(request.training),
+        task_(request.task->build(request.task_params)),
+        model_(model_config(task_->shape(), *request.variant, request.variant_params, settings_,
+                            request.seed)),
+        optimizer_(learned_weights(model_), optimizer_config(settings_)),
+        best_(learned_weights(model_)),
+        dropout_(rng(request.seed, "dropout")),
+        validation_(batches(Split::validation, "validation_examples")) {}
+
+  TrainResult run(const std::function<bool(int64_t)>& tick) {
+    loop(tick);
+    best_.restore();
+    if (result_.best_step == 0) result_.validation = evaluate(model_, validation_).accuracy;
+    const Score test = evaluate(model_, batches(Split::test, "test_examples"));
+    result_.test = test.accuracy;
+    result_.test_stderr = test.standard_error;
+    result_.chance = task_->chance();
+    result_.shortcuts =
+        task_->shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
+    result_.examples = result_.steps * settings_.integer("batch");
+    result_.parameters = model_.parameter_count();
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<Batch> batches(Split split, const char* count) const {
+    return split_batches(*task_, request_.seed, split, settings_.integer(count),
+                         settings_.integer("batch"));
+  }
+
+  void loop(const std::function<bool(int64_t)>& tick) {
+    const int64_t steps = settings_.integer("steps"), eval_every = settings_.integer("eval_every");
+    TrainingStream stream(*task_, request_.seed, settings_.integer("batch"));
+    const Stopwatch whole;
+    while (result_.stopped_by.empty()) {
+      const Stopwatch watch;
+      const bool sane = step(stream.next());
+      result_.train_s += watch.seconds();
+      if (!sane) {
+        result_.diverged = true;
+        result_.stopped_by = "divergence";
+        return;
+      }
+      ++result_.steps;
+      if (tick && !tick(result_.steps))
+        throw Interrupted(fmt::format("interrupted at step {}", result_.steps));
+      const bool late = request_.time_limit_s > 0 && whole.seconds() > request_.time_limit_s;
+      if (result_.steps == steps) result_.stopped_by = "steps";
+      if (late) result_.stopped_by = "time";
+      if (!result_.stopped_by.empty() || result_.steps % eval_every == 0) validate();
+    }
+  }
+
+  // False when the loss or a gradient is not finite; the weights are then as before.
+  bool step(const Batch& batch) {
+    const Var loss = cross_entropy(model_.forward(batch, &dropout_), batch.targets);
+    const double value = static_cast<double>(loss.value()[0]);
+    if (!std::isfinite(value)) return false;
+    loss.backward();
+    const double rate =
+        learning_rate(result_.steps, settings_.integer("steps"), settings_.integer("warmup"),
+                      settings_.number("learning_rate"));
+    if (!std::isfinite(optimizer_.step(rate))) return false;
+    result_.final_train_loss = value;
+    loss_sum_ += value;
+    ++loss_count_;
+    return true;
+  }
+
+  void validate() {
+    const double score = evaluate(model_, validation_).accuracy;
+    const double loss = loss_sum_ / static_cast<double>(loss_count_);
+    result_.curve.push_back({result_.steps, loss, score, result_.train_s});
+    result_.final_train_loss = loss;
+    loss_sum_ = 0;
+    loss_count_ = 0;
+    if (result_.best_step == 0 || score > result_.validation) {
+      result_.validation = score;
+      result_.best_step = result_.steps;
+      best_.keep();
+      stale_ = 0;
+    } else {
+      ++stale_;
+    }
+    const int64_t patience = settings_.integer("patience");
+    if (patience > 0 && stale_ >= patience) result_.stopped_by = "patience";
+    if (score >= settings_.number("target")) result_.stopped_by = "target";
+  }
+
+  const TrainRequest& request_;
+  const Params settings_;
+  const std::unique_ptr<Task> task_;
+  const Encoder model_;
+  AdamW optimizer_;
+  const Checkpoint best_;
+  Rng dropout_;
+  const std::vector<Batch> validation_;
+  TrainResult result_;
+  double loss_sum_ = 0;
+  int64_t loss_count_ = 0, stale_ = 0;
+};
+
+}  // namespace
+
+TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick) {
+  ATTN_CHECK(request.task && request.variant, "training needs a task and a variant");
+  const auto reason = why_not_trainable(*request.task, request.task_params, *request.variant,
+                                        request.variant_params, request.training);
+  ATTN_CHECK(!reason, "{} cannot be trained on {}: {}", request.variant->name, request.task->name,
+             *reason);
+  return Trainer(request).run(tick);
+}
+
+}  // namespace attn

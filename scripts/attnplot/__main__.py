@@ -1,0 +1,103 @@
+"""attnplot plot [ROWS...] [-o DIR]; exit 0 drawn, 2 wrong usage or rows, 4 nothing to draw."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+from .rows import RowsError, read_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        stop(2, message)
+
+
+def stop(code: int, message: str) -> NoReturn:
+    print(f"plot: {message}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def newest_rows() -> list[Path]:
+    """The rows file written last, in ./results or in the repository's."""
+    found = {
+        f.resolve()
+        for folder in (Path("results"), ROOT / "results")
+        for f in folder.glob("*.jsonl")
+    }
+    if not found:
+        stop(
+            4,
+            "no rows file given and none in results/; 'scripts/bench' makes one",
+        )
+    return [max(found, key=lambda f: (f.stat().st_mtime, f.name))]
+
+
+def checked_folder(folder: Path) -> Path:
+    """The output folder, made and proved writable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        stop(2, f"{folder}: cannot be written: {error.strerror}")
+    return folder
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["report"]:
+        stop(2, "'report' is not in this version; 'plot' draws the pictures")
+    parser = Parser(
+        prog="scripts/bench plot",
+        description="Draws rows as PNG and SVG, with the plotted data as CSV. "
+        "Prints the paths of the files written.",
+    )
+    parser.add_argument("verb", choices=["plot"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "rows",
+        nargs="*",
+        type=Path,
+        metavar="ROWS",
+        help="rows files, drawn together; default: the newest in results/",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder of the pictures; default: beside the first rows file, named <stem>-plots",
+    )
+    given = parser.parse_args(arguments)
+    files = given.rows or newest_rows()
+    try:
+        rows = read_rows(files, ROOT / "results" / "schema.json")
+    except RowsError as error:
+        stop(2, str(error))
+    if not any(cell.status != "skipped" for cell in rows.cells):
+        stop(4, f"{', '.join(map(str, files))}: nothing to draw, there is no cell that ran")
+    folder = checked_folder(given.output or files[0].with_name(f"{files[0].stem}-plots"))
+
+    from .gallery import (
+        draw_all,
+    )  # matplotlib takes most of a second to load: only once it is needed
+    from .page import save
+
+    try:
+        written = save(draw_all(rows), folder)
+    except OSError as error:
+        stop(2, f"{folder}: cannot be written: {error.strerror}")
+    try:
+        print("\n".join(map(str, written)), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

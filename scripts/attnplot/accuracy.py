@@ -1,0 +1,202 @@
+"""Accuracy by task: a line per variant, with the chance line and the best shortcut's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from .caption import caption
+from .page import Page, Picture
+from .rows import FAILURES, Rows
+from .style import GREY, INK, Series, Styles
+from .tasks import TaskGroup, score, task_groups
+
+LINE = 0.26  # inches per variant
+CHANCE = {"color": "#8a8a8a", "linestyle": (0, (1, 1.4)), "linewidth": 1.2}
+SHORTCUT = {"color": "#444444", "linestyle": (0, (5, 2)), "linewidth": 1.1}
+
+
+def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
+    cells = rows.of("accuracy")
+    groups = task_groups(cells)
+    if not groups:
+        return []
+    series = styles.series([c for g in groups for c in g.cells])
+    columns = min(3, len(groups))
+    grid_rows = math.ceil(len(groups) / columns)
+    heights = [LINE * len(series) + 0.1] * grid_rows
+    words = caption(
+        rows,
+        cells,
+        _interval_note(series, groups),
+        "Chance and shortcut scores are measured on the same test split.",
+    )
+    legend = [
+        (Line2D([], [], **CHANCE), "chance"),
+        (Line2D([], [], **SHORTCUT), "best shortcut, named under each panel"),
+    ]
+    page = Page(
+        "Accuracy by task",
+        "test score of the weights that were best on validation; further right is better",
+        words,
+        legend,
+        heights,
+        columns,
+        gaps=[0.46] + [1.02] * (grid_rows - 1),
+        left=_label_room(series),
+        between=0.5,
+        right=0.5,
+        below=0.72,
+    )
+    table: list[dict[str, Any]] = []
+    for index, group in enumerate(groups):
+        axes = page.panel(index // columns, index % columns)
+        _draw(axes, group, group.select(series), labels=index % columns == 0)
+        table += _table(group, group.select(series))
+    return [Picture("accuracy", page.figure, pd.DataFrame(table), words)]
+
+
+def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:
+    name, _, told = group.title.partition("\n")
+    axes.set_title(name, pad=16)
+    axes.annotate(
+        told,
+        (0, 1),
+        xycoords="axes fraction",
+        xytext=(0, 5),
+        textcoords="offset points",
+        fontsize=8,
+        color=GREY,
+    )
+    axes.set_ylim(len(series) - 0.5, -0.5)
+    scores = {s.key: score(s.cells) for s in series}
+    lowest = min([0.0, *(sc.mean for sc in scores.values() if sc)])
+    highest = max([1.0, *(sc.mean for sc in scores.values() if sc)])
+    axes.set_xlim(lowest, highest)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    chance, shortcut = group.reference("chance"), group.best_shortcut()
+    if chance is not None:
+        axes.axvline(chance, **CHANCE, zorder=1.5)
+    if shortcut is not None:
+        axes.axvline(shortcut[1], **SHORTCUT, zorder=1.5)
+    for y, s in enumerate(series):
+        found = scores[s.key]
+        edge = {
+            "xycoords": axes.get_yaxis_transform(),
+            "textcoords": "offset points",
+            "va": "center",
+            "fontsize": 8,
+        }
+        if found is None:
+            failed = next((c.status for c in s.cells if c.status in FAILURES), None)
+            if failed:
+                axes.plot(
+                    [0],
+                    [y],
+                    transform=axes.get_yaxis_transform(),
+                    marker="X",
+                    markersize=6.5,
+                    color=s.look.color,
+                    markeredgecolor="white",
+                    markeredgewidth=0.5,
+                    clip_on=False,
+                    zorder=6,
+                )
+            axes.annotate(
+                failed or ("skipped" if s.cells else "not run"),
+                (0, y),
+                xytext=(8, 0),
+                **edge,
+                color=s.look.ink if failed else GREY,
+                style="normal" if failed else "italic",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+            )
+            continue
+        if len(found.seeds) > 1:
+            axes.plot(
+                found.seeds,
+                [y] * len(found.seeds),
+                "|",
+                color=s.look.color,
+                markersize=7,
+                alpha=0.6,
+            )
+        axes.plot([found.mean], [y], **{**s.look.line(), "markersize": 5}, clip_on=False)
+        if found.half is not None:
+            axes.errorbar(
+                [found.mean],
+                [y],
+                xerr=[found.half],
+                color=s.look.color,
+                elinewidth=1.3,
+                capsize=3.2,
+                capthick=1.1,
+                fmt="none",
+                zorder=4,
+                clip_on=False,
+            )
+        axes.annotate(
+            f"{found.mean:.2f}" if found.mean < 0.995 else f"{found.mean:.3f}",
+            (1, y),
+            xytext=(9, 0),
+            **edge,
+            color=INK,
+        )
+    axes.set_yticks(range(len(series)), [s.label for s in series] if labels else [])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    metric = next(
+        (str(c.metrics["metric"]) for c in group.cells if c.metrics.get("metric")), "score"
+    )
+    under = f"\nshortcut: {shortcut[0].replace('_', ' ')}, {shortcut[1]:.2f}" if shortcut else ""
+    axes.set_xlabel(f"test {metric}{under}", linespacing=1.35)
+
+
+def _label_room(series: list[Series]) -> float:
+    return 0.3 + 0.072 * max(len(s.label) for s in series)
+
+
+def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
+    counts = {len(sc.seeds) for g in groups for s in g.select(series) if (sc := score(s.cells))}
+    if counts == {1}:
+        known = any(c.metric("test_stderr") is not None for g in groups for c in g.cells)
+        return (
+            "n = 1 seed; bars are 95 % intervals over the test examples."
+            if known
+            else "n = 1 seed; the rows hold no error of the test score."
+        )
+    n = (
+        f"{min(counts, default=0)}\u2013{max(counts, default=0)}"
+        if len(counts) > 1
+        else str(max(counts, default=0))
+    )
+    return f"n = {n} seeds (ticks); bars are 95 % t-intervals of their mean."
+
+
+def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
+    chance, shortcut = group.reference("chance"), group.best_shortcut()
+    out = []
+    for s in series:
+        found = score(s.cells)
+        out.append(
+            {
+                "task": group.cells[0].task,
+                "task_params": " ".join(f"{k}={v}" for k, v in group.cells[0].task_params),
+                "series": s.label,
+                "variant": s.variant,
+                "status": ",".join(sorted({c.status for c in s.cells})),
+                "reason": "; ".join(sorted({c.reason for c in s.cells if c.reason})),
+                "test": found.mean if found else None,
+                "half_interval": found.half if found else None,
+                "seeds": len(found.seeds) if found else 0,
+                "chance": chance,
+                "best_shortcut": shortcut[0] if shortcut else None,
+                "best_shortcut_score": shortcut[1] if shortcut else None,
+            }
+        )
+    return out

@@ -1,0 +1,81 @@
+"""The caption's facts: rows, machine, commit, intervals, and what was skipped or failed and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .rows import Cell, Rows
+
+
+def provenance(rows: Rows) -> str:
+    """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234.`"""
+    names = ", ".join(f.name for f in rows.files)
+    machines = unique(_machine(r.get("environment") or {}) for r in rows.runs)
+    tools = unique(_tool(r.get("environment") or {}) for r in rows.runs)
+    mixed = "Caution, several machines: " if len(machines) > 1 else "Machine: "
+    return f"Rows: {names}. {mixed}{'; '.join(machines)}. {'; '.join(tools)}."
+
+
+def _machine(env: dict[str, Any]) -> str:
+    parts = [str(env.get("cpu_model") or "unknown CPU")]
+    for name in ("cores", "threads"):
+        if env.get(name) is not None:
+            parts.append(f"{env[name]} {name if str(env[name]) != '1' else name[:-1]}")
+    if env.get("instruction_set"):
+        parts.append(
+            str(env["instruction_set"]).split(" ")[0]
+            if len(str(env["instruction_set"])) > 24
+            else str(env["instruction_set"])
+        )
+    return ", ".join(parts)
+
+
+def _tool(env: dict[str, Any]) -> str:
+    dirty = str(env.get("dirty", "")).lower() in ("true", "1", "yes")
+    return (
+        f"attnbench {env.get('version', '')}".strip()
+        + f", commit {str(env.get('commit') or 'unknown')[:9]}"
+        + (" with local changes" if dirty else "")
+    )
+
+
+def repetitions(cells: list[Cell]) -> str:
+    counts = sorted({len(c.times()) or int(c.metric("time_s.n") or 0) for c in cells if c.ok})
+    if not counts:
+        return ""
+    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}\u2013{counts[-1]}"
+    return f"Points are medians, bands their 95 % bootstrap intervals, n = {n} repetitions."
+
+
+def missing(cells: list[Cell]) -> str:
+    """What has no number: skipped cells and failures with their reason; equal ones told once."""
+    told: dict[tuple[str, str, str], int] = {}
+    for cell in cells:
+        if not cell.ok:
+            key = (cell.status, cell.variant, (cell.reason or "no reason given").rstrip("."))
+            told[key] = told.get(key, 0) + 1
+    out = []
+    for title, chosen in (
+        ("Skipped", ("skipped",)),
+        ("Failed, drawn as \u2715", ("failed", "diverged", "timeout", "oom")),
+    ):
+        items = [
+            f"{variant}{'' if status == 'skipped' else ' ' + status} "
+            f"({reason}{f', {n} cells' if n > 1 else ''})"
+            for (status, variant, reason), n in told.items()
+            if status in chosen
+        ]
+        shown = items[:6] + ([f"and {len(items) - 6} more, see the CSV"] if len(items) > 6 else [])
+        if items:
+            out.append(f"{title}: {'; '.join(shown)}.")
+    return " ".join(out)
+
+
+def unique(items: Any) -> list[Any]:
+    return list(dict.fromkeys(items))
+
+
+def caption(rows: Rows, cells: list[Cell], *notes: str) -> str:
+    return "\n".join(
+        filter(None, [" ".join(filter(None, notes)), missing(cells), provenance(rows)])
+    )

@@ -1,0 +1,95 @@
+"""Where a variant's time curve crosses that of full attention, with a bootstrap interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+DRAWS = 1000
+SEED = 20240607
+Samples = Mapping[int, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The length from which on a variant is the faster one.
+
+    `length` is -inf where it is faster at every measured length and +inf where it is not at the
+    longest: then the crossing is not within the measured range [first, last]. So are the ends of
+    the interval, which is None where a curve has fewer than three repetitions somewhere.
+    """
+
+    length: float
+    low: float | None
+    high: float | None
+    first: int
+    last: int
+
+    @property
+    def within(self) -> bool:
+        return math.isfinite(self.length)
+
+    def text(self) -> str:
+        if self.length == math.inf:
+            return f"not up to {self.last:,}"
+        if self.length == -math.inf:
+            return f"faster from {self.first:,}"
+        if self.low is None or self.high is None:
+            return f"{self.length:,.0f}"
+        low = f"{self.low:,.0f}" if math.isfinite(self.low) else f"<{self.first:,}"
+        high = f"{self.high:,.0f}" if math.isfinite(self.high) else f">{self.last:,}"
+        return f"{self.length:,.0f} ({low}\u2013{high})"
+
+
+def crossing_length(lengths: Sequence[int], variant: np.ndarray, full: np.ndarray) -> np.ndarray:
+    """Where log(variant / full) last turns from >= 0 to < 0, linear in log-log between lengths.
+
+    `variant` and `full` are times [..., lengths]; the answer is [...], infinite as in Crossing.
+    """
+    x = np.log(np.asarray(lengths, dtype=float))
+    gap = np.log(variant) - np.log(full)  # negative: the variant is faster
+    slower = gap >= 0
+    out = np.full(gap.shape[:-1], -np.inf)
+    last = (
+        gap.shape[-1] - 1 - np.argmax(slower[..., ::-1], axis=-1)
+    )  # last length at which it is slower
+    inside = slower.any(axis=-1) & (last < gap.shape[-1] - 1)
+    left = np.minimum(last, gap.shape[-1] - 2)
+    here = np.take_along_axis(gap, left[..., None], -1)[..., 0]
+    there = np.take_along_axis(gap, left[..., None] + 1, -1)[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = x[left] + (x[left + 1] - x[left]) * here / (here - there)
+    out = np.where(inside, np.exp(at), out)
+    return np.where(slower[..., -1], np.inf, out)
+
+
+def find_crossing(
+    variant: Samples,
+    full: Samples,
+    medians: tuple[Mapping[int, float], Mapping[int, float]],
+    *,
+    seed: int = SEED,
+) -> Crossing | None:
+    """The crossing over the lengths that both curves have; None where there are fewer than two."""
+    lengths = sorted(set(medians[0]) & set(medians[1]))
+    if len(lengths) < 2:
+        return None
+    centre = [np.array([m[n] for n in lengths]) for m in medians]
+    point = float(crossing_length(lengths, centre[0], centre[1]))
+    low = high = None
+    if all(len(s.get(n, ())) >= 3 for s in (variant, full) for n in lengths):
+        rng = np.random.default_rng(seed)
+        draws = [np.stack([_medians(s[n], rng) for n in lengths], axis=-1) for s in (variant, full)]
+        found = np.sort(crossing_length(lengths, draws[0], draws[1]))
+        # Order statistics, not interpolation: an end may lie outside the measured range.
+        low, high = float(found[int(0.025 * DRAWS)]), float(found[math.ceil(0.975 * DRAWS) - 1])
+    return Crossing(point, low, high, lengths[0], lengths[-1])
+
+
+def _medians(samples: Sequence[float], rng: np.random.Generator) -> np.ndarray:
+    """Medians of DRAWS resamples with replacement."""
+    values = np.asarray(samples, dtype=float)
+    return np.median(values[rng.integers(0, len(values), size=(DRAWS, len(values)))], axis=-1)

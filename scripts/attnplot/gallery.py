@@ -1,0 +1,22 @@
+"""All pictures that a set of rows has the data for."""
+
+from __future__ import annotations
+
+from .accuracy import accuracy
+from .fidelity import fidelity
+from .memory import memory
+from .overview import overview
+from .page import Picture
+from .rows import Rows
+from .speed import speed
+from .style import Styles
+from .tradeoff import tradeoff
+
+
+def draw_all(rows: Rows) -> list[Picture]:
+    styles = Styles(rows)
+    return [
+        picture
+        for draw in (overview, speed, memory, accuracy, tradeoff, fidelity)
+        for picture in draw(rows, styles)
+    ]

@@ -1,0 +1,87 @@
+"""Which speed and memory stand beside an accuracy: one operating point for a whole panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .curves import contract, length_text
+from .rows import Cell, Params
+from .style import Series
+
+SCOPES = ("attention", "layer", "model")
+Context = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place on the axes and the cell of each series there."""
+
+    context: Context
+    cells: dict[tuple[str, Params], Cell]
+
+    def text(self) -> str:
+        """`attention alone, forward, length 16k, not causal`."""
+        scope, mode, causal, length = self.context[:4]
+        words = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
+        return (
+            f"{words.get(scope, scope)}, {mode}, length {length_text(length)}, "
+            f"{'causal' if causal else 'not causal'}"
+        )
+
+
+def context_of(cell: Cell) -> Context:
+    axes = cell.axes
+    return (
+        str(axes.get("scope") or "attention"),
+        str(axes.get("mode") or "forward"),
+        bool(axes.get("causal")),
+        cell.length or 0,
+        *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim", "threads")),
+    )
+
+
+def operating_point(
+    cells: Iterable[Cell],
+    series: list[Series],
+    *,
+    causal: bool | None = None,
+    like: Context | None = None,
+) -> Point | None:
+    """The context that most series have a value in; among those the one nearest `like`, then the
+    widest scope, a training step before a forward pass, the longest length."""
+    groups: dict[Context, list[Cell]] = {}
+    for cell in cells:
+        if cell.status != "skipped" and (causal is None or bool(cell.axes.get("causal")) == causal):
+            groups.setdefault(context_of(cell), []).append(cell)
+    best: tuple[Any, Point] | None = None
+    for context, members in groups.items():
+        matched = {s.key: m for s in series if (m := _match(s, members)) is not None}
+        covered = sum(m.ok for m in matched.values())
+        same = -sum(a != b for a, b in zip(context, like)) if like else 0
+        scope, mode, _, length = context[:4]
+        rank = (
+            covered,
+            same,
+            SCOPES.index(scope) if scope in SCOPES else -1,
+            mode == "train",
+            length,
+            context[4:],
+        )
+        if covered and (best is None or rank > best[0]):
+            best = rank, Point(context, matched)
+    return best[1] if best else None
+
+
+def _match(series: Series, cells: list[Cell]) -> Cell | None:
+    """The cell with the same parameters, or the variant's only one: a task may set its own."""
+    own = [c for c in cells if c.variant == series.variant]
+    exact = [c for c in own if c.params == series.params]
+    if exact:
+        return exact[-1]
+    return own[0] if len({c.params for c in own}) == 1 else None
+
+
+def same_contract(point: Point, cell: Cell) -> bool:
+    return bool(point.context[2]) == (contract(cell) == "causal")

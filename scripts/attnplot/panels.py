@@ -1,0 +1,70 @@
+"""Cells to panels: one per contract and mode, so that unlike things never share axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .curves import contract, shape_of
+from .rows import Cell
+from .style import Series
+
+MODES = ("forward", "train", "decode")
+MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Cells that differ in variant and length only, with their place on the page."""
+
+    title: str
+    row: int
+    column: int
+    cells: tuple[Cell, ...]
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted({c.length for c in self.cells if c.length and c.status != "skipped"})
+
+    @property
+    def is_curve(self) -> bool:
+        return len(self.lengths) > 1
+
+    def select(self, series: list[Series]) -> list[Series]:
+        mine = {c.id for c in self.cells}
+        chosen = [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
+        return [s for s in chosen if s.cells]
+
+
+def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
+    """A page per scope, and per shape where there are several: (name of its files, panels)."""
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((str(cell.axes.get("scope") or "attention"), *shape_of(cell)), []).append(
+            cell
+        )
+    several = {key[0] for key in groups if sum(k[0] == key[0] for k in groups) > 1}
+    out = []
+    for key, members in groups.items():
+        panels = _panels(members)
+        if not panels:  # everything skipped: nothing to draw, the summary names it
+            continue
+        shape = "-b{}-h{}-d{}-t{}".format(*key[1:]) if key[0] in several else ""
+        out.append((f"{measure}-{key[0]}{shape}", panels))
+    return out
+
+
+def _panels(cells: list[Cell]) -> list[Panel]:
+    def key(cell: Cell) -> tuple[bool, int]:
+        mode = cell.axes.get("mode") or "forward"
+        return bool(cell.axes.get("causal")), MODES.index(mode) if mode in MODES else len(MODES)
+
+    keys = sorted({key(c) for c in cells if c.status != "skipped"})
+    rows, columns = sorted({k[0] for k in keys}), sorted({k[1] for k in keys})
+    out = []
+    for k in keys:
+        members = tuple(c for c in cells if key(c) == k)
+        mode = str(members[0].axes.get("mode") or "forward")
+        title = f"{MODE_WORDS.get(mode, mode)}, {contract(members[0])}"
+        out.append(Panel(title, rows.index(k[0]), columns.index(k[1]), members))
+    return out

@@ -1,0 +1,212 @@
+"""Reads rows (JSON Lines, schema attnbench/1) strictly: a file is drawn whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+SCHEMA = "attnbench/1"
+STATUSES = ("ok", "skipped", "failed", "diverged", "timeout", "oom")
+MEASURES = ("speed", "memory", "accuracy", "fidelity")
+# Drawn as failures; a skipped cell could not have run and is named in the caption.
+FAILURES = ("failed", "diverged", "timeout", "oom")
+Params = tuple[tuple[str, str], ...]
+
+
+class RowsError(Exception):
+    """What is wrong with a rows file, as one line that starts with file and line number."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measured cell; `params` and `task_params` are canonical: they compare and hash."""
+
+    id: str
+    status: str
+    reason: str | None
+    measure: str
+    variant: str
+    params: Params
+    task: str | None
+    task_params: Params
+    axes: dict[str, Any]
+    metrics: dict[str, Any]
+    samples: Any
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    @property
+    def length(self) -> int | None:
+        return self.axes.get("length")
+
+    def metric(self, name: str) -> float | None:
+        """A metric by name, `time_s.median` for a nested one; None where it is missing or null."""
+        value: Any = self.metrics
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return None if value is None or isinstance(value, (bool, str, dict, list)) else float(value)
+
+    def times(self) -> list[float]:
+        """The raw repetitions of a speed cell, in seconds."""
+        raw = self.samples.get("time_s", []) if isinstance(self.samples, dict) else self.samples
+        return [float(s) for s in raw or [] if isinstance(s, (int, float))]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Everything read: the run headers and, per cell id, the row that was written last."""
+
+    files: tuple[Path, ...]
+    runs: list[dict[str, Any]]
+    cells: list[Cell]
+
+    def of(self, measure: str) -> list[Cell]:
+        return [c for c in self.cells if c.measure == measure]
+
+
+def canonical(params: dict[str, Any]) -> Params:
+    return tuple(sorted((k, v if isinstance(v, str) else json.dumps(v)) for k, v in params.items()))
+
+
+def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
+    """Reads and validates every file; the first fault raises RowsError and nothing is returned."""
+    validator = _validator(schema_file)
+    runs: list[dict[str, Any]] = []
+    cells: dict[str, Cell] = {}
+    for file in files:
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise RowsError(f"{file}: cannot be read: {error.strerror}") from None
+        if not data:
+            raise RowsError(f"{file}:1: empty; a rows file begins with a run header")
+        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+            where = f"{file}:{number}"
+            row = _parse(line, where)
+            kind = _check(row, where, number)
+            if validator is not None:
+                _validate(validator, row, where)
+            if kind == "run":
+                runs.append(row)
+            else:
+                cell = _cell(row)
+                cells.pop(cell.id, None)  # the latest row of a cell stands
+                cells[cell.id] = cell
+    return Rows(tuple(files), runs, list(cells.values()))
+
+
+def _parse(line: bytes, where: str) -> dict[str, Any]:
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
+    def number(text: str) -> float:
+        value = float(text)
+        return value if math.isfinite(value) else constant(text)
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in items}) < len(items):
+            raise ValueError("a key appears twice")
+        return dict(items)
+
+    try:
+        row = json.loads(
+            line.decode("utf-8"),
+            parse_constant=constant,
+            parse_float=number,
+            object_pairs_hook=pairs,
+        )
+    except UnicodeDecodeError:
+        raise RowsError(f"{where}: not UTF-8") from None
+    except json.JSONDecodeError as error:
+        cut = "a truncated line?" if error.pos >= len(line) - 1 else f"column {error.colno}"
+        raise RowsError(f"{where}: not JSON: {error.msg} ({cut})") from None
+    except (ValueError, RecursionError) as error:
+        raise RowsError(f"{where}: not strict JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise RowsError(f"{where}: a row is a JSON object, not {type(row).__name__}")
+    return row
+
+
+def _check(row: dict[str, Any], where: str, number: int) -> str:
+    """Checks what the plots rely on; results/schema.json, where present, checks the rest."""
+
+    def need(condition: bool, what: str) -> None:
+        if not condition:
+            raise RowsError(f"{where}: {what}")
+
+    need(row.get("schema") == SCHEMA, f"schema is {row.get('schema')!r}, not {SCHEMA!r}")
+    kind = row.get("kind")
+    need(kind in ("run", "cell"), f"kind is {kind!r}, not 'run' or 'cell'")
+    need(number > 1 or kind == "run", "the first line is no run header")
+    need(isinstance(row.get("run"), str), "'run' is missing or no string")
+    if kind == "run":
+        return kind
+    need(isinstance(row.get("cell"), str), "'cell' is missing or no string")
+    need(row.get("status") in STATUSES, f"status {row.get('status')!r} is unknown")
+    need(row.get("measure") in MEASURES, f"measure {row.get('measure')!r} is unknown")
+    for name in ("variant", "task"):
+        value = row.get(name)
+        need(
+            value is None
+            and name == "task"
+            or isinstance(value, dict)
+            and isinstance(value.get("name"), str)
+            and isinstance(value.get("params"), dict),
+            f"'{name}' has no name and params",
+        )
+    need(isinstance(row.get("axes"), dict), "'axes' is missing or no object")
+    length = row["axes"].get("length")
+    need(length is None or isinstance(length, int) and length > 0, f"axes.length is {length!r}")
+    if row["status"] == "ok":
+        needed = {
+            "speed": "time_s.median",
+            "memory": "peak_bytes",
+            "accuracy": "test",
+            "fidelity": "relative_error",
+        }[row["measure"]]
+        value: Any = row.get("metrics")
+        for part in needed.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+        need(good, f"an ok {row['measure']} cell needs the number metrics.{needed}")
+    return kind
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    task = row.get("task")
+    return Cell(
+        id=row["cell"],
+        status=row["status"],
+        reason=row.get("reason"),
+        measure=row["measure"],
+        variant=row["variant"]["name"],
+        params=canonical(row["variant"]["params"]),
+        task=task["name"] if task else None,
+        task_params=canonical(task["params"]) if task else (),
+        axes=row["axes"],
+        metrics=row.get("metrics") or {},
+        samples=row.get("samples"),
+    )
+
+
+def _validator(schema_file: Path | None) -> Any:
+    if schema_file is None or not schema_file.is_file():
+        return None
+    import jsonschema  # slow to import, and needed only here
+
+    schema = json.loads(schema_file.read_text(encoding="utf-8"))
+    return jsonschema.validators.validator_for(schema)(schema)
+
+
+def _validate(validator: Any, row: dict[str, Any], where: str) -> None:
+    import jsonschema
+
+    error = jsonschema.exceptions.best_match(validator.iter_errors(row))
+    if error is not None:
+        message = error.message if len(error.message) < 160 else error.message[:157] + "..."
+        raise RowsError(f"{where}: {error.json_path}: {message}")

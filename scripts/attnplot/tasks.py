@@ -1,0 +1,80 @@
+"""Accuracy cells by task, and what they add up to: scores over seeds, chance and shortcuts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit  # scipy.stats takes over a second to load
+
+from .curves import contract
+from .rows import Cell
+from .style import Series
+
+
+@dataclass(frozen=True)
+class Score:
+    """Test score over seeds: the mean and half of its 95 % interval, None where unknown."""
+
+    mean: float
+    half: float | None
+    seeds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TaskGroup:
+    """Cells of one task with the same parameters."""
+
+    title: str
+    cells: tuple[Cell, ...]
+
+    def reference(self, name: str) -> float | None:
+        """Chance, measured on the same test split by every cell: their mean."""
+        values = [v for c in self.cells if c.ok and (v := c.metric(name)) is not None]
+        return float(np.mean(values)) if values else None
+
+    def best_shortcut(self) -> tuple[str, float] | None:
+        named: dict[str, list[float]] = {}
+        for cell in self.cells:
+            for name, value in (cell.metrics.get("shortcuts") or {}).items():
+                named.setdefault(name, []).append(float(value))
+        scores = {name: float(np.mean(values)) for name, values in named.items()}
+        return max(scores.items(), key=lambda item: item[1]) if scores else None
+
+    def select(self, series: list[Series]) -> list[Series]:
+        mine = {c.id for c in self.cells}
+        return [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
+
+
+def task_groups(cells: list[Cell]) -> list[TaskGroup]:
+    """By task in the order of the rows; the title tells parameters that differ within a task."""
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.task, cell.task_params), []).append(cell)
+    out = []
+    for (task, params), members in groups.items():
+        others = [dict(p) for t, p in groups if t == task]
+        told = [
+            f"{k}={v}"
+            for k, v in params
+            if k in ("length", "side") or any(o.get(k) != v for o in others)
+        ]
+        kind = [contract(members[0])] if "causal" in members[0].axes else []
+        out.append(TaskGroup(f"{task}\n{', '.join(told + kind)}", tuple(members)))
+    return [g for g in out if any(c.status != "skipped" for c in g.cells)]
+
+
+def score(cells: tuple[Cell, ...]) -> Score | None:
+    ok = [c for c in cells if c.ok]
+    if not ok:
+        return None
+    tests = [float(c.metric("test") or 0.0) for c in ok]
+    mean = float(np.mean(tests))
+    if len(tests) > 1:
+        half = float(stdtrit(len(tests) - 1, 0.975) * np.std(tests, ddof=1) / math.sqrt(len(tests)))
+    else:
+        error = ok[0].metric("test_stderr")
+        half = None if error is None else 1.96 * error
+    return Score(mean, half, tuple(tests))

@@ -1,0 +1,216 @@
+"""The command line as its users meet it: help, listings, errors of one line with exit 2 and nothing written, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "native" / "attnbench"
+TINY = [
+    "-v",
+    "linear",
+    "--measure",
+    "memory",
+    "--length",
+    "64,128",
+    "--heads",
+    "1",
+    "--head-dim",
+    "16",
+]
+
+
+def attnbench(*arguments, cwd=None):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd)
+
+
+@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+class CommandLine(unittest.TestCase):
+    def test_help_goes_to_stdout(self):
+        for arguments in (
+            ["--help"],
+            ["--version"],
+            *(
+                [verb, "--help"]
+                for verb in ("list", "info", "check", "run", "sample", "apply", "plot")
+            ),
+        ):
+            done = attnbench(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+            self.assertTrue(done.stdout)
+        bare = attnbench()
+        self.assertEqual((bare.returncode, bare.stdout), (2, ""))
+
+    def test_list_and_info_of_everything(self):
+        listed = json.loads(attnbench("list", "--json").stdout)
+        names = [v["name"] for v in listed["variants"]]
+        self.assertEqual(names[:5], ["full", "truncated", "linformer", "performer", "linear"])
+        self.assertIn("quick", [p["name"] for p in listed["profiles"]])
+        for name in names + [t["name"] for t in listed["tasks"]]:
+            self.assertEqual(attnbench("info", name).returncode, 0, name)
+            self.assertEqual(json.loads(attnbench("info", name, "--json").stdout)["name"], name)
+        for what in ("variants", "tasks", "profiles"):
+            self.assertTrue(attnbench("list", what).stdout.startswith(what))
+
+    def test_usage_errors(self):
+        """Each: exit 2, one line that names the value and what would be right, nothing on stdout, nothing written."""
+        cases = [
+            (["rum"], "'rum'.*'run'"),
+            (["list", "varints"], "'varints'"),
+            (["info"], "needs the name"),
+            (["info", "linfromer"], "'linfromer'.*'linformer'"),
+            (["check", "performer[features=0]"], "features=0.*1"),
+            (["run", "--profile", "quik"], "'quik'.*'quick'"),
+            (["run", "-v", "fulll"], "'fulll'.*'full'"),
+            (["run", "-t", "listop", "--measure", "accuracy"], "'listop'.*'listops'"),
+            (["run", "-v", "linformer[rnk=4]"], "'rnk'.*'rank'"),
+            (["run", "-v", "linformer[rank=-4]"], "rank=-4"),
+            (["run", "-v", "linformer[rank=64"], r"linformer\[rank=64"),
+            (["run", *TINY, "--length", "0"], "given twice"),
+            (["run", "-v", "full", "--length", "0"], "0"),
+            (["run", "-v", "full", "--length", "12x"], "12x"),
+            (["run", "-v", "full", "--length", "64:16:*2"], "64:16:.2"),
+            (["run", "-v", "full", "--mode", "backward"], "backward"),
+            (["run", "-v", "full", "--mode", "decode"], "decode"),
+            (["run", "-v", "full", "--measure", "sped"], "'?sped'?.*speed"),
+            (["run", "-v", "full", "--causal", "maybe"], "maybe"),
+            (["run", *TINY, "--timeout", "soon"], "soon"),
+            (["run", *TINY, "--max-memory", "lots"], "lots"),
+            (["run", *TINY, "--shard", "2/2"], "2/2"),
+            (["run", *TINY, "--format", "xml"], "xml"),
+            (["run", *TINY, "--lenght", "64"], "'lenght'.*'length'"),
+            (["run", *TINY, "--jobs", "0"], "--jobs 0"),
+            (
+                [
+                    "run",
+                    "-v",
+                    "linear",
+                    "-t",
+                    "mqar",
+                    "--measure",
+                    "accuracy",
+                    "--train",
+                    "stebs=4",
+                ],
+                "stebs.*steps",
+            ),
+            (["run", "-c", "absent.conf"], "absent.conf"),
+            (["run", *TINY, "-o", "/proc/none/rows.jsonl"], "/proc/none"),
+            (["sample", "full"], "'full'"),
+            (["sample", "mqar", "--split", "tset"], "tset"),
+            (["sample", "mqar", "--count", "-1"], "-1"),
+            (["sample", "listops[length=10,min_length=20]"], "length"),
+            (["apply"], "--variant"),
+        ]
+        for arguments, expected in cases:
+            with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
+                done = attnbench(*arguments, cwd=folder)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertRegex(done.stderr, expected)
+                self.assertEqual(list(Path(folder).iterdir()), [])
+
+    def test_config_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder, "sweep.conf")
+            config.write_text(
+                "variant = linear\nmeasure = memory\nlength = 64:128:*2\nheads = 1\nhead-dim = 16\n"
+            )
+            dry = attnbench("run", "-c", config, "--dry-run", cwd=folder)
+            self.assertEqual(dry.returncode, 0, dry.stderr)
+            self.assertEqual(len(dry.stdout.splitlines()), 2)
+            override = attnbench("run", "-c", config, "--length", "64", "-n", cwd=folder)
+            self.assertEqual(len(override.stdout.splitlines()), 1)  # a flag wins over the file
+            config.write_text("variant = linear\nlenght = 64\n")
+            done = attnbench("run", "-c", config, cwd=folder)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, "sweep.conf.*'lenght'.*'length'")
+            self.assertEqual([p.name for p in Path(folder).iterdir()], ["sweep.conf"])
+
+    def test_run_writes_rows_resumes_and_formats(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = attnbench("run", *TINY, "-o", "rows.jsonl", cwd=folder)
+            self.assertEqual(first.returncode, 0, first.stderr)
+            self.assertIn("peak memory", first.stdout)
+            rows = [
+                json.loads(line) for line in Path(folder, "rows.jsonl").read_text().splitlines()
+            ]
+            self.assertEqual([row["kind"] for row in rows], ["run", "cell", "cell"])
+            again = attnbench("run", *TINY, "-o", "rows.jsonl", "--format", "json", cwd=folder)
+            self.assertEqual(json.loads(again.stdout), rows[1:])  # resumed: nothing measured again
+            table = attnbench("run", *TINY, "-o", "rows.jsonl", "--format", "csv", "-q", cwd=folder)
+            self.assertEqual((len(table.stdout.splitlines()), table.stderr), (3, ""))
+            refused = attnbench("run", *TINY, "-o", "rows.jsonl", "--resume", "false", cwd=folder)
+            self.assertEqual(refused.returncode, 2)
+            forced = attnbench(
+                "run", *TINY, "-o", "rows.jsonl", "--force", "-q", "--format", "md", cwd=folder
+            )
+            self.assertIn("|---|", forced.stdout)
+            self.assertNotEqual(
+                Path(folder, "rows.jsonl").read_text().splitlines()[0], json.dumps(rows[0])
+            )
+            Path(folder, "rows.jsonl").write_text("not rows\n")
+            corrupt = attnbench("run", *TINY, "-o", "rows.jsonl", cwd=folder)
+            self.assertEqual(corrupt.returncode, 2)
+            self.assertIn("rows.jsonl:1", corrupt.stderr)
+            self.assertEqual(Path(folder, "rows.jsonl").read_text(), "not rows\n")
+
+    def test_skipped_cells_are_rows_with_reasons(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = attnbench(
+                "run",
+                "-v",
+                "linformer",
+                "--measure",
+                "memory",
+                "--causal",
+                "true",
+                "--length",
+                "64",
+                "-o",
+                "rows.jsonl",
+                cwd=folder,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row = json.loads(Path(folder, "rows.jsonl").read_text().splitlines()[1])
+            self.assertEqual((row["status"], row["metrics"]), ("skipped", None))
+            self.assertIn("causal", row["reason"])
+
+    def test_sample(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for task in (
+                "listops[length=40,min_length=5]",
+                "mqar[vocab=64,pairs=4]",
+                "image[side=16]",
+            ):
+                done = attnbench(
+                    "sample", task, "--split", "test", "--count", "3", "-o", "out.jsonl", cwd=folder
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                lines = Path(folder, "out.jsonl").read_text().splitlines()
+                self.assertEqual(
+                    attnbench(
+                        "sample", task, "--split", "test", "--count", "3"
+                    ).stdout.splitlines(),
+                    lines,
+                )
+                for line in lines:
+                    example = json.loads(line)
+                    self.assertEqual(("tokens" in example) + ("values" in example), 1)
+                    self.assertTrue({"target", "evidence", "slices"} <= set(example))
+
+    def test_full_disk_is_one_line(self):
+        done = subprocess.run(
+            f"{PROGRAM} list > /dev/full", shell=True, capture_output=True, text=True
+        )
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+"""Crossings of curves whose crossing is known on paper."""
+
+from __future__ import annotations
+
+import math
+import unittest
+
+import numpy as np
+
+from attnplot.crossing import find_crossing
+
+LENGTHS = (256, 512, 1024, 2048, 4096)
+
+
+def curve(scale: float, power: float) -> dict[int, float]:
+    return {n: scale * n**power for n in LENGTHS}
+
+
+def spread(medians: dict[int, float], relative: float, seed: int) -> dict[int, list[float]]:
+    """Samples about a curve."""
+    rng = np.random.default_rng(seed)
+    return {n: list(t * (1 + relative * rng.standard_normal(15))) for n, t in medians.items()}
+
+
+def cross(variant: dict[int, float], full: dict[int, float], relative: float = 0.01):
+    return find_crossing(spread(variant, relative, 1), spread(full, relative, 2), (variant, full))
+
+
+class Crossings(unittest.TestCase):
+    def test_power_laws_cross_where_algebra_says(self) -> None:
+        # a n^2 = b n at n = b / a; in log-log both are straight lines, so interpolation is exact.
+        found = cross(curve(7e-6, 1), curve(7e-9, 2))
+        self.assertAlmostEqual(found.length, 1000, places=6)
+        self.assertLess(found.low, 1000)
+        self.assertGreater(found.high, 1000)
+        self.assertGreater(found.low, 950)
+        self.assertLess(found.high, 1050)
+        self.assertRegex(found.text(), r"^1,000 \(9\d\d\u20131,0\d\d\)$")
+
+    def test_wider_noise_widens_the_interval(self) -> None:
+        narrow, wide = (cross(curve(7e-6, 1), curve(7e-9, 2), r) for r in (0.005, 0.05))
+        self.assertGreater(wide.high - wide.low, 3 * (narrow.high - narrow.low))
+
+    def test_seeded(self) -> None:
+        one, two = (cross(curve(7e-6, 1), curve(7e-9, 2)) for _ in range(2))
+        self.assertEqual((one.low, one.high), (two.low, two.high))
+
+    def test_outside_the_measured_range(self) -> None:
+        never = cross(curve(1e-3, 1), curve(7e-9, 2))
+        self.assertEqual((never.length, never.within), (math.inf, False))
+        self.assertEqual(never.text(), "not up to 4,096")
+        always = cross(curve(1e-7, 1), curve(7e-9, 2))
+        self.assertEqual((always.length, always.within), (-math.inf, False))
+        self.assertEqual(always.text(), "faster from 256")
+
+    def test_interval_open_where_the_edge_is_near(self) -> None:
+        found = cross(curve(7e-9 * 4000, 1), curve(7e-9, 2), 0.1)
+        self.assertTrue(found.within)
+        self.assertEqual(found.high, math.inf)
+        self.assertIn(">4,096", found.text())
+
+    def test_last_of_several_crossings_counts(self) -> None:
+        full = dict.fromkeys(LENGTHS, 1.0)
+        variant = dict(zip(LENGTHS, (0.5, 2.0, 0.5, 2.0, 0.5), strict=True))
+        found = find_crossing({}, {}, (variant, full))
+        self.assertAlmostEqual(found.length, math.sqrt(2048 * 4096))
+        self.assertIsNone(found.low)
+
+    def test_a_variant_that_falls_back_behind_is_not_faster(self) -> None:
+        full = dict.fromkeys(LENGTHS, 1.0)
+        variant = dict(zip(LENGTHS, (2.0, 0.5, 0.5, 0.5, 2.0), strict=True))
+        self.assertEqual(find_crossing({}, {}, (variant, full)).length, math.inf)
+
+    def test_only_common_lengths_count(self) -> None:
+        full = {n: t for n, t in curve(7e-9, 2).items() if n < 4096}
+        found = find_crossing({}, {}, (curve(7e-6, 1), full))
+        self.assertEqual((found.first, found.last), (256, 2048))
+        self.assertIsNone(find_crossing({}, {}, ({256: 1.0}, full)))
+
+
+if __name__ == "__main__":
+    unittest.main()

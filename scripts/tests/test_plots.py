@@ -1,0 +1,169 @@
+"""The pictures: all are written, styles hold still, and bad input leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+from matplotlib.colors import to_rgb
+
+from attnplot.__main__ import main
+from attnplot.rows import read_rows
+from attnplot.style import COLORS, DASHES, MARKERS, Styles
+
+from . import fixture
+
+NAMES = ("overview", "speed-attention", "speed-layer", "memory-attention", "accuracy", "tradeoff")
+
+
+def plot(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; in this process, where matplotlib is loaded."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(["plot", *map(str, arguments)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return code, out.getvalue(), err.getvalue()
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def rows(self, cells: list, name: str = "rows.jsonl") -> Path:
+        return fixture.write(self.folder / name, cells)
+
+
+class Gallery(InFolder):
+    def test_everything_is_drawn_with_its_data(self) -> None:
+        done = plot(self.rows(fixture.quick_cells()))
+        self.assertEqual((done[0], done[2]), (0, ""))
+        out = self.folder / "rows-plots"
+        wanted = {f"{n}.{e}" for n in (*NAMES, "fidelity") for e in ("png", "svg", "csv")}
+        self.assertEqual({f.name for f in out.iterdir()}, wanted | {"crossing.csv"})
+        self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted | {"crossing.csv"})
+        for file in out.glob("*.png"):
+            self.assertGreater(file.stat().st_size, 20_000, file)
+        self.check_data(out)
+
+    def check_data(self, out: Path) -> None:
+        speed = self.table(out / "speed-attention.csv")
+        status = {(r["panel"], r["variant"], r["length"]): r["status"] for r in speed}
+        train = "forward and backward, not causal"
+        self.assertEqual(status[train, "full", "16384"], "timeout")
+        self.assertEqual(status["forward, causal", "linformer", "256"], "skipped")
+        drawn = next(r for r in speed if r["variant"] == "full")
+        measured = fixture.quick_cells()[0]["metrics"]["time_s"]["median"]
+        self.assertAlmostEqual(float(drawn["median"]), measured, delta=1e-8 * measured)
+        kernels = {r["series"] for r in self.table(out / "memory-attention.csv")}
+        self.assertTrue({"full tiled", "full materialized"} <= kernels)
+        scores = self.table(out / "accuracy.csv")
+        self.assertEqual(len(scores), 15)
+        self.assertEqual(
+            {r["best_shortcut"] for r in scores if r["task"] == "listops"}, {"root_operator"}
+        )
+        crossing = next(r for r in self.table(out / "crossing.csv") if r["variant"] == "performer")
+        self.assertAlmostEqual(float(crossing["crossing"]), 1.9e-5 / 1.1e-8, delta=90)
+
+    @staticmethod
+    def table(file: Path) -> list[dict[str, str]]:
+        with file.open(newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    def test_one_measure_alone(self) -> None:
+        for name, cells, stem in (
+            ("s", [c for c in fixture.quick_cells() if c["measure"] == "speed"], "speed-layer"),
+            ("m", fixture.memory_cells(), "memory-attention"),
+            ("a", fixture.accuracy_cells(), "accuracy"),
+            ("f", [c for c in fixture.fidelity_cells() if c["measure"] == "fidelity"], "fidelity"),
+        ):
+            with self.subTest(name):
+                done = plot(self.rows(cells, f"{name}.jsonl"), "-o", self.folder / name)
+                self.assertEqual((done[0], done[2]), (0, ""))
+                self.assertTrue((self.folder / name / f"{stem}.svg").exists())
+
+    def test_one_length_and_only_failures(self) -> None:
+        cells = [c for c in fixture.quick_cells() if c["axes"]["length"] in (256, 512)]
+        single = [c for c in cells if c["axes"]["length"] == 256]
+        broken = [
+            c | {"status": "failed", "reason": "planted", "metrics": None, "samples": None}
+            for c in cells
+        ]
+        for name, chosen in (("single", single), ("broken", broken)):
+            with self.subTest(name):
+                done = plot(self.rows(chosen), "-o", self.folder / name)
+                self.assertEqual((done[0], done[2]), (0, ""))
+
+    def test_same_rows_same_files(self) -> None:
+        rows = self.rows(fixture.accuracy_cells())
+        for out in ("one", "two"):
+            self.assertEqual(plot(rows, "-o", self.folder / out)[0], 0)
+        for file in (self.folder / "one").iterdir():
+            self.assertEqual(
+                file.read_bytes(), (self.folder / "two" / file.name).read_bytes(), file
+            )
+
+
+class Refusals(InFolder):
+    def refused(self, wanted_code: int, wanted: str, *arguments: object) -> None:
+        before = sorted(self.folder.rglob("*"))
+        code, out, err = plot(*arguments)
+        self.assertEqual((code, out), (wanted_code, ""), err)
+        self.assertRegex(err, wanted)
+        self.assertEqual(err.count("\n"), 1)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def test_corrupt_rows(self) -> None:
+        file = self.rows(fixture.memory_cells())
+        file.write_bytes(file.read_bytes()[:-30])
+        self.refused(2, r"^plot: .*rows.jsonl:85: not JSON", file)
+
+    def test_no_such_file_or_option(self) -> None:
+        self.refused(2, "none.jsonl: cannot be read", self.folder / "none.jsonl")
+        self.refused(2, "unrecognized arguments: --colour", self.rows([]), "--colour")
+
+    def test_nothing_to_draw(self) -> None:
+        skipped = [c for c in fixture.accuracy_cells() if c["status"] == "skipped"]
+        self.refused(4, "nothing to draw", self.rows(skipped))
+        self.refused(4, "nothing to draw", self.rows([]))
+
+    def test_output_folder_that_cannot_be(self) -> None:
+        rows = self.rows(fixture.memory_cells())
+        self.refused(2, "cannot be written: Not a directory", rows, "-o", rows / "plots")
+
+
+class Stability(InFolder):
+    def test_a_variant_looks_the_same_in_any_selection(self) -> None:
+        whole = Styles(read_rows([self.rows(fixture.quick_cells())]))
+        few = [c for c in fixture.quick_cells() if c["variant"]["name"] in ("linear", "performer")]
+        part = Styles(read_rows([self.rows(few)]))
+        for name in ("linear", "performer"):
+            self.assertEqual(whole.look(name), part.look(name))
+        self.assertEqual(whole.look("full").color, "#000000")
+
+    def test_parameterisations_share_colour_and_differ_in_fill(self) -> None:
+        rows = read_rows([self.rows(fixture.memory_cells())])
+        tiled, other = Styles(rows).series(rows.of("memory"))[:2]
+        self.assertEqual((tiled.label, other.label), ("full tiled", "full materialized"))
+        self.assertEqual(tiled.look.color, other.look.color)
+        self.assertNotEqual(tiled.look.fill, other.look.fill)
+
+    def test_looks_are_distinct_and_the_first_differ_in_grey(self) -> None:
+        for looks in (COLORS, MARKERS, DASHES):
+            self.assertEqual(len(set(looks)), len(looks))
+        greys = sorted(
+            sum(w * v for w, v in zip((0.299, 0.587, 0.114), to_rgb(c), strict=True))
+            for c in COLORS[:5]
+        )
+        self.assertGreater(min(b - a for a, b in zip(greys, greys[1:], strict=False)), 0.07)
+
+
+if __name__ == "__main__":
+    unittest.main()

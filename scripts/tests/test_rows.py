@@ -1,0 +1,94 @@
+"""The reader of rows: takes what the contract allows and names file, line and fault of the rest."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from attnplot.rows import RowsError, read_rows
+
+from . import fixture
+
+SCHEMA = Path(__file__).resolve().parents[2] / "results" / "schema.json"
+
+
+class ReadRows(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def fault(self, text: str | bytes) -> str:
+        file = self.folder / "rows.jsonl"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with self.assertRaises(RowsError) as caught:
+            read_rows([file], SCHEMA)
+        message = str(caught.exception)
+        self.assertNotIn("\n", message)
+        return message.removeprefix(str(file))
+
+    def lines(self, **changes: object) -> str:
+        """A header and one good cell with some fields changed."""
+        good = fixture.memory_cells()[0]
+        return "\n".join(map(json.dumps, (fixture.header(), {**good, **changes}))) + "\n"
+
+    def test_good_rows_keep_everything(self) -> None:
+        cells = fixture.quick_cells()
+        rows = read_rows([fixture.write(self.folder / "a.jsonl", cells)], SCHEMA)
+        self.assertEqual(len(rows.cells), len(cells))
+        self.assertEqual(len(rows.runs), 1)
+        self.assertEqual(len(rows.of("accuracy")), 15)
+        first = rows.of("speed")[0]
+        self.assertEqual(len(first.times()), 9)
+        self.assertEqual(first.metric("time_s.median"), cells[0]["metrics"]["time_s"]["median"])
+        self.assertIsNone(first.metric("time_s.nothing"))
+
+    def test_files_merge_and_the_last_row_of_a_cell_stands(self) -> None:
+        cells = fixture.memory_cells()
+        changed = {**cells[0], "metrics": {**cells[0]["metrics"], "peak_bytes": 5}}
+        files = [
+            fixture.write(self.folder / "a.jsonl", cells[:2]),
+            fixture.write(self.folder / "b.jsonl", [changed, cells[2]]),
+        ]
+        rows = read_rows(files, SCHEMA)
+        self.assertEqual(len(rows.cells), 3)
+        peak = next(c for c in rows.cells if c.id == cells[0]["cell"]).metric("peak_bytes")
+        self.assertEqual(peak, 5)
+
+    def test_faults_name_line_and_reason(self) -> None:
+        header = json.dumps(fixture.header())
+        good = self.lines()
+        cases = (
+            ("", r":1: empty"),
+            ("hello\n", r":1: not JSON"),
+            (good + "\n", r":3: not JSON"),
+            (good[:-20], r":2: not JSON.*truncated"),
+            (header + "\n[1]\n", r":2: a row is a JSON object, not list"),
+            (good.splitlines()[1] + "\n", r":1: the first line is no run header"),
+            (self.lines(schema="attnbench/2"), r":2: schema is 'attnbench/2'"),
+            (self.lines(kind="row"), r":2: kind is 'row'"),
+            (self.lines(status="fine"), r":2: status 'fine' is unknown"),
+            (self.lines(measure="taste"), r":2: measure 'taste' is unknown"),
+            (self.lines(variant={"name": "full"}), r":2: 'variant' has no name and params"),
+            (self.lines(axes=None), r":2: 'axes'"),
+            (self.lines(metrics={"peak_bytes": "big"}), r":2: .*metrics.peak_bytes"),
+            (self.lines(metrics=None), r":2: .*metrics.peak_bytes"),
+            (good.replace('"duration_s": 0.5', '"duration_s": NaN'), r":2: not strict JSON: NaN"),
+            (good.replace('"duration_s": 0.5', '"duration_s": 1e999'), r":2: not strict JSON"),
+            (good.replace('"duration_s": 0.5', '"run": "b"'), r":2: not strict.*appears twice"),
+            (self.lines(duration_s="long"), r":2: \$.duration_s: 'long' is not of type 'number'"),
+        )
+        for text, wanted in cases:
+            with self.subTest(wanted):
+                self.assertRegex(self.fault(text), wanted)
+        self.assertRegex(self.fault(header.encode() + b"\n\xff\n"), r":2: not UTF-8")
+
+    def test_missing_file(self) -> None:
+        with self.assertRaisesRegex(RowsError, "none.jsonl: cannot be read: No such file"):
+            read_rows([self.folder / "none.jsonl"])
+
+
+if __name__ == "__main__":
+    unittest.main()

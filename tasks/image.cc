@@ -1,0 +1,175 @@
+// image: one of ten shapes, drawn at a random place, size, thickness, rotation and contrast under
+// noise, as a sequence of grey pixels. Stands in for the pixel task of Long Range Arena
+// (arXiv:2011.04006, 2.2.4). O(side²) an example.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/check.h"
+#include "core/rng.h"
+#include "tasks/shortcuts/fitted.h"
+#include "tasks/task.h"
+
+namespace attn::tasks {
+namespace {
+
+// Classes in the order of their labels. All arithmetic is + - * / and square roots: the same pixels
+// on every platform.
+constexpr const char* kShapeNames[] = {"disc",     "ring", "half", "square", "frame",
+                                       "triangle", "bar",  "plus", "ell",    "dots"};
+constexpr int kShapes = 10;
+
+// Is (u, v) inside the shape in its own frame, where its farthest point is at about 1? `t` is the
+// thickness of strokes.
+bool inside(int shape, double u, double v, double t) {
+  const double r2 = u * u + v * v, au = std::abs(u), av = std::abs(v);
+  switch (shape) {
+    case 0:
+      return r2 <= 1;
+    case 1:
+      return r2 <= 1 && r2 >= (1 - t) * (1 - t);
+    case 2: {
+      const double w = v + 0.42;  // centred: the half disc's centroid lies 0.42 from its edge
+      return w >= 0 && u * u + w * w <= 1;
+    }
+    case 3:
+      return std::max(au, av) <= 0.75;
+    case 4:
+      return std::max(au, av) <= 0.75 && std::max(au, av) >= 0.75 - t;
+    case 5:
+      return v >= -0.5 && v <= 1 - 1.7320508 * au;
+    case 6:
+      return au <= 1 && av <= t / 2;
+    case 7:
+      return std::min(au, av) <= t / 2 && std::max(au, av) <= 1;
+    case 8:
+      return u >= -0.7 && v >= -0.7 && u <= 0.85 && v <= 0.85 && (u <= t - 0.7 || v <= t - 0.7);
+    default:
+      return (au - 0.62) * (au - 0.62) + v * v <= 0.38 * 0.38;
+  }
+}
+
+struct Pose {
+  double x, y, radius;  // in pixels
+  double cosine, sine;
+  double thickness;  // of strokes, in radii
+};
+
+// The fraction of pixel (x, y) inside the shape, from 4 × 4 samples.
+double coverage(int shape, const Pose& pose, int64_t x, int64_t y) {
+  constexpr int kSamples = 4;
+  int hits = 0;
+  for (int i = 0; i < kSamples * kSamples; i++) {
+    const double dx = static_cast<double>(x) + (i % kSamples + 0.5) / kSamples - pose.x;
+    const double dy = static_cast<double>(y) + (i / kSamples + 0.5) / kSamples - pose.y;
+    const double u = (pose.cosine * dx + pose.sine * dy) / pose.radius;
+    const double v = (pose.cosine * dy - pose.sine * dx) / pose.radius;
+    hits += inside(shape, u, v, pose.thickness);
+  }
+  return static_cast<double>(hits) / (kSamples * kSamples);
+}
+
+Pose draw_pose(Rng& random, double side) {
+  Pose pose;
+  pose.radius = side * random.uniform(0.26, 0.40);
+  pose.thickness = random.uniform(0.28, 0.42);
+  const double margin = pose.radius * 1.11;  // the farthest corner of any shape is the ell's, 1.10
+  pose.x = random.uniform(margin, side - margin);
+  pose.y = random.uniform(margin, side - margin);
+  double square;
+  do {  // a random direction without sine and cosine: a point of the disc, scaled to the circle
+    pose.cosine = random.uniform(-1, 1);
+    pose.sine = random.uniform(-1, 1);
+    square = pose.cosine * pose.cosine + pose.sine * pose.sine;
+  } while (square > 1 || square < 0.01);
+  const double norm = std::sqrt(square);
+  pose.cosine /= norm;
+  pose.sine /= norm;
+  return pose;
+}
+
+// Mean 0, variance 1, nearly normal, without logarithms: the sum of four uniforms has variance 1/3.
+double nearly_normal(Rng& random) {
+  double sum = -2;
+  for (int i = 0; i < 4; i++) sum += random.uniform();
+  return sum * 1.7320508;
+}
+
+// Grey values 0..1 become (grey − mean)/deviation; measured at the default noise.
+constexpr double kMean = 0.28, kDeviation = 0.18;
+
+class Image final : public Task {
+ public:
+  explicit Image(const Params& p) : Task(p), side_(p.integer("side")), noise_(p.number("noise")) {}
+
+ private:
+  Example do_example(uint64_t seed, Split split, int64_t index) const override {
+    Rng random = rng(seed, fmt::format("image/{}", to_string(split)), static_cast<uint64_t>(index));
+    const int shape = static_cast<int>(random.below(kShapes));
+    const Pose pose = draw_pose(random, static_cast<double>(side_));
+    const double background = random.uniform(0.1, 0.3), contrast = random.uniform(0.3, 0.6);
+    Example e;
+    e.target = {shape};
+    for (int64_t y = 0; y < side_; y++)
+      for (int64_t x = 0; x < side_; x++) {
+        const double covered = coverage(shape, pose, x, y);
+        if (covered > 0) e.evidence.push_back(static_cast<int32_t>(y * side_ + x));
+        const double grey = background + contrast * covered + noise_ * nearly_normal(random);
+        // 256 levels, as in 8-bit pictures.
+        const double level = std::floor(255 * std::clamp(grey, 0.0, 1.0) + 0.5);
+        e.values.push_back(static_cast<float>((level / 255 - kMean) / kDeviation));
+      }
+    e.slices = {{"radius", pose.radius / static_cast<double>(side_)},
+                {"thickness", pose.thickness},
+                {"contrast", contrast}};
+    return e;
+  }
+
+  TaskShape do_shape() const override {
+    return {.length = side_ * side_, .vocab = 0, .classes = kShapes};
+  }
+  double do_chance() const override { return 1.0 / kShapes; }
+
+  std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
+                                     const std::vector<Example>& test) const override {
+    return {{"linear pixels", linear_score(train, test, kShapes)}};
+  }
+
+  std::string do_draw(const Example& e) const override {
+    constexpr std::string_view kShades = " .:-=+*#%@";
+    std::string text;
+    for (size_t i = 0; i < e.values.size(); i++) {
+      const double grey = e.values[i] * kDeviation + kMean;
+      const char shade = kShades[static_cast<size_t>(std::clamp(grey * 10, 0.0, 9.0))];
+      text.append(2, shade);  // twice, since characters are tall
+      if ((i + 1) % static_cast<size_t>(side_) == 0) text += '\n';
+    }
+    return text + fmt::format("= {} ({})\n", e.target[0], kShapeNames[e.target[0]]);
+  }
+
+  int64_t side_;
+  double noise_;
+};
+
+}  // namespace
+
+TaskInfo image() {
+  return {.name = "image",
+          .summary = "name the shape in a small noisy picture, read pixel by pixel",
+          .source = "procedural; input contract after arXiv:2011.04006 (Long Range Arena), 2.2.4",
+          .datasheet =
+          "A picture of side x side grey pixels in raster order, one real number each: 256 grey\n"
+          "levels, shifted and scaled by constants. It shows one bright shape; place, size,\n"
+          "rotation, stroke thickness, contrast and background are random, every pixel has noise.\n"
+          "Label: disc, ring, half (disc), square, frame, triangle, bar, plus, ell, dots (two).\n"
+          "Evidence: the pixels that the shape touches.\n"
+          "Slices: radius (of the shape, over the side), thickness (of strokes, over the radius),\n"
+          "contrast (of the shape against the background, in units of black to white).",
+      .params = {{"side", 32, "pixels along an edge; the length is its square", 8, 512},
+                     {"noise", 0.05, "standard deviation of the noise, in units of black to white",
+                      0.0, 1.0},
+                     {"train_examples", 45000, "training set, repeated over epochs; LRA's size"}},
+          .make = make_task<Image>};
+}
+
+}  // namespace attn::tasks

@@ -1,0 +1,137 @@
+// Most-frequent-label tables, and ridge regression by Cholesky's factorisation; see fitted.h.
+#include "tasks/shortcuts/fitted.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+
+namespace attn {
+namespace {
+
+using Counts = std::map<int32_t, int64_t>;
+
+int32_t most_frequent(const Counts& counts) {
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  // The first, hence the smallest label, of the largest counts.
+  return std::max_element(counts.begin(), counts.end(), fewer)->first;
+}
+
+// Symmetric positive definite A·x = b for several b; only A's lower triangle is read, both are
+// overwritten.
+class Normal {
+ public:
+  Normal(size_t size, size_t outputs)
+      : size_(size), outputs_(outputs), a_(size * size, 0.0), b_(size * outputs, 0.0) {}
+
+  // Blocks of rows keep one row of A in cache while all the block's examples are added to it.
+  void add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
+    for (size_t i = 0; i < size_; i++) {
+      double* row = &a_[i * size_];
+      for (size_t e = 0; e < labels.size(); e++) {
+        const double* other = &x[e * size_];
+        const double xi = other[i];
+        for (size_t j = 0; j <= i; j++) row[j] += xi * other[j];
+        b_[i * outputs_ + labels[e]] += xi;
+      }
+    }
+  }
+
+  std::vector<double> solve(double ridge) {  // [size, outputs]
+    for (size_t i = 0; i < size_; i++) a_[i * size_ + i] += ridge;
+    for (size_t j = 0; j < size_; j++) factor_column(j);
+    for (size_t i = 0; i < size_; i++) {  // L·y = b
+      for (size_t j = 0; j < i; j++) subtract(i, j, a_[i * size_ + j]);
+      divide(i);
+    }
+    for (size_t i = size_; i-- > 0;) {  // Lᵀ·x = y
+      divide(i);
+      for (size_t j = 0; j < i; j++) subtract(j, i, a_[i * size_ + j]);
+    }
+    return std::move(b_);
+  }
+
+ private:
+  // Right-looking: scales column j, then takes its outer product off the rows below.
+  void factor_column(size_t j) {
+    const double pivot = std::sqrt(a_[j * size_ + j]);
+    a_[j * size_ + j] = pivot;
+    std::vector<double> column(size_);
+    for (size_t i = j + 1; i < size_; i++) column[i] = a_[i * size_ + j] /= pivot;
+    for (size_t i = j + 1; i < size_; i++) {
+      double* row = &a_[i * size_];
+      const double scale = column[i];
+      for (size_t k = j + 1; k <= i; k++) row[k] -= scale * column[k];
+    }
+  }
+  void subtract(size_t i, size_t j, double scale) {
+    for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] -= scale * b_[j * outputs_ + k];
+  }
+  void divide(size_t i) {
+    for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] /= a_[i * size_ + i];
+  }
+
+  size_t size_, outputs_;
+  std::vector<double> a_, b_;
+};
+
+}  // namespace
+
+double lookup_score(const std::vector<Example>& train, const std::vector<Example>& test,
+                    const std::function<int64_t(const Example&, size_t)>& key) {
+  const auto each = [&](const std::vector<Example>& examples, const auto& body) {
+    for (const Example& e : examples)
+      for (size_t i = 0; i < e.target.size(); i++)
+        if (e.target[i] != kIgnoredLabel) body(key(e, i), e.target[i]);
+  };
+  Counts all;
+  std::map<int64_t, Counts> by_key;
+  each(train, [&](int64_t k, int32_t label) {
+    all[label]++;
+    by_key[k][label]++;
+  });
+  ATTN_CHECK(!all.empty(), "no labels to fit on");
+  std::map<int64_t, int32_t> answers;
+  for (const auto& [k, counts] : by_key) answers[k] = most_frequent(counts);
+  const int32_t fallback = most_frequent(all);
+  int64_t right = 0, scored = 0;
+  each(test, [&](int64_t k, int32_t label) {
+    const auto found = answers.find(k);
+    right += label == (found == answers.end() ? fallback : found->second);
+    scored++;
+  });
+  ATTN_CHECK(scored > 0, "no labels to score");
+  return static_cast<double>(right) / static_cast<double>(scored);
+}
+
+double linear_score(const std::vector<Example>& train, const std::vector<Example>& test,
+                    int64_t classes) {
+  ATTN_CHECK(!train.empty() && !test.empty(), "linear_score needs examples");
+  const size_t size = train[0].values.size() + 1;  // the last entry is the bias
+  const auto outputs = static_cast<size_t>(classes);
+  Normal normal(size, outputs);
+  constexpr size_t kBlock = 32;  // 32 rows of 1025 doubles stay in a second-level cache
+  for (size_t begin = 0; begin < train.size(); begin += kBlock) {
+    std::vector<double> x;
+    std::vector<size_t> labels;
+    for (size_t e = begin; e < std::min(begin + kBlock, train.size()); e++) {
+      ATTN_CHECK(train[e].values.size() + 1 == size, "linear_score needs examples of one length");
+      x.insert(x.end(), train[e].values.begin(), train[e].values.end());
+      x.push_back(1);
+      labels.push_back(static_cast<size_t>(train[e].target[0]));
+    }
+    normal.add_block(x, labels);
+  }
+  // A twentieth of a pixel's energy: enough to stay calm with fewer examples than pixels.
+  const std::vector<double> weights = normal.solve(0.05 * static_cast<double>(train.size()));
+  int64_t right = 0;
+  for (const Example& e : test) {
+    std::vector<double> scores(weights.end() - static_cast<ptrdiff_t>(outputs), weights.end());
+    for (size_t i = 0; i + 1 < size; i++)
+      for (size_t k = 0; k < outputs; k++) scores[k] += e.values[i] * weights[i * outputs + k];
+    right += std::max_element(scores.begin(), scores.end()) - scores.begin() == e.target[0];
+  }
+  return static_cast<double>(right) / static_cast<double>(test.size());
+}
+
+}  // namespace attn

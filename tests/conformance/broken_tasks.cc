@@ -1,0 +1,98 @@
+// One class with one deliberate fault; see broken_tasks.h.
+#include "tests/conformance/broken_tasks.h"
+
+#include <atomic>
+#include <ostream>
+
+#include "core/parallel.h"
+#include "core/rng.h"
+
+namespace attn {
+namespace {
+
+enum class Fault {
+  none,
+  counts_calls,
+  thread_dependent,
+  id_out_of_range,
+  too_long,
+  label_off,
+  no_label,
+  evidence_outside,
+  same_in_all_splits,
+  one_class,
+  chance_too_high,
+  shortcut_above_one
+};
+
+constexpr int64_t kLength = 12, kVocab = 17, kClasses = 4;
+
+class TinyTask final : public Task {
+ public:
+  TinyTask(const Params& params, Fault fault) : Task(params), fault_(fault) {}
+
+ private:
+  Example do_example(uint64_t seed, Split split, int64_t index) const override {
+    Rng random = rng(seed, fault_ == Fault::same_in_all_splits ? "tiny" : to_string(split),
+                     static_cast<uint64_t>(index));
+    Example example;
+    for (int64_t i = 0; i < kLength; i++)
+      example.tokens.push_back(static_cast<int32_t>(random.between(1, kVocab - 1)));
+    if (fault_ == Fault::counts_calls && threads() == 1 && calls_++ % 2)
+      example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
+    if (fault_ == Fault::thread_dependent && threads() == 2)
+      example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
+    if (fault_ == Fault::id_out_of_range && index == 5) example.tokens[3] = kVocab;
+    if (fault_ == Fault::too_long) example.tokens.push_back(1);
+    int32_t label = example.tokens[0] % kClasses;
+    if (fault_ == Fault::label_off) label++;
+    if (fault_ == Fault::one_class) label = 0;
+    if (fault_ != Fault::no_label) example.target = {label};
+    example.evidence = {fault_ == Fault::evidence_outside ? static_cast<int32_t>(kLength) : 0};
+    return example;
+  }
+  TaskShape do_shape() const override {
+    return {.length = kLength, .vocab = kVocab, .classes = kClasses};
+  }
+  double do_chance() const override { return fault_ == Fault::chance_too_high ? 0.9 : 0.25; }
+  std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
+                                     const std::vector<Example>&) const override {
+    return {{"majority class", fault_ == Fault::shortcut_above_one ? 1.5 : 0.26}};
+  }
+  std::string do_draw(const Example&) const override { return "tiny"; }
+
+  Fault fault_;
+  mutable std::atomic<int> calls_ = 0;
+};
+
+TaskInfo with_fault(const std::string& name, Fault fault) {
+  TaskInfo info;
+  info.name = name;
+  info.params = {{"train_examples", 100, "size of the training set"}};
+  info.make = [fault](const Params& params) { return std::make_unique<TinyTask>(params, fault); };
+  return info;
+}
+
+}  // namespace
+
+TaskInfo tiny_task() { return with_fault("tiny", Fault::none); }
+
+void PrintTo(const BrokenTask& broken, std::ostream* out) { *out << broken.info.name; }
+
+std::vector<BrokenTask> broken_tasks() {
+  return {
+      {with_fault("counts_calls", Fault::counts_calls), {"determinism", "threads"}},
+      {with_fault("thread_dependent", Fault::thread_dependent), {"threads"}},
+      {with_fault("id_out_of_range", Fault::id_out_of_range), {"examples"}},
+      {with_fault("too_long", Fault::too_long), {"examples"}},
+      {with_fault("label_off", Fault::label_off), {"examples"}},
+      {with_fault("no_label", Fault::no_label), {"examples"}},
+      {with_fault("evidence_outside", Fault::evidence_outside), {"examples"}},
+      {with_fault("same_in_all_splits", Fault::same_in_all_splits), {"splits"}},
+      {with_fault("one_class", Fault::one_class), {"balance"}},
+      {with_fault("chance_too_high", Fault::chance_too_high), {"chance", "shortcuts"}},
+      {with_fault("shortcut_above_one", Fault::shortcut_above_one), {"shortcuts"}},
+  };
+}
+
+}  // namespace attn

@@ -1,0 +1,22 @@
+// A tiny task, right and with one fault at a time: what each task check must catch, and nothing
+// else.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace attn {
+
+TaskInfo tiny_task();  // the label is the first token modulo 4
+
+struct BrokenTask {
+  TaskInfo info;
+  std::vector<std::string> red;  // the checks that must fail, in the order in which they run
+};
+void PrintTo(const BrokenTask& broken, std::ostream* out);
+std::vector<BrokenTask> broken_tasks();
+
+}  // namespace attn

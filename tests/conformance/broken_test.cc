@@ -1,0 +1,94 @@
+// The checks check: a right variant and task pass everything, each planted fault turns exactly the
+// intended checks red.
+#include <gtest/gtest.h>
+
+#include "harness/check/check.h"
+#include "tests/conformance/broken_tasks.h"
+#include "tests/conformance/broken_variants.h"
+
+namespace attn {
+namespace {
+
+using attn_check::Level;
+using attn_check::Outcome;
+using attn_check::Result;
+
+std::string lines(const std::vector<Result>& results) {
+  std::string all;
+  for (const Result& r : results) all += fmt::format("{} {}: {}\n", r.subject, r.name, r.detail);
+  return all;
+}
+
+std::vector<std::string> red(const std::vector<Result>& results) {
+  std::vector<std::string> names;
+  for (const Result& result : results)
+    if (result.outcome == Outcome::failed) names.push_back(result.name);
+  return names;
+}
+
+TEST(Textbook, PassesEveryCheck) {
+  const auto results = check_variant(textbook(), {}, Level::full);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+  EXPECT_EQ(results.size(), variant_check_names(textbook()).size());
+  for (const Result& result : results) EXPECT_EQ(result.outcome, Outcome::passed) << result.name;
+}
+
+TEST(Textbook, MeetsTheQuickLevelWithFewerChecks) {
+  const auto quick = check_variant(textbook(), {}, Level::quick);
+  EXPECT_TRUE(all_passed(quick)) << lines(quick);
+  EXPECT_LT(quick.size(), variant_check_names(textbook()).size());
+}
+
+TEST(Textbook, OnlyRunsTheNamedCheck) {
+  const auto results = check_variant(textbook(), {}, Level::full, "heads");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].name, "heads");
+}
+
+TEST(Throwing, IsAFailedResultAndNotAnException) {
+  const auto results = check_variant(throwing(), {}, Level::full, "range");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].outcome, Outcome::failed);
+  EXPECT_EQ(results[0].detail, "threw: sevens are not served");
+}
+
+TEST(Skipped, SaysWhy) {
+  VariantInfo never = textbook();
+  never.skip_reason = [](const AttentionShape&, const Params&) { return "the moon is full"; };
+  const auto results = check_variant(never, {}, Level::quick, "linearity");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].outcome, Outcome::skipped);
+  EXPECT_EQ(results[0].detail, "the moon is full");
+}
+
+TEST(WrongParameter, IsAnError) {
+  EXPECT_THROW(check_variant(textbook(), {{"rank", int64_t{3}}}, Level::quick), Error);
+}
+
+class BrokenVariants : public testing::TestWithParam<BrokenVariant> {};
+TEST_P(BrokenVariants, TurnsExactlyTheIntendedCheckRed) {
+  // All but bits and threads must show at the quick level already: it is what `run` asks for.
+  const std::string& last = GetParam().red.back();
+  const Level level = last == "determinism" || last == "threads" ? Level::full : Level::quick;
+  const auto results = check_variant(GetParam().info, {}, level);
+  EXPECT_EQ(red(results), GetParam().red) << lines(results);
+}
+INSTANTIATE_TEST_SUITE_P(Planted, BrokenVariants, testing::ValuesIn(broken_variants()),
+                         [](const auto& one) { return one.param.info.name; });
+
+TEST(TinyTask, PassesEveryCheck) {
+  const auto results = check_task(tiny_task(), {}, Level::full);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+  EXPECT_EQ(results.size(), task_check_names().size());
+}
+
+class BrokenTasks : public testing::TestWithParam<BrokenTask> {};
+TEST_P(BrokenTasks, TurnsExactlyTheIntendedCheckRed) {
+  const auto results = check_task(GetParam().info, {}, Level::full);
+  EXPECT_EQ(red(results), GetParam().red) << lines(results);
+}
+INSTANTIATE_TEST_SUITE_P(Planted, BrokenTasks, testing::ValuesIn(broken_tasks()),
+                         [](const auto& one) { return one.param.info.name; });
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,88 @@
+// Every variant of the catalog against every check its traits call for, in float and double, with
+// its default parameters and with each other choice of its switches; and every task against every
+// check.
+#include <gtest/gtest.h>
+
+#include "harness/check/check.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+using attn_check::Level;
+using attn_check::Outcome;
+using attn_check::Result;
+using Given = std::map<std::string, ParamValue>;
+
+struct Case {
+  std::string subject, check;
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.subject << ' ' << one.check; }
+
+std::vector<Case> variant_cases() {
+  std::vector<Case> cases;
+  for (const VariantInfo& info : all_variants())
+    for (const std::string& check : variant_check_names(info)) cases.push_back({info.name, check});
+  return cases;
+}
+
+std::vector<Case> task_cases() {
+  std::vector<Case> cases;
+  for (const TaskInfo& info : all_tasks())
+    for (const std::string& check : task_check_names()) cases.push_back({info.name, check});
+  return cases;
+}
+
+// The defaults, and then one switch at a time at each of its other values.
+std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
+  std::vector<Given> result = {{}};
+  for (const ParamSpec& spec : specs) {
+    if (const bool* flag = std::get_if<bool>(&spec.value)) result.push_back({{spec.name, !*flag}});
+    for (size_t i = 1; i < spec.choices.size(); i++)
+      result.push_back({{spec.name, spec.choices[i]}});
+  }
+  return result;
+}
+
+void expect_green(const std::vector<Result>& results) {
+  for (const Result& result : results)
+    EXPECT_NE(result.outcome, Outcome::failed)
+        << result.subject << ' ' << result.name << ": " << result.detail;
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  return info.param.subject + "_" + info.param.check;
+}
+
+class VariantConformance : public testing::TestWithParam<Case> {};
+TEST_P(VariantConformance, Holds) {
+  const VariantInfo& info = find_variant(GetParam().subject);
+  for (const Given& given : configurations(info.params)) {
+    const auto results = check_variant(info, given, Level::full, GetParam().check);
+    EXPECT_FALSE(results.empty());
+    expect_green(results);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Catalog, VariantConformance, testing::ValuesIn(variant_cases()), name_of);
+
+class TaskConformance : public testing::TestWithParam<Case> {};
+TEST_P(TaskConformance, Holds) {
+  const auto results = check_task(find_task(GetParam().subject), {}, Level::full, GetParam().check);
+  EXPECT_EQ(results.size(), 1U);
+  expect_green(results);
+}
+INSTANTIATE_TEST_SUITE_P(Catalog, TaskConformance, testing::ValuesIn(task_cases()), name_of);
+
+// The float program reaches the double checks, and with the parameters given.
+TEST(DoubleBridge, RunsGradientsInDouble) {
+  for (const VariantInfo& info : all_variants()) {
+    const auto results = check_variant(info, {}, Level::quick, "gradients");
+    ASSERT_EQ(results.size(), 1U) << info.name;
+    EXPECT_EQ(results[0].name, "gradients (double)");
+    EXPECT_EQ(results[0].outcome, Outcome::passed) << info.name << ": " << results[0].detail;
+  }
+}
+
+}  // namespace
+}  // namespace attn

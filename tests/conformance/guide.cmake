@@ -1,0 +1,10 @@
+# Writes the first ```cpp block of CONTRIBUTING.md to ${guide_variant}, so that the guide is compiled and checked as printed.
+set(guide_variant ${CMAKE_BINARY_DIR}/guide/relu.cc)
+set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md)
+file(READ ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md guide)
+string(FIND "${guide}" "```cpp\n" begin)
+string(SUBSTRING "${guide}" ${begin} -1 guide)
+string(SUBSTRING "${guide}" 7 -1 guide)
+string(FIND "${guide}" "```" end)
+string(SUBSTRING "${guide}" 0 ${end} guide)
+file(CONFIGURE OUTPUT ${guide_variant} CONTENT "${guide}" @ONLY)

@@ -1,0 +1,11 @@
+# The contract checks over both catalogs, and over variants and tasks with planted faults.
+list(APPEND float_tests
+  ${CMAKE_CURRENT_LIST_DIR}/conformance_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/broken_tasks.cc
+  ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc)
+include(${CMAKE_CURRENT_LIST_DIR}/guide.cmake)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/guide_test.cc
+  ${guide_variant})

@@ -1,0 +1,224 @@
+// plan(): every flag changes the cells, wrong flags are errors that name the nearest known thing,
+// ids name what they should.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "core/check.h"
+#include "harness/sweep/key.h"
+#include "harness/sweep/sweep.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+std::string error_of(const SweepRequest& request) {
+  try {
+    plan(request);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+SweepRequest request_with(std::map<std::string, std::string> axes) {
+  SweepRequest request;
+  request.axes = std::move(axes);
+  return request;
+}
+
+std::set<std::string> ids(const SweepRequest& request) {
+  std::set<std::string> found;
+  for (const Cell& cell : plan(request).cells) found.insert(cell.id);
+  return found;
+}
+
+TEST(Cells, WithoutFlagsEveryVariantIsTimed) {
+  const Plan result = plan({});
+  ASSERT_EQ(result.cells.size(), all_variants().size());
+  for (const Cell& cell : result.cells) EXPECT_EQ(cell.key["measure"], "speed");
+}
+
+TEST(Cells, AreTheCrossProduct) {
+  SweepRequest request =
+      request_with({{"length", "64:256:*2"}, {"mode", "forward,train"}, {"causal", "false,true"}});
+  request.variants = {"full[kernel=[tiled,materialized]]", "linear"};
+  EXPECT_EQ(plan(request).cells.size(), 3u * 2 * 2 * 3);
+}
+
+TEST(Cells, DefaultsAreFilledIn) {
+  SweepRequest request;
+  request.variants = {"truncated[window=7]"};
+  const Cell cell = plan(request).cells.at(0);
+  EXPECT_EQ(cell.key["variant"]["params"]["window"], 7);
+  for (const ParamSpec& spec : find_variant("truncated").params)
+    EXPECT_TRUE(cell.key["variant"]["params"].contains(spec.name));
+  EXPECT_EQ(cell.key["axes"].size(), 10u) << cell.key["axes"].dump();
+  EXPECT_EQ(cell.id, hash_of(cell.key));
+}
+
+// Each flag must change what is measured, and be hashed: two values give two cells where one gave
+// one.
+TEST(Cells, EveryAxisChangesTheCell) {
+  const std::map<std::string, std::pair<std::string, std::string>> values = {
+      {"length", {"64", "128"}},
+      {"batch", {"1", "2"}},
+      {"heads", {"1", "2"}},
+      {"head_dim", {"16", "32"}},
+      {"mode", {"forward", "train"}},
+      {"scope", {"attention", "model"}},
+      {"causal", {"false", "true"}},
+      {"threads", {"1", "2"}},
+      {"seed", {"0", "1"}},
+      {"repetitions", {"3", "4"}},
+      {"input", {"random", "needle"}},
+      {"input_scale", {"1", "2.5"}},
+      {"measure", {"speed", "memory"}}};
+  for (const auto& [axis, pair] : values) {
+    SweepRequest request;
+    request.variants = {"full"};
+    if (axis.starts_with("input")) request.axes["measure"] = "fidelity";
+    const auto with = [&](const std::string& text) {
+      SweepRequest one = request;
+      one.axes[axis] = text;
+      return ids(one);
+    };
+    const auto a = with(pair.first), b = with(pair.second),
+               both = with(pair.first + "," + pair.second);
+    EXPECT_EQ(a.size(), 1u) << axis;
+    EXPECT_NE(a, b) << axis;
+    EXPECT_EQ(both.size(), 2u) << axis;
+    EXPECT_TRUE(both.count(*a.begin()) && both.count(*b.begin())) << axis;
+  }
+}
+
+TEST(Cells, ParametersTasksAndTrainingChangeTheCell) {
+  SweepRequest request;
+  request.variants = {"linformer[rank=[8,16]]"};
+  request.tasks = {"mqar[pairs=[2,4]]", "listops"};
+  request.training = "steps=[5,6]";
+  const Plan result = plan(request);
+  EXPECT_EQ(ids(request).size(), 2u * 3 * 2);
+  for (const Cell& cell : result.cells) {
+    EXPECT_EQ(cell.key["measure"], "accuracy") << "tasks alone ask for accuracy";
+    EXPECT_TRUE(cell.key["axes"].contains("length"));
+    EXPECT_TRUE(cell.key["training"].contains("width"));
+  }
+}
+
+TEST(Cells, SourcesAreHashed) {
+  SweepRequest request;
+  request.tasks = {"mqar"};
+  std::set<std::string> sources;
+  for (const Cell& cell : plan(request).cells) {
+    sources.insert(cell.key["source"]["variant"].get<std::string>());
+    EXPECT_EQ(cell.key["source"]["task"], source_hash("tasks", "mqar"));
+  }
+  EXPECT_EQ(sources.size(), all_variants().size());
+  EXPECT_FALSE(sources.count(""));
+  EXPECT_NE(source_hash("tasks", "mqar"), source_hash("tasks", "image"));
+}
+
+TEST(Cells, WhatCannotRunIsSkippedWithAReason) {
+  SweepRequest request = request_with({{"causal", "true"}});
+  for (const Cell& cell : plan(request).cells)
+    EXPECT_EQ(cell.skip.empty(),
+              find_variant(cell.key["variant"]["name"].get<std::string>()).traits.causal)
+        << cell.skip;
+  SweepRequest causal_task;
+  causal_task.tasks = {"mqar"};
+  causal_task.variants = {"linformer"};
+  EXPECT_FALSE(plan(causal_task).cells.at(0).skip.empty());
+}
+
+TEST(Cells, ForecastsGrowWithTheWork) {
+  SweepRequest request = request_with({{"length", "256,4096"}, {"measure", "memory"}});
+  request.variants = {"full[kernel=materialized]"};
+  const Plan result = plan(request);
+  EXPECT_GT(result.cells.at(1).forecast_s, result.cells.at(0).forecast_s);
+  EXPECT_GT(result.cells.at(1).forecast_bytes, 4 * 4096.0 * 4096 * 4);  // four heads of scores
+  EXPECT_GT(result.cells.at(0).forecast_s, 0);
+}
+
+TEST(Cells, OneCellOnlyOnce) {
+  SweepRequest request = request_with({{"length", "64,64"}});
+  request.variants = {"linear", "linear", "truncated[window=64]", "truncated[window=[32,64]]"};
+  EXPECT_EQ(plan(request).cells.size(), 3u);
+}
+
+TEST(Cells, ShardsPartition) {
+  SweepRequest request = request_with({{"measure", "speed,memory"}, {"length", "64:512:*2"}});
+  const std::set<std::string> whole = ids(request);
+  std::set<std::string> joined;
+  size_t total = 0;
+  request.shards = 3;
+  for (request.shard = 0; request.shard < 3; request.shard++) {
+    const Plan part = plan(request);
+    EXPECT_FALSE(part.cells.empty());
+    total += part.cells.size();
+    std::map<std::string, int> groups;  // variants to be compared in speed must be on one machine
+    for (const Cell& cell : part.cells) {
+      joined.insert(cell.id);
+      if (cell.key["measure"] == "speed") groups[group_of(cell.key).dump()]++;
+    }
+    for (const auto& [group, count] : groups)
+      EXPECT_EQ(count, static_cast<int>(all_variants().size()));
+  }
+  EXPECT_EQ(total, whole.size());
+  EXPECT_EQ(joined, whole);
+  request.shard = 3;
+  EXPECT_NE(error_of(request).find("3/3"), std::string::npos);
+}
+
+TEST(Cells, ErrorsNameTheNearest) {
+  const auto expect = [](const SweepRequest& request, std::initializer_list<const char*> parts) {
+    const std::string error = error_of(request);
+    for (const char* part : parts)
+      EXPECT_NE(error.find(part), std::string::npos) << "'" << part << "' in: " << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  };
+  SweepRequest request;
+  request.variants = {"linfromer"};
+  expect(request, {"linfromer", "'linformer'"});
+  request.variants = {"linformer[ranks=3]"};
+  expect(request, {"ranks", "'rank'"});
+  request.variants = {"linformer[rank=many]"};
+  expect(request, {"rank=many", "int"});
+  request.variants = {"linformer[rank=0]"};
+  expect(request, {"rank=0", "1.."});
+  request = {};
+  request.tasks = {"mqra"};
+  expect(request, {"mqra", "'mqar'"});
+  request = {};
+  request.profile = "quik";
+  expect(request, {"quik", "'quick'"});
+  expect(request_with({{"lenght", "64"}}), {"lenght", "'length'"});
+  expect(request_with({{"length", "0"}}), {"length=0"});
+  expect(request_with({{"length", "many"}}), {"length=many"});
+  expect(request_with({{"mode", "decode"}}), {"mode=decode", "forward|train"});
+  expect(request_with({{"measure", "sped"}}), {"sped", "'speed'", "fidelity"});
+  expect(request_with({{"causal", "yes"}}), {"causal=yes", "true|false"});
+  SweepRequest training;
+  training.tasks = {"mqar"};
+  training.training = "step=5";
+  expect(training, {"step", "'steps'"});
+}
+
+TEST(Cells, AFlagThatNothingListensToIsAnError) {
+  EXPECT_NE(
+      error_of(request_with({{"measure", "accuracy"}, {"length", "64"}})).find("mqar[length="),
+      std::string::npos);
+  EXPECT_NE(
+      error_of(request_with({{"measure", "speed"}, {"input_scale", "2"}})).find("input_scale=2"),
+      std::string::npos);
+  SweepRequest request = request_with({{"measure", "speed"}});
+  request.tasks = {"mqar"};
+  EXPECT_NE(error_of(request).find("mqar"), std::string::npos);
+  request.tasks.clear();
+  request.training = "steps=3";
+  EXPECT_NE(error_of(request).find("steps=3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attn

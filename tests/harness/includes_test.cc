@@ -1,0 +1,186 @@
+// The folder table and the style rules that text can show: who includes whom, where third-party
+// headers may stand, sizes, names. A fault is reported as file:line.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+constexpr int64_t kLongestFile = 400;
+
+// What each folder may include of ours, beside itself: a folder with all below it, or a single
+// header.
+const std::map<std::string, std::vector<std::string>>& table() {
+  static const std::map<std::string, std::vector<std::string>> allowed = {
+      {"core", {}},
+      {"variants", {"core/"}},
+      {"tasks", {"core/"}},
+      {"harness/model", {"core/", "variants/attention.h"}},
+      {"harness/train", {"core/", "harness/model/", "variants/attention.h", "tasks/task.h"}},
+      // The checks ask the catalog of variants who is in it, to find the same variant in the double
+      // build.
+      {"harness/check",
+       {"core/", "harness/model/", "variants/attention.h", "variants/catalog.h", "tasks/task.h"}},
+      {"harness/measure", {"core/", "harness/model/", "variants/attention.h"}},
+      {"harness/store", {"core/"}},
+      {"harness/sweep",
+       {"core/", "harness/model/", "harness/train/", "harness/measure/", "harness/check/",
+        "harness/store/", "variants/attention.h", "variants/catalog.h", "tasks/task.h",
+        "tasks/catalog.h"}},
+      {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
+  };
+  return allowed;
+}
+
+bool starts_with_any(std::string_view text, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return text.starts_with(prefix); });
+}
+
+std::string folder_of(std::string_view path) {
+  for (const auto& [folder, unused] : table())
+    if (path.starts_with(folder + "/")) return folder;
+  return "";
+}
+
+// The text between the marks of an #include line; empty for other lines.
+std::string included(std::string_view line) {
+  if (!line.starts_with("#include ")) return "";
+  const size_t end = line.find_last_of("\">");
+  return end <= 10 ? "" : std::string(line.substr(10, end - 10));
+}
+
+bool is_header(std::string_view path) { return path.ends_with(".h"); }
+
+// The command line, and the child process of a cell, which is spoken to over its standard streams.
+bool may_print(std::string_view path) {
+  return path.starts_with("harness/cli/") || path == "harness/sweep/one_cell.cc";
+}
+
+std::string include_fault(std::string_view path, std::string_view line) {
+  const std::string header = included(line), folder = folder_of(path);
+  if (header.empty() || folder.empty()) return "";
+  const bool ours = line[9] == '"';
+  if (ours && !header.starts_with(folder + "/") && !starts_with_any(header, table().at(folder)))
+    return folder + " may not include it";
+  const auto only_in = [&](std::string_view prefix, const std::vector<std::string>& places) {
+    return header.starts_with(prefix) && !starts_with_any(path, places);
+  };
+  if (is_header(path) && path != "core/eigen.h" &&
+      (header == "core/eigen.h" || header.starts_with("Eigen/")))
+    return "Eigen costs seconds a file: not in headers";
+  if (only_in("boost/", {"harness/cli/"})) return "Boost stays in harness/cli";
+  if (only_in("benchmark/", {"harness/measure/"}))
+    return "Google Benchmark stays in harness/measure";
+  if (only_in("nlohmann/", {"harness/store/", "harness/sweep/", "harness/cli/"}))
+    return "JSON stays in store, sweep and cli";
+  if (header == "iostream" && !may_print(path)) return "nothing prints below harness/cli";
+  return "";
+}
+
+bool calls(std::string_view line, std::string_view name) {
+  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
+    const char before = at == 0 ? ' ' : line[at - 1];
+    if (!std::isalnum(static_cast<unsigned char>(before)) && before != '_') return true;
+  }
+  return false;
+}
+
+std::string line_fault(std::string_view path, std::string_view line) {
+  const std::string_view code = line.substr(0, line.find("//"));
+  if (const std::string fault = include_fault(path, line); !fault.empty()) return fault;
+  if (folder_of(path).empty()) return "";
+  if (code.find("#pragma omp") != std::string_view::npos && path != "core/parallel.cc")
+    return "threads start in core/parallel.cc alone";
+  if (!may_print(path))
+    for (const char* name : {"std::cout", "std::cerr", "printf(", "fprintf(", "fmt::print(",
+                             "puts(", "abort(", "exit("})
+      if (calls(code, name))
+        return fmt::format("{} below harness/cli: nothing there prints or ends the program", name);
+  return "";
+}
+
+std::string file_fault(const fs::path& path, const Lines& lines) {
+  const std::string stem = path.stem().string();
+  for (const char* name : {"util", "utils", "helper", "helpers", "common", "misc"})
+    if (stem == name || stem.ends_with(std::string("_") + name)) return "a catch-all name";
+  if (std::ssize(lines) > kLongestFile)
+    return fmt::format("{} lines, at most {}", lines.size(), kLongestFile);
+  if (lines.empty() || !lines[0].starts_with("// "))
+    return "the first line does not say what the file is";
+  return "";
+}
+
+Lines lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  Lines lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<fs::path> sources() {
+  std::vector<fs::path> result;
+  for (const char* top : {"core", "variants", "tasks", "harness", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(ATTN_SOURCE_DIR) / top))
+      if (entry.path().extension() == ".cc" || entry.path().extension() == ".h")
+        result.push_back(fs::relative(entry.path(), ATTN_SOURCE_DIR));
+  return result;
+}
+
+TEST(House, EveryFileKeepsTheRules) {
+  const std::vector<fs::path> files = sources();
+  EXPECT_GT(files.size(), 50U) << "sources are read from " << ATTN_SOURCE_DIR;
+  for (const fs::path& path : files) {
+    const Lines lines = lines_of(fs::path(ATTN_SOURCE_DIR) / path);
+    EXPECT_EQ(file_fault(path, lines), "") << path.string();
+    for (size_t i = 0; i < lines.size(); i++)
+      EXPECT_EQ(line_fault(path.string(), lines[i]), "")
+          << path.string() << ':' << i + 1 << ": " << lines[i];
+  }
+}
+
+TEST(House, EveryFolderIsInTheTable) {
+  for (const fs::path& path : sources()) {
+    if (path.string().starts_with("tests/")) continue;
+    EXPECT_NE(folder_of(path.string()), "") << path.string();
+  }
+}
+
+TEST(House, PlantedFaultsAreSeen) {
+  const auto seen = [](const char* path, const char* line) {
+    return !line_fault(path, line).empty();
+  };
+  EXPECT_TRUE(seen("core/var.cc", "#include \"variants/attention.h\""));
+  EXPECT_TRUE(seen("variants/full.cc", "#include \"tasks/task.h\""));
+  EXPECT_TRUE(seen("harness/model/layer.cc", "#include \"variants/catalog.h\""));
+  EXPECT_TRUE(seen("harness/store/rows.cc", "#include \"harness/train/train.h\""));
+  EXPECT_TRUE(seen("core/ops.h", "#include <Eigen/Core>"));
+  EXPECT_TRUE(seen("core/ops.h", "#include \"core/eigen.h\""));
+  EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <boost/program_options.hpp>"));
+  EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <benchmark/benchmark.h>"));
+  EXPECT_TRUE(seen("harness/train/train.h", "#include <nlohmann/json.hpp>"));
+  EXPECT_TRUE(seen("core/var.cc", "#include <iostream>"));
+  EXPECT_TRUE(seen("variants/full.cc", "#pragma omp parallel for"));
+  EXPECT_TRUE(seen("variants/full.cc", "  std::printf(\"%d\", 1);"));
+  EXPECT_FALSE(seen("variants/full.cc", "#include \"core/var.h\""));
+  EXPECT_FALSE(seen("core/ops_matmul.cc", "#include \"core/eigen.h\""));
+  EXPECT_FALSE(seen("harness/store/rows.cc", "  std::snprintf(text, 8, \"%d\", 1);"));
+  EXPECT_FALSE(seen("harness/cli/run.cc", "#include <boost/program_options.hpp>"));
+  EXPECT_NE(file_fault("core/string_util.h", {"// Text."}), "");
+  EXPECT_NE(file_fault("core/text.h", {"#pragma once"}), "");
+  EXPECT_NE(file_fault("core/text.h", Lines(kLongestFile + 1, "// Text.")), "");
+  EXPECT_EQ(file_fault("core/text.h", Lines(kLongestFile, "// Text.")), "");
+}
+
+}  // namespace

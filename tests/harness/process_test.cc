@@ -1,0 +1,157 @@
+// Child processes: output, exit codes, signals, time limits, and that none is left behind.
+#include "harness/sweep/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+namespace attn {
+namespace {
+
+using End = ChildResult::End;
+
+ChildSpec shell(const std::string& script, double timeout_s = 0) {
+  return {"/bin/sh", {"-c", script}, "", timeout_s};
+}
+
+ChildResult run(const ChildSpec& spec) {
+  ChildPool pool;
+  pool.start(7, spec);
+  const auto ended = pool.wait();
+  EXPECT_TRUE(ended && ended->first == 7);
+  EXPECT_EQ(pool.running(), 0u);
+  return ended ? ended->second : ChildResult{};
+}
+
+// While it lives, orphans below this process become its children, so that their end can be seen.
+struct Adoption {
+  Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+};
+
+bool was_killed(pid_t orphan) {
+  int status = 0;
+  return waitpid(orphan, &status, 0) == orphan && WIFSIGNALED(status) &&
+         WTERMSIG(status) == SIGKILL;
+}
+
+TEST(Process, HandsOverInputAndOutput) {
+  ChildSpec spec = shell("cat; echo trouble >&2");
+  spec.input = std::string(3 << 20, 'x') + "end";  // larger than any pipe's buffer
+  const ChildResult result = run(spec);
+  EXPECT_EQ(result.end, End::exited);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.output, spec.input);
+  EXPECT_EQ(result.error_tail, "trouble\n");
+}
+
+TEST(Process, TellsExitCodesAndSignals) {
+  EXPECT_EQ(run(shell("exit 3")).code, 3);
+  const ChildResult crashed = run(shell("echo half; kill -SEGV $$"));
+  EXPECT_EQ(crashed.end, End::signalled);
+  EXPECT_EQ(crashed.code, SIGSEGV);
+  EXPECT_EQ(crashed.output, "half\n");
+  const ChildResult missing = run({"/nonexistent/program", {}, "", 0});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_NE(missing.error_tail.find("cannot start"), std::string::npos);
+}
+
+TEST(Process, KeepsTheTailOfStderr) {
+  const ChildResult result = run(
+      shell("i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i+1)); done; echo last >&2"));
+  EXPECT_LE(result.error_tail.size(), 4096u);
+  EXPECT_TRUE(result.error_tail.ends_with("last\n"));
+}
+
+TEST(Process, KillsWhatTakesTooLong) {
+  const Adoption adoption;
+  const auto start = std::chrono::steady_clock::now();
+  const ChildResult result = run(shell("sleep 30 & echo $!; wait", 0.2));
+  EXPECT_EQ(result.end, End::timeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_TRUE(was_killed(std::stoi(result.output))) << "a grandchild outlived the time limit";
+}
+
+TEST(Process, RunsSeveralAtOnce) {
+  ChildPool pool;
+  for (size_t i = 0; i < 4; i++) pool.start(i, shell("sleep 0.5; exit " + std::to_string(i)));
+  const auto start = std::chrono::steady_clock::now();
+  std::set<size_t> tickets;
+  while (const auto ended = pool.wait()) {
+    EXPECT_EQ(ended->second.code, static_cast<int>(ended->first));
+    tickets.insert(ended->first);
+  }
+  EXPECT_EQ(tickets.size(), 4u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1900));
+}
+
+TEST(Process, LeavesNothingBehind) {
+  {
+    ChildPool pool;
+    pool.start(0, shell("sleep 30"));
+    pool.start(1, shell("sleep 30"));
+  }
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child was not reaped";
+}
+
+TEST(Process, WaitEndsAtASignal) {
+  const InterruptGuard guard;
+  ChildPool pool;
+  pool.start(0, shell("sleep 30"));
+  EXPECT_EQ(InterruptGuard::signal(), 0);
+  raise(SIGTERM);
+  EXPECT_EQ(InterruptGuard::signal(), SIGTERM);
+  EXPECT_FALSE(pool.wait());
+}
+
+// In a process of its own, since it ends: `body` runs there, and its wait status comes back.
+int status_of(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+TEST(Process, ASecondSignalEndsTheProcess) {
+  const int status = status_of([] {
+    const InterruptGuard guard;
+    raise(SIGINT);
+    raise(SIGINT);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
+TEST(Process, ChildrenDieWithAParentThatIsKilled) {
+  const Adoption adoption;
+  const std::string file = testing::TempDir() + "orphan." + std::to_string(getpid());
+  const int status = status_of([&] {
+    ChildPool pool;
+    pool.start(0,
+               shell("echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec sleep 30"));
+    while (access(file.c_str(), R_OK) != 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    raise(SIGKILL);
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  pid_t orphan = 0;
+  std::ifstream(file) >> orphan;
+  EXPECT_TRUE(was_killed(orphan));
+  std::remove(file.c_str());
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,95 @@
+// Profiles: what they promise, and how flags given beside them override.
+#include "harness/sweep/profiles.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/sweep/axes.h"
+#include "harness/sweep/sweep.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+SweepRequest profile(const std::string& name) {
+  SweepRequest request;
+  request.profile = name;
+  return request;
+}
+
+TEST(Profiles, EveryOneResolvesAndCoversEveryMeasure) {
+  for (const ProfileInfo& info : all_profiles()) {
+    const Plan result = plan(profile(info.name));
+    std::set<std::string> measures;
+    for (const Cell& cell : result.cells) measures.insert(cell.key["measure"].get<std::string>());
+    EXPECT_EQ(measures.size(), all_measures().size()) << info.name;
+    EXPECT_EQ(result.config["profile"], info.name);
+    EXPECT_EQ(result.config["profile_version"], info.version);
+    EXPECT_GE(info.version, 1);
+  }
+}
+
+TEST(Profiles, AxesAreOnesThatApply) {
+  for (const ProfileInfo& info : all_profiles())
+    for (const SubSweep& sweep : sub_sweeps(info.name))
+      for (const auto& [name, text] : sweep.axes)
+        EXPECT_TRUE(find_axis(name).applies_to(sweep.measure))
+            << info.name << ": " << sweep.measure << " " << name;
+}
+
+TEST(Profiles, QuickMeasuresEveryVariantByEveryMeasure) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Cell& cell : plan(profile("quick")).cells)
+    if (cell.skip.empty()) seen.emplace(cell.key["measure"], cell.key["variant"]["name"]);
+  EXPECT_EQ(seen.size(), all_measures().size() * all_variants().size());
+}
+
+TEST(Profiles, FlagsOverrideAxes) {
+  SweepRequest request = profile("quick");
+  request.axes = {{"measure", "speed,memory"}, {"length", "96"}};
+  for (const Cell& cell : plan(request).cells) {
+    EXPECT_NE(cell.key["measure"], "accuracy");
+    EXPECT_EQ(cell.key["axes"]["length"], 96);
+  }
+}
+
+TEST(Profiles, AVariantAskedForKeepsTheProfilesParameters) {
+  SweepRequest request = profile("quick");
+  request.axes["measure"] = "accuracy";
+  request.variants = {"truncated"};
+  request.tasks = {"mqar"};
+  const Plan lent = plan(request);
+  ASSERT_EQ(lent.cells.size(), 1u);
+  EXPECT_EQ(lent.cells[0].key["variant"]["params"]["window"], 8);
+  request.variants = {"truncated[window=5]"};
+  EXPECT_EQ(plan(request).cells.at(0).key["variant"]["params"]["window"], 5);
+}
+
+TEST(Profiles, ATaskAskedForKeepsTheProfilesRecipe) {
+  SweepRequest request = profile("smoke");
+  request.axes["measure"] = "accuracy";
+  request.variants = {"full"};
+  request.tasks = {"mqar[length=24]"};
+  const Cell cell = plan(request).cells.at(0);
+  EXPECT_EQ(cell.key["task"]["params"]["length"], 24);
+  EXPECT_EQ(cell.key["task"]["params"]["pairs"], 2);
+  EXPECT_EQ(cell.key["training"]["width"], 32);
+  request.training = "width=16";
+  EXPECT_EQ(plan(request).cells.at(0).key["training"]["width"], 16);
+  EXPECT_EQ(plan(request).cells.at(0).key["training"]["steps"], 20);
+}
+
+TEST(Profiles, ForecastsKeepTheirPromise) {
+  const auto seconds = [](const std::string& name) {
+    double total = 0;
+    for (const Cell& cell : plan(profile(name)).cells)
+      total += cell.forecast_s / (cell.key["measure"] == "accuracy" ? 2 : 1);
+    return total;
+  };
+  EXPECT_LT(seconds("smoke"), 20);
+  EXPECT_LT(seconds("quick"), 8 * 60);
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,126 @@
+// Speed cells: rounds in random order with a recorded seed, merged samples, and figures from them.
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/harness/fake_cell.h"
+
+namespace attn {
+namespace {
+
+class Rounds : public FakeSweep {
+ protected:
+  void SetUp() override {
+    FakeSweep::SetUp();
+    request_.axes = {{"measure", "speed"}, {"length", "64,128,256,512"}, {"repetitions", "7"}};
+  }
+  // Of one length, the variants in the order of their visits.
+  std::vector<std::string> visits(int64_t length) const {
+    std::vector<std::string> names;
+    for (const Json& request : requests("measure"))
+      if (request["key"]["axes"]["length"] == length)
+        names.push_back(request["key"]["variant"]["name"]);
+    return names;
+  }
+};
+
+TEST_F(Rounds, VisitEveryVariantOnceARound) {
+  sweep();
+  std::set<std::vector<std::string>> orders;
+  for (const int64_t length : {64, 128, 256, 512}) {
+    const std::vector<std::string> all = visits(length);
+    ASSERT_EQ(all.size(), 15u);
+    for (size_t round = 0; round < 3; round++) {
+      const std::vector<std::string> order(all.begin() + round * 5, all.begin() + round * 5 + 5);
+      EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), 5u);
+      orders.insert(order);
+    }
+  }
+  EXPECT_GT(orders.size(), 6u) << "twelve random orders of five must not be all alike";
+  std::vector<int64_t> lengths;  // one group is done before the next begins
+  for (const Json& request : requests("measure"))
+    lengths.push_back(request["key"]["axes"]["length"]);
+  EXPECT_TRUE(std::is_sorted(lengths.begin(), lengths.end()));
+}
+
+TEST_F(Rounds, ShareTheRepetitionsAndMergeTheSamples) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  const SweepResult result = sweep();
+  std::vector<int> shares;
+  for (const Json& request : requests("measure")) shares.push_back(request["repetitions"]);
+  EXPECT_EQ(shares, (std::vector<int>{3, 2, 2}));
+  const Json& row = result.rows.at(0);
+  EXPECT_EQ(row["samples"], Json({0.5, 0.25, 0.5, 0.25, 0.5, 0.25}));
+  EXPECT_EQ(row["rounds"], 3);
+  EXPECT_EQ(row["order_seed"], result.run["order_seed"]);
+  const Json& metrics = row["metrics"];
+  EXPECT_EQ(metrics["time_s"]["n"], 6);
+  EXPECT_DOUBLE_EQ(metrics["time_s"]["median"], 0.375);
+  EXPECT_DOUBLE_EQ(metrics["time_s"]["min"], 0.25);
+  EXPECT_DOUBLE_EQ(metrics["tokens_per_s"], 64 / 0.375);
+  EXPECT_DOUBLE_EQ(metrics["flops_per_s"], 1000 / 0.375);
+  EXPECT_DOUBLE_EQ(metrics["peak_fraction"],
+                   1000 / 0.375 / 1e12);  // the fake's calibration, one thread
+}
+
+TEST_F(Rounds, MoreThanThePeakIsAFailure) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  behave(
+      R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[1e-3],"flops":1.1e9}';;)");
+  const SweepResult result = sweep();
+  EXPECT_EQ(result.rows.at(0)["status"], "failed");
+  EXPECT_NE(result.rows[0]["reason"].get<std::string>().find("peak"), std::string::npos);
+}
+
+TEST_F(Rounds, PeakFollowsTheThreads) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  request_.axes["threads"] = "2";
+  EXPECT_DOUBLE_EQ(sweep().rows.at(0)["metrics"]["peak_fraction"], 1000 / 0.375 / 2e12);
+}
+
+TEST_F(Rounds, AFailedVisitEndsItsCellAlone) {
+  request_.variants = {"full", "linear"};
+  request_.axes["length"] = "64";
+  behave(R"(*'"do":"measure"'*'"full"'*) exit 9;;)");
+  const SweepResult result = sweep();
+  EXPECT_EQ(result.rows.at(0)["status"], "failed");
+  EXPECT_EQ(result.rows.at(1)["status"], "ok");
+  const std::vector<std::string> all = visits(64);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "full"), 1);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "linear"), 3);
+}
+
+TEST_F(Rounds, TheTimeLimitIsOfTheWholeCell) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  request_.timeout_s = 2;
+  behave(
+      R"(*'"do":"measure"'*) sleep 1.2; echo '{"status":"ok","reason":null,"samples":[1],"flops":1}';;)");
+  EXPECT_EQ(sweep().rows.at(0)["status"], "timeout");
+}
+
+// Interrupted in the given round: how many rows there are then, and of how many rounds.
+TEST_F(Rounds, InterruptedAfterAWholeRoundTheSamplesCount) {
+  request_.variants = {"full", "linear"};
+  request_.axes["length"] = "64";
+  const auto interrupt_in = [](const std::string& round) {
+    return [round](const Progress& progress) {
+      if (progress.current.ends_with(round)) raise(SIGINT);
+    };
+  };
+  EXPECT_TRUE(sweep(interrupt_in("round 1/3")).rows.empty());
+  const SweepResult result = sweep(interrupt_in("round 2/3"));
+  EXPECT_EQ(exit_code(result), 130);
+  ASSERT_EQ(result.rows.size(), 2u);
+  for (const Json& row : result.rows) {
+    EXPECT_EQ(row["status"], "ok");
+    EXPECT_EQ(row["rounds"], 1);
+  }
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,58 @@
+// Rows that keep the schema, for the tests of the store to break one field at a time.
+#pragma once
+
+#include "harness/store/rows.h"
+
+namespace attn {
+
+inline Json sample_run() {
+  return Json::parse(
+      R"({"schema": "attnbench/1", "kind": "run", "run": "r1", "argv": ["attnbench", "run"], "config": {},
+    "environment": {"version": "0.1.0", "commit": null, "dirty": false, "compiler": "GNU 12.2.0", "flags": "-O3",
+      "build_type": "Release", "libraries": "Eigen 3.4.0", "instruction_set": "avx2", "cpu_model": "a", "caches": "L3 32 MiB",
+      "cores": 2, "memory_bytes": 8000000000, "kernel": "Linux 6", "governor": null, "load_before": 0.5, "threads": 2,
+      "benchmark_library_build": "debug",
+      "calibration": {"fma_flops_per_s_one": 1e11, "fma_flops_per_s_all": 2e11, "copy_bytes_per_s": 3e10, "threads": 2}}})");
+}
+
+// `status` other than ok: without metrics and samples, with a reason.
+inline Json sample_cell(const std::string& measure, const std::string& status = "ok") {
+  Json cell = Json::parse(
+      R"({"schema": "attnbench/1", "kind": "cell", "run": "r1", "cell": "0123456789abcdef",
+    "status": "ok", "reason": null, "measure": "speed", "variant": {"name": "linformer", "params": {"rank": 64}}, "task": null,
+    "axes": {"length": 512, "batch": 1, "heads": 4, "head_dim": 64, "mode": "forward", "scope": "attention",
+      "causal": false, "threads": 1, "seed": 0, "input": "random", "input_scale": 1.0},
+    "metrics": null, "samples": null, "started_at": "2026-11-20T12:00:00Z", "duration_s": 0.5})");
+  cell["measure"] = measure;
+  cell["status"] = status;
+  if (measure == "accuracy") {
+    cell["task"] = Json::parse(R"({"name": "mqar", "params": {"pairs": 8}})");
+    cell["axes"] = Json::parse(R"({"seed": 0})");
+  }
+  if (status != "ok") {
+    cell["reason"] = "because";
+    return cell;
+  }
+  if (measure == "speed") {
+    cell["metrics"] = Json::parse(
+        R"({"time_s": {"median": 0.5, "mean": 0.5, "min": 0.4, "mad": 0.0, "ci_low": 0.4,
+      "ci_high": 0.6, "n": 2}, "tokens_per_s": 1024.0, "flops": 1e9, "flops_per_s": 2e9, "peak_fraction": 0.02})");
+    cell["samples"] = {0.4, 0.6};
+  } else if (measure == "memory") {
+    cell["metrics"] =
+        Json::parse(R"({"peak_bytes": 4096, "weights_bytes": 0, "activations_bytes": 4096,
+      "workspace_bytes": 0, "state_bytes": 64, "rss_peak_bytes": 10000000})");
+  } else if (measure == "accuracy") {
+    cell["metrics"] =
+        Json::parse(R"({"metric": "accuracy", "test": 0.9, "validation": 0.91, "chance": 0.01,
+      "shortcuts": {"majority": 0.02}, "lift": 45.0, "steps": 100, "examples": 3200, "train_s": 2.0,
+      "examples_per_s": 1600.0, "parameters": 12345})");
+    cell["samples"] =
+        Json::parse(R"([{"step": 50, "train_loss": 1.5, "validation": 0.5, "seconds": 1.0}])");
+  } else {
+    cell["metrics"] = Json::parse(R"({"relative_error": 0.1, "cosine": 0.99, "weights_kl": null})");
+  }
+  return cell;
+}
+
+}  // namespace attn

@@ -1,0 +1,126 @@
+// A plain attention composed from ops, an averaging one with a weight of its own, and a task of
+// eight tokens: what the tests of model and training run on, so that they need neither catalog.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/ops.h"
+#include "tasks/task.h"
+#include "variants/attention.h"
+
+namespace attn::toy {
+
+// 0 where query i of batch entry b sees key j, else -inf: [batch, heads, q_len, kv_len].
+inline Tensor visible(const Shape& shape, const Mask& mask) {
+  const Tensor bias(shape);
+  const int64_t heads = shape[1], q_len = shape[2], kv_len = shape[3];
+  for (int64_t at = 0; at < bias.size(); ++at) {
+    const int64_t j = at % kv_len, i = at / kv_len % q_len, b = at / (kv_len * q_len * heads);
+    const bool padded = !mask.kv_lengths.empty() && j >= mask.kv_lengths[static_cast<size_t>(b)];
+    bias[at] = padded || (mask.causal && j > i + kv_len - q_len) ? -kInfinity : real(0);
+  }
+  return bias;
+}
+
+class Plain final : public Attention {
+ public:
+  explicit Plain(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    const Var logits =
+        scale(matmul(q, k, false, true), 1 / std::sqrt(static_cast<double>(q.dim(3))));
+    return matmul(softmax(add(logits, Var(visible(logits.shape(), mask)))), v);
+  }
+  Cost do_cost(const AttentionShape&) const override { return {}; }
+};
+
+// Looks at every key alike; scales each head's mean by a learned [head_dim] vector.
+class Averaging final : public Attention {
+ public:
+  explicit Averaging(const AttentionConfig& config)
+      : Attention(config), gain_(Tensor::full({config.head_dim}, 1), true) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    const Var logits = scale(matmul(q, k, false, true), 0);
+    return multiply(matmul(softmax(add(logits, Var(visible(logits.shape(), mask)))), v), gain_);
+  }
+  Cost do_cost(const AttentionShape&) const override { return {}; }
+  std::vector<Weight> do_weights() const override { return {{"gain", gain_}}; }
+
+  Var gain_;
+};
+
+template <class T>
+VariantInfo variant(std::string name, bool causal = true) {
+  VariantInfo info;
+  info.name = std::move(name);
+  info.traits.causal = causal;
+  info.make = make_as<T>;
+  return info;
+}
+
+// What a toy task was asked for, in order.
+struct Log {
+  std::mutex mutex;
+  std::vector<int64_t> asked[3];  // by split
+  int64_t fail_at = -1;           // the training index that throws
+};
+inline Log& log() {
+  static Log instance;
+  return instance;
+}
+
+// Four to eight tokens of {1, .., 5}; the label says whether ones outnumber twos, or is a coin
+// (`labels=random`).
+class Counting final : public Task {
+ public:
+  explicit Counting(const Params& params) : Task(params) {}
+
+ private:
+  Example do_example(uint64_t seed, Split split, int64_t index) const override {
+    {
+      const std::lock_guard lock(log().mutex);
+      log().asked[static_cast<int>(split)].push_back(index);
+      ATTN_CHECK(split != Split::train || index != log().fail_at, "example {} is broken", index);
+    }
+    Rng stream =
+        rng(seed, fmt::format("toy {}", static_cast<int>(split)), static_cast<uint64_t>(index));
+    Example example;
+    example.tokens.resize(static_cast<size_t>(stream.between(4, 8)));
+    for (int32_t& token : example.tokens) token = static_cast<int32_t>(stream.between(1, 5));
+    const auto count = [&](int32_t id) {
+      return std::count(example.tokens.begin(), example.tokens.end(), id);
+    };
+    example.target = {params().text("labels") == "random" ? int32_t{stream.coin()}
+                                                          : int32_t{count(1) > count(2)}};
+    return example;
+  }
+  TaskShape do_shape() const override {
+    return {.length = 8, .vocab = 6, .classes = 2, .causal = params().flag("causal")};
+  }
+  double do_chance() const override { return 0.5; }
+  std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
+                                     const std::vector<Example>&) const override {
+    return {};
+  }
+  std::string do_draw(const Example&) const override { return ""; }
+};
+
+inline TaskInfo counting() {
+  TaskInfo info;
+  info.name = "counting";
+  info.params = {{"train_examples", 256, "finite"},
+                 {"labels", {"count", "random"}, "what is asked"},
+                 {"causal", false, ""}};
+  info.make = make_task<Counting>;
+  return info;
+}
+
+}  // namespace attn::toy

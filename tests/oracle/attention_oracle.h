@@ -1,0 +1,144 @@
+// Attention the slow, obvious way: double precision, one sum after the other, nothing shared with
+// the library. O(batch·heads·q_len·kv_len·features·dim); for tests of a few hundred positions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace oracle {
+
+using Index = std::int64_t;
+
+struct Array {  // [batch, heads, len, dim]
+  Index batch = 0, heads = 0, len = 0, dim = 0;
+  std::vector<double> x;
+  Array(Index b, Index h, Index n, Index d)
+      : batch(b), heads(h), len(n), dim(d), x(static_cast<std::size_t>(b * h * n * d), 0.0) {}
+  double& at(Index b, Index h, Index i, Index c) {
+    return x[static_cast<std::size_t>(((b * heads + h) * len + i) * dim + c)];
+  }
+  double at(Index b, Index h, Index i, Index c) const {
+    return const_cast<Array*>(this)->at(b, h, i, c);
+  }
+  std::vector<double> row(Index b, Index h, Index i) const {
+    std::vector<double> r;
+    for (Index c = 0; c < dim; ++c) r.push_back(at(b, h, i, c));
+    return r;
+  }
+};
+
+struct Visibility {
+  bool causal = false;
+  std::vector<Index> lengths = {};
+  Index window = -1;
+};
+
+inline bool sees(const Visibility& m, Index b, Index i, Index j, Index q_len, Index kv_len) {
+  if (!m.lengths.empty() && j >= m.lengths[static_cast<std::size_t>(b)]) return false;
+  const Index position = i + kv_len - q_len;
+  if (m.causal && j > position) return false;
+  return m.window < 0 || (j >= position - m.window && j <= position + m.window);
+}
+
+// weight(b, h, i, j): the unnormalised weight of a visible pair, as a logarithm.
+using LogWeight = std::function<double(Index b, Index h, Index i, Index j)>;
+
+inline Array average(const Array& q, const Array& v, const Visibility& m, const LogWeight& weight) {
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index i = 0; i < q.len; ++i) {
+        std::vector<std::pair<Index, double>> seen;
+        double top = -INFINITY, total = 0;
+        for (Index j = 0; j < v.len; ++j)
+          if (sees(m, b, i, j, q.len, v.len)) {
+            seen.emplace_back(j, weight(b, h, i, j));
+            top = std::fmax(top, seen.back().second);
+          }
+        for (const auto& [j, w] : seen) total += std::exp(w - top);
+        for (const auto& [j, w] : seen)
+          for (Index c = 0; c < v.dim; ++c)
+            out.at(b, h, i, c) += std::exp(w - top) / total * v.at(b, h, j, c);
+      }
+  return out;
+}
+
+inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+inline Array softmax_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
+                               double scale = 0) {
+  const double tau = scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(q.dim));
+  return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
+    return tau * dot(q.row(b, h, i), k.row(b, h, j));
+  });
+}
+
+// logs of the features of one row of head h
+using LogFeatures = std::function<std::vector<double>(Index h, const std::vector<double>& x)>;
+
+inline Array kernel_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
+                              const LogFeatures& phi) {
+  return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
+    const std::vector<double> a = phi(h, q.row(b, h, i)), c = phi(h, k.row(b, h, j));
+    double top = -INFINITY, total = 0;
+    for (std::size_t f = 0; f < a.size(); ++f) top = std::fmax(top, a[f] + c[f]);
+    for (std::size_t f = 0; f < a.size(); ++f) total += std::exp(a[f] + c[f] - top);
+    return top + std::log(total);
+  });
+}
+
+inline LogFeatures elu_plus_one() {
+  return [](Index, const std::vector<double>& x) {
+    std::vector<double> r;
+    for (const double value : x) r.push_back(value > 0 ? std::log(value + 1) : value);
+    return r;
+  };
+}
+
+// omega [1, heads or 1, features, dim]
+inline LogFeatures positive_random(const Array& omega) {
+  return [&omega](Index h, const std::vector<double>& x) {
+    std::vector<double> y = x, r;
+    for (double& value : y) value /= std::pow(static_cast<double>(x.size()), 0.25);
+    for (Index f = 0; f < omega.len; ++f)
+      r.push_back(dot(omega.row(0, omega.heads == 1 ? 0 : h, f), y) - dot(y, y) / 2);
+    return r;
+  };
+}
+
+inline LogFeatures relu_random(const Array& omega, double floor) {
+  return [&omega, floor](Index h, const std::vector<double>& x) {
+    std::vector<double> r;
+    for (Index f = 0; f < omega.len; ++f)
+      r.push_back(
+          std::log(std::fmax(0.0, dot(omega.row(0, omega.heads == 1 ? 0 : h, f), x)) + floor));
+    return r;
+  };
+}
+
+// projections [1, heads or 1, rank, max_len]; padded rows count as zeros.
+inline Array project(const Array& projection, const Array& x, const Visibility& m) {
+  Array out(x.batch, x.heads, projection.len, x.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index r = 0; r < projection.len; ++r)
+        for (Index j = 0; j < x.len; ++j)
+          if (m.lengths.empty() || j < m.lengths[static_cast<std::size_t>(b)])
+            for (Index c = 0; c < x.dim; ++c)
+              out.at(b, h, r, c) +=
+                  projection.at(0, projection.heads == 1 ? 0 : h, r, j) * x.at(b, h, j, c);
+  return out;
+}
+
+inline Array linformer(const Array& q, const Array& k, const Array& v, const Array& project_k,
+                       const Array& project_v, const Visibility& m) {
+  return softmax_attention(q, project(project_k, k, m), project(project_v, v, m), {});
+}
+
+}  // namespace oracle

@@ -1,0 +1,191 @@
+// Linear attention at the borders of its chunks and strips, against the oracle; threads,
+// stabilisers that must not look ahead.
+#include "variants/kernels/linear_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "tests/variants/oracle_bridge.h"
+#include "variants/kernels/feature_maps.h"
+
+namespace attn {
+namespace {
+
+using bridge::array_of;
+
+oracle::LogFeatures logarithm() {
+  return [](oracle::Index, const std::vector<double>& x) {
+    std::vector<double> r;
+    for (const double value : x) r.push_back(std::log(value));
+    return r;
+  };
+}
+
+Tensor features(Shape shape, const char* name) {
+  const Tensor t = bridge::normal(shape, name);
+  for (real& value : t.values()) value = std::abs(value) + real(0.1);
+  return t;
+}
+
+struct Inputs {
+  Tensor q, k, v;
+};
+
+std::vector<Tensor> run(const Inputs& x, const LinearOptions& options) {
+  const Var q(x.q, true), k(x.k, true), v(x.v, true);
+  const Var out = linear_attention(q, k, v, options);
+  const Tensor value = out.value();
+  out.backward(bridge::normal(value.shape(), "seed"));
+  return {value, q.grad(), k.grad(), v.grad()};
+}
+
+void expect_matches(const Inputs& x, const LinearOptions& options) {
+  const oracle::Visibility seen{options.causal, options.kv_lengths, -1};
+  const auto oracle_of = [&](const std::vector<oracle::Array>& a) {
+    return oracle::kernel_attention(a[0], a[1], a[2], seen, logarithm());
+  };
+  const std::vector<Tensor> got = run(x, options);
+  const oracle::Array want = oracle_of({array_of(x.q), array_of(x.k), array_of(x.v)});
+  EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 40 * kEpsilon)
+      << bridge::relative_error(got[0], want.x);
+  bridge::expect_gradients({x.q, x.k, x.v}, {got[1], got[2], got[3]},
+                           bridge::normal(got[0].shape(), "seed"), oracle_of);
+}
+
+TEST(LinearAttention, ChunkBorders) {
+  for (const bool causal : {false, true})
+    for (const auto& [q_len, kv_len] : {std::pair<int64_t, int64_t>{1, 1},
+                                        {5, 5},
+                                        {31, 31},
+                                        {33, 33},
+                                        {127, 127},
+                                        {128, 128},
+                                        {129, 129},
+                                        {257, 257},
+                                        {40, 300},
+                                        {300, 140},
+                                        {20, 515}}) {
+      SCOPED_TRACE(testing::Message() << q_len << "x" << kv_len << (causal ? " causal" : ""));
+      expect_matches({features({1, 1, q_len, 3}, "q"), features({1, 1, kv_len, 3}, "k"),
+                      bridge::normal({1, 1, kv_len, 2}, "v")},
+                     {.causal = causal});
+    }
+}
+
+TEST(LinearAttention, LengthsWithGarbage) {
+  const std::vector<int64_t> lengths = {0, 100, 128, 150};
+  for (const bool causal : {false, true}) {
+    Inputs x{features({4, 2, 150, 3}, "q"), features({4, 2, 150, 3}, "k"),
+             bridge::normal({4, 2, 150, 2}, "v")};
+    bridge::fill_padding(x.k, lengths, bridge::kNaN);
+    bridge::fill_padding(x.v, lengths, bridge::kNaN);
+    expect_matches(x, {.causal = causal, .kv_lengths = lengths});
+  }
+}
+
+TEST(LinearAttention, ThreadsDoNotChangeABit) {
+  const int before = threads();
+  const Inputs x{features({1, 1, 900, 8}, "q"), features({1, 1, 900, 8}, "k"),
+                 bridge::normal({1, 1, 900, 8}, "v")};
+  for (const bool causal : {false, true}) {
+    set_threads(1);
+    const std::vector<Tensor> one = run(x, {.causal = causal});
+    set_threads(2);
+    const std::vector<Tensor> two = run(x, {.causal = causal});
+    for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(bridge::same_bits(one[i], two[i])) << i;
+  }
+  set_threads(before);
+}
+
+// As the performer uses it: positive features of x, stabilised.
+std::vector<Tensor> favor(const Inputs& x, const Tensor& omega, bool causal) {
+  const double scale = std::pow(static_cast<double>(x.q.dim(3)), -0.25);
+  const Var q(x.q, true), k(x.k, true), v(x.v, true), w(omega);
+  const PositiveFeatures queries = positive_features(q, w, scale),
+                         keys = positive_features(k, w, scale);
+  const Var out =
+      linear_attention(queries.phi, keys.phi, v, {.causal = causal, .log_scale = keys.log_scale});
+  const Tensor value = out.value();
+  out.backward(bridge::normal(value.shape(), "seed"));
+  return {value, q.grad(), k.grad(), v.grad()};
+}
+
+TEST(LinearAttention, FutureKeysLeavePastRowsAlone) {
+  constexpr int64_t n = 300, d = 4;
+  const Tensor omega = random_directions(1, 16, d, true, rng(2, "omega"));
+  const Inputs x{bridge::normal({1, 1, n, d}, "q"), bridge::normal({1, 1, n, d}, "k"),
+                 bridge::normal({1, 1, n, d}, "v")};
+  const Tensor want = favor(x, omega, true)[0];
+  for (const int64_t t : {0, 31, 32, 127, 128, 200, 298})
+    for (const real factor : {real(3), real(1e3)}) {
+      const Inputs moved{x.q.clone(), x.k.clone(), x.v.clone()};
+      for (int64_t i = (t + 1) * d; i < n * d; ++i)
+        moved.q[i] *= factor, moved.k[i] *= factor, moved.v[i] *= factor;
+      const Tensor got = favor(moved, omega, true)[0];
+      for (int64_t i = 0; i < (t + 1) * d; ++i)
+        ASSERT_TRUE(std::abs(got[i] - want[i]) <= 4 * kEpsilon * (1 + std::abs(want[i])))
+            << t << " times " << factor;
+    }
+}
+
+TEST(LinearAttention, StabiliserMatchesOracleAtEveryScale) {
+  constexpr int64_t n = 150, d = 4;
+  const Tensor omega = random_directions(1, 16, d, true, rng(2, "omega"));
+  for (const double scale : {0.1, 1.0, 6.0})
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "scale " << scale << (causal ? " causal" : ""));
+      const Inputs x{bridge::normal({1, 1, n, d}, "q", scale),
+                     bridge::normal({1, 1, n, d}, "k", scale), bridge::normal({1, 1, n, d}, "v")};
+      const auto oracle_of = [&](const std::vector<oracle::Array>& a) {
+        const oracle::Array directions = array_of(omega);
+        return oracle::kernel_attention(a[0], a[1], a[2], {causal, {}, -1},
+                                        oracle::positive_random(directions));
+      };
+      const std::vector<Tensor> got = favor(x, omega, causal);
+      const oracle::Array want = oracle_of({array_of(x.q), array_of(x.k), array_of(x.v)});
+      // Exponents of size scale² carry an absolute error of that many epsilons into the weights.
+      EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 60 * (1 + scale * scale) * kEpsilon)
+          << bridge::relative_error(got[0], want.x);
+      if (scale <= 1)
+        bridge::expect_gradients({x.q, x.k, x.v}, {got[1], got[2], got[3]},
+                                 bridge::normal(got[0].shape(), "seed"), oracle_of);
+    }
+}
+
+TEST(LinearAttention, HugeInputsStayFinite) {
+  constexpr int64_t n = 140, d = 8;
+  const Tensor omega = random_directions(1, 32, d, true, rng(2, "omega"));
+  for (const double scale : {30.0, 1e3})
+    for (const bool causal : {false, true})
+      for (const Tensor& t :
+           favor({bridge::normal({1, 1, n, d}, "q", scale),
+                  bridge::normal({1, 1, n, d}, "k", scale), bridge::normal({1, 1, n, d}, "v")},
+                 omega, causal))
+        for (const real value : t.values()) ASSERT_TRUE(std::isfinite(value)) << scale;
+}
+
+// Prefix sums over a long sequence, against sums in double.
+TEST(LinearAttention, LongSumsKeepTheirDigits) {
+  const int64_t n = kIsDouble ? 2048 : 65536;
+  const Inputs x{features({1, 1, n, 4}, "q"), features({1, 1, n, 4}, "k"),
+                 features({1, 1, n, 1}, "v")};
+  const NoGrad no_grad;
+  const Tensor got = linear_attention(Var(x.q), Var(x.k), Var(x.v), {.causal = true}).value();
+  double sum[4] = {}, mass[4] = {}, worst = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double top = 0, bottom = 0;
+    for (int64_t f = 0; f < 4; ++f) {
+      const double phi = static_cast<double>(x.k[i * 4 + f]),
+                   query = static_cast<double>(x.q[i * 4 + f]);
+      sum[f] += phi * static_cast<double>(x.v[i]), mass[f] += phi;
+      top += query * sum[f], bottom += query * mass[f];
+    }
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) * bottom / top - 1));
+  }
+  EXPECT_TRUE(worst <= 64 * kEpsilon) << worst;  // 512 chunks, errors of random sign
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,92 @@
+// Between tensors and the oracle's arrays, and how a gradient is judged: its product with random
+// directions against central differences of the oracle, in double whatever the build.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "core/var.h"
+#include "tests/oracle/attention_oracle.h"
+
+namespace attn::bridge {
+
+inline oracle::Array array_of(const Tensor& t) {
+  const int rank = t.shape().rank();
+  oracle::Array a(rank == 4 ? t.dim(0) : 1, t.dim(-3), t.dim(-2), t.dim(-1));
+  for (int64_t i = 0; i < t.size(); ++i) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
+  return a;
+}
+
+inline double norm(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+
+inline double relative_error(const Tensor& got, const std::vector<double>& want) {
+  std::vector<double> difference;
+  for (int64_t i = 0; i < got.size(); ++i)
+    difference.push_back(static_cast<double>(got[i]) - want[static_cast<size_t>(i)]);
+  return norm(difference) / (norm(want) + 1e-30);
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  for (int64_t i = 0; i < a.size(); ++i)
+    if (!(a[i] == b[i])) return false;
+  return a.shape() == b.shape();
+}
+
+// Inputs of N(0, scale²): the same numbers in float and double up to rounding.
+inline Tensor normal(Shape shape, const char* name, double scale = 1) {
+  return Tensor::normal(shape, rng(11, name), scale);
+}
+
+// Rows at or beyond lengths[b] of x = [batch, heads, len, dim] become `value`.
+inline void fill_padding(const Tensor& x, const std::vector<int64_t>& lengths, real value) {
+  if (lengths.empty()) return;
+  const int64_t heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
+  for (int64_t i = 0; i < x.size(); ++i)
+    if (i / dim % len >= lengths[static_cast<size_t>(i / dim / len / heads)]) x[i] = value;
+}
+inline constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
+
+using Twin = std::function<oracle::Array(const std::vector<oracle::Array>& inputs)>;
+
+// inputs: the tensors that `twin` takes, grads: what backward(seed) left for them. Each input is
+// moved along its own random direction; central differences of step 1e-4 are exact to 1e-8 here.
+inline void expect_gradients(const std::vector<Tensor>& inputs, const std::vector<Tensor>& grads,
+                             const Tensor& seed, const Twin& twin) {
+  for (size_t which = 0; which < inputs.size(); ++which) {
+    std::vector<oracle::Array> up, down;
+    for (const Tensor& t : inputs) up.push_back(array_of(t)), down.push_back(array_of(t));
+    Rng random = rng(5, "direction", which);
+    double got = 0, size = 0, want = 0;
+    for (int64_t i = 0; i < inputs[which].size(); ++i) {
+      const double step = random.normal(), slope = static_cast<double>(grads[which][i]);
+      ASSERT_TRUE(std::isfinite(slope)) << "input " << which << " entry " << i;
+      if (!std::isfinite(static_cast<double>(inputs[which][i]))) {  // garbage in padding
+        ASSERT_EQ(slope, 0) << "input " << which << " entry " << i;
+        continue;
+      }
+      up[which].x[static_cast<size_t>(i)] += 1e-4 * step;
+      down[which].x[static_cast<size_t>(i)] -= 1e-4 * step;
+      got += slope * step;
+      size += slope * slope;
+    }
+    const oracle::Array high = twin(up), low = twin(down);
+    for (int64_t i = 0; i < seed.size(); ++i)
+      want += static_cast<double>(seed[i]) *
+              (high.x[static_cast<size_t>(i)] - low.x[static_cast<size_t>(i)]) / 2e-4;
+    // got has the standard deviation sqrt(size): a wrong gradient is off by about that much.
+    // Gradients that cancel to 0 leave rounding of the size of the seed.
+    EXPECT_TRUE(std::abs(got - want) <=
+                (kIsDouble ? 1e-6 : 2e-4) * (std::sqrt(size) + 0.01 * norm(array_of(seed).x)))
+        << "input " << which << ": " << got << " against " << want;
+  }
+}
+
+}  // namespace attn::bridge

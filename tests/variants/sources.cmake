@@ -1,0 +1,10 @@
+# Tests of variants/: list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/x_test.cc) or both_tests.
+list(APPEND float_tests
+  ${CMAKE_CURRENT_LIST_DIR}/attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/visible_pairs_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/variants_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/feature_maps_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/linear_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/softmax_attention_test.cc)

@@ -1,0 +1,154 @@
+// Every variant against its twin in tests/oracle: forward and gradients, causal or not, padded
+// (with NaN) or not, self or cross.
+#include <gtest/gtest.h>
+
+#include "tests/variants/oracle_bridge.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+using bridge::array_of;
+
+struct Case {
+  std::string variant;
+  std::map<std::string, ParamValue> params;
+  bool causal = false, padded = false;
+  int64_t q_len = 0, kv_len = 0;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.variant << (c.causal ? " causal" : "") << (c.padded ? " padded " : " ") << c.q_len
+       << "x" << c.kv_len;
+  for (const auto& [name, value] : c.params) *out << " " << name << "=" << to_string(value);
+}
+
+// What the oracle computes for this variant; `weights` are its arrays, in the order of
+// Attention::weights().
+oracle::Array twin_of(const Case& c, const std::vector<oracle::Array>& x,
+                      const oracle::Visibility& seen) {
+  if (c.variant == "linformer")
+    return oracle::linformer(x[0], x[1], x[2], x[3], x.size() > 4 ? x[4] : x[3], seen);
+  if (c.variant == "linear")
+    return oracle::kernel_attention(x[0], x[1], x[2], seen, oracle::elu_plus_one());
+  if (c.variant == "performer")
+    return oracle::kernel_attention(
+        x[0], x[1], x[2], seen,
+        c.params.count("kernel") ? oracle::relu_random(x[3], 1e-3) : oracle::positive_random(x[3]));
+  return oracle::softmax_attention(x[0], x[1], x[2], seen);
+}
+
+class VariantOracle : public testing::TestWithParam<Case> {};
+
+TEST_P(VariantOracle, ForwardAndGradients) {
+  const Case& c = GetParam();
+  constexpr int64_t kBatch = 2, kHeads = 2, kDim = 5;
+  AttentionConfig config{kHeads, kDim, c.kv_len + 3, c.causal, 3, {}};
+  const auto attention = find_variant(c.variant).build(config, c.params);
+  Mask mask{c.causal, {}};
+  if (c.padded) mask.kv_lengths = {c.kv_len / 2, c.kv_len - 1};
+  oracle::Visibility seen{c.causal, mask.kv_lengths, -1};
+  if (c.params.count("window")) seen.window = std::get<int64_t>(c.params.at("window"));
+
+  std::vector<Tensor> inputs = {bridge::normal({kBatch, kHeads, c.q_len, kDim}, "q"),
+                                bridge::normal({kBatch, kHeads, c.kv_len, kDim}, "k"),
+                                bridge::normal({kBatch, kHeads, c.kv_len, kDim}, "v")};
+  for (const int which : {1, 2})
+    bridge::fill_padding(inputs[static_cast<size_t>(which)], mask.kv_lengths, bridge::kNaN);
+  std::vector<Var> vars;
+  for (const Tensor& t : inputs) vars.emplace_back(t, true);
+  size_t learned = 3;
+  for (const Weight& weight : attention->weights()) {
+    inputs.push_back(weight.value.value());
+    vars.push_back(weight.value);
+    learned += weight.learned;
+  }
+  const oracle::Array want = twin_of(c,
+                                     {array_of(inputs[0]), array_of(inputs[1]), array_of(inputs[2]),
+                                      array_of(inputs.size() > 3 ? inputs[3] : inputs[0]),
+                                      array_of(inputs.size() > 4 ? inputs[4] : inputs.back())},
+                                     seen);
+  const Var out = attention->forward(vars[0], vars[1], vars[2], mask);
+  // Rounding of dot products, exp and ratios of about 300 terms: some tens of epsilons.
+  EXPECT_TRUE(bridge::relative_error(out.value(), want.x) <= 100 * kEpsilon)
+      << bridge::relative_error(out.value(), want.x);
+
+  const Tensor seed = bridge::normal(out.shape(), "seed");
+  out.backward(seed);
+  std::vector<Tensor> grads,
+      moved(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(learned));
+  for (size_t i = 0; i < learned; ++i) grads.push_back(vars[i].grad());
+  bridge::expect_gradients(moved, grads, seed, [&](const std::vector<oracle::Array>& x) {
+    std::vector<oracle::Array> all = x;
+    for (size_t i = learned; i < inputs.size(); ++i) all.push_back(array_of(inputs[i]));
+    return twin_of(c, all, seen);
+  });
+}
+
+std::vector<Case> cases() {
+  const std::vector<std::pair<std::string, std::map<std::string, ParamValue>>> variants = {
+      {"full", {}},
+      {"full", {{"kernel", std::string("materialized")}}},
+      {"truncated", {{"window", int64_t{7}}}},
+      {"linformer", {{"rank", int64_t{6}}}},
+      {"linformer", {{"rank", int64_t{6}}, {"share_heads", false}, {"share_kv", true}}},
+      {"performer", {{"features", int64_t{12}}}},
+      {"performer", {{"features", int64_t{12}}, {"orthogonal", false}}},
+      {"performer", {{"features", int64_t{12}}, {"kernel", std::string("relu")}}},
+      {"linear", {}}};
+  std::vector<Case> result;
+  for (const auto& [name, params] : variants)
+    for (const bool causal : {false, true})
+      for (const bool padded : {false, true})
+        for (const auto& [q_len, kv_len] :
+             {std::pair<int64_t, int64_t>{37, 37}, {5, 33}, {34, 9}, {1, 1}}) {
+          if (causal && !find_variant(name).traits.causal) continue;
+          result.push_back({name, params, causal, padded, q_len, kv_len});
+        }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, VariantOracle, testing::ValuesIn(cases()));
+
+TEST(Variants, EmptyHeadsGiveZerosForwardAndBackward) {
+  for (const VariantInfo& info : all_variants()) {
+    const auto attention = info.build({2, 4, 6, false, 1, {}}, {});
+    const Tensor garbage = Tensor::full({2, 2, 6, 4}, bridge::kNaN);
+    const Var q(bridge::normal({2, 2, 6, 4}, "q"), true), k(garbage, true), v(garbage, true);
+    const Var out = attention->forward(q, k, v, {false, {0, 0}});
+    for (const real value : out.value().values()) ASSERT_EQ(value, 0) << info.name;
+    out.backward(bridge::normal(out.shape(), "seed"));
+    for (const Var& x : {q, k, v})
+      for (const real value : x.grad().values()) ASSERT_EQ(value, 0) << info.name;
+  }
+}
+
+TEST(Variants, LimitsReproduceSoftmaxAttention) {
+  const AttentionShape shape{
+      .batch = 1, .heads = 2, .q_len = 40, .kv_len = 40, .head_dim = 8, .causal = false};
+  for (const VariantInfo& info : all_variants()) {
+    const auto limit = info.limit(shape);
+    EXPECT_EQ(limit.has_value(), info.name != "linear");
+    if (!limit) continue;
+    const auto attention = info.build({2, 8, 45, false, 1, {}}, limit->params);
+    if (limit->prepare) limit->prepare(*attention);
+    const Tensor q = bridge::normal({1, 2, 40, 8}, "q", limit->input_scale);
+    const Tensor k = bridge::normal({1, 2, 40, 8}, "k", limit->input_scale),
+                 v = bridge::normal({1, 2, 40, 8}, "v");
+    const oracle::Array want = oracle::softmax_attention(array_of(q), array_of(k), array_of(v), {});
+    const NoGrad no_grad;
+    const double error =
+        bridge::relative_error(attention->forward(Var(q), Var(k), Var(v)).value(), want.x);
+    EXPECT_TRUE(error <= (kIsDouble && limit->tolerance <= 1e-5 ? 1e-10 : limit->tolerance))
+        << info.name << " " << error;
+  }
+}
+
+TEST(Variants, LinformerRefusesLongerSequences) {
+  const auto attention = find_variant("linformer").build({1, 4, 8, false, 1, {}}, {});
+  const Var x(Tensor::zeros({1, 1, 9, 4}));
+  EXPECT_THROW(attention->forward(x, x, x), Error);
+}
+
+}  // namespace
+}  // namespace attn

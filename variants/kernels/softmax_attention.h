@@ -1,0 +1,34 @@
+// Exact softmax attention over a band of keys, tiled: O = softmax(scale·QKᵀ)·V without an n×n
+// buffer, and the textbook one. Online softmax after Dao et al. 2022 (arXiv:2205.14135, algorithm
+// 1); the backward recomputes weights from log-sum-exp.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/var.h"
+#include "variants/attention.h"
+
+namespace attn {
+
+struct SoftmaxOptions {
+  bool causal = false;
+  std::vector<int64_t> kv_lengths = {};  // as in Mask
+  int64_t window = -1;  // keys seen on each side of a query (left only when causal); -1: all
+  double scale = 0;     // of the logits; 0: 1/sqrt(head_dim)
+};
+
+// q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim].
+Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options = {});
+
+// The same numbers through one n×n matrix of weights a head, held until the backward where there is
+// one. No windows.
+Var materialized_attention(const Var& q, const Var& k, const Var& v,
+                           const SoftmaxOptions& options = {});
+
+// One forward without gradients and without padding. FLOPs are what is executed: visible pairs plus
+// those hidden ones that share a strip of 32 queries (16 in narrow windows) with visible ones.
+Cost softmax_cost(const AttentionShape& shape, int64_t window = -1);
+Cost materialized_cost(const AttentionShape& shape);
+
+}  // namespace attn
