@@ -45,11 +45,17 @@ Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mas
   return out;
 }
 
+Cost Attention::cost(const AttentionShape& shape) const {
+  Cost cost = do_cost(shape);
+  if (cost.backward_flops == 0) cost.backward_flops = 2 * cost.flops;
+  return cost;
+}
+
 std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
                                                 const Params& chosen) const {
-  if (shape.causal && !traits.causal) return fmt::format("{} cannot be causal", name);
+  if (shape.causal && !traits.causal) return "cannot be causal";
   if (shape.q_len != shape.kv_len && !traits.cross)
-    return fmt::format("{} has no cross-attention", name);
+    return "has no cross-attention";
   return skip_reason ? skip_reason(shape, chosen) : std::nullopt;
 }
 

@@ -26,9 +26,11 @@ struct AttentionShape {
   bool causal = false;
 };
 
-// By formula, for one forward without gradients. FLOPs count a multiply-add as 2 and leave out exp, divisions and maxima.
+// By formula, for one forward without gradients. FLOPs count a multiply-add as 2 and leave out exp,
+// divisions and maxima.
 struct Cost {
   double flops = 0;
+  double backward_flops = 0;  // of all gradients; 0: twice `flops`, what ops without recomputation cost
   double bytes = 0;        // read and written at least once: q, k, v, the output, and what does not fit a cache-sized workspace
   double peak_bytes = 0;   // pool peak above q, k, v and the weights: the output, temporaries and workspace
   double state_bytes = 0;  // what decoding one more token needs to keep, after kv_len tokens; 0: cannot decode
@@ -69,7 +71,7 @@ class Attention {
   virtual ~Attention() = default;
   // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads, q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
-  Cost cost(const AttentionShape& shape) const { return do_cost(shape); }
+  Cost cost(const AttentionShape& shape) const;
   std::vector<Weight> weights() const { return do_weights(); }
   const AttentionConfig& config() const { return config_; }
 

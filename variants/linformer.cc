@@ -43,7 +43,9 @@ class Linformer final : public Attention {
     const double slots =
         static_cast<double>(shape.batch * shape.heads * projected.kv_len * shape.head_dim);
     Cost cost = softmax_cost(projected);
-    cost.flops += 4 * slots * static_cast<double>(shape.kv_len);
+    const double projections = 4 * slots * static_cast<double>(shape.kv_len);
+    cost.flops += projections;
+    cost.backward_flops += 2 * projections;
     cost.bytes += 2 * sizeof(real) *
                   static_cast<double>(shape.batch * shape.heads * shape.kv_len * shape.head_dim);
     cost.peak_bytes += 2 * sizeof(real) * slots;

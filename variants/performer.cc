@@ -41,6 +41,7 @@ class Performer final : public Attention {
                  size = sizeof(real);
     Cost cost = linear_cost(shape, features_);
     cost.flops += 2 * rows * m * d;
+    cost.backward_flops += 2 * rows * m * d;  // of rows alone: omega has no gradient
     cost.bytes += size * rows * (d + m);
     const double scales =
         softmax_ ? static_cast<double>(shape.batch * shape.heads * shape.kv_len) : 0;

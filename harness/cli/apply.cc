@@ -1,4 +1,5 @@
-// attnbench apply: one variant on the user's own arrays, with gradients and the user's own weights on request.
+// attnbench apply: one variant on the user's own arrays, with gradients and the user's own weights
+// on request.
 #include <cmath>
 
 #include "harness/cli/apply_run.h"
@@ -11,42 +12,50 @@ namespace {
 
 Array read_finite(const std::string& option, const std::string& path) {
   Array array = read_npy(path);
-  ATTN_CHECK(array.is_float(), "--{} {}: type '{}'; expected float32 ('<f4') or float64 ('<f8')", option, path, array.type);
+  ATTN_CHECK(array.is_float(), "--{} {}: type '{}'; expected float32 ('<f4') or float64 ('<f8')",
+             option, path, array.type);
   for (size_t i = 0; i < array.values.size(); i++)
-    ATTN_CHECK(std::isfinite(array.values[i]), "--{} {}: value {} at flat index {}; expected finite numbers", option,
-               path, array.values[i], i);
+    ATTN_CHECK(std::isfinite(array.values[i]),
+               "--{} {}: value {} at flat index {}; expected finite numbers", option, path,
+               array.values[i], i);
   return array;
 }
 
 Array read_input(const Arguments& arguments, const std::string& option) {
   ATTN_CHECK(arguments.has(option), "apply needs --{} FILE.npy", option);
   Array array = read_finite(option, arguments.get(option));
-  ATTN_CHECK(array.shape.size() == 4, "--{} {}: shape {}; expected [batch, heads, len, head_dim]", option,
-             arguments.get(option), array.shape_text());
+  ATTN_CHECK(array.shape.size() == 4, "--{} {}: shape {}; expected [batch, heads, len, head_dim]",
+             option, arguments.get(option), array.shape_text());
   for (const int64_t dim : array.shape)
-    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option), array.shape_text());
+    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option),
+               array.shape_text());
   return array;
 }
 
-void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name, std::vector<size_t> dims) {
+void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
+                  std::vector<size_t> dims) {
   bool same = a.shape.size() == b.shape.size();
   for (const size_t i : dims) same = same && a.shape[i] == b.shape[i];
-  ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(), b_name, b.shape_text(),
+  ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(),
+             b_name, b.shape_text(),
              dims.size() == 4 ? "every dimension" : "batch, heads and head_dim");
-  ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name, a.type, b_name, b.type);
+  ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name,
+             a.type, b_name, b.type);
 }
 
 std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int64_t kv_len) {
   if (!arguments.has("kv-lengths")) return {};
   const std::string path = arguments.get("kv-lengths");
   const Array array = read_npy(path);
-  ATTN_CHECK(!array.is_float(), "--kv-lengths {}: type '{}'; expected int32 or int64", path, array.type);
-  ATTN_CHECK(array.shape.size() == 1 && array.shape[0] == batch, "--kv-lengths {}: shape {}; expected [{}], one a batch entry",
-             path, array.shape_text(), batch);
+  ATTN_CHECK(!array.is_float(), "--kv-lengths {}: type '{}'; expected int32 or int64", path,
+             array.type);
+  ATTN_CHECK(array.shape.size() == 1 && array.shape[0] == batch,
+             "--kv-lengths {}: shape {}; expected [{}], one a batch entry", path,
+             array.shape_text(), batch);
   std::vector<int64_t> lengths;
   for (const double value : array.values) {
-    ATTN_CHECK(value >= 0 && value <= static_cast<double>(kv_len), "--kv-lengths {}: length {} is not in 0..{}", path, value,
-               kv_len);
+    ATTN_CHECK(value >= 0 && value <= static_cast<double>(kv_len),
+               "--kv-lengths {}: length {} is not in 0..{}", path, value, kv_len);
     lengths.push_back(static_cast<int64_t>(value));
   }
   return lengths;
@@ -56,7 +65,8 @@ std::map<std::string, attn_apply::Values> read_weights(const Arguments& argument
   std::map<std::string, attn_apply::Values> weights;
   for (const std::string& text : arguments.all("set")) {
     const size_t equals = text.find('=');
-    ATTN_CHECK(equals != std::string::npos && equals > 0, "--set {} is not valid; expected NAME=FILE.npy", text);
+    ATTN_CHECK(equals != std::string::npos && equals > 0,
+               "--set {} is not valid; expected NAME=FILE.npy", text);
     Array array = read_finite("set", text.substr(equals + 1));
     weights[text.substr(0, equals)] = {array.shape, std::move(array.values)};
   }
@@ -73,32 +83,49 @@ double relative_error(const std::vector<double>& out, const std::vector<double>&
   return error == 0 ? 0 : std::sqrt(error / norm);
 }
 
-struct GradientFile {
+struct Result {
   const char* option;
-  const Array* like;
+  const Array* like;  // of its shape
   const std::vector<double>* values;
 };
 
+void require_finite(const Result& result) {
+  const std::vector<double>& values = *result.values;
+  for (size_t i = 0; i < values.size(); i++)
+    ATTN_CHECK(std::isfinite(values[i]),
+               "the result for --{} is {} at flat index {}: the inputs are too large for '{}'",
+               result.option, values[i], i, result.like->type);
+}
+
 int run(const Arguments& arguments) {
-  ATTN_CHECK(arguments.has("variant"), "apply needs --variant SPEC (attnbench list variants shows them)");
+  ATTN_CHECK(arguments.has("variant"),
+             "apply needs --variant SPEC (attnbench list variants shows them)");
   const Chosen chosen = choose_variant(arguments.get("variant"));
-  const Array q = read_input(arguments, "q"), k = read_input(arguments, "k"), v = read_input(arguments, "v");
+  const Array q = read_input(arguments, "q"), k = read_input(arguments, "k"),
+              v = read_input(arguments, "v");
   require_same(q, "q", k, "k", {0, 1, 3});
   require_same(k, "k", v, "v", {0, 1, 2, 3});
   ATTN_CHECK(arguments.has("out"), "apply needs --out FILE.npy");
 
-  attn_apply::Request request{.variant = chosen.variant->name, .params = chosen.params, .q = {q.shape, q.values},
-                              .k = {k.shape, k.values}, .v = {v.shape, v.values}, .causal = arguments.has("causal"),
-                              .kv_lengths = read_lengths(arguments, k.shape[0], k.shape[2]),
-                              .weights = read_weights(arguments),
-                              .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
-                              .grad_out = {}};
-  const AttentionShape shape = {q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], request.causal};
+  attn_apply::Request request{
+      .variant = chosen.variant->name,
+      .params = chosen.params,
+      .q = {q.shape, q.values},
+      .k = {k.shape, k.values},
+      .v = {v.shape, v.values},
+      .causal = arguments.has("causal"),
+      .kv_lengths = read_lengths(arguments, k.shape[0], k.shape[2]),
+      .weights = read_weights(arguments),
+      .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
+      .grad_out = {}};
+  const AttentionShape shape = {q.shape[0], q.shape[1], q.shape[2],
+                                k.shape[2], q.shape[3], request.causal};
   const Params params(chosen.variant->name, chosen.variant->params, chosen.params);
   if (const auto reason = chosen.variant->why_not(shape, params))
     throw_error(fmt::format("{} cannot run here: {}", chosen.variant->name, *reason));
 
-  const bool wants_gradients = arguments.has("grad-q") || arguments.has("grad-k") || arguments.has("grad-v");
+  const bool wants_gradients =
+      arguments.has("grad-q") || arguments.has("grad-k") || arguments.has("grad-v");
   ATTN_CHECK(arguments.has("grad-out") == wants_gradients, "{}",
              wants_gradients ? "--grad-q, --grad-k and --grad-v need --grad-out FILE.npy"
                              : "--grad-out needs at least one of --grad-q, --grad-k, --grad-v");
@@ -110,11 +137,16 @@ int run(const Arguments& arguments) {
   for (const char* const option : {"out", "grad-q", "grad-k", "grad-v"})
     if (arguments.has(option)) require_writable(arguments.get(option));
 
-  const attn_apply::Output output = q.type == "<f4" ? attn_apply::run_float(request) : attn_apply::run_double(request);
-  write_npy(arguments.get("out"), {q.shape, output.out, q.type});
-  for (const GradientFile& file : {GradientFile{"grad-q", &q, &output.grad_q}, GradientFile{"grad-k", &k, &output.grad_k},
-                                   GradientFile{"grad-v", &v, &output.grad_v}})
-    if (arguments.has(file.option)) write_npy(arguments.get(file.option), {file.like->shape, *file.values, file.like->type});
+  const attn_apply::Output output =
+      q.type == "<f4" ? attn_apply::run_float(request) : attn_apply::run_double(request);
+  const std::vector<Result> results = {{"out", &q, &output.out},
+                                       {"grad-q", &q, &output.grad_q},
+                                       {"grad-k", &k, &output.grad_k},
+                                       {"grad-v", &v, &output.grad_v}};
+  for (const Result& result : results) require_finite(result);
+  for (const Result& result : results)
+    if (arguments.has(result.option))
+      write_npy(arguments.get(result.option), {result.like->shape, *result.values, q.type});
 
   attn_apply::Request exact = request;
   exact.variant = "full", exact.params.clear(), exact.weights.clear(), exact.grad_out = {};
@@ -126,22 +158,26 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 Verb apply_verb() {
-  return {.name = "apply", .usage = "--variant SPEC --q Q.npy --k K.npy --v V.npy --out O.npy [OPTION...]",
-          .summary = "runs one variant on your own q, k, v arrays (NumPy .npy) and writes the output",
-          .options = {{"variant", 'v', "SPEC", "for example linformer[rank=64]"},
-                      {"q", 0, "FILE", "float32 or float64, C order, [batch, heads, q_len, head_dim]"},
-                      {"k", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
-                      {"v", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
-                      {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
-                      {"kv-lengths", 0, "FILE", "int32 or int64 [batch]: valid keys; the others are padding"},
-                      {"set", 0, "NAME=FILE", "replaces a weight (attnbench info NAME lists them); repeatable", true},
-                      {"seed", 0, "N", "of weights that are not set; default 0"},
-                      {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as q"},
-                      {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
-                      {"grad-q", 0, "FILE", "gradient of q to write"},
-                      {"grad-k", 0, "FILE", "gradient of k to write"},
-                      {"grad-v", 0, "FILE", "gradient of v to write"}},
-          .run = run};
+  return {
+      .name = "apply",
+      .usage = "--variant SPEC --q Q.npy --k K.npy --v V.npy --out O.npy [OPTION...]",
+      .summary = "runs one variant on your own q, k, v arrays (NumPy .npy) and writes the output",
+      .options = {{"variant", 'v', "SPEC", "for example linformer[rank=64]"},
+                  {"q", 0, "FILE", "float32 or float64, C order, [batch, heads, q_len, head_dim]"},
+                  {"k", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
+                  {"v", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
+                  {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
+                  {"kv-lengths", 0, "FILE",
+                   "int32 or int64 [batch]: valid keys; the others are padding"},
+                  {"set", 0, "NAME=FILE",
+                   "replaces a weight (attnbench info NAME lists them); repeatable", true},
+                  {"seed", 0, "N", "of weights that are not set; default 0"},
+                  {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as q"},
+                  {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
+                  {"grad-q", 0, "FILE", "gradient of q to write"},
+                  {"grad-k", 0, "FILE", "gradient of k to write"},
+                  {"grad-v", 0, "FILE", "gradient of v to write"}},
+      .run = run};
 }
 
 }  // namespace attn::cli

@@ -1,4 +1,5 @@
-// See apply_run.h. This file is compiled twice; ATTN_DOUBLE decides which of the two functions it defines.
+// See apply_run.h. This file is compiled twice; ATTN_DOUBLE decides which of the two functions it
+// defines.
 #include "harness/cli/apply_run.h"
 
 #include "core/check.h"
@@ -10,15 +11,22 @@ namespace {
 attn::Shape shape_of(const Values& values) {
   const std::vector<int64_t>& s = values.shape;
   switch (s.size()) {
-    case 1: return {s[0]};
-    case 2: return {s[0], s[1]};
-    case 3: return {s[0], s[1], s[2]};
-    case 4: return {s[0], s[1], s[2], s[3]};
+    case 1:
+      return {s[0]};
+    case 2:
+      return {s[0], s[1]};
+    case 3:
+      return {s[0], s[1], s[2]};
+    case 4:
+      return {s[0], s[1], s[2], s[3]};
   }
-  attn::throw_error(fmt::format("arrays of {} dimensions are not supported; expected 1 to 4", s.size()));
+  attn::throw_error(
+      fmt::format("arrays of {} dimensions are not supported; expected 1 to 4", s.size()));
 }
 
-attn::Tensor tensor(const Values& values) { return attn::Tensor::of(shape_of(values), values.values); }
+attn::Tensor tensor(const Values& values) {
+  return attn::Tensor::of(shape_of(values), values.values);
+}
 
 std::vector<double> numbers(const attn::Tensor& tensor) {
   return {tensor.data(), tensor.data() + tensor.size()};
@@ -26,7 +34,8 @@ std::vector<double> numbers(const attn::Tensor& tensor) {
 
 // An input that no output depends on has no gradient: zeros.
 std::vector<double> gradient(const attn::Var& var) {
-  return var.grad().defined() ? numbers(var.grad()) : std::vector<double>(static_cast<size_t>(var.value().size()));
+  return var.grad().defined() ? numbers(var.grad())
+                              : std::vector<double>(static_cast<size_t>(var.value().size()));
 }
 
 void set_weights(const attn::Attention& attention, const std::map<std::string, Values>& given) {
@@ -38,8 +47,8 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, V
       if (weight.name != name) continue;
       found = true;
       const attn::Shape shape = shape_of(values);
-      ATTN_CHECK(shape == weight.value.shape(), "--set {}: the array is {}, the weight is {}", name, shape.str(),
-                 weight.value.shape().str());
+      ATTN_CHECK(shape == weight.value.shape(), "--set {}: the array is {}, the weight is {}", name,
+                 shape.str(), weight.value.shape().str());
       weight.value.set_value(tensor(values));
     }
     ATTN_CHECK(found, "--set {}: no such weight; {}", name,
@@ -50,14 +59,18 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, V
 
 Output run(const Request& request) {
   const attn::VariantInfo& info = attn::find_variant(request.variant);
-  const attn::AttentionConfig config = {.heads = request.q.shape[1], .head_dim = request.q.shape[3],
-                                        .max_len = request.k.shape[2], .causal = request.causal,
+  const attn::AttentionConfig config = {.heads = request.q.shape[1],
+                                        .head_dim = request.q.shape[3],
+                                        .max_len = request.k.shape[2],
+                                        .causal = request.causal,
                                         .seed = request.seed};
   const auto attention = info.build(config, request.params);
   set_weights(*attention, request.weights);
   const bool gradients = !request.grad_out.values.empty();
-  const attn::Var q(tensor(request.q), gradients), k(tensor(request.k), gradients), v(tensor(request.v), gradients);
-  const attn::Var out = attention->forward(q, k, v, {.causal = request.causal, .kv_lengths = request.kv_lengths});
+  const attn::Var q(tensor(request.q), gradients), k(tensor(request.k), gradients),
+      v(tensor(request.v), gradients);
+  const attn::Var out =
+      attention->forward(q, k, v, {.causal = request.causal, .kv_lengths = request.kv_lengths});
   Output output{.out = numbers(out.value())};
   if (gradients) {
     out.backward(tensor(request.grad_out));

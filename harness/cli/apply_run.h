@@ -1,5 +1,6 @@
-// One variant on given arrays. Compiled in float and in double, so it is in a namespace of its own: float64 arrays are
-// computed in double, float32 arrays in float, and the exact reference always in double.
+// One variant on given arrays. Compiled in float and in double, so it is in a namespace of its own:
+// float64 arrays are computed in double, float32 arrays in float, and the exact reference always in
+// double.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,12 @@ struct Values {
 struct Request {
   std::string variant;
   std::map<std::string, std::variant<int64_t, double, bool, std::string>> params;
-  Values q, k, v;                       // [batch, heads, len, head_dim]
+  Values q, k, v;  // [batch, heads, len, head_dim]
   bool causal = false;
-  std::vector<int64_t> kv_lengths;      // [batch], or empty
+  std::vector<int64_t> kv_lengths;        // [batch], or empty
   std::map<std::string, Values> weights;  // replaces those of the same name
   uint64_t seed = 0;
-  Values grad_out;                      // no values: no gradients
+  Values grad_out;  // no values: no gradients
 };
 
 struct Output {

@@ -1,4 +1,5 @@
-// attnbench check [NAME...]: the contract checks of variants and tasks, a line each; exit 5 when one is red.
+// attnbench check [NAME...]: the contract checks of variants and tasks, a line each; exit 5 when
+// one is red.
 #include "harness/check/check.h"
 
 #include "harness/cli/specs.h"
@@ -13,20 +14,23 @@ struct Counts {
   int passed = 0, failed = 0, skipped = 0;
 };
 
-void print_results(const std::vector<attn_check::Result>& results, bool color, bool quiet, Counts& counts) {
+void print_results(const std::vector<attn_check::Result>& results, bool color, bool quiet,
+                   Counts& counts) {
   for (const attn_check::Result& result : results) {
-    const bool red = result.outcome == Outcome::failed, skipped = result.outcome == Outcome::skipped;
+    const bool red = result.outcome == Outcome::failed,
+               skipped = result.outcome == Outcome::skipped;
     (red ? counts.failed : skipped ? counts.skipped : counts.passed)++;
     if (quiet && !red) continue;
     const char* const word = red ? "RED " : skipped ? "skip" : "ok  ";
     const char* const paint = !color ? "" : red ? "\033[1;31m" : skipped ? "\033[33m" : "\033[32m";
-    print(fmt::format("{}{}{} {:<28} {:<26} {}\n", paint, word, color ? "\033[0m" : "", result.subject, result.name,
-                      result.detail));
+    print(fmt::format("{}{}{} {:<28} {:<26} {}\n", paint, word, color ? "\033[0m" : "",
+                      result.subject, result.name, result.detail));
   }
 }
 
 int run(const Arguments& arguments) {
-  const bool color = wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
+  const bool color =
+      wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
   const auto level = arguments.has("quick") ? attn_check::Level::quick : attn_check::Level::full;
   std::vector<Chosen> chosen;
   for (const std::string& word : arguments.words()) chosen.push_back(choose(word));
@@ -39,19 +43,22 @@ int run(const Arguments& arguments) {
     print_results(one.variant ? check_variant(*one.variant, one.params, level)
                               : check_task(*one.task, one.params, level),
                   color, arguments.has("quiet"), counts);
-  warn(fmt::format("{} passed, {} red, {} skipped\n", counts.passed, counts.failed, counts.skipped));
+  warn(
+      fmt::format("{} passed, {} red, {} skipped\n", counts.passed, counts.failed, counts.skipped));
   return counts.failed ? kCheckFailed : kOk;
 }
 
 }  // namespace
 
 Verb check_verb() {
-  return {.name = "check", .usage = "[NAME...]",
+  return {.name = "check",
+          .usage = "[NAME...]",
           .summary = "runs the contract checks on variants and tasks; exit 5 when one is red",
           .options = {{"quick", 0, "", "only the checks that `run` asks before it publishes"},
                       {"quiet", 'q', "", "print red checks only"},
                       {"color", 0, "WHEN", "auto, always or never"}},
-          .max_words = 1000, .run = run};
+          .max_words = 1000,
+          .run = run};
 }
 
 }  // namespace attn::cli

@@ -8,7 +8,7 @@ namespace {
 
 struct NamedTrait {
   const char* name;
-  bool Traits::* member;
+  bool Traits::*member;
 };
 constexpr NamedTrait kTraits[] = {
     {"exact", &Traits::exact},
@@ -36,21 +36,29 @@ Json to_json(const ParamValue& value) {
 }
 
 Json describe(const ParamSpec& spec) {
-  Json json = {{"name", spec.name}, {"type", spec.type()}, {"default", to_json(spec.value)},
-               {"range", spec.range()}, {"help", spec.help}};
+  Json json = {{"name", spec.name},
+               {"type", spec.type()},
+               {"default", to_json(spec.value)},
+               {"range", spec.range()},
+               {"help", spec.help}};
   return json;
 }
 
 Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
-  return {{"name", info.name},   {"summary", info.summary},           {"paper", info.paper},
-          {"traits", traits},    {"cost_formula", info.cost_formula}, {"params", describe_all(info.params)}};
+  return {{"name", info.name},
+          {"summary", info.summary},
+          {"paper", info.paper},
+          {"traits", traits},
+          {"cost_formula", info.cost_formula},
+          {"params", describe_all(info.params)}};
 }
 
 Json describe(const TaskInfo& info) {
-  return {{"name", info.name},     {"summary", info.summary}, {"source", info.source},
-          {"metric", info.metric}, {"datasheet", info.datasheet}, {"params", describe_all(info.params)}};
+  return {{"name", info.name},           {"summary", info.summary},
+          {"source", info.source},       {"metric", info.metric},
+          {"datasheet", info.datasheet}, {"params", describe_all(info.params)}};
 }
 
 std::string traits_text(const Traits& traits) {
@@ -64,8 +72,8 @@ std::string params_text(const std::vector<ParamSpec>& params) {
   if (params.empty()) return "  none\n";
   std::string text;
   for (const ParamSpec& spec : params)
-    text += fmt::format("  {:<18} {:<6} default {:<10} {:<22} {}\n", spec.name, spec.type(), to_string(spec.value),
-                        spec.range(), spec.help);
+    text += fmt::format("  {:<18} {:<6} default {:<10} {:<22} {}\n", spec.name, spec.type(),
+                        to_string(spec.value), spec.range(), spec.help);
   return text;
 }
 

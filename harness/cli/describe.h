@@ -13,7 +13,7 @@ Json describe(const ParamSpec& spec);
 Json describe(const VariantInfo& info);
 Json describe(const TaskInfo& info);
 Json to_json(const ParamValue& value);
-std::string traits_text(const Traits& traits);  // "exact, causal, cross, padding"
+std::string traits_text(const Traits& traits);                  // "exact, causal, cross, padding"
 std::string params_text(const std::vector<ParamSpec>& params);  // a line each, indented
 
 }  // namespace attn::cli

@@ -18,15 +18,15 @@ std::string param_line(const std::vector<ParamSpec>& params) {
 void list_variants() {
   print("variants\n");
   for (const VariantInfo& info : all_variants())
-    print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "", info.paper,
-                      traits_text(info.traits), param_line(info.params)));
+    print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "",
+                      info.paper, traits_text(info.traits), param_line(info.params)));
 }
 
 void list_tasks() {
   print("tasks\n");
   for (const TaskInfo& info : all_tasks())
-    print(fmt::format("  {:<12} {}\n  {:<12} {}; parameters: {}\n", info.name, info.summary, "", info.source,
-                      param_line(info.params)));
+    print(fmt::format("  {:<12} {}\n  {:<12} {}; parameters: {}\n", info.name, info.summary, "",
+                      info.source, param_line(info.params)));
 }
 
 void list_profiles() {
@@ -48,7 +48,8 @@ Json as_json(bool variants, bool tasks, bool profiles) {
   if (profiles) {
     all["profiles"] = Json::array();
     for (const ProfileInfo& info : all_profiles())
-      all["profiles"].push_back({{"name", info.name}, {"version", info.version}, {"summary", info.summary}});
+      all["profiles"].push_back(
+          {{"name", info.name}, {"version", info.version}, {"summary", info.summary}});
   }
   return all;
 }
@@ -58,7 +59,8 @@ int run(const Arguments& arguments) {
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
-  ATTN_CHECK(variants || tasks || profiles, "cannot list '{}'; expected variants, tasks or profiles", what);
+  ATTN_CHECK(variants || tasks || profiles,
+             "cannot list '{}'; expected variants, tasks or profiles", what);
   if (arguments.has("json")) {
     print(as_json(variants, tasks, profiles).dump(2) + "\n");
     return kOk;
@@ -72,9 +74,12 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 Verb list_verb() {
-  return {.name = "list", .usage = "[variants|tasks|profiles] [--json]",
+  return {.name = "list",
+          .usage = "[variants|tasks|profiles] [--json]",
           .summary = "what there is, with traits, typed parameters and papers",
-          .options = {{"json", 0, "", "print JSON"}}, .max_words = 1, .run = run};
+          .options = {{"json", 0, "", "print JSON"}},
+          .max_words = 1,
+          .run = run};
 }
 
 }  // namespace attn::cli

@@ -1,4 +1,5 @@
-// attnbench: the command line. One file a verb; this one picks the verb and turns errors into exit codes.
+// attnbench: the command line. One file a verb; this one picks the verb and turns errors into exit
+// codes.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -20,7 +21,8 @@ const std::vector<Verb>& verbs() {
 
 std::string overview() {
   std::string text =
-      "attnbench compares attention variants on this machine: speed, memory, accuracy, distance from exact attention\n\n"
+      "attnbench compares attention variants on this machine: speed, memory, accuracy, distance "
+      "from exact attention\n\n"
       "usage: attnbench VERB [OPTION...]\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:<8} {}\n", verb.name, verb.summary);
   text += "\n  attnbench VERB --help explains one verb; attnbench --version tells what was built\n";
@@ -56,7 +58,8 @@ int dispatch(const std::vector<std::string>& arguments) {
     }
     return verb.run(parse(verb, rest));
   }
-  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name, nearest(name, names)));
+  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name,
+                          nearest(name, names)));
 }
 
 }  // namespace

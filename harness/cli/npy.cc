@@ -1,4 +1,5 @@
-// Reading and writing .npy: a magic string, a header that is a Python dict literal, raw values. See npy.h.
+// Reading and writing .npy: a magic string, a header that is a Python dict literal, raw values. See
+// npy.h.
 #include "harness/cli/npy.h"
 
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -29,7 +31,8 @@ std::string field(const std::string& path, const std::string& header, const std:
 
 std::vector<int64_t> parse_shape(const std::string& path, const std::string& text) {
   const size_t end = text.find(')');
-  ATTN_CHECK(text[0] == '(' && end != std::string::npos, "{}: damaged .npy header: the shape", path);
+  ATTN_CHECK(text[0] == '(' && end != std::string::npos, "{}: damaged .npy header: the shape",
+             path);
   std::vector<int64_t> shape;
   int64_t number = -1;
   for (size_t i = 1; i <= end; i++) {
@@ -63,8 +66,10 @@ Widen widen_for(const std::string& path, const std::string& type, size_t& bytes)
   if (is("<u4", 4)) return widen<uint32_t>;
   if (is("<i8", 8)) return widen<int64_t>;
   if (is("<u8", 8)) return widen<uint64_t>;
-  throw_error(fmt::format("{}: type '{}' is not supported; expected float32 ('<f4'), float64 ('<f8') or, for lengths, "
-                          "int32 or int64", path, type));
+  throw_error(fmt::format(
+      "{}: type '{}' is not supported; expected float32 ('<f4'), float64 ('<f8') or, for lengths, "
+      "int32 or int64",
+      path, type));
 }
 
 }  // namespace
@@ -78,11 +83,15 @@ std::string Array::shape_text() const {
 Array read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   ATTN_CHECK(file.good(), "cannot read '{}': {}", path, std::strerror(errno));
+  ATTN_CHECK(!std::filesystem::is_directory(path), "'{}' is a folder; expected a .npy file", path);
   const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   ATTN_CHECK(all.size() >= 12 && all.compare(0, 6, "\x93NUMPY") == 0, "{}: not a .npy file", path);
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(all[i])); };
+  const auto byte = [&](size_t i) {
+    return static_cast<size_t>(static_cast<unsigned char>(all[i]));
+  };
   const size_t version = byte(6);
-  ATTN_CHECK(version >= 1 && version <= 3, "{}: .npy version {} is unknown; expected 1 to 3", path, version);
+  ATTN_CHECK(version >= 1 && version <= 3, "{}: .npy version {} is unknown; expected 1 to 3", path,
+             version);
   const size_t start = version == 1 ? 10 : 12;
   const size_t length = version == 1 ? byte(8) | byte(9) << 8
                                      : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
@@ -91,24 +100,27 @@ Array read_npy(const std::string& path) {
 
   Array array;
   const std::string type = field(path, header, "descr");
-  ATTN_CHECK(type[0] == '\'' && type.find('\'', 1) != std::string::npos, "{}: structured .npy types are not supported",
-             path);
+  ATTN_CHECK(type[0] == '\'' && type.find('\'', 1) != std::string::npos,
+             "{}: structured .npy types are not supported", path);
   array.type = type.substr(1, type.find('\'', 1) - 1);
   size_t item = 0;
   const Widen convert = widen_for(path, array.type, item);
   array.shape = parse_shape(path, field(path, header, "shape"));
   // An array of at most one dimension is both C and Fortran ordered.
-  ATTN_CHECK(field(path, header, "fortran_order").compare(0, 4, "True") != 0 || array.shape.size() <= 1,
-             "{}: Fortran order; expected C order (numpy.ascontiguousarray)", path);
+  ATTN_CHECK(
+      field(path, header, "fortran_order").compare(0, 4, "True") != 0 || array.shape.size() <= 1,
+      "{}: Fortran order; expected C order (numpy.ascontiguousarray)", path);
   size_t count = 1;
   const size_t stored = (all.size() - start - length) / item;
   for (const int64_t dim : array.shape) {
-    ATTN_CHECK(dim == 0 || count <= stored / static_cast<size_t>(dim) + 1, "{}: shape {} needs more than the {} values stored", path,
-               array.shape_text(), stored);
+    ATTN_CHECK(dim == 0 || count <= stored / static_cast<size_t>(dim) + 1,
+               "{}: shape {} needs more than the {} values stored", path, array.shape_text(),
+               stored);
     count *= static_cast<size_t>(dim);
   }
-  ATTN_CHECK(stored == count && (all.size() - start - length) % item == 0, "{}: shape {} needs {} values, the file holds {}", path,
-             array.shape_text(), count, stored);
+  ATTN_CHECK(stored == count && (all.size() - start - length) % item == 0,
+             "{}: shape {} needs {} values, the file holds {}", path, array.shape_text(), count,
+             stored);
   array.values.resize(count);
   convert(all.data() + start + length, array.values);
   return array;
@@ -117,8 +129,10 @@ Array read_npy(const std::string& path) {
 void write_npy(const std::string& path, const Array& array) {
   std::string shape;
   for (const int64_t dim : array.shape) shape += std::to_string(dim) + ", ";
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", array.type, shape);
-  header.append(63 - (10 + header.size()) % 64, ' ') += '\n';  // the data starts at a multiple of 64
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", array.type, shape);
+  header.append(63 - (10 + header.size()) % 64, ' ') +=
+      '\n';  // the data starts at a multiple of 64
   const size_t length = header.size();
   std::string bytes = "\x93NUMPY\x01";
   bytes += '\0';
@@ -127,19 +141,23 @@ void write_npy(const std::string& path, const Array& array) {
   bytes += header;
   for (const double value : array.values) {
     const float narrow = static_cast<float>(value);
-    if (array.type == "<f4") bytes.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
-    else bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    if (array.type == "<f4")
+      bytes.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
+    else
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
-  const std::string temporary = path + ".partial";
+  // What exists and is no regular file, such as /dev/null, is written to, never replaced.
+  const bool in_place = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
+  const std::string temporary = in_place ? path : path + ".partial";
   std::FILE* const file = std::fopen(temporary.c_str(), "wb");
   ATTN_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0 &&
-                       fsync(fileno(file)) == 0;
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+                       std::fflush(file) == 0 && (in_place || fsync(fileno(file)) == 0);
   const int fault = errno;
   std::fclose(file);
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!written || (!in_place && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const int reason = written ? errno : fault;
-    std::remove(temporary.c_str());
+    if (!in_place) std::remove(temporary.c_str());
     throw_error(fmt::format("cannot write '{}': {}", path, std::strerror(reason)));
   }
 }

@@ -1,4 +1,5 @@
-// NumPy's .npy files, versions 1 to 3: float32, float64 and whole numbers, C order. Format: numpy.lib.format.
+// NumPy's .npy files, versions 1 to 3: float32, float64 and whole numbers, C order. Format:
+// numpy.lib.format.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,14 @@ namespace attn::cli {
 
 struct Array {
   std::vector<int64_t> shape;
-  std::vector<double> values;     // float32 widens without loss
-  std::string type = "<f8";       // as in the file: <f4, <f8, <i4, <i8, |u1, …
-  std::string shape_text() const; // "[2, 4, 128, 64]"
+  std::vector<double> values;      // float32 widens without loss
+  std::string type = "<f8";        // as in the file: <f4, <f8, <i4, <i8, |u1, …
+  std::string shape_text() const;  // "[2, 4, 128, 64]"
   bool is_float() const { return type[1] == 'f'; }
 };
 
-// Error names the file and what is wrong with it: not .npy, Fortran order, another type, a cut file.
+// Error names the file and what is wrong with it: not .npy, Fortran order, another type, a cut
+// file.
 Array read_npy(const std::string& path);
 
 // Writes through a temporary file beside `path`, so that a failure leaves nothing half-written.

@@ -1,10 +1,12 @@
-// Parsing with Boost.Program_options; errors are rewritten to name the nearest known option. See options.h.
+// Parsing with Boost.Program_options; errors are rewritten to name the nearest known option. See
+// options.h.
 #include "harness/cli/options.h"
 
 #include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include "core/check.h"
@@ -15,14 +17,19 @@ namespace {
 
 namespace po = boost::program_options;
 
+bool may_stand_alone(const Option& option) { return option.value.starts_with('='); }
+
 po::options_description describe(const Verb& verb) {
   po::options_description description;
   for (const Option& option : verb.options) {
     const std::string names = option.letter ? option.name + "," + option.letter : option.name;
     if (option.value.empty())
-      description.add_options()(names.c_str(), po::bool_switch(), option.help.c_str());
+      description.add_options()(names.c_str(), po::bool_switch(), "");
+    else if (may_stand_alone(option))
+      description.add_options()(names.c_str(), po::value<std::string>()->implicit_value("true"),
+                                "");
     else
-      description.add_options()(names.c_str(), po::value<std::vector<std::string>>(), option.help.c_str());
+      description.add_options()(names.c_str(), po::value<std::string>(), "");
   }
   return description;
 }
@@ -57,9 +64,9 @@ void collect(const Verb& verb, const std::vector<po::option>& options, Values& v
     const Option* known = find_option(verb, option.string_key);
     ATTN_CHECK(known, "{}", unknown_option(verb, option.string_key));
     std::vector<std::string>& list = values[known->name];
-    const std::string value = known->value.empty() && option.value.empty() ? "true" : option.value.at(0);
-    ATTN_CHECK(known->repeated || list.empty(), "option '{}' is given twice: '{}' and '{}'", known->name,
-               list.empty() ? "" : list[0], value);
+    const std::string value = option.value.empty() ? "true" : option.value[0];
+    ATTN_CHECK(known->repeated || list.empty(), "option '{}' is given twice: '{}' and '{}'",
+               known->name, list.empty() ? "" : list[0], value);
     list.push_back(value);
   }
 }
@@ -71,14 +78,16 @@ bool read_all(std::string_view text, T& value) {
 }
 
 // "1.5h" with {'h', 3600} -> 5400.
-double parse_scaled(const std::string& text, const std::map<char, double>& units, const char* expected) {
+double parse_scaled(const std::string& text, const std::map<char, double>& units,
+                    const char* expected) {
   double number = 0, unit = 1;
   std::string_view digits = text;
   if (!digits.empty()) {
     const auto it = units.find(digits.back());
     if (it != units.end()) unit = it->second, digits.remove_suffix(1);
   }
-  ATTN_CHECK(read_all(digits, number) && number > 0 && number * unit <= 9e18, "'{}' is not {}", text, expected);
+  ATTN_CHECK(read_all(digits, number) && number > 0 && number * unit <= 9e18, "'{}' is not {}",
+             text, expected);
   return number * unit;
 }
 
@@ -100,14 +109,16 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& arguments) {
   } catch (const po::error& error) {
     throw_error(error.what());
   }
-  ATTN_CHECK(result.words_.size() <= verb.max_words, "unexpected argument '{}'; usage: attnbench {} {}",
-             result.words_[verb.max_words], verb.name, verb.usage);
+  ATTN_CHECK(result.words_.size() <= verb.max_words,
+             "unexpected argument '{}'; usage: attnbench {} {}", result.words_[verb.max_words],
+             verb.name, verb.usage);
   return result;
 }
 
 void Arguments::merge_config(const std::string& path, const Verb& verb) {
   std::ifstream file(path);
-  ATTN_CHECK(file.good(), "cannot read the config file '{}'", path);
+  ATTN_CHECK(file.good() && !std::filesystem::is_directory(path),
+             "cannot read the config file '{}'", path);
   Values from_file;
   std::vector<std::string> words;
   try {
@@ -121,9 +132,12 @@ void Arguments::merge_config(const std::string& path, const Verb& verb) {
   }
   for (auto& [name, list] : from_file) {
     ATTN_CHECK(name != "config", "{}: a config file cannot name another", path);
+    for (std::string& value : list)  // quotes as a shell would take them away
+      if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+        value = value.substr(1, value.size() - 2);
     const bool flag = find_option(verb, name)->value.empty();
-    ATTN_CHECK(!flag || list[0] == "true" || list[0] == "false", "{}: {} = {} is not valid; expected true or false",
-               path, name, list[0]);
+    ATTN_CHECK(!flag || list[0] == "true" || list[0] == "false",
+               "{}: {} = {} is not valid; expected true or false", path, name, list[0]);
     if (has(name) || (flag && list[0] == "false")) continue;
     values_[name] = std::move(list);
   }
@@ -139,7 +153,8 @@ std::vector<std::string> Arguments::all(const std::string& name) const {
   return it == values_.end() ? std::vector<std::string>() : it->second;
 }
 
-int64_t Arguments::integer(const std::string& name, int64_t fallback, int64_t min, int64_t max) const {
+int64_t Arguments::integer(const std::string& name, int64_t fallback, int64_t min,
+                           int64_t max) const {
   if (!has(name)) return fallback;
   int64_t value = 0;
   ATTN_CHECK(read_all(get(name), value) && value >= min && value <= max,
@@ -147,7 +162,8 @@ int64_t Arguments::integer(const std::string& name, int64_t fallback, int64_t mi
   return value;
 }
 
-std::string Arguments::one_of(const std::string& name, const std::vector<std::string>& choices) const {
+std::string Arguments::one_of(const std::string& name,
+                              const std::vector<std::string>& choices) const {
   const std::string value = get(name, choices.front());
   std::string list;
   for (const std::string& choice : choices) list += (list.empty() ? "" : ", ") + choice;
@@ -157,11 +173,15 @@ std::string Arguments::one_of(const std::string& name, const std::vector<std::st
 }
 
 std::string help_of(const Verb& verb) {
-  std::string text = fmt::format("usage: attnbench {} {}\n\n{}\n\n", verb.name, verb.usage, verb.summary);
+  std::string text =
+      fmt::format("usage: attnbench {} {}\n\n{}\n\n", verb.name, verb.usage, verb.summary);
   for (const Option& option : verb.options) {
     std::string left = option.letter ? fmt::format("  -{}, --{}", option.letter, option.name)
                                      : fmt::format("      --{}", option.name);
-    if (!option.value.empty()) left += " " + option.value;
+    if (may_stand_alone(option))
+      left += "[" + option.value + "]";
+    else if (!option.value.empty())
+      left += " " + option.value;
     text += left.size() < 33 ? fmt::format("{:<33} {}\n", left, option.help)
                              : fmt::format("{}\n{:<33} {}\n", left, "", option.help);
   }
@@ -174,9 +194,12 @@ double parse_seconds(const std::string& text) {
 
 int64_t parse_bytes(const std::string& text) {
   constexpr double kKibi = 1024;
-  return static_cast<int64_t>(parse_scaled(
-      text, {{'K', kKibi}, {'M', kKibi * kKibi}, {'G', kKibi * kKibi * kKibi}, {'T', kKibi * kKibi * kKibi * kKibi}},
-      "an amount of memory; write 512M or 8G"));
+  return static_cast<int64_t>(parse_scaled(text,
+                                           {{'K', kKibi},
+                                            {'M', kKibi * kKibi},
+                                            {'G', kKibi * kKibi * kKibi},
+                                            {'T', kKibi * kKibi * kKibi * kKibi}},
+                                           "an amount of memory; write 512M or 8G"));
 }
 
 }  // namespace attn::cli

@@ -1,4 +1,5 @@
-// Command-line and config-file options of a verb. Boost.Program_options works behind this header, in options.cc alone.
+// Command-line and config-file options of a verb. Boost.Program_options works behind this header,
+// in options.cc alone.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 namespace attn::cli {
 
 struct Option {
-  std::string name;   // long name, without dashes
-  char letter = 0;    // short form, or 0
-  std::string value;  // name of the value in the help; "": a flag
+  std::string name;  // long name, without dashes
+  char letter = 0;   // short form, or 0
+  std::string
+      value;  // name of the value in the help; "": a flag; "=NAME": may stand alone, as true
   std::string help;
   bool repeated = false;
 };
@@ -25,11 +27,15 @@ class Arguments {
   std::string get(const std::string& name, const std::string& fallback = "") const;
   std::vector<std::string> all(const std::string& name) const;
   const std::vector<std::string>& words() const { return words_; }  // positional arguments
-  const std::vector<std::string>& as_given() const { return as_given_; }  // the command line after the verb
+  const std::vector<std::string>& as_given() const {
+    return as_given_;
+  }  // the command line after the verb
   int64_t integer(const std::string& name, int64_t fallback, int64_t min, int64_t max) const;
-  std::string one_of(const std::string& name, const std::vector<std::string>& choices) const;  // first: the default
+  std::string one_of(const std::string& name,
+                     const std::vector<std::string>& choices) const;  // first: the default
 
-  // Adds what the file says and the command line does not. One file a sweep: the same option names, `name = value`.
+  // Adds what the file says and the command line does not. One file a sweep: the same option names,
+  // `name = value`.
   void merge_config(const std::string& path, const Verb& verb);
 
  private:
@@ -51,6 +57,7 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& arguments);
 std::string help_of(const Verb& verb);
 
 double parse_seconds(const std::string& text);  // "90", "90s", "10m", "1.5h"
-int64_t parse_bytes(const std::string& text);   // "512M", "8G": powers of 1024; a bare number is bytes
+int64_t parse_bytes(
+    const std::string& text);  // "512M", "8G": powers of 1024; a bare number is bytes
 
 }  // namespace attn::cli

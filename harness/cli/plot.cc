@@ -16,9 +16,11 @@ int run(const Arguments& arguments) {
   namespace fs = std::filesystem;
   // The program lies in <repository>/build/<preset>/.
   std::error_code ignored;
-  const fs::path wrapper = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path().parent_path() /
-                           "scripts" / "bench";
-  ATTN_CHECK(fs::exists(wrapper), "plots are drawn by the repository's scripts/bench, which is not beside this program");
+  const fs::path wrapper =
+      fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path().parent_path() /
+      "scripts" / "bench";
+  ATTN_CHECK(fs::exists(wrapper),
+             "plots are drawn by the repository's scripts/bench, which is not beside this program");
   std::vector<std::string> words = {wrapper.string(), "plot"};
   for (const std::string& word : arguments.words()) words.push_back(word);
   if (arguments.has("output")) words.insert(words.end(), {"-o", arguments.get("output")});
@@ -32,10 +34,12 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 Verb plot_verb() {
-  return {.name = "plot", .usage = "[ROWS...] [-o FOLDER]",
+  return {.name = "plot",
+          .usage = "[ROWS...] [-o FOLDER]",
           .summary = "pictures and their data from rows; default: the newest rows in results/",
           .options = {{"output", 'o', "FOLDER", "default: beside the rows"}},
-          .max_words = 1000, .run = run};
+          .max_words = 1000,
+          .run = run};
 }
 
 }  // namespace attn::cli

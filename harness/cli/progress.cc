@@ -40,15 +40,19 @@ void ProgressLine::show(const Progress& progress) {
   if (kind_ == Kind::lines) {
     if (!progress.row) return;
     const std::string status = progress.row->at("status");
-    const std::string reason = status == "ok" ? "" : ": " + progress.row->at("reason").get<std::string>();
-    warn(fmt::format("[{}/{}] {} {}{}{}\n", progress.done, progress.total, cell_text(*progress.row), status, reason,
-                     progress.done < progress.total ? fmt::format(" ({} left{})", human_seconds(progress.seconds_left),
-                                                                  failures_text(progress))
-                                                    : ""));
+    const std::string reason =
+        status == "ok" ? "" : ": " + progress.row->at("reason").get<std::string>();
+    warn(fmt::format("[{}/{}] {} {}{}{}\n", progress.done, progress.total, cell_text(*progress.row),
+                     status, reason,
+                     progress.done < progress.total
+                         ? fmt::format(" ({} left{})", human_seconds(progress.seconds_left),
+                                       failures_text(progress))
+                         : ""));
     return;
   }
-  const std::string left = fmt::format("{}/{}  {} left{}", progress.done, progress.total,
-                                       human_seconds(progress.seconds_left), failures_text(progress));
+  const std::string left =
+      fmt::format("{}/{}  {} left{}", progress.done, progress.total,
+                  human_seconds(progress.seconds_left), failures_text(progress));
   std::string line = left + "  " + progress.current;
   line.resize(std::min(line.size(), terminal_width() - 1));
   const bool red = color_ && progress.failures > 0;

@@ -1,4 +1,5 @@
-// The progress of a sweep on stderr: one line that is rewritten on a terminal, else a plain line a cell.
+// The progress of a sweep on stderr: one line that is rewritten on a terminal, else a plain line a
+// cell.
 #pragma once
 
 #include <string>

@@ -14,7 +14,8 @@ bool is_status(const std::string& text) {
 
 // Characters on the screen: UTF-8 continuation bytes take no room.
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string padded(const std::string& text, size_t width, bool left) {
@@ -29,9 +30,11 @@ std::string csv_field(const std::string& text) {
   return result + "\"";
 }
 
-void flatten(const Json& value, const std::string& prefix, std::map<std::string, std::string>& flat) {
+void flatten(const Json& value, const std::string& prefix,
+             std::map<std::string, std::string>& flat) {
   if (value.is_object()) {
-    for (const auto& [name, item] : value.items()) flatten(item, prefix.empty() ? name : prefix + "." + name, flat);
+    for (const auto& [name, item] : value.items())
+      flatten(item, prefix.empty() ? name : prefix + "." + name, flat);
   } else if (value.is_string()) {
     flat[prefix] = value.get<std::string>();
   } else if (!value.is_null() && !value.is_array()) {
@@ -51,7 +54,8 @@ std::string render_text(const Table& table, bool color) {
   const auto line = [&](const std::vector<std::string>& cells) {
     for (size_t c = 0; c < cells.size(); c++) {
       const std::string cell = padded(cells[c], widths[c], c == 0);
-      text += (c ? "  " : "  ") + (color && is_status(cells[c]) ? "\033[1;31m" + cell + "\033[0m" : cell);
+      text += (c ? "  " : "  ") +
+              (color && is_status(cells[c]) ? "\033[1;31m" + cell + "\033[0m" : cell);
     }
     text += '\n';
   };
@@ -92,7 +96,8 @@ std::string render_csv(const std::vector<Json>& rows) {
   text += "\n";
   for (auto& line : lines) {
     std::string row;
-    for (const std::string& name : names) row += (&name == &names[0] ? "" : ",") + csv_field(line[name]);
+    for (const std::string& name : names)
+      row += (&name == &names[0] ? "" : ",") + csv_field(line[name]);
     text += row + "\n";
   }
   return text;
@@ -102,7 +107,8 @@ std::string human_bytes(double bytes) {
   const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
   while (bytes >= 1024 && unit < 4) bytes /= 1024, unit++;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 1, kUnits[unit]);
+  return unit == 0 ? fmt::format("{:.0f} B", bytes)
+                   : fmt::format("{:.{}f} {}", bytes, bytes < 10 ? 2 : 1, kUnits[unit]);
 }
 
 std::string human_seconds(double seconds) {

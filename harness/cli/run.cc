@@ -1,5 +1,8 @@
 // attnbench run: a sweep from axes, profile or config file to rows on disk and tables on stdout.
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "core/check.h"
@@ -11,16 +14,26 @@ namespace attn::cli {
 namespace {
 
 // Options that are axes: the option's name, and the axis's.
-constexpr std::pair<const char*, const char*> kAxes[] = {
-    {"measure", "measure"}, {"length", "length"},   {"batch", "batch"},     {"heads", "heads"},
-    {"head-dim", "head_dim"}, {"mode", "mode"},     {"scope", "scope"},     {"causal", "causal"},
-    {"threads", "threads"}, {"seed", "seed"},       {"input", "input"},     {"input-scale", "input_scale"},
-    {"repetitions", "repetitions"}};
+constexpr std::pair<const char*, const char*> kAxes[] = {{"measure", "measure"},
+                                                         {"length", "length"},
+                                                         {"batch", "batch"},
+                                                         {"heads", "heads"},
+                                                         {"head-dim", "head_dim"},
+                                                         {"mode", "mode"},
+                                                         {"scope", "scope"},
+                                                         {"causal", "causal"},
+                                                         {"threads", "threads"},
+                                                         {"seed", "seed"},
+                                                         {"input", "input"},
+                                                         {"input-scale", "input_scale"},
+                                                         {"repetitions", "repetitions"}};
 
 void parse_shard(const std::string& text, SweepRequest& request) {
   char slash = 0, rest = 0;
-  const int found = std::sscanf(text.c_str(), "%d%c%d%c", &request.shard, &slash, &request.shards, &rest);
-  ATTN_CHECK(found == 3 && slash == '/' && request.shards >= 1 && request.shard >= 0 && request.shard < request.shards,
+  const int found =
+      std::sscanf(text.c_str(), "%d%c%d%c", &request.shard, &slash, &request.shards, &rest);
+  ATTN_CHECK(found == 3 && slash == '/' && request.shards >= 1 && request.shard >= 0 &&
+                 request.shard < request.shards,
              "--shard {} is not valid; expected i/n with 0 <= i < n", text);
 }
 
@@ -45,7 +58,8 @@ SweepRequest request_from(const Arguments& arguments) {
   request.fail_fast = arguments.has("fail-fast");
   request.jobs = static_cast<int>(arguments.integer("jobs", 0, 1, 4096));
   if (arguments.has("timeout")) request.timeout_s = parse_seconds(arguments.get("timeout"));
-  if (arguments.has("max-memory")) request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));
+  if (arguments.has("max-memory"))
+    request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));
   if (arguments.has("shard")) parse_shard(arguments.get("shard"), request);
   return request;
 }
@@ -64,8 +78,9 @@ int dry_run(const Plan& plan) {
     seconds += cell.forecast_s;
     runnable++;
   }
-  warn(fmt::format("{} cells, {} of them skipped; about {} in all; nothing was run\n", plan.cells.size(),
-                   plan.cells.size() - runnable, human_seconds(seconds)));
+  warn(fmt::format("{} cell{}, {} skipped; about {} in all; nothing was run\n", plan.cells.size(),
+                   plan.cells.size() == 1 ? "" : "s", plan.cells.size() - runnable,
+                   human_seconds(seconds)));
   return kOk;
 }
 
@@ -82,14 +97,30 @@ void print_rows(const std::string& format, const std::vector<Json>& rows, bool c
   }
 }
 
-std::string resume_hint(const SweepRequest& request) {
-  std::string words;
-  for (const std::string& word : request.argv) {
-    const bool plain = word.find_first_of(" []*'\"$\\") == std::string::npos;
-    words += " " + (plain ? word : "'" + word + "'");
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-+=:,./%@", c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The command that goes on with this sweep, with what the config file said; without --force, which
+// would throw the rows away.
+std::string resume_hint(const Arguments& arguments, const std::string& output) {
+  std::error_code unknown;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  std::string text = shell_word(unknown ? "attnbench" : program.string()) + " run";
+  for (const Option& option : run_verb().options) {
+    if (option.name == "config" || option.name == "force" || option.name == "output") continue;
+    for (const std::string& value : arguments.all(option.name)) {
+      text += " --" + option.name;
+      if (!option.value.empty()) text += "=" + shell_word(value);
+    }
   }
-  const bool named = words.find(" -o ") != std::string::npos || words.find("--output") != std::string::npos;
-  return "attnbench run" + words + (named ? "" : " -o " + request.output);
+  return text + " --output=" + shell_word(output);
 }
 
 int run(const Arguments& given) {
@@ -110,58 +141,65 @@ int run(const Arguments& given) {
   if (arguments.has("dry-run")) return dry_run(sweep);
   require_writable(request.output);
   ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
-             "'{}' exists; --resume true continues it, --force starts over", request.output);
+             "'{}' exists; --resume continues it, --force starts over", request.output);
 
   SweepResult result;
   {
-    const auto kind = quiet || progress == "none"      ? ProgressLine::Kind::none
-                      : is_terminal(Stream::err)       ? ProgressLine::Kind::rewritten
-                                                       : ProgressLine::Kind::lines;
+    const auto kind = quiet || progress == "none" ? ProgressLine::Kind::none
+                      : is_terminal(Stream::err)  ? ProgressLine::Kind::rewritten
+                                                  : ProgressLine::Kind::lines;
     ProgressLine line(kind, wants_color(color, Stream::err));
     result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
   }
   print_rows(format, result.rows, wants_color(color, Stream::out));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (result.signal)
-    warn(fmt::format("interrupted; what was measured is in the rows. To go on: {}\n", resume_hint(request)));
+    warn(fmt::format("interrupted; what was measured is in the rows. To go on: {}\n",
+                     resume_hint(arguments, request.output)));
   return exit_code(result);
 }
 
 }  // namespace
 
 Verb run_verb() {
-  return {.name = "run", .usage = "[OPTION...]", .summary = "runs a sweep and writes rows",
-          .options = {{"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]", true},
-                      {"task", 't', "SPEC", "repeatable; for example listops[length=128:512:*2]", true},
-                      {"measure", 0, "LIST", "speed,memory,accuracy,fidelity"},
-                      {"length", 0, "LIST", "values and ranges: 256,512 or 256:4096:*2 or 100:500:+100"},
-                      {"batch", 0, "LIST", "sequences at a time"},
-                      {"heads", 0, "LIST", "attention heads"},
-                      {"head-dim", 0, "LIST", "width of a head"},
-                      {"mode", 0, "LIST", "forward,train (train: forward and backward)"},
-                      {"scope", 0, "LIST", "attention,layer,model"},
-                      {"causal", 0, "LIST", "false,true"},
-                      {"threads", 0, "LIST", "threads of a cell"},
-                      {"seed", 0, "LIST", "seeds"},
-                      {"input", 0, "LIST", "fidelity: random,needle"},
-                      {"input-scale", 0, "LIST", "fidelity: standard deviation of queries and keys"},
-                      {"repetitions", 0, "N", "speed: samples a cell"},
-                      {"train", 0, "LIST", "accuracy: training settings, steps=500,width=64 (recorded in the rows)"},
-                      {"profile", 0, "NAME", "a named sweep (attnbench list profiles); flags override its axes"},
-                      {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
-                      {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl"},
-                      {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
-                      {"resume", 0, "BOOL", "continue an existing file; default true"},
-                      {"force", 'f', "", "start over, dropping an existing file"},
-                      {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
-                      {"timeout", 0, "TIME", "of a cell; 90s, 10m (default), 1h"},
-                      {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
-                      {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
-                      {"fail-fast", 0, "", "stop at the first cell that fails"},
-                      {"format", 0, "KIND", "table (default), json, csv or md"},
-                      {"color", 0, "WHEN", "auto (default), always or never"},
-                      {"progress", 0, "WHEN", "auto (default) or none"},
-                      {"quiet", 'q', "", "no progress and no closing lines"}},
+  return {.name = "run",
+          .usage = "[OPTION...]",
+          .summary = "runs a sweep and writes rows",
+          .options =
+              {{"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]",
+                true},
+               {"task", 't', "SPEC", "repeatable; for example listops[length=128:512:*2]", true},
+               {"measure", 0, "LIST", "speed,memory,accuracy,fidelity"},
+               {"length", 0, "LIST", "values and ranges: 256,512 or 256:4096:*2 or 100:500:+100"},
+               {"batch", 0, "LIST", "sequences at a time"},
+               {"heads", 0, "LIST", "attention heads"},
+               {"head-dim", 0, "LIST", "width of a head"},
+               {"mode", 0, "LIST", "forward,train (train: forward and backward)"},
+               {"scope", 0, "LIST", "attention,layer,model"},
+               {"causal", 0, "LIST", "false,true"},
+               {"threads", 0, "LIST", "threads of a cell"},
+               {"seed", 0, "LIST", "seeds"},
+               {"input", 0, "LIST", "fidelity: random,needle"},
+               {"input-scale", 0, "LIST", "fidelity: standard deviation of queries and keys"},
+               {"repetitions", 0, "N", "speed: samples a cell"},
+               {"train", 0, "LIST",
+                "accuracy: training settings, steps=500,width=64 (recorded in the rows)"},
+               {"profile", 0, "NAME",
+                "a named sweep (attnbench list profiles); flags override its axes"},
+               {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
+               {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl"},
+               {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
+               {"resume", 0, "=BOOL", "go on with an existing file; default true"},
+               {"force", 'f', "", "start over, dropping an existing file"},
+               {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
+               {"timeout", 0, "TIME", "of a cell; 90s, 10m (default), 1h"},
+               {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
+               {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
+               {"fail-fast", 0, "", "stop at the first cell that fails"},
+               {"format", 0, "KIND", "table (default), json, csv or md"},
+               {"color", 0, "WHEN", "auto (default), always or never"},
+               {"progress", 0, "WHEN", "auto (default) or none"},
+               {"quiet", 'q', "", "no progress and no closing lines"}},
           .run = run};
 }
 

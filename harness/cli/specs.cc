@@ -12,17 +12,20 @@ namespace {
 std::map<std::string, ParamValue> typed(const Spec& spec, const std::vector<ParamSpec>& known) {
   std::map<std::string, ParamValue> params;
   for (const Setting& setting : spec.settings) {
-    const auto it = std::find_if(known.begin(), known.end(), [&](const ParamSpec& p) { return p.name == setting.name; });
-    if (it == known.end()) Params(spec.name, known, {{setting.name, setting.values.at(0)}});  // throws, with the nearest
-    ATTN_CHECK(setting.values.size() == 1, "{}: {} takes one value here, got {}", spec.name, setting.name,
-               join(setting.values));
+    const auto it = std::find_if(known.begin(), known.end(),
+                                 [&](const ParamSpec& p) { return p.name == setting.name; });
+    if (it == known.end())
+      Params(spec.name, known, {{setting.name, setting.values.at(0)}});  // throws, with the nearest
+    ATTN_CHECK(setting.values.size() == 1, "{}: {} takes one value here, got {}", spec.name,
+               setting.name, join(setting.values));
     params[setting.name] = it->parse(spec.name, setting.values[0]);
   }
   return params;
 }
 
 template <class Info>
-const Info* lookup(const std::vector<Info>& list, const std::string& name, std::vector<std::string>& names) {
+const Info* lookup(const std::vector<Info>& list, const std::string& name,
+                   std::vector<std::string>& names) {
   for (const Info& info : list) {
     if (info.name == name) return &info;
     names.push_back(info.name);
@@ -39,7 +42,8 @@ Chosen choose(const std::string& text) {
     return {.variant = variant, .task = nullptr, .params = typed(spec, variant->params)};
   if (const TaskInfo* task = lookup(all_tasks(), spec.name, names))
     return {.variant = nullptr, .task = task, .params = typed(spec, task->params)};
-  throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name, nearest(spec.name, names)));
+  throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name,
+                          nearest(spec.name, names)));
 }
 
 Chosen choose_variant(const std::string& text) {

@@ -1,4 +1,5 @@
-// A SPEC that names one thing with one value a parameter, as `info`, `check`, `sample` and `apply` take it.
+// A SPEC that names one thing with one value a parameter, as `info`, `check`, `sample` and `apply`
+// take it.
 #pragma once
 
 #include <map>

@@ -10,21 +10,23 @@ namespace attn::cli {
 
 struct Table {
   std::string title;
-  std::vector<std::string> columns;            // the first is the row's label
+  std::vector<std::string> columns;  // the first is the row's label
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> notes;              // lines below it
+  std::vector<std::string> notes;  // lines below it
 };
 
-// The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that may be compared.
+// The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that
+// may be compared.
 std::vector<Table> tables_of(const std::vector<Json>& rows);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
-std::string render_csv(const std::vector<Json>& rows);  // a line a cell, nested names joined by dots
+std::string render_csv(
+    const std::vector<Json>& rows);  // a line a cell, nested names joined by dots
 
 // "performer[features=64]": the parameters that are not the default.
 std::string label_of(const Json& row);
 
-std::string human_bytes(double bytes);     // 12.0 MiB
-std::string human_seconds(double seconds); // 3.21 ms, 1 m 40 s
+std::string human_bytes(double bytes);      // 12.0 MiB
+std::string human_seconds(double seconds);  // 3.21 ms, 1 m 40 s
 
 }  // namespace attn::cli

@@ -13,7 +13,8 @@
 namespace attn::cli {
 
 void print(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   ATTN_CHECK(written, "cannot write to standard output: {}", std::strerror(errno));
 }
 
@@ -22,7 +23,9 @@ void warn(std::string_view text) {
   std::fflush(stderr);
 }
 
-bool is_terminal(Stream stream) { return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1; }
+bool is_terminal(Stream stream) {
+  return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
+}
 
 bool wants_color(const std::string& choice, Stream stream) {
   if (choice != "auto") return choice == "always";
@@ -34,16 +37,17 @@ bool wants_color(const std::string& choice, Stream stream) {
 
 void require_writable(const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
+  const fs::path folder =
+      fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
   std::error_code error;
   fs::create_directories(folder, error);
-  ATTN_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}", folder.string(), path,
-             error ? error.message() : "a file of that name is in the way");
+  ATTN_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}", folder.string(),
+             path, error ? error.message() : "a file of that name is in the way");
   ATTN_CHECK(!fs::is_directory(path), "'{}' is a folder; expected a file", path);
-  ATTN_CHECK(access(folder.c_str(), W_OK) == 0, "cannot write into the folder '{}': {}", folder.string(),
-             std::strerror(errno));
-  ATTN_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0, "cannot write '{}': {}", path,
-             std::strerror(errno));
+  ATTN_CHECK(access(folder.c_str(), W_OK) == 0, "cannot write into the folder '{}': {}",
+             folder.string(), std::strerror(errno));
+  ATTN_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0,
+             "cannot write '{}': {}", path, std::strerror(errno));
 }
 
 }  // namespace attn::cli

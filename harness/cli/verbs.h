@@ -20,14 +20,17 @@ Verb sample_verb();
 Verb apply_verb();
 Verb plot_verb();
 
-void print(std::string_view text);  // to stdout; an Error when it cannot be written (a full disk, a closed pipe)
-void warn(std::string_view text);   // to stderr
+void print(std::string_view
+               text);  // to stdout; an Error when it cannot be written (a full disk, a closed pipe)
+void warn(std::string_view text);  // to stderr
 
 enum class Stream { out, err };
-bool wants_color(const std::string& choice, Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb
+bool wants_color(const std::string& choice,
+                 Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb
 bool is_terminal(Stream stream);
 
-// Error unless the folder of `path` exists (or can be made) and a file of that name can be written there.
+// Error unless the folder of `path` exists (or can be made) and a file of that name can be written
+// there.
 void require_writable(const std::string& path);
 
 }  // namespace attn::cli

@@ -157,19 +157,9 @@ Calibration calibrate(int thread_count) {
   return result;
 }
 
-double peak_fraction(double flops_per_s, const Calibration& calibration, int thread_count) {
-  double peak = calibration.fma_flops_per_s_one;
-  if (thread_count == calibration.threads) {
-    peak = calibration.fma_flops_per_s_all;
-  } else if (thread_count > 1) {
-    peak = std::min(thread_count * peak, std::max(calibration.fma_flops_per_s_all, peak));
-  }
-  const double fraction = flops_per_s / peak;
-  ATTN_CHECK(fraction <= 1,
-             "{:.4g} FLOP/s is above the measured peak of {:.4g}: the cost formula or the "
-             "calibration is wrong",
-             flops_per_s, peak);
-  return fraction;
+double peak_of(const Calibration& calibration, int thread_count) {
+  if (thread_count >= calibration.threads) return calibration.fma_flops_per_s_all;
+  return std::min(thread_count * calibration.fma_flops_per_s_one, calibration.fma_flops_per_s_all);
 }
 
 }  // namespace attn

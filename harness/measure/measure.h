@@ -58,8 +58,7 @@ struct Calibration {
   int threads = 1;                                          // meant by "all"
 };
 Calibration calibrate(int threads);  // takes under a second and 512 MiB (more beside a very large cache)
-// Of the FMA peak of that many threads. Error above 1: then the formula or the calibration is wrong, and it is no record.
-double peak_fraction(double flops_per_s, const Calibration& calibration, int threads);
+double peak_of(const Calibration& calibration, int threads);  // FLOPs a second of so many threads
 
 // Name and value pairs in a fixed order: version, commit, dirty, compiler, flags, build_type, libraries, instruction set,
 // cpu_model, caches, cores, memory_bytes, kernel, governor, load_before, benchmark_library_build …

@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kModelLayers = 2;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
-constexpr double kAttentionTrain =
-    1 + 2.5;  // forward, and five products for two when scores are made again
 constexpr double kDenseTrain = 1 + 2;  // forward, gradient of the input, gradient of the weight
 
 LayerConfig layer_config(const WorkloadSpec& spec) {
@@ -171,8 +169,8 @@ double Workload::flops() const {
   if (s.spec.scope != ScopeKind::attention)
     dense = static_cast<double>(layers()) * dense_flops(s.spec);
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
-  const double attention = static_cast<double>(layers()) * s.cost.flops;
-  return attention * (train ? kAttentionTrain : 1) + dense * (train ? kDenseTrain : 1);
+  const double attention = s.cost.flops + (train ? s.cost.backward_flops : 0);
+  return static_cast<double>(layers()) * attention + dense * (train ? kDenseTrain : 1);
 }
 
 const Attention& Workload::attention() const {

@@ -33,7 +33,7 @@ class Workload {
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
-  double flops() const;         // by formula, of one run(): backward counts as 2.5 × attention, 2 × dense layers
+  double flops() const;  // by formula, of one run(): the backward of dense layers counts twice
   const Attention& attention() const;  // scope attention only
   const Cost& attention_cost() const;  // declared, of one attention at this shape
   int64_t layers() const;              // attentions in one run(): 2 at scope model, 1 elsewhere

@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "core/check.h"
@@ -54,35 +55,29 @@ std::string read_all(int file, const std::string& path) {
   }
 }
 
-// `runs` are the ids of the run lines before this one: the first line is one, and a resumed sweep
-// may add another. A cell belongs to a run that an earlier line describes; a run line adds its id
-// to `runs`.
-std::string order_fault(const Json& row, std::vector<std::string>& runs) {
-  const std::string run = row["run"];
-  if (row["kind"] == "run") {
-    runs.push_back(run);
-    return {};
-  }
-  if (runs.empty()) return "the first line must describe the run";
-  if (std::find(runs.begin(), runs.end(), run) != runs.end()) return {};
-  return fmt::format("run: no line before describes {}", run);
+// `run` is the id of the file's run line, empty before the first line: one file, one run.
+std::string order_fault(const Json& row, const std::string& run) {
+  if (row["kind"] == "run") return run.empty() ? "" : "a second run line: a file holds one run";
+  if (run.empty()) return "the first line must describe the run";
+  if (row["run"] == run) return {};
+  return fmt::format("run: {} is not the run of the first line, {}", row["run"].get<std::string>(),
+                     run);
 }
 
-Json parse_line(const std::string& path, size_t number, std::string_view line,
-                std::vector<std::string>& runs) {
+Json parse_line(const std::string& path, size_t number, std::string_view line, std::string& run) {
   Json row = Json::parse(line, nullptr, false);
   ATTN_CHECK(!row.is_discarded(), "{}:{}: not JSON", path, number);
   std::string fault = schema_fault(row);
-  if (fault.empty()) fault = order_fault(row, runs);
+  if (fault.empty()) fault = order_fault(row, run);
   ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);
-  if (row["kind"] == "run") runs.push_back(row["run"]);
+  if (row["kind"] == "run") run = row["run"];
   return row;
 }
 
 struct Contents {
   std::vector<Json> rows;
-  std::vector<std::string> runs;  // ids of the run lines
-  size_t whole_bytes = 0;         // up to and with the last newline
+  std::string run;         // id of the run line
+  size_t whole_bytes = 0;  // up to and with the last newline
 };
 
 // The part of `text` after the last newline is left out: a line counts once its newline is written.
@@ -92,7 +87,7 @@ Contents parse_lines(const std::string& path, std::string_view text) {
     const size_t end = text.find('\n', contents.whole_bytes);
     if (end == std::string_view::npos) return contents;
     const std::string_view line = text.substr(contents.whole_bytes, end - contents.whole_bytes);
-    contents.rows.push_back(parse_line(path, contents.rows.size() + 1, line, contents.runs));
+    contents.rows.push_back(parse_line(path, contents.rows.size() + 1, line, contents.run));
     contents.whole_bytes = end + 1;
   }
 }
@@ -111,7 +106,7 @@ Contents take_over(int file, const std::string& path, bool truncate) {
   const std::string text = read_all(file, path);
   const std::string_view start = std::string_view(text).substr(0, kFirstBytes.size());
   ATTN_CHECK(kFirstBytes.substr(0, start.size()) == start,
-             "{}: is not a rows file of {}; left as it is", path, kSchema);
+             "{} is not a rows file of {}; left as it is", path, kSchema);
   Contents contents;
   if (!truncate) contents = parse_lines(path, text);
   if (contents.whole_bytes < text.size() &&
@@ -143,6 +138,15 @@ void write_whole(int file, const std::string& path, std::string_view line) {
   if (::fsync(file) != 0 && errno != EINVAL && errno != EROFS) throw_errno(path, "cannot sync");
 }
 
+// A child of a run that was just killed may hold the lock for a moment, so a second is waited.
+void lock_rows(int file, const std::string& path) {
+  for (int attempt = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0; attempt++) {
+    if (errno != EWOULDBLOCK) throw_errno(path, "cannot lock");
+    ATTN_CHECK(attempt < 50, "{}: another run is writing to it", path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 }  // namespace
 
 RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
@@ -151,17 +155,12 @@ RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_errno(path_, "cannot open for writing");
   if (S_ISREG(status.st_mode)) {
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      ATTN_CHECK(errno != EWOULDBLOCK, "{}: another run is writing to it", path_);
-      throw_errno(path_, "cannot lock");
-    }
+    lock_rows(file.get(), path_);
     Contents contents = take_over(file.get(), path_, truncate);
     existing_ = std::move(contents.rows);
-    runs_ = std::move(contents.runs);
+    run_ = std::move(contents.run);
     sync_folder(path_);
   }
-  for (const Json& row : existing_)
-    if (row["kind"] == "run") runs_.push_back(row["run"]);
   file_ = file.release();
 }
 
@@ -171,7 +170,7 @@ RowWriter::~RowWriter() {
 
 void RowWriter::append(const Json& row) {
   std::string fault = schema_fault(row);
-  if (fault.empty()) fault = order_fault(row, runs_);
+  if (fault.empty()) fault = order_fault(row, run_);
   ATTN_CHECK(fault.empty(), "{}: row refused: {}", path_, fault);
   std::string line;
   try {
@@ -182,7 +181,7 @@ void RowWriter::append(const Json& row) {
   ATTN_CHECK(line.starts_with(kFirstBytes), "{}: row refused: schema must be its first field",
              path_);
   write_whole(file_, path_, line);
-  if (row["kind"] == "run") runs_.push_back(row["run"]);
+  if (row["kind"] == "run") run_ = row["run"];
 }
 
 std::vector<Json> read_rows(const std::string& path, bool allow_torn) {

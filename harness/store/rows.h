@@ -1,5 +1,5 @@
-// Rows on disk, schema attnbench/1: strict JSON Lines, appended and synced one by one. The first line names the run; a sweep
-// resumed with other settings, or on another machine, adds a run line of its own before its cells.
+// Rows on disk, schema attnbench/1: strict JSON Lines, appended and synced one by one. The first
+// line describes the run, every other line is a cell of it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,33 +13,38 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr const char* kSchema = "attnbench/1";
 
-// Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops a torn last line
-// (a killed run), checks the rest and refuses a file that is not ours, with `truncate` too. The file is locked: a second
-// writer is an Error. The first line is of kind run (a resumed run may add more), and a cell names one of them.
-// Error on a full or unwritable disk; what fits half is taken back. "schema" is each row's first field.
+// Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops
+// a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
+// `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
+// the others are its cells. Error on a full or unwritable disk; what fits half is taken back.
+// "schema" is each row's first field.
 class RowWriter {
  public:
   explicit RowWriter(std::string path, bool truncate = false);
   ~RowWriter();
   RowWriter(const RowWriter&) = delete;
   RowWriter& operator=(const RowWriter&) = delete;
-  void append(const Json& row);  // Error when the row does not fit the schema or holds NaN or infinity
+  void append(
+      const Json& row);  // Error when the row does not fit the schema or holds NaN or infinity
   const std::vector<Json>& existing() const { return existing_; }  // the rows found when opened
 
  private:
   std::string path_;
   int file_ = -1;
-  std::vector<std::string> runs_;  // ids of the run lines that are there
+  std::string run_;  // id of the run line, once there
   std::vector<Json> existing_;
 };
 
-// All rows of a file; Error names file:line and the fault. A torn last line is an error unless `allow_torn`.
+// All rows of a file; Error names file:line and the fault. A torn last line is an error unless
+// `allow_torn`.
 std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
 
-// Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a number".
+// Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a
+// number".
 std::string schema_fault(const Json& row);
-std::string hash_of(const Json& value);    // 16 hex digits over the canonical text (keys sorted, shortest numbers)
-std::string utc_now();                     // 2026-11-20T12:00:00Z
-Json finite_or_null(double value);         // strict JSON has neither NaN nor infinity
+std::string hash_of(
+    const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
+std::string utc_now();   // 2026-11-20T12:00:00Z
+Json finite_or_null(double value);  // strict JSON has neither NaN nor infinity
 
 }  // namespace attn

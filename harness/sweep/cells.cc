@@ -48,6 +48,11 @@ class Collector {
     cell.skip = std::move(skip);
     cells.push_back(std::move(cell));
   }
+  // Before they are planned one by one.
+  void expect(size_t more) const {
+    ATTN_CHECK(cells.size() + more <= kMostCells, "the sweep has more than {} cells; ask for fewer",
+               kMostCells);
+  }
   std::vector<Cell> cells;
 
  private:
@@ -55,7 +60,9 @@ class Collector {
 };
 
 void add_shaped(const Resolved& sweep, Collector& collector) {
-  for (const Choice& choice : cross_product(sweep.axes)) {
+  const std::vector<Choice> choices = cross_product(sweep.axes);
+  collector.expect(choices.size() * sweep.variants.size());
+  for (const Choice& choice : choices) {
     const Json axes = axes_json(choice);
     for (const auto& [info, params] : sweep.variants) {
       const AttentionShape shape{axes["batch"],  axes["heads"],    axes["length"],
@@ -67,10 +74,13 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
 }
 
 void add_training(const Resolved& sweep, Collector& collector) {
+  const std::vector<Choice> choices = cross_product(sweep.axes);
+  collector.expect(sweep.tasks.size() * sweep.training.size() * choices.size() *
+                   sweep.variants.size());
   for (const auto& [task, task_params] : sweep.tasks) {
     const TaskShape shape = task->make(task_params)->shape();
     for (const Params& training : sweep.training)
-      for (const Choice& choice : cross_product(sweep.axes))
+      for (const Choice& choice : choices)
         for (const auto& [info, params] : sweep.variants) {
           Json axes = {{"length", shape.length}, {"causal", shape.causal}};
           axes.update(axes_json(choice));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/memory.h"
 #include "harness/measure/measure.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -19,15 +20,25 @@ constexpr double kTrainRate =
 constexpr double kStart = 0.05;         // seconds to start a cell's process
 constexpr double kTrainFactor = 3.5;    // forward and backward over forward
 constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
+constexpr int64_t kMostWeights = 64 << 20;  // bytes of weights built for a forecast
+
+struct LimitedMemory {
+  explicit LimitedMemory(int64_t bytes) { set_memory_limit(bytes); }
+  ~LimitedMemory() { set_memory_limit(0); }
+  LimitedMemory(const LimitedMemory&) = delete;
+  LimitedMemory& operator=(const LimitedMemory&) = delete;
+};
 
 // The declared cost of one forward. Built for a short length: the formulas do not depend on it, and
 // weights may.
 Cost declared(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+  // Weights beyond the limit are the cell's own business: planning must not fill the memory.
+  const LimitedMemory limited(kMostWeights);
   try {
     AttentionConfig config;
     config.heads = shape.heads;
     config.head_dim = shape.head_dim;
-    config.max_len = std::min<int64_t>(shape.kv_len, 1024);
+    config.max_len = std::min<int64_t>(shape.kv_len, 16);
     config.causal = shape.causal;
     return info.build(config, params_of(params))->cost(shape);
   } catch (const std::exception&) {

@@ -134,6 +134,9 @@ Spec parse_spec(std::string_view text) {
 std::vector<Choice> cross_product(const std::vector<Setting>& settings) {
   std::vector<Choice> choices = {{}};
   for (const Setting& setting : settings) {
+    ATTN_CHECK(choices.size() * setting.values.size() <= kMostCells,
+               "more than {} combinations with the {} values of {}; ask for fewer", kMostCells,
+               setting.values.size(), setting.name);
     std::vector<Choice> longer;
     for (const Choice& choice : choices)
       for (const std::string& value : setting.values) {

@@ -21,6 +21,8 @@ struct Spec {
   std::vector<Setting> settings;
 };
 
+inline constexpr size_t kMostCells = 20'000;  // of a sweep: planning takes up to 1 ms a cell
+
 using Choice = std::vector<std::pair<std::string, std::string>>;  // one value for each parameter
 
 Spec parse_spec(std::string_view text);  // "linformer[rank=[64,128]]"

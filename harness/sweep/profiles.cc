@@ -53,7 +53,7 @@ Profile quick() {
       {{"speed",
         both_full,
         {},
-        {{"length", "256:4096:*2"},
+        {{"length", "64:4096:*2"},
          {"heads", "2"},
          {"mode", "forward,train"},
          {"repetitions", "9"}},
@@ -61,7 +61,12 @@ Profile quick() {
        {"speed",
         both_full,
         {},
-        {{"length", "512,2048"}, {"heads", "2"}, {"causal", "true"}, {"repetitions", "9"}},
+        {{"length", "128:2048:*2"}, {"heads", "2"}, {"causal", "true"}, {"repetitions", "9"}},
+        ""},
+       {"speed",  // the cost behind the errors of the fidelity cells below
+        ladder,
+        {},
+        {{"length", "512"}, {"heads", "2"}, {"repetitions", "9"}},
         ""},
        {"speed",
         both_full,
@@ -82,13 +87,17 @@ Profile quick() {
         {"full", "truncated[window=8]", "linformer", "performer[features=64]", "linear"},
         {"mqar[vocab=64,pairs=4,length=64,power=1]"},
         {},
-        "steps=1500,target=0.995"},
-       {"accuracy", trained, {"image[side=16]"}, {}, "steps=300"},
+        "steps=1200,learning_rate=3e-3,target=0.995"},
+       {"accuracy",
+        trained,
+        {"image[side=16,train_examples=8000]"},
+        {},
+        "steps=900,batch=16,learning_rate=3e-3,validation_examples=256,eval_every=100"},
        {"accuracy",
         trained,
         {"listops[length=64,min_length=10,max_depth=5,max_args=4]"},
         {},
-        "steps=600"}}};
+        "steps=900,learning_rate=2e-3"}}};
 }
 
 const std::vector<Profile>& profiles() {

@@ -30,11 +30,10 @@ std::vector<size_t> shuffled(size_t count, Rng& random) {
   return order;
 }
 
-// The machine's measured limit with so many threads.
-double peak_of(const Json& calibration, int threads) {
-  const double one = calibration["fma_flops_per_s_one"], all = calibration["fma_flops_per_s_all"];
-  if (threads >= calibration["threads"].get<int>()) return threads == 1 ? std::max(one, all) : all;
-  return threads == 1 ? one : std::min(one * threads, all);
+Calibration calibration_of(const Json& json) {
+  return {.fma_flops_per_s_one = json["fma_flops_per_s_one"],
+          .fma_flops_per_s_all = json["fma_flops_per_s_all"],
+          .threads = json["threads"]};
 }
 
 int64_t share(int64_t total, int64_t rounds, int64_t round) {
@@ -108,7 +107,7 @@ Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples, doub
     return {{"status", "failed"}, {"reason", "the clock gave no time for a run"}};
   Json fraction = nullptr;
   if (const Json& calibration = result_.run["environment"]["calibration"]; !calibration.is_null()) {
-    const double peak = peak_of(calibration, axes["threads"]);
+    const double peak = peak_of(calibration_of(calibration), axes["threads"]);
     const double reached = flops / time.median / peak;
     if (!(reached <= 1))
       return {{"status", "failed"},

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/parallel.h"
 #include "harness/measure/measure.h"
+#include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
 #include "variants/catalog.h"
@@ -16,6 +17,7 @@
 namespace attn {
 namespace {
 
+constexpr size_t kMostShown = 80;            // characters of a value in a message
 constexpr double kCalibrationTimeout = 120;  // seconds; it takes a few
 
 Json number_of(const std::string& text) {
@@ -46,10 +48,55 @@ Json environment_json() {
 
 // The parts of a run line that tell one way of measuring from another.
 Json identity_of(const Json& run) {
-  Json environment = run["environment"];
+  Json environment = run["environment"], config = run["config"];
   for (const char* passing : {"load_before", "calibration", "calibration_fault"})
     environment.erase(passing);
-  return {{"config", run["config"]}, {"environment", environment}};
+  for (const char* limit : {"jobs", "timeout_s", "max_memory_bytes", "shard"}) config.erase(limit);
+  return {{"config", config}, {"environment", environment}};
+}
+
+// Where two identities part first, as "environment.commit: 1a2b… there, 3c4d… here"; "" when they
+// are the same.
+std::string difference(const Json& there, const Json& here, const std::string& name) {
+  if (there == here) return {};
+  if (there.is_object() && here.is_object())
+    for (const auto& [key, value] : here.items()) {
+      const std::string inside = name.empty() ? key : name + "." + key;
+      const std::string found = difference(there.value(key, Json(nullptr)), value, inside);
+      if (!found.empty()) return found;
+    }
+  std::string old_text = there.is_null() ? "nothing" : there.dump();
+  std::string new_text = here.is_null() ? "nothing" : here.dump();
+  const bool is_long = std::max(old_text.size(), new_text.size()) > kMostShown;
+  if (there.is_array() && here.is_array() && (there.size() == here.size() || is_long))
+    for (size_t i = 0; i < std::max(there.size(), here.size()); i++) {
+      const auto at = [&](const Json& list) { return i < list.size() ? list[i] : Json(nullptr); };
+      const std::string found = difference(at(there), at(here), fmt::format("{}[{}]", name, i));
+      if (!found.empty()) return found;
+    }
+  const size_t same = static_cast<size_t>(
+      std::mismatch(old_text.begin(), old_text.end(), new_text.begin(), new_text.end()).first -
+      old_text.begin());
+  for (std::string* text : {&old_text, &new_text}) {
+    if (is_long && same > kMostShown / 2) *text = "..." + text->substr(same - kMostShown / 4);
+    if (text->size() > kMostShown) *text = text->substr(0, kMostShown) + "...";
+  }
+  return fmt::format("{}: {} there, {} here", name, old_text, new_text);
+}
+
+// The sources behind the rows that the file holds must be those of this program.
+void require_same_sources(const std::string& path, const std::vector<Json>& rows) {
+  for (const Json& row : rows) {
+    if (row["kind"] != "cell" || !row.contains("source")) continue;
+    for (const char* folder : {"variant", "task"}) {
+      if (!row["source"].contains(folder)) continue;
+      const std::string name = row[folder]["name"];
+      ATTN_CHECK(row["source"][folder] == source_hash(fmt::format("{}s", folder), name),
+                 "'{}' was measured with other sources of {}; name another output file, or --force "
+                 "to start over",
+                 path, name);
+    }
+  }
 }
 
 int64_t first_number(const char* path, std::string_view name = "") {
@@ -91,7 +138,12 @@ void Sweeper::begin_run() {
               {"variants", variants_json()}};
   for (const Json& row : writer_.existing())
     if (row["kind"] == "run") result_.run = row;
-  if (!result_.run.is_null() && identity_of(result_.run) == identity_of(run)) {
+  if (!result_.run.is_null()) {
+    const std::string other = difference(identity_of(result_.run), identity_of(run), "");
+    ATTN_CHECK(other.empty(),
+               "'{}' holds another run ({}); name another output file, or --force to start over",
+               request_.output, other);
+    require_same_sources(request_.output, writer_.existing());
     order_seed_ = result_.run.value("order_seed", uint64_t{0});
     return;
   }

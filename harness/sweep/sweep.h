@@ -77,8 +77,8 @@ struct SweepResult {
 // (to measure failures again, start over with `force`, or drop their lines). Speed cells run alone,
 // those that differ only in the variant in rounds of random order, each visit a process of its own;
 // memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
-// checks are red has its cells written as `failed`. A further run line is appended when the sweep
-// or the machine is not the one of the file's last run line. The first SIGINT/SIGTERM ends the
+// checks are red has its cells written as `failed`. A file of another sweep, machine or build
+// is an Error that names the difference: one file, one run. The first SIGINT/SIGTERM ends the
 // current cells and returns: what is not finished is not recorded, but speed cells with a whole
 // round behind them are. A second one ends the process at once.
 SweepResult run_sweep(const SweepRequest& request, const Plan& plan,

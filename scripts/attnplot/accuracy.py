@@ -126,7 +126,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
                 markersize=7,
                 alpha=0.6,
             )
-        axes.plot([found.mean], [y], **{**s.look.line(), "markersize": 5}, clip_on=False)
+        axes.plot([found.mean], [y], **{**s.look.line(), "markersize": 4}, clip_on=False)
         if found.half is not None:
             axes.errorbar(
                 [found.mean],

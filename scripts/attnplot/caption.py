@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .rows import Cell, Rows
+from .rows import FAILURES, Cell, Rows
 
 
 def provenance(rows: Rows) -> str:
@@ -52,23 +52,39 @@ def missing(cells: list[Cell]) -> str:
     told: dict[tuple[str, str, str], int] = {}
     for cell in cells:
         if not cell.ok:
-            key = (cell.status, cell.variant, (cell.reason or "no reason given").rstrip("."))
+            key = (cell.status, ", ".join(filter(None, (cell.variant, _where(cell)))), _why(cell))
             told[key] = told.get(key, 0) + 1
     out = []
-    for title, chosen in (
-        ("Skipped", ("skipped",)),
-        ("Failed, drawn as \u2715", ("failed", "diverged", "timeout", "oom")),
-    ):
+    for title, chosen in (("Skipped", ("skipped",)), ("Failed, drawn as \u2715", FAILURES)):
         items = [
-            f"{variant}{'' if status == 'skipped' else ' ' + status} "
-            f"({reason}{f', {n} cells' if n > 1 else ''})"
-            for (status, variant, reason), n in told.items()
+            f"{what}{'' if status == 'skipped' else ': ' + status}"
+            f" ({'; '.join(filter(None, (reason, f'{n} cells' if n > 1 else '')))})"
+            for (status, what, reason), n in told.items()
             if status in chosen
         ]
         shown = items[:6] + ([f"and {len(items) - 6} more, see the CSV"] if len(items) > 6 else [])
         if items:
             out.append(f"{title}: {'; '.join(shown)}.")
     return " ".join(out)
+
+
+def _where(cell: Cell) -> str:
+    return cell.task or ("causal" if cell.axes.get("causal") else "")
+
+
+def _why(cell: Cell) -> str:
+    """The reason as it reads after the variant's name."""
+    reason = (cell.reason or "no reason given").rstrip(".")
+    return reason.removeprefix(f"{cell.variant} ").removeprefix(f"{cell.variant}: ")
+
+
+def brief(labels: list[str]) -> str:
+    """`performer features=32, 128; linear`: what labels share is said once."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        head, sign, value = label.rpartition("=")
+        groups.setdefault(head + sign, []).append(value)
+    return "; ".join(head + ", ".join(values) for head, values in groups.items())
 
 
 def unique(items: Any) -> list[Any]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .curves import length_text
+
 DRAWS = 1000
 SEED = 20240607
 Samples = Mapping[int, Sequence[float]]
@@ -33,14 +35,15 @@ class Crossing:
         return math.isfinite(self.length)
 
     def text(self) -> str:
+        """Reads on after `faster than full from length`."""
         if self.length == math.inf:
-            return f"not up to {self.last:,}"
+            return f"not up to {length_text(self.last)}"
         if self.length == -math.inf:
-            return f"faster from {self.first:,}"
+            return f"{length_text(self.first)}, the shortest measured"
         if self.low is None or self.high is None:
             return f"{self.length:,.0f}"
-        low = f"{self.low:,.0f}" if math.isfinite(self.low) else f"<{self.first:,}"
-        high = f"{self.high:,.0f}" if math.isfinite(self.high) else f">{self.last:,}"
+        low = f"{self.low:,.0f}" if math.isfinite(self.low) else f"<{length_text(self.first)}"
+        high = f"{self.high:,.0f}" if math.isfinite(self.high) else f">{length_text(self.last)}"
         return f"{self.length:,.0f} ({low}\u2013{high})"
 
 

@@ -19,10 +19,10 @@ from .curves import (
     length_text,
     log_axis,
     seconds_text,
-    slope_guides,
 )
+from .guides import slope_guides
 from .page import Page, Picture, handles
-from .panels import Panel
+from .panels import Panel, drawn_series
 from .rows import FAILURES, Cell
 from .style import Series, Styles
 
@@ -44,7 +44,7 @@ class Quantity:
 
 
 # A strip of fixed lines under each panel: how many lines it needs, and what draws it.
-Strip = tuple[Callable[[Panel, list[Series]], int], Callable[[Axes, Panel, list[Series]], None]]
+Strip = tuple[Callable[[Panel, list[Series]], float], Callable[[Axes, Panel, list[Series]], None]]
 
 
 def draw_page(
@@ -59,7 +59,7 @@ def draw_page(
     strip: Strip | None = None,
 ) -> Picture:
     series = styles.series([c for p in panels for c in p.cells])
-    shown = [s for s in series if any(c.status != "skipped" for c in s.cells)]
+    shown = drawn_series(panels, styles)
     rows = sorted({p.row for p in panels})
     lines = {p.title: strip[0](p, p.select(shown)) if strip and p.is_curve else 0 for p in panels}
     heights, gaps = [], []
@@ -111,7 +111,7 @@ def _draw_row(
     shown: list[Series],
     quantity: Quantity,
     strip: Strip | None,
-    lines: dict[str, int],
+    lines: dict[str, float],
 ) -> None:
     shared: Axes | None = None
     drawn: list[tuple[Axes, Panel]] = []
@@ -136,7 +136,8 @@ def _draw_row(
             axes.tick_params(labelbottom=False)
             under = page.panel(place + 1, panel.column, share_x=axes)
             strip[1](under, panel, panel.select(shown))
-            under.set_ylim(max(lines[p.title] for p in panels) - 0.4, -0.6)
+            top = under.get_ylim()[1]  # strips side by side: the same height of a line
+            under.set_ylim(top + max(lines[p.title] for p in panels), top)
         under.set_xlabel("sequence length (tokens, 1k = 1024)")
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from .rows import FAILURES, Cell
-from .style import GREY, Series
+from .style import Series
 
 Value = Callable[[Cell], float | None]
 SHAPE = ("batch", "heads", "head_dim", "threads")
@@ -84,7 +84,9 @@ def log_axis(axes: Axes, kind: str) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(bytes_text))
     else:
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(numticks=8))
+        low, high = axes.get_ylim()
+        subs = (1, 2, 5) if high / low < 100 else (1,)
+        axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=8))
         axes.yaxis.set_major_formatter(FuncFormatter(seconds_text))
     axes.yaxis.set_minor_locator(NullLocator())
 
@@ -157,34 +159,4 @@ def draw_failures(axes: Axes, series: list[Series], *, top: float = 0.955) -> No
             fontsize=8,
             ha="right" if left else "left",
             color=s.look.ink,
-        )
-
-
-def slope_guides(axes: Axes, *, top: float = 0.94) -> None:
-    """A small fan in the empty upper left: growth with n and with n squared on these axes."""
-    (x0, x1), (y0, y1) = np.log(axes.get_xlim()), np.log(axes.get_ylim())
-    across = np.log(4.0)
-    rise = 2 * across / (y1 - y0)
-    if rise > 0.5:  # a flat panel: a shorter fan
-        across *= 0.45 / rise
-        rise = 0.45
-    left, bottom = x0 + 0.035 * (x1 - x0), y0 + (top - rise) * (y1 - y0)
-    for slope, text in ((1, "n"), (2, "n\u00b2")):
-        end = (np.exp(left + across), np.exp(bottom + slope * across))
-        axes.plot(
-            np.exp([left, left + across]),
-            np.exp([bottom, bottom + slope * across]),
-            color="#a8a8a8",
-            linewidth=0.9,
-            zorder=1,
-        )
-        axes.annotate(
-            text,
-            end,
-            xytext=(2.5, -1),
-            textcoords="offset points",
-            fontsize=8,
-            color=GREY,
-            style="italic",
-            va="center",
         )

@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from .caption import caption
-from .curves import contract, length_text, seconds_text, shape_of
-from .page import Page, Picture, handles
-from .rows import FAILURES, Cell, Rows
-from .style import GREY, Series, Styles
+from .caption import brief, caption
+from .curves import contract, length_text, shape_of
+from .families import families
+from .fidelity_panels import (
+    EXACT,
+    Timed,
+    against_cost,
+    against_scale,
+    limits,
+    only_scale,
+    scale_of,
+)
+from .page import Page, Picture
+from .rows import Cell, Rows
+from .style import Series, Styles
 
-EXACT = 1e-5  # below it an answer in float is exact up to rounding
+FAMILY_NOTE = " Within a variant a larger parameter has a bolder line and a fuller marker."
 KINDS = {"random": "random inputs", "needle": "planted needles"}
 
 
@@ -33,11 +40,11 @@ def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
 
 
 def _picture(name: str, which: str, cells: list[Cell], rows: Rows, styles: Styles) -> Picture:
-    series = styles.series([c for c in cells if c.status != "skipped"])
+    series, legend = families(styles.series([c for c in cells if c.status != "skipped"]))
     kinds = sorted({_kind(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
     timed = _costs(rows.of("speed"), cells, which)
     length = _length(cells, timed)
-    scales = sorted({_scale(c) for c in cells})
+    scales = sorted({scale_of(c) for c in cells})
     at = min(scales, key=lambda s: abs(s - 1.0))
     words = caption(
         rows,
@@ -45,14 +52,16 @@ def _picture(name: str, which: str, cells: list[Cell], rows: Rows, styles: Style
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016, exact in double; "
         f"{which}, length {length_text(length)}, n = 1 draw of inputs, no interval. "
         f"Left: input scale {at:g}; "
-        + ("time of one forward call." if timed else "no times in these rows.")
-        + f" Errors below {EXACT:g} are rounding and drawn on the lower edge.",
+        + ("time of one forward call" if timed else "no times in these rows")
+        + _not_timed(series, timed, length)
+        + f". Errors below {EXACT:g} are rounding and drawn on the lower edge."
+        + (FAMILY_NOTE if len(legend) < len(series) else ""),
     )
     page = Page(
         "Error against cost, and against input scale",
         "lower is better; in the left panels also further left",
         words,
-        handles(series),
+        legend,
         [2.1] * len(kinds),
         2,
         gaps=[0.3] + [0.74] * (len(kinds) - 1),
@@ -67,9 +76,9 @@ def _picture(name: str, which: str, cells: list[Cell], rows: Rows, styles: Style
             replace(s, cells=tuple(c for c in s.cells if _kind(c) == kind and c.length == length))
             for s in series
         ]
-        floor = _limits([left, right], own)
-        _against_cost(left, own, timed, at, floor)
-        _against_scale(right, own, scales, floor)
+        floor = limits([left, right], own)
+        against_cost(left, [only_scale(s, at) for s in own], timed, floor)
+        against_scale(right, own, scales, floor)
         right.tick_params(labelleft=False)
         left.set_ylabel("relative error")
         table += [
@@ -78,7 +87,7 @@ def _picture(name: str, which: str, cells: list[Cell], rows: Rows, styles: Style
                 "series": s.label,
                 "variant": s.variant,
                 "length": c.length,
-                "input_scale": _scale(c),
+                "input_scale": scale_of(c),
                 "status": c.status,
                 "reason": c.reason,
                 "relative_error": c.metric("relative_error"),
@@ -97,11 +106,7 @@ def _kind(cell: Cell) -> str:
     return str(cell.axes.get("input") or "random")
 
 
-def _scale(cell: Cell) -> float:
-    return float(cell.axes.get("input_scale") or 1.0)
-
-
-def _costs(speed: list[Cell], cells: list[Cell], which: str) -> dict[tuple[Any, int | None], float]:
+def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
     """Median forward time of the bare attention under the same contract, by series and length."""
     wanted = {shape_of(c)[:3] for c in cells}  # threads do not matter to fidelity
     usable = [
@@ -118,132 +123,13 @@ def _costs(speed: list[Cell], cells: list[Cell], which: str) -> dict[tuple[Any, 
     }
 
 
-def _length(cells: list[Cell], timed: dict[tuple[Any, int | None], float]) -> int:
+def _length(cells: list[Cell], timed: Timed) -> int:
     """The length with the most timed variants; the longest of equals."""
     lengths = {c.length for c in cells if c.length and c.status != "skipped"}
     series = {(c.variant, c.params) for c in cells}
     return max(lengths, key=lambda n: (sum((s, n) in timed for s in series), n))
 
 
-def _limits(panels: list[Axes], series: list[Series]) -> float:
-    errors = [c.metric("relative_error") or 0.0 for s in series for c in s.cells if c.ok]
-    inexact = [e for e in errors if e >= EXACT]
-    low, high = (min(inexact), max(inexact)) if inexact else (1e-7, 1e-6)
-    exact = len(inexact) < len(errors)
-    spread = max(high / low, 10.0)
-    floor = low / spread ** (0.3 if exact else 0.08)
-    for axes in panels:
-        axes.set_yscale("log")
-        axes.set_ylim(floor, high * spread**0.14)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
-        if exact:
-            axes.annotate(
-                "exact up to rounding",
-                (0.5, 0),
-                xycoords="axes fraction",
-                xytext=(0, 7),
-                ha="center",
-                textcoords="offset points",
-                fontsize=8,
-                color=GREY,
-                style="italic",
-            )
-    return floor
-
-
-def _value(cell: Cell, floor: float) -> float:
-    error = cell.metric("relative_error") or 0.0
-    return error if error >= EXACT else floor
-
-
-def _against_cost(
-    axes: Axes,
-    series: list[Series],
-    timed: dict[tuple[Any, int | None], float],
-    at: float,
-    floor: float,
-) -> None:
-    """Points; parameterisations of one variant are joined, as they trade cost for error."""
-    joined: dict[str, list[tuple[float, float]]] = {}
-    for index, s in enumerate(series):
-        for cell in s.cells:
-            if _scale(cell) != at:
-                continue
-            x = timed.get((s.key, cell.length)) if timed else float(index)
-            if cell.ok and x is not None:
-                y = _value(cell, floor)
-                axes.plot([x], [y], **{**s.look.line(), "markersize": 6.5}, clip_on=False)
-                joined.setdefault(s.variant, []).append((x, y))
-            elif cell.status in FAILURES or x is None:
-                edge = (x if x is not None else 0.02, 0.95 - 0.09 * index)
-                axes.plot(
-                    [edge[0]],
-                    [edge[1]],
-                    transform=axes.get_xaxis_transform() if x is not None else axes.transAxes,
-                    marker="X",
-                    markersize=6.5,
-                    color=s.look.color,
-                    markeredgecolor="white",
-                    clip_on=False,
-                )
-                axes.annotate(
-                    f"{s.label}: {cell.status if not cell.ok else 'not timed'}",
-                    edge,
-                    xycoords=axes.get_xaxis_transform() if x is not None else "axes fraction",
-                    xytext=(7, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=8,
-                    color=s.look.ink,
-                )
-    for s in series:
-        points = sorted(joined.pop(s.variant, []))
-        if len(points) > 1:
-            axes.plot(
-                *zip(*points),
-                color=s.look.color,
-                linestyle=s.look.dash,
-                linewidth=1,
-                alpha=0.7,
-                zorder=2,
-            )
-    if not timed:
-        axes.set_xticks([])
-        return
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    axes.set_xlim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
-    axes.xaxis.set_major_formatter(FuncFormatter(seconds_text))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("time per forward call")
-
-
-def _against_scale(axes: Axes, series: list[Series], scales: list[float], floor: float) -> None:
-    for index, s in enumerate(series):
-        at = sorted({_scale(c) for c in s.cells if c.ok})
-        points = [
-            (x, float(np.median([_value(c, floor) for c in s.cells if c.ok and _scale(c) == x])))
-            for x in at
-        ]
-        if points:
-            axes.plot(*zip(*points), **s.look.line(), clip_on=False)
-        failed = [_scale(c) for c in s.cells if c.status in FAILURES]
-        axes.plot(
-            failed,
-            [0.95 - 0.09 * index] * len(failed),
-            transform=axes.get_xaxis_transform(),
-            marker="X",
-            linestyle="none",
-            markersize=6.5,
-            color=s.look.color,
-            markeredgecolor="white",
-            clip_on=False,
-        )
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(scales))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("scale of queries and keys (standard deviation)")
+def _not_timed(series: list[Series], timed: Timed, length: int) -> str:
+    names = [s.label for s in series if (s.key, length) not in timed] if timed else []
+    return f"; not timed at this length: {brief(names)}" if names else ""

@@ -8,7 +8,7 @@ from .caption import caption
 from .curve_page import Quantity, draw_page
 from .curves import shape_text
 from .page import Picture
-from .panels import pages
+from .panels import pages, undrawn
 from .rows import Cell, Rows
 from .speed import WORDS
 from .style import Styles
@@ -41,6 +41,7 @@ def memory(rows: Rows, styles: Styles) -> list[Picture]:
             cells,
             "Peak of the counted memory pool during one call, inputs and weights included: "
             "exact, n = 1, no interval.",
+            undrawn(panels, styles),
             f"Shape: {shape_text(cells[0])}.",
         )
         pictures.append(

@@ -13,29 +13,31 @@ from .curves import shape_text
 from .memory import PEAK
 from .operating import SCOPES
 from .page import Page, Picture, handles
-from .panels import MODES, Panel, pages
+from .panels import MODES, Panel, drawn_series, pages, undrawn
 from .rows import Rows
-from .speed import TIME, crossings, draw_strip
+from .speed import TIME, baseline_name, crossings, draw_strip, strip_lines
 from .style import Series, Styles
-from .tradeoff import area_legend, draw_trade
-from .trades import Trade, trade_panels
+from .tradeoff import area_legend, draw_trade, other_params
+from .trades import Trade, telling_trade, trade_panels
 
 HEIGHT, AREA_LEGEND = 3.9, 0.72  # inches: a panel with what is under it, and the circles' legend
 
 
 def overview(rows: Rows, styles: Styles) -> list[Picture]:
     time, peak = _panel("speed", rows), _panel("memory", rows)
-    trades = trade_panels(rows, styles)
-    parts = [p for p in (time, peak, trades[0] if trades else None) if p is not None]
+    telling = telling_trade(trade_panels(rows, styles))
+    trades = trade_panels(rows, styles, telling.groups) if telling else []  # its labels alone
+    parts = [p for p in (time, peak, *trades) if p is not None]
     if len(parts) < 2:  # a single panel is one of the other pictures
         return []
     cells = [c for p in (time, peak) if p for c in p.cells]
-    accuracy = rows.of("accuracy") if trades else []
+    accuracy = [c for t in trades for g in t.groups for c in g.cells]
     series = styles.series(cells or accuracy)
-    shown = [s for s in series if any(c.status != "skipped" for c in s.cells)]
-    words = caption(rows, cells + accuracy, *_notes(time, peak, trades))
+    curves = [p for p in (time, peak) if p]
+    shown = drawn_series(curves, styles) if curves else series
+    words = caption(rows, cells + accuracy, *_notes(time, peak, trades), undrawn(curves, styles))
     found = crossings(time.select(shown), styles) if time else []
-    under = 0.165 * len(found) + 0.05 if found else 0.0
+    under = 0.165 * strip_lines(found) + 0.05 if found else 0.0
     page = Page(
         "Attention variants on one machine",
         "time and memory: lower is better; accuracy: up and to the right is better",
@@ -57,9 +59,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
             _draw_trade(page, column, part, under)
             continue
         quantity, strip = (TIME, found) if part is time else (PEAK, [])
-        _draw_curves(
-            page, column, part, quantity, part.select(shown), strip, 0.0 if strip else under + 0.07
-        )
+        _draw_curves(page, column, part, quantity, part.select(shown), strip, styles, under)
         table += [
             {
                 "panel": _title(part, quantity),
@@ -80,7 +80,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
             "tokens_per_s": d.speed,
             "peak_bytes": d.peak,
         }
-        for t in trades[:1]
+        for t in trades
         for d in t.dots
     ]
     return [Picture("overview", page.figure, pd.DataFrame(table), words)]
@@ -97,19 +97,19 @@ def _draw_curves(
     quantity: Quantity,
     own: list[Series],
     found: list[tuple[Series, Crossing]],
-    deeper: float,
+    styles: Styles,
+    under: float,
 ) -> None:
-    axes = page.panel(0, column, deeper=deeper)
+    axes = page.panel(0, column, deeper=0.0 if found else under + 0.07)
     axes.set_title(_title(panel, quantity))
     draw_panel(axes, own, panel.lengths, quantity)
     axes.set_ylabel(quantity.label)
     finish([axes], [own], quantity)
-    under = axes
     if found:
         axes.tick_params(labelbottom=False)
-        under = page.panel(1, column, share_x=axes)
-        draw_strip(under, found)
-    under.set_xlabel("sequence length (tokens, 1k = 1024)")
+        axes = page.panel(1, column, share_x=axes)
+        draw_strip(axes, found, baseline_name(own, styles))
+    axes.set_xlabel("sequence length (tokens, 1k = 1024)")
 
 
 def _draw_trade(page: Page, column: int, trade: Trade, under: float) -> None:
@@ -119,7 +119,7 @@ def _draw_trade(page: Page, column: int, trade: Trade, under: float) -> None:
     x, y, wide, high = axes.get_position().bounds
     cut = (AREA_LEGEND if largest else 0.0) / page.figure.get_figheight()
     axes.set_position((x, y + cut, wide, high - cut))
-    axes.set_title(f"Accuracy: {trade.title.partition(',')[0]}")
+    axes.set_title(f"Accuracy: {trade.title}")
     draw_trade(axes, trade, largest, scale=1.1, size=8.5)
     axes.set_ylabel("test accuracy")
     if largest:
@@ -149,8 +149,7 @@ def _notes(time: Panel | None, peak: Panel | None, trades: list[Trade]) -> list[
     if time:
         notes += [
             repetitions(list(time.cells)),
-            "Strip: from which length on a variant is faster than full attention, "
-            "with its 95 % bootstrap interval.",
+            "Grey strip: crossings with 95 % bootstrap intervals; an arrow: out of range.",
         ]
     if peak:
         notes.append("Memory: exact peak of the counted pool, inputs and weights included.")
@@ -159,6 +158,6 @@ def _notes(time: Panel | None, peak: Panel | None, trades: list[Trade]) -> list[
         notes.append(f"Shape: {'; '.join(shapes)}.")
     if trades:
         notes.append(
-            "Trade-off: accuracy at the task's own length, 95 % intervals in the accuracy plot."
+            "Accuracy: at the task's own length, bars its 95 % interval." + other_params(trades)
         )
     return notes

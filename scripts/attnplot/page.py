@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import matplotlib
 
@@ -90,6 +92,7 @@ class Page:
         foot = self.below + (0.155 * len(lines) + 0.1) * self.scale
         height = head + sum(self.heights) + sum(self.gaps) + foot
         self.figure = plt.figure(figsize=(self.width, height))
+        self.figure.set_label(f"{self.title} ({self.subtitle})")
         self._height, self._top = height, height - head
         at = height - 0.2 * self.scale
         self._text(0.12, at, self.title, size=10.5 * self.scale, weight="bold", va="center")
@@ -173,20 +176,35 @@ def save(pictures: list[Picture], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for picture in pictures:
-        for ending in ("png", "svg") if picture.figure else ():
-            path = folder / f"{picture.name}.{ending}"
-            described = {"Title": picture.name, "Description": picture.caption}
-            metadata = (
-                {**described, "Date": None} if ending == "svg" else {**described, "Software": None}
-            )
-            picture.figure.savefig(path, dpi=DPI, metadata=metadata)
-            written.append(path)
         if picture.figure:
+            told = {"Title": picture.figure.get_label(), "Description": alternative_text(picture)}
+            png, svg = (folder / f"{picture.name}.{ending}" for ending in ("png", "svg"))
+            picture.figure.savefig(png, dpi=DPI, metadata={**told, "Software": None})
+            drawn = io.StringIO()
+            picture.figure.savefig(drawn, format="svg", metadata={**told, "Date": None})
+            svg.write_text(_described(drawn.getvalue(), told["Description"]), encoding="utf-8")
             plt.close(picture.figure)
+            written += [png, svg]
         path = folder / f"{picture.name}.csv"
         picture.data.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
         written.append(path)
     return written
+
+
+def alternative_text(picture: Picture) -> str:
+    """For who cannot see it: the panels with their axes, then the caption."""
+    panels = [
+        f"{axes.get_title(loc='left')} ({axes.get_xlabel()}; {axes.get_ylabel()})"
+        for axes in picture.figure.axes
+        if axes.get_title(loc="left")
+    ]
+    text = f"Panels: {', '.join(panels)}. {picture.caption} The data: {picture.name}.csv."
+    return " ".join(text.replace("; )", ")").split())
+
+
+def _described(svg: str, text: str) -> str:
+    """With a <desc> after the <title>, which readers of screens speak."""
+    return svg.replace("</title>", f"</title>\n <desc>{escape(text)}</desc>", 1)
 
 
 def _inches(text: str, points: float) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .caption import brief
 from .curves import contract, shape_of
 from .rows import Cell
-from .style import Series
+from .style import Series, Styles
 
 MODES = ("forward", "train", "decode")
 MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding"}
@@ -30,10 +31,35 @@ class Panel:
     def is_curve(self) -> bool:
         return len(self.lengths) > 1
 
+    @property
+    def drawn(self) -> tuple[Cell, ...]:
+        """What makes curves: in a panel of several lengths, no series of a single one."""
+        reach: dict[Any, set[int | None]] = {}
+        for c in self.cells:
+            if c.status != "skipped":
+                reach.setdefault((c.variant, c.params), set()).add(c.length)
+        return tuple(
+            c
+            for c in self.cells
+            if len(reach.get((c.variant, c.params), ())) > (1 if self.is_curve else 0)
+        )
+
     def select(self, series: list[Series]) -> list[Series]:
         mine = {c.id for c in self.cells}
         chosen = [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
         return [s for s in chosen if s.cells]
+
+
+def drawn_series(panels: list[Panel], styles: Styles) -> list[Series]:
+    return styles.series([c for p in panels for c in p.drawn])
+
+
+def undrawn(panels: list[Panel], styles: Styles) -> str:
+    """The caption's word on series of a single length."""
+    keys = {s.key for s in drawn_series(panels, styles)}
+    every = styles.series([c for p in panels for c in p.cells if c.status != "skipped"])
+    names = [s.label for s in every if s.key not in keys]
+    return f"Measured at one length, in the CSV only: {brief(names)}." if names else ""
 
 
 def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:

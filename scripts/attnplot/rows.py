@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .runs import merge
+
 SCHEMA = "attnbench/1"
 STATUSES = ("ok", "skipped", "failed", "diverged", "timeout", "oom")
 MEASURES = ("speed", "memory", "accuracy", "fidelity")
@@ -35,6 +37,7 @@ class Cell:
     axes: dict[str, Any]
     metrics: dict[str, Any]
     samples: Any
+    run: str = ""
 
     @property
     def ok(self) -> bool:
@@ -59,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Rows:
-    """Everything read: the run headers and, per cell id, the row that was written last."""
+    """Everything read: the run headers and the cells that count, see runs.py."""
 
     files: tuple[Path, ...]
     runs: list[dict[str, Any]]
@@ -76,9 +79,10 @@ def canonical(params: dict[str, Any]) -> Params:
 def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
     """Reads and validates every file; the first fault raises RowsError and nothing is returned."""
     validator = _validator(schema_file)
-    runs: list[dict[str, Any]] = []
-    cells: dict[str, Cell] = {}
+    loaded: list[tuple[Path, dict[str, Any], list[Cell]]] = []
     for file in files:
+        head: dict[str, Any] = {}
+        cells: dict[str, Cell] = {}
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -88,16 +92,17 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
         for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
             where = f"{file}:{number}"
             row = _parse(line, where)
-            kind = _check(row, where, number)
+            kind = _check(row, where, head.get("run"))
             if validator is not None:
                 _validate(validator, row, where)
             if kind == "run":
-                runs.append(row)
+                head = row
             else:
                 cell = _cell(row)
-                cells.pop(cell.id, None)  # the latest row of a cell stands
+                cells.pop(cell.id, None)  # a cell run again: its last row stands
                 cells[cell.id] = cell
-    return Rows(tuple(files), runs, list(cells.values()))
+        loaded.append((file, head, list(cells.values())))
+    return Rows(tuple(files), [head for _, head, _ in loaded], merge(loaded))
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
@@ -132,8 +137,11 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _check(row: dict[str, Any], where: str, number: int) -> str:
-    """Checks what the plots rely on; results/schema.json, where present, checks the rest."""
+def _check(row: dict[str, Any], where: str, run: str | None) -> str:
+    """Checks what the plots rely on; results/schema.json, where present, checks the rest.
+
+    `run` is the id in the file's first line, None before it: one file, one run.
+    """
 
     def need(condition: bool, what: str) -> None:
         if not condition:
@@ -142,10 +150,12 @@ def _check(row: dict[str, Any], where: str, number: int) -> str:
     need(row.get("schema") == SCHEMA, f"schema is {row.get('schema')!r}, not {SCHEMA!r}")
     kind = row.get("kind")
     need(kind in ("run", "cell"), f"kind is {kind!r}, not 'run' or 'cell'")
-    need(number > 1 or kind == "run", "the first line is no run header")
+    need(run is not None or kind == "run", "the first line is no run header")
+    need(run is None or kind != "run", "a second run line; a rows file holds one run")
     need(isinstance(row.get("run"), str), "'run' is missing or no string")
     if kind == "run":
         return kind
+    need(row["run"] == run, f"run is {row['run']!r}, not that of the first line, {run!r}")
     need(isinstance(row.get("cell"), str), "'cell' is missing or no string")
     need(row.get("status") in STATUSES, f"status {row.get('status')!r} is unknown")
     need(row.get("measure") in MEASURES, f"measure {row.get('measure')!r} is unknown")
@@ -191,6 +201,7 @@ def _cell(row: dict[str, Any]) -> Cell:
         axes=row["axes"],
         metrics=row.get("metrics") or {},
         samples=row.get("samples"),
+        run=row["run"],
     )
 
 

@@ -14,8 +14,9 @@ from .crossing import Crossing, find_crossing
 from .curve_page import Quantity, draw_page
 from .curves import by_length, shape_text
 from .page import Picture
-from .panels import Panel, pages
+from .panels import Panel, drawn_series, pages, undrawn
 from .rows import Cell, Rows
+from .runs import run_of
 from .style import GREY, Series, Styles
 
 WORDS = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
@@ -42,10 +43,17 @@ TIME = Quantity(
 )
 
 
+STRIP_HEAD = 1.1  # lines of the strip's heading
+
+
+def strip_lines(found: list[tuple[Series, Crossing]]) -> float:
+    """The height of a strip in lines."""
+    return len(found) + STRIP_HEAD if found else 0.0
+
+
 def crossings(series: list[Series], styles: Styles) -> list[tuple[Series, Crossing]]:
     """Each series against full attention, over the cells of one panel."""
-    full = styles.baseline(series)
-    if full is None:
+    if styles.baseline(series) is None:
         return []
     samples = {
         s.key: {n: [t for c in cells for t in c.times()] for n, cells in by_length(s).items()}
@@ -58,22 +66,34 @@ def crossings(series: list[Series], styles: Styles) -> list[tuple[Series, Crossi
         }
         for s in series
     }
-    found = [
-        (s, find_crossing(samples[s.key], samples[full.key], (medians[s.key], medians[full.key])))
-        for s in series
-        if s.variant != full.variant
-    ]
+    found = []
+    for s in series:
+        full = styles.baseline(series, run_of(s.params))
+        if full is not None and s.variant != full.variant:
+            pair = medians[s.key], medians[full.key]
+            found.append((s, find_crossing(samples[s.key], samples[full.key], pair)))
     return [(s, c) for s, c in found if c is not None]
 
 
 def draw_strip(
-    axes: Axes, found: list[tuple[Series, Crossing]], *, size: float = 8, label: bool = True
+    axes: Axes, found: list[tuple[Series, Crossing]], baseline: str, *, size: float = 8
 ) -> None:
     """A line per variant: where it overtakes full attention; an arrow: out of range."""
-    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_ylim(len(found) - 0.4, -STRIP_HEAD - 0.4)
+    axes.set_facecolor("#f5f5f5")
     axes.grid(axis="y", visible=False)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+    axes.annotate(
+        f"faster than {baseline} from length \u2026",
+        (0, -STRIP_HEAD + 0.05),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=size,
+        color=GREY,
+    )
     first, last = axes.get_xlim()
     for y, (series, crossing) in enumerate(found):
         look = series.look
@@ -96,8 +116,8 @@ def draw_strip(
             [at], [y], **{**look.line(), "marker": marker, "linestyle": "none"}, clip_on=False
         )
         right = at < math.sqrt(first * last)
-        axes.annotate(
-            crossing.text(),
+        note = axes.annotate(
+            f"{series.label}: {crossing.text()}",
             (max(reach) if right else min(reach), y),
             va="center",
             fontsize=size,
@@ -106,24 +126,23 @@ def draw_strip(
             ha="left" if right else "right",
             color=look.ink,
         )
-    if label:
-        axes.annotate(
-            "faster\nthan full\nfrom",
-            (0, 0.5),
-            xycoords="axes fraction",
-            xytext=(-8, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=size,
-            color=GREY,
-        )
+        box, frame = note.get_window_extent(), axes.get_window_extent()
+        if box.x0 < frame.x0 or box.x1 > frame.x1:  # no room: marker and colour name it
+            note.set_text(crossing.text())
+
+
+def baseline_name(series: list[Series], styles: Styles) -> str:
+    """What the strip compares with: with several runs, each variant with its own run's."""
+    full = styles.baseline(series)
+    runs = {run_of(s.params) for s in series}
+    return "full" if full is None or len(runs) > 1 else full.label
 
 
 def speed(rows: Rows, styles: Styles) -> list[Picture]:
     pictures, table = [], []
     for name, panels in pages("speed", rows.of("speed")):
-        found = {p.title: crossings(styles.series(list(p.cells)), styles) for p in panels}
+        series = drawn_series(panels, styles)
+        found = {p.title: crossings(p.select(series), styles) for p in panels}
         pictures.append(_picture(rows, styles, name, panels, found))
         table += [
             {
@@ -148,14 +167,13 @@ def _picture(
     panels: list[Panel],
     found: dict[str, list[tuple[Series, Crossing]]],
 ) -> Picture:
-    def draw(axes: Axes, panel: Panel, _: list[Series]) -> None:
-        draw_strip(axes, found[panel.title], label=panel.column == 0)
+    def draw(axes: Axes, panel: Panel, own: list[Series]) -> None:
+        draw_strip(axes, found[panel.title], baseline_name(own, styles))
 
     cells = [c for p in panels for c in p.cells]
     note = (
-        "Strips: from which length on a variant is faster than full attention; interpolated in "
-        "log-log between measured lengths, in brackets the 95 % bootstrap interval; an arrow: "
-        "not within the measured range."
+        "Grey strips: interpolated in log-log between measured lengths, in brackets the 95 % "
+        "bootstrap interval; an arrow: the crossing is not within the measured range."
     )
     scope = str(cells[0].axes.get("scope") or "attention")
     return draw_page(
@@ -170,9 +188,10 @@ def _picture(
             cells,
             repetitions(cells),
             note if any(found.values()) else "",
+            undrawn(panels, styles),
             f"Shape: {shape_text(cells[0])}.",
         ),
-        strip=(lambda panel, _: len(found[panel.title]), draw),
+        strip=(lambda panel, _: strip_lines(found[panel.title]), draw),
     )
 
 

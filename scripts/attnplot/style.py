@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.colors import to_rgb
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from .rows import Cell, Params, Rows, canonical
+from .runs import RUN, run_of
 
 BASELINE = "full"
 INK, GREY, GRID = "#222222", "#6b6b6b", "#e4e4e4"
@@ -31,6 +33,11 @@ FILLS = (
     "bottom",
     "top",
 )  # parameterisations of one variant, defaults first
+
+
+def halo() -> list[AbstractPathEffect]:
+    """A white edge that keeps text readable over lines."""
+    return [withStroke(linewidth=2.4, foreground="white")]
 
 
 @dataclass(frozen=True)
@@ -91,8 +98,13 @@ class Styles:
                 self._place.setdefault(info["name"], int(info.get("order", index)))
                 if isinstance(info.get("params"), dict):
                     self._defaults.setdefault(info["name"], canonical(info["params"]))
+        counts: dict[str, dict[Params, int]] = {}
         for cell in rows.cells:  # rows without a list: by first appearance
             self._place.setdefault(cell.variant, max(self._place.values(), default=-1) + 1)
+            own = counts.setdefault(cell.variant, {})
+            own[cell.params] = own.get(cell.params, 0) + (cell.measure != "fidelity")
+        for variant, own in counts.items():  # rows without defaults: what was measured most
+            self._defaults.setdefault(variant, max(own, key=lambda params: own[params]))
 
     def place(self, variant: str) -> int:
         return self._place[variant]
@@ -139,24 +151,23 @@ class Styles:
                 )
         return out
 
-    def baseline(self, series: list[Series]) -> Series | None:
-        """Exact attention as people run it: `full` with its default parameters."""
-        return next((s for s in series if s.variant == BASELINE), None)
+    def baseline(self, series: list[Series], run: str | None = None) -> Series | None:
+        """Exact attention as people run it, `full` with its default parameters, of that run."""
+        full = [s for s in series if s.variant == BASELINE]
+        return next((s for s in full if run_of(s.params) == run), full[0] if full else None)
 
     def _params_order(self, variant: str) -> Any:
-        default = self._defaults.get(variant)
+        default = dict(self._defaults[variant])
+        default.pop(RUN, None)
 
         def order(params: Params) -> tuple[Any, ...]:
-            return (
-                (params != default, [(k, _number(v)) for k, v in params])
-                if default
-                else (False, [])
-            )
+            own = {k: v for k, v in params if k != RUN}
+            return own != default, [(k, number(v)) for k, v in own.items()]
 
         return order
 
 
-def _number(text: str) -> tuple[float, str]:
+def number(text: str) -> tuple[float, str]:
     try:
         return float(text), text
     except ValueError:
@@ -164,5 +175,7 @@ def _number(text: str) -> tuple[float, str]:
 
 
 def _shown(key: str, value: str) -> str:
-    """`features=64`, but just `tiled`: a word tells by itself what it is."""
+    """`features=64`, but just `tiled`: a word tells by itself what it is; a run in brackets."""
+    if key == RUN:
+        return f"({value})"
     return value if value.isalpha() and value not in ("true", "false") else f"{key}={value}"

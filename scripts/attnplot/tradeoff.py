@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from .accuracy import CHANCE, SHORTCUT
 from .caption import caption
 from .curves import bytes_text
 from .page import Page, Picture
-from .place import place_labels
+from .place import Label, place_labels
 from .rows import Rows
-from .style import GREY, Styles
+from .style import GREY, Styles, halo
 from .trades import Dot, Trade, trade_panels
 
 LARGEST = 17.0  # points, the radius of the greatest memory
@@ -67,57 +67,67 @@ def draw_trade(
     placed = [d for d in trade.dots if d.score and d.speed]
     axes.set_xscale("log")
     speeds = [d.speed for d in trade.dots if d.speed] or [1.0, 10.0]
-    heights = [d.score.mean for d in trade.dots if d.score] or [0.0, 1.0]
-    wide, tall = math.log(max(speeds) / min(speeds)) or 1.0, max(max(heights) - min(heights), 0.15)
+    wide = math.log(max(speeds) / min(speeds)) or 1.0
     axes.set_xlim(min(speeds) * math.exp(-0.3 * wide), max(speeds) * math.exp(0.34 * wide))
-    middle = (max(heights) + min(heights)) / 2
-    axes.set_ylim(middle - 0.85 * tall, middle + 0.85 * tall)
-    for value, look in ((trade.chance, CHANCE), (trade.shortcut, SHORTCUT)):
-        if value is not None and axes.get_ylim()[0] < value < axes.get_ylim()[1]:
-            axes.axhline(value, **look, zorder=1)
-            axes.annotate(
-                "chance" if look is CHANCE else "best shortcut",
-                (0, value),
-                xycoords=axes.get_yaxis_transform(),
-                xytext=(3, 2),
-                textcoords="offset points",
-                fontsize=8,
-                color=GREY,
-            )
-    labels: list[tuple[float, float, float, str, object]] = []
-    for dot in placed:
-        look, r = dot.series.look, radius(dot.peak, largest, scale)
-        axes.scatter(
-            [dot.speed],
-            [dot.score.mean],
-            s=(2 * r) ** 2,
-            color=look.color,
-            alpha=0.28,
-            linewidth=0,
-            zorder=2,
-        )
-        axes.scatter(
-            [dot.speed],
-            [dot.score.mean],
-            s=(2 * r) ** 2,
-            facecolor="none",
-            edgecolor=look.color,
-            linewidth=1.1,
-            zorder=3,
-        )
-        axes.plot(
-            [dot.speed], [dot.score.mean], **{**look.line(), "linestyle": "none", "zorder": 4}
-        )
-        labels.append((dot.speed, dot.score.mean, max(r, 4.0), dot.series.label, look.ink))
-    place_labels(axes, labels, size=size)
-    _draw_incomplete(axes, [d for d in trade.dots if d not in placed], size)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=7))
+    subs = (1, 2, 3, 5, 7) if 1.64 * wide < math.log(8) else (1, 2, 5)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=7))
     axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
     axes.xaxis.set_minor_locator(NullLocator())
-    ticks = MaxNLocator(5).tick_values(*axes.get_ylim())
-    most = 1.0 if max(heights) <= 1 else math.inf  # no tick promises an accuracy above 1
-    axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if 0 <= t <= most]))
+    _accuracy_axis(axes, trade)
+    low, high = axes.get_ylim()
+    levels = [("chance", trade.chance, CHANCE), ("best shortcut", trade.shortcut, SHORTCUT)]
+    levels = [level for level in levels if level[1] is not None and low < level[1] < high]
+    for _, value, look in levels:
+        axes.axhline(value, **look, zorder=1)
+    for dot in placed:
+        _draw_dot(axes, dot, radius(dot.peak, largest, scale))
+    labels = [
+        Label(
+            d.speed,
+            d.score.mean,
+            max(radius(d.peak, largest, scale), 4.0),
+            d.series.label,
+            d.series.look.ink,
+        )
+        for d in placed
+    ]
+    bars = [
+        (d.speed, d.score.mean + d.score.half * t, 1.5)
+        for d in placed
+        if d.score.half
+        for t in (-1, -0.8, -0.6, 0.6, 0.8, 1)
+    ]
+    points = [(label.x, label.y, label.radius) for label in labels] + bars
+    named = [(value, name) for name, value, _ in levels]
+    place_labels(axes, labels, named, size=size, points=points)
+    _draw_incomplete(axes, [d for d in trade.dots if d not in placed], size)
     axes.set_xlabel(f"tokens per second\n({trade.speed.text()})", linespacing=1.3)
+
+
+def _accuracy_axis(axes: Axes, trade: Trade) -> None:
+    """From the lowest to the highest dot and the best shortcut, at ticks; never below 0."""
+    values = [d.score.mean for d in trade.dots if d.score] or [0.0, 1.0]
+    values += [trade.shortcut] if trade.shortcut is not None else []
+    low, high = min(values), max(values)
+    span = max(high - low, 0.1)
+    step = next((s for s in (0.02, 0.05, 0.1, 0.2) if 1.4 * span / s <= 5.5), 0.2)
+    first = max(0, math.floor((low - 0.2 * span) / step + 1e-9))
+    last = math.ceil((high + 0.2 * span) / step - 1e-9)
+    if high <= 1:  # no tick promises an accuracy above 1
+        last = min(last, math.floor(1 / step + 1e-9))
+    axes.yaxis.set_major_locator(FixedLocator([k * step for k in range(first, last + 1)]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.{1 if step >= 0.1 else 2}f}"))
+    axes.set_ylim(first * step, max(last * step, high + 0.15 * span))
+
+
+def _draw_dot(axes: Axes, dot: Dot, r: float) -> None:
+    look, at = dot.series.look, ([dot.speed], [dot.score.mean])
+    area = {"s": (2 * r) ** 2, "clip_on": False}
+    axes.scatter(*at, **area, color=look.color, alpha=0.28, linewidth=0, zorder=2)
+    axes.scatter(*at, **area, facecolor="none", edgecolor=look.color, linewidth=1.1, zorder=3)
+    if dot.score.half:
+        axes.errorbar(*at, yerr=[dot.score.half], fmt="none", color=look.color, elinewidth=1)
+    axes.plot(*at, **{**look.line(), "linestyle": "none", "zorder": 4})
 
 
 def _draw_incomplete(axes: Axes, dots: list[Dot], size: float) -> None:
@@ -155,6 +165,7 @@ def _draw_incomplete(axes: Axes, dots: list[Dot], size: float) -> None:
             fontsize=size,
             color=look.ink,
             zorder=6,
+            path_effects=halo(),
         )
 
 
@@ -194,9 +205,15 @@ def trade_note(trades: list[Trade]) -> str:
     at = " / ".join(dict.fromkeys(t.memory.text() for t in trades if t.memory))
     memory = f"Memory at: {at}." if at else "No memory rows: circles are points."
     return (
-        "Accuracy is that of the task's own length, speed the median at the length under the axis. "
-        f"{memory} Intervals of the scores: accuracy plot."
+        "Accuracy at the task's own length, bars its 95 % interval; speed the median at the length "
+        f"under the axis. {memory}{other_params(trades)}"
     )
+
+
+def other_params(trades: list[Trade]) -> str:
+    """Names the variants whose accuracy and cost were measured with unlike parameters."""
+    told = dict.fromkeys(d.params for t in trades for d in t.dots if d.params)
+    return f" Parameters differ: {'; '.join(told)}." if told else ""
 
 
 def _thousands(value: float, _: object = None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .operating import Point, operating_point
-from .rows import FAILURES, Rows
+from .rows import FAILURES, Cell, Rows
 from .style import Series, Styles
 from .tasks import Score, TaskGroup, score, task_groups
 
@@ -21,6 +21,7 @@ class Dot:
     speed: float | None  # tokens per second
     peak: float | None
     status: str
+    params: str = ""  # where the cost was measured with others: `features=64, cost at features=256`
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,23 @@ class Trade:
     dots: list[Dot]
     speed: Point
     memory: Point | None
+    causal: bool
+    groups: tuple[TaskGroup, ...]
     chance: float | None = None
     shortcut: float | None = None
 
+    @property
+    def spread(self) -> float:
+        """Of the lift, the score over that of the best shortcut."""
+        scores = [d.score.mean for d in self.dots if d.score]
+        return (max(scores) - min(scores)) / self.shortcut if scores and self.shortcut else 0.0
 
-def trade_panels(rows: Rows, styles: Styles) -> list[Trade]:
+
+def trade_panels(
+    rows: Rows, styles: Styles, only: tuple[TaskGroup, ...] | None = None
+) -> list[Trade]:
     """The mean over the tasks without a causal mask that every variant finished, then each task."""
-    groups = task_groups(rows.of("accuracy"))
+    groups = list(only) if only else task_groups(rows.of("accuracy"))
     series = styles.series([c for g in groups for c in g.cells])
     out = []
     open_tasks = [g for g in groups if not any(c.axes.get("causal") for c in g.cells)]
@@ -49,6 +60,17 @@ def trade_panels(rows: Rows, styles: Styles) -> list[Trade]:
     for group in groups:
         out += _trade(group.title.replace("\n", ", ").rstrip(", "), rows, series, [group])
     return out
+
+
+def telling_trade(trades: list[Trade]) -> Trade | None:
+    """For the summary: the task with the most variants measured; of equals one without a causal
+    mask like the other panels, then the one that tells the variants apart best."""
+
+    def rank(trade: Trade) -> tuple[int, bool, float]:
+        measured = sum(bool(d.score and d.speed) for d in trade.dots)
+        return measured, not trade.causal, trade.spread
+
+    return max((t for t in trades if len(t.groups) == 1), key=rank, default=None)
 
 
 def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]) -> list[Trade]:
@@ -72,7 +94,9 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
         peak = memory.cells.get(s.key) if memory else None
         whole = [sc for sc in scores if sc]
         mean = (
-            Score(float(np.mean([sc.mean for sc in whole])), None, ())
+            whole[0]
+            if len(whole) == len(scores) == 1
+            else Score(float(np.mean([sc.mean for sc in whole])), None, ())
             if len(whole) == len(scores)
             else None
         )
@@ -90,8 +114,20 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
                 at.metric("tokens_per_s") if at and at.ok else None,
                 peak.metric("peak_bytes") if peak and peak.ok else None,
                 status,
+                _other_params(s, at) if at else "",
             )
         )
     shortcut = groups[0].best_shortcut() if len(groups) == 1 else None
     chance = groups[0].reference("chance") if len(groups) == 1 else None
-    return [Trade(title, dots, speed, memory, chance, shortcut[1] if shortcut else None)]
+    best = shortcut[1] if shortcut else None
+    return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), chance, best)]
+
+
+def _other_params(series: Series, cell: Cell) -> str:
+    """`performer features=64, cost at features=256`; empty where the parameters agree."""
+    own, other = dict(series.params), dict(cell.params)
+    differ = sorted(k for k in own.keys() | other.keys() if own.get(k) != other.get(k))
+    if not differ:
+        return ""
+    here, there = (", ".join(f"{k}={p.get(k)}" for k in differ) for p in (own, other))
+    return f"{series.variant} {here}, cost at {there}"

@@ -26,7 +26,7 @@ LAWS: dict[str, tuple[float, float, float, float, float]] = {
     "performer": (0, 2.1e-5, 0, 6900, 0.34),
     "linear": (0, 1.05e-5, 0, 5200, 0.93),
 }
-NO_CAUSAL = "linformer cannot be causal: each row mixes all positions"
+NO_CAUSAL = "cannot be causal"
 TASKS: dict[str, dict[str, Any]] = {
     "listops": {
         "causal": False,
@@ -342,7 +342,7 @@ def fidelity_cells() -> list[dict[str, Any]]:
                     )
     for width, name, key in ((256, "performer", "features"), (256, "linformer", "rank")):
         params = {**dict(VARIANTS)[name], key: width}
-        for n in LENGTHS:
+        for n in (512,):  # as the quick profile: the ladder is timed where its errors are
             mid = 3.1 * seconds(name, n)
             time = {k: mid for k in ("median", "mean", "min", "ci_low", "ci_high")} | {
                 "mad": 0.0,

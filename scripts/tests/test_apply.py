@@ -7,6 +7,7 @@ both sides hold the same ones. Gradients are central differences of the NumPy fo
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import tempfile
 import unittest
@@ -267,6 +268,10 @@ class Apply(unittest.TestCase):
                 "no such weight", *inputs, "--set", f"omega={folder}/good.npy", folder=folder
             )
             self.refused("NAME=FILE", *inputs, "--set", "omega", folder=folder)
+            self.refused("folder", "--q", folder, folder=folder)
+            np.save(f"{folder}/big.npy", np.full_like(good, 1e30))
+            big = ["--q", f"{folder}/big.npy", "--k", f"{folder}/big.npy"]
+            self.refused("too large for", *big, "--v", f"{folder}/good.npy", folder=folder)
             np.save(f"{folder}/lengths.npy", np.array([4]))
             self.refused(
                 "length 4 is not in 0..3",
@@ -275,6 +280,20 @@ class Apply(unittest.TestCase):
                 f"{folder}/lengths.npy",
                 folder=folder,
             )
+
+    def test_what_is_no_regular_file_is_never_replaced(self):
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/q.npy", np.ones((1, 1, 2, 2)))
+            pipe = Path(folder, "pipe")
+            os.mkfifo(pipe)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            inputs = [f"--{name}={folder}/q.npy" for name in "qkv"]
+            command = [PROGRAM, "apply", "--variant=full", *inputs, f"--out={pipe}"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(pipe.is_fifo())
+            self.assertEqual(os.read(reader, 6), b"\x93NUMPY")
+            os.close(reader)
 
 
 if __name__ == "__main__":

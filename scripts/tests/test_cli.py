@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -99,6 +101,10 @@ class CommandLine(unittest.TestCase):
                 "stebs.*steps",
             ),
             (["run", "-c", "absent.conf"], "absent.conf"),
+            (["run", "-c", "/"], "config file '/'"),
+            (["run", *TINY, "--resume=perhaps"], "perhaps.*true, false"),
+            (["run", "--length", "1:999:+1", "--batch", "1:999:+1"], "more than 20000"),
+            (["run", "--length", "1:999:+1", "--batch", "1:19:+1"], "more than 20000"),
             (["run", *TINY, "-o", "/proc/none/rows.jsonl"], "/proc/none"),
             (["sample", "full"], "'full'"),
             (["sample", "mqar", "--split", "tset"], "tset"),
@@ -119,7 +125,8 @@ class CommandLine(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder, "sweep.conf")
             config.write_text(
-                "variant = linear\nmeasure = memory\nlength = 64:128:*2\nheads = 1\nhead-dim = 16\n"
+                '# quotes are taken away\nvariant = "linear"\nmeasure = memory\n'
+                "length = 64:128:*2\nheads = 1\nhead-dim = 16\n"
             )
             dry = attnbench("run", "-c", config, "--dry-run", cwd=folder)
             self.assertEqual(dry.returncode, 0, dry.stderr)
@@ -141,11 +148,13 @@ class CommandLine(unittest.TestCase):
                 json.loads(line) for line in Path(folder, "rows.jsonl").read_text().splitlines()
             ]
             self.assertEqual([row["kind"] for row in rows], ["run", "cell", "cell"])
-            again = attnbench("run", *TINY, "-o", "rows.jsonl", "--format", "json", cwd=folder)
+            again = attnbench(
+                "run", *TINY, "--resume", "-o", "rows.jsonl", "--format", "json", cwd=folder
+            )
             self.assertEqual(json.loads(again.stdout), rows[1:])  # resumed: nothing measured again
             table = attnbench("run", *TINY, "-o", "rows.jsonl", "--format", "csv", "-q", cwd=folder)
             self.assertEqual((len(table.stdout.splitlines()), table.stderr), (3, ""))
-            refused = attnbench("run", *TINY, "-o", "rows.jsonl", "--resume", "false", cwd=folder)
+            refused = attnbench("run", *TINY, "-o", "rows.jsonl", "--resume=false", cwd=folder)
             self.assertEqual(refused.returncode, 2)
             forced = attnbench(
                 "run", *TINY, "-o", "rows.jsonl", "--force", "-q", "--format", "md", cwd=folder
@@ -157,8 +166,88 @@ class CommandLine(unittest.TestCase):
             Path(folder, "rows.jsonl").write_text("not rows\n")
             corrupt = attnbench("run", *TINY, "-o", "rows.jsonl", cwd=folder)
             self.assertEqual(corrupt.returncode, 2)
-            self.assertIn("rows.jsonl:1", corrupt.stderr)
+            self.assertIn("rows.jsonl is not a rows file", corrupt.stderr)
             self.assertEqual(Path(folder, "rows.jsonl").read_text(), "not rows\n")
+
+    def test_the_hint_after_an_interrupt_can_be_pasted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder, "sweep.conf")
+            config.write_text("measure = speed\nforce = true\n")
+            run = subprocess.Popen(
+                [PROGRAM, "run", "-c", config, "-v", "linear", "-v", "full[kernel=[tiled]]"]
+                + ["--length", "64:65536:*1024", "--repetitions", "50", "-fo", "it's.jsonl"],
+                stderr=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                text=True,
+                cwd=folder,
+            )
+            said = run.stderr.readline()  # a cell is done
+            self.assertIn("[1/4]", said)
+            run.send_signal(signal.SIGINT)
+            said = run.stderr.read()
+            self.assertEqual(run.wait(), 130)
+            run.stderr.close()
+            self.assertRegex(said, "To go on: ")
+            hint = shlex.split(said.split("To go on: ")[1])
+            self.assertEqual(hint[:2], [str(PROGRAM), "run"])
+            self.assertEqual(  # what the file said as well, but never --force
+                sorted(hint[2:]),
+                sorted(
+                    ["--variant=linear", "--variant=full[kernel=[tiled]]", "--measure=speed"]
+                    + ["--length=64:65536:*1024", "--repetitions=50", "--output=it's.jsonl"]
+                ),
+            )
+            held = Path(folder, "it's.jsonl").read_text().splitlines()
+            self.assertGreaterEqual(len(held), 2)
+            dry = subprocess.run([*hint, "--dry-run"], capture_output=True, text=True, cwd=folder)
+            self.assertEqual((dry.returncode, len(dry.stdout.splitlines())), (0, 4), dry.stderr)
+
+    def test_tables_keep_apart_what_differs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            seeds = attnbench("run", *TINY, "--seed", "0,1", "-q", "-o", "seeds.jsonl", cwd=folder)
+            self.assertEqual(seeds.stdout.count("peak memory"), 2)
+            self.assertIn("seed 1", seeds.stdout)
+            tiny = "width=16,heads=1,layers=1,feed_forward=16,validation_examples=8,test_examples=8"
+            tasks = attnbench(
+                *["run", "-q", "-v", "linear", "-t"],
+                "mqar[vocab=32,pairs=[2,4],length=16,train_examples=64]",
+                *["--train", f"steps=[1,2],{tiny}", "-o", "tasks.jsonl"],
+                cwd=folder,
+            )
+            self.assertEqual(tasks.returncode, 0, tasks.stderr)
+            self.assertRegex(tasks.stdout, r"mqar\[pairs=2\] +mqar\[pairs=4\]")
+            self.assertRegex(tasks.stdout, "(?s)steps 1.*steps 2")
+
+    def test_the_crossing_with_full_is_read_from_the_last_length(self):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["run", "-v", "full", "-v", "linear", "--repetitions", "1", "-o", "r.jsonl"]
+            arguments += ["--length", "64,128", "--heads", "1", "--head-dim", "16"]
+            self.assertEqual(attnbench(*arguments, cwd=folder).returncode, 0)
+            path = Path(folder, "r.jsonl")
+            header, *cells = (json.loads(line) for line in path.read_text().splitlines())
+
+            def table(times, status="ok"):
+                for row in cells:
+                    name, length = row["variant"]["name"], row["axes"]["length"]
+                    seconds = times[name, length]
+                    row["metrics"]["time_s"].update(ci_low=seconds, ci_high=seconds)
+                held = [dict(row) for row in cells]
+                for row in held:
+                    if status != "ok" and (row["variant"]["name"], row["axes"]["length"]) == (
+                        "linear",
+                        128,
+                    ):
+                        row.update(status=status, reason="a test", metrics=None, samples=None)
+                lines = [json.dumps(row, separators=(",", ":")) for row in (header, *held)]
+                path.write_text("".join(line + "\n" for line in lines))
+                shown = attnbench(*arguments, cwd=folder).stdout
+                return next(x for x in shown.splitlines() if x.startswith("  linear ")).rstrip()
+
+            slow = {("full", 64): 1, ("full", 128): 2, ("linear", 64): 2, ("linear", 128): 3}
+            self.assertTrue(table(slow).endswith("not up to 128"))
+            self.assertTrue(table(slow | {("linear", 128): 1}).endswith(" 128"))
+            self.assertTrue(table(slow | {("linear", 64): 0.5, ("linear", 128): 1}).endswith(" 64"))
+            self.assertTrue(table(slow, "oom").endswith("oom"))  # no claim where it has no time
 
     def test_skipped_cells_are_rows_with_reasons(self):
         with tempfile.TemporaryDirectory() as folder:

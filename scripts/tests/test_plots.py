@@ -8,8 +8,11 @@ import io
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
 
 from matplotlib.colors import to_rgb
+from PIL import Image
 
 from attnplot.__main__ import main
 from attnplot.rows import read_rows
@@ -72,6 +75,20 @@ class Gallery(InFolder):
         crossing = next(r for r in self.table(out / "crossing.csv") if r["variant"] == "performer")
         self.assertAlmostEqual(float(crossing["crossing"]), 1.9e-5 / 1.1e-8, delta=90)
 
+    def test_pictures_say_what_they_show(self) -> None:
+        out = self.folder / "out"
+        self.assertEqual(plot(self.rows(fixture.quick_cells()), "-o", out)[0], 0)
+        told = Image.open(out / "overview.png").text
+        self.assertIn("Attention variants", told["Title"])
+        for panel in ("Time: forward, not causal", "Accuracy: image, length=256, not causal"):
+            self.assertIn(panel, told["Description"])
+        svg = ElementTree.parse(out / "speed-attention.svg").getroot()
+        name = "{http://www.w3.org/2000/svg}"
+        self.assertIn("Time against sequence length", svg.findtext(f"{name}title"))
+        words = svg.findtext(f"{name}desc")
+        self.assertIn("Skipped: linformer, causal (cannot be causal; 14 cells).", words)
+        self.assertIn("in the CSV only: linformer rank=256; performer features=256.", words)
+
     @staticmethod
     def table(file: Path) -> list[dict[str, str]]:
         with file.open(newline="") as stream:
@@ -133,6 +150,14 @@ class Refusals(InFolder):
         skipped = [c for c in fixture.accuracy_cells() if c["status"] == "skipped"]
         self.refused(4, "nothing to draw", self.rows(skipped))
         self.refused(4, "nothing to draw", self.rows([]))
+
+    def test_no_rows_at_all(self) -> None:
+        with mock.patch("attnplot.__main__.ROOT", self.folder), contextlib.chdir(self.folder):
+            self.refused(4, "^plot: no rows file given and none in results/")
+
+    def test_second_run_line(self) -> None:
+        file = self.rows([fixture.header()])
+        self.refused(2, "^plot: .*rows.jsonl:2: a second run line", file)
 
     def test_output_folder_that_cannot_be(self) -> None:
         rows = self.rows(fixture.memory_cells())

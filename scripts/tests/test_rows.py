@@ -7,7 +7,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnplot.rows import RowsError, read_rows
+from attnplot.rows import Rows, RowsError, read_rows
+from attnplot.style import Styles
 
 from . import fixture
 
@@ -45,17 +46,39 @@ class ReadRows(unittest.TestCase):
         self.assertEqual(first.metric("time_s.median"), cells[0]["metrics"]["time_s"]["median"])
         self.assertIsNone(first.metric("time_s.nothing"))
 
-    def test_files_merge_and_the_last_row_of_a_cell_stands(self) -> None:
-        cells = fixture.memory_cells()
-        changed = {**cells[0], "metrics": {**cells[0]["metrics"], "peak_bytes": 5}}
-        files = [
-            fixture.write(self.folder / "a.jsonl", cells[:2]),
-            fixture.write(self.folder / "b.jsonl", [changed, cells[2]]),
-        ]
-        rows = read_rows(files, SCHEMA)
+    def test_a_cell_run_again_on_the_same_machine_counts_once(self) -> None:
+        rows = self.two_files({"load_before": 7.5})
         self.assertEqual(len(rows.cells), 3)
-        peak = next(c for c in rows.cells if c.id == cells[0]["cell"]).metric("peak_bytes")
-        self.assertEqual(peak, 5)
+        again = [c.metric("peak_bytes") for c in rows.cells if c.id == self.repeated]
+        self.assertEqual(again, [5])
+
+    def test_a_cell_of_another_program_or_machine_is_a_series_of_its_own(self) -> None:
+        for difference in ({"commit": "fedcba9876543210"}, {"cpu_model": "Other"}):
+            with self.subTest(difference):
+                rows = self.two_files(difference)
+                self.assertEqual(len(rows.cells), 4)
+                labels = [s.label for s in Styles(rows).series(rows.cells)]
+                self.assertEqual(labels, ["full (before)", "full (after)"])
+                self.assertEqual(len({c.id for c in rows.cells}), 4)
+
+    def two_files(self, difference: dict) -> Rows:
+        """`before` and `after` with three points, one of them in both; `difference` of `after`."""
+        cells = fixture.memory_cells()
+        self.repeated = cells[0]["cell"]
+        changed = {**cells[0], "metrics": {**cells[0]["metrics"], "peak_bytes": 5}}
+        head = fixture.header()
+        head["environment"] |= difference
+        files = [
+            fixture.write(self.folder / "before.jsonl", cells[:2]),
+            fixture.write(self.folder / "after.jsonl", [changed, cells[2]], head),
+        ]
+        return read_rows(files, SCHEMA)
+
+    def test_last_row_of_a_cell_stands(self) -> None:
+        first = fixture.memory_cells()[0]
+        last = {**first, "metrics": {**first["metrics"], "peak_bytes": 5}}
+        rows = read_rows([fixture.write(self.folder / "a.jsonl", [first, last])])
+        self.assertEqual([c.metric("peak_bytes") for c in rows.cells], [5])
 
     def test_faults_name_line_and_reason(self) -> None:
         header = json.dumps(fixture.header())
@@ -67,6 +90,8 @@ class ReadRows(unittest.TestCase):
             (good[:-20], r":2: not JSON.*truncated"),
             (header + "\n[1]\n", r":2: a row is a JSON object, not list"),
             (good.splitlines()[1] + "\n", r":1: the first line is no run header"),
+            (header + "\n" + header + "\n", r":2: a second run line"),
+            (self.lines(run="other"), r":2: run is 'other', not that of the first line"),
             (self.lines(schema="attnbench/2"), r":2: schema is 'attnbench/2'"),
             (self.lines(kind="row"), r":2: kind is 'row'"),
             (self.lines(status="fine"), r":2: status 'fine' is unknown"),

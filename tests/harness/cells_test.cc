@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "core/memory.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"
@@ -139,6 +140,14 @@ TEST(Cells, ForecastsGrowWithTheWork) {
   EXPECT_GT(result.cells.at(1).forecast_s, result.cells.at(0).forecast_s);
   EXPECT_GT(result.cells.at(1).forecast_bytes, 4 * 4096.0 * 4096 * 4);  // four heads of scores
   EXPECT_GT(result.cells.at(0).forecast_s, 0);
+}
+
+TEST(Cells, PlanningNeverBuildsHugeWeights) {
+  SweepRequest request = request_with({});
+  request.variants = {"performer[features=1000000]", "linformer[rank=1000000]"};
+  reset_memory_peak();
+  EXPECT_EQ(plan(request).cells.size(), 2u);
+  EXPECT_LT(memory_use().peak_total - memory_use().live_total, int64_t{80} << 20);
 }
 
 TEST(Cells, OneCellOnlyOnce) {

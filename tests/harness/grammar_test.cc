@@ -99,5 +99,12 @@ TEST(Grammar, OverlayReplacesAndAdds) {
   EXPECT_EQ(settings[2].name, "c");
 }
 
+TEST(Grammar, TooManyCombinationsAreAnError) {
+  const std::vector<Setting> settings = {{"length", values("1:1000:+1")},
+                                         {"heads", values("1:1000:+1")}};
+  EXPECT_EQ(error_of([&] { cross_product(settings); }),
+            "more than 20000 combinations with the 1000 values of heads; ask for fewer");
+}
+
 }  // namespace
 }  // namespace attn

@@ -70,6 +70,21 @@ TEST(Memory, TrainHoldsGradientsToo) {
   EXPECT_EQ(train.declared_extra_bytes, 0);
 }
 
+// Nor is a forward timed with the recording of a tape: weights of a model want gradients always.
+TEST(Memory, ForwardKeepsNoTape) {
+  int64_t extra[2] = {};
+  for (const Mode mode : {Mode::forward, Mode::train}) {
+    WorkloadSpec spec;
+    spec.variant = &find_variant("full");
+    spec.scope = ScopeKind::model;
+    spec.length = 256;
+    spec.mode = mode;
+    Workload workload(spec);
+    extra[mode == Mode::train] = measure_memory(workload).extra_bytes;
+  }
+  EXPECT_LT(2 * extra[0], extra[1]);
+}
+
 TEST(Memory, SaysWhatTheProcessHeldAtMost) {
   const MemoryFigures found = figures_of("materialized", 1024);
   EXPECT_GE(found.rss_peak_bytes, found.peak_bytes);

@@ -3,9 +3,11 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <thread>
 
+#include "core/check.h"
 #include "core/rng.h"
 #include "tests/harness/fake_cell.h"
 
@@ -39,18 +41,49 @@ TEST_F(Resume, RunsOnlyWhatIsMissing) {
   EXPECT_FALSE(again.run.is_null());
 }
 
-TEST_F(Resume, AWiderSweepAddsItsCellsAndARunLine) {
+// What another sweep of the same file says; the file must stay as it is.
+std::string refusal(const std::string& path, const std::function<void()>& other) {
+  const std::vector<Json> before = read_rows(path);
+  std::string message;
+  try {
+    other();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(Json(read_rows(path)), Json(before));
+  return message;
+}
+
+TEST_F(Resume, AFileHoldsOneRun) {
   request_.axes = {{"measure", "memory"}, {"length", "64"}};
   request_.variants = {"full"};
-  const SweepResult narrow = sweep();
+  sweep();
   request_.axes["length"] = "64,128";
-  const SweepResult wide = sweep();
-  EXPECT_EQ(wide.rows.size(), 2u);
-  EXPECT_EQ(requests("measure").size(), 2u);
-  EXPECT_NE(wide.run["run"], narrow.run["run"]);
-  EXPECT_EQ(wide.rows[0]["run"], narrow.run["run"]);
-  EXPECT_EQ(wide.rows[1]["run"], wide.run["run"]);
-  EXPECT_EQ(run_lines(read_rows(request_.output)), 2);
+  const std::string wider = refusal(request_.output, [&] { sweep(); });
+  EXPECT_NE(wider.find("holds another run (config.sweeps[0].axes.length"), std::string::npos) << wider;
+  request_.axes["length"] = "64";
+  request_.variants = {"full", "performer", "truncated", "linformer[share_heads=false]"};
+  const std::string more = refusal(request_.output, [&] { sweep(); });  // a long list: what parts
+  EXPECT_NE(more.find("sweeps[0].variants[1]: nothing there, \"performer["), std::string::npos)
+      << more;
+  request_.variants = {"full"};
+  request_.timeout_s = 77;  // limits may change between attempts
+  EXPECT_EQ(sweep().rows.size(), 1u);
+}
+
+TEST_F(Resume, OtherSourcesAreRefused) {
+  request_.axes = {{"measure", "memory"}, {"length", "64"}};
+  request_.variants = {"full"};
+  sweep();
+  std::vector<Json> rows = read_rows(request_.output);
+  rows[1]["source"]["variant"] = "0123456789abcdef";
+  rows[1]["cell"] = "fedcba9876543210";  // the id hashes the source
+  {
+    RowWriter writer(request_.output, true);
+    for (const Json& row : rows) writer.append(row);
+  }
+  const std::string message = refusal(request_.output, [&] { sweep(); });
+  EXPECT_NE(message.find("other sources of full"), std::string::npos) << message;
 }
 
 TEST_F(Resume, FailuresAreKeptUntilForced) {

@@ -104,8 +104,10 @@ TEST(Train, GivesEveryVariantTheSameData) {
 TEST(Train, KeepsTheBestWeightsAndScoresTheTestSplitOnce) {
   // A rate far too high: validation jumps up and down, so that the last weights are not the best.
   const Given settings = {{"eval_every", int64_t{1}}, {"learning_rate", 0.3}};
+  toy::log().asked[1].clear();
   toy::log().asked[2].clear();
   const TrainResult result = train(request(settings));
+  EXPECT_EQ(toy::log().asked[1].size(), 100u) << "only the validation split stops and chooses";
   EXPECT_EQ(toy::log().asked[2].size(), 2 * 200u) << "once for the model, once for the shortcuts";
   const auto best = std::max_element(
       result.curve.begin(), result.curve.end(),

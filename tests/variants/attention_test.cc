@@ -75,7 +75,7 @@ TEST(Attention, SaysWhyNot) {
     return std::optional<std::string>("no");
   };
   EXPECT_EQ(info.why_not(self, {}), "no");
-  EXPECT_EQ(find_variant("linformer").why_not(causal, {}), "linformer cannot be causal");
+  EXPECT_EQ(find_variant("linformer").why_not(causal, {}), "cannot be causal");
 }
 
 struct Use {

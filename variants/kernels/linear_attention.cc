@@ -217,6 +217,11 @@ Cost linear_cost(const AttentionShape& shape, int64_t features) {
   cost.flops = 2 * static_cast<double>(heads) *
                ((rows + static_cast<double>(p.kv_len)) * state +
                 pairs * static_cast<double>(features + p.dim));
+  cost.backward_flops =
+      2 * static_cast<double>(heads) *
+      (2 * rows * state +
+       static_cast<double>(p.kv_len) * (state + static_cast<double>(features * p.dim)) +
+       pairs * static_cast<double>(3 * features + 2 * p.dim));
   cost.bytes = size * static_cast<double>(heads * (p.q_len + p.kv_len) * (features + p.dim));
   const double kept =
       size * static_cast<double>(heads) *

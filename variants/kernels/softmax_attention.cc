@@ -151,6 +151,7 @@ Cost softmax_cost(const AttentionShape& shape, int64_t window) {
   const int64_t reals = workspace_reals(tiling, shape.q_len, shape.kv_len, shape.head_dim);
   Cost cost;
   cost.flops = 4 * d * static_cast<double>(heads) * executed_pairs(band);
+  cost.backward_flops = 2.5 * cost.flops;  // four products for two, and the scores made again
   cost.bytes = size * d * 2 * (rows + keys);
   cost.peak_bytes =
       size * rows * d + static_cast<double>(workspace_bytes(heads * tiling.row_tiles(band), reals));

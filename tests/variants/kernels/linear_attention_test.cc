@@ -154,6 +154,31 @@ TEST(LinearAttention, StabiliserMatchesOracleAtEveryScale) {
     }
 }
 
+// The scale of a key multiplies its features, whether it rises or falls from chunk to chunk.
+TEST(LinearAttention, ScalesOfManyChunksMultiplyTheKeys) {
+  constexpr int64_t n = 600, m = 6;
+  const double levels[] = {-1, -3, 0, -2, 2};  // of chunks of 128
+  const Inputs x{features({1, 1, n, m}, "q"), features({1, 1, n, m}, "k"),
+                 bridge::normal({1, 1, n, 3}, "v")};
+  const Inputs scaled{x.q, x.k.clone(), x.v};
+  const Tensor log_scale({1, 1, n});
+  for (int64_t i = 0; i < n * m; ++i) {
+    log_scale[i / m] = real(levels[i / m / 128]);
+    scaled.k[i] *= std::exp(log_scale[i / m]);
+  }
+  for (const bool causal : {false, true}) {
+    LinearOptions options{.causal = causal, .kv_lengths = {}, .log_scale = {}};
+    const std::vector<Tensor> want = run(scaled, options);
+    options.log_scale = log_scale;
+    const std::vector<Tensor> got = run(x, options);
+    for (int64_t i = 0; i < n * m; ++i) want[2][i] *= std::exp(log_scale[i / m]);
+    for (size_t which = 0; which < got.size(); ++which)
+      EXPECT_TRUE(bridge::relative_error(got[which], array_of(want[which]).x) <= 200 * kEpsilon)
+          << which << (causal ? " causal " : " ")
+          << bridge::relative_error(got[which], array_of(want[which]).x);
+  }
+}
+
 TEST(LinearAttention, HugeInputsStayFinite) {
   constexpr int64_t n = 140, d = 8;
   const Tensor omega = random_directions(1, 32, d, true, rng(2, "omega"));

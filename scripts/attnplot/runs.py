@@ -1,0 +1,60 @@
+"""Cells of several runs: a point measured twice is one point, or two series told apart by run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .rows import Cell
+
+MOMENT = ("load_before", "calibration")  # differ whenever the same machine runs the same program
+RUN = "run"  # the parameter that tells runs apart
+Loaded = list[tuple[Path, dict[str, Any], list["Cell"]]]
+
+
+def merge(loaded: Loaded) -> list[Cell]:
+    """The cells of all files in order. Of a cell measured again by the same program on the same
+    machine the later file's stands; any other second measurement of a point is kept, and then all
+    cells carry the name of their file as a parameter."""
+    kept: dict[tuple[Any, ...], tuple[int, Cell]] = {}
+    for index, (_, head, cells) in enumerate(loaded):
+        setup = _setup(head)
+        for cell in cells:
+            key = (_point(cell), cell.id, setup)
+            kept.pop(key, None)
+            kept[key] = index, cell
+    files: dict[Any, set[int]] = {}
+    for (point, _, _), (index, _) in kept.items():
+        files.setdefault(point, set()).add(index)
+    if all(len(of) == 1 for of in files.values()):
+        return [cell for _, cell in kept.values()]
+    names = _names([file for file, _, _ in loaded])
+    return [
+        replace(cell, id=f"{cell.id}@{index}", params=(*cell.params, (RUN, names[index])))
+        for index, cell in kept.values()
+    ]
+
+
+def run_of(params: tuple[tuple[str, str], ...]) -> str | None:
+    return dict(params).get(RUN)
+
+
+def _setup(head: dict[str, Any]) -> str:
+    """Program and machine, in one string that compares."""
+    environment = head.get("environment") or {}
+    return json.dumps({k: v for k, v in environment.items() if k not in MOMENT}, sort_keys=True)
+
+
+def _point(cell: Cell) -> tuple[Any, ...]:
+    axes = {k: v for k, v in cell.axes.items() if k != "repetitions"}
+    where = json.dumps(axes, sort_keys=True)
+    return cell.measure, cell.variant, cell.params, cell.task, cell.task_params, where
+
+
+def _names(files: list[Path]) -> list[str]:
+    """File names without their ending, numbered where two are equal."""
+    stems = [file.stem for file in files]
+    return [s if stems.count(s) == 1 else f"{s} {i + 1}" for i, s in enumerate(stems)]

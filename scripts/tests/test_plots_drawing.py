@@ -1,0 +1,80 @@
+"""What is drawn where: the summary's choice of task, labels and guides in clear space, axes."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import unittest
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attnplot.guides import slope_guides
+from attnplot.place import Label, place_labels
+from attnplot.rows import Rows, read_rows
+from attnplot.style import Styles
+from attnplot.tradeoff import draw_trade
+from attnplot.trades import telling_trade, trade_panels
+
+from . import fixture
+
+
+def quick_rows() -> Rows:
+    with tempfile.TemporaryDirectory() as folder:
+        return read_rows([fixture.write(Path(folder) / "rows.jsonl", fixture.quick_cells())])
+
+
+class Drawing(unittest.TestCase):
+    def test_the_summary_shows_the_task_with_most_variants(self) -> None:
+        rows = quick_rows()
+        trade = telling_trade(trade_panels(rows, Styles(rows)))
+        self.assertEqual((trade.title, len(trade.dots)), ("image, length=256, not causal", 5))
+
+    def test_guides_keep_off_the_curves(self) -> None:
+        for points in ([1, 1e4], [1e4, 1], [1, 1e4, 1e4, 1]):
+            with self.subTest(points):
+                figure, axes = plt.subplots()
+                self.addCleanup(plt.close, figure)
+                axes.loglog(np.geomspace(256, 4096, len(points)), points)
+                slope_guides(axes)
+                boxes = [line.get_window_extent() for line in axes.lines]
+                to_pixels = axes.transData.transform
+                curve = to_pixels(np.column_stack(axes.lines[0].get_data()))
+                along = np.linspace(0, len(points) - 1, 999)
+                places = [np.interp(along, range(len(points)), xy) for xy in curve.T]
+                self.assertEqual(len(boxes), 3)
+                for box in boxes[1:]:
+                    self.assertFalse(any(box.contains(x, y) for x, y in zip(*places)))
+
+    def test_labels_keep_off_each_other_and_the_lines(self) -> None:
+        figure, axes = plt.subplots()
+        self.addCleanup(plt.close, figure)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        labels = [Label(0.5, y, 12, f"variant {y}", "k") for y in (0.5, 0.52, 0.56)]
+        place_labels(axes, labels, [(0.5, "best shortcut"), (0.02, "chance")])
+        boxes = [text.get_window_extent() for text in axes.texts]
+        self.assertEqual(len(boxes), 5)
+        for a, b in itertools.combinations(boxes, 2):
+            self.assertFalse(a.overlaps(b))
+        level = axes.transData.transform((0, 0.5))[1]
+        self.assertFalse(any(box.y0 < level < box.y1 for box in boxes))
+
+    def test_accuracy_axis_has_regular_ticks_from_0_to_1(self) -> None:
+        rows = quick_rows()
+        for trade in trade_panels(rows, Styles(rows)):
+            with self.subTest(trade.title):
+                figure, axes = plt.subplots()
+                self.addCleanup(plt.close, figure)
+                draw_trade(axes, trade, None)
+                low, high = axes.get_ylim()
+                ticks = axes.get_yticks()
+                self.assertGreaterEqual(low, 0)
+                self.assertLessEqual(max(ticks), 1)
+                self.assertGreater(len(ticks), 3)
+                self.assertAlmostEqual(max(np.diff(ticks)), min(np.diff(ticks)))
+                self.assertTrue(all(low < d.score.mean < high for d in trade.dots if d.score))
+
+
+if __name__ == "__main__":
+    unittest.main()
