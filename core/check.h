@@ -1,5 +1,6 @@
-// Errors: ATTN_CHECK guards boundaries in every build, ATTN_DCHECK internal invariants in debug and sanitizer builds.
-// Both throw attn::Error; ATTN_CHECK's message is the formatted text alone, meant for the user.
+// Errors: ATTN_CHECK guards boundaries in every build, ATTN_DCHECK internal invariants in debug and
+// sanitizer builds. Both throw attn::Error; ATTN_CHECK's message is the formatted text alone, meant
+// for the user.
 #pragma once
 
 #include <fmt/core.h>
@@ -18,16 +19,17 @@ class Error : public std::runtime_error {
 
 }  // namespace attn
 
-#define ATTN_CHECK(condition, ...)                                      \
-  do {                                                                  \
+#define ATTN_CHECK(condition, ...)                                     \
+  do {                                                                 \
     if (!(condition)) ::attn::throw_error(::fmt::format(__VA_ARGS__)); \
   } while (false)
 
 #ifdef ATTN_DEBUG
-#define ATTN_DCHECK(condition)                                                                     \
-  do {                                                                                             \
-    if (!(condition))                                                                              \
-      ::attn::throw_error(::fmt::format("{}:{}: invariant broken: {}", __FILE__, __LINE__, #condition)); \
+#define ATTN_DCHECK(condition)                                                           \
+  do {                                                                                   \
+    if (!(condition))                                                                    \
+      ::attn::throw_error(                                                               \
+          ::fmt::format("{}:{}: invariant broken: {}", __FILE__, __LINE__, #condition)); \
   } while (false)
 #else
 #define ATTN_DCHECK(condition) static_cast<void>(0)

@@ -1,4 +1,5 @@
-// Process-wide totals; relaxed atomics, since only differences taken between calls matter. See counters.h.
+// Process-wide totals; relaxed atomics, since only differences taken between calls matter. See
+// counters.h.
 #include "core/counters.h"
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// What the kernels really did: multiply-adds (2 FLOPs each) and bytes moved, added once per kernel call. Checks compare these
-// with the declared cost formulas. Thread-safe; costs a few nanoseconds a call.
+// What the kernels really did: multiply-adds (2 FLOPs each) and bytes moved, added once per kernel
+// call. Checks compare these with the declared cost formulas. Thread-safe; costs a few nanoseconds
+// a call.
 #pragma once
 
 namespace attn {

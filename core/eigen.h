@@ -1,4 +1,5 @@
-// Eigen views of tensors. Included by .cc files that multiply, never by headers: Eigen costs seconds a file.
+// Eigen views of tensors. Included by .cc files that multiply, never by headers: Eigen costs
+// seconds a file.
 #pragma once
 
 #include <Eigen/Core>

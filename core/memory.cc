@@ -1,5 +1,6 @@
-// The pool: free lists by size class under one mutex; see memory.h. An allocation from the cache costs about 30 ns.
-// Classes are 64-byte steps up to 1 KiB, then eighths of an octave, so a block wastes at most 12.5 % of address space.
+// The pool: free lists by size class under one mutex; see memory.h. An allocation from the cache
+// costs about 30 ns. Classes are 64-byte steps up to 1 KiB, then eighths of an octave, so a block
+// wastes at most 12.5 % of address space.
 #include "core/memory.h"
 
 #include <sys/mman.h>
@@ -31,8 +32,9 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kHugeFrom = 2 * kHugePage;           // below it, rounding to huge pages wastes too much
-constexpr int64_t kSpareFreeBytes = int64_t{256} << 20;  // free bytes kept beyond the live peak before all are released
+constexpr size_t kHugeFrom = 2 * kHugePage;  // below it, rounding to huge pages wastes too much
+constexpr int64_t kSpareFreeBytes =
+    int64_t{256} << 20;  // free bytes kept beyond the live peak before all are released
 constexpr int kClasses = 16 + 8 * 48;
 
 thread_local Purpose current_purpose = Purpose::activations;
@@ -150,7 +152,8 @@ void Pool::release_locked() {
 }
 
 Pool& pool() {
-  static Pool* const instance = new Pool;  // never destroyed: static tensors may be freed after main
+  static Pool* const instance =
+      new Pool;  // never destroyed: static tensors may be freed after main
   return *instance;
 }
 

@@ -1,6 +1,6 @@
-// The counted memory pool behind every tensor and workspace: 64-byte aligned, reusing, with live and peak bytes by purpose.
-// Bytes are as asked for, rounded up to 64; a freed block is kept for the next request of its size, so a steady loop calls
-// neither malloc nor mmap. Thread-safe.
+// The counted memory pool behind every tensor and workspace: 64-byte aligned, reusing, with live
+// and peak bytes by purpose. Bytes are as asked for, rounded up to 64; a freed block is kept for
+// the next request of its size, so a steady loop calls neither malloc nor mmap. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ struct MemoryUse {
   int64_t live[kPurposes] = {};  // bytes held now, by purpose
   int64_t peak[kPurposes] = {};  // highest of each since the last reset
   int64_t live_total = 0;
-  int64_t peak_total = 0;        // highest sum (not the sum of the peaks)
-  int64_t system_calls = 0;      // blocks fetched from the system since the start: 0 more in a steady loop
+  int64_t peak_total = 0;  // highest sum (not the sum of the peaks)
+  int64_t system_calls =
+      0;  // blocks fetched from the system since the start: 0 more in a steady loop
 };
 
 MemoryUse memory_use();
-void reset_memory_peak();            // peak := live
-void release_free_memory();          // hands every cached free block back to the system
+void reset_memory_peak();              // peak := live
+void release_free_memory();            // hands every cached free block back to the system
 void set_memory_limit(int64_t bytes);  // live bytes above it throw OutOfMemory; 0: none
 
 class OutOfMemory : public Error {
@@ -31,7 +32,8 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-// Allocations of this thread (and of parallel_for bodies it starts) count as `purpose` while the scope lives.
+// Allocations of this thread (and of parallel_for bodies it starts) count as `purpose` while the
+// scope lives.
 class MemoryScope {
  public:
   explicit MemoryScope(Purpose purpose);

@@ -1,5 +1,5 @@
-// Elementwise ops: one pass over memory each. A backward keeps the one tensor its derivative is cheapest in, and writes into
-// the incoming gradient where nobody else sees it.
+// Elementwise ops: one pass over memory each. A backward keeps the one tensor its derivative is
+// cheapest in, and writes into the incoming gradient where nobody else sees it.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,9 @@
 namespace attn {
 namespace {
 
-Tensor reuse(const Tensor& gradient) { return gradient.unshared() ? gradient : Tensor(gradient.shape()); }
+Tensor reuse(const Tensor& gradient) {
+  return gradient.unshared() ? gradient : Tensor(gradient.shape());
+}
 
 // out[i] = f(x[i])
 template <class F>
@@ -43,10 +45,11 @@ template <class F, class D>
 Var unary(const Var& a, Keep keep, F f, D derivative) {
   const Tensor& x = a.value();
   const Tensor y = map1(x, Tensor(x.shape()), f);
-  return record_op(y, {&a, 1},
-                   [kept = keep == Keep::input ? x : y, derivative](Tensor g, std::span<GradSlot> in) {
-                     in[0].give(map2(kept, g, reuse(g), derivative));
-                   });
+  return record_op(
+      y, {&a, 1},
+      [kept = keep == Keep::input ? x : y, derivative](Tensor g, std::span<GradSlot> in) {
+        in[0].give(map2(kept, g, reuse(g), derivative));
+      });
 }
 
 // How b is repeated to fill a: rows() times its size().
@@ -66,9 +69,8 @@ Tensor map_broadcast(const Tensor& a, const Tensor& b, Tensor out, F f) {
   if (b.size() == 1) return map1(a, out, [f, c = y[0]](real v) { return f(v, c); });
   const int64_t n = b.size();
   over_range(a.size() / n, n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++)
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < n; j++) to[row * n + j] = f(x[row * n + j], y[j]);
+    for (int64_t row = begin; row < end; row++) ATTN_INDEPENDENT
+    for (int64_t j = 0; j < n; j++) to[row * n + j] = f(x[row * n + j], y[j]);
   });
   return out;
 }
@@ -89,8 +91,8 @@ Tensor reduce_to(const Shape& b, const Tensor& g) {
   return out;
 }
 
-// Φ(x) and e^(-x²/2): 0.5·erfc(u/√2)·e^(u²/2) for u = |x| is a polynomial in t = 1/(1 + 0.229·u), interpolated at Chebyshev
-// nodes of [0, 14], relative error 6e-8.
+// Φ(x) and e^(-x²/2): 0.5·erfc(u/√2)·e^(u²/2) for u = |x| is a polynomial in t = 1/(1 + 0.229·u),
+// interpolated at Chebyshev nodes of [0, 14], relative error 6e-8.
 struct Normal {
   real below, density;
 };
@@ -120,7 +122,8 @@ struct Normal {
 Var add(const Var& a, const Var& b) {
   repeats("add", a.shape(), b.shape());
   const Var inputs[] = {a, b};
-  Tensor y = map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p + q; });
+  Tensor y =
+      map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p + q; });
   return record_op(std::move(y), inputs, [](Tensor g, std::span<GradSlot> in) {
     if (in[1].needed()) in[1].give(reduce_to(in[1].shape(), g));
     if (in[0].needed()) in[0].give(std::move(g));
@@ -130,7 +133,8 @@ Var add(const Var& a, const Var& b) {
 Var subtract(const Var& a, const Var& b) {
   repeats("subtract", a.shape(), b.shape());
   const Var inputs[] = {a, b};
-  Tensor y = map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p - q; });
+  Tensor y =
+      map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p - q; });
   return record_op(std::move(y), inputs, [](Tensor g, std::span<GradSlot> in) {
     if (in[1].needed()) {
       const Tensor total = reduce_to(in[1].shape(), g);
@@ -162,16 +166,17 @@ Var divide(const Var& a, const Var& b) {
   return record_op(out, inputs, [y, out, ratio](Tensor g, std::span<GradSlot> in) {
     const Tensor da = map_broadcast(g, y, reuse(g), ratio);
     if (in[1].needed())
-      in[1].give(reduce_to(in[1].shape(),
-                           map2(da, out, Tensor(da.shape()), [](real p, real q) { return -p * q; })));
+      in[1].give(reduce_to(
+          in[1].shape(), map2(da, out, Tensor(da.shape()), [](real p, real q) { return -p * q; })));
     if (in[0].needed()) in[0].give(da);
   });
 }
 
 Var scale(const Var& a, double factor) {
   const auto times = [c = static_cast<real>(factor)](real v) { return v * c; };
-  return record_op(map1(a.value(), Tensor(a.shape()), times), {&a, 1},
-                   [times](Tensor g, std::span<GradSlot> in) { in[0].give(map1(g, reuse(g), times)); });
+  return record_op(
+      map1(a.value(), Tensor(a.shape()), times), {&a, 1},
+      [times](Tensor g, std::span<GradSlot> in) { in[0].give(map1(g, reuse(g), times)); });
 }
 
 Var shift(const Var& a, double offset) {
@@ -181,37 +186,44 @@ Var shift(const Var& a, double offset) {
 }
 
 Var exponential(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return fast_exp(x); }, [](real y, real g) { return g * y; });
+  return unary(
+      a, Keep::output, [](real x) { return fast_exp(x); }, [](real y, real g) { return g * y; });
 }
 
 Var logarithm(const Var& a) {
-  return unary(a, Keep::input, [](real x) { return std::log(x); }, [](real x, real g) { return g / x; });
+  return unary(
+      a, Keep::input, [](real x) { return std::log(x); }, [](real x, real g) { return g / x; });
 }
 
 Var square_root(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return std::sqrt(x); },
-               [](real y, real g) { return real(0.5) * g / y; });
+  return unary(
+      a, Keep::output, [](real x) { return std::sqrt(x); },
+      [](real y, real g) { return real(0.5) * g / y; });
 }
 
 Var square(const Var& a) {
-  return unary(a, Keep::input, [](real x) { return x * x; }, [](real x, real g) { return 2 * x * g; });
+  return unary(
+      a, Keep::input, [](real x) { return x * x; }, [](real x, real g) { return 2 * x * g; });
 }
 
 Var relu(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return x < 0 ? real(0) : x; },
-               [](real y, real g) { return y > 0 ? g : real(0); });
+  return unary(
+      a, Keep::output, [](real x) { return x < 0 ? real(0) : x; },
+      [](real y, real g) { return y > 0 ? g : real(0); });
 }
 
 Var elu(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return x > 0 ? x : fast_exp(x) - 1; },
-               [](real y, real g) { return y > 0 ? g : g * (y + 1); });
+  return unary(
+      a, Keep::output, [](real x) { return x > 0 ? x : fast_exp(x) - 1; },
+      [](real y, real g) { return y > 0 ? g : g * (y + 1); });
 }
 
 Var gelu(const Var& a) {
   const Tensor& x = a.value();
   Tensor y(x.shape());
   const bool record = recording({&a, 1});
-  const Tensor slope = record ? Tensor(x.shape()) : Tensor();  // Φ(x) + x·φ(x): known here, costly later
+  const Tensor slope =
+      record ? Tensor(x.shape()) : Tensor();  // Φ(x) + x·φ(x): known here, costly later
   over_range(x.size(), 8, [&](int64_t begin, int64_t end) {
     constexpr real kDensity = real(0.39894228040143268);  // 1/√(2π)
     const real* from = x.data();
@@ -235,13 +247,15 @@ Var gelu(const Var& a) {
 }
 
 Var tanh(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return std::tanh(x); },
-               [](real y, real g) { return g * (1 - y * y); });
+  return unary(
+      a, Keep::output, [](real x) { return std::tanh(x); },
+      [](real y, real g) { return g * (1 - y * y); });
 }
 
 Var sigmoid(const Var& a) {
-  return unary(a, Keep::output, [](real x) { return 1 / (1 + fast_exp(-x)); },
-               [](real y, real g) { return g * y * (1 - y); });
+  return unary(
+      a, Keep::output, [](real x) { return 1 / (1 + fast_exp(-x)); },
+      [](real y, real g) { return g * y * (1 - y); });
 }
 
 }  // namespace attn

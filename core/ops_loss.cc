@@ -1,4 +1,5 @@
-// Losses. The forward computes the gradient along with the loss where it is recorded, so the backward only scales it.
+// Losses. The forward computes the gradient along with the loss where it is recorded, so the
+// backward only scales it.
 #include <algorithm>
 #include <cmath>
 
@@ -46,8 +47,8 @@ Var cross_entropy(const Var& logits, std::span<const int32_t> targets) {
   const Tensor& x = logits.value();
   ATTN_CHECK(x.shape().rank() >= 1 && x.dim(-1) >= 1, "cross_entropy: logits {}", x.shape().str());
   const int64_t n = x.dim(-1), rows = x.size() / n;
-  ATTN_CHECK(static_cast<int64_t>(targets.size()) == rows, "cross_entropy: {} targets for logits {}",
-             targets.size(), x.shape().str());
+  ATTN_CHECK(static_cast<int64_t>(targets.size()) == rows,
+             "cross_entropy: {} targets for logits {}", targets.size(), x.shape().str());
   int64_t counted = 0;
   for (const int32_t target : targets) {
     ATTN_CHECK(target >= -1 && target < n, "cross_entropy: target {} of {} classes", target, n);
@@ -63,7 +64,8 @@ Var cross_entropy(const Var& logits, std::span<const int32_t> targets) {
       real* down = slope.defined() ? slope.data() + row * n : nullptr;
       losses[row] = 0;
       if (target >= 0)
-        losses[row] = static_cast<real>(row_loss(x.data() + row * n, n, target, weight, down, work.data()));
+        losses[row] =
+            static_cast<real>(row_loss(x.data() + row * n, n, target, weight, down, work.data()));
       else if (down)
         std::fill_n(down, n, real(0));
     }

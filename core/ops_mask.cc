@@ -1,5 +1,5 @@
-// Ops that set chosen elements to zero: by chance (dropout, Srivastava et al. 2014) or beyond a length. One pass each way; what is
-// zeroed is selected, never multiplied, so that NaN cannot leak.
+// Ops that set chosen elements to zero: by chance (dropout, Srivastava et al. 2014) or beyond a
+// length. One pass each way; what is zeroed is selected, never multiplied, so that NaN cannot leak.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,13 +17,16 @@ Tensor reuse_or_new(const Tensor& g) { return g.unshared() ? g : Tensor(g.shape(
 }  // namespace
 
 Var dropout(const Var& a, double probability, Rng& rng) {
-  ATTN_CHECK(probability >= 0 && probability < 1, "dropout probability {} is not in [0, 1)", probability);
+  ATTN_CHECK(probability >= 0 && probability < 1, "dropout probability {} is not in [0, 1)",
+             probability);
   if (probability == 0) return a;
   const Tensor& x = a.value();
   const int64_t size = (x.size() + 3) / 4 * 4;
   const real factor = static_cast<real>(1 / (1 - probability));
-  const auto limit = static_cast<uint32_t>(std::lround(probability * 65536));  // four decisions a draw
-  const auto kept = std::make_shared<Block>(static_cast<size_t>(size), MemoryScope::current());  // a byte each
+  const auto limit =
+      static_cast<uint32_t>(std::lround(probability * 65536));  // four decisions a draw
+  const auto kept =
+      std::make_shared<Block>(static_cast<size_t>(size), MemoryScope::current());  // a byte each
   auto* const keep = static_cast<uint8_t*>(kept->data());
   uint16_t draws[1024];
   Rng local = rng;  // its state in registers
@@ -46,8 +49,9 @@ Var dropout(const Var& a, double probability, Rng& rng) {
     });
     return to;
   };
-  return record_op(apply(x, Tensor(x.shape())), {&a, 1},
-                   [apply](Tensor g, std::span<GradSlot> in) { in[0].give(apply(g, reuse_or_new(g))); });
+  return record_op(apply(x, Tensor(x.shape())), {&a, 1}, [apply](Tensor g, std::span<GradSlot> in) {
+    in[0].give(apply(g, reuse_or_new(g)));
+  });
 }
 
 Var zero_padding(const Var& a, std::span<const int64_t> lengths) {
@@ -56,7 +60,8 @@ Var zero_padding(const Var& a, std::span<const int64_t> lengths) {
   ATTN_CHECK(shape.rank() == 4 && static_cast<int64_t>(lengths.size()) == shape[0],
              "zero_padding: {} lengths for shape {}", lengths.size(), shape.str());
   for (const int64_t length : lengths)
-    ATTN_CHECK(length >= 0 && length <= shape[2], "zero_padding: length {} of {}", length, shape[2]);
+    ATTN_CHECK(length >= 0 && length <= shape[2], "zero_padding: length {} of {}", length,
+               shape[2]);
   const auto apply = [shape, bounds = std::vector<int64_t>(lengths.begin(), lengths.end())](
                          const Tensor& from, Tensor to) {
     const int64_t heads = shape[1], size = shape[2] * shape[3];
@@ -71,8 +76,9 @@ Var zero_padding(const Var& a, std::span<const int64_t> lengths) {
     });
     return to;
   };
-  return record_op(apply(a.value(), Tensor(shape)), {&a, 1},
-                   [apply](Tensor g, std::span<GradSlot> in) { in[0].give(apply(g, reuse_or_new(g))); });
+  return record_op(
+      apply(a.value(), Tensor(shape)), {&a, 1},
+      [apply](Tensor g, std::span<GradSlot> in) { in[0].give(apply(g, reuse_or_new(g))); });
 }
 
 }  // namespace attn

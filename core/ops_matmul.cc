@@ -1,5 +1,5 @@
-// Batched products and linear: 2·m·n·k FLOPs a product, threads over the batch or over blocks of rows; transposes are views.
-// Backward is two more products of the same size.
+// Batched products and linear: 2·m·n·k FLOPs a product, threads over the batch or over blocks of
+// rows; transposes are views. Backward is two more products of the same size.
 #include <algorithm>
 
 #include "core/counters.h"
@@ -20,7 +20,9 @@ struct Operand {
   bool transposed;
   int64_t height() const { return transposed ? cols : rows; }
   int64_t width() const { return transposed ? rows : cols; }
-  ConstMatrixMap matrix(int64_t i) const { return map(data + (i % count) * rows * cols, rows, cols); }
+  ConstMatrixMap matrix(int64_t i) const {
+    return map(data + (i % count) * rows * cols, rows, cols);
+  }
 };
 
 Operand operand(const Tensor& t, bool transposed) {
@@ -52,13 +54,15 @@ void product_rows(real* out, const Operand& a, const Operand& b, int64_t i, int6
     product(to, x.middleRows(begin, rows), y, accumulate);
 }
 
-// out_o (+)= sum of op(a_i)·op(b_i) over i ≡ o mod out_count, i < batch. Operands repeat when they have fewer than `batch`.
+// out_o (+)= sum of op(a_i)·op(b_i) over i ≡ o mod out_count, i < batch. Operands repeat when they
+// have fewer than `batch`.
 void multiply_batched(real* out, int64_t out_count, Operand a, Operand b, int64_t batch,
                       bool accumulate) {
   if (b.count == 1 && !a.transposed && a.count == batch && out_count == batch) {
     a.rows *= batch;  // one tall product
     a.count = batch = out_count = 1;
-  } else if (out_count == 1 && a.transposed && !b.transposed && a.count == batch && b.count == batch) {
+  } else if (out_count == 1 && a.transposed && !b.transposed && a.count == batch &&
+             b.count == batch) {
     a.rows *= batch;  // the sum over the batch is a product with a long inner dimension
     b.rows *= batch;
     a.count = b.count = batch = 1;
@@ -123,7 +127,8 @@ Var matmul(const Var& a, const Var& b, bool transpose_a, bool transpose_b) {
   const Tensor out(shape);
   const int64_t each = shape[-2] * shape[-1];
   const int64_t batch = each ? shape.size() / each : 0;
-  multiply_batched(out.data(), batch, operand(x, transpose_a), operand(y, transpose_b), batch, false);
+  multiply_batched(out.data(), batch, operand(x, transpose_a), operand(y, transpose_b), batch,
+                   false);
   const Var inputs[] = {a, b};
   return record_op(out, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
     const Operand left = operand(x, transpose_a), right = operand(y, transpose_b);
@@ -143,10 +148,12 @@ Var matmul(const Var& a, const Var& b, bool transpose_a, bool transpose_b) {
 }
 
 Var linear(const Var& x, const Var& weight, const Var& bias) {
-  const bool fits = x.shape().rank() >= 1 && weight.shape().rank() == 2 && x.dim(-1) == weight.dim(0);
+  const bool fits =
+      x.shape().rank() >= 1 && weight.shape().rank() == 2 && x.dim(-1) == weight.dim(0);
   ATTN_CHECK(fits, "linear: {} times {}", x.shape().str(), weight.shape().str());
-  ATTN_CHECK(!bias.defined() || bias.shape() == Shape({weight.dim(1)}), "linear: bias {} for weight {}",
-             bias.defined() ? bias.shape().str() : "", weight.shape().str());
+  ATTN_CHECK(!bias.defined() || bias.shape() == Shape({weight.dim(1)}),
+             "linear: bias {} for weight {}", bias.defined() ? bias.shape().str() : "",
+             weight.shape().str());
   const int64_t in_dim = weight.dim(0), out_dim = weight.dim(1);
   const int64_t rows = in_dim ? x.value().size() / in_dim : 0;
   const Tensor input = x.value(), w = weight.value();

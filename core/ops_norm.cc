@@ -1,5 +1,5 @@
-// Row scaling, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and embedding, each fused: few passes over a row
-// that sits in the first-level cache.
+// Row scaling, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and embedding, each
+// fused: few passes over a row that sits in the first-level cache.
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +45,8 @@ void layer_norm_row(real* y, const real* x, real* stats, const real* gain, const
   stats[1] = rate;
 }
 
-// dx of rows [begin, end) (unless null), and the sums of g·x̂ and g over them into dgain and dbias. `work` holds 2·width.
+// dx of rows [begin, end) (unless null), and the sums of g·x̂ and g over them into dgain and dbias.
+// `work` holds 2·width.
 void layer_norm_rows_back(const Normalised& kept, const real* g, const real* gain, real* dx,
                           real* dgain, real* dbias, real* work, int64_t begin, int64_t end) {
   const int64_t n = kept.width;
@@ -88,7 +89,8 @@ Var scale_rows(const Var& a, const Var& factors) {
   return record_op(y, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
     if (in[1].needed()) {
       const Tensor ds(s.shape());
-      for (int64_t row = 0; row < rows; row++) ds[row] = row_dot(g.data() + row * n, x.data() + row * n, n);
+      for (int64_t row = 0; row < rows; row++)
+        ds[row] = row_dot(g.data() + row * n, x.data() + row * n, n);
       in[1].give(ds);
     }
     if (!in[0].needed()) return;
@@ -147,7 +149,8 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
       for (int64_t piece = first; piece < last; piece++) {
         real* part = parts.data() + piece * 4 * width;
         layer_norm_rows_back(kept, g.data(), scales.data(), dx.data(), part, part + width,
-                             part + 2 * width, piece * grain, std::min(kept.rows, (piece + 1) * grain));
+                             part + 2 * width, piece * grain,
+                             std::min(kept.rows, (piece + 1) * grain));
       }
     });
     for (int64_t which = 0; which < 2; which++) {
@@ -162,8 +165,8 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
 
 Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading) {
   ATTN_CHECK(table.shape().rank() == 2, "embedding: table {}", table.shape().str());
-  ATTN_CHECK(static_cast<int64_t>(ids.size()) == leading.size(), "embedding: {} ids for {}", ids.size(),
-             leading.str());
+  ATTN_CHECK(static_cast<int64_t>(ids.size()) == leading.size(), "embedding: {} ids for {}",
+             ids.size(), leading.str());
   const int64_t vocab = table.dim(0), dim = table.dim(1);
   const Tensor out(leading.appended(dim));
   real* to = out.data();

@@ -81,7 +81,8 @@ Var mean_positions(const Var& a, std::span<const int64_t> lengths) {
       const int64_t count = counts[static_cast<size_t>(b)];
       real* to = spread.data() + b * len * dim;
       for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < dim; j++) to[i * dim + j] = g[b * dim + j] / static_cast<real>(count);
+        for (int64_t j = 0; j < dim; j++)
+          to[i * dim + j] = g[b * dim + j] / static_cast<real>(count);
       std::fill(to + count * dim, to + len * dim, real(0));
     }
     in[0].give(spread);

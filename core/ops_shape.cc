@@ -85,8 +85,8 @@ Var reshape(const Var& a, Shape shape) {
 
 Var slice(const Var& a, int dim, int64_t begin, int64_t end) {
   const int at = axis("slice", a.shape(), dim);
-  ATTN_CHECK(begin >= 0 && begin <= end && end <= a.dim(at), "slice: [{}, {}) of dimension {} of {}",
-             begin, end, dim, a.shape().str());
+  ATTN_CHECK(begin >= 0 && begin <= end && end <= a.dim(at),
+             "slice: [{}, {}) of dimension {} of {}", begin, end, dim, a.shape().str());
   const Cut whole = cut(a.shape(), at);
   const int64_t stride = whole.size * whole.inner, run = (end - begin) * whole.inner;
   const int64_t offset = begin * whole.inner;

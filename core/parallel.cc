@@ -1,4 +1,5 @@
-// Static splitting over threads; see parallel.h. A call that runs inline costs nothing, one that splits a few microseconds.
+// Static splitting over threads; see parallel.h. A call that runs inline costs nothing, one that
+// splits a few microseconds.
 #include "core/parallel.h"
 
 #include <sched.h>

@@ -74,7 +74,8 @@ std::string ParamSpec::range() const {
 
 ParamValue ParamSpec::parse(std::string_view owner, std::string_view text) const {
   const auto refuse = [&]() {
-    throw_error(fmt::format("{}: {}={} is not valid; expected {} in {}", owner, name, text, type(), range()));
+    throw_error(fmt::format("{}: {}={} is not valid; expected {} in {}", owner, name, text, type(),
+                            range()));
   };
   ParamValue parsed = value;
   if (std::holds_alternative<int64_t>(value)) {
@@ -107,7 +108,8 @@ ParamValue ParamSpec::checked(std::string_view owner, const ParamValue& given) c
       good = (choices.size() == 1 && choices[0].empty()) ||
              std::find(choices.begin(), choices.end(), *s) != choices.end();
   }
-  ATTN_CHECK(good, "{}: {}={} is not valid; expected {} in {}", owner, name, to_string(given), type(), range());
+  ATTN_CHECK(good, "{}: {}={} is not valid; expected {} in {}", owner, name, to_string(given),
+             type(), range());
   return result;
 }
 
@@ -136,7 +138,9 @@ const ParamValue& Params::at(std::string_view name) const {
 int64_t Params::integer(std::string_view name) const { return std::get<int64_t>(at(name)); }
 double Params::number(std::string_view name) const { return std::get<double>(at(name)); }
 bool Params::flag(std::string_view name) const { return std::get<bool>(at(name)); }
-const std::string& Params::text(std::string_view name) const { return std::get<std::string>(at(name)); }
+const std::string& Params::text(std::string_view name) const {
+  return std::get<std::string>(at(name));
+}
 
 std::string Params::str() const {
   std::string result;

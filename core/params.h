@@ -1,4 +1,5 @@
-// Typed parameters of variants and tasks: what exists (ParamSpec), what was chosen (Params), and how it is written.
+// Typed parameters of variants and tasks: what exists (ParamSpec), what was chosen (Params), and
+// how it is written.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,11 @@ namespace attn {
 
 using ParamValue = std::variant<int64_t, double, bool, std::string>;
 
-std::string to_string(const ParamValue& value);  // 64, 0.25, true, tiled: reads back to the same value
+std::string to_string(
+    const ParamValue& value);  // 64, 0.25, true, tiled: reads back to the same value
 
-// One parameter: its default gives its type. `min`/`max` bound numbers (both included), `choices` strings.
+// One parameter: its default gives its type. `min`/`max` bound numbers (both included), `choices`
+// strings.
 struct ParamSpec {
   ParamSpec(std::string name, int64_t value, std::string help, double min = 1, double max = 1e9);
   ParamSpec(std::string name, int value, std::string help, double min = 1, double max = 1e9);
@@ -31,7 +34,8 @@ struct ParamSpec {
 
   std::string type() const;   // "int", "float", "bool", "string"
   std::string range() const;  // "1..1000000000", "tiled|materialized", "true|false"
-  // Text to a value of this parameter's type; Error names `owner`, the parameter, the offending text and the range.
+  // Text to a value of this parameter's type; Error names `owner`, the parameter, the offending
+  // text and the range.
   ParamValue parse(std::string_view owner, std::string_view text) const;
   // Error when `value` has another type (an integer is accepted for a float) or is out of range.
   ParamValue checked(std::string_view owner, const ParamValue& value) const;
@@ -41,7 +45,8 @@ struct ParamSpec {
 class Params {
  public:
   Params() = default;
-  // Defaults of `specs` overlaid with `given`; an unknown name is an Error that names the nearest known one.
+  // Defaults of `specs` overlaid with `given`; an unknown name is an Error that names the nearest
+  // known one.
   Params(std::string_view owner, const std::vector<ParamSpec>& specs,
          const std::map<std::string, ParamValue>& given = {});
 
@@ -57,7 +62,8 @@ class Params {
   std::map<std::string, ParamValue> values_;
 };
 
-// The candidate with the smallest edit distance to `word`, for "did you mean"; "" when there is none.
+// The candidate with the smallest edit distance to `word`, for "did you mean"; "" when there is
+// none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

@@ -1,5 +1,6 @@
-// The number type of every tensor: float, or double where the sources are compiled with ATTN_DOUBLE.
-// The double build also renames namespace attn to attn_f64 (see CMakeLists.txt), so both can live in one program.
+// The number type of every tensor: float, or double where the sources are compiled with
+// ATTN_DOUBLE. The double build also renames namespace attn to attn_f64 (see CMakeLists.txt), so
+// both can live in one program.
 #pragma once
 
 #include <limits>

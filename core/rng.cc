@@ -32,7 +32,8 @@ uint64_t Rng::below(uint64_t n) {
 
 int64_t Rng::between(int64_t lo, int64_t hi) {
   ATTN_CHECK(lo <= hi, "Rng::between needs lo <= hi, got {} and {}", lo, hi);
-  const uint64_t count = static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) + 1;  // 0: all of them
+  const uint64_t count =
+      static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) + 1;  // 0: all of them
   return static_cast<int64_t>(static_cast<uint64_t>(lo) + (count ? below(count) : bits()));
 }
 

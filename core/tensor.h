@@ -1,4 +1,5 @@
-// A contiguous, row-major, 64-byte-aligned array of `real`, at most 4-D; copies share the storage, clone() does not.
+// A contiguous, row-major, 64-byte-aligned array of `real`, at most 4-D; copies share the storage,
+// clone() does not.
 #pragma once
 
 #include <array>
@@ -34,15 +35,18 @@ class Shape {
 
 class Tensor {
  public:
-  Tensor() = default;  // undefined: no storage
+  Tensor() = default;            // undefined: no storage
   explicit Tensor(Shape shape);  // uninitialised, counted under MemoryScope::current()
   static Tensor zeros(Shape shape);
   static Tensor full(Shape shape, real value);
   static Tensor of(Shape shape, std::span<const double> values);
-  static Tensor normal(Shape shape, Rng rng, double scale = 1);  // N(0, scale²), the same numbers in float and double
+  static Tensor normal(Shape shape, Rng rng,
+                       double scale = 1);  // N(0, scale²), the same numbers in float and double
 
   bool defined() const { return storage_ != nullptr; }
-  bool unshared() const { return storage_.use_count() == 1; }  // no other Tensor sees changes made here
+  bool unshared() const {
+    return storage_.use_count() == 1;
+  }  // no other Tensor sees changes made here
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }
   int64_t size() const { return shape_.size(); }
@@ -53,7 +57,7 @@ class Tensor {
   Tensor reshaped(Shape shape) const;  // shares the storage; the sizes must agree
   Tensor clone() const;
   void fill(real value) const;
-  void add(const Tensor& other) const;    // elementwise, in place; shapes must agree
+  void add(const Tensor& other) const;  // elementwise, in place; shapes must agree
   void copy_from(const Tensor& other) const;
 
  private:

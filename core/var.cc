@@ -1,5 +1,6 @@
-// The tape. A Record holds the records of its inputs, never their values, so a value lives only as long as a Var or a
-// backward needs it. backward() visits records by falling sequence number: every consumer before what it consumed.
+// The tape. A Record holds the records of its inputs, never their values, so a value lives only as
+// long as a Var or a backward needs it. backward() visits records by falling sequence number: every
+// consumer before what it consumed.
 #include "core/var.h"
 
 #include <atomic>
@@ -16,7 +17,7 @@ struct Record {
   Tensor gradient;  // on leaves: kept between backwards
   bool leaf = false;
   bool queued = false;
-  Backward backward;  // empty once released
+  Backward backward;                            // empty once released
   std::vector<std::shared_ptr<Record>> inputs;  // null where no gradient is required
 
   ~Record() { release(std::move(inputs)); }
@@ -169,7 +170,8 @@ Var record_op(Tensor value, std::span<const Var> inputs, Backward backward) {
   record->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   record->shape = result.shape();
   record->backward = std::move(backward);
-  for (const Var& input : inputs) record->inputs.push_back(input.node_ ? input.node_->record : nullptr);
+  for (const Var& input : inputs)
+    record->inputs.push_back(input.node_ ? input.node_->record : nullptr);
   result.node_->record = record;
   return result;
 }
@@ -177,16 +179,16 @@ Var record_op(Tensor value, std::span<const Var> inputs, Backward backward) {
 Var custom_op(Tensor value, std::vector<Var> inputs,
               std::function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward) {
   if (!recording(inputs)) return Var(std::move(value));
-  return record_op(std::move(value), inputs,
-                   [backward = std::move(backward)](const Tensor& gradient,
-                                                    std::span<GradSlot> slots) {
-                     std::vector<Tensor*> sums;  // all opened before one is shared: an input may
-                     for (GradSlot& slot : slots)  // be given twice
-                       sums.push_back(slot.needed() ? &slot.sum() : nullptr);
-                     std::vector<Tensor> grads;
-                     for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
-                     backward(gradient, grads);
-                   });
+  return record_op(
+      std::move(value), inputs,
+      [backward = std::move(backward)](const Tensor& gradient, std::span<GradSlot> slots) {
+        std::vector<Tensor*> sums;    // all opened before one is shared: an input may
+        for (GradSlot& slot : slots)  // be given twice
+          sums.push_back(slot.needed() ? &slot.sum() : nullptr);
+        std::vector<Tensor> grads;
+        for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
+        backward(gradient, grads);
+      });
 }
 
 bool recording(std::span<const Var> inputs) {

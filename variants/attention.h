@@ -1,5 +1,6 @@
-// The interface of an attention variant. One variant is one <name>.cc that exports `VariantInfo <name>();`; see catalog.cc.
-// Public members check shapes, masks and parameters once; a variant overrides the private do_* functions.
+// The interface of an attention variant. One variant is one <name>.cc that exports `VariantInfo
+// <name>();`; see catalog.cc. Public members check shapes, masks and parameters once; a variant
+// overrides the private do_* functions.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@
 
 namespace attn {
 
-// Who may see whom. Query i sees key j when j < kv_lengths[b] and, if causal, j <= i + kv_len - q_len (aligned at the end).
-// A query that sees no key gets zeros, and gives zero gradients.
+// Who may see whom. Query i sees key j when j < kv_lengths[b] and, if causal, j <= i + kv_len -
+// q_len (aligned at the end). A query that sees no key gets zeros, and gives zero gradients.
 struct Mask {
   bool causal = false;
-  std::vector<int64_t> kv_lengths;  // valid keys of each batch entry, in [0, kv_len]; empty: all are valid
+  std::vector<int64_t>
+      kv_lengths;  // valid keys of each batch entry, in [0, kv_len]; empty: all are valid
 };
 
 struct AttentionShape {
@@ -30,10 +32,14 @@ struct AttentionShape {
 // divisions and maxima.
 struct Cost {
   double flops = 0;
-  double backward_flops = 0;  // of all gradients; 0: twice `flops`, what ops without recomputation cost
-  double bytes = 0;        // read and written at least once: q, k, v, the output, and what does not fit a cache-sized workspace
-  double peak_bytes = 0;   // pool peak above q, k, v and the weights: the output, temporaries and workspace
-  double state_bytes = 0;  // what decoding one more token needs to keep, after kv_len tokens; 0: cannot decode
+  double backward_flops =
+      0;             // of all gradients; 0: twice `flops`, what ops without recomputation cost
+  double bytes = 0;  // read and written at least once: q, k, v, the output, and what does not fit a
+                     // cache-sized workspace
+  double peak_bytes =
+      0;  // pool peak above q, k, v and the weights: the output, temporaries and workspace
+  double state_bytes =
+      0;  // what decoding one more token needs to keep, after kv_len tokens; 0: cannot decode
 };
 
 // What a variant object is built for.
@@ -42,7 +48,7 @@ struct AttentionConfig {
   int64_t head_dim = 1;
   int64_t max_len = 1;  // the longest kv_len that forward will see; only fixed-length variants care
   bool causal = false;
-  uint64_t seed = 0;    // of initial weights and random features
+  uint64_t seed = 0;  // of initial weights and random features
   Params params;
 };
 
@@ -52,24 +58,27 @@ struct Weight {
   bool learned = true;  // false: drawn once at random (such as random features)
 };
 
-// What a variant can do and promises; the harness branches on these, never on a name. Each promise is checked.
+// What a variant can do and promises; the harness branches on these, never on a name. Each promise
+// is checked.
 struct Traits {
-  bool exact = false;           // equals softmax attention for every input
-  bool causal = false;          // can hide the future
-  bool cross = false;           // q_len may differ from kv_len
-  bool padding = true;          // honours kv_lengths
-  bool linear_time = false;     // FLOPs grow linearly with the length
-  bool linear_memory = true;    // peak bytes grow linearly with the length
-  bool random = false;          // holds random features
-  bool fixed_length = false;    // built for a longest length
-  bool convex = false;          // each output is a convex combination of the visible values (rows sum to one, no sign)
-  bool permutable = false;      // permuting positions permutes the output
+  bool exact = false;         // equals softmax attention for every input
+  bool causal = false;        // can hide the future
+  bool cross = false;         // q_len may differ from kv_len
+  bool padding = true;        // honours kv_lengths
+  bool linear_time = false;   // FLOPs grow linearly with the length
+  bool linear_memory = true;  // peak bytes grow linearly with the length
+  bool random = false;        // holds random features
+  bool fixed_length = false;  // built for a longest length
+  bool convex = false;  // each output is a convex combination of the visible values (rows sum to
+                        // one, no sign)
+  bool permutable = false;  // permuting positions permutes the output
 };
 
 class Attention {
  public:
   virtual ~Attention() = default;
-  // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads, q_len, head_dim].
+  // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
+  // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
   Cost cost(const AttentionShape& shape) const;
   std::vector<Weight> weights() const { return do_weights(); }
@@ -90,20 +99,20 @@ class Attention {
 };
 
 struct VariantInfo {
-  std::string name;         // the file's stem
-  std::string summary;      // one line
-  std::string paper;        // arXiv:…, and the equation
-  std::string cost_formula; // as text: "4·n²·d FLOPs, n·d memory"
+  std::string name;          // the file's stem
+  std::string summary;       // one line
+  std::string paper;         // arXiv:…, and the equation
+  std::string cost_formula;  // as text: "4·n²·d FLOPs, n·d memory"
   Traits traits;
   std::vector<ParamSpec> params;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> make;
-  // Parameters that make it equal softmax attention at length n, with the relative error allowed; nullopt: no such limit.
-  // `prepare` may then set weights (identity projections).
+  // Parameters that make it equal softmax attention at length n, with the relative error allowed;
+  // nullopt: no such limit. `prepare` may then set weights (identity projections).
   struct Limit {
     std::map<std::string, ParamValue> params;
     double tolerance = 1e-5;  // in float; 1e-10 is used in double where tolerance is 1e-5
     std::function<void(const Attention&)> prepare;
-    double input_scale = 1;   // of N(0, 1) queries and keys
+    double input_scale = 1;  // of N(0, 1) queries and keys
   };
   std::function<std::optional<Limit>(const AttentionShape&)> limit;
   // Why this shape cannot run with these parameters, beyond what the traits say; nullopt: it can.
@@ -112,7 +121,8 @@ struct VariantInfo {
   // The whole verdict: traits first (causal, cross), then `skip_reason`.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
   // Resolves parameters, then makes. The one way in which the harness builds a variant.
-  std::unique_ptr<Attention> build(AttentionConfig config, const std::map<std::string, ParamValue>& given) const;
+  std::unique_ptr<Attention> build(AttentionConfig config,
+                                   const std::map<std::string, ParamValue>& given) const;
 };
 
 template <class T>

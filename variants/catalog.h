@@ -9,6 +9,7 @@
 namespace attn {
 
 const std::vector<VariantInfo>& all_variants();
-const VariantInfo& find_variant(std::string_view name);  // Error naming the nearest one when unknown
+const VariantInfo& find_variant(
+    std::string_view name);  // Error naming the nearest one when unknown
 
 }  // namespace attn

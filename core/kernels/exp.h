@@ -1,5 +1,6 @@
-// e^x as straight-line arithmetic that compilers vectorise, with the same bits in every lane and position: error below 1.5 ulp.
-// x = n·ln2 + r, |r| <= ln2/2; e^r by a polynomial, 2^n by adding n to the exponent field. About 20 operations.
+// e^x as straight-line arithmetic that compilers vectorise, with the same bits in every lane and
+// position: error below 1.5 ulp. x = n·ln2 + r, |r| <= ln2/2; e^r by a polynomial, 2^n by adding n
+// to the exponent field. About 20 operations.
 #pragma once
 
 #include <bit>
@@ -38,8 +39,8 @@ inline float fast_exp(float x) {
   p = multiply_add(p, r, 0.1666641451f);
   p = multiply_add(p, r, 0.5f);
   p = multiply_add(p * r, r, r) + 1.0f;
-  const float y = std::bit_cast<float>(std::bit_cast<uint32_t>(p) +
-                                       (std::bit_cast<uint32_t>(shifted) << 23));
+  const float y =
+      std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
   return x < kLow ? 0.0f : (x > kHigh ? std::numeric_limits<float>::infinity() : (x == x ? y : x));
 }
 
@@ -64,8 +65,8 @@ inline double fast_exp(double x) {
   p = multiply_add(p, r, 1.0 / 6.0);
   p = multiply_add(p, r, 0.5);
   p = multiply_add(p * r, r, r) + 1.0;
-  const double y = std::bit_cast<double>(std::bit_cast<uint64_t>(p) +
-                                         (std::bit_cast<uint64_t>(shifted) << 52));
+  const double y =
+      std::bit_cast<double>(std::bit_cast<uint64_t>(p) + (std::bit_cast<uint64_t>(shifted) << 52));
   return x < kLow ? 0.0 : (x > kHigh ? std::numeric_limits<double>::infinity() : (x == x ? y : x));
 }
 

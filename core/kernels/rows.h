@@ -1,5 +1,5 @@
-// Sums over rows and columns, vectorised by hand since the compiler must not reorder additions: the order depends on the shape
-// alone. Near memory speed.
+// Sums over rows and columns, vectorised by hand since the compiler must not reorder additions: the
+// order depends on the shape alone. Near memory speed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 #include "core/parallel.h"
 #include "core/real.h"
 
-// Before a loop whose iterations are independent even where its pointers are the same (an op in place).
+// Before a loop whose iterations are independent even where its pointers are the same (an op in
+// place).
 #ifdef __clang__
 #define ATTN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

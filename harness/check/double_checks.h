@@ -1,5 +1,5 @@
-// The bridge from the float program to the double build of the checks: gradients and all that rounding blurs, of a
-// catalogued variant. Compiled in the double build only.
+// The bridge from the float program to the double build of the checks: gradients and all that
+// rounding blurs, of a catalogued variant. Compiled in the double build only.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@
 namespace attn_check {
 
 // `params` values have the type attn::ParamValue, which is the same std::variant in both builds.
-std::vector<Result> check_in_double(const std::string& variant,
-                                    const std::map<std::string, std::variant<int64_t, double, bool, std::string>>& params,
-                                    Level level, const std::string& only = "");
+std::vector<Result> check_in_double(
+    const std::string& variant,
+    const std::map<std::string, std::variant<int64_t, double, bool, std::string>>& params,
+    Level level, const std::string& only = "");
 
 }  // namespace attn_check

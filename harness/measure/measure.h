@@ -17,7 +17,8 @@ struct TimingOptions {
   double min_sample_s = 0.02;  // a sample repeats run() until it lasts this long
   double warmup_s = 0.05;
 };
-std::vector<double> time_samples(Workload& workload, const TimingOptions& options);  // seconds per run(), one a sample
+std::vector<double> time_samples(Workload& workload,
+                                 const TimingOptions& options);  // seconds per run(), one a sample
 
 // --- statistics
 struct Summary {
@@ -27,45 +28,54 @@ struct Summary {
 };
 Summary summarize(const std::vector<double>& samples, uint64_t seed = 0);
 
-// --- memory: exact peaks of the counted pool during one run() after a warm-up run, and this process's peak RSS
-// Definitions are in memory.cc; run it in a process of its own, or rss_peak_bytes tells of what ran before.
+// --- memory: exact peaks of the counted pool during one run() after a warm-up run, and this
+// process's peak RSS Definitions are in memory.cc; run it in a process of its own, or
+// rss_peak_bytes tells of what ran before.
 struct MemoryFigures {
-  int64_t peak_bytes = 0;         // pool peak, inputs and weights included
+  int64_t peak_bytes = 0;  // pool peak, inputs and weights included
   int64_t weights_bytes = 0, activations_bytes = 0, workspace_bytes = 0;  // peak of each purpose
-  int64_t extra_bytes = 0;        // peak above inputs and weights: what Cost::peak_bytes declares
-  int64_t declared_extra_bytes = 0;  // by formula; 0 where none applies (mode train, scopes other than attention)
-  int64_t state_bytes = 0;        // by formula
+  int64_t extra_bytes = 0;  // peak above inputs and weights: what Cost::peak_bytes declares
+  int64_t declared_extra_bytes =
+      0;  // by formula; 0 where none applies (mode train, scopes other than attention)
+  int64_t state_bytes = 0;  // by formula
   int64_t rss_peak_bytes = 0;
 };
 MemoryFigures measure_memory(Workload& workload);
 
 // --- fidelity: distance from exact softmax attention in double precision
-enum class InputKind { random, needle };  // needle: each query has one key whose logit stands out, at a random place
-std::string to_string(InputKind kind);    // "random", "needle"
-// v is N(0, 1). random: q, k are N(0, input_scale²). needle: exact attention at input_scale 1 puts at least 0.9 of its weight
-// on the planted key (see inputs.h). `spec` is read for variant, shape, causal, threads and seed.
+enum class InputKind {
+  random,
+  needle
+};  // needle: each query has one key whose logit stands out, at a random place
+std::string to_string(InputKind kind);  // "random", "needle"
+// v is N(0, 1). random: q, k are N(0, input_scale²). needle: exact attention at input_scale 1 puts
+// at least 0.9 of its weight on the planted key (see inputs.h). `spec` is read for variant, shape,
+// causal, threads and seed.
 struct FidelityFigures {
-  double relative_error = 0;   // ‖out - exact‖_F / ‖exact‖_F
-  double cosine = 0;           // mean over rows of cos(out, exact)
-  std::optional<double> weights_kl;  // mean over rows KL(exact ‖ implied weights), where the variant's weights are a distribution
+  double relative_error = 0;         // ‖out - exact‖_F / ‖exact‖_F
+  double cosine = 0;                 // mean over rows of cos(out, exact)
+  std::optional<double> weights_kl;  // mean over rows KL(exact ‖ implied weights), where the
+                                     // variant's weights are a distribution
 };
 FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, double input_scale);
 
 // --- the machine
 struct Calibration {
   double fma_flops_per_s_one = 0, fma_flops_per_s_all = 0;  // measured peak, one thread and all
-  double copy_bytes_per_s = 0;                              // read + written, all threads, far beyond the caches
-  int threads = 1;                                          // meant by "all"
+  double copy_bytes_per_s = 0;  // read + written, all threads, far beyond the caches
+  int threads = 1;              // meant by "all"
 };
-Calibration calibrate(int threads);  // takes under a second and 512 MiB (more beside a very large cache)
+Calibration calibrate(
+    int threads);  // takes under a second and 512 MiB (more beside a very large cache)
 double peak_of(const Calibration& calibration, int threads);  // FLOPs a second of so many threads
 
-// Name and value pairs in a fixed order: version, commit, dirty, compiler, flags, build_type, libraries, instruction set,
-// cpu_model, caches, cores, memory_bytes, kernel, governor, load_before, benchmark_library_build …
+// Name and value pairs in a fixed order: version, commit, dirty, compiler, flags, build_type,
+// libraries, instruction set, cpu_model, caches, cores, memory_bytes, kernel, governor,
+// load_before, benchmark_library_build …
 struct EnvironmentField {
   std::string name, value;  // an empty value: unknown here, null in a row
   bool is_number = false;
-  bool is_flag = false;     // value is "true" or "false"
+  bool is_flag = false;  // value is "true" or "false"
 };
 std::vector<EnvironmentField> environment();
 

@@ -1,4 +1,5 @@
-// What is timed and weighed: one variant at one shape, as bare attention, as an encoder layer, or as a whole model.
+// What is timed and weighed: one variant at one shape, as bare attention, as an encoder layer, or
+// as a whole model.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,14 @@
 
 namespace attn {
 
-enum class Mode { forward, train };               // train: forward and backward
+enum class Mode { forward, train };  // train: forward and backward
 enum class ScopeKind { attention, layer, model };
 std::string to_string(Mode mode);
 std::string to_string(ScopeKind scope);
 
 struct WorkloadSpec {
   const VariantInfo* variant = nullptr;
-  std::map<std::string, ParamValue> params;       // as given
+  std::map<std::string, ParamValue> params;  // as given
   int64_t length = 512, batch = 1, heads = 4, head_dim = 64;
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
@@ -27,7 +28,8 @@ struct WorkloadSpec {
   uint64_t seed = 0;
 };
 
-// Inputs N(0, 1) and weights are made once; run() does one pass (inputs that require gradients in mode train).
+// Inputs N(0, 1) and weights are made once; run() does one pass (inputs that require gradients in
+// mode train).
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);

@@ -1,5 +1,6 @@
-// The Transformer encoder that every variant is trained and timed in: the same model, only the attention differs.
-// Vaswani et al. 2017, arXiv:1706.03762; pre-norm as in Xiong et al. 2020, arXiv:2002.04745.
+// The Transformer encoder that every variant is trained and timed in: the same model, only the
+// attention differs. Vaswani et al. 2017, arXiv:1706.03762; pre-norm as in Xiong et al. 2020,
+// arXiv:2002.04745.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,26 @@ enum class Positions { none, sinusoidal, learned };
 enum class Pooling { cls, mean };
 
 struct ModelConfig {
-  LayerConfig layer;         // width, heads, feed-forward, norm, dropout, variant
+  LayerConfig layer;  // width, heads, feed-forward, norm, dropout, variant
   int64_t layers = 2;
-  int64_t vocab = 0;         // token embedding of that many ids; 0: one real value per position, embedded linearly
-  int64_t length = 1;        // longest sequence (a cls vector is prepended to it when pooling = cls and not per_token)
+  int64_t vocab =
+      0;  // token embedding of that many ids; 0: one real value per position, embedded linearly
+  int64_t length =
+      1;  // longest sequence (a cls vector is prepended to it when pooling = cls and not per_token)
   int64_t classes = 2;
-  bool per_token = false;    // logits per position instead of one per sequence
+  bool per_token = false;  // logits per position instead of one per sequence
   Positions positions = Positions::learned;
   Pooling pooling = Pooling::mean;
-  uint64_t seed = 0;         // of the initial weights
+  uint64_t seed = 0;  // of the initial weights
 };
 
 // Inputs of `size` sequences, each padded to `length`.
 struct Batch {
   int64_t size = 0, length = 0;
-  std::vector<int32_t> tokens;    // [size, length], or empty
-  std::vector<float> values;      // [size, length], or empty
-  std::vector<int64_t> lengths;   // [size]; empty: all full
-  std::vector<int32_t> targets;   // [size] or [size, length]; kIgnoredLabel is not scored
+  std::vector<int32_t> tokens;   // [size, length], or empty
+  std::vector<float> values;     // [size, length], or empty
+  std::vector<int64_t> lengths;  // [size]; empty: all full
+  std::vector<int32_t> targets;  // [size] or [size, length]; kIgnoredLabel is not scored
 };
 
 class Encoder {
@@ -42,8 +45,8 @@ class Encoder {
   ~Encoder();
   // -> logits [size, classes], or [size, length, classes] if per_token. `dropout` null: evaluation.
   Var forward(const Batch& batch, Rng* dropout = nullptr) const;
-  std::vector<Weight> weights() const;   // every weight with a unique name; learned ones are trained
-  int64_t parameter_count() const;       // learned numbers
+  std::vector<Weight> weights() const;  // every weight with a unique name; learned ones are trained
+  int64_t parameter_count() const;      // learned numbers
   const ModelConfig& config() const;
 
  private:

@@ -1,6 +1,6 @@
-// One encoder layer: multi-head attention and a GELU feed-forward, with residuals, norms and dropout.
-// Vaswani et al. 2017, arXiv:1706.03762, section 3. Time O(n·width·(4·width + 2·hidden)), and the
-// attention's own.
+// One encoder layer: multi-head attention and a GELU feed-forward, with residuals, norms and
+// dropout. Vaswani et al. 2017, arXiv:1706.03762, section 3. Time O(n·width·(4·width + 2·hidden)),
+// and the attention's own.
 #include "harness/model/layer.h"
 
 #include <utility>

@@ -1,5 +1,6 @@
 // Training of one variant on one task: the same model, budget and data order for every variant.
-// Settings are typed parameters (training_params), so that they are named, checked and recorded like any other.
+// Settings are typed parameters (training_params), so that they are named, checked and recorded
+// like any other.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 
 namespace attn {
 
-// layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps, learning_rate, warmup, weight_decay,
-// clip, eval_every, validation_examples, test_examples, patience, target (stop early at this validation score)
+// layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps,
+// learning_rate, warmup, weight_decay, clip, eval_every, validation_examples, test_examples,
+// patience, target (stop early at this validation score)
 const std::vector<ParamSpec>& training_params();
 
 struct TrainRequest {
@@ -25,22 +27,23 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  double time_limit_s = 0;  // 0: none; past it training stops as if out of steps, and `stopped_by` says so
+  double time_limit_s =
+      0;  // 0: none; past it training stops as if out of steps, and `stopped_by` says so
 };
 
 struct CurvePoint {
   int64_t step = 0;
-  double train_loss = 0;     // mean since the last point
-  double validation = 0;     // the task's metric
-  double seconds = 0;        // training time so far, evaluation excluded
+  double train_loss = 0;  // mean since the last point
+  double validation = 0;  // the task's metric
+  double seconds = 0;     // training time so far, evaluation excluded
 };
 
 struct TrainResult {
-  bool diverged = false;     // a loss was not finite; the figures below then stand for the time before
-  std::string stopped_by;    // "steps", "target", "patience", "time", "divergence"
-  double test = 0;           // scored once, with the weights that were best on validation
-  double test_stderr = 0;    // standard error of `test` over its examples
-  double validation = 0;     // the best
+  bool diverged = false;  // a loss was not finite; the figures below then stand for the time before
+  std::string stopped_by;  // "steps", "target", "patience", "time", "divergence"
+  double test = 0;         // scored once, with the weights that were best on validation
+  double test_stderr = 0;  // standard error of `test` over its examples
+  double validation = 0;   // the best
   int64_t best_step = 0;
   double chance = 0;
   std::vector<Shortcut> shortcuts;
@@ -58,10 +61,11 @@ class Interrupted : public Error {
 };
 TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick = {});
 
-// Why this pair cannot be trained (a causal task and a variant that cannot be causal …), or nullopt.
-std::optional<std::string> why_not_trainable(const TaskInfo& task, const std::map<std::string, ParamValue>& task_params,
-                                             const VariantInfo& variant,
-                                             const std::map<std::string, ParamValue>& variant_params,
-                                             const Params& training);
+// Why this pair cannot be trained (a causal task and a variant that cannot be causal …), or
+// nullopt.
+std::optional<std::string> why_not_trainable(
+    const TaskInfo& task, const std::map<std::string, ParamValue>& task_params,
+    const VariantInfo& variant, const std::map<std::string, ParamValue>& variant_params,
+    const Params& training);
 
 }  // namespace attn

@@ -1,4 +1,5 @@
-// The variant of CONTRIBUTING.md's guide, compiled from the page itself: it has to be right word by word.
+// The variant of CONTRIBUTING.md's guide, compiled from the page itself: it has to be right word by
+// word.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,14 +16,16 @@ namespace {
 
 // Characters: UTF-8's continuation bytes take no room.
 int columns(const std::string& line) {
-  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<int>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 TEST(Guide, ItsVariantPassesEveryCheck) {
   const auto results = check_variant(variants::relu(), {}, attn_check::Level::full);
   EXPECT_GE(results.size(), 12U);
   for (const attn_check::Result& result : results) {
-    // In float a step wide enough for the quotient crosses the kinks of a ReLU; catalogued variants are asked in double.
+    // In float a step wide enough for the quotient crosses the kinks of a ReLU; catalogued variants
+    // are asked in double.
     if (!kIsDouble && result.name == "gradients") continue;
     EXPECT_NE(result.outcome, attn_check::Outcome::failed) << result.name << ": " << result.detail;
   }

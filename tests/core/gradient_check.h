@@ -1,5 +1,6 @@
-// expect_gradients: backward() of any differentiable function against central differences of a random projection of its value.
-// Exact in the double build; the float build checks only that gradients exist, are finite and add up. Costs 2 forwards an element.
+// expect_gradients: backward() of any differentiable function against central differences of a
+// random projection of its value. Exact in the double build; the float build checks only that
+// gradients exist, are finite and add up. Costs 2 forwards an element.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +17,16 @@ namespace attn {
 using Differentiable = std::function<Var(const std::vector<Var>&)>;
 
 struct GradientCheck {
-  double step = 1e-5;       // truncation step², rounding 1e-16/step: both below 1e-9 for functions of order 1
+  double step =
+      1e-5;  // truncation step², rounding 1e-16/step: both below 1e-9 for functions of order 1
   double tolerance = 1e-6;  // of the largest gradient of that input, or of 1
   int64_t elements = 64;    // at most so many of each input, drawn at random
   uint64_t seed = 7;
 };
 
 // Sum of fn(inputs) · seed, in double, without a tape.
-inline double projected(const Differentiable& fn, const std::vector<Var>& inputs, const Tensor& seed) {
+inline double projected(const Differentiable& fn, const std::vector<Var>& inputs,
+                        const Tensor& seed) {
   const NoGrad guard;
   const Tensor value = fn(inputs).value();
   double total = 0;
@@ -32,7 +35,8 @@ inline double projected(const Differentiable& fn, const std::vector<Var>& inputs
   return total;
 }
 
-// `fn` must give the same value for the same inputs every time: it makes its own Rng when it needs one.
+// `fn` must give the same value for the same inputs every time: it makes its own Rng when it needs
+// one.
 inline void expect_gradients(const Differentiable& fn, const std::vector<Tensor>& inputs,
                              const GradientCheck& check = {}) {
   std::vector<Var> leaves;
@@ -46,11 +50,13 @@ inline void expect_gradients(const Differentiable& fn, const std::vector<Tensor>
     size += std::fabs(static_cast<double>(y.value()[i]) * static_cast<double>(seed[i]));
   }
   const double same = 100 * static_cast<double>(kEpsilon) * (1 + size);
-  EXPECT_LE(std::fabs(recorded - projected(fn, leaves, seed)), same) << "value under NoGrad differs";
+  EXPECT_LE(std::fabs(recorded - projected(fn, leaves, seed)), same)
+      << "value under NoGrad differs";
   y.backward(seed);
 
   for (size_t which = 0; which < leaves.size(); which++) {
-    SCOPED_TRACE(::testing::Message() << "input " << which << " of shape " << inputs[which].shape().str());
+    SCOPED_TRACE(::testing::Message()
+                 << "input " << which << " of shape " << inputs[which].shape().str());
     const Tensor grad = leaves[which].grad();
     ASSERT_TRUE(grad.defined()) << "no gradient arrived";
     ASSERT_EQ(grad.shape(), inputs[which].shape());
@@ -74,7 +80,8 @@ inline void expect_gradients(const Differentiable& fn, const std::vector<Tensor>
       const double expected = (above - below) / (2 * check.step);
       const double got = static_cast<double>(grad[i]);
       if (!(std::fabs(got - expected) <= check.tolerance * largest)) {
-        ADD_FAILURE() << "element " << i << ": backward gives " << got << ", differences " << expected;
+        ADD_FAILURE() << "element " << i << ": backward gives " << got << ", differences "
+                      << expected;
         break;
       }
     }
@@ -85,7 +92,8 @@ inline void expect_gradients(const Differentiable& fn, const std::vector<Tensor>
   fn(leaves).backward(seed);
   for (size_t which = 0; which < leaves.size(); which++)
     for (int64_t i = 0; i < once[which].size(); i++) {
-      const double twice = static_cast<double>(leaves[which].grad()[i]), g = static_cast<double>(once[which][i]);
+      const double twice = static_cast<double>(leaves[which].grad()[i]),
+                   g = static_cast<double>(once[which][i]);
       const double close = 1000 * static_cast<double>(kEpsilon) * (1 + std::fabs(g));
       if (!(std::fabs(twice - 2 * g) <= close)) {
         ADD_FAILURE() << "input " << which << " element " << i << ": " << g << " became " << twice

@@ -76,7 +76,10 @@ TEST(Memory, ScopesNest) {
   EXPECT_EQ(MemoryScope::current(), Purpose::activations);
   {
     const MemoryScope outer(Purpose::weights);
-    { const MemoryScope inner(Purpose::workspace); EXPECT_EQ(MemoryScope::current(), Purpose::workspace); }
+    {
+      const MemoryScope inner(Purpose::workspace);
+      EXPECT_EQ(MemoryScope::current(), Purpose::workspace);
+    }
     EXPECT_EQ(MemoryScope::current(), Purpose::weights);
     std::thread([] { EXPECT_EQ(MemoryScope::current(), Purpose::activations); }).join();
   }

@@ -27,14 +27,17 @@ TEST(OpsElementwise, PairsFollowTheirFormula) {
                         {multiply, [](double p, double q) { return p * q; }},
                         {divide, [](double p, double q) { return p / q; }}};
   const Tensor a = random_tensor({2, 3, 5, 19}, 1);
-  for (const Shape& shape : {Shape{2, 3, 5, 19}, Shape{3, 5, 19}, Shape{5, 19}, Shape{19}, Shape{1}}) {
+  for (const Shape& shape :
+       {Shape{2, 3, 5, 19}, Shape{3, 5, 19}, Shape{5, 19}, Shape{19}, Shape{1}}) {
     const Tensor b = positive(shape, 2);
     for (const Case& c : cases) {
       const Tensor y = c.op(Var(a), Var(b)).value();
       ASSERT_EQ(y.shape(), a.shape());
       for (int64_t i = 0; i < a.size(); i++) {
-        const double expected = c.formula(static_cast<double>(a[i]), static_cast<double>(b[i % b.size()]));
-        ASSERT_NEAR(static_cast<double>(y[i]), expected, 4 * static_cast<double>(kEpsilon) * (1 + std::fabs(expected)));
+        const double expected =
+            c.formula(static_cast<double>(a[i]), static_cast<double>(b[i % b.size()]));
+        ASSERT_NEAR(static_cast<double>(y[i]), expected,
+                    4 * static_cast<double>(kEpsilon) * (1 + std::fabs(expected)));
       }
       expect_gradients([&c](const std::vector<Var>& in) { return c.op(in[0], in[1]); }, {a, b});
     }
@@ -103,14 +106,16 @@ TEST(OpsElementwise, GeluAndItsSlopeHoldOverTheWholeRange) {
 
 TEST(OpsElementwise, ExponentialAtTheEnds) {
   const double inf = std::numeric_limits<double>::infinity();
-  const Tensor y = exponential(Var(Tensor::of({4}, std::vector<double>{-inf, inf, std::nan(""), -1e4}))).value();
+  const Tensor y =
+      exponential(Var(Tensor::of({4}, std::vector<double>{-inf, inf, std::nan(""), -1e4}))).value();
   EXPECT_EQ(y[0], real(0));
   EXPECT_EQ(y[1], kInfinity);
   EXPECT_TRUE(std::isnan(y[2]));
   EXPECT_EQ(y[3], real(0));
 }
 
-// The same number has the same bits wherever it stands in a tensor: vector loops and their tails agree.
+// The same number has the same bits wherever it stands in a tensor: vector loops and their tails
+// agree.
 TEST(OpsElementwise, BitsDoNotDependOnThePosition) {
   for (const Single op : {Single(exponential), Single(gelu), Single(elu), Single(sigmoid)}) {
     const Tensor y = op(Var(Tensor::full({67}, real(-0.7318)))).value();

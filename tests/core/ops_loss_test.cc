@@ -54,7 +54,8 @@ TEST(OpsLoss, MeanSquaredError) {
     total += std::pow(static_cast<double>(x[i]) - static_cast<double>(target[i]), 2) / 21;
   EXPECT_NEAR(static_cast<double>(mean_squared_error(Var(x), target).value()[0]), total,
               10 * static_cast<double>(kEpsilon));
-  expect_gradients([&](const std::vector<Var>& in) { return mean_squared_error(in[0], target); }, {x});
+  expect_gradients([&](const std::vector<Var>& in) { return mean_squared_error(in[0], target); },
+                   {x});
   EXPECT_THROW(mean_squared_error(Var(x), random_tensor({7, 3}, 4)), Error);
 }
 

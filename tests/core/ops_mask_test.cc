@@ -38,7 +38,9 @@ TEST(OpsMask, DropoutGradientUsesTheSameMask) {
 TEST(OpsMask, ZeroPaddingSelects) {
   const Tensor x = random_tensor({3, 2, 4, 5}, 6);
   const std::vector<int64_t> lengths = {4, 0, 3};
-  const auto padded = [&](int64_t i) { return (i / 5) % 4 >= lengths[static_cast<size_t>(i / 40)]; };
+  const auto padded = [&](int64_t i) {
+    return (i / 5) % 4 >= lengths[static_cast<size_t>(i / 40)];
+  };
   expect_gradients([&](const std::vector<Var>& in) { return zero_padding(in[0], lengths); }, {x},
                    {.elements = 120});
   for (int64_t i = 0; i < x.size(); i++)

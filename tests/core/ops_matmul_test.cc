@@ -1,4 +1,5 @@
-// Products against three loops in double: every transpose, batching and sharing; counted work; linear.
+// Products against three loops in double: every transpose, batching and sharing; counted work;
+// linear.
 #include <cmath>
 
 #include "core/counters.h"
@@ -10,7 +11,8 @@ namespace attn {
 namespace {
 
 // op(a_i) · op(b_i) by definition, the operand with fewer matrices repeated.
-std::vector<double> slow_product(const Tensor& a, const Tensor& b, bool ta, bool tb, int64_t batch) {
+std::vector<double> slow_product(const Tensor& a, const Tensor& b, bool ta, bool tb,
+                                 int64_t batch) {
   const int64_t m = a.dim(ta ? -1 : -2), k = a.dim(ta ? -2 : -1), n = b.dim(tb ? -2 : -1);
   const int64_t a_size = m * k, b_size = k * n;
   std::vector<double> out;
@@ -108,15 +110,17 @@ TEST(OpsMatmul, ThreadsSplitWithoutChangingTheAnswer) {
 }
 
 TEST(OpsMatmul, Linear) {
-  const Tensor x = random_tensor({2, 9, 6}, 1), w = random_tensor({6, 5}, 2), b = random_tensor({5}, 3);
+  const Tensor x = random_tensor({2, 9, 6}, 1), w = random_tensor({6, 5}, 2),
+               b = random_tensor({5}, 3);
   const Tensor y = linear(Var(x), Var(w), Var(b)).value();
   ASSERT_EQ(y.shape(), Shape({2, 9, 5}));
   const std::vector<double> product = slow_product(x.reshaped({18, 6}), w, false, false, 1);
   for (int64_t i = 0; i < y.size(); i++)
-    ASSERT_NEAR(static_cast<double>(y[i]), product[static_cast<size_t>(i)] + static_cast<double>(b[i % 5]),
+    ASSERT_NEAR(static_cast<double>(y[i]),
+                product[static_cast<size_t>(i)] + static_cast<double>(b[i % 5]),
                 60 * static_cast<double>(kEpsilon));
-  expect_gradients([](const std::vector<Var>& in) { return linear(in[0], in[1], in[2]); }, {x, w, b},
-                   {.elements = 108});
+  expect_gradients([](const std::vector<Var>& in) { return linear(in[0], in[1], in[2]); },
+                   {x, w, b}, {.elements = 108});
   expect_gradients([](const std::vector<Var>& in) { return linear(in[0], in[1], Var()); }, {x, w});
   EXPECT_THROW(linear(Var(x), Var(b), Var()), Error);
   EXPECT_THROW(linear(Var(w), Var(w), Var()), Error);

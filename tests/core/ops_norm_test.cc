@@ -1,4 +1,5 @@
-// Softmax, layer norm and embedding against their definitions in double, at the ends of the range, and their gradients.
+// Softmax, layer norm and embedding against their definitions in double, at the ends of the range,
+// and their gradients.
 #include <cmath>
 
 #include "core/ops.h"
@@ -44,26 +45,33 @@ TEST(OpsNorm, SoftmaxOfHiddenAndHugeEntries) {
 
 TEST(OpsNorm, LayerNormFollowsItsDefinition) {
   for (const int64_t n : {1, 6, 16, 64, 83}) {
-    const Tensor x = random_tensor({3, 5, n}, 3, 2), gain = random_tensor({n}, 4), bias = random_tensor({n}, 5);
+    const Tensor x = random_tensor({3, 5, n}, 3, 2), gain = random_tensor({n}, 4),
+                 bias = random_tensor({n}, 5);
     const Tensor y = layer_norm(Var(x), Var(gain), Var(bias), 1e-3).value();
     for (int64_t row = 0; row < 15; row++) {
       double mean = 0, variance = 0;
-      for (int64_t j = 0; j < n; j++) mean += static_cast<double>(x[row * n + j]) / static_cast<double>(n);
       for (int64_t j = 0; j < n; j++)
-        variance += std::pow(static_cast<double>(x[row * n + j]) - mean, 2) / static_cast<double>(n);
+        mean += static_cast<double>(x[row * n + j]) / static_cast<double>(n);
+      for (int64_t j = 0; j < n; j++)
+        variance +=
+            std::pow(static_cast<double>(x[row * n + j]) - mean, 2) / static_cast<double>(n);
       for (int64_t j = 0; j < n; j++) {
-        const double unit = (static_cast<double>(x[row * n + j]) - mean) / std::sqrt(variance + 1e-3);
+        const double unit =
+            (static_cast<double>(x[row * n + j]) - mean) / std::sqrt(variance + 1e-3);
         ASSERT_NEAR(static_cast<double>(y[row * n + j]),
-                    unit * static_cast<double>(gain[j]) + static_cast<double>(bias[j]), kClose * 10);
+                    unit * static_cast<double>(gain[j]) + static_cast<double>(bias[j]),
+                    kClose * 10);
       }
     }
-    expect_gradients([](const std::vector<Var>& in) { return layer_norm(in[0], in[1], in[2], 1e-3); },
-                     {x, gain, bias});
+    expect_gradients(
+        [](const std::vector<Var>& in) { return layer_norm(in[0], in[1], in[2], 1e-3); },
+        {x, gain, bias});
   }
 }
 
 TEST(OpsNorm, LayerNormOnThreadsAgrees) {
-  const Tensor x = random_tensor({301, 16}, 6), gain = random_tensor({16}, 7), seed = random_tensor({301, 16}, 8);
+  const Tensor x = random_tensor({301, 16}, 6), gain = random_tensor({16}, 7),
+               seed = random_tensor({301, 16}, 8);
   const auto run = [&](int count) {
     set_threads(count);
     const std::vector<Var> in = {Var(x, true), Var(gain, true), Var(gain, true)};
@@ -88,7 +96,8 @@ TEST(OpsNorm, ScaleRows) {
   const Tensor a = random_tensor({2, 3, 5}, 1), factors = random_tensor({2, 3}, 2);
   const Tensor y = scale_rows(Var(a), Var(factors)).value();
   for (int64_t i = 0; i < a.size(); i++) ASSERT_EQ(y[i], a[i] * factors[i / 5]);
-  expect_gradients([](const std::vector<Var>& in) { return scale_rows(in[0], in[1]); }, {a, factors});
+  expect_gradients([](const std::vector<Var>& in) { return scale_rows(in[0], in[1]); },
+                   {a, factors});
   EXPECT_THROW(scale_rows(Var(a), Var(random_tensor({3}, 2))), Error);
   EXPECT_THROW(scale_rows(Var(a), Var(random_tensor({2, 5}, 2))), Error);
 }
@@ -99,8 +108,13 @@ TEST(OpsNorm, Embedding) {
   const Tensor y = embedding(Var(table), ids, {2, 3}).value();
   ASSERT_EQ(y.shape(), Shape({2, 3, 3}));
   for (size_t i = 0; i < ids.size(); i++)
-    for (int64_t j = 0; j < 3; j++) ASSERT_EQ(y[static_cast<int64_t>(i) * 3 + j], table[ids[i] * 3 + j]);
-  expect_gradients([&](const std::vector<Var>& in) { return embedding(in[0], ids, {2, 3}); }, {table});
+    for (int64_t j = 0; j < 3; j++)
+      ASSERT_EQ(y[static_cast<int64_t>(i) * 3 + j], table[ids[i] * 3 + j]);
+  expect_gradients(
+      [&](const std::vector<Var>& in) {
+        return embedding(in[0], ids, {2, 3});
+      },
+      {table});
   EXPECT_THROW(embedding(Var(table), ids, {2, 2}), Error);
   EXPECT_THROW(embedding(Var(table), std::vector<int32_t>{5}, {1}), Error);
   EXPECT_THROW(embedding(Var(table), std::vector<int32_t>{-1}, {1}), Error);

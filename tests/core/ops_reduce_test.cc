@@ -18,8 +18,10 @@ TEST(OpsReduce, WholeTensor) {
   EXPECT_NEAR(static_cast<double>(sum(Var(x)).value()[0]), total, kClose * 100);
   EXPECT_NEAR(static_cast<double>(mean(Var(x)).value()[0]), total / (7 * 1501), kClose);
   EXPECT_EQ(sum(Var(x)).value().size(), 1);
-  expect_gradients([](const std::vector<Var>& in) { return sum(square(in[0])); }, {random_tensor({3, 5}, 2)});
-  expect_gradients([](const std::vector<Var>& in) { return mean(square(in[0])); }, {random_tensor({3, 5}, 2)});
+  expect_gradients([](const std::vector<Var>& in) { return sum(square(in[0])); },
+                   {random_tensor({3, 5}, 2)});
+  expect_gradients([](const std::vector<Var>& in) { return mean(square(in[0])); },
+                   {random_tensor({3, 5}, 2)});
 }
 
 TEST(OpsReduce, LastDimension) {
@@ -44,7 +46,8 @@ TEST(OpsReduce, LastDimension) {
 TEST(OpsReduce, MeanPositions) {
   const Tensor x = random_tensor({3, 4, 5}, 4);
   const std::vector<int64_t> lengths = {4, 0, 2};
-  const Tensor y = mean_positions(Var(x), lengths).value(), all = mean_positions(Var(x), {}).value();
+  const Tensor y = mean_positions(Var(x), lengths).value(),
+               all = mean_positions(Var(x), {}).value();
   ASSERT_EQ(y.shape(), Shape({3, 5}));
   for (int64_t b = 0; b < 3; b++)
     for (int64_t j = 0; j < 5; j++) {

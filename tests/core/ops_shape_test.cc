@@ -72,7 +72,8 @@ TEST(OpsShape, TransposeLast) {
   ASSERT_EQ(y.shape(), Shape({2, 35, 19}));
   for (int64_t b = 0; b < 2; b++)
     for (int64_t i = 0; i < 19; i++)
-      for (int64_t j = 0; j < 35; j++) ASSERT_EQ(y[(b * 35 + j) * 19 + i], x[(b * 19 + i) * 35 + j]);
+      for (int64_t j = 0; j < 35; j++)
+        ASSERT_EQ(y[(b * 35 + j) * 19 + i], x[(b * 19 + i) * 35 + j]);
   expect_gradients([](const std::vector<Var>& in) { return transpose_last(in[0]); }, {x});
   EXPECT_THROW(transpose_last(Var(random_tensor({3}, 1))), Error);
 }

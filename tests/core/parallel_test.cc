@@ -1,4 +1,5 @@
-// parallel_for: covers the range once, in whole grains, on as many threads as asked for, inheriting scopes and throwing on.
+// parallel_for: covers the range once, in whole grains, on as many threads as asked for, inheriting
+// scopes and throwing on.
 #include "core/parallel.h"
 
 #include <gtest/gtest.h>

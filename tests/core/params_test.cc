@@ -1,4 +1,5 @@
-// Typed parameters: defaults, ranges, parsing that reads back what was printed, and errors that name the nearest.
+// Typed parameters: defaults, ranges, parsing that reads back what was printed, and errors that
+// name the nearest.
 #include "core/params.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,8 @@ std::string message_of(const F& f) {
 }
 
 TEST(Params, DefaultsAndChoicesAreAllPresent) {
-  const Params params("x", specs(), {{"rank", int64_t{8}}, {"rate", int64_t{1}}, {"note", std::string("hi")}});
+  const Params params("x", specs(),
+                      {{"rank", int64_t{8}}, {"rate", int64_t{1}}, {"note", std::string("hi")}});
   EXPECT_EQ(params.integer("rank"), 8);
   EXPECT_EQ(params.number("rate"), 1.0);
   EXPECT_TRUE(params.flag("shared"));
@@ -48,15 +50,19 @@ TEST(Params, AnUnknownNameIsToldTheNearest) {
 }
 
 TEST(Params, ValuesOutOfRangeOrOfAnotherTypeAreRefused) {
-  const std::vector<std::map<std::string, ParamValue>> wrong = {
-      {{"rank", int64_t{0}}},  {{"rank", int64_t{4097}}}, {{"rank", 8.0}},
-      {{"rate", 1.5}},         {{"rate", std::nan("")}},  {{"shared", int64_t{1}}},
-      {{"kernel", std::string("x")}}};
+  const std::vector<std::map<std::string, ParamValue>> wrong = {{{"rank", int64_t{0}}},
+                                                                {{"rank", int64_t{4097}}},
+                                                                {{"rank", 8.0}},
+                                                                {{"rate", 1.5}},
+                                                                {{"rate", std::nan("")}},
+                                                                {{"shared", int64_t{1}}},
+                                                                {{"kernel", std::string("x")}}};
   for (const auto& given : wrong) EXPECT_THROW(Params("x", specs(), given), Error);
 }
 
 TEST(Params, TextReadsBack) {
-  for (const ParamSpec& spec : specs()) EXPECT_EQ(spec.parse("x", to_string(spec.value)), spec.value);
+  for (const ParamSpec& spec : specs())
+    EXPECT_EQ(spec.parse("x", to_string(spec.value)), spec.value);
   EXPECT_EQ(specs()[1].parse("x", "1"), ParamValue(1.0));
   const double odd = 0.1 + 0.2;
   EXPECT_EQ(specs()[1].parse("x", to_string(odd)), ParamValue(odd));

@@ -1,4 +1,5 @@
-// Random streams: golden bits from an independent implementation of xoshiro256** and splitmix64, ranges, moments, streams.
+// Random streams: golden bits from an independent implementation of xoshiro256** and splitmix64,
+// ranges, moments, streams.
 #include "core/rng.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +17,10 @@ void expect_bits(Rng stream, std::initializer_list<uint64_t> golden) {
 }
 
 TEST(Rng, GoldenBits) {
-  expect_bits(Rng(0), {0x99ec5f36cb75f2b4, 0xbf6e1f784956452a, 0x1a5f849d4933e6e0, 0x6aa594f1262d2d2c});
-  expect_bits(Rng(12345), {0xbe6a36374160d49b, 0x214aaa0637a688c6, 0xf69d16de9954d388, 0x0c60048c4e96e033});
+  expect_bits(Rng(0),
+              {0x99ec5f36cb75f2b4, 0xbf6e1f784956452a, 0x1a5f849d4933e6e0, 0x6aa594f1262d2d2c});
+  expect_bits(Rng(12345),
+              {0xbe6a36374160d49b, 0x214aaa0637a688c6, 0xf69d16de9954d388, 0x0c60048c4e96e033});
   expect_bits(rng(1, "weights", 3),
               {0x436104dece5875a7, 0x7cd3592a2e9a49e5, 0xa1fa00527f1a47cf, 0xef87e5aa47f4bbc1});
 }
@@ -42,7 +45,8 @@ TEST(Rng, IntegersCoverTheirRangeEvenly) {
   for (const int count : counts) EXPECT_NEAR(count, 10000, 500);  // five deviations of 93
   EXPECT_EQ(stream.below(1), 0u);
   EXPECT_EQ(stream.between(5, 5), 5);
-  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(),
+                    kHigh = std::numeric_limits<int64_t>::max();
   EXPECT_NE(stream.between(kLow, kHigh), stream.between(kLow, kHigh));
   EXPECT_THROW(stream.below(0), Error);
   EXPECT_THROW(stream.between(2, 1), Error);

@@ -1,4 +1,5 @@
-// The tape: sums over paths, sharing, release, NoGrad, custom ops, memory between steps, long chains.
+// The tape: sums over paths, sharing, release, NoGrad, custom ops, memory between steps, long
+// chains.
 #include <cmath>
 
 #include "core/memory.h"
@@ -122,7 +123,8 @@ TEST(Var, ValuesNobodyNeedsAreFreedWhileTheTapeLives) {
   const Var a(random_tensor({1000}, 1), true);
   const int64_t before = memory_use().live_total;
   const Var y = shift(scale(shift(a, 1), 2), 3);
-  EXPECT_EQ(memory_use().live_total - before, static_cast<int64_t>((1000 * sizeof(real) + 63) / 64 * 64));
+  EXPECT_EQ(memory_use().live_total - before,
+            static_cast<int64_t>((1000 * sizeof(real) + 63) / 64 * 64));
 }
 
 TEST(Var, SteadyStepsFetchNothingFromTheSystem) {
@@ -164,9 +166,11 @@ TEST(Var, CustomOp) {
   const Tensor x = random_tensor({6}, 1), y = random_tensor({6}, 2);
   expect_gradients([](const std::vector<Var>& in) { return cube_times(in[0], in[1]); }, {x, y});
   expect_gradients([](const std::vector<Var>& in) { return cube_times(in[0], in[0]); }, {x});
-  expect_gradients([](const std::vector<Var>& in) { return add(cube_times(in[0], in[1]), in[0]); }, {x, y});
-  expect_gradients([](const std::vector<Var>& in) { return add(in[0], cube_times(add(in[0], in[1]), in[0])); },
+  expect_gradients([](const std::vector<Var>& in) { return add(cube_times(in[0], in[1]), in[0]); },
                    {x, y});
+  expect_gradients(
+      [](const std::vector<Var>& in) { return add(in[0], cube_times(add(in[0], in[1]), in[0])); },
+      {x, y});
   const Var learned(x, true), constant(y);
   cube_times(learned, constant).backward(Tensor::full({6}, 1));
   EXPECT_TRUE(learned.grad().defined());

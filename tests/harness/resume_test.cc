@@ -60,7 +60,8 @@ TEST_F(Resume, AFileHoldsOneRun) {
   sweep();
   request_.axes["length"] = "64,128";
   const std::string wider = refusal(request_.output, [&] { sweep(); });
-  EXPECT_NE(wider.find("holds another run (config.sweeps[0].axes.length"), std::string::npos) << wider;
+  EXPECT_NE(wider.find("holds another run (config.sweeps[0].axes.length"), std::string::npos)
+      << wider;
   request_.axes["length"] = "64";
   request_.variants = {"full", "performer", "truncated", "linformer[share_heads=false]"};
   const std::string more = refusal(request_.output, [&] { sweep(); });  // a long list: what parts

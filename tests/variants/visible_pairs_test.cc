@@ -8,7 +8,8 @@ namespace {
 
 TEST(VisiblePairs, FollowTheDefinition) {
   for (const bool causal : {false, true}) {
-    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, std::vector<int64_t>{3, 0}}) {
+    for (const std::vector<int64_t>& lengths :
+         {std::vector<int64_t>{}, std::vector<int64_t>{3, 0}}) {
       for (const int64_t q_len : {2, 5, 7}) {
         const Tensor pairs = visible_pairs({causal, lengths}, {2, 3, q_len, 4}, {2, 3, 5, 4});
         ASSERT_EQ(pairs.shape(), Shape({2, 3, q_len, 5}));
