@@ -92,7 +92,7 @@ Profile quick() {
         trained,
         {"image[side=16,train_examples=8000]"},
         {},
-        "steps=900,batch=16,learning_rate=3e-3,validation_examples=256,eval_every=100"},
+        "steps=450,validation_examples=256,eval_every=50"},
        {"accuracy",
         trained,
         {"listops[length=64,min_length=10,max_depth=5,max_args=4]"},
