@@ -146,7 +146,7 @@ def against_scale(axes: Axes, series: list[Series], scales: list[float], floor: 
         heights = [0.95 - 0.09 * index] * len(failed)
         axes.plot(failed, heights, **_failed(s), transform=axes.get_xaxis_transform())
     axes.set_xscale("log", base=2)
-    spread = (max(scales) / min(scales)) ** 0.14
+    spread = max((max(scales) / min(scales)) ** 0.14, 1.2)  # a single scale needs room too
     axes.set_xlim(min(scales) / spread, max(scales) * spread)
     axes.xaxis.set_major_locator(FixedLocator(scales))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
