@@ -11,6 +11,7 @@ target_compile_options(attn_flags INTERFACE
   -Wno-missing-field-initializers # a member left out of a designated initialiser means its default
   -ffp-contract=off # same bits from every compiler; kernels that want FMA ask for it
   $<$<BOOL:${ATTN_WERROR}>:-Werror>
+  -fno-math-errno # nobody reads errno after mathematics, and with it square roots are not vectorised
   -fno-trapping-math # nobody reads floating-point exception flags, and loops with selects vectorise
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4

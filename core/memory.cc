@@ -13,19 +13,8 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ATTN_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ATTN_ASAN 1
-#endif
-#endif
-#ifdef ATTN_ASAN
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, size) static_cast<void>(0)
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) static_cast<void>(0)
-#endif
+#include "core/poison.h"
+#include "core/recycled.h"
 
 namespace attn {
 namespace {
@@ -66,7 +55,9 @@ class Pool {
   void free(void* data, size_t bytes, Purpose purpose);
   MemoryUse use() {
     const std::lock_guard lock(mutex_);
-    return use_;
+    MemoryUse now = use_;
+    now.system_calls += recycled_fetches();
+    return now;
   }
   void reset_peak() {
     const std::lock_guard lock(mutex_);

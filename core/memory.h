@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "core/real.h"
 
 namespace attn {
 
@@ -18,8 +19,8 @@ struct MemoryUse {
   int64_t peak[kPurposes] = {};  // highest of each since the last reset
   int64_t live_total = 0;
   int64_t peak_total = 0;  // highest sum (not the sum of the peaks)
-  int64_t system_calls =
-      0;  // blocks fetched from the system since the start: 0 more in a steady loop
+  // Blocks, and pieces of recycled.h, fetched from the system so far: none more in a steady loop
+  int64_t system_calls = 0;
 };
 
 MemoryUse memory_use();
@@ -62,5 +63,10 @@ class Block {
   size_t bytes_ = 0;
   Purpose purpose_ = Purpose::activations;
 };
+
+inline int64_t padded_reals(int64_t reals) {  // to the next cache line
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
+  return (reals + kLine - 1) / kLine * kLine;
+}
 
 }  // namespace attn

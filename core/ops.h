@@ -1,6 +1,6 @@
 // Differentiable ops on Var. Shapes are written as [..]; "rows" are all dimensions but the last.
 // Wrong shapes are Errors. Grouped as in the files: ops_elementwise.cc, ops_mask.cc, ops_matmul.cc,
-// ops_shape.cc, ops_reduce.cc, ops_norm.cc, ops_loss.cc.
+// ops_linear.cc, ops_feed_forward.cc, ops_shape.cc, ops_reduce.cc, ops_norm.cc, ops_loss.cc.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,17 @@ Var zero_padding(const Var& a, std::span<const int64_t> lengths);
 Var matmul(const Var& a, const Var& b, bool transpose_a = false, bool transpose_b = false);
 Var linear(const Var& x, const Var& weight,
            const Var& bias);  // x [.., in] · weight [in, out] + bias [out] (may be undefined)
+// split_heads(linear(x, weight, {}), heads) without the copy: [batch, len, in] -> [batch, heads,
+// len, out / heads].
+Var linear_to_heads(const Var& x, const Var& weight, int64_t heads);
+// linear(merge_heads(x), weight, {}) without the copy, plus residual [batch, len, out] where given.
+Var linear_from_heads(const Var& x, const Var& weight, const Var& residual = {});
+// gelu(x · up + up_bias) · down + down_bias (+ residual, where given); x [.., in], up [in, hidden],
+// down [hidden, out]. The hidden rows never leave the cache; only x · up is kept for the backward.
+struct FeedForwardWeights {
+  Var up, up_bias, down, down_bias;
+};
+Var feed_forward(const Var& x, const FeedForwardWeights& weights, const Var& residual = {});
 
 // Shape.
 Var reshape(const Var& a, Shape shape);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/kernels/exp.h"
+#include "core/kernels/gelu.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/tape.h"
@@ -87,34 +88,11 @@ Tensor reduce_to(const Shape& b, const Tensor& g) {
     out[0] = static_cast<real>(total);
     return out;
   }
-  add_column_sums(out.data(), g.data(), n ? g.size() / n : 0, n);
+  const int64_t rows = n ? g.size() / n : 0;
+  over_range(n, rows, [&](int64_t begin, int64_t end) {
+    add_column_sums(out.data() + begin, g.data() + begin, rows, end - begin, n);
+  });
   return out;
-}
-
-// Φ(x) and e^(-x²/2): 0.5·erfc(u/√2)·e^(u²/2) for u = |x| is a polynomial in t = 1/(1 + 0.229·u),
-// interpolated at Chebyshev nodes of [0, 14], relative error 6e-8.
-struct Normal {
-  real below, density;
-};
-[[maybe_unused]] inline Normal normal_distribution(float x) {
-  const float u = x < 0 ? -x : x;
-  const float e = fast_exp(-0.5f * (u * u));
-  const float t = 1.0f / (1.0f + 0.229f * u);
-  float p = -0.08156878115f;
-  p = multiply_add(p, t, 0.30878614819f);
-  p = multiply_add(p, t, -0.31053401677f);
-  p = multiply_add(p, t, 0.33323179342f);
-  p = multiply_add(p, t, -0.05206085494f);
-  p = multiply_add(p, t, 0.12625689480f);
-  p = multiply_add(p, t, 0.08373970457f);
-  p = multiply_add(p, t, 0.09218835712f);
-  p = multiply_add(p, t, -3.926283746e-5f);
-  const float tail = p * e;
-  return {static_cast<real>(x < 0 ? tail : 1.0f - tail), static_cast<real>(e)};
-}
-[[maybe_unused]] inline Normal normal_distribution(double x) {
-  return {static_cast<real>(0.5 * std::erfc(x * -0.70710678118654752)),
-          static_cast<real>(std::exp(-0.5 * x * x))};
 }
 
 }  // namespace
@@ -225,20 +203,18 @@ Var gelu(const Var& a) {
   const Tensor slope =
       record ? Tensor(x.shape()) : Tensor();  // Φ(x) + x·φ(x): known here, costly later
   over_range(x.size(), 8, [&](int64_t begin, int64_t end) {
-    constexpr real kDensity = real(0.39894228040143268);  // 1/√(2π)
     const real* from = x.data();
     real *to = y.data(), *derivative = slope.data();
     if (!record) {
       ATTN_INDEPENDENT
-      for (int64_t i = begin; i < end; i++) to[i] = from[i] * normal_distribution(from[i]).below;
+      for (int64_t i = begin; i < end; i++) to[i] = gelu_at(from[i]).value;
       return;
     }
     ATTN_INDEPENDENT
     for (int64_t i = begin; i < end; i++) {
-      const real v = from[i];
-      const Normal at = normal_distribution(v);
-      to[i] = v * at.below;
-      derivative[i] = at.below + v * (kDensity * at.density);
+      const Gelu at = gelu_at(from[i]);
+      to[i] = at.value;
+      derivative[i] = at.slope;
     }
   });
   return record_op(std::move(y), {&a, 1}, [slope](Tensor g, std::span<GradSlot> in) {

@@ -6,6 +6,7 @@
 #include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/recycled.h"
 #include "core/tape.h"
 
 namespace attn {
@@ -58,7 +59,7 @@ Var cross_entropy(const Var& logits, std::span<const int32_t> targets) {
   const real weight = real(1) / static_cast<real>(std::max<int64_t>(1, counted));
   const Tensor losses({rows});
   over_range(rows, 8 * n, [&](int64_t begin, int64_t end) {
-    std::vector<real> work(static_cast<size_t>(n));
+    std::vector<real, Recycled<real>> work(static_cast<size_t>(n));
     for (int64_t row = begin; row < end; row++) {
       const int64_t target = targets[static_cast<size_t>(row)];
       real* down = slope.defined() ? slope.data() + row * n : nullptr;

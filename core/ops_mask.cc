@@ -7,6 +7,7 @@
 
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/recycled.h"
 #include "core/tape.h"
 
 namespace attn {
@@ -25,8 +26,8 @@ Var dropout(const Var& a, double probability, Rng& rng) {
   const real factor = static_cast<real>(1 / (1 - probability));
   const auto limit =
       static_cast<uint32_t>(std::lround(probability * 65536));  // four decisions a draw
-  const auto kept =
-      std::make_shared<Block>(static_cast<size_t>(size), MemoryScope::current());  // a byte each
+  const auto kept = std::allocate_shared<Block>(Recycled<Block>(), static_cast<size_t>(size),
+                                                MemoryScope::current());  // a byte each
   auto* const keep = static_cast<uint8_t*>(kept->data());
   uint16_t draws[1024];
   Rng local = rng;  // its state in registers
@@ -62,8 +63,8 @@ Var zero_padding(const Var& a, std::span<const int64_t> lengths) {
   for (const int64_t length : lengths)
     ATTN_CHECK(length >= 0 && length <= shape[2], "zero_padding: length {} of {}", length,
                shape[2]);
-  const auto apply = [shape, bounds = std::vector<int64_t>(lengths.begin(), lengths.end())](
-                         const Tensor& from, Tensor to) {
+  const auto apply = [shape, bounds = std::vector<int64_t, Recycled<int64_t>>(
+                                 lengths.begin(), lengths.end())](const Tensor& from, Tensor to) {
     const int64_t heads = shape[1], size = shape[2] * shape[3];
     over_range(shape[0] * heads, size, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {

@@ -1,11 +1,12 @@
-// Batched products and linear: 2·m·n·k FLOPs a product, threads over the batch or over blocks of
-// rows; transposes are views. Backward is two more products of the same size.
+// Batched products: 2·m·n·k FLOPs each, threads over the batch and over blocks of rows; transposes
+// are views. Backward is two more products of the same size.
 #include <algorithm>
 
 #include "core/counters.h"
-#include "core/eigen.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/blocked_product.h"
+#include "core/memory.h"
 #include "core/ops.h"
+#include "core/parallel.h"
 #include "core/tape.h"
 
 namespace attn {
@@ -20,38 +21,15 @@ struct Operand {
   bool transposed;
   int64_t height() const { return transposed ? cols : rows; }
   int64_t width() const { return transposed ? rows : cols; }
-  ConstMatrixMap matrix(int64_t i) const {
-    return map(data + (i % count) * rows * cols, rows, cols);
+  Left matrix(int64_t i) const {
+    const real* const at = data + (i % count) * rows * cols;
+    return transposed ? Left{at, 1, cols} : Left{at, cols, 1};
   }
 };
 
 Operand operand(const Tensor& t, bool transposed) {
   const int64_t rows = t.dim(-2), cols = t.dim(-1);
   return {t.data(), rows * cols > 0 ? t.size() / (rows * cols) : 0, rows, cols, transposed};
-}
-
-template <class A, class B>
-void product(MatrixMap out, const A& a, const B& b, bool accumulate) {
-  if (accumulate)
-    out.noalias() += a * b;
-  else
-    out.noalias() = a * b;
-}
-
-// Rows [begin, end) of out (+)= op(a_i) · op(b_i).
-void product_rows(real* out, const Operand& a, const Operand& b, int64_t i, int64_t begin,
-                  int64_t end, bool accumulate) {
-  const int64_t rows = end - begin, n = b.width();
-  const MatrixMap to = map(out + begin * n, rows, n);
-  const ConstMatrixMap x = a.matrix(i), y = b.matrix(i);
-  if (a.transposed && b.transposed)
-    product(to, x.middleCols(begin, rows).transpose(), y.transpose(), accumulate);
-  else if (a.transposed)
-    product(to, x.middleCols(begin, rows).transpose(), y, accumulate);
-  else if (b.transposed)
-    product(to, x.middleRows(begin, rows), y.transpose(), accumulate);
-  else
-    product(to, x.middleRows(begin, rows), y, accumulate);
 }
 
 // out_o (+)= sum of op(a_i)·op(b_i) over i ≡ o mod out_count, i < batch. Operands repeat when they
@@ -74,19 +52,29 @@ void multiply_batched(real* out, int64_t out_count, Operand a, Operand b, int64_
     if (!accumulate) std::fill(out, out + out_count * m * n, real(0));
     return;
   }
-  if (out_count == 1) {
-    const int64_t grain = std::max<int64_t>(16, kWorth / (n * k * batch) / 16 * 16);
-    parallel_for(m, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = 0; i < batch; i++)
-        product_rows(out, a, b, i, begin, end, accumulate || i > 0);
-    });
-    return;
-  }
-  const int64_t work = m * n * k * (batch / out_count);
-  parallel_for(out_count, std::max<int64_t>(1, kWorth / work), [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin; o < end; o++)
-      for (int64_t i = o; i < batch; i += out_count)
-        product_rows(out + o * m * n, a, b, i, 0, m, accumulate || i > o);
+  // Whole outputs where there are enough of them, else blocks of their rows too.
+  const int64_t tall = (m + kTileRows - 1) / kTileRows, work = m * n * k * (batch / out_count);
+  const int64_t wanted = std::min<int64_t>(threads(), out_count * work / kWorth + 1);
+  const int64_t cuts = std::clamp<int64_t>((wanted + out_count - 1) / out_count, 1, tall);
+  const int64_t tasks = out_count * cuts, workers = std::min(wanted, tasks);
+  const int64_t reals = blocked_product_reals(m, n, k, b.matrix(0));
+  Block block;
+  if (reals > 0)
+    block = Block(static_cast<size_t>(workers * reals) * sizeof(real), Purpose::workspace);
+  parallel_for(workers, 1, [&](int64_t first, int64_t last) {
+    for (int64_t w = first; w < last; w++) {
+      real* const space = static_cast<real*>(block.data()) + w * reals;
+      for (int64_t t = tasks * w / workers; t < tasks * (w + 1) / workers; t++) {
+        const int64_t o = t / cuts, begin = tall * (t % cuts) / cuts * kTileRows;
+        const int64_t rows = std::min(m, tall * (t % cuts + 1) / cuts * kTileRows) - begin;
+        for (int64_t i = o; i < batch; i += out_count) {
+          Left left = a.matrix(i);
+          left.data += begin * left.row;
+          blocked_product(rows, n, k, left, b.matrix(i), out + (o * m + begin) * n, n,
+                          accumulate || i > o, space);
+        }
+      }
+    }
   });
 }
 
@@ -144,39 +132,6 @@ Var matmul(const Var& a, const Var& b, bool transpose_a, bool transpose_b) {
       multiply_into(in[1], turned(top, true), left, batch);
     else
       multiply_into(in[1], turned(left, true), top, batch);
-  });
-}
-
-Var linear(const Var& x, const Var& weight, const Var& bias) {
-  const bool fits =
-      x.shape().rank() >= 1 && weight.shape().rank() == 2 && x.dim(-1) == weight.dim(0);
-  ATTN_CHECK(fits, "linear: {} times {}", x.shape().str(), weight.shape().str());
-  ATTN_CHECK(!bias.defined() || bias.shape() == Shape({weight.dim(1)}),
-             "linear: bias {} for weight {}", bias.defined() ? bias.shape().str() : "",
-             weight.shape().str());
-  const int64_t in_dim = weight.dim(0), out_dim = weight.dim(1);
-  const int64_t rows = in_dim ? x.value().size() / in_dim : 0;
-  const Tensor input = x.value(), w = weight.value();
-  const Tensor out(x.shape().with(-1, out_dim));  // [.., out]
-  if (bias.defined()) {
-    const real* offsets = bias.value().data();
-    over_range(rows, out_dim, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++)
-        std::copy(offsets, offsets + out_dim, out.data() + row * out_dim);
-    });
-  }
-  const Operand rows_of_x = {input.data(), 1, rows, in_dim, false};
-  multiply_batched(out.data(), 1, rows_of_x, operand(w, false), 1, bias.defined());
-  const Var inputs[] = {x, weight, bias};
-  return record_op(out, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
-    const Operand left = {input.data(), 1, rows, in_dim, false};
-    const Operand top = {g.data(), 1, rows, out_dim, false};
-    if (in[2].needed()) add_column_sums(in[2].sum().data(), g.data(), rows, out_dim);
-    if (in[1].needed()) multiply_into(in[1], turned(left, true), top, 1);
-    if (!in[0].needed()) return;
-    bool accumulate = false;
-    const Tensor& dx = in[0].target(accumulate);
-    multiply_batched(dx.data(), 1, top, operand(w, true), 1, accumulate);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/recycled.h"
 #include "core/tape.h"
 
 namespace attn {
@@ -45,10 +46,11 @@ void layer_norm_row(real* y, const real* x, real* stats, const real* gain, const
   stats[1] = rate;
 }
 
-// dx of rows [begin, end) (unless null), and the sums of g·x̂ and g over them into dgain and dbias.
-// `work` holds 2·width.
+// dx of rows [begin, end) (unless null; `add`: to what is there), and the sums of g·x̂ and g over
+// them into dgain and dbias. `work` holds 2·width.
 void layer_norm_rows_back(const Normalised& kept, const real* g, const real* gain, real* dx,
-                          real* dgain, real* dbias, real* work, int64_t begin, int64_t end) {
+                          bool add, real* dgain, real* dbias, real* work, int64_t begin,
+                          int64_t end) {
   const int64_t n = kept.width;
   real *const unit = work, *const pull = work + n;  // x̂ and g·gain
   for (int64_t row = begin; row < end; row++) {
@@ -65,8 +67,13 @@ void layer_norm_rows_back(const Normalised& kept, const real* g, const real* gai
     const real mean_pull = row_sum(pull, n) / static_cast<real>(n);
     const real mean_both = row_dot(pull, unit, n) / static_cast<real>(n);
     real* down = dx + row * n;
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < n; j++) down[j] = rate * (pull[j] - mean_pull - unit[j] * mean_both);
+    if (add) {
+      ATTN_INDEPENDENT
+      for (int64_t j = 0; j < n; j++) down[j] += rate * (pull[j] - mean_pull - unit[j] * mean_both);
+    } else {
+      ATTN_INDEPENDENT
+      for (int64_t j = 0; j < n; j++) down[j] = rate * (pull[j] - mean_pull - unit[j] * mean_both);
+    }
   }
 }
 
@@ -144,11 +151,12 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
     const int64_t grain = std::max<int64_t>((kept.rows + threads() - 1) / threads(), 64);
     const int64_t pieces = std::max<int64_t>(1, (kept.rows + grain - 1) / grain);
     const Tensor parts = Tensor::zeros({pieces, 4, width});  // dgain, dbias and work of each piece
-    const Tensor dx = in[0].needed() ? Tensor(in[0].shape()) : Tensor();
+    bool add = false;
+    real* const dx = in[0].needed() ? in[0].target(add).data() : nullptr;
     parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
       for (int64_t piece = first; piece < last; piece++) {
         real* part = parts.data() + piece * 4 * width;
-        layer_norm_rows_back(kept, g.data(), scales.data(), dx.data(), part, part + width,
+        layer_norm_rows_back(kept, g.data(), scales.data(), dx, add, part, part + width,
                              part + 2 * width, piece * grain,
                              std::min(kept.rows, (piece + 1) * grain));
       }
@@ -159,7 +167,6 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
       for (int64_t piece = 0; piece < pieces; piece++)
         for (int64_t j = 0; j < width; j++) total[j] += parts[(piece * 4 + which) * width + j];
     }
-    if (dx.defined()) in[0].give(dx);
   });
 }
 
@@ -169,23 +176,31 @@ Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading) {
              ids.size(), leading.str());
   const int64_t vocab = table.dim(0), dim = table.dim(1);
   const Tensor out(leading.appended(dim));
-  real* to = out.data();
-  for (const int32_t id : ids) {
+  for (const int32_t id : ids)
     ATTN_CHECK(id >= 0 && id < vocab, "embedding: id {} of {}", id, vocab);
-    to = std::copy_n(table.value().data() + id * dim, dim, to);
-  }
+  over_range(static_cast<int64_t>(ids.size()), dim, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      std::copy_n(table.value().data() + ids[static_cast<size_t>(i)] * dim, dim,
+                  out.data() + i * dim);
+  });
   if (!recording({&table, 1})) return Var(out);
-  return record_op(out, {&table, 1},
-                   [dim, kept = std::vector<int32_t>(ids.begin(), ids.end())](
-                       const Tensor& g, std::span<GradSlot> in) {
-                     real* const rows = in[0].sum().data();
-                     const real* from = g.data();
-                     for (const int32_t id : kept) {
-                       real* row = rows + id * dim;
-                       for (int64_t j = 0; j < dim; j++) row[j] += from[j];
-                       from += dim;
-                     }
-                   });
+  return record_op(
+      out, {&table, 1},
+      [dim, kept = std::vector<int32_t, Recycled<int32_t>>(ids.begin(), ids.end())](
+          const Tensor& g, std::span<GradSlot> in) {
+        real* const rows = in[0].sum().data();
+        // Threads share the columns: rows may meet the same id.
+        const int64_t work = static_cast<int64_t>(kept.size());
+        over_range((dim + kLanes - 1) / kLanes, work * kLanes, [&](int64_t first, int64_t last) {
+          const int64_t begin = first * kLanes, end = std::min(dim, last * kLanes);
+          const real* from = g.data();
+          for (const int32_t id : kept) {
+            real* const row = rows + id * dim;
+            for (int64_t j = begin; j < end; j++) row[j] += from[j];
+            from += dim;
+          }
+        });
+      });
 }
 
 }  // namespace attn

@@ -3,6 +3,7 @@
 
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/recycled.h"
 #include "core/tape.h"
 
 namespace attn {
@@ -58,33 +59,33 @@ Var mean_last(const Var& a) { return scaled_sum_last("mean_last", a, true); }
 Var mean_positions(const Var& a, std::span<const int64_t> lengths) {
   ATTN_CHECK(a.shape().rank() == 3, "mean_positions: {}", a.shape().str());
   const int64_t batch = a.dim(0), len = a.dim(1), dim = a.dim(2);
-  std::vector<int64_t> counts(lengths.begin(), lengths.end());
+  std::vector<int64_t, Recycled<int64_t>> counts(lengths.begin(), lengths.end());
   if (counts.empty()) counts.assign(static_cast<size_t>(batch), len);
   ATTN_CHECK(static_cast<int64_t>(counts.size()) == batch, "mean_positions: {} lengths for {}",
              counts.size(), a.shape().str());
   for (const int64_t count : counts)
     ATTN_CHECK(count >= 0 && count <= len, "mean_positions: length {} of {}", count, len);
   const Tensor out = Tensor::zeros({batch, dim});  // [batch, dim]
-  for (int64_t b = 0; b < batch; b++) {
-    const int64_t count = counts[static_cast<size_t>(b)];
-    real* to = out.data() + b * dim;
-    for (int64_t i = 0; i < count; i++) {
-      const real* from = a.value().data() + (b * len + i) * dim;
-      for (int64_t j = 0; j < dim; j++) to[j] += from[j];
+  over_range(batch, len * dim, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++) {
+      const int64_t count = counts[static_cast<size_t>(b)];
+      real* const to = out.data() + b * dim;
+      add_column_sums(to, a.value().data() + b * len * dim, count, dim);
+      for (int64_t j = 0; count > 0 && j < dim; j++) to[j] /= static_cast<real>(count);
     }
-    if (count == 0) continue;
-    for (int64_t j = 0; j < dim; j++) to[j] /= static_cast<real>(count);
-  }
+  });
   return record_op(out, {&a, 1}, [=](const Tensor& g, std::span<GradSlot> in) {
     const Tensor spread(in[0].shape());  // [batch, len, dim]
-    for (int64_t b = 0; b < batch; b++) {
-      const int64_t count = counts[static_cast<size_t>(b)];
-      real* to = spread.data() + b * len * dim;
-      for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < dim; j++)
-          to[i * dim + j] = g[b * dim + j] / static_cast<real>(count);
-      std::fill(to + count * dim, to + len * dim, real(0));
-    }
+    over_range(batch, len * dim, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; b++) {
+        const int64_t count = counts[static_cast<size_t>(b)];
+        real* const to = spread.data() + b * len * dim;
+        for (int64_t j = 0; count > 0 && j < dim; j++)
+          to[j] = g[b * dim + j] / static_cast<real>(count);
+        for (int64_t i = 1; i < count; i++) std::copy_n(to, dim, to + i * dim);
+        std::fill(to + count * dim, to + len * dim, real(0));
+      }
+    });
     in[0].give(spread);
   });
 }

@@ -27,7 +27,7 @@ struct Inherited {
   bool no_grad = NoGrad::active();
 };
 
-void run_piece(const Inherited& inherited, const std::function<void()>& piece) {
+void run_piece(const Inherited& inherited, FunctionRef<void()> piece) {
   const MemoryScope scope(inherited.purpose);
   std::optional<NoGrad> no_grad;
   if (inherited.no_grad) no_grad.emplace();
@@ -70,14 +70,14 @@ int hardware_threads() {
 }
 
 void parallel_for(int64_t count, int64_t grain,
-                  const std::function<void(int64_t begin, int64_t end)>& body) {
+                  FunctionRef<void(int64_t begin, int64_t end)> body) {
   ATTN_CHECK(grain >= 1, "parallel_for needs a grain of at least 1, got {}", grain);
   if (count <= 0) return;
   const int64_t grains = (count + grain - 1) / grain;
   const int pieces = static_cast<int>(std::min<int64_t>(inside ? 1 : thread_count, grains));
   if (pieces == 1) return body(0, count);
   const Inherited inherited;
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(pieces));
+  std::vector<std::exception_ptr, Recycled<std::exception_ptr>> errors(static_cast<size_t>(pieces));
   on_threads(pieces, [&](int p) {
     try {
       const int64_t begin = grains * p / pieces * grain;

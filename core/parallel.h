@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+
+#include "core/function.h"
 
 namespace attn {
 
@@ -15,7 +16,6 @@ int hardware_threads();  // cores this process may run on
 // `grain` (but for the last) and handed out statically, so the same thread count gives the same
 // bits. Runs inline when nested, or when one range suffices. An exception in a body is rethrown
 // here. MemoryScope and NoGrad of the caller hold in the bodies.
-void parallel_for(int64_t count, int64_t grain,
-                  const std::function<void(int64_t begin, int64_t end)>& body);
+void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace attn

@@ -26,7 +26,7 @@ class GradSlot {
 
 // `backward` owns the gradient it is called with: where that is unshared() it may be overwritten
 // and given on.
-using Backward = std::function<void(Tensor gradient, std::span<GradSlot> inputs)>;
+using Backward = Function<void(Tensor gradient, std::span<GradSlot> inputs)>;
 Var record_op(Tensor value, std::span<const Var> inputs, Backward backward);
 
 }  // namespace attn

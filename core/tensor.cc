@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "core/recycled.h"
 
 namespace attn {
 namespace {
@@ -57,8 +58,9 @@ std::string Shape::str() const {
 
 Tensor::Tensor(Shape shape)
     : shape_(shape),
-      storage_(std::make_shared<Block>(static_cast<size_t>(shape.size()) * sizeof(real),
-                                       MemoryScope::current())) {}
+      storage_(std::allocate_shared<Block>(Recycled<Block>(),
+                                           static_cast<size_t>(shape.size()) * sizeof(real),
+                                           MemoryScope::current())) {}
 
 Tensor Tensor::zeros(Shape shape) { return full(shape, 0); }
 

@@ -11,23 +11,26 @@
 
 namespace attn {
 
+using RecordPtr = std::shared_ptr<Record>;
+using Records = std::vector<RecordPtr, Recycled<RecordPtr>>;
+
 struct Record {
   uint64_t sequence = 0;
   Shape shape;
   Tensor gradient;  // on leaves: kept between backwards
   bool leaf = false;
   bool queued = false;
-  Backward backward;                            // empty once released
-  std::vector<std::shared_ptr<Record>> inputs;  // null where no gradient is required
+  Backward backward;  // empty once released
+  Records inputs;     // null where no gradient is required
 
   ~Record() { release(std::move(inputs)); }
   // Frees a chain of records in a loop: destructors calling destructors would exhaust the stack.
-  static void release(std::vector<std::shared_ptr<Record>> pending) {
+  static void release(Records pending) {
     while (!pending.empty()) {
-      const std::shared_ptr<Record> record = std::move(pending.back());
+      const RecordPtr record = std::move(pending.back());
       pending.pop_back();
       if (record.use_count() != 1) continue;  // absent, or still used
-      for (std::shared_ptr<Record>& input : record->inputs) pending.push_back(std::move(input));
+      for (RecordPtr& input : record->inputs) pending.push_back(std::move(input));
       record->inputs.clear();
     }
   }
@@ -35,15 +38,13 @@ struct Record {
 
 struct Node {
   Tensor value;
-  std::shared_ptr<Record> record;  // null: requires no gradient
+  RecordPtr record;  // null: requires no gradient
 };
 
 namespace {
 
 thread_local bool no_grad = false;
 std::atomic<uint64_t> next_sequence = 1;
-
-using RecordPtr = std::shared_ptr<Record>;
 
 struct Earlier {
   bool operator()(const RecordPtr& a, const RecordPtr& b) const {
@@ -57,7 +58,7 @@ void make_unshared(Tensor& gradient) {
 }
 
 void run(Record& record) {
-  std::vector<GradSlot> slots;
+  std::vector<GradSlot, Recycled<GradSlot>> slots;
   slots.reserve(record.inputs.size());
   for (const RecordPtr& input : record.inputs)
     slots.emplace_back(input ? &input->gradient : nullptr, input ? input->shape : Shape());
@@ -96,11 +97,11 @@ Tensor& GradSlot::target(bool& accumulate) {
   return *gradient_;
 }
 
-Var::Var(Tensor value, bool requires_grad) : node_(std::make_shared<Node>()) {
+Var::Var(Tensor value, bool requires_grad) : node_(std::allocate_shared<Node>(Recycled<Node>())) {
   ATTN_CHECK(value.defined(), "a Var needs a defined Tensor");
   node_->value = std::move(value);
   if (!requires_grad) return;
-  node_->record = std::make_shared<Record>();
+  node_->record = std::allocate_shared<Record>(Recycled<Record>());
   node_->record->leaf = true;
   node_->record->shape = node_->value.shape();
 }
@@ -138,8 +139,8 @@ void Var::backward(const Tensor& seed) const {
              seed.shape().str(), shape().str());
   const NoGrad guard;
   GradSlot(&node_->record->gradient, shape()).give(seed);
-  std::priority_queue<RecordPtr, std::vector<RecordPtr>, Earlier> queue;
-  std::vector<RecordPtr> leaves;
+  std::priority_queue<RecordPtr, Records, Earlier> queue;
+  Records leaves;
   if (node_->record->leaf)
     leaves.push_back(node_->record);
   else
@@ -166,7 +167,7 @@ void Var::backward(const Tensor& seed) const {
 Var record_op(Tensor value, std::span<const Var> inputs, Backward backward) {
   Var result(std::move(value));
   if (!recording(inputs)) return result;
-  const auto record = std::make_shared<Record>();
+  const auto record = std::allocate_shared<Record>(Recycled<Record>());
   record->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   record->shape = result.shape();
   record->backward = std::move(backward);
@@ -176,16 +177,16 @@ Var record_op(Tensor value, std::span<const Var> inputs, Backward backward) {
   return result;
 }
 
-Var custom_op(Tensor value, std::vector<Var> inputs,
-              std::function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward) {
+Var custom_op(Tensor value, std::initializer_list<Var> inputs,
+              Function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward) {
   if (!recording(inputs)) return Var(std::move(value));
   return record_op(
-      std::move(value), inputs,
+      std::move(value), std::span<const Var>(inputs.begin(), inputs.size()),
       [backward = std::move(backward)](const Tensor& gradient, std::span<GradSlot> slots) {
-        std::vector<Tensor*> sums;    // all opened before one is shared: an input may
-        for (GradSlot& slot : slots)  // be given twice
-          sums.push_back(slot.needed() ? &slot.sum() : nullptr);
-        std::vector<Tensor> grads;
+        // All are opened before one is shared: an input may be given twice.
+        std::vector<Tensor*, Recycled<Tensor*>> sums;
+        for (GradSlot& slot : slots) sums.push_back(slot.needed() ? &slot.sum() : nullptr);
+        std::vector<Tensor, Recycled<Tensor>> grads;
         for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
         backward(gradient, grads);
       });

@@ -3,11 +3,12 @@
 // recorded and nothing is kept.
 #pragma once
 
-#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "core/function.h"
 #include "core/tensor.h"
 
 namespace attn {
@@ -38,8 +39,7 @@ class Var {
   void backward(const Tensor& seed) const;
 
  private:
-  friend Var record_op(Tensor, std::span<const Var>,
-                       std::function<void(Tensor, std::span<GradSlot>)>);
+  friend Var record_op(Tensor, std::span<const Var>, Function<void(Tensor, std::span<GradSlot>)>);
   std::shared_ptr<Node> node_;
 };
 
@@ -47,8 +47,8 @@ class Var {
 // gradient into grads[i] for each input that requires one. grads[i] is zero-filled or partly summed
 // and has the input's shape; it is an undefined Tensor where input i requires no gradient. Tensors
 // that `backward` captures are freed when the tape is.
-Var custom_op(Tensor value, std::vector<Var> inputs,
-              std::function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward);
+Var custom_op(Tensor value, std::initializer_list<Var> inputs,
+              Function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward);
 
 // True when an op on these inputs would be recorded: lets a fused forward skip what only its
 // backward needs.

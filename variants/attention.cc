@@ -45,6 +45,45 @@ Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mas
   return out;
 }
 
+std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity) const {
+  ATTN_CHECK(traits_.decode, "the variant cannot decode");
+  ATTN_CHECK(config_.causal, "decoding is causal, the variant was built not causal");
+  ATTN_CHECK(batch >= 1 && capacity >= 1,
+             "decoding needs batch and capacity of at least 1, got {} and {}", batch, capacity);
+  std::unique_ptr<Decoder> made = do_decoder({batch, config_.heads, 1, config_.head_dim}, capacity);
+  ATTN_CHECK(made, "the variant promises to decode and made no decoder");
+  return made;
+}
+
+std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
+
+void Decoder::extend(const Tensor& k, const Tensor& v) {
+  ATTN_CHECK(
+      k.shape().rank() == 4 && k.shape() == position_.with(2, k.dim(2)) && v.shape() == k.shape(),
+      "a decoder of positions {} was given k {} and v {}", position_.str(), k.shape().str(),
+      v.shape().str());
+  ATTN_CHECK(k.dim(2) <= capacity_ - length_, "{} positions after {} exceed the capacity of {}",
+             k.dim(2), length_, capacity_);
+  if (k.dim(2) == 0) return;
+  do_extend(k, v);
+  length_ += k.dim(2);
+}
+
+void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out) {
+  for (const Tensor* t : {&q, &k, &v, &out})
+    ATTN_CHECK(t->shape() == position_, "a decoder of positions {} was given {}", position_.str(),
+               t->shape().str());
+  ATTN_CHECK(length_ < capacity_, "one position after {} exceeds the capacity of {}", length_,
+             capacity_);
+  do_step(q.data(), k.data(), v.data(), out.data());
+  length_++;
+}
+
+void Decoder::step_back() {
+  ATTN_CHECK(length_ > 0, "no step to take back");
+  length_--;
+}
+
 Cost Attention::cost(const AttentionShape& shape) const {
   Cost cost = do_cost(shape);
   if (cost.backward_flops == 0) cost.backward_flops = 2 * cost.flops;
@@ -54,9 +93,16 @@ Cost Attention::cost(const AttentionShape& shape) const {
 std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
                                                 const Params& chosen) const {
   if (shape.causal && !traits.causal) return "cannot be causal";
-  if (shape.q_len != shape.kv_len && !traits.cross)
-    return "has no cross-attention";
+  if (shape.q_len != shape.kv_len && !traits.cross) return "has no cross-attention";
   return skip_reason ? skip_reason(shape, chosen) : std::nullopt;
+}
+
+std::optional<std::string> VariantInfo::why_no_decoder(const AttentionShape& shape,
+                                                       const Params& chosen) const {
+  if (!traits.decode) return traits.causal ? "cannot decode" : "cannot decode: it cannot be causal";
+  if (no_decoder)
+    if (auto reason = no_decoder(chosen)) return reason;
+  return why_not(shape, chosen);
 }
 
 std::unique_ptr<Attention> VariantInfo::build(

@@ -17,6 +17,9 @@ namespace attn {
 
 // Who may see whom. Query i sees key j when j < kv_lengths[b] and, if causal, j <= i + kv_len -
 // q_len (aligned at the end). A query that sees no key gets zeros, and gives zero gradients.
+// Padding is never read. What is only causally hidden is multiplied by zero where it shares a strip
+// of queries (6 in softmax kernels, 24 in linear ones) with a query that sees it: there an infinite
+// or NaN key or value may reach the queries before its own.
 struct Mask {
   bool causal = false;
   std::vector<int64_t>
@@ -39,7 +42,7 @@ struct Cost {
   double peak_bytes =
       0;  // pool peak above q, k, v and the weights: the output, temporaries and workspace
   double state_bytes =
-      0;  // what decoding one more token needs to keep, after kv_len tokens; 0: cannot decode
+      0;  // what decoding one more token needs to keep, after kv_len tokens, where trait decode is
 };
 
 // What a variant object is built for.
@@ -72,6 +75,48 @@ struct Traits {
   bool convex = false;  // each output is a convex combination of the visible values (rows sum to
                         // one, no sign)
   bool permutable = false;  // permuting positions permutes the output
+  bool decode = false;      // answers one position after the other from a state
+};
+
+// Decoding: the state of batch × heads sequences of one length, and one position at a time after
+// it. Equal to causal forward, row by row. Not recorded; not for two threads at once.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // k, v [batch, heads, len, head_dim]: appends len positions that nobody asks.
+  void extend(const Tensor& k, const Tensor& v);
+  // q, k, v, out [batch, heads, 1, head_dim]: appends one position and answers its query. `out`
+  // must not overlap q, k or v.
+  void step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out);
+  // The next step takes the place of the last one: the same step again and again, for the clock. A
+  // cache overwrites that position; a sum cannot take it back, and only its work stays the same.
+  void step_back();
+
+  int64_t length() const { return length_; }  // positions appended
+  int64_t capacity() const { return capacity_; }
+  int64_t state_bytes() const { return do_state_bytes(); }  // held, whatever the length is
+  // By formula, of a step to length() + 1; bytes are the state it reads and writes, and weights.
+  double step_flops() const { return do_step_flops(); }
+  double step_bytes() const { return do_step_bytes(); }
+
+ protected:
+  Decoder(const Shape& position, int64_t capacity) : position_(position), capacity_(capacity) {}
+  int64_t heads() const { return position_[0] * position_[1]; }  // of all batch entries
+  int64_t head_dim() const { return position_[3]; }
+
+ private:
+  virtual void do_extend(const Tensor& k, const Tensor& v) = 0;  // at length()
+  virtual void do_step(const real* q, const real* k, const real* v, real* out) = 0;
+  virtual int64_t do_state_bytes() const = 0;
+  virtual double do_step_flops() const = 0;
+  virtual double do_step_bytes() const = 0;
+
+  Shape position_;  // [batch, heads, 1, head_dim]
+  int64_t capacity_;
+  int64_t length_ = 0;
 };
 
 class Attention {
@@ -81,6 +126,8 @@ class Attention {
   // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
   Cost cost(const AttentionShape& shape) const;
+  // For `capacity` positions of `batch` sequences; built causal, trait decode.
+  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity) const;
   std::vector<Weight> weights() const { return do_weights(); }
   const AttentionConfig& config() const { return config_; }
 
@@ -92,6 +139,8 @@ class Attention {
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
   virtual Cost do_cost(const AttentionShape& shape) const = 0;
   virtual std::vector<Weight> do_weights() const { return {}; }
+  // `position` is [batch, heads, 1, head_dim].
+  virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
 
   friend struct VariantInfo;  // build() says what forward() may be asked for
   AttentionConfig config_;
@@ -118,8 +167,14 @@ struct VariantInfo {
   // Why this shape cannot run with these parameters, beyond what the traits say; nullopt: it can.
   std::function<std::optional<std::string>(const AttentionShape&, const Params&)> skip_reason;
 
+  // Why these parameters cannot decode where the trait is; empty: they can.
+  std::function<std::optional<std::string>(const Params&)> no_decoder;
+
   // The whole verdict: traits first (causal, cross), then `skip_reason`.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
+  // The same for decoding: trait decode first, then `no_decoder`.
+  std::optional<std::string> why_no_decoder(const AttentionShape& shape,
+                                            const Params& params) const;
   // Resolves parameters, then makes. The one way in which the harness builds a variant.
   std::unique_ptr<Attention> build(AttentionConfig config,
                                    const std::map<std::string, ParamValue>& given) const;

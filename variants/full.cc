@@ -3,6 +3,7 @@
 // materialized: n² weights a head.
 #include "variants/attention.h"
 #include "variants/kernels/softmax_attention.h"
+#include "variants/kernels/softmax_decoder.h"
 
 namespace attn::variants {
 namespace {
@@ -20,6 +21,9 @@ class Full final : public Attention {
   Cost do_cost(const AttentionShape& shape) const override {
     return tiled_ ? softmax_cost(shape) : materialized_cost(shape);
   }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity);
+  }
 
   bool tiled_;
 };
@@ -32,14 +36,23 @@ VariantInfo full() {
       .summary = "scaled dot-product softmax attention, the exact reference",
       .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
       .cost_formula =
-          "4·n²·d FLOPs, causal 2·n·(n+32)·d (materialized: 4·n²·d); memory n·d, materialized n² + "
+          "4·n²·d FLOPs, causal 2·n·(n+6)·d (materialized: 4·n²·d); memory n·d, materialized n² + "
           "n·d",
-      .traits = {.exact = true, .causal = true, .cross = true, .convex = true, .permutable = true},
+      .traits = {.exact = true,
+                 .causal = true,
+                 .cross = true,
+                 .convex = true,
+                 .permutable = true,
+                 .decode = true},
       .params = {{"kernel", std::vector<std::string>{"tiled", "materialized"},
                   "tiled: never holds an n×n matrix; materialized: the textbook one"}},
       .make = make_as<Full>,
       .limit = [](const AttentionShape&) { return VariantInfo::Limit{}; },
-      .skip_reason = {}};
+      .skip_reason = {},
+      .no_decoder = [](const Params& params) -> std::optional<std::string> {
+        if (params.text("kernel") == "tiled") return std::nullopt;
+        return "decodes as kernel=tiled: a row of weights needs no matrix";
+      }};
 }
 
 }  // namespace attn::variants

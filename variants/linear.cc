@@ -4,6 +4,7 @@
 #include "variants/attention.h"
 #include "variants/kernels/feature_maps.h"
 #include "variants/kernels/linear_attention.h"
+#include "variants/kernels/linear_decoder.h"
 
 namespace attn::variants {
 namespace {
@@ -14,18 +15,16 @@ class Linear final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return linear_attention(elu_features(q), elu_features(k, mask.kv_lengths), v,
-                            {.causal = mask.causal, .kv_lengths = mask.kv_lengths});
+    return linear_attention(
+        q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = elu_plus_one()});
   }
 
   Cost do_cost(const AttentionShape& shape) const override {
-    const double rows =
-        static_cast<double>(shape.batch * shape.heads * (shape.q_len + shape.kv_len));
-    const double features = sizeof(real) * rows * static_cast<double>(shape.head_dim);
-    Cost cost = linear_cost(shape, shape.head_dim);
-    cost.bytes += 2 * features;
-    cost.peak_bytes += features;
-    return cost;
+    return linear_cost(shape, elu_plus_one());
+  }
+
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, elu_plus_one());
   }
 };
 
@@ -36,13 +35,14 @@ VariantInfo linear() {
           .summary = "kernel attention with the feature map elu + 1",
           .paper = "Katharopoulos et al. 2020, arXiv:2006.16236, eqs. 5, 7, 9-12",
           .cost_formula =
-              "4·n·d·(d+1) FLOPs, causal 320·n·d more inside chunks of 128; "
-              "memory 3·n·d and d·(d+1) a chunk of 512, causal of 128",
+              "4·n·d·(d+1) FLOPs, causal about 172·n·d more inside chunks of 64; "
+              "memory n·d, and about d·(d + 192) a thread",
           .traits = {.causal = true,
                      .cross = true,
                      .linear_time = true,
                      .convex = true,
-                     .permutable = true},
+                     .permutable = true,
+                     .decode = true},
           .params = {},
           .make = make_as<Linear>,
           .limit = [](const AttentionShape&) { return std::nullopt; },

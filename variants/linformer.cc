@@ -46,8 +46,11 @@ class Linformer final : public Attention {
     const double projections = 4 * slots * static_cast<double>(shape.kv_len);
     cost.flops += projections;
     cost.backward_flops += 2 * projections;
-    cost.bytes += 2 * sizeof(real) *
-                  static_cast<double>(shape.batch * shape.heads * shape.kv_len * shape.head_dim);
+    const int64_t matrices =
+        (params().flag("share_heads") ? 1 : shape.heads) * (params().flag("share_kv") ? 1 : 2);
+    cost.bytes += sizeof(real) * static_cast<double>(shape.kv_len) *
+                  static_cast<double>(2 * shape.batch * shape.heads * shape.head_dim +
+                                      matrices * projected.kv_len);
     cost.peak_bytes += 2 * sizeof(real) * slots;
     cost.state_bytes = 0;
     return cost;

@@ -1,11 +1,12 @@
 // performer: softmax attention estimated without bias by positive random features (FAVOR+), O =
 // φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1). Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10. Time
-// O(n·m·d) for m features, memory n·m + m·d; causal by prefix sums.
+// O(n·m·d) for m features, memory n·d + m·d; causal by prefix sums.
 #include <cmath>
 
 #include "variants/attention.h"
 #include "variants/kernels/feature_maps.h"
 #include "variants/kernels/linear_attention.h"
+#include "variants/kernels/linear_decoder.h"
 
 namespace attn::variants {
 namespace {
@@ -22,34 +23,25 @@ class Performer final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    LinearOptions options{.causal = mask.causal, .kv_lengths = mask.kv_lengths};
-    if (!softmax_)
-      return linear_attention(relu_features(q, omega_, kFloor),
-                              relu_features(k, omega_, kFloor, mask.kv_lengths), v, options);
-    const double scale = std::pow(static_cast<double>(config().head_dim),
-                                  -0.25);  // on both sides: 1/√d on the product
-    const Var queries = positive_features(q, omega_, scale).phi;  // a query's own divisor cancels
-    const PositiveFeatures keys = positive_features(k, omega_, scale, mask.kv_lengths);
-    options.log_scale = keys.log_scale;
-    return linear_attention(queries, keys.phi, v, options);
+    return linear_attention(q, k, v,
+                            {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = map()});
   }
 
   Cost do_cost(const AttentionShape& shape) const override {
-    const double rows =
-        static_cast<double>(shape.batch * shape.heads * (shape.q_len + shape.kv_len));
-    const double m = static_cast<double>(features_), d = static_cast<double>(shape.head_dim),
-                 size = sizeof(real);
-    Cost cost = linear_cost(shape, features_);
-    cost.flops += 2 * rows * m * d;
-    cost.backward_flops += 2 * rows * m * d;  // of rows alone: omega has no gradient
-    cost.bytes += size * rows * (d + m);
-    const double scales =
-        softmax_ ? static_cast<double>(shape.batch * shape.heads * shape.kv_len) : 0;
-    cost.peak_bytes += size * (rows * m + scales);
+    Cost cost = linear_cost(shape, map());
     if (softmax_)
-      cost.state_bytes +=
-          size * static_cast<double>(shape.batch * shape.heads);  // the running maximum
+      cost.state_bytes += sizeof(real) * static_cast<double>(shape.batch * shape.heads);  // M
     return cost;
+  }
+
+  FeatureMap map() const {
+    if (!softmax_) return relu_random(omega_.value(), kFloor);
+    // The scale on both sides makes 1/√d on the product.
+    return positive_random(omega_.value(), std::pow(static_cast<double>(config().head_dim), -0.25));
+  }
+
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, map());
   }
 
   std::vector<Weight> do_weights() const override { return {{"omega", omega_, false}}; }
@@ -69,15 +61,16 @@ VariantInfo performer() {
           .summary = "softmax attention estimated by positive random features (FAVOR+)",
           .paper = "Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10",
           .cost_formula =
-              "8·n·m·d FLOPs (features 4, sums 4) and 4·n·m; causal 160·n·(m+d) more inside chunks "
-              "of 128; "
-              "memory 2·n·m + n·d and m·(d+1) a chunk of 512, causal of 128",
+              "8·n·m·d FLOPs (features 4, sums 4) and 4·n·m; causal about 86·n·(m+d) more inside "
+              "chunks of 64; "
+              "memory n·d, and about 2·m·(d + 96) a thread",
           .traits = {.causal = true,
                      .cross = true,
                      .linear_time = true,
                      .random = true,
                      .convex = true,
-                     .permutable = true},
+                     .permutable = true,
+                     .decode = true},
           .params = {{"features", 256, "random features of each head"},
                      {"kernel", std::vector<std::string>{"softmax", "relu"},
                       "softmax: exp features; relu: the generalised kernel"},

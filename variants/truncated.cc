@@ -6,6 +6,7 @@
 
 #include "variants/attention.h"
 #include "variants/kernels/softmax_attention.h"
+#include "variants/kernels/softmax_decoder.h"
 
 namespace attn::variants {
 namespace {
@@ -21,6 +22,9 @@ class Truncated final : public Attention {
         q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_});
   }
   Cost do_cost(const AttentionShape& shape) const override { return softmax_cost(shape, window_); }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity, window_);
+  }
 
   int64_t window_;
 };
@@ -28,23 +32,24 @@ class Truncated final : public Attention {
 }  // namespace
 
 VariantInfo truncated() {
-  return {.name = "truncated",
-          .summary = "softmax attention within a sliding window of keys",
-          .paper = "Beltagy et al. 2020, arXiv:2004.05150, section 3.1 (window only)",
-          .cost_formula =
-              "4·n·(2w+1)·d FLOPs, causal 4·n·(w+1)·d, and 4·n·s·d at the edges of strips of s = "
-              "16 queries "
-              "(32 where 2w ≥ 1024); memory n·d",
-          .traits = {.causal = true, .cross = true, .linear_time = true, .convex = true},
-          .params = {{"window", 64,
-                      "keys seen on each side of a query, besides its own (causal: before it)"}},
-          .make = make_as<Truncated>,
-          .limit =
-              [](const AttentionShape& shape) {
-                return VariantInfo::Limit{
-                    .params = {{"window", std::max(shape.q_len, shape.kv_len)}}, .prepare = {}};
-              },
-          .skip_reason = {}};
+  return {
+      .name = "truncated",
+      .summary = "softmax attention within a sliding window of keys",
+      .paper = "Beltagy et al. 2020, arXiv:2004.05150, section 3.1 (window only)",
+      .cost_formula =
+          "4·n·(2w+1)·d FLOPs, causal 4·n·(w+1)·d, and 20·n·d at the edges of strips of 6 queries; "
+          "memory n·d",
+      .traits =
+          {.causal = true, .cross = true, .linear_time = true, .convex = true, .decode = true},
+      .params = {{"window", 64,
+                  "keys seen on each side of a query, besides its own (causal: before it)"}},
+      .make = make_as<Truncated>,
+      .limit =
+          [](const AttentionShape& shape) {
+            return VariantInfo::Limit{.params = {{"window", std::max(shape.q_len, shape.kv_len)}},
+                                      .prepare = {}};
+          },
+      .skip_reason = {}};
 }
 
 }  // namespace attn::variants

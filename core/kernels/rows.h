@@ -78,16 +78,18 @@ inline real row_max(const real* x, int64_t n) {  // -infinity for an empty row; 
   return result;
 }
 
-// to[j] += sum of from[i, j] over the rows i
-inline void add_column_sums(real* to, const real* from, int64_t rows, int64_t n) {
+// to[j] += sum of from[i, j] over the rows i, which are n apart, or `stride`
+inline void add_column_sums(real* to, const real* from, int64_t rows, int64_t n,
+                            int64_t stride = 0) {
+  if (stride == 0) stride = n;
   int64_t row = 0;
   for (; row + 4 <= rows; row += 4) {
-    const real *a = from + row * n, *b = a + n, *c = b + n, *d = c + n;
+    const real *a = from + row * stride, *b = a + stride, *c = b + stride, *d = c + stride;
     ATTN_INDEPENDENT
     for (int64_t j = 0; j < n; j++) to[j] += (a[j] + b[j]) + (c[j] + d[j]);
   }
   for (; row < rows; row++)
-    for (int64_t j = 0; j < n; j++) to[j] += from[row * n + j];
+    for (int64_t j = 0; j < n; j++) to[j] += from[row * stride + j];
 }
 
 // parallel_for without its cost where `work` elements of a cheap loop are too few to share.

@@ -25,6 +25,7 @@ bool cross(const VariantInfo& info) { return info.traits.cross; }
 bool convex(const VariantInfo& info) { return info.traits.convex; }
 bool permutable(const VariantInfo& info) { return info.traits.permutable; }
 bool exact(const VariantInfo& info) { return info.traits.exact; }
+bool decodes(const VariantInfo& info) { return info.traits.decode; }
 bool has_limit(const VariantInfo& info) {
   const AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
   return info.limit && info.limit(shape);
@@ -60,6 +61,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"limit", check_limit, has_limit, true, also_double},
       {"flops", check_flops, always, true, as_built},
       {"memory", check_memory, always, true, as_built},
+      {"decode", check_decode, decodes, true, also_double},
       {"determinism", check_determinism, always, false, as_built},
       {"threads", check_threads, always, false, as_built},
   };

@@ -28,6 +28,8 @@ void check_limit(const Subject& subject, Verdict& verdict);
 // cost.cc
 void check_flops(const Subject& subject, Verdict& verdict);
 void check_memory(const Subject& subject, Verdict& verdict);
+// decoding.cc
+void check_decode(const Subject& subject, Verdict& verdict);
 // determinism.cc
 void check_determinism(const Subject& subject, Verdict& verdict);
 void check_threads(const Subject& subject, Verdict& verdict);

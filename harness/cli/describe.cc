@@ -21,6 +21,7 @@ constexpr NamedTrait kTraits[] = {
     {"fixed_length", &Traits::fixed_length},
     {"convex", &Traits::convex},
     {"permutable", &Traits::permutable},
+    {"decode", &Traits::decode},
 };
 
 Json describe_all(const std::vector<ParamSpec>& params) {

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "core/check.h"
+#include "core/kernels/isa.h"
 #include "core/params.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/measure.h"
@@ -33,8 +34,9 @@ std::string version() {
   std::string text = fmt::format("attnbench {}\n", ATTN_VERSION);
   for (const EnvironmentField& field : environment())
     if (field.name == "commit" || field.name == "dirty" || field.name == "compiler" ||
-        field.name == "build_type" || field.name == "instruction_set")
-      text += fmt::format("{:<16} {}\n", field.name, field.value);
+        field.name == "build_type" || field.name == "instruction_set" ||
+        field.name == "kernel_instruction_set")
+      text += fmt::format("{:<22} {}\n", field.name, field.value);
   return text;
 }
 
@@ -47,6 +49,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (name == "--help" || name == "-h" || name == "help") return print(overview()), kOk;
   if (name == "--version") return print(version()), kOk;
   if (name == "cell") return run_cell_process();  // a sweep's child; not for people
+  if (name == "peer") return run_peer_process();  // scripts/peers' child; not for people
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) {
     names.push_back(verb.name);
@@ -62,11 +65,22 @@ int dispatch(const std::vector<std::string>& arguments) {
                           nearest(name, names)));
 }
 
+void hold_kernels() {
+  const char* name = std::getenv("ATTN_ISA");
+  if (!name || !*name) return;
+  try {
+    hold_isa(name);
+  } catch (const Error& error) {
+    throw_error(fmt::format("ATTN_ISA: {}", error.what()));
+  }
+}
+
 }  // namespace
 }  // namespace attn::cli
 
 int main(int argc, char** argv) {
   try {
+    attn::cli::hold_kernels();
     return attn::cli::dispatch({argv + 1, argv + argc});
   } catch (const attn::Error& error) {
     attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));

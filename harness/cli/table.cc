@@ -87,25 +87,31 @@ std::string show_time(const Json& row) {
   return fmt::format("{:.3g} ±{:.0f}%", median * 1e3, std::ceil(100 * half / median));
 }
 
+// What bounds the time: of a token the state that it reads, of a pass the FMA peak.
+std::string show_load(const Json& metrics) {
+  if (metrics.contains("state_bytes")) return human_bytes(metrics.at("state_bytes").get<double>());
+  const Json& fraction = metrics.at("peak_fraction");
+  return fraction.is_number() ? fmt::format("{:.2f}", fraction.get<double>()) : "";
+}
+
 Table speed_table(const std::string& group, Grid grid) {
   grid.sort_columns_as_numbers();
-  Table table{
-      .title = fmt::format("time in ms (median ± half its 95 % interval) by length; {}", group),
-      .columns = {"variant"},
-      .rows = {},
-      .notes = {}};
+  const bool decode =
+      grid.cells.begin()->second->at("axes").value("mode", std::string()) == "decode";
+  Table table{.title = fmt::format("time {}in ms (median ± half its 95 % interval) by length; {}",
+                                   decode ? "of one token " : "", group),
+              .columns = {"variant"},
+              .rows = {},
+              .notes = {}};
   for (const std::string& column : grid.columns) table.columns.push_back(column);
   fill(table, grid, show_time);
-  table.columns.push_back("of FMA peak at " + grid.columns.back());
+  table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
   const bool has_full = grid.labels.size() > 1 && std::find(grid.labels.begin(), grid.labels.end(),
                                                             "full") != grid.labels.end();
   if (has_full) table.columns.push_back("faster than full from");
   for (size_t i = 0; i < grid.labels.size(); i++) {
     const Json* last = grid.find(grid.labels[i], grid.columns.back());
-    const bool known =
-        last && status_of(*last) == "ok" && last->at("metrics").at("peak_fraction").is_number();
-    table.rows[i].push_back(
-        known ? fmt::format("{:.2f}", last->at("metrics").at("peak_fraction").get<double>()) : "");
+    table.rows[i].push_back(last && status_of(*last) == "ok" ? show_load(last->at("metrics")) : "");
     if (has_full)
       table.rows[i].push_back(grid.labels[i] == "full" ? "" : wins_from(grid, grid.labels[i]));
   }

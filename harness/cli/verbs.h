@@ -20,6 +20,8 @@ Verb sample_verb();
 Verb apply_verb();
 Verb plot_verb();
 
+int run_peer_process();  // the child of scripts/peers, see peer.cc
+
 void print(std::string_view
                text);  // to stdout; an Error when it cannot be written (a full disk, a closed pipe)
 void warn(std::string_view text);  // to stderr

@@ -1,6 +1,6 @@
-// What the machine can do at best: fused multiply-adds a second on one and on all threads, and
-// bytes copied a second. Independent chains of one vector FMA each fill both pipelines; memcpy far
-// beyond the caches. Under a second.
+// What the machine can do at best on one and on all threads: fused multiply-adds a second, by
+// independent chains of FMAs on the instruction set of the kernels, and bytes copied a second, by
+// memcpy far beyond the caches. About a second.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,21 +9,16 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <utility>
+#include <vector>
 
-#include "core/eigen.h"
+#include "core/kernels/fma_chains.h"
+#include "core/kernels/product.h"
 #include "core/parallel.h"
 #include "harness/measure/measure.h"
 
 namespace attn {
 namespace {
 
-using Packet = Eigen::internal::packet_traits<real>::type;  // the widest vector of this build's
-                                                            // instruction set
-constexpr int64_t kWidth = Eigen::internal::packet_traits<real>::size;
-// Two units times a latency of 4 or 5 cycles need 8 to 10; with the two operands 14 of the 16
-// registers of AVX2 are taken.
-constexpr int kChains = 12;
 // A trial is far shorter than the time slice of a scheduler, so that on a busy machine most are
 // undisturbed.
 constexpr int64_t kRounds = 50'000;  // 0.1 to 0.3 ms
@@ -47,32 +42,17 @@ std::vector<double> seconds_of(int trials, const std::function<void()>& body) {
   return seconds;
 }
 
-template <size_t... I>
-real run_chains(int64_t rounds, real factor, real offset, std::index_sequence<I...>) {
-  using Eigen::internal::pmadd;
-  using Eigen::internal::pset1;
-  const Packet x = pset1<Packet>(factor), y = pset1<Packet>(offset);
-  Packet chain[] = {pset1<Packet>(static_cast<real>(I))...};
-  for (int64_t round = 0; round < rounds; ++round) ((chain[I] = pmadd(chain[I], x, y)), ...);
-  return (Eigen::internal::predux(chain[I]) + ...);
-}
-
-// Not inlined, so that no call to the clock makes the compiler spill the chains' registers inside
-// the loop.
-[[gnu::noinline]] real multiply_add_loop(int64_t rounds, real factor, real offset) {
-  return run_chains(rounds, factor, offset, std::make_index_sequence<kChains>());
-}
-
-// Operands that the compiler cannot see; x·0.5 + 0.25 stays between 0 and kChains, never denormal.
+// Operands that the compiler cannot see; x·0.5 + 0.25 stays between 0 and the number of chains,
+// never denormal.
 volatile real g_factor = real(0.5), g_offset = real(0.25);
 thread_local volatile real g_sink = 0;
 
-constexpr double kFlops = 2.0 * kRounds * kChains * kWidth;  // of one trial
+double trial_flops() { return static_cast<double>(kRounds * fma_round_flops()); }
 
-void fma_trial() { g_sink = multiply_add_loop(kRounds, g_factor, g_offset); }
+void fma_trial() { g_sink = fma_chains(kRounds, g_factor, g_offset); }
 
 // The best trial: whatever disturbs one makes it slower, never faster.
-double fma_rate_one() { return kFlops / seconds_of(kTrials, fma_trial).front(); }
+double fma_rate_one() { return trial_flops() / seconds_of(kTrials, fma_trial).front(); }
 
 // Every thread times itself while the others run, and its median counts: a best trial could fall
 // where another thread was done.
@@ -80,7 +60,7 @@ double fma_rate_all(int thread_count) {
   std::vector<double> rates(static_cast<size_t>(thread_count));
   parallel_for(thread_count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      rates[static_cast<size_t>(t)] = kFlops / seconds_of(kTrials, fma_trial)[kTrials / 2];
+      rates[static_cast<size_t>(t)] = trial_flops() / seconds_of(kTrials, fma_trial)[kTrials / 2];
     }
   });
   return std::accumulate(rates.begin(), rates.end(), 0.0);
@@ -88,10 +68,14 @@ double fma_rate_all(int thread_count) {
 
 double product_rate() {
   const real value = g_factor;
-  const Matrix a = Matrix::Constant(kProduct, kProduct, value), b = a;
-  Matrix c(kProduct, kProduct);
-  const double seconds = seconds_of(kProductTrials, [&] { c.noalias() = a * b; }).front();
-  g_sink = g_sink + c(0, 0);
+  const std::vector<real> a(kProduct * kProduct, value), b = a;
+  std::vector<real> c(kProduct * kProduct);
+  const Left left{a.data(), kProduct, 1};
+  const Right right{b.data(), kProduct};
+  const double seconds = seconds_of(kProductTrials, [&] {
+                           product(kProduct, kProduct, kProduct, left, right, c.data(), kProduct);
+                         }).front();
+  g_sink = g_sink + c[0];
   return 2.0 * kProduct * kProduct * kProduct / seconds;
 }
 
@@ -116,28 +100,35 @@ size_t copy_bytes() {
   return static_cast<size_t>(std::clamp(2 * cache, kLeast, kMost));
 }
 
-double copy_rate(int thread_count) {
+struct CopyRates {
+  double one = 0, all = 0;
+};
+
+CopyRates copy_rates(int thread_count) {
   const size_t bytes = copy_bytes();
   const auto from = std::make_unique_for_overwrite<char[]>(bytes),
              to = std::make_unique_for_overwrite<char[]>(bytes);
-  const auto chunk = static_cast<int64_t>(bytes) / thread_count + 1;
-  const auto each = [&](const auto& body) {
+  const auto each = [&](int count, const auto& body) {
+    const auto chunk = static_cast<int64_t>(bytes) / count + 1;
     parallel_for(static_cast<int64_t>(bytes), chunk, [&](int64_t begin, int64_t end) {
       body(to.get() + begin, from.get() + begin, static_cast<size_t>(end - begin));
     });
   };
-  each([](char* target, char* source,
-          size_t size) {  // pages are made here, near the thread that copies them
+  // Pages are made here, near the thread that copies them when all do.
+  each(thread_count, [](char* target, char* source, size_t size) {
     std::memset(target, 1, size);
     std::memset(source, 2, size);
   });
-  const double seconds = seconds_of(kCopyTrials, [&] {
-                           each([](char* target, const char* source, size_t size) {
-                             std::memcpy(target, source, size);
-                           });
-                         }).front();
-  g_sink = g_sink + to[bytes / 2];
-  return 2.0 * static_cast<double>(bytes) / seconds;
+  const auto rate = [&](int count) {
+    const auto copy = [](char* target, const char* source, size_t size) {
+      std::memcpy(target, source, size);
+    };
+    const double seconds = seconds_of(kCopyTrials, [&] { each(count, copy); }).front();
+    g_sink = g_sink + to[bytes / 2];
+    return 2.0 * static_cast<double>(bytes) / seconds;
+  };
+  const double one = rate(1);
+  return {one, thread_count > 1 ? std::max(one, rate(thread_count)) : one};
 }
 
 }  // namespace
@@ -152,7 +143,9 @@ Calibration calibrate(int thread_count) {
   if (thread_count > 1) {
     result.fma_flops_per_s_all = std::max(result.fma_flops_per_s_one, fma_rate_all(thread_count));
   }
-  result.copy_bytes_per_s = copy_rate(thread_count);
+  const CopyRates copied = copy_rates(thread_count);
+  result.copy_bytes_per_s_one = copied.one;
+  result.copy_bytes_per_s = copied.all;
   set_threads(before);
   return result;
 }
@@ -160,6 +153,16 @@ Calibration calibrate(int thread_count) {
 double peak_of(const Calibration& calibration, int thread_count) {
   if (thread_count >= calibration.threads) return calibration.fma_flops_per_s_all;
   return std::min(thread_count * calibration.fma_flops_per_s_one, calibration.fma_flops_per_s_all);
+}
+
+double bandwidth_of(const Calibration& calibration, int thread_count) {
+  if (thread_count >= calibration.threads) return calibration.copy_bytes_per_s;
+  return std::min(thread_count * calibration.copy_bytes_per_s_one, calibration.copy_bytes_per_s);
+}
+
+double roofline_of(const Calibration& calibration, int thread_count, double flops, double bytes) {
+  return std::max(flops / peak_of(calibration, thread_count),
+                  bytes / bandwidth_of(calibration, thread_count));
 }
 
 }  // namespace attn

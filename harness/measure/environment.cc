@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/kernels/isa.h"
 #include "core/parallel.h"
 #include "harness/measure/build_info.h"
 #include "harness/measure/measure.h"
@@ -106,7 +107,8 @@ std::vector<EnvironmentField> environment() {
       text("build_type", kBuildInfo.build_type),
       text("libraries", kBuildInfo.libraries),
       text("benchmark_library_build", benchmark_library_build()),
-      text("instruction_set", instruction_set()),
+      text("instruction_set", instruction_set()),  // of compiled code, but for
+      text("kernel_instruction_set", isa()),       // the kernels, which choose at run time
       text("cpu_model", cpu_model()),
       text("caches", caches()),
       number("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN))),

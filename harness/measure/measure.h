@@ -35,9 +35,9 @@ struct MemoryFigures {
   int64_t peak_bytes = 0;  // pool peak, inputs and weights included
   int64_t weights_bytes = 0, activations_bytes = 0, workspace_bytes = 0;  // peak of each purpose
   int64_t extra_bytes = 0;  // peak above inputs and weights: what Cost::peak_bytes declares
-  int64_t declared_extra_bytes =
-      0;  // by formula; 0 where none applies (mode train, scopes other than attention)
-  int64_t state_bytes = 0;  // by formula
+  // By formula; 0 where none applies: other modes than forward, scopes other than attention.
+  int64_t declared_extra_bytes = 0;
+  int64_t state_bytes = 0;  // by formula; mode decode: as held
   int64_t rss_peak_bytes = 0;
 };
 MemoryFigures measure_memory(Workload& workload);
@@ -62,12 +62,18 @@ FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, doubl
 // --- the machine
 struct Calibration {
   double fma_flops_per_s_one = 0, fma_flops_per_s_all = 0;  // measured peak, one thread and all
-  double copy_bytes_per_s = 0;  // read + written, all threads, far beyond the caches
-  int threads = 1;              // meant by "all"
+  // Read + written, far beyond the caches, one thread and all.
+  double copy_bytes_per_s_one = 0, copy_bytes_per_s = 0;
+  int threads = 1;  // meant by "all"
 };
 Calibration calibrate(
-    int threads);  // takes under a second and 512 MiB (more beside a very large cache)
+    int threads);  // takes about a second and 512 MiB (more beside a very large cache)
 double peak_of(const Calibration& calibration, int threads);  // FLOPs a second of so many threads
+double bandwidth_of(const Calibration& calibration,
+                    int threads);  // bytes copied a second, likewise
+// Seconds: the larger of FLOPs over the peak and bytes over the copy bandwidth. A floor where the
+// bytes come from memory; where all fits in caches the time can be below it.
+double roofline_of(const Calibration& calibration, int threads, double flops, double bytes);
 
 // Name and value pairs in a fixed order: version, commit, dirty, compiler, flags, build_type,
 // libraries, instruction set, cpu_model, caches, cores, memory_bytes, kernel, governor,

@@ -47,7 +47,7 @@ MemoryFigures measure_memory(Workload& workload) {
   if (spec.mode == Mode::forward && spec.scope == ScopeKind::attention) {
     figures.declared_extra_bytes = std::llround(workload.attention_cost().peak_bytes);
   }
-  figures.state_bytes = workload.layers() * std::llround(workload.attention_cost().state_bytes);
+  figures.state_bytes = workload.state_bytes();
   figures.rss_peak_bytes = rss_peak_bytes();
   return figures;
 }

@@ -1,8 +1,10 @@
 // One variant at one shape with inputs and weights made once: bare attention, an encoder layer, or
-// a model of two layers. run() costs one forward, or one forward and backward with all gradients;
-// its FLOPs are given by formula.
+// a model of two layers. run() costs one forward, one forward and backward with all gradients, or
+// one step of decoding; its FLOPs are given by formula.
 #include "harness/measure/workload.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@ namespace {
 constexpr int64_t kModelLayers = 2;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
+// Of keys and values made at a time: the state is all that grows with the length.
+constexpr int64_t kPrefillBytes = 8 << 20;
 constexpr double kDenseTrain = 1 + 2;  // forward, gradient of the input, gradient of the weight
 
 LayerConfig layer_config(const WorkloadSpec& spec) {
@@ -50,6 +54,15 @@ Batch model_batch(const WorkloadSpec& spec) {
   return batch;
 }
 
+AttentionShape attention_shape(const WorkloadSpec& spec) {
+  return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
+}
+
+// Of the keys and values of one position.
+int64_t prefill_bytes_each(const WorkloadSpec& spec) {
+  return 2 * spec.batch * spec.heads * spec.head_dim * static_cast<int64_t>(sizeof(real));
+}
+
 // Of one layer's projections and feed-forward.
 double dense_flops(const WorkloadSpec& spec) {
   const double width = static_cast<double>(spec.heads * spec.head_dim);
@@ -65,29 +78,48 @@ double ends_flops(const WorkloadSpec& spec) {
 
 }  // namespace
 
-std::string to_string(Mode mode) { return mode == Mode::forward ? "forward" : "train"; }
+std::string to_string(Mode mode) {
+  if (mode == Mode::forward) return "forward";
+  return mode == Mode::train ? "train" : "decode";
+}
 
 std::string to_string(ScopeKind scope) {
   if (scope == ScopeKind::attention) return "attention";
   return scope == ScopeKind::layer ? "layer" : "model";
 }
 
+std::optional<std::string> why_not(const WorkloadSpec& spec) {
+  const AttentionShape shape = attention_shape(spec);
+  const Params params(spec.variant->name, spec.variant->params, spec.params);
+  if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
+  if (!spec.causal) return "decoding is causal";
+  if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
+  return spec.variant->why_no_decoder(shape, params);
+}
+
+int64_t prefill_positions(const WorkloadSpec& spec) {
+  const int64_t each = prefill_bytes_each(spec);
+  return std::clamp<int64_t>(kPrefillBytes / each, 1, std::max<int64_t>(1, spec.length - 1));
+}
+
+int64_t prefill_bytes(const WorkloadSpec& spec) {
+  return spec.length > 1 ? prefill_positions(spec) * prefill_bytes_each(spec) : 0;
+}
+
 struct Workload::State {
   explicit State(const WorkloadSpec& given) : spec(given) {
     ATTN_CHECK(spec.variant, "a workload needs a variant");
-    const AttentionShape shape{spec.batch,  spec.heads,    spec.length,
-                               spec.length, spec.head_dim, spec.causal};
-    const Params params(spec.variant->name, spec.variant->params, spec.params);
-    const std::optional<std::string> reason = spec.variant->why_not(shape, params);
+    const std::optional<std::string> reason = why_not(spec);
     ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
     set_threads(spec.threads);
     attention = make_attention();
-    cost = attention->cost(shape);
+    cost = attention->cost(attention_shape(spec));
     if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
     if (spec.scope == ScopeKind::layer) layer = std::make_unique<Layer>(layer_config(spec));
     if (spec.scope == ScopeKind::model) model = std::make_unique<Encoder>(model_config(spec));
     make_inputs();
     if (spec.mode == Mode::train) make_leaves();
+    if (spec.mode == Mode::decode) make_decoder();
   }
 
   std::unique_ptr<Attention> make_attention() const {
@@ -109,11 +141,28 @@ struct Workload::State {
     const bool train = spec.mode == Mode::train;
     const Shape shape = spec.scope == ScopeKind::layer
                             ? Shape{spec.batch, spec.length, spec.heads * spec.head_dim}
-                            : Shape{spec.batch, spec.heads, spec.length, spec.head_dim};
+                            : Shape{spec.batch, spec.heads, asked(), spec.head_dim};
     const size_t count = spec.scope == ScopeKind::layer ? 1 : 3;  // x, or q, k, v
     for (size_t i = 0; i < count; ++i) {
       inputs.emplace_back(Tensor::normal(shape, rng(spec.seed, "workload inputs", i)), train);
     }
+  }
+
+  // Positions that one run() answers.
+  int64_t asked() const { return spec.mode == Mode::decode ? 1 : spec.length; }
+
+  void make_decoder() {
+    const NoGrad no_grad;
+    decoder = attention->decoder(spec.batch, spec.length);
+    const int64_t many = prefill_positions(spec);
+    for (int64_t at = 0; at < spec.length - 1; at += many) {
+      const Shape shape{spec.batch, spec.heads, std::min(many, spec.length - 1 - at),
+                        spec.head_dim};
+      const auto index = static_cast<uint64_t>(at);
+      decoder->extend(Tensor::normal(shape, rng(spec.seed, "workload keys", index)),
+                      Tensor::normal(shape, rng(spec.seed, "workload values", index)));
+    }
+    out = Tensor(inputs[0].shape());
   }
 
   void make_leaves() {
@@ -141,8 +190,10 @@ struct Workload::State {
   std::unique_ptr<Attention> attention;
   std::unique_ptr<Layer> layer;
   std::unique_ptr<Encoder> model;
+  std::unique_ptr<Decoder> decoder;  // of all positions but the last, mode decode
   std::vector<Var> inputs;
   Batch batch;
+  Tensor out;               // mode decode
   Tensor seed;              // gradient of the output, mode train
   std::vector<Var> leaves;  // that get a gradient, mode train
 };
@@ -153,6 +204,11 @@ Workload::~Workload() = default;
 void Workload::run() {
   const State& s = *state_;
   set_threads(s.spec.threads);
+  if (s.decoder) {
+    s.decoder->step(s.inputs[0].value(), s.inputs[1].value(), s.inputs[2].value(), s.out);
+    s.decoder->step_back();
+    return;
+  }
   if (s.spec.mode == Mode::forward) {
     const NoGrad no_grad;
     s.forward();
@@ -164,6 +220,7 @@ void Workload::run() {
 
 double Workload::flops() const {
   const State& s = *state_;
+  if (s.decoder) return s.decoder->step_flops();
   const bool train = s.spec.mode == Mode::train;
   double dense = 0;
   if (s.spec.scope != ScopeKind::attention)
@@ -171,6 +228,13 @@ double Workload::flops() const {
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
   const double attention = s.cost.flops + (train ? s.cost.backward_flops : 0);
   return static_cast<double>(layers()) * attention + dense * (train ? kDenseTrain : 1);
+}
+
+std::optional<double> Workload::bytes() const {
+  const State& s = *state_;
+  if (s.decoder) return s.decoder->step_bytes();
+  if (s.spec.mode != Mode::forward || s.spec.scope != ScopeKind::attention) return std::nullopt;
+  return s.cost.bytes;
 }
 
 const Attention& Workload::attention() const {
@@ -183,6 +247,17 @@ const Cost& Workload::attention_cost() const { return state_->cost; }
 int64_t Workload::layers() const {
   return state_->spec.scope == ScopeKind::model ? kModelLayers : 1;
 }
+
+int64_t Workload::state_bytes() const {
+  const State& s = *state_;
+  return s.decoder ? s.decoder->state_bytes() : layers() * std::llround(s.cost.state_bytes);
+}
+
+const Tensor& Workload::decoded() const {
+  ATTN_CHECK(state_->decoder, "mode {} decodes nothing", to_string(state_->spec.mode));
+  return state_->out;
+}
+
 const WorkloadSpec& Workload::spec() const { return state_->spec; }
 
 }  // namespace attn

@@ -6,13 +6,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "variants/attention.h"
 
 namespace attn {
 
-enum class Mode { forward, train };  // train: forward and backward
+// train: forward and backward; decode: one token, the last of `length`, from a state of the others
+enum class Mode { forward, train, decode };
 enum class ScopeKind { attention, layer, model };
 std::string to_string(Mode mode);
 std::string to_string(ScopeKind scope);
@@ -23,22 +25,34 @@ struct WorkloadSpec {
   int64_t length = 512, batch = 1, heads = 4, head_dim = 64;
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
-  bool causal = false;
+  bool causal = false;  // mode decode: true
   int threads = 1;
   uint64_t seed = 0;
 };
 
+// Why this cannot run (an error of the workload, a reason to skip for a sweep); nullopt: it can.
+std::optional<std::string> why_not(const WorkloadSpec& spec);
+
+// Mode decode: positions that are appended to the state at a time, and the bytes of the keys and
+// values that are made for it.
+int64_t prefill_positions(const WorkloadSpec& spec);
+int64_t prefill_bytes(const WorkloadSpec& spec);
+
 // Inputs N(0, 1) and weights are made once; run() does one pass (inputs that require gradients in
-// mode train).
+// mode train; every time the same token in mode decode).
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
   double flops() const;  // by formula, of one run(): the backward of dense layers counts twice
+  // By formula, that one run() must move; nullopt where none applies: mode train, other scopes.
+  std::optional<double> bytes() const;
   const Attention& attention() const;  // scope attention only
   const Cost& attention_cost() const;  // declared, of one attention at this shape
+  int64_t state_bytes() const;         // of all layers: by formula, in mode decode as held
   int64_t layers() const;              // attentions in one run(): 2 at scope model, 1 elsewhere
+  const Tensor& decoded() const;       // [batch, heads, 1, head_dim] of the last run(), mode decode
   const WorkloadSpec& spec() const;
 
  private:

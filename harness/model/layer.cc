@@ -12,10 +12,6 @@ namespace attn {
 
 namespace {
 
-Var dropped(const Var& x, double probability, Rng* stream) {
-  return stream && probability > 0 ? dropout(x, probability, *stream) : x;
-}
-
 std::unique_ptr<Attention> build_attention(const LayerConfig& config) {
   ATTN_CHECK(config.variant, "a layer needs an attention variant");
   ATTN_CHECK(config.heads >= 1 && config.width >= 1 && config.width % config.heads == 0,
@@ -54,18 +50,18 @@ struct Layer::State {
         feed_forward_gain(constant_weight("feed_forward_norm.gain", {given.width}, 1)),
         feed_forward_bias(constant_weight("feed_forward_norm.bias", {given.width}, 0)) {}
 
-  Var attend(const Var& x, const Mask& mask) const {
-    const Var q =
-        split_heads(linear(x, w_q.value, {}), config.heads);  // [batch, heads, len, head_dim]
-    const Var k = split_heads(linear(x, w_k.value, {}), config.heads);
-    const Var v = split_heads(linear(x, w_v.value, {}), config.heads);
-    return linear(merge_heads(attention->forward(q, k, v, mask)), w_o.value,
-                  {});  // [batch, len, width]
+  // The residual, where there is one, is added while the result is in the cache.
+  Var attend(const Var& x, const Mask& mask, const Var& residual) const {
+    const Var q = linear_to_heads(x, w_q.value, config.heads);  // [batch, heads, len, head_dim]
+    const Var k = linear_to_heads(x, w_k.value, config.heads);
+    const Var v = linear_to_heads(x, w_v.value, config.heads);
+    return linear_from_heads(attention->forward(q, k, v, mask), w_o.value,
+                             residual);  // [batch, len, width]
   }
 
-  Var feed_forward(const Var& x) const {
-    const Var h = gelu(linear(x, hidden.value, hidden_bias.value));  // [batch, len, hidden]
-    return linear(h, output.value, output_bias.value);               // [batch, len, width]
+  Var feed_forward(const Var& x, const Var& residual) const {  // [batch, len, width]
+    return attn::feed_forward(x, {hidden.value, hidden_bias.value, output.value, output_bias.value},
+                              residual);
   }
 
   Var attention_norm(const Var& x) const {
@@ -93,12 +89,23 @@ Var Layer::forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropo
              "a layer of width {} got an input of shape {}", s.config.width, x.shape().str());
   const Mask mask{s.config.causal, lengths};
   const double p = s.config.dropout;
+  // residual + dropout(block), the sum fused into the block where nothing is dropped
+  const auto added = [&](const Var& residual, const auto& block) {
+    if (!dropout || p == 0) return block(residual);
+    return add(residual, attn::dropout(block(Var()), p, *dropout));
+  };
+  const auto attend = [&](const Var& from, const Var& residual) {
+    return added(residual, [&](const Var& sum) { return s.attend(from, mask, sum); });
+  };
+  const auto feed_forward = [&](const Var& from, const Var& residual) {
+    return added(residual, [&](const Var& sum) { return s.feed_forward(from, sum); });
+  };
   if (s.config.norm == Norm::pre) {
-    const Var attended = add(x, dropped(s.attend(s.attention_norm(x), mask), p, dropout));
-    return add(attended, dropped(s.feed_forward(s.feed_forward_norm(attended)), p, dropout));
+    const Var attended = attend(s.attention_norm(x), x);
+    return feed_forward(s.feed_forward_norm(attended), attended);
   }
-  const Var attended = s.attention_norm(add(x, dropped(s.attend(x, mask), p, dropout)));
-  return s.feed_forward_norm(add(attended, dropped(s.feed_forward(attended), p, dropout)));
+  const Var attended = s.attention_norm(attend(x, x));
+  return s.feed_forward_norm(feed_forward(attended, attended));
 }
 
 std::vector<Weight> Layer::weights() const {

@@ -18,6 +18,7 @@ Json axes_json(const Choice& choice) {
   Json axes = Json::object();
   for (const auto& [name, text] : choice)
     axes[name] = to_json(find_axis(name).spec.parse("axis", text));
+  if (axes.value("mode", "") == "decode") axes["causal"] = true;
   return axes;
 }
 
@@ -65,10 +66,9 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   for (const Choice& choice : choices) {
     const Json axes = axes_json(choice);
     for (const auto& [info, params] : sweep.variants) {
-      const AttentionShape shape{axes["batch"],  axes["heads"],    axes["length"],
-                                 axes["length"], axes["head_dim"], axes["causal"]};
-      collector.add(key_json(sweep.measure, *info, params, axes),
-                    info->why_not(shape, params).value_or(""));
+      Json key = key_json(sweep.measure, *info, params, axes);
+      const auto why = why_not(workload_of(key));
+      collector.add(std::move(key), why.value_or(""));
     }
   }
 }

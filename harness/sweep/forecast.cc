@@ -17,9 +17,11 @@ constexpr double kRate =
 constexpr double kDoubleRate = 2e9;  // of the plain double reference that fidelity compares with
 constexpr double kTrainRate =
     4e10;  // in the training of small models, by the same formula: measured 35 to 80e9
-constexpr double kStart = 0.05;         // seconds to start a cell's process
-constexpr double kTrainFactor = 3.5;    // forward and backward over forward
-constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
+constexpr double kReadRate = 1e10;          // bytes/s of one core, beyond its caches
+constexpr double kNormalRate = 5e7;         // random numbers a second
+constexpr double kStart = 0.05;             // seconds to start a cell's process
+constexpr double kTrainFactor = 3.5;        // forward and backward over forward
+constexpr int64_t kProgram = 24 << 20;      // bytes of the program itself
 constexpr int64_t kMostWeights = 64 << 20;  // bytes of weights built for a forecast
 
 struct LimitedMemory {
@@ -55,8 +57,27 @@ double dense_flops(double tokens, double width, double hidden) {
   return 2 * tokens * width * (4 * width + 2 * hidden);
 }
 
+// A step of decoding and, once a process, the state that it starts from.
+Forecast of_decoding(const Json& key, const WorkloadSpec& spec) {
+  AttentionShape shape = shape_of(spec);
+  shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
+  const Cost cost = declared(*spec.variant, key["variant"]["params"], shape);
+  const double numbers = 2 * static_cast<double>(spec.batch * spec.heads * spec.length *
+                                                 spec.head_dim);  // keys and values
+  const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
+  const double step = cost.state_bytes / kReadRate;
+  Forecast forecast{once, kProgram + static_cast<int64_t>(cost.state_bytes) + prefill_bytes(spec)};
+  if (key["measure"] != "speed") return forecast;
+  const TimingOptions timing;
+  const auto repetitions = key["axes"]["repetitions"].get<int64_t>();
+  forecast.seconds = static_cast<double>(rounds_of(repetitions)) * (once + timing.warmup_s) +
+                     static_cast<double>(repetitions) * std::max(timing.min_sample_s, step);
+  return forecast;
+}
+
 Forecast of_shape(const Json& key) {
   const WorkloadSpec spec = workload_of(key);
+  if (spec.mode == Mode::decode) return of_decoding(key, spec);
   const Cost cost = declared(*spec.variant, key["variant"]["params"], shape_of(spec));
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);

@@ -8,7 +8,9 @@ namespace attn {
 namespace {
 
 Mode mode_of(const std::string& name) {
-  return name == to_string(Mode::train) ? Mode::train : Mode::forward;
+  for (const Mode mode : {Mode::forward, Mode::train, Mode::decode})
+    if (name == to_string(mode)) return mode;
+  throw_error(fmt::format("unknown mode '{}'", name));
 }
 
 ScopeKind scope_of(const std::string& name) {

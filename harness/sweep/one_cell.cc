@@ -8,6 +8,7 @@
 #include <iostream>
 #include <iterator>
 #include <new>
+#include <optional>
 
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -47,7 +48,11 @@ Json speed(const Json& request) {
   Workload workload(workload_of(request["key"]));
   TimingOptions timing;
   timing.repetitions = request["repetitions"];
-  return {{"samples", time_samples(workload, timing)}, {"flops", workload.flops()}};
+  Json reply = {{"samples", time_samples(workload, timing)}, {"flops", workload.flops()}};
+  const WorkloadSpec& spec = workload.spec();
+  if (spec.mode == Mode::decode) reply["state_bytes"] = workload.state_bytes();
+  if (const std::optional<double> bytes = workload.bytes()) reply["bytes"] = *bytes;
+  return reply;
 }
 
 Json memory(const Json& key) {
@@ -147,6 +152,7 @@ Json calibration(const Json& request) {
   return {{"calibration",
            {{"fma_flops_per_s_one", found.fma_flops_per_s_one},
             {"fma_flops_per_s_all", found.fma_flops_per_s_all},
+            {"copy_bytes_per_s_one", found.copy_bytes_per_s_one},
             {"copy_bytes_per_s", found.copy_bytes_per_s},
             {"threads", found.threads}}}};
 }

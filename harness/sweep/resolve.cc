@@ -63,6 +63,23 @@ std::vector<std::pair<const TaskInfo*, Params>> resolve_tasks(const std::vector<
   return resolved;
 }
 
+// Decoding is causal whatever the default is. To ask for it alone and for what is not causal is a
+// contradiction; where other modes are asked for too, `causal` is theirs.
+void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
+  const std::vector<std::string> decode_alone = {"decode"};
+  Setting *mode = nullptr, *causal = nullptr;
+  for (Setting& axis : axes) {
+    if (axis.name == "mode") mode = &axis;
+    if (axis.name == "causal") causal = &axis;
+  }
+  if (!mode || mode->values != decode_alone) return;
+  const auto& asked = causal->values;
+  const bool asks_false = std::find(asked.begin(), asked.end(), "false") != asked.end();
+  ATTN_CHECK(!asks_false || !request.axes.count("causal"),
+             "axis causal=false does not apply to mode decode, which is always causal");
+  causal->values = {"true"};
+}
+
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -76,6 +93,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
                                                            : to_string(axis.spec.value);
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
+  settle_causal(request, resolved.axes);
   if (sweep.measure != "accuracy") return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
   const std::vector<Setting> settings =

@@ -17,7 +17,7 @@ namespace {
 struct Visits {
   size_t cell = 0;
   std::vector<double> samples;
-  double flops = 0;
+  Json reply;  // the last one, for what does not change from visit to visit
   double seconds = 0;
   std::string started_at;
   bool ended = false;  // its row is written
@@ -33,6 +33,9 @@ std::vector<size_t> shuffled(size_t count, Rng& random) {
 Calibration calibration_of(const Json& json) {
   return {.fma_flops_per_s_one = json["fma_flops_per_s_one"],
           .fma_flops_per_s_all = json["fma_flops_per_s_all"],
+          // Of a run line that is continued and was written before there was one of a thread: all.
+          .copy_bytes_per_s_one = json.value("copy_bytes_per_s_one", json["copy_bytes_per_s"]),
+          .copy_bytes_per_s = json["copy_bytes_per_s"],
           .threads = json["threads"]};
 }
 
@@ -91,23 +94,26 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
         continue;
       }
       for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
-      visit.flops = reply["flops"];
+      visit.reply = reply;
     }
     if (!stopping()) whole_rounds = round + 1;
   }
   for (Visits& visit : visits)
     if (!visit.ended && whole_rounds > 0)
-      write(visit, merged_speed(visit.cell, visit.samples, visit.flops));
+      write(visit, merged_speed(visit.cell, visit.samples, visit.reply));
 }
 
-Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples, double flops) const {
+Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
+                           const Json& reply) const {
   const Json& axes = plan_.cells[cell].key["axes"];
+  const double flops = reply["flops"];
   const Summary time = summarize(samples, order_seed_);
   if (!(time.min > 0))
     return {{"status", "failed"}, {"reason", "the clock gave no time for a run"}};
-  Json fraction = nullptr;
+  Json fraction = nullptr, roofline = nullptr;
   if (const Json& calibration = result_.run["environment"]["calibration"]; !calibration.is_null()) {
-    const double peak = peak_of(calibration_of(calibration), axes["threads"]);
+    const Calibration machine = calibration_of(calibration);
+    const double peak = peak_of(machine, axes["threads"]);
     const double reached = flops / time.median / peak;
     if (!(reached <= 1))
       return {{"status", "failed"},
@@ -117,24 +123,29 @@ Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples, doub
                    "calibration or the cost formula is wrong",
                    flops / time.median, reached)}};
     fraction = reached;
+    if (reply.contains("bytes"))
+      roofline = roofline_of(machine, axes["threads"], flops, reply["bytes"]);
   }
-  const double tokens = axes["batch"].get<double>() * axes["length"].get<double>();
-  return {{"status", "ok"},
-          {"reason", nullptr},
-          {"metrics",
-           {{"time_s",
-             {{"median", time.median},
-              {"mean", time.mean},
-              {"min", time.min},
-              {"mad", time.mad},
-              {"ci_low", time.ci_low},
-              {"ci_high", time.ci_high},
-              {"n", time.n}}},
-            {"tokens_per_s", tokens / time.median},
-            {"flops", flops},
-            {"flops_per_s", flops / time.median},
-            {"peak_fraction", fraction}}},
-          {"samples", samples}};
+  const double positions = axes["mode"] == "decode" ? 1 : axes["length"].get<double>();
+  Json metrics = {{"time_s",
+                   {{"median", time.median},
+                    {"mean", time.mean},
+                    {"min", time.min},
+                    {"mad", time.mad},
+                    {"ci_low", time.ci_low},
+                    {"ci_high", time.ci_high},
+                    {"n", time.n}}},
+                  {"tokens_per_s", axes["batch"].get<double>() * positions / time.median},
+                  {"flops", flops},
+                  {"flops_per_s", flops / time.median},
+                  {"peak_fraction", fraction}};
+  if (reply.contains("bytes")) {
+    metrics["bytes"] = reply["bytes"];
+    metrics["roofline_s"] = roofline;
+  }
+  if (reply.contains("state_bytes")) metrics["state_bytes"] = reply["state_bytes"];
+  return {
+      {"status", "ok"}, {"reason", nullptr}, {"metrics", std::move(metrics)}, {"samples", samples}};
 }
 
 }  // namespace attn

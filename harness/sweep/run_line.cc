@@ -1,4 +1,6 @@
 // The run line: what was asked, on which machine, and how fast that machine is; see sweep.h.
+#include "harness/sweep/run_line.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,23 +29,6 @@ Json number_of(const std::string& text) {
   double value = 0;
   const auto read = std::from_chars(text.data(), end, value);
   return read.ec == std::errc() && read.ptr == end ? finite_or_null(value) : Json(nullptr);
-}
-
-// true and false, and text that is empty, are not texts in a row.
-Json environment_json() {
-  Json object = Json::object();
-  for (const EnvironmentField& field : environment()) {
-    if (field.is_number)
-      object[field.name] = number_of(field.value);
-    else if (field.value == "true" || field.value == "false")
-      object[field.name] = field.value == "true";
-    else if (field.value.empty() && field.name != "flags")
-      object[field.name] = nullptr;
-    else
-      object[field.name] = field.value;
-  }
-  object["threads"] = hardware_threads();
-  return object;
 }
 
 // The parts of a run line that tell one way of measuring from another.
@@ -125,6 +110,23 @@ Json variants_json() {
 }
 
 }  // namespace
+
+// true and false, and text that is empty, are not texts in a row.
+Json environment_json() {
+  Json object = Json::object();
+  for (const EnvironmentField& field : environment()) {
+    if (field.is_number)
+      object[field.name] = number_of(field.value);
+    else if (field.value == "true" || field.value == "false")
+      object[field.name] = field.value == "true";
+    else if (field.value.empty() && field.name != "flags")
+      object[field.name] = nullptr;
+    else
+      object[field.name] = field.value;
+  }
+  object["threads"] = hardware_threads();
+  return object;
+}
 
 void Sweeper::begin_run() {
   free_bytes_ = free_memory();

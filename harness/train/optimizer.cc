@@ -1,6 +1,6 @@
 // AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2 (with the bias correction of
-// Kingma and Ba, 1412.6980). Time O(parameters), memory twice the parameters. Biases, gains and
-// other vectors are not decayed.
+// Kingma and Ba, 1412.6980). One pass over gradients for their norm and one over all else; memory
+// twice the parameters. Biases, gains and other vectors are not decayed.
 #include "harness/train/optimizer.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/eigen.h"
+#include "core/kernels/rows.h"
 
 namespace attn {
 
@@ -22,12 +22,15 @@ AdamW::AdamW(std::vector<Var> parameters, AdamWConfig config)
 }
 
 double AdamW::gradient_norm() const {
+  constexpr int64_t kBlock = 1 << 14;  // summed in `real`, and these in double
   double squares = 0;
   for (const Var& parameter : parameters_) {
     const Tensor& gradient = parameter.grad();
-    if (gradient.defined())
-      squares +=
-          static_cast<double>(ConstRowMap(gradient.data(), gradient.size()).matrix().squaredNorm());
+    if (!gradient.defined()) continue;
+    for (int64_t i = 0; i < gradient.size(); i += kBlock) {
+      const real* const g = gradient.data() + i;
+      squares += static_cast<double>(row_dot(g, g, std::min(kBlock, gradient.size() - i)));
+    }
   }
   return std::sqrt(squares);
 }
@@ -45,17 +48,24 @@ double AdamW::step(double learning_rate) {
   const real beta1 = static_cast<real>(config_.beta1), beta2 = static_cast<real>(config_.beta2);
   const real gain1 = static_cast<real>((1 - config_.beta1) * clip);
   const real gain2 = static_cast<real>((1 - config_.beta2) * clip * clip);
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].grad().defined()) continue;
-    const int64_t size = parameters_[i].value().size();
-    const bool decayed = parameters_[i].shape().rank() >= 2;
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    if (!parameters_[p].grad().defined()) continue;
+    const bool decayed = parameters_[p].shape().rank() >= 2;
     const real kept = static_cast<real>(1 - (decayed ? learning_rate * config_.weight_decay : 0));
-    RowMap value(parameters_[i].value().data(), size), gradient(parameters_[i].grad().data(), size);
-    RowMap first(first_[i].data(), size), second(second_[i].data(), size);
-    first = beta1 * first + gain1 * gradient;
-    second = beta2 * second + gain2 * gradient.square();
-    value = kept * value - rate * first / (second.sqrt() + floor);
-    gradient.setZero();
+    real *const value = parameters_[p].value().data(), *const gradient =
+                                                           parameters_[p].grad().data();
+    real *const first = first_[p].data(), *const second = second_[p].data();
+    over_range(parameters_[p].value().size(), 4, [&](int64_t begin, int64_t end) {
+      ATTN_INDEPENDENT
+      for (int64_t i = begin; i < end; ++i) {
+        const real g = gradient[i];
+        const real m = beta1 * first[i] + gain1 * g, v = beta2 * second[i] + gain2 * (g * g);
+        first[i] = m;
+        second[i] = v;
+        value[i] = kept * value[i] - rate * m / (std::sqrt(v) + floor);
+        gradient[i] = 0;
+      }
+    });
   }
   return norm;
 }

@@ -8,7 +8,7 @@ from .caption import caption
 from .curve_page import Quantity, draw_page
 from .curves import shape_text
 from .page import Picture
-from .panels import pages, undrawn
+from .panels import decodes, pages, undrawn
 from .rows import Cell, Rows
 from .speed import WORDS
 from .style import Styles
@@ -31,6 +31,18 @@ def _columns(cell: Cell) -> dict[str, Any]:
 PEAK = Quantity("bytes", "peak memory", lambda cell: cell.metric("peak_bytes"), None, _columns)
 
 
+def heading(cell: Cell) -> str:
+    return "Peak memory of one token" if decodes(cell) else "Peak memory"
+
+
+def _span(cell: Cell) -> str:
+    return (
+        "the step of one token, the state of those before it, inputs and weights"
+        if decodes(cell)
+        else "one call, inputs and weights"
+    )
+
+
 def memory(rows: Rows, styles: Styles) -> list[Picture]:
     pictures = []
     for name, panels in pages("memory", rows.of("memory")):
@@ -39,7 +51,7 @@ def memory(rows: Rows, styles: Styles) -> list[Picture]:
         words = caption(
             rows,
             cells,
-            "Peak of the counted memory pool during one call, inputs and weights included: "
+            f"Peak of the counted memory pool during {_span(cells[0])} included: "
             "exact, n = 1, no interval.",
             undrawn(panels, styles),
             f"Shape: {shape_text(cells[0])}.",
@@ -50,7 +62,7 @@ def memory(rows: Rows, styles: Styles) -> list[Picture]:
                 name,
                 panels,
                 PEAK,
-                title=f"Peak memory against sequence length: {WORDS.get(scope, scope)}",
+                title=f"{heading(cells[0])} against sequence length: {WORDS.get(scope, scope)}",
                 subtitle="lower is better; the grey fan shows growth with n and with n\u00b2",
                 words=words,
             )

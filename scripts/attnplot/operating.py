@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .curves import contract, length_text
+from .panels import decodes
 from .rows import Cell, Params
 from .style import Series
 
@@ -53,6 +54,8 @@ def operating_point(
     widest scope, a training step before a forward pass, the longest length."""
     groups: dict[Context, list[Cell]] = {}
     for cell in cells:
+        if decodes(cell):  # one token's time says nothing of a whole sequence's
+            continue
         if cell.status != "skipped" and (causal is None or bool(cell.axes.get("causal")) == causal):
             groups.setdefault(context_of(cell), []).append(cell)
     best: tuple[Any, Point] | None = None

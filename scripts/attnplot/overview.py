@@ -11,11 +11,13 @@ from .crossing import Crossing
 from .curve_page import Quantity, draw_panel, finish
 from .curves import shape_text
 from .memory import PEAK
+from .memory import heading as memory_heading
 from .operating import SCOPES
 from .page import Page, Picture, handles
 from .panels import MODES, Panel, drawn_series, pages, undrawn
 from .rows import Rows
-from .speed import TIME, baseline_name, crossings, draw_strip, strip_lines
+from .speed import baseline_name, crossings, draw_strip, strip_lines, time_of
+from .speed import heading as time_heading
 from .style import Series, Styles
 from .tradeoff import area_legend, draw_trade, other_params
 from .trades import Trade, telling_trade, trade_panels
@@ -58,7 +60,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         if isinstance(part, Trade):
             _draw_trade(page, column, part, under)
             continue
-        quantity, strip = (TIME, found) if part is time else (PEAK, [])
+        quantity, strip = (time_of(part.cells[0]), found) if part is time else (PEAK, [])
         _draw_curves(page, column, part, quantity, part.select(shown), strip, styles, under)
         table += [
             {
@@ -87,7 +89,8 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
 
 
 def _title(panel: Panel, quantity: Quantity) -> str:
-    return f"{'Time' if quantity is TIME else 'Peak memory'}: {panel.title}"
+    words = memory_heading(panel.cells[0]) if quantity is PEAK else time_heading(quantity)
+    return f"{words}: {panel.title}"
 
 
 def _draw_curves(

@@ -11,7 +11,7 @@ from .rows import Cell
 from .style import Series, Styles
 
 MODES = ("forward", "train", "decode")
-MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding"}
+MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding one token"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Panel:
         return [s for s in chosen if s.cells]
 
 
+def decodes(cell: Cell) -> bool:
+    return cell.axes.get("mode") == "decode"
+
+
 def drawn_series(panels: list[Panel], styles: Styles) -> list[Series]:
     return styles.series([c for p in panels for c in p.drawn])
 
@@ -63,12 +67,12 @@ def undrawn(panels: list[Panel], styles: Styles) -> str:
 
 
 def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
-    """A page per scope, and per shape where there are several: (name of its files, panels)."""
+    """A page per scope, one more for decoding (a token against its context), and per shape where
+    there are several: (name of its files, panels)."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((str(cell.axes.get("scope") or "attention"), *shape_of(cell)), []).append(
-            cell
-        )
+        page = str(cell.axes.get("scope") or "attention") + ("-decode" if decodes(cell) else "")
+        groups.setdefault((page, *shape_of(cell)), []).append(cell)
     several = {key[0] for key in groups if sum(k[0] == key[0] for k in groups) > 1}
     out = []
     for key, members in groups.items():

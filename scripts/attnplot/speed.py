@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .crossing import Crossing, find_crossing
 from .curve_page import Quantity, draw_page
 from .curves import by_length, shape_text
 from .page import Picture
-from .panels import Panel, drawn_series, pages, undrawn
+from .panels import Panel, decodes, drawn_series, pages, undrawn
 from .rows import Cell, Rows
 from .runs import run_of
 from .style import GREY, Series, Styles
@@ -41,6 +42,17 @@ TIME = Quantity(
     (_number("time_s.ci_low"), _number("time_s.ci_high")),
     _columns,
 )
+
+
+TOKEN_TIME = replace(TIME, label="time per token")
+
+
+def time_of(cell: Cell) -> Quantity:
+    return TOKEN_TIME if decodes(cell) else TIME
+
+
+def heading(quantity: Quantity) -> str:
+    return "Time of one token" if quantity is TOKEN_TIME else "Time"
 
 
 STRIP_HEAD = 1.1  # lines of the strip's heading
@@ -171,6 +183,7 @@ def _picture(
         draw_strip(axes, found[panel.title], baseline_name(own, styles))
 
     cells = [c for p in panels for c in p.cells]
+    quantity = time_of(cells[0])
     note = (
         "Grey strips: interpolated in log-log between measured lengths, in brackets the 95 % "
         "bootstrap interval; an arrow: the crossing is not within the measured range."
@@ -180,8 +193,8 @@ def _picture(
         styles,
         name,
         panels,
-        TIME,
-        title=f"Time against sequence length: {WORDS.get(scope, scope)}",
+        quantity,
+        title=f"{heading(quantity)} against sequence length: {WORDS.get(scope, scope)}",
         subtitle="lower is better; the grey fan shows growth with n and with n\u00b2",
         words=caption(
             rows,

@@ -132,7 +132,7 @@ def seconds(variant: str, length: int, train: bool = False, causal: bool = False
     return (square * length**2 * (0.55 if causal else 1) + line * length) * (3.2 if train else 1)
 
 
-def _shape(length: int, mode: str, scope: str, causal: bool) -> dict[str, Any]:
+def shape(length: int, mode: str, scope: str, causal: bool) -> dict[str, Any]:
     return {
         "length": length,
         "batch": 1,
@@ -146,6 +146,29 @@ def _shape(length: int, mode: str, scope: str, causal: bool) -> dict[str, Any]:
     }
 
 
+def timed(
+    name: str, params: dict[str, Any], axes: dict[str, Any], samples: np.ndarray, tokens: int
+) -> dict[str, Any]:
+    mid, spread = float(np.median(samples)), float(np.std(samples))
+    flops = 4 * axes["length"] * 64
+    metrics = {
+        "time_s": {
+            "median": mid,
+            "mean": float(samples.mean()),
+            "min": float(samples.min()),
+            "mad": spread,
+            "ci_low": mid - spread,
+            "ci_high": mid + spread,
+            "n": len(samples),
+        },
+        "tokens_per_s": tokens / mid,
+        "flops": flops,
+        "flops_per_s": flops / mid,
+        "peak_fraction": 0.3,
+    }
+    return cell("speed", name, params, axes, metrics=metrics, samples=samples.tolist())
+
+
 def speed_cells(
     rng: np.random.Generator, scopes: tuple[str, ...] = ("attention", "layer")
 ) -> list[dict[str, Any]]:
@@ -155,7 +178,7 @@ def speed_cells(
             for causal in (False, True) if scope == "attention" else (False,):
                 for name, params in VARIANTS:
                     for n in LENGTHS:
-                        axes = _shape(n, mode, scope, causal)
+                        axes = shape(n, mode, scope, causal)
                         if causal and name == "linformer":
                             out.append(
                                 cell(
@@ -184,33 +207,7 @@ def speed_cells(
                             2.5e-5 * n if scope == "layer" else 0
                         )
                         samples = base * (1 + 0.03 * rng.gamma(2.0, 1.0, 9))
-                        mid, spread = float(np.median(samples)), float(np.std(samples))
-                        time = {
-                            "median": mid,
-                            "mean": float(samples.mean()),
-                            "min": float(samples.min()),
-                            "mad": spread,
-                            "ci_low": mid - spread,
-                            "ci_high": mid + spread,
-                            "n": 9,
-                        }
-                        metrics = {
-                            "time_s": time,
-                            "tokens_per_s": n / mid,
-                            "flops": 4 * n * 64,
-                            "flops_per_s": 4 * n * 64 / mid,
-                            "peak_fraction": 0.3,
-                        }
-                        out.append(
-                            cell(
-                                "speed",
-                                name,
-                                params,
-                                axes,
-                                metrics=metrics,
-                                samples=samples.tolist(),
-                            )
-                        )
+                        out.append(timed(name, params, axes, samples, tokens=n))
     return out
 
 
@@ -220,7 +217,7 @@ def memory_cells() -> list[dict[str, Any]]:
     for mode in ("forward", "train"):
         for name, params in kinds:
             for n in LENGTHS:
-                axes = _shape(n, mode, "attention", False)
+                axes = shape(n, mode, "attention", False)
                 if params.get("kernel") == "materialized" and n == 16384:
                     out.append(
                         cell(
@@ -323,7 +320,7 @@ def fidelity_cells() -> list[dict[str, Any]]:
                     wide = 0.5 if params.get("features") == 256 or params.get("rank") == 256 else 1
                     error = worth * (wide * scale / (1 + scale) * 2 if name != "full" else 1)
                     axes = {
-                        **_shape(n, "forward", "attention", False),
+                        **shape(n, "forward", "attention", False),
                         "input": given,
                         "input_scale": scale,
                     }
@@ -353,7 +350,7 @@ def fidelity_cells() -> list[dict[str, Any]]:
                     "speed",
                     name,
                     params,
-                    _shape(n, "forward", "attention", False),
+                    shape(n, "forward", "attention", False),
                     metrics={
                         "time_s": time,
                         "tokens_per_s": n / mid,

@@ -77,7 +77,8 @@ class CommandLine(unittest.TestCase):
             (["run", "-v", "full", "--length", "12x"], "12x"),
             (["run", "-v", "full", "--length", "64:16:*2"], "64:16:.2"),
             (["run", "-v", "full", "--mode", "backward"], "backward"),
-            (["run", "-v", "full", "--mode", "decode"], "decode"),
+            (["run", "--mode", "decode", "--causal", "false"], "causal=false.*decode"),
+            (["run", "--mode", "decode", "--causal", "false,true"], "causal=false.*decode"),
             (["run", "-v", "full", "--measure", "sped"], "'?sped'?.*speed"),
             (["run", "-v", "full", "--causal", "maybe"], "maybe"),
             (["run", *TINY, "--timeout", "soon"], "soon"),
@@ -248,6 +249,29 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(table(slow | {("linear", 128): 1}).endswith(" 128"))
             self.assertTrue(table(slow | {("linear", 64): 0.5, ("linear", 128): 1}).endswith(" 64"))
             self.assertTrue(table(slow, "oom").endswith("oom"))  # no claim where it has no time
+
+    def test_decoding_is_causal_and_says_what_it_holds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["run", "-v", "full", "-v", "linear", "-v", "linformer", "-o", "r.jsonl"]
+            arguments += ["--mode", "decode", "--length", "64,128", "--heads", "2"]
+            arguments += ["--head-dim", "16", "--repetitions", "1", "--measure", "speed,memory"]
+            done = attnbench(*arguments, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, "time of one token .*causal true")
+            rows = [json.loads(x) for x in Path(folder, "r.jsonl").read_text().splitlines()[1:]]
+            self.assertEqual(len(rows), 12)
+            for row in rows:
+                name, length = row["variant"]["name"], row["axes"]["length"]
+                self.assertIs(row["axes"]["causal"], True)
+                if name == "linformer":
+                    self.assertEqual(row["status"], "skipped")
+                    self.assertIn("cannot decode", row["reason"])
+                    continue
+                state = 2 * length * 16 if name == "full" else 16 * 17
+                self.assertEqual(row["metrics"]["state_bytes"], 2 * state * 4)
+                if row["measure"] == "speed":
+                    rate = 1 / row["metrics"]["time_s"]["median"]
+                    self.assertAlmostEqual(row["metrics"]["tokens_per_s"] / rate, 1)
 
     def test_skipped_cells_are_rows_with_reasons(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ from attnplot.__main__ import main
 from attnplot.rows import read_rows
 from attnplot.style import COLORS, DASHES, MARKERS, Styles
 
-from . import fixture
+from . import decode_rows, fixture
 
 NAMES = ("overview", "speed-attention", "speed-layer", "memory-attention", "accuracy", "tradeoff")
 
@@ -84,7 +84,7 @@ class Gallery(InFolder):
             self.assertIn(panel, told["Description"])
         svg = ElementTree.parse(out / "speed-attention.svg").getroot()
         name = "{http://www.w3.org/2000/svg}"
-        self.assertIn("Time against sequence length", svg.findtext(f"{name}title"))
+        self.assertTrue(svg.findtext(f"{name}title").startswith("Time against sequence length"))
         words = svg.findtext(f"{name}desc")
         self.assertIn("Skipped: linformer, causal (cannot be causal; 14 cells).", words)
         self.assertIn("in the CSV only: linformer rank=256; performer features=256.", words)
@@ -105,6 +105,44 @@ class Gallery(InFolder):
                 done = plot(self.rows(cells, f"{name}.jsonl"), "-o", self.folder / name)
                 self.assertEqual((done[0], done[2]), (0, ""))
                 self.assertTrue((self.folder / name / f"{stem}.svg").exists())
+
+    def test_decoding_has_a_panel_of_its_own(self) -> None:
+        rows = self.rows(fixture.quick_cells() + decode_rows.decode_cells())
+        done = plot(rows, "-o", self.folder / "out")
+        self.assertEqual((done[0], done[2]), (0, ""))
+        panels: dict[str, set[str]] = {}
+        for page in ("speed-attention", "speed-attention-decode"):
+            for row in self.table(self.folder / "out" / f"{page}.csv"):
+                panels.setdefault(f"{page} {row['panel']}", set()).add(row["median"])
+        decoding = {
+            f"{c['metrics']['time_s']['median']:.9g}"
+            for c in decode_rows.decode_cells()
+            if c["status"] == "ok"
+        }
+        name = "speed-attention-decode decoding one token, causal"
+        told = {f"{float(v):.9g}" for v in panels.pop(name) if v}
+        self.assertEqual(told, decoding)
+        for name, values in panels.items():
+            self.assertFalse(decoding & {f"{float(v):.9g}" for v in values if v}, name)
+        trade = self.table(self.folder / "out" / "tradeoff.csv")
+        plain = self.folder / "plain"
+        self.assertEqual(plot(self.rows(fixture.quick_cells(), "p.jsonl"), "-o", plain)[0], 0)
+        self.assertEqual(trade, self.table(plain / "tradeoff.csv"))
+
+    def test_decoding_alone(self) -> None:
+        out = self.folder / "out"
+        done = plot(self.rows(decode_rows.decode_cells() + decode_rows.decode_memory_cells()), "-o", out)
+        self.assertEqual((done[0], done[2]), (0, ""))
+        titles = {"speed": "Time of one token", "memory": "Peak memory of one token"}
+        for measure, title in titles.items():
+            told = Image.open(out / f"{measure}-attention-decode.png").text
+            self.assertTrue(told["Title"].startswith(f"{title} against sequence length"), told)
+            self.assertNotIn("per call", told["Description"])
+            self.assertNotIn("one call", told["Description"])
+        told = Image.open(out / "overview.png").text["Description"]
+        for words in ("Time of one token: decoding", "time per token", "Peak memory of one"):
+            self.assertIn(words, told)
+        self.assertNotIn("per call", told)
 
     def test_one_length_and_only_failures(self) -> None:
         cells = [c for c in fixture.quick_cells() if c["axes"]["length"] in (256, 512)]

@@ -11,6 +11,7 @@
 
 #include "core/ops.h"
 #include "core/parallel.h"
+#include "tests/conformance/textbook_decoder.h"
 
 namespace attn {
 namespace {
@@ -62,15 +63,20 @@ std::atomic<int> forwards = 0;
 
 class Textbook final : public Attention {
  public:
-  Textbook(const AttentionConfig& config, Fault fault) : Attention(config), fault_(fault) {}
+  Textbook(const AttentionConfig& config, Fault fault, DecoderFault decoder)
+      : Attention(config), fault_(fault), decoder_(decoder) {}
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override;
   Cost do_cost(const AttentionShape& s) const override;
   Tensor visibility(const Shape& shape, const Mask& mask) const;
   Var faulty_output(Var out, const Var& q) const;
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return textbook_decoder(position, capacity, decoder_);
+  }
 
   Fault fault_;
+  DecoderFault decoder_;
 };
 
 // 0 where the query sees the key, -inf elsewhere: [batch, heads, q_len, kv_len].
@@ -157,13 +163,14 @@ Cost Textbook::do_cost(const AttentionShape& s) const {
   return cost;
 }
 
-VariantInfo with_fault(const std::string& name, Fault fault, const Traits& traits) {
+VariantInfo with_fault(const std::string& name, Fault fault, const Traits& traits,
+                       DecoderFault decoder = DecoderFault::none) {
   VariantInfo info;
   info.name = name;
   info.summary = "softmax attention as in a textbook";
   info.traits = traits;
-  info.make = [fault](const AttentionConfig& config) {
-    return std::make_unique<Textbook>(config, fault);
+  info.make = [fault, decoder](const AttentionConfig& config) {
+    return std::make_unique<Textbook>(config, fault, decoder);
   };
   return info;
 }
@@ -177,7 +184,8 @@ VariantInfo textbook() {
                                  .cross = true,
                                  .linear_memory = false,
                                  .convex = true,
-                                 .permutable = true});
+                                 .permutable = true,
+                                 .decode = true});
   info.limit = [](const AttentionShape&) { return VariantInfo::Limit{}; };
   return info;
 }
@@ -187,7 +195,9 @@ VariantInfo throwing() { return with_fault("throws", Fault::throws, {.linear_mem
 void PrintTo(const BrokenVariant& broken, std::ostream* out) { *out << broken.info.name; }
 
 std::vector<BrokenVariant> broken_variants() {
-  const Traits all = textbook().traits;
+  Traits all = textbook().traits;
+  all.decode = false;  // a decoder that is right would show the fault of the forward
+  const Traits decode{.causal = true, .linear_memory = false, .decode = true};
   const Traits plain{.causal = true, .linear_memory = false};  // promises masks alone
   const Traits cross{.causal = true, .cross = true, .linear_memory = false};
   const Traits bare{.linear_memory = false}, unmasked{.padding = false, .linear_memory = false};
@@ -215,6 +225,16 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("not_linear_time", Fault::none, linear_time), {"flops"}},
       {with_fault("hidden_memory", Fault::hidden_memory, linear_memory), {"memory"}},
       {with_fault("not_linear_memory", Fault::none, linear_memory), {"memory"}},
+      {with_fault("short_ring", Fault::none, decode, DecoderFault::short_ring), {"decode"}},
+      {with_fault("not_rescaled", Fault::none, decode, DecoderFault::not_rescaled), {"decode"}},
+      {with_fault("prefill_lost", Fault::none, decode, DecoderFault::prefill_lost), {"decode"}},
+      {with_fault("hidden_state", Fault::none, decode, DecoderFault::hidden_state), {"decode"}},
+      {with_fault("grows", Fault::none, decode, DecoderFault::grows), {"decode"}},
+      {with_fault("never_back", Fault::none, decode, DecoderFault::never_back), {"decode"}},
+      {with_fault("uncounted_flops", Fault::none, decode, DecoderFault::uncounted_flops),
+       {"decode"}},
+      {with_fault("uncounted_bytes", Fault::none, decode, DecoderFault::uncounted_bytes),
+       {"decode"}},
       {with_fault("not_repeatable", Fault::not_repeatable, all), {"determinism"}},
       {with_fault("not_random", Fault::none, all), {"determinism"}},
       {with_fault("thread_dependent", Fault::thread_dependent, all), {"threads"}},

@@ -4,7 +4,8 @@ list(APPEND float_tests
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_tasks.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc
+  ${CMAKE_CURRENT_LIST_DIR}/textbook_decoder.cc)
 include(${CMAKE_CURRENT_LIST_DIR}/guide.cmake)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/guide_test.cc

@@ -1,5 +1,5 @@
-// Products against three loops in double: every transpose, batching and sharing; counted work;
-// linear.
+// Products against three loops in double: every transpose, batching, sharing and edge; counted
+// work.
 #include <cmath>
 
 #include "core/counters.h"
@@ -67,6 +67,19 @@ TEST(OpsMatmul, EveryTransposeAndSharing) {
     }
 }
 
+TEST(OpsMatmul, EveryEdgeOfTilesPanelsAndBlocks) {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      for (const int64_t m : {1, 4, 5, 6, 7, 23, 24, 25})
+        expect_product(matrices({}, m, 9, ta), matrices({}, 9, 70, tb), ta, tb, 1);
+      for (const int64_t n : {1, 15, 16, 17, 63, 64, 65, 129})
+        expect_product(matrices({2}, 30, 3, ta), matrices({2}, 3, n, tb), ta, tb, 2);
+      for (const int64_t k : {1, 255, 256, 257, 513})
+        expect_product(matrices({2}, 26, k, ta), matrices({2}, k, 66, tb), ta, tb, 2);
+      expect_product(matrices({}, 770, 3, ta), matrices({}, 3, 5, tb), ta, tb, 1);
+    }
+}
+
 TEST(OpsMatmul, SameInputTwice) {
   expect_gradients([](const std::vector<Var>& in) { return matmul(in[0], in[0], false, true); },
                    {random_tensor({2, 4, 5}, 3)});
@@ -88,6 +101,17 @@ TEST(OpsMatmul, EmptyInnerDimensionGivesZeros) {
   EXPECT_EQ(matmul(Var(Tensor({2, 0, 3})), Var(Tensor({3, 4}))).shape(), Shape({2, 0, 4}));
 }
 
+TEST(OpsMatmul, ThreadsShareTheRowsOfAFewProducts) {
+  set_threads(3);
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      expect_product(matrices({}, 200, 90, ta), matrices({}, 90, 70, tb), ta, tb, 1);
+      expect_product(matrices({2}, 200, 90, ta), matrices({2}, 90, 70, tb), ta, tb, 2);
+      expect_product(matrices({}, 5, 1000, ta), matrices({}, 1000, 300, tb), ta, tb, 1);
+    }
+  set_threads(1);
+}
+
 TEST(OpsMatmul, ThreadsSplitWithoutChangingTheAnswer) {
   const Tensor a = random_tensor({8, 70, 64}, 1), b = random_tensor({8, 64, 90}, 2);
   const Tensor w = random_tensor({64, 200}, 3);
@@ -107,24 +131,6 @@ TEST(OpsMatmul, ThreadsSplitWithoutChangingTheAnswer) {
       ASSERT_NEAR(static_cast<double>(three[t][i]), expected,
                   200 * static_cast<double>(kEpsilon) * (10 + std::fabs(expected)));
     }
-}
-
-TEST(OpsMatmul, Linear) {
-  const Tensor x = random_tensor({2, 9, 6}, 1), w = random_tensor({6, 5}, 2),
-               b = random_tensor({5}, 3);
-  const Tensor y = linear(Var(x), Var(w), Var(b)).value();
-  ASSERT_EQ(y.shape(), Shape({2, 9, 5}));
-  const std::vector<double> product = slow_product(x.reshaped({18, 6}), w, false, false, 1);
-  for (int64_t i = 0; i < y.size(); i++)
-    ASSERT_NEAR(static_cast<double>(y[i]),
-                product[static_cast<size_t>(i)] + static_cast<double>(b[i % 5]),
-                60 * static_cast<double>(kEpsilon));
-  expect_gradients([](const std::vector<Var>& in) { return linear(in[0], in[1], in[2]); },
-                   {x, w, b}, {.elements = 108});
-  expect_gradients([](const std::vector<Var>& in) { return linear(in[0], in[1], Var()); }, {x, w});
-  EXPECT_THROW(linear(Var(x), Var(b), Var()), Error);
-  EXPECT_THROW(linear(Var(w), Var(w), Var()), Error);
-  EXPECT_THROW(linear(Var(x), Var(w), Var(random_tensor({6}, 4))), Error);
 }
 
 }  // namespace

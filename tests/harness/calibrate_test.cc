@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <vector>
 
-#include "core/eigen.h"
+#include "core/kernels/product.h"
 #include "harness/measure/measure.h"
 
 namespace attn {
@@ -14,12 +15,12 @@ namespace {
 
 double product_rate() {
   constexpr int64_t kSide = 320;
-  const Matrix a = Matrix::Random(kSide, kSide), b = Matrix::Random(kSide, kSide);
-  Matrix c(kSide, kSide);
+  const std::vector<real> a(kSide * kSide, real(0.5)), b = a;
+  std::vector<real> c(kSide * kSide);
   double best = std::numeric_limits<double>::infinity();
   for (int trial = 0; trial < 40; ++trial) {
     const auto start = std::chrono::steady_clock::now();
-    c.noalias() = a * b;
+    product(kSide, kSide, kSide, {a.data(), kSide, 1}, {b.data(), kSide}, c.data(), kSide);
     best = std::min(
         best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -43,6 +44,8 @@ TEST(Calibrate, AProductReachesAPlausiblePartOfThePeak) {
   EXPECT_LE(found.fma_flops_per_s_all, 2.5 * found.fma_flops_per_s_one);
   EXPECT_GE(found.copy_bytes_per_s, 1e8);
   EXPECT_LE(found.copy_bytes_per_s, 1e13);
+  EXPECT_LE(found.copy_bytes_per_s_one, found.copy_bytes_per_s);
+  EXPECT_GE(found.copy_bytes_per_s_one, found.copy_bytes_per_s / 8);
 }
 
 TEST(PeakOf, FollowsTheThreadsUsed) {
@@ -56,6 +59,17 @@ TEST(PeakOf, FollowsTheThreadsUsed) {
   EXPECT_EQ(peak_of(machine, 8), 350);  // more threads than cores
   machine.fma_flops_per_s_all = 150;    // cores that share their units
   EXPECT_EQ(peak_of(machine, 2), 150);
+}
+
+TEST(BandwidthOf, FollowsTheThreadsUsed) {
+  Calibration machine;
+  machine.copy_bytes_per_s_one = 10;
+  machine.copy_bytes_per_s = 25;
+  machine.threads = 4;
+  EXPECT_EQ(bandwidth_of(machine, 1), 10);
+  EXPECT_EQ(bandwidth_of(machine, 2), 20);
+  EXPECT_EQ(bandwidth_of(machine, 3), 25);  // two threads and a half saturate the memory
+  EXPECT_EQ(bandwidth_of(machine, 8), 25);
 }
 
 }  // namespace

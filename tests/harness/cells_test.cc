@@ -133,6 +133,54 @@ TEST(Cells, WhatCannotRunIsSkippedWithAReason) {
   EXPECT_FALSE(plan(causal_task).cells.at(0).skip.empty());
 }
 
+TEST(Cells, DecodingIsCausalWithoutBeingAsked) {
+  const Plan alone = plan(request_with({{"mode", "decode"}, {"measure", "speed,memory"}}));
+  ASSERT_EQ(alone.cells.size(), 2 * all_variants().size());
+  for (const Cell& cell : alone.cells) {
+    EXPECT_EQ(cell.key["axes"]["causal"], true);
+    EXPECT_EQ(cell.skip.empty(),
+              find_variant(cell.key["variant"]["name"].get<std::string>()).traits.decode)
+        << cell.skip;
+  }
+  EXPECT_EQ(alone.config["sweeps"][0]["axes"]["causal"], Json::array({true}));
+}
+
+// `causal` is then that of the other modes, and decoding one cell whatever it is.
+TEST(Cells, DecodingBesideOtherModes) {
+  SweepRequest request = request_with({{"mode", "forward,decode"}, {"causal", "false"}});
+  request.variants = {"full"};
+  EXPECT_EQ(plan(request).cells.size(), 2u);
+  request.axes["causal"] = "false,true";
+  const Plan both = plan(request);
+  EXPECT_EQ(both.cells.size(), 3u);
+  for (const Cell& cell : both.cells)
+    EXPECT_TRUE(cell.key["axes"]["mode"] == "forward" || cell.key["axes"]["causal"] == true);
+}
+
+TEST(Cells, DecodingAWholeLayerIsSkipped) {
+  SweepRequest request = request_with({{"mode", "decode"}, {"scope", "attention,layer,model"}});
+  request.variants = {"full"};
+  const Plan result = plan(request);
+  ASSERT_EQ(result.cells.size(), 3u);
+  EXPECT_EQ(result.cells.at(0).skip, "");
+  for (const size_t i : {size_t{1}, size_t{2}})
+    EXPECT_NE(result.cells.at(i).skip.find("scope attention"), std::string::npos);
+}
+
+TEST(Cells, ForecastsOfDecodingGrowWithTheState) {
+  SweepRequest request = request_with({{"mode", "decode"}, {"length", "1024,65536"}});
+  request.variants = {"full", "linear"};
+  const Plan result = plan(request);
+  const auto bytes = [&](size_t i) {
+    return static_cast<double>(result.cells.at(i).forecast_bytes);
+  };
+  const double each = 2.0 * 4 * 64 * 4;  // keys and values of four heads at a position
+  const double prefill = 8.0 * (1 << 20) - each * 1023;  // made at a time: 8 MiB, or all
+  EXPECT_EQ(bytes(2) - bytes(0), each * (65536 - 1024) + prefill);
+  EXPECT_EQ(bytes(3) - bytes(1), prefill);
+  EXPECT_GT(result.cells.at(2).forecast_s, result.cells.at(0).forecast_s);
+}
+
 TEST(Cells, ForecastsGrowWithTheWork) {
   SweepRequest request = request_with({{"length", "256,4096"}, {"measure", "memory"}});
   request.variants = {"full[kernel=materialized]"};
@@ -205,7 +253,9 @@ TEST(Cells, ErrorsNameTheNearest) {
   expect(request_with({{"lenght", "64"}}), {"lenght", "'length'"});
   expect(request_with({{"length", "0"}}), {"length=0"});
   expect(request_with({{"length", "many"}}), {"length=many"});
-  expect(request_with({{"mode", "decode"}}), {"mode=decode", "forward|train"});
+  expect(request_with({{"mode", "backward"}}), {"mode=backward", "forward|train|decode"});
+  for (const char* causal : {"false", "false,true", "true,false"})
+    expect(request_with({{"mode", "decode"}, {"causal", causal}}), {"causal=false", "decode"});
   expect(request_with({{"measure", "sped"}}), {"sped", "'speed'", "fidelity"});
   expect(request_with({{"causal", "yes"}}), {"causal=yes", "true|false"});
   SweepRequest training;

@@ -38,7 +38,7 @@ class FakeSweep : public testing::Test {
         << "case \"$request\" in\n"
         << cases << R"(
 *'"do":"calibrate"'*) echo '{"status":"ok","reason":null,"calibration":{"fma_flops_per_s_one":1e12,)"
-        << R"("fma_flops_per_s_all":2e12,"copy_bytes_per_s":1e10,"threads":2}}';;
+        << R"("fma_flops_per_s_all":2e12,"copy_bytes_per_s_one":8e9,"copy_bytes_per_s":1e10,"threads":2}}';;
 *'"do":"check"'*) echo '{"status":"ok","reason":null,"red":null,"detail":""}';;
 *'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[0.5,0.25],"flops":1000}';;
 *'"measure":"memory"'*) echo '{"status":"ok","reason":null,"samples":null,"metrics":{"peak_bytes":1,"weights_bytes":1,)"

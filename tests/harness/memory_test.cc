@@ -19,6 +19,7 @@ MemoryFigures figures_of(const char* kernel, int64_t length, Mode mode = Mode::f
   spec.heads = 2;
   spec.head_dim = 16;
   spec.mode = mode;
+  spec.causal = mode == Mode::decode;
   Workload workload(spec);
   return measure_memory(workload);
 }
@@ -68,6 +69,16 @@ TEST(Memory, TrainHoldsGradientsToo) {
   EXPECT_GT(train.peak_bytes,
             forward.peak_bytes + 3 * 2 * 512 * 16 * static_cast<int64_t>(sizeof(real)));
   EXPECT_EQ(train.declared_extra_bytes, 0);
+}
+
+// Its keys and values and four rows of inputs and output; what they were made from is gone.
+TEST(Memory, DecodingHoldsItsState) {
+  const int64_t row = 2 * 16 * static_cast<int64_t>(sizeof(real));
+  const MemoryFigures found = figures_of("tiled", 3000, Mode::decode);
+  EXPECT_EQ(found.state_bytes, 2 * 3000 * row);
+  EXPECT_EQ(found.activations_bytes, found.state_bytes + 4 * row);
+  EXPECT_LE(found.extra_bytes, 16 << 10);
+  EXPECT_EQ(found.peak_bytes, found.activations_bytes + found.workspace_bytes);
 }
 
 // Nor is a forward timed with the recording of a tape: weights of a model want gradients always.

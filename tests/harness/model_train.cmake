@@ -6,4 +6,5 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/evaluate_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/layer_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/optimizer_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/steady_step_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/train_test.cc)

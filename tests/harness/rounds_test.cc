@@ -1,9 +1,11 @@
 // Speed cells: rounds in random order with a recorded seed, merged samples, and figures from them.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <set>
 
+#include "harness/store/schema.h"
 #include "tests/harness/fake_cell.h"
 
 namespace attn {
@@ -65,6 +67,21 @@ TEST_F(Rounds, ShareTheRepetitionsAndMergeTheSamples) {
                    1000 / 0.375 / 1e12);  // the fake's calibration, one thread
 }
 
+TEST_F(Rounds, DecodingIsOneTokenOfEverySequence) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  request_.axes["batch"] = "3";
+  request_.axes["mode"] = "decode";
+  behave(
+      R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
+      R"("state_bytes":4096}';;)");
+  const Json row = sweep().rows.at(0);
+  EXPECT_EQ(row["axes"]["causal"], true);
+  EXPECT_DOUBLE_EQ(row["metrics"]["tokens_per_s"], 3 / 0.5);
+  EXPECT_EQ(row["metrics"]["state_bytes"], 4096);
+  EXPECT_EQ(schema_fault(row), "");
+}
+
 TEST_F(Rounds, MoreThanThePeakIsAFailure) {
   request_.variants = {"full"};
   request_.axes["length"] = "64";
@@ -73,6 +90,28 @@ TEST_F(Rounds, MoreThanThePeakIsAFailure) {
   const SweepResult result = sweep();
   EXPECT_EQ(result.rows.at(0)["status"], "failed");
   EXPECT_NE(result.rows[0]["reason"].get<std::string>().find("peak"), std::string::npos);
+}
+
+TEST_F(Rounds, RooflineIsTheSlowerOfArithmeticAndMemory) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  request_.force = true;
+  struct Case {
+    const char *threads, *bytes;
+    double roofline;
+  };
+  // The fake machine: 1e12 FLOP/s and 8e9 bytes/s on one thread, 2e12 and 1e10 on both.
+  for (const auto& [threads, bytes, roofline] :
+       {Case{"1", "4e6", 5e-4}, {"1", "4", 1e-9}, {"2", "4e6", 4e-4}, {"2", "4", 5e-10}}) {
+    request_.axes["threads"] = threads;
+    behave(
+        fmt::format(R"(*'"measure":"speed"'*) echo '{{"status":"ok","reason":null,"samples":[0.5],)"
+                    R"("flops":1000,"bytes":{}}}';;)",
+                    bytes));
+    const Json row = sweep().rows.at(0);
+    EXPECT_DOUBLE_EQ(row["metrics"]["roofline_s"], roofline);
+    EXPECT_EQ(schema_fault(row), "");
+  }
 }
 
 TEST_F(Rounds, PeakFollowsTheThreads) {

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/counters.h"
+#include "core/memory.h"
+#include "core/ops.h"
 #include "core/parallel.h"
 #include "variants/catalog.h"
 
@@ -88,6 +92,113 @@ TEST(Workload, TrainDoesMoreThanForward) {
     Workload forward(spec_of("linear", scope)), train(spec_of("linear", scope, Mode::train));
     EXPECT_GT(counted(train), 2 * counted(forward)) << to_string(scope);
   }
+}
+
+WorkloadSpec decode_spec(const VariantInfo& info, int64_t length) {
+  WorkloadSpec spec = spec_of(info.name.c_str(), ScopeKind::attention, Mode::decode);
+  spec.length = length;
+  spec.causal = true;
+  return spec;
+}
+
+TEST(Workload, DecodesTheLastTokenOfALengthEveryTime) {
+  for (const VariantInfo& info : all_variants()) {
+    if (!info.traits.decode) continue;
+    for (const int64_t length : {1, 2, 130, 3000}) {
+      Workload workload(decode_spec(info, length));
+      const int64_t live = memory_use().live_total;
+      for (int i = 0; i < 3; i++)
+        EXPECT_DOUBLE_EQ(counted(workload), workload.flops()) << info.name << length;
+      EXPECT_EQ(memory_use().live_total, live) << info.name << length;
+      EXPECT_NEAR(static_cast<double>(workload.state_bytes()),
+                  workload.attention_cost().state_bytes, 256)
+          << info.name << length;
+    }
+  }
+}
+
+// What is timed is the answer to the last position, from keys and values appended in pieces.
+TEST(Workload, DecodesWhatTheCausalForwardSaysOfTheLastRow) {
+  for (const VariantInfo& info : all_variants()) {
+    if (!info.traits.decode) continue;
+    WorkloadSpec spec = decode_spec(info, 300);
+    spec.batch = 16;
+    spec.heads = 8;
+    spec.head_dim = 64;
+    const int64_t n = spec.length, many = prefill_positions(spec);
+    ASSERT_LT(many, n - 1);
+    const auto drawn = [&](int64_t len, const char* purpose, int64_t index) {
+      return Var(Tensor::normal({spec.batch, spec.heads, len, spec.head_dim},
+                                rng(spec.seed, purpose, static_cast<uint64_t>(index))));
+    };
+    std::vector<Var> keys, values;
+    for (int64_t at = 0; at < n - 1; at += many) {
+      keys.push_back(drawn(std::min(many, n - 1 - at), "workload keys", at));
+      values.push_back(drawn(std::min(many, n - 1 - at), "workload values", at));
+    }
+    keys.push_back(drawn(1, "workload inputs", 1));
+    values.push_back(drawn(1, "workload inputs", 2));
+    const NoGrad no_grad;
+    const std::vector<Var> queries = {drawn(n - 1, "any queries", 0),
+                                      drawn(1, "workload inputs", 0)};
+    Workload workload(spec);
+    workload.run();
+    const Tensor rows = workload.attention()
+                            .forward(concat(queries, 2), concat(keys, 2), concat(values, 2),
+                                     {.causal = true, .kv_lengths = {}})
+                            .value();
+    const Tensor& out = workload.decoded();  // [batch, heads, 1, head_dim]
+    for (int64_t i = 0; i < out.size(); i++) {
+      const int64_t matrix = i / spec.head_dim, c = i % spec.head_dim;
+      const real expected = rows[(matrix * n + n - 1) * spec.head_dim + c];
+      ASSERT_NEAR(out[i], expected, 1e-5) << info.name << " at " << i;
+    }
+  }
+}
+
+// The cache read and its last position written; or the sums read and written, and directions read.
+TEST(Workload, BytesOfATokenAreThoseOfItsState) {
+  constexpr double kMatrices = 4, kDim = 16, kReal = sizeof(real);
+  const Workload full(decode_spec(find_variant("full"), 100));
+  EXPECT_EQ(full.bytes(), 2 * kReal * kMatrices * kDim * (100 + 1));
+  const Workload linear(decode_spec(find_variant("linear"), 100));
+  EXPECT_EQ(linear.bytes(), 2 * kReal * kMatrices * kDim * (kDim + 1));
+  const Workload performer(decode_spec(find_variant("performer"), 100));
+  EXPECT_GT(performer.bytes(), 2 * static_cast<double>(performer.state_bytes()));
+  const Workload forward(spec_of("full", ScopeKind::attention));
+  EXPECT_EQ(forward.bytes(), forward.attention_cost().bytes);
+  EXPECT_EQ(Workload(spec_of("full", ScopeKind::layer)).bytes(), std::nullopt);
+  EXPECT_EQ(Workload(spec_of("full", ScopeKind::attention, Mode::train)).bytes(), std::nullopt);
+}
+
+TEST(Workload, TheMaterializedKernelDoesNotDecode) {
+  WorkloadSpec spec = decode_spec(find_variant("full"), 16);
+  spec.params = {{"kernel", std::string("materialized")}};
+  EXPECT_NE(why_not(spec).value_or("").find("kernel=tiled"), std::string::npos);
+  EXPECT_THROW(Workload{spec}, Error);
+}
+
+TEST(Workload, OnlyTheFullStateGrowsWithTheContext) {
+  for (const VariantInfo& info : all_variants()) {
+    if (!info.traits.decode) continue;
+    const Workload near(decode_spec(info, 100)), far(decode_spec(info, 400));
+    const auto growth = static_cast<double>(far.state_bytes()) / near.state_bytes();
+    EXPECT_EQ(growth, info.traits.linear_time ? 1 : 4) << info.name;
+    EXPECT_EQ(far.flops() / near.flops(), growth) << info.name;
+  }
+}
+
+TEST(Workload, SaysWhyItCannotDecode) {
+  WorkloadSpec spec = decode_spec(find_variant("linformer"), 16);
+  EXPECT_EQ(why_not(spec), "cannot decode: it cannot be causal");
+  EXPECT_THROW(Workload{spec}, Error);
+  spec = decode_spec(find_variant("full"), 16);
+  EXPECT_EQ(why_not(spec), std::nullopt);
+  spec.scope = ScopeKind::layer;
+  EXPECT_NE(why_not(spec), std::nullopt);
+  spec = decode_spec(find_variant("full"), 16);
+  spec.causal = false;
+  EXPECT_NE(why_not(spec), std::nullopt);
 }
 
 TEST(Workload, UsesTheThreadsOfItsSpec) {

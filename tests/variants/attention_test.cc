@@ -93,7 +93,7 @@ Use measure(const Attention& attention, const AttentionShape& s) {
   return {counters().flops - flops, static_cast<double>(memory_use().peak_total - live)};
 }
 
-// Exact but for rounding of blocks to cache lines.
+// Bytes are exact but for rounding of blocks to cache lines.
 TEST(Attention, DeclaredCostIsMeasuredCost) {
   const int before = threads();
   std::map<std::string, ParamValue> textbook = {{"kernel", std::string("materialized")}};
@@ -103,16 +103,23 @@ TEST(Attention, DeclaredCostIsMeasuredCost) {
         for (const auto& [batch, heads, q_len, kv_len] : {std::array<int64_t, 4>{1, 1, 1024, 1024},
                                                           {2, 3, 300, 300},
                                                           {1, 2, 100, 700},
-                                                          {1, 1, 2500, 2500}}) {
+                                                          {1, 1, 2500, 2500},
+                                                          {1, 1, 192, 192}}) {
           if (!params.empty() && info.name != "full") continue;
           const AttentionShape shape{batch, heads, q_len, kv_len, 16, causal};
           if (info.why_not(shape, {})) continue;
-          for (const int count : {1, 2}) {
+          for (const int count : {1, 2, 4}) {
             set_threads(count);
             const auto attention = info.build({heads, 16, kv_len, causal, 1, {}}, params);
             const Use got = measure(*attention, shape);
             const Cost want = attention->cost(shape);
-            EXPECT_NEAR(got.flops / want.flops, 1, 1e-9)
+            // Declared is what one thread does. Prefix sums (a linear time without a window) are
+            // made once more, for the pieces, where heads are too few for the threads.
+            const bool sums_again =
+                info.traits.linear_time && info.traits.permutable && causal && heads < count;
+            EXPECT_GE(got.flops / want.flops, 1 - 1e-9)
+                << info.name << " " << q_len << "x" << kv_len << " causal " << causal;
+            EXPECT_LE(got.flops / want.flops, sums_again ? (count == 2 ? 1.2 : 1.6) : 1 + 1e-9)
                 << info.name << " " << q_len << "x" << kv_len << " causal " << causal;
             EXPECT_NEAR(got.peak_bytes / want.peak_bytes, 1, 0.01)
                 << info.name << " " << q_len << "x" << kv_len << " causal " << causal << " threads "
@@ -120,6 +127,16 @@ TEST(Attention, DeclaredCostIsMeasuredCost) {
           }
         }
   set_threads(before);
+}
+
+TEST(Attention, ASharedProjectionIsReadOnce) {
+  const auto bytes = [](bool shared) {
+    const auto attention =
+        find_variant("linformer")
+            .build({2, 16, 128, false, 1, {}}, {{"share_kv", shared}, {"rank", int64_t{32}}});
+    return attention->cost({1, 2, 128, 128, 16, false}).bytes;
+  };
+  EXPECT_EQ(bytes(false) - bytes(true), 32 * 128 * sizeof(real));
 }
 
 TEST(Attention, PeakMemoryGrowsAsDeclared) {

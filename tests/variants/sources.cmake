@@ -2,9 +2,12 @@
 list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/softmax_accuracy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/visible_pairs_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/variants_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/decoder_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/feature_maps_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/linear_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/sequence_projection_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/softmax_attention_test.cc)

@@ -1,23 +1,124 @@
-// Feature maps as fused ops: 2·n·m·d FLOPs a projection on m directions, one row block a task,
-// nothing kept but φ itself.
+// Feature maps on rows: 2·m·d FLOPs a row to project on m directions, then one pass over m numbers.
+// As an op, one block of rows a task and nothing kept but φ itself.
 #include "variants/kernels/feature_maps.h"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
 #include <vector>
 
 #include "core/check.h"
 #include "core/counters.h"
-#include "core/eigen.h"
-#include "core/kernels/exp.h"
+#include "core/kernels/feature_rows.h"
+#include "core/kernels/product.h"
+#include "core/kernels/rows.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kRows =
-    256;  // of a task: a block of 256 features or so stays in the second-level cache
+// Loops on plain pointers and values: through captured references they do not vectorise.
+void add_elu_gradient(const real* phi, const real* from, real* to, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) to[i] += from[i] * (phi[i] < 1 ? phi[i] : real(1));
+}
+
+void relu_plus(real* x, int64_t size, real floor) {
+  for (int64_t i = 0; i < size; ++i) x[i] = (x[i] < 0 ? real(0) : x[i]) + floor;
+}
+
+void select_above(const real* x, real* out, int64_t size, real floor) {
+  for (int64_t i = 0; i < size; ++i) out[i] = x[i] > floor ? out[i] : real(0);
+}
+
+// out *= factor·x, and the sum of the result is returned.
+real multiply_and_sum(const real* x, real* out, int64_t size, real factor) {
+  for (int64_t i = 0; i < size; ++i) out[i] *= factor * x[i];
+  return row_sum(out, size);
+}
+
+void add_multiple(const real* x, real* out, int64_t size, real factor) {
+  for (int64_t i = 0; i < size; ++i) out[i] += factor * x[i];
+}
+
+}  // namespace
+
+FeatureMap elu_plus_one() { return {.kind = FeatureMap::Kind::elu}; }
+
+FeatureMap positive_random(const Tensor& omega, double scale) {
+  return {.kind = FeatureMap::Kind::positive, .omega = omega, .number = real(scale)};
+}
+
+FeatureMap relu_random(const Tensor& omega, double epsilon) {
+  return {.kind = FeatureMap::Kind::relu, .omega = omega, .number = real(epsilon)};
+}
+
+void FeatureMap::check_fits(const Shape& x) const {
+  ATTN_CHECK(!omega.defined() || (omega.shape().rank() == 3 && omega.dim(2) == x[3] &&
+                                  (omega.dim(0) == 1 || omega.dim(0) == x[1])),
+             "directions {} do not fit {}", omega.shape().str(), x.str());
+}
+
+int64_t RowFeatures::panel_reals(const FeatureMap& map) {
+  return map.omega.defined() ? packed_reals(map.omega.dim(1), map.omega.dim(2)) : 0;
+}
+
+RowFeatures::RowFeatures(const FeatureMap& map, int64_t dim, int64_t head, real* panels)
+    : kind_(map.kind),
+      number_(map.number),
+      dim_(dim),
+      features_(map.features(dim)),
+      panels_(panels) {
+  if (!map.omega.defined()) return;
+  omega_ = map.omega.data() + (map.omega.dim(0) == 1 ? 0 : head) * features_ * dim_;
+  pack_transposed(omega_, features_, dim_, dim_, panels);
+}
+
+void RowFeatures::make(const real* x, int64_t rows, real* phi, int64_t phi_row,
+                       real* log_scale) const {
+  if (omega_) {
+    product(rows, features_, dim_, {x, dim_}, packed(panels_, dim_), phi, phi_row);
+    count_flops(2 * static_cast<double>(rows * features_ * dim_));
+  }
+  if (kind_ == FeatureMap::Kind::elu && phi_row == dim_)
+    elu_row(rows * dim_, x, phi);
+  else if (kind_ == FeatureMap::Kind::elu)
+    for (int64_t i = 0; i < rows; ++i) elu_row(dim_, x + i * dim_, phi + i * phi_row);
+  if (kind_ == FeatureMap::Kind::relu)
+    for (int64_t i = 0; i < rows; ++i) relu_plus(phi + i * phi_row, features_, number_);
+  if (kind_ == FeatureMap::Kind::positive) exponentials(x, rows, phi, phi_row, log_scale);
+}
+
+void RowFeatures::exponentials(const real* x, int64_t rows, real* phi, int64_t phi_row,
+                               real* log_scale) const {
+  constexpr int64_t kBlock = 64;
+  real tops[kBlock];
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    const int64_t count = std::min(kBlock, rows - first);
+    exp_rows(count, features_, phi + first * phi_row, phi_row, number_, tops);
+    for (int64_t i = 0; log_scale && i < count; ++i) {
+      const real* const row = x + (first + i) * dim_;
+      log_scale[first + i] = number_ * tops[i] - number_ * number_ * row_dot(row, row, dim_) / 2;
+    }
+  }
+}
+
+void RowFeatures::add_gradient(const real* x, const real* phi, int64_t rows, real* grad_phi,
+                               int64_t phi_row, real* grad_x) const {
+  for (int64_t i = 0; i < rows; ++i) {
+    const real* const made = phi + i * phi_row;
+    real *const slope = grad_phi + i * phi_row, *const to = grad_x + i * dim_;
+    if (kind_ == FeatureMap::Kind::elu) add_elu_gradient(made, slope, to, dim_);
+    if (kind_ == FeatureMap::Kind::relu) select_above(made, slope, features_, number_);
+    if (kind_ == FeatureMap::Kind::positive)
+      add_multiple(x + i * dim_, to, dim_,
+                   -number_ * multiply_and_sum(made, slope, features_, number_));
+  }
+  if (!omega_) return;
+  add_product(rows, dim_, features_, {grad_phi, phi_row}, {omega_, dim_}, grad_x, dim_);
+  count_flops(2 * static_cast<double>(rows * features_ * dim_));
+}
+
+namespace {
+
+constexpr int64_t kRows = 256;  // of a task
 
 struct Rows {
   int64_t head = 0;   // batch·heads + head
@@ -26,134 +127,50 @@ struct Rows {
   int64_t padded = 0;
 };
 
-// body(rows, workspace) over blocks of rows of x = [batch, heads, len, ..].
+// body(rows, the map on them, workspace) over blocks of rows of x = [batch, heads, len, dim].
 template <class Body>
-void for_rows(const Shape& x, Lengths lengths, int64_t reals, const Body& body) {
-  const int64_t heads = x[1], len = x[2], blocks = (len + kRows - 1) / kRows;
-  run_tasks(x[0] * heads * blocks, reals, [&](int64_t task, real* work) {
+void for_rows(const Tensor& x, const FeatureMap& map, Lengths lengths, int64_t reals,
+              const Body& body) {
+  const int64_t heads = x.dim(1), len = x.dim(2), blocks = (len + kRows - 1) / kRows;
+  const int64_t panels = padded_reals(RowFeatures::panel_reals(map));
+  run_tasks(x.dim(0) * heads * blocks, panels + reals, [&](int64_t task, real* work) {
     const int64_t head = task / blocks, first = task % blocks * kRows,
                   last = std::min(len, first + kRows);
     const int64_t valid = lengths.empty() ? len : lengths[static_cast<size_t>(head / heads)];
     const int64_t count = std::clamp<int64_t>(valid - first, 0, last - first);
-    body(Rows{head, head * len + first, count, last - first - count}, work);
+    body(Rows{head, head * len + first, count, last - first - count},
+         RowFeatures(map, x.dim(3), head % heads, work), work + panels);
   });
-}
-
-MatrixMap rows_of(const Tensor& x, const Rows& r) {
-  return map(x.data() + r.at * x.dim(3), r.count, x.dim(3));
-}
-
-void zero_padded(const Tensor& x, const Rows& r) {
-  std::fill_n(x.data() + (r.at + r.count) * x.dim(3), r.padded * x.dim(3), real(0));
-}
-
-// The directions of one head: omega is [heads or 1, features, dim].
-MatrixMap directions(const Tensor& omega, const Tensor& x, int64_t head) {
-  return matrix(omega, omega.dim(0) == 1 ? 0 : head % x.dim(1));
-}
-
-Tensor check_and_allocate(const Tensor& x, const Tensor& omega) {
-  ATTN_CHECK(omega.shape().rank() == 3 && omega.dim(2) == x.dim(3) &&
-                 (omega.dim(0) == 1 || omega.dim(0) == x.dim(1)),
-             "directions {} do not fit {}", omega.shape().str(), x.shape().str());
-  return Tensor(x.shape().with(3, omega.dim(1)));
-}
-
-double projection_flops(const Rows& r, const Tensor& omega) {
-  return 2 * static_cast<double>(r.count) * static_cast<double>(omega.dim(1) * omega.dim(2));
-}
-
-// Loops on plain pointers and values: through captured references they do not vectorise.
-void elu_plus_one(const real* x, real* out, int64_t size) {
-  for (int64_t i = 0; i < size; ++i)
-    out[i] = fast_exp(x[i] < 0 ? x[i] : real(0)) + (x[i] < 0 ? real(0) : x[i]);
-}
-
-// x becomes exp(factor·x - top) and top, its largest exponent, is returned.
-real stable_exp(real* x, int64_t size, real factor) {
-  const real top = factor * RowMap(x, size).maxCoeff<Eigen::PropagateNaN>();
-  for (int64_t i = 0; i < size; ++i) x[i] = fast_exp(factor * x[i] - top);
-  return top;
-}
-
-void relu_plus(real* x, int64_t size, real floor) {
-  for (int64_t i = 0; i < size; ++i) x[i] = (x[i] < 0 ? real(0) : x[i]) + floor;
 }
 
 }  // namespace
 
-Var elu_features(const Var& x, Lengths lengths) {
-  const Tensor xt = x.value(), phi(xt.shape());
-  for_rows(xt.shape(), lengths, 0, [&](const Rows& r, real*) {
-    const int64_t at = r.at * xt.dim(3);
-    elu_plus_one(xt.data() + at, phi.data() + at, r.count * xt.dim(3));
-    zero_padded(phi, r);
-  });
-  if (!recording({x})) return Var(phi);
-  const std::vector<int64_t> kept(lengths.begin(), lengths.end());
-  return custom_op(phi, {x}, [phi, kept](const Tensor& grad, std::span<Tensor> grads) {
-    for_rows(phi.shape(), kept, 0, [&](const Rows& r, real*) {
-      const int64_t at = r.at * phi.dim(3), size = r.count * phi.dim(3);
-      const ConstRowMap slope(phi.data() + at, size), from(grad.data() + at, size);
-      RowMap(grads[0].data() + at, size) += from * slope.min(real(1));  // e^x, then 1
-    });
-  });
-}
-
-PositiveFeatures positive_features(const Var& x, const Var& omega, double scale, Lengths lengths) {
-  const Tensor xt = x.value(), wt = omega.value(), phi = check_and_allocate(xt, wt);
-  const Tensor log_scale({xt.dim(0), xt.dim(1), xt.dim(2)});
-  const real factor = real(scale);
-  for_rows(xt.shape(), lengths, 0, [&](const Rows& r, real*) {
-    const MatrixMap in = rows_of(xt, r);
-    MatrixMap out = rows_of(phi, r);
-    out.noalias() = in * directions(wt, xt, r.head).transpose();
-    for (int64_t i = 0; i < r.count; ++i) {
-      const real top = stable_exp(out.data() + i * phi.dim(3), phi.dim(3), factor);
-      log_scale[r.at + i] = top - factor * factor * in.row(i).squaredNorm() / 2;
-    }
-    zero_padded(phi, r);
-    std::fill_n(log_scale.data() + r.at + r.count, r.padded, -kInfinity);
-    count_flops(projection_flops(r, wt));
+Features features(const Var& x, const FeatureMap& map, Lengths lengths) {
+  ATTN_CHECK(map.kind != FeatureMap::Kind::given, "features of {} are given already",
+             x.shape().str());
+  map.check_fits(x.shape());
+  const Tensor xt = x.value();
+  const int64_t d = xt.dim(3), m = map.features(d);
+  const Tensor phi(xt.shape().with(3, m));
+  const Tensor log_scale = map.divides() ? Tensor({xt.dim(0), xt.dim(1), xt.dim(2)}) : Tensor();
+  for_rows(xt, map, lengths, 0, [&](const Rows& r, const RowFeatures& rows, real*) {
+    real* const scales = log_scale.defined() ? log_scale.data() + r.at : nullptr;
+    rows.make(xt.data() + r.at * d, r.count, phi.data() + r.at * m, m, scales);
+    std::fill_n(phi.data() + (r.at + r.count) * m, r.padded * m, real(0));
+    if (scales) std::fill_n(scales + r.count, r.padded, -kInfinity);
   });
   if (!recording({x})) return {Var(phi), log_scale};
   const std::vector<int64_t> kept(lengths.begin(), lengths.end());
-  // The divisor is a constant here: what it multiplies, linear_attention multiplies back.
-  Var result =
-      custom_op(phi, {x}, [xt, wt, phi, kept, factor](const Tensor& grad, std::span<Tensor> grads) {
-        for_rows(xt.shape(), kept, kRows * phi.dim(3), [&](const Rows& r, real* work) {
-          MatrixMap slope = map(work, r.count, phi.dim(3)), out = rows_of(grads[0], r);
-          slope = rows_of(grad, r).cwiseProduct(rows_of(phi, r)) * factor;
-          out.noalias() += slope * directions(wt, xt, r.head);
-          for (int64_t i = 0; i < r.count; ++i)
-            out.row(i) -= factor * slope.row(i).sum() * rows_of(xt, r).row(i);
-          count_flops(projection_flops(r, wt));
-        });
-      });
-  return {result, log_scale};
-}
-
-Var relu_features(const Var& x, const Var& omega, double epsilon, Lengths lengths) {
-  const Tensor xt = x.value(), wt = omega.value(), phi = check_and_allocate(xt, wt);
-  const real floor = real(epsilon);
-  for_rows(xt.shape(), lengths, 0, [&](const Rows& r, real*) {
-    MatrixMap out = rows_of(phi, r);
-    out.noalias() = rows_of(xt, r) * directions(wt, xt, r.head).transpose();
-    relu_plus(out.data(), out.size(), floor);
-    zero_padded(phi, r);
-    count_flops(projection_flops(r, wt));
-  });
-  if (!recording({x})) return Var(phi);
-  const std::vector<int64_t> kept(lengths.begin(), lengths.end());
-  return custom_op(phi, {x},
-                   [xt, wt, phi, kept, floor](const Tensor& grad, std::span<Tensor> grads) {
-                     for_rows(xt.shape(), kept, kRows * phi.dim(3), [&](const Rows& r, real* work) {
-                       MatrixMap slope = map(work, r.count, phi.dim(3));
-                       slope = (rows_of(phi, r).array() > floor).select(rows_of(grad, r), real(0));
-                       rows_of(grads[0], r).noalias() += slope * directions(wt, xt, r.head);
-                       count_flops(projection_flops(r, wt));
-                     });
-                   });
+  return {custom_op(phi, {x},
+                    [xt, phi, map, kept, d, m](const Tensor& grad, std::span<Tensor> grads) {
+                      for_rows(xt, map, kept, kRows * m,
+                               [&](const Rows& r, const RowFeatures& rows, real* slopes) {
+                                 std::copy_n(grad.data() + r.at * m, r.count * m, slopes);
+                                 rows.add_gradient(xt.data() + r.at * d, phi.data() + r.at * m,
+                                                   r.count, slopes, m, grads[0].data() + r.at * d);
+                               });
+                    }),
+          log_scale};
 }
 
 }  // namespace attn

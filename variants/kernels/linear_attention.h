@@ -1,6 +1,6 @@
 // Normalised kernel attention in linear time: o_i = Σ_j w_ij v_j / Σ_j w_ij with w_ij =
-// φ(q_i)·φ(k_j), causal by prefix sums. Katharopoulos et al. 2020 (arXiv:2006.16236, eqs. 5, 9-12),
-// in chunks; chunk-boundary states are stored, never subtracted.
+// φ(q_i)·φ(k_j), causal by prefix sums. Katharopoulos et al. 2020 (arXiv:2006.16236, eqs. 5, 9-12).
+// Features are made chunk by chunk in the cache; the state is carried along, never subtracted.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,28 @@
 
 #include "core/var.h"
 #include "variants/attention.h"
+#include "variants/kernels/feature_maps.h"
 
 namespace attn {
 
 struct LinearOptions {
   bool causal = false;
-  std::vector<int64_t> kv_lengths =
-      {};  // as in Mask; features and values of padded keys are never read
-  // [batch, heads, kv_len]: what a feature map divided out of each key, as a logarithm; undefined:
-  // nothing. Weights become w_ij·exp(log_scale_j - M_i), where M_i is the running maximum over the
-  // keys that query i sees: it cancels in the ratio, cannot overflow, and later keys cannot change
-  // earlier rows through it. Treated as a constant by the backward.
+  std::vector<int64_t> kv_lengths = {};  // as in Mask; padded keys and values are never read
+  FeatureMap map = {};                   // of queries and keys; none: they are features already
+  // [batch, heads, kv_len], with features that are given: what their map divided out of each key,
+  // as a logarithm; undefined: nothing. Weights become w_ij·exp(log_scale_j - M_i), where M_i is
+  // the running maximum over the keys that query i sees: it cancels in the ratio, cannot overflow,
+  // and later keys cannot change earlier rows through it. Treated as a constant by the backward.
   Tensor log_scale = {};
 };
 
-// phi_q [batch, heads, q_len, features], phi_k [batch, heads, kv_len, features], both >= 0; v
-// [batch, heads, kv_len, dim]. A query whose weights sum to 0, or to less than 1e8 times the
-// smallest normal number, gives 0, and zero gradients.
-Var linear_attention(const Var& phi_q, const Var& phi_k, const Var& v,
-                     const LinearOptions& options = {});
+// q [batch, heads, q_len, width], k [batch, heads, kv_len, width], v [batch, heads, kv_len, dim];
+// features must be >= 0. A query whose weights sum to 0, or to less than 1e8 times the smallest
+// normal number, gives 0, and zero gradients.
+Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptions& options = {});
 
-// One forward without gradients, the features apart. FLOPs are what is executed.
-Cost linear_cost(const AttentionShape& shape, int64_t features);
+// One forward without gradients, its features included. FLOPs are what one thread executes: where
+// heads are too few for the threads, causal sums are made once more for the pieces.
+Cost linear_cost(const AttentionShape& shape, const FeatureMap& map);
 
 }  // namespace attn

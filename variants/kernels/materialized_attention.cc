@@ -114,7 +114,10 @@ Var attention_weights(const Var& q, const Var& k, const SoftmaxOptions& options)
 
 Var materialized_attention(const Var& q, const Var& k, const Var& v,
                            const SoftmaxOptions& options) {
-  ATTN_CHECK(options.window < 0, "materialized attention has no windows");
+  ATTN_CHECK(options.window < 0, "materialized attention has no windows, got one of {}",
+             options.window);
+  ATTN_CHECK(!options.pattern, "materialized attention has no patterns, got one of blocks of {}",
+             options.pattern->size);
   return matmul(attention_weights(q, k, options), zero_padding(v, options.kv_lengths));
 }
 

@@ -1,5 +1,5 @@
 // Forward and backward of the projection along the sequence; n: length, r: rank. Tasks own rows of
-// ranks, or of positions.
+// ranks, or of positions; positions go through the cache in blocks.
 #include "variants/kernels/sequence_projection.h"
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 
 #include "core/check.h"
 #include "core/counters.h"
-#include "core/eigen.h"
+#include "core/kernels/product.h"
 #include "core/parallel.h"
+#include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
@@ -19,59 +20,80 @@ struct Projection {
   std::vector<int64_t> lengths;
 
   int64_t rank() const { return weight.dim(1); }
+  int64_t dim() const { return x.dim(3); }
+  int64_t weight_row() const { return weight.dim(2); }
+  int64_t heads() const { return x.dim(0) * x.dim(1); }
   int64_t length(int64_t head) const {
     return lengths.empty() ? x.dim(2) : lengths[static_cast<size_t>(head / x.dim(1))];
   }
   int64_t weight_of(int64_t head) const { return weight.dim(0) == 1 ? 0 : head % x.dim(1); }
+  const real* weights(int64_t head) const {
+    return weight.data() + weight_of(head) * rank() * weight_row();
+  }
+  const real* rows(int64_t head, int64_t first) const {
+    return x.data() + (head * x.dim(2) + first) * dim();
+  }
   void count(int64_t rows, int64_t cols) const {
-    count_flops(2 * static_cast<double>(rows * cols * x.dim(3)));
+    count_flops(2 * static_cast<double>(rows * cols * dim()));
   }
 };
 
-constexpr int64_t kRanks = 32, kPositions = 256;  // of a task
+constexpr int64_t kDepth = 128;      // positions multiplied at once: 128 rows of 64 fill half of L1
+constexpr int64_t kPositions = 128;  // of a task that owns positions
+
+// Ranks of a task, in whole tiles of product(): all, unless heads alone would leave threads idle.
+int64_t task_ranks(const Projection& p) {
+  const int64_t parts = p.heads() % threads() == 0 ? 1 : threads();
+  return ((p.rank() + parts - 1) / parts + kTileRows - 1) / kTileRows * kTileRows;
+}
 
 void project(const Projection& p, const Tensor& out) {
-  const int64_t blocks = (p.rank() + kRanks - 1) / kRanks;
-  parallel_for(p.x.dim(0) * p.x.dim(1) * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t head = task / blocks, first = task % blocks * kRanks, n = p.length(head);
-      const int64_t rows = std::min(kRanks, p.rank() - first);
-      matrix(out, head).middleRows(first, rows).noalias() =
-          matrix(p.weight, p.weight_of(head)).block(first, 0, rows, n) *
-          matrix(p.x, head).topRows(n);
-      p.count(rows, n);
-    }
+  const int64_t ranks = task_ranks(p), blocks = (p.rank() + ranks - 1) / ranks, d = p.dim();
+  run_tasks(p.heads() * blocks, 0, [&](int64_t task, real*) {
+    const int64_t head = task / blocks, first = task % blocks * ranks, n = p.length(head);
+    const int64_t rows = std::min(ranks, p.rank() - first);
+    real* const to = out.data() + (head * p.rank() + first) * d;
+    const real* const weight = p.weights(head) + first * p.weight_row();
+    product(rows, d, std::min(n, kDepth), {weight, p.weight_row()}, {p.rows(head, 0), d}, to, d);
+    for (int64_t k = kDepth; k < n; k += kDepth)
+      add_product(rows, d, std::min(n - k, kDepth), {weight + k, p.weight_row()},
+                  {p.rows(head, k), d}, to, d);
+    p.count(rows, n);
   });
 }
 
+// A block of the weights is copied first: its columns lie max_len apart, often a power of 2, and
+// would share one set of the cache.
 void add_input_gradient(const Projection& p, const Tensor& grad, const Tensor& grad_x) {
-  const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions;
-  parallel_for(p.x.dim(0) * p.x.dim(1) * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t head = task / blocks, first = task % blocks * kPositions;
-      const int64_t rows = std::min(kPositions, p.length(head) - first);
-      if (rows <= 0) continue;
-      matrix(grad_x, head).middleRows(first, rows).noalias() +=
-          matrix(p.weight, p.weight_of(head)).middleCols(first, rows).transpose() *
-          matrix(grad, head);
-      p.count(rows, p.rank());
-    }
+  constexpr int64_t kRow = kPositions + 64 / sizeof(real);
+  const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions, d = p.dim();
+  run_tasks(p.heads() * blocks, p.rank() * kRow, [&](int64_t task, real* copy) {
+    const int64_t head = task / blocks, first = task % blocks * kPositions;
+    const int64_t rows = std::min(kPositions, p.length(head) - first);
+    if (rows <= 0) return;
+    const real* const weight = p.weights(head) + first;
+    for (int64_t r = 0; r < p.rank(); ++r)
+      std::copy_n(weight + r * p.weight_row(), rows, copy + r * kRow);
+    add_product(rows, d, p.rank(), {copy, 1, kRow}, {grad.data() + head * p.rank() * d, d},
+                grad_x.data() + (head * p.x.dim(2) + first) * d, d);
+    p.count(rows, p.rank());
   });
 }
 
 // A task owns some positions of one projection matrix and sums over the heads that share it.
 void add_weight_gradient(const Projection& p, const Tensor& grad, const Tensor& grad_weight) {
-  const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions;
-  parallel_for(p.weight.dim(0) * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task)
-      for (int64_t head = 0; head < p.x.dim(0) * p.x.dim(1); ++head) {
-        const int64_t first = task % blocks * kPositions,
-                      cols = std::min(kPositions, p.length(head) - first);
-        if (p.weight_of(head) != task / blocks || cols <= 0) continue;
-        matrix(grad_weight, task / blocks).middleCols(first, cols).noalias() +=
-            matrix(grad, head) * matrix(p.x, head).middleRows(first, cols).transpose();
-        p.count(cols, p.rank());
-      }
+  const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions, d = p.dim();
+  run_tasks(p.weight.dim(0) * blocks, packed_reals(kPositions, d), [&](int64_t task, real* panels) {
+    const int64_t matrix = task / blocks, first = task % blocks * kPositions;
+    real* const to = grad_weight.data() + matrix * p.rank() * p.weight_row() + first;
+    for (int64_t head = 0; head < p.heads(); ++head) {
+      const int64_t cols = std::min(kPositions, p.length(head) - first);
+      if (p.weight_of(head) != matrix || cols <= 0) continue;
+      pack_transposed(p.rows(head, first), cols, d, d, panels);
+      add_product(p.rank(), cols, d, {grad.data() + head * p.rank() * d, d}, packed(panels, d), to,
+                  p.weight_row());
+      p.count(cols, p.rank());
+    }
   });
 }
 

@@ -1,19 +1,45 @@
-// Forward of tiled softmax attention: 4·pairs·d FLOPs, one tile of scores a thread, parallel over
-// batch × heads × query tiles. n: queries, m: keys, d: head width. Keys that no query of a tile
-// sees are never read, so padding may hold anything.
+// Forward of tiled softmax attention: 4·pairs·d FLOPs. A tile of queries walks over pieces of keys
+// that are packed once a tile; strips of six queries keep their logits in the first-level cache.
+// Parallel over batch × heads × tiles, and over the keys where those are too few. Keys that no
+// query of a strip sees are never multiplied, padding is never read.
 #include "variants/kernels/softmax_attention.h"
 
 #include <cmath>
 
 #include "core/check.h"
 #include "core/counters.h"
-#include "core/eigen.h"
-#include "core/kernels/exp.h"
+#include "variants/kernels/softmax_forward.h"
+#include "variants/kernels/softmax_merge.h"
 #include "variants/kernels/softmax_tiles.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
+
+void check_pattern(const BlockPattern& pattern, int64_t heads, int64_t q_len) {
+  ATTN_CHECK(pattern.size >= 1, "a block pattern of blocks of {}", pattern.size);
+  const int64_t blocks = (q_len + pattern.size - 1) / pattern.size;
+  const auto lists = static_cast<int64_t>(pattern.begin.size()) - 1;
+  ATTN_CHECK(lists == blocks || lists == heads * blocks,
+             "a block pattern of {} lists for {} blocks of queries in {} heads", lists, blocks,
+             heads);
+  const auto count = static_cast<int64_t>(pattern.keys.size());
+  ATTN_CHECK(pattern.begin.front() == 0 && pattern.begin.back() == count,
+             "the lists of a block pattern run from {} to {}, its keys from 0 to {}",
+             pattern.begin.front(), pattern.begin.back(), count);
+  for (size_t list = 0; list + 1 < pattern.begin.size(); ++list) {
+    const int64_t begin = pattern.begin[list], end = pattern.begin[list + 1];
+    ATTN_CHECK(begin <= end && end <= count, "list {} of a block pattern runs from {} to {}", list,
+               begin, end);
+    int64_t before = -1;
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t key = pattern.keys[static_cast<size_t>(at)];
+      ATTN_CHECK(key > before, "block {} follows block {} in list {} of a block pattern", key,
+                 before, list);
+      before = key;
+    }
+  }
+}
 
 SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
   SoftmaxProblem p;
@@ -23,95 +49,212 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
   p.left = options.window;
   p.right = options.causal ? 0 : options.window;
   p.kv_lengths = options.kv_lengths;
+  p.pattern = options.pattern;
   ATTN_CHECK(
       k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.value_dim),
       "softmax attention: q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(),
       v.shape().str());
+  if (p.pattern) check_pattern(*p.pattern, p.heads, p.q_len);
   return p;
 }
 
-int64_t workspace_reals(const Tiling& t, int64_t q_len, int64_t kv_len, int64_t dim) {
-  const int64_t rows = std::min(t.rows, q_len), cols = std::min(t.cols, kv_len);
-  return padded_reals(rows * dim) + 2 * padded_reals(rows) + rows * cols;
-}
+// One tile of queries on its way over the keys.
+class ForwardTile {
+ public:
+  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q, real* out,
+              real* top, real* mass, const ForwardLayout& layout, real* work)
+      : p_(p),
+        band_(band),
+        queries_(queries),
+        out_(out),
+        top_(top),
+        mass_(mass),
+        query_(work + layout.query),
+        keys_(work + layout.keys),
+        scores_(work + layout.scores) {
+    const int64_t rows = queries.end - queries.begin;
+    scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
+    std::fill_n(out_, rows * p.value_dim, real(0));
+    std::fill_n(top_, rows, -kInfinity);
+    std::fill_n(mass_, rows, real(0));
+  }
 
-struct TileState {
-  MatrixMap query;  // [rows, dim], times the scale
-  MatrixMap out;    // [rows, value_dim], not yet divided by mass
-  real* top;        // [rows] highest logit so far
-  real* mass;       // [rows] sum of exp(logit - top)
+  // The keys [piece.begin, piece.end) of k and v, at most kPiece. Returns the pairs multiplied.
+  double add(Span piece, const real* k, const real* v) {
+    pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
+    double pairs = 0;
+    for (int64_t i = queries_.begin; i < queries_.end; i += kWideStrip) {
+      const int64_t last = std::min(i + kWideStrip, queries_.end);
+      if (band_.begin(last - 1) <= piece.begin && band_.end(i) >= piece.end)
+        pairs += add_strip({i, last}, piece, piece.begin, v);
+      else
+        for (int64_t r = i; r < last; r += kStrip)
+          pairs += add_seen({r, std::min(r + kStrip, last)}, piece, v);
+    }
+    return pairs;
+  }
+
+ private:
+  double add_seen(Span queries, Span piece, const real* v) {
+    const Span seen = band_.of_rows(queries.begin, queries.end);
+    const Span keys{std::max(piece.begin, seen.begin), std::min(piece.end, seen.end)};
+    return keys.begin < keys.end ? add_strip(queries, keys, piece.begin, v) : 0;
+  }
+
+  double add_strip(Span queries, Span keys, int64_t first, const real* v) {
+    const int64_t rows = queries.end - queries.begin, at = queries.begin - queries_.begin;
+    const int64_t from = round_down(keys.begin - first, kRowMultiple);
+    const int64_t to = round_up(keys.end - first, kRowMultiple);
+    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1}, keys_, scores_,
+                   kPiece);
+    if (band_.begin(queries.end - 1) > first + from || band_.end(queries.begin) < first + to ||
+        keys.end < first + to)
+      hide_strip(queries, keys, first, from, to);
+    real shrink[kWideStrip];
+    soften_rows(rows, to - from, scores_ + from, kPiece, top_ + at, mass_ + at, shrink);
+    add_product(rows, p_.value_dim, keys.end - keys.begin,
+                {scores_ + (keys.begin - first), kPiece, 1},
+                {v + keys.begin * p_.value_dim, p_.value_dim}, out_ + at * p_.value_dim,
+                p_.value_dim, shrink);
+    return static_cast<double>(rows * (keys.end - keys.begin));
+  }
+
+  void hide_strip(Span queries, Span keys, int64_t first, int64_t from, int64_t to) {
+    Band band = band_;  // keys beyond the piece are hidden too: another piece may hold them
+    band.length = std::min(band.length, keys.end);
+    hide(band, queries.begin, queries.end - queries.begin, first, from, to, scores_, kPiece,
+         -kInfinity);
+  }
+
+  const SoftmaxProblem& p_;
+  const Band& band_;
+  Span queries_;
+  real *out_, *top_, *mass_, *query_, *keys_, *scores_;
 };
 
-// Turns the row's visible logits into exp(logit - top), hidden ones into 0, and rescales what the
-// row has summed so far.
-void soften(real* logits, int64_t cols, int64_t from, int64_t to, int64_t row, TileState& state) {
-  std::fill(logits, logits + from, real(0));
-  std::fill(logits + to, logits + cols, real(0));
-  RowMap visible(logits + from, to - from);
-  const real seen = visible.maxCoeff<Eigen::PropagateNaN>();
-  const real top = seen <= state.top[row] ? state.top[row] : seen;  // so written, a NaN wins
-  const real shrink = std::exp(state.top[row] - top);
-  for (int64_t j = from; j < to; ++j) logits[j] = fast_exp(logits[j] - top);
-  state.mass[row] = state.mass[row] * shrink + visible.sum();
-  if (shrink != 1) state.out.row(row) *= shrink;
-  state.top[row] = top;
+// The pieces of a tile's keys, numbered, so that parts can share them.
+template <class Visit>
+int64_t visit_pieces(const SoftmaxProblem& p, const Band& band, int64_t head, Span queries,
+                     Visit&& visit) {
+  int64_t number = 0;
+  visit_spans(band, p.pattern.get(), head % p.heads, queries, [&](Span span) {
+    for (int64_t j = span.begin; j < span.end; j += kPiece)
+      visit(number++, Span{j, std::min(j + kPiece, span.end)});
+  });
+  return number;
 }
 
-void add_patch(const Band& band, const Patch& p, int64_t first_row, const MatrixMap& keys,
-               const MatrixMap& values, real* scores, TileState& state) {
-  const int64_t row = p.row - first_row;
-  MatrixMap s = map(scores, p.rows, p.cols);
-  s.noalias() = state.query.middleRows(row, p.rows) * keys.middleRows(p.col, p.cols).transpose();
-  for (int64_t r = 0; r < p.rows; ++r) {
-    int64_t from = 0, to = p.cols;
-    if (p.edge) {
-      from = std::clamp<int64_t>(band.begin(p.row + r) - p.col, 0, p.cols);
-      to = std::clamp<int64_t>(band.end(p.row + r) - p.col, from, p.cols);
-    }
-    if (from < to)
-      soften(scores + r * p.cols, p.cols, from, to, row + r, state);
-    else
-      std::fill_n(scores + r * p.cols, p.cols, real(0));
-  }
-  state.out.middleRows(row, p.rows).noalias() += s * values.middleRows(p.col, p.cols);
-}
-
-// One tile of queries against all the keys it sees. Returns the pairs multiplied.
-double forward_tile(const SoftmaxProblem& problem, const Band& band, int64_t head, int64_t row_tile,
-                    const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
-                    const Tensor& log_sum, real* work) {
-  const Tiling tiling(band);
-  const int64_t first = row_tile * tiling.rows, rows = std::min(tiling.rows, problem.q_len - first);
-  const int64_t at = head * problem.q_len + first;
-  const MatrixMap keys = matrix(k, head), values = matrix(v, head);
-  TileState state{map(work, rows, problem.dim),
-                  map(out.data() + at * problem.value_dim, rows, problem.value_dim),
-                  work + padded_reals(rows * problem.dim), nullptr};
-  state.mass = state.top + padded_reals(rows);
-  real* const scores = state.mass + padded_reals(rows);
-  state.query = map(q.data() + at * problem.dim, rows, problem.dim) * real(problem.scale);
-  state.out.setZero();
-  std::fill_n(state.top, rows, -kInfinity);
-  std::fill_n(state.mass, rows, real(0));
-  double pairs = 0;
-  const int64_t last = (band.end(first + rows - 1) + tiling.cols - 1) / tiling.cols;
-  for (int64_t j = band.begin(first) / tiling.cols; j < last; ++j)
-    visit_patches(band, tiling, row_tile, j, [&](const Patch& p) {
-      add_patch(band, p, first, keys, values, scores, state);
-      pairs += static_cast<double>(p.rows * p.cols);
-    });
+// out /= mass, and log_sum where it is wanted.
+void finish_rows(int64_t rows, int64_t dim, const real* top, const real* mass, real* out,
+                 real* log_sum) {
   for (int64_t r = 0; r < rows; ++r) {
-    const bool empty = state.mass[r] == 0;
-    if (!empty) state.out.row(r) /= state.mass[r];
-    if (log_sum.defined())
-      log_sum[at + r] = empty ? kInfinity : state.top[r] + std::log(state.mass[r]);
+    divide_row(dim, out + r * dim, mass[r], out + r * dim);
+    if (log_sum) log_sum[r] = mass[r] == 0 ? kInfinity : top[r] + std::log2(mass[r]);
   }
-  return pairs;
+}
+
+// The parts of a tile, each as ForwardDivision says, become the first of them.
+void merge_parts(int64_t parts, int64_t rows, int64_t dim, real* part, int64_t stride) {
+  const auto row_of = [=](real* sums, int64_t r) {
+    return RowSums{sums + r * dim, sums[rows * dim + r], sums[rows * dim + rows + r]};
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    RowSums all = row_of(part, r);
+    for (int64_t s = 1; s < parts; ++s) merge_row(dim, row_of(part + s * stride, r), all);
+    part[rows * dim + r] = all.top;
+    part[rows * dim + rows + r] = all.mass;
+  }
 }
 
 // Late tiles of a causal head cost more than early ones: taken from both ends in turn, every
 // worker's share costs the same.
 int64_t balanced(int64_t tile, int64_t tiles) { return tile % 2 ? tiles - 1 - tile / 2 : tile / 2; }
+
+class Forward {
+ public:
+  Forward(const SoftmaxProblem& p, const Tensor& q, const Tensor& k, const Tensor& v,
+          const Tensor& out, const Tensor& log_sum)
+      : p_(p),
+        division_(p.q_len, p.pattern.get(), p.batch * p.heads),
+        layout_(division_.tiles, p.kv_len, p.dim),
+        q_(q),
+        k_(k),
+        v_(v),
+        out_(out),
+        log_sum_(log_sum) {}
+
+  void run() const {
+    if (division_.parts == 1) {
+      run_tasks(division_.tasks(), layout_.total,
+                [&](int64_t task, real* work) { whole(task, work); });
+      return;
+    }
+    const int64_t stride = division_.part_reals(p_.value_dim);
+    const Block block(static_cast<size_t>(division_.tasks() * stride) * sizeof(real),
+                      Purpose::workspace);
+    real* const parts = static_cast<real*>(block.data());
+    run_tasks(division_.tasks(), layout_.total,
+              [&](int64_t task, real* work) { partial(task, parts + task * stride, work); });
+    run_tasks(division_.tasks() / division_.parts, 0, [&](int64_t task, real*) {
+      const auto [head, queries] = place(task);
+      const int64_t rows = queries.end - queries.begin, at = head * p_.q_len + queries.begin;
+      real* const first = parts + task * division_.parts * stride;
+      merge_parts(division_.parts, rows, p_.value_dim, first, stride);
+      const real* const top = first + rows * p_.value_dim;
+      std::copy_n(first, rows * p_.value_dim, out_.data() + at * p_.value_dim);
+      finish(at, rows, top, top + rows);
+    });
+  }
+
+ private:
+  std::pair<int64_t, Span> place(int64_t task) const {  // its head, and the queries of its tile
+    const int64_t tiles = division_.tiles.count();
+    return {task / tiles, division_.tiles[balanced(task % tiles, tiles)]};
+  }
+
+  void finish(int64_t at, int64_t rows, const real* top, const real* mass) const {
+    finish_rows(rows, p_.value_dim, top, mass, out_.data() + at * p_.value_dim,
+                log_sum_.defined() ? log_sum_.data() + at : nullptr);
+  }
+
+  void whole(int64_t task, real* work) const {
+    const auto [head, queries] = place(task);
+    const int64_t at = head * p_.q_len + queries.begin;
+    walk(head, queries, 0, out_.data() + at * p_.value_dim, work + layout_.top, work + layout_.mass,
+         work);
+    finish(at, queries.end - queries.begin, work + layout_.top, work + layout_.mass);
+  }
+
+  void partial(int64_t task, real* part, real* work) const {
+    const auto [head, queries] = place(task / division_.parts);
+    const int64_t rows = queries.end - queries.begin;
+    real* const top = part + rows * p_.value_dim;
+    walk(head, queries, task % division_.parts, part, top, top + rows, work);
+  }
+
+  void walk(int64_t head, Span queries, int64_t part, real* out, real* top, real* mass,
+            real* work) const {
+    if (queries.begin >= queries.end) return;
+    const Band band = p_.band(head / p_.heads);
+    ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim, out, top, mass,
+                     layout_, work);
+    const real* const k = k_.data() + head * p_.kv_len * p_.dim;
+    const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
+    const int64_t parts = division_.parts;
+    const int64_t pieces = visit_pieces(p_, band, head, queries, [](int64_t, Span) {});
+    double pairs = 0;
+    visit_pieces(p_, band, head, queries, [&](int64_t number, Span piece) {
+      if (number >= pieces * part / parts && number < pieces * (part + 1) / parts)
+        pairs += tile.add(piece, k, v);
+    });
+    count_flops(2 * pairs * static_cast<double>(p_.dim + p_.value_dim));
+  }
+
+  const SoftmaxProblem& p_;
+  ForwardDivision division_;
+  ForwardLayout layout_;
+  const Tensor &q_, &k_, &v_, &out_, &log_sum_;
+};
 
 }  // namespace
 
@@ -121,16 +264,7 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape().with(3, problem.value_dim));
   const Tensor log_sum = keep ? Tensor({problem.batch, problem.heads, problem.q_len}) : Tensor();
-  const Tiling tiling(problem.band(0));
-  const int64_t tiles = tiling.row_tiles(problem.band(0));
-  const int64_t reals = workspace_reals(tiling, problem.q_len, problem.kv_len, problem.dim);
-  run_tasks(problem.batch * problem.heads * tiles, reals, [&](int64_t task, real* work) {
-    const int64_t head = task / tiles;
-    const Band band = problem.band(head / problem.heads);
-    const double pairs = forward_tile(problem, band, head, balanced(task % tiles, tiles), qt, kt,
-                                      vt, out, log_sum, work);
-    count_flops(2 * pairs * static_cast<double>(problem.dim + problem.value_dim));
-  });
+  Forward(problem, qt, kt, vt, out, log_sum).run();
   count_bytes(static_cast<double>(sizeof(real)) *
               static_cast<double>(qt.size() + kt.size() + vt.size() + out.size()));
   if (!keep) return Var(out);
@@ -139,26 +273,6 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
       [problem, qt, kt, vt, out, log_sum](const Tensor& grad_out, std::span<Tensor> grads) {
         softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
       });
-}
-
-Cost softmax_cost(const AttentionShape& shape, int64_t window) {
-  const Band band{shape.q_len, shape.kv_len, shape.kv_len, window, shape.causal ? 0 : window};
-  const Tiling tiling(band);
-  const int64_t heads = shape.batch * shape.heads;
-  const double d = static_cast<double>(shape.head_dim), size = sizeof(real);
-  const double rows = static_cast<double>(heads * shape.q_len),
-               keys = static_cast<double>(heads * shape.kv_len);
-  const int64_t reals = workspace_reals(tiling, shape.q_len, shape.kv_len, shape.head_dim);
-  Cost cost;
-  cost.flops = 4 * d * static_cast<double>(heads) * executed_pairs(band);
-  cost.backward_flops = 2.5 * cost.flops;  // four products for two, and the scores made again
-  cost.bytes = size * d * 2 * (rows + keys);
-  cost.peak_bytes =
-      size * rows * d + static_cast<double>(workspace_bytes(heads * tiling.row_tiles(band), reals));
-  const double kept = window < 0 ? static_cast<double>(shape.kv_len)
-                                 : static_cast<double>(std::min(window + 1, shape.kv_len));
-  cost.state_bytes = size * 2 * d * kept * static_cast<double>(heads);
-  return cost;
 }
 
 }  // namespace attn

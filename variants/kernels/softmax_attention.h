@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/var.h"
 #include "variants/attention.h"
+#include "variants/kernels/band.h"
 
 namespace attn {
 
@@ -16,18 +18,19 @@ struct SoftmaxOptions {
   std::vector<int64_t> kv_lengths = {};  // as in Mask
   int64_t window = -1;  // keys seen on each side of a query (left only when causal); -1: all
   double scale = 0;     // of the logits; 0: 1/sqrt(head_dim)
+  std::shared_ptr<const BlockPattern> pattern = {};  // which blocks of keys are seen; null: all
 };
 
 // q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim].
 Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options = {});
 
 // The same numbers through one n×n matrix of weights a head, held until the backward where there is
-// one. No windows.
+// one. No windows and no patterns.
 Var materialized_attention(const Var& q, const Var& k, const Var& v,
                            const SoftmaxOptions& options = {});
 
-// One forward without gradients and without padding. FLOPs are what is executed: visible pairs plus
-// those hidden ones that share a strip of 32 queries (16 in narrow windows) with visible ones.
+// One forward without gradients, padding and pattern. FLOPs are what is executed: visible pairs
+// plus those hidden ones that share a strip of 6 queries (24 in the backward) with visible ones.
 Cost softmax_cost(const AttentionShape& shape, int64_t window = -1);
 Cost materialized_cost(const AttentionShape& shape);
 

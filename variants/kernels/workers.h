@@ -1,6 +1,6 @@
 // Splits tasks over threads with one preallocated workspace a worker, so that the peak of a kernel
-// is a formula of shape and threads. A task's result must not depend on which worker runs it; then
-// the bits do not depend on the thread count either.
+// is a formula of shape and threads. A task's result must not depend on which worker runs it: then
+// the same number of threads gives the same bits. How work is cut into tasks may follow threads().
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,6 @@ namespace attn {
 
 inline int64_t worker_count(int64_t tasks) {
   return std::max<int64_t>(1, std::min<int64_t>(tasks, threads()));
-}
-
-inline int64_t padded_reals(int64_t reals) {  // to the next cache line
-  constexpr int64_t line = 64 / sizeof(real);
-  return (reals + line - 1) / line * line;
 }
 
 inline int64_t workspace_bytes(int64_t tasks, int64_t reals) {

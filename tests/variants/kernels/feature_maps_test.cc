@@ -35,8 +35,8 @@ TEST(FeatureMaps, KernelEstimateIsUnbiased) {
   for (const bool orthogonal : {true, false})
     for (const double sign : {1.0, -1.0}) {
       const Tensor x = Tensor::full({1, kDraws, 1, kDim}, static_cast<real>(sign * 0.25));
-      const Var omega(random_directions(kDraws, kFeatures, kDim, orthogonal, rng(9, "omega")));
-      const PositiveFeatures f = positive_features(Var(x), omega, 1);
+      const Tensor omega = random_directions(kDraws, kFeatures, kDim, orthogonal, rng(9, "omega"));
+      const Features f = features(Var(x), positive_random(omega, 1));
       double mean = 0;
       for (int64_t i = 0; i < kDraws * kFeatures; ++i)
         mean += std::pow(static_cast<double>(f.phi.value()[i]) *
@@ -51,7 +51,7 @@ TEST(FeatureMaps, KernelEstimateIsUnbiased) {
 
 TEST(FeatureMaps, PositiveFeaturesEqualTheirFormula) {
   const Tensor x = bridge::normal({1, 2, 5, 3}, "x", 2), omega = bridge::normal({2, 7, 3}, "omega");
-  const PositiveFeatures f = positive_features(Var(x), Var(omega), 0.7);
+  const Features f = features(Var(x), positive_random(omega, 0.7));
   for (int64_t row = 0; row < 10; ++row) {
     double square = 0, largest = 0;
     for (int64_t c = 0; c < 3; ++c)
@@ -74,11 +74,10 @@ TEST(FeatureMaps, PaddedRowsAreZerosAndGiveNoGradient) {
   const std::vector<int64_t> lengths = {2, 0};
   const Tensor x = bridge::normal({2, 1, 4, 3}, "x"), omega = bridge::normal({1, 5, 3}, "omega");
   bridge::fill_padding(x, lengths, bridge::kNaN);
+  const FeatureMap maps[] = {elu_plus_one(), positive_random(omega, 1), relu_random(omega, 1e-3)};
   for (int kind = 0; kind < 3; ++kind) {
-    const Var leaf(x, true), w(omega);
-    const Var phi = kind == 0   ? elu_features(leaf, lengths)
-                    : kind == 1 ? positive_features(leaf, w, 1, lengths).phi
-                                : relu_features(leaf, w, 1e-3, lengths);
+    const Var leaf(x, true);
+    const Var phi = features(leaf, maps[kind], lengths).phi;
     const Tensor value = phi.value();
     phi.backward(Tensor::full(value.shape(), 1));
     for (int64_t i = 0; i < value.size(); ++i) {
@@ -92,7 +91,7 @@ TEST(FeatureMaps, PaddedRowsAreZerosAndGiveNoGradient) {
 
 TEST(FeatureMaps, EluKeepsSmallValues) {
   const Tensor x = Tensor::of({1, 1, 1, 4}, std::vector<double>{-40, -1, 0, 2});
-  const Tensor phi = elu_features(Var(x)).value();
+  const Tensor phi = features(Var(x), elu_plus_one()).phi.value();
   const double want[] = {std::exp(-40.0), std::exp(-1.0), 1, 3};
   for (int64_t i = 0; i < 4; ++i)
     EXPECT_NEAR(static_cast<double>(phi[i]) / want[i], 1, 4 * kEpsilon);

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "tests/core/on_every_isa.h"
 #include "tests/variants/oracle_bridge.h"
-#include "variants/kernels/feature_maps.h"
 
 namespace attn {
 namespace {
@@ -23,7 +23,7 @@ oracle::LogFeatures logarithm() {
   };
 }
 
-Tensor features(Shape shape, const char* name) {
+Tensor positive(Shape shape, const char* name) {
   const Tensor t = bridge::normal(shape, name);
   for (real& value : t.values()) value = std::abs(value) + real(0.1);
   return t;
@@ -58,8 +58,11 @@ TEST(LinearAttention, ChunkBorders) {
   for (const bool causal : {false, true})
     for (const auto& [q_len, kv_len] : {std::pair<int64_t, int64_t>{1, 1},
                                         {5, 5},
-                                        {31, 31},
-                                        {33, 33},
+                                        {23, 23},
+                                        {25, 25},
+                                        {63, 63},
+                                        {64, 64},
+                                        {65, 65},
                                         {127, 127},
                                         {128, 128},
                                         {129, 129},
@@ -68,7 +71,7 @@ TEST(LinearAttention, ChunkBorders) {
                                         {300, 140},
                                         {20, 515}}) {
       SCOPED_TRACE(testing::Message() << q_len << "x" << kv_len << (causal ? " causal" : ""));
-      expect_matches({features({1, 1, q_len, 3}, "q"), features({1, 1, kv_len, 3}, "k"),
+      expect_matches({positive({1, 1, q_len, 3}, "q"), positive({1, 1, kv_len, 3}, "k"),
                       bridge::normal({1, 1, kv_len, 2}, "v")},
                      {.causal = causal});
     }
@@ -77,7 +80,7 @@ TEST(LinearAttention, ChunkBorders) {
 TEST(LinearAttention, LengthsWithGarbage) {
   const std::vector<int64_t> lengths = {0, 100, 128, 150};
   for (const bool causal : {false, true}) {
-    Inputs x{features({4, 2, 150, 3}, "q"), features({4, 2, 150, 3}, "k"),
+    Inputs x{positive({4, 2, 150, 3}, "q"), positive({4, 2, 150, 3}, "k"),
              bridge::normal({4, 2, 150, 2}, "v")};
     bridge::fill_padding(x.k, lengths, bridge::kNaN);
     bridge::fill_padding(x.v, lengths, bridge::kNaN);
@@ -85,31 +88,132 @@ TEST(LinearAttention, LengthsWithGarbage) {
   }
 }
 
-TEST(LinearAttention, ThreadsDoNotChangeABit) {
-  const int before = threads();
-  const Inputs x{features({1, 1, 900, 8}, "q"), features({1, 1, 900, 8}, "k"),
-                 bridge::normal({1, 1, 900, 8}, "v")};
-  for (const bool causal : {false, true}) {
-    set_threads(1);
-    const std::vector<Tensor> one = run(x, {.causal = causal});
-    set_threads(2);
-    const std::vector<Tensor> two = run(x, {.causal = causal});
-    for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(bridge::same_bits(one[i], two[i])) << i;
-  }
-  set_threads(before);
-}
-
-// As the performer uses it: positive features of x, stabilised.
-std::vector<Tensor> favor(const Inputs& x, const Tensor& omega, bool causal) {
-  const double scale = std::pow(static_cast<double>(x.q.dim(3)), -0.25);
-  const Var q(x.q, true), k(x.k, true), v(x.v, true), w(omega);
-  const PositiveFeatures queries = positive_features(q, w, scale),
-                         keys = positive_features(k, w, scale);
-  const Var out =
-      linear_attention(queries.phi, keys.phi, v, {.causal = causal, .log_scale = keys.log_scale});
+// As the variants use it: the map inside, and as an op before.
+std::vector<Tensor> mapped(const Inputs& x, const FeatureMap& map, bool causal,
+                           const std::vector<int64_t>& lengths = {}) {
+  const Var q(x.q, true), k(x.k, true), v(x.v, true);
+  const Var out = linear_attention(q, k, v, {.causal = causal, .kv_lengths = lengths, .map = map});
   const Tensor value = out.value();
   out.backward(bridge::normal(value.shape(), "seed"));
   return {value, q.grad(), k.grad(), v.grad()};
+}
+
+std::vector<Tensor> mapped_before(const Inputs& x, const FeatureMap& map, bool causal,
+                                  const std::vector<int64_t>& lengths) {
+  const Var q(x.q, true), k(x.k, true), v(x.v, true);
+  const Features queries = features(q, map), keys = features(k, map, lengths);
+  const Var out = linear_attention(
+      queries.phi, keys.phi, v,
+      {.causal = causal, .kv_lengths = lengths, .map = {}, .log_scale = keys.log_scale});
+  const Tensor value = out.value();
+  out.backward(bridge::normal(value.shape(), "seed"));
+  return {value, q.grad(), k.grad(), v.grad()};
+}
+
+std::vector<Tensor> favor(const Inputs& x, const Tensor& omega, bool causal) {
+  return mapped(x, positive_random(omega, std::pow(static_cast<double>(x.q.dim(3)), -0.25)),
+                causal);
+}
+
+void expect_close(const std::vector<Tensor>& got, const std::vector<Tensor>& want, double allowed) {
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double error = bridge::relative_error(got[i], array_of(want[i]).x);
+    EXPECT_TRUE(error <= allowed) << i << ": " << error;
+  }
+}
+
+TEST(LinearAttention, MapsInsideEqualFeaturesGivenAtChunkBorders) {
+  const Tensor omega = random_directions(2, 10, 4, true, rng(2, "omega"));
+  for (const FeatureMap& map :
+       {elu_plus_one(), positive_random(omega, 0.7), relu_random(omega, 1e-3)})
+    for (const bool causal : {false, true})
+      for (const auto& [q_len, kv_len] : {std::pair<int64_t, int64_t>{1, 1},
+                                          {5, 5},
+                                          {63, 63},
+                                          {64, 64},
+                                          {65, 65},
+                                          {129, 129},
+                                          {1, 130},
+                                          {70, 200},
+                                          {200, 70}})
+        for (const std::vector<int64_t>& lengths :
+             {std::vector<int64_t>{}, {kv_len, kv_len / 2}, {0, kv_len - 1}}) {
+          SCOPED_TRACE(testing::Message() << q_len << "x" << kv_len << (causal ? " causal" : "")
+                                          << " map " << static_cast<int>(map.kind));
+          Inputs x{bridge::normal({2, 2, q_len, 4}, "q"), bridge::normal({2, 2, kv_len, 4}, "k"),
+                   bridge::normal({2, 2, kv_len, 4}, "v")};
+          bridge::fill_padding(x.k, lengths, bridge::kNaN);
+          bridge::fill_padding(x.v, lengths, bridge::kNaN);
+          expect_close(mapped(x, map, causal, lengths), mapped_before(x, map, causal, lengths),
+                       100 * kEpsilon);
+        }
+}
+
+// A single head is cut into pieces for the threads: the same bits for the same threads, and the
+// same answer for any number of them.
+TEST(LinearAttention, PiecesForThreadsAddUp) {
+  const int before = threads();
+  const Tensor omega = random_directions(1, 16, 8, true, rng(2, "omega"));
+  for (const double scale : {1.0, 3.0})
+    for (const FeatureMap& map : {elu_plus_one(), positive_random(omega, 0.6)})
+      for (const auto& [q_len, kv_len] :
+           {std::pair<int64_t, int64_t>{900, 900}, {70, 300}, {300, 70}, {1, 1}})
+        for (const bool causal : {false, true}) {
+          SCOPED_TRACE(testing::Message() << q_len << "x" << kv_len << (causal ? " causal" : ""));
+          const Inputs x{bridge::normal({1, 1, q_len, 8}, "q", scale),
+                         bridge::normal({1, 1, kv_len, 8}, "k", scale),
+                         bridge::normal({1, 1, kv_len, 8}, "v")};
+          const std::vector<int64_t> lengths = {kv_len - kv_len / 3};
+          set_threads(1);
+          const std::vector<Tensor> one = mapped(x, map, causal, lengths);
+          for (const int count : {2, 3, 5}) {
+            set_threads(count);
+            const std::vector<Tensor> many = mapped(x, map, causal, lengths);
+            const std::vector<Tensor> again = mapped(x, map, causal, lengths);
+            expect_close(many, one, 200 * kEpsilon);
+            for (size_t i = 0; i < one.size(); ++i)
+              EXPECT_TRUE(bridge::same_bits(many[i], again[i])) << i;
+          }
+        }
+  set_threads(before);
+}
+
+using LinearAttentionOnEveryIsa = OnEveryIsa;
+
+TEST_F(LinearAttentionOnEveryIsa, Agrees) {
+  const Tensor omega = random_directions(1, 21, 5, true, rng(2, "omega"));
+  for (const FeatureMap& map :
+       {elu_plus_one(), positive_random(omega, 0.6), relu_random(omega, 1e-3)})
+    for (const int64_t n : {2, 7, 65, 130})
+      for (const bool causal : {false, true}) {
+        const Inputs x{bridge::normal({1, 1, n, 5}, "q"), bridge::normal({1, 1, n, 5}, "k"),
+                       bridge::normal({1, 1, n, 5}, "v")};
+        const std::vector<Tensor> want = mapped(x, map, causal);
+        each([&] {
+          SCOPED_TRACE(testing::Message() << "length " << n << (causal ? " causal" : ""));
+          expect_close(mapped(x, map, causal), want, 100 * kEpsilon);
+        });
+      }
+}
+
+// Without gradients the workspace does not depend on the length.
+TEST(LinearAttention, WorkspaceIsBounded) {
+  const NoGrad no_grad;
+  const Tensor omega = random_directions(1, 32, 8, true, rng(2, "omega"));
+  const int before = threads();
+  for (const int count : {1, 2})
+    for (const bool causal : {false, true}) {
+      set_threads(count);
+      std::vector<int64_t> bytes;
+      for (const int64_t n : {1024, 4096}) {
+        const Var x(bridge::normal({1, 1, n, 8}, "x"));
+        reset_memory_peak();
+        linear_attention(x, x, x, {.causal = causal, .map = positive_random(omega, 0.6)});
+        bytes.push_back(memory_use().peak[static_cast<int>(Purpose::workspace)]);
+      }
+      EXPECT_EQ(bytes[0], bytes[1]);
+    }
+  set_threads(before);
 }
 
 TEST(LinearAttention, FutureKeysLeavePastRowsAlone) {
@@ -118,7 +222,7 @@ TEST(LinearAttention, FutureKeysLeavePastRowsAlone) {
   const Inputs x{bridge::normal({1, 1, n, d}, "q"), bridge::normal({1, 1, n, d}, "k"),
                  bridge::normal({1, 1, n, d}, "v")};
   const Tensor want = favor(x, omega, true)[0];
-  for (const int64_t t : {0, 31, 32, 127, 128, 200, 298})
+  for (const int64_t t : {0, 23, 24, 63, 64, 127, 128, 200, 298})
     for (const real factor : {real(3), real(1e3)}) {
       const Inputs moved{x.q.clone(), x.k.clone(), x.v.clone()};
       for (int64_t i = (t + 1) * d; i < n * d; ++i)
@@ -157,8 +261,8 @@ TEST(LinearAttention, StabiliserMatchesOracleAtEveryScale) {
 // The scale of a key multiplies its features, whether it rises or falls from chunk to chunk.
 TEST(LinearAttention, ScalesOfManyChunksMultiplyTheKeys) {
   constexpr int64_t n = 600, m = 6;
-  const double levels[] = {-1, -3, 0, -2, 2};  // of chunks of 128
-  const Inputs x{features({1, 1, n, m}, "q"), features({1, 1, n, m}, "k"),
+  const double levels[] = {-1, -3, 0, -2, 2};  // of 128 keys each
+  const Inputs x{positive({1, 1, n, m}, "q"), positive({1, 1, n, m}, "k"),
                  bridge::normal({1, 1, n, 3}, "v")};
   const Inputs scaled{x.q, x.k.clone(), x.v};
   const Tensor log_scale({1, 1, n});
@@ -179,6 +283,18 @@ TEST(LinearAttention, ScalesOfManyChunksMultiplyTheKeys) {
   }
 }
 
+TEST(LinearAttention, RefusesScalesThatDoNotFit) {
+  const Var q(positive({1, 2, 3, 4}, "q")), k(positive({1, 2, 5, 4}, "k"));
+  for (const Shape& shape : {Shape{1, 2, 3}, Shape{2, 5}, Shape{1, 5, 2}, Shape{1, 2, 5, 1}}) {
+    LinearOptions options;
+    options.log_scale = Tensor::zeros(shape);
+    EXPECT_THROW(linear_attention(q, k, k, options), Error) << shape.str();
+  }
+  LinearOptions options;
+  options.log_scale = Tensor::zeros({1, 2, 5});
+  EXPECT_NO_THROW(linear_attention(q, k, k, options));
+}
+
 TEST(LinearAttention, HugeInputsStayFinite) {
   constexpr int64_t n = 140, d = 8;
   const Tensor omega = random_directions(1, 32, d, true, rng(2, "omega"));
@@ -194,8 +310,8 @@ TEST(LinearAttention, HugeInputsStayFinite) {
 // Prefix sums over a long sequence, against sums in double.
 TEST(LinearAttention, LongSumsKeepTheirDigits) {
   const int64_t n = kIsDouble ? 2048 : 65536;
-  const Inputs x{features({1, 1, n, 4}, "q"), features({1, 1, n, 4}, "k"),
-                 features({1, 1, n, 1}, "v")};
+  const Inputs x{positive({1, 1, n, 4}, "q"), positive({1, 1, n, 4}, "k"),
+                 positive({1, 1, n, 1}, "v")};
   const NoGrad no_grad;
   const Tensor got = linear_attention(Var(x.q), Var(x.k), Var(x.v), {.causal = true}).value();
   double sum[4] = {}, mass[4] = {}, worst = 0;

@@ -1,0 +1,34 @@
+// Which instruction sets Highway compiles the kernels for. Included by their .cc files before
+// anything of Highway: scalar code, AVX2 and AVX-512 on x86; NEON on Arm.
+#pragma once
+
+#define HWY_COMPILE_ALL_ATTAINABLE  // scalar code too, whatever -march says
+// SSE is not worth its compile time; sizeless SVE and RVV vectors do not fit into arrays; variants
+// of AVX-512 and NEON run the code of the plain one. Names that this Highway does not know are 0 in
+// preprocessor conditions, and defined so below for everything else.
+#define HWY_DISABLED_TARGETS                                                                    \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_AVX10_2 | \
+   HWY_AVX10_2_512 | HWY_NEON_WITHOUT_AES | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 |  \
+   HWY_SVE2_128 | HWY_RVV)
+#include <hwy/detect_targets.h>
+#ifndef HWY_SSE2
+#define HWY_SSE2 0
+#endif
+#ifndef HWY_AVX3_ZEN4
+#define HWY_AVX3_ZEN4 0
+#endif
+#ifndef HWY_AVX3_SPR
+#define HWY_AVX3_SPR 0
+#endif
+#ifndef HWY_AVX10_2
+#define HWY_AVX10_2 0
+#endif
+#ifndef HWY_AVX10_2_512
+#define HWY_AVX10_2_512 0
+#endif
+#ifndef HWY_NEON_WITHOUT_AES
+#define HWY_NEON_WITHOUT_AES 0
+#endif
+#ifndef HWY_NEON_BF16
+#define HWY_NEON_BF16 0
+#endif

@@ -1,0 +1,134 @@
+// Decoding one position after the other against the causal forward: the same rows, whichever part
+// of the positions was appended at once; a step taken back and made again; and the state, FLOPs and
+// bytes that are declared against what is held and counted. Costs a few times 300 steps a shape.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/counters.h"
+#include "core/memory.h"
+#include "core/ops.h"
+#include "core/parallel.h"
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+namespace {
+
+constexpr double kAllowed = kIsDouble ? 1e-10 : 1e-5;
+constexpr double kAllowedCost = 0.05;  // relative
+
+AttentionShape shape_of(int64_t length) {
+  return {.batch = 2,
+          .heads = 2,
+          .q_len = length,
+          .kv_len = length,
+          .head_dim = length == 7 ? int64_t{5} : 8,  // an odd one for the tails of vector loops
+          .causal = true};
+}
+
+// Appends the first `prefill` positions at once, steps through the others, and returns their rows.
+Tensor decoded(Decoder& decoder, const Inputs& x, int64_t prefill) {
+  const int64_t length = x.q.dim(2), dim = x.q.dim(3);
+  decoder.extend(part(x.k, 2, 0, prefill), part(x.v, 2, 0, prefill));
+  const Tensor result(x.q.shape().with(2, length - prefill)), out(x.q.shape().with(2, 1));
+  for (int64_t i = prefill; i < length; i++) {
+    decoder.step(part(x.q, 2, i, i + 1), part(x.k, 2, i, i + 1), part(x.v, 2, i, i + 1), out);
+    for (int64_t matrix = 0; matrix < x.q.dim(0) * x.q.dim(1); matrix++)
+      std::copy_n(out.data() + matrix * dim, dim,
+                  result.data() + (matrix * (length - prefill) + i - prefill) * dim);
+  }
+  return result;
+}
+
+Tensor with_last(const Tensor& t, const Tensor& last) {
+  const NoGrad no_grad;
+  const std::vector<Var> both = {Var(t), Var(last)};
+  return concat(both, 2).value().clone();
+}
+
+void compare_rows(const Attention& attention, const AttentionShape& shape, double scale,
+                  Verdict& verdict) {
+  const int64_t n = shape.kv_len;
+  const Inputs x = make_inputs(shape, 61, scale);
+  const Tensor all = output_of(attention, x, mask_of(shape));
+  for (const int64_t prefill : std::set<int64_t>{0, n / 2, n - 1}) {
+    const auto decoder = attention.decoder(shape.batch, n);
+    const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
+    verdict.expect(off.size, kAllowed,
+                   "position {} decoded after {} appended at once is off by {:.1e} against the "
+                   "causal forward ({}, inputs of scale {:g})",
+                   prefill + off.row, prefill, off.size, text(shape), scale);
+  }
+}
+
+void compare_costs(const Attention& attention, const AttentionShape& shape, Verdict& verdict) {
+  const Inputs x = make_inputs(shape, 62);
+  const auto decoder = attention.decoder(shape.batch, shape.kv_len);
+  decoded(*decoder, part(x, 2, 0, shape.kv_len - 1), shape.kv_len - 1);
+  const Counters before = counters();
+  const double flops = decoder->step_flops(), bytes = decoder->step_bytes();
+  const Inputs last = part(x, 2, shape.kv_len - 1, shape.kv_len);
+  decoder->step(last.q, last.k, last.v, Tensor(last.q.shape()));
+  const double counted_flops = counters().flops - before.flops,
+               counted_bytes = counters().bytes - before.bytes;
+  verdict.expect(std::abs(counted_flops / flops - 1), kAllowedCost,
+                 "{:.4g} FLOPs of a step counted, {:.4g} declared ({})", counted_flops, flops,
+                 text(shape));
+  verdict.expect(std::abs(counted_bytes / bytes - 1), kAllowedCost,
+                 "{:.4g} bytes of a step counted, {:.4g} declared ({})", counted_bytes, bytes,
+                 text(shape));
+  const double state = attention.cost(shape).state_bytes,
+               held = static_cast<double>(decoder->state_bytes());
+  verdict.require(held == state, "a state of {:.0f} bytes held, {:.0f} declared ({})", held, state,
+                  text(shape));
+}
+
+// A cache overwrites the position that was taken back and answers the same; a sum has added it
+// twice, as if the sequence ended in two positions alike. Neither holds more than before.
+void compare_step_back(const Attention& attention, const AttentionShape& shape, Verdict& verdict) {
+  const int64_t n = shape.kv_len;
+  const Inputs x = make_inputs(shape, 63), last = part(x, 2, n - 1, n);
+  const auto decoder = attention.decoder(shape.batch, n);
+  const Tensor once = decoded(*decoder, x, n - 1), again(once.shape());
+  const int64_t held = memory_use().live_total;
+  decoder->step_back();
+  decoder->step(last.q, last.k, last.v, again);
+  const int64_t more = memory_use().live_total - held;
+  AttentionShape longer = shape;
+  longer.q_len = longer.kv_len = n + 1;
+  const Inputs doubled{with_last(x.q, last.q), with_last(x.k, last.k), with_last(x.v, last.v)};
+  const Tensor twice = part(output_of(attention, doubled, mask_of(longer)), 2, n, n + 1);
+  const double as_once = gap(again, once).size, as_twice = gap(again, twice).size;
+  verdict.expect(as_twice <= kAllowed ? as_twice : as_once, kAllowed,
+                 "a step taken back and made again is off by {:.1e} against the first one and by "
+                 "{:.1e} against two positions alike ({})",
+                 as_once, as_twice, text(shape));
+  verdict.require(more <= 0, "{} more bytes held after a step taken back and made again ({})", more,
+                  text(shape));
+}
+
+void check_length(const Subject& subject, int64_t length, Verdict& verdict) {
+  const AttentionShape shape = shape_of(length);
+  if (subject.info.why_no_decoder(shape, subject.params)) return;
+  const auto attention = subject.build(shape);
+  compare_rows(*attention, shape, 1, verdict);
+  compare_rows(*attention, shape, 3, verdict);  // logits of up to 50 or so
+  compare_costs(*attention, shape, verdict);
+  compare_step_back(*attention, shape, verdict);
+}
+
+}  // namespace
+
+void check_decode(const Subject& subject, Verdict& verdict) {
+  std::vector<int64_t> lengths = {1, 7, 65, 131};
+  if (subject.full()) lengths = {1, 2, 7, 33, 64, 65, 66, 130, 131};
+  for (const int64_t length : lengths) check_length(subject, length, verdict);
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  set_threads(3);  // does not divide the four heads
+  check_length(subject, 300, verdict);
+}
+
+}  // namespace attn

@@ -1,0 +1,97 @@
+// attnbench peer: one side of scripts/peers. Holds one attention or one model and answers each JSON
+// request, a line on stdin, with a JSON line on stdout, so that it can be timed in turns with the
+// process of another library. Not for people; a request that fails is answered with {"error"}.
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "harness/cli/peer_sides.h"
+#include "harness/cli/verbs.h"
+#include "harness/store/rows.h"
+#include "harness/sweep/run_line.h"
+
+namespace attn::cli {
+namespace {
+
+// Seconds of each of `repeat` calls, after `warm` calls that are not timed.
+Json timed(const Json& request, const std::function<void()>& call) {
+  using Clock = std::chrono::steady_clock;
+  const int64_t repeat = request.value("repeat", int64_t{1});
+  for (int64_t i = request.value("warm", int64_t{0}); i > 0; i--) call();
+  Json seconds = Json::array();
+  for (int64_t i = 0; i < repeat; i++) {
+    const Clock::time_point start = Clock::now();
+    call();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return seconds;
+}
+
+class Peer {
+ public:
+  Json answer(const Json& request) {
+    const std::string what = request.at("do");
+    if (what == "hello") return hello();
+    if (what == "attention" || what == "model") return load(what, request);
+    if (what == "step") {
+      ATTN_CHECK(model_, "'step' before 'model'");
+      Json losses = Json::array();
+      Json seconds = timed(request, [&] { losses.push_back(finite_or_null(model_->step())); });
+      return {{"seconds", std::move(seconds)}, {"losses", std::move(losses)}};
+    }
+    if (what == "write" && model_) {
+      model_->write(request.at("folder"));
+      return Json::object();
+    }
+    ATTN_CHECK(attention_, "'{}' before 'attention'", what);
+    if (what == "forward") return {{"seconds", timed(request, [&] { attention_->forward(); })}};
+    if (what == "train") return {{"seconds", timed(request, [&] { attention_->train(); })}};
+    ATTN_CHECK(what == "write", "unknown request '{}'", what);
+    attention_->write(request.at("folder"));
+    return Json::object();
+  }
+
+ private:
+  static Json hello() { return {{"environment", environment_json()}, {"version", ATTN_VERSION}}; }
+
+  // What was held before is given back first: the largest cases fill the memory.
+  Json load(const std::string& what, const Json& request) {
+    attention_.reset();
+    model_.reset();
+    release_free_memory();
+    set_threads(request.at("threads"));
+    if (what == "model") {
+      model_ = std::make_unique<ModelSide>(request);
+      return Json::object();
+    }
+    attention_ = std::make_unique<AttentionSide>(request);
+    return {{"flops", attention_->flops()}};
+  }
+
+  std::unique_ptr<AttentionSide> attention_;
+  std::unique_ptr<ModelSide> model_;
+};
+
+}  // namespace
+
+int run_peer_process() {
+  Peer peer;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    Json reply;
+    try {
+      reply = peer.answer(Json::parse(line));
+    } catch (const std::exception& error) {
+      reply = {{"error", error.what()}};
+    }
+    print(reply.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+  return kOk;
+}
+
+}  // namespace attn::cli

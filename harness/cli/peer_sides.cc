@@ -1,0 +1,190 @@
+// Reads, builds, runs and writes the two sides of peer_sides.h.
+#include "harness/cli/peer_sides.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/ops.h"
+#include "harness/cli/npy.h"
+#include "harness/cli/specs.h"
+#include "harness/model/encoder.h"
+#include "harness/train/optimizer.h"
+
+namespace attn::cli {
+namespace {
+
+Tensor read_tensor(const std::string& path) {
+  const Array array = read_npy(path);
+  ATTN_CHECK(array.shape.size() <= 4, "{}: shape {}; expected at most 4 dimensions", path,
+             array.shape_text());
+  Shape shape;
+  for (const int64_t dim : array.shape) shape = shape.appended(dim);
+  return Tensor::of(shape, array.values);
+}
+
+std::vector<int32_t> read_ids(const std::string& path) {
+  const Array array = read_npy(path);
+  ATTN_CHECK(!array.is_float(), "{}: type '{}'; expected int32", path, array.type);
+  return {array.values.begin(), array.values.end()};
+}
+
+void write_tensor(const std::string& path, const Tensor& tensor) {
+  Array array{.shape = {}, .values = {tensor.data(), tensor.data() + tensor.size()}, .type = "<f4"};
+  for (int i = 0; i < tensor.shape().rank(); i++) array.shape.push_back(tensor.dim(i));
+  write_npy(path, array);
+}
+
+// What a request says of the attention inside: {"variant": SPEC}.
+Chosen variant_of(const Json& request) {
+  return choose_variant(request.at("variant").get<std::string>());
+}
+
+}  // namespace
+
+class AttentionSide::State {
+ public:
+  explicit State(const Json& request)
+      : mask_{request.value("causal", false), {}},
+        q_(read_tensor(request.at("q"))),
+        k_(read_tensor(request.at("k"))),
+        v_(read_tensor(request.at("v"))),
+        grad_out_(read_tensor(request.at("grad_out"))) {
+    for (const Tensor* tensor : {&q_, &k_, &v_})
+      ATTN_CHECK(tensor->shape().rank() == 4, "q, k, v are [batch, heads, len, head_dim], got {}",
+                 tensor->shape().str());
+    const Chosen chosen = variant_of(request);
+    const AttentionConfig config{
+        .heads = q_.dim(1), .head_dim = q_.dim(3), .max_len = k_.dim(2), .causal = mask_.causal};
+    attention_ = chosen.variant->build(config, chosen.params);
+    const Json given = request.value("set", Json::object());
+    for (const auto& [name, path] : given.items()) weight(name).set_value(read_tensor(path));
+  }
+
+  Json flops() const {
+    const Cost cost =
+        attention_->cost({q_.dim(0), q_.dim(1), q_.dim(2), k_.dim(2), q_.dim(3), mask_.causal});
+    return {{"forward", cost.flops}, {"train", cost.flops + cost.backward_flops}};
+  }
+
+  Tensor forward() const {
+    const NoGrad no_grad;
+    return attention_->forward(Var(q_), Var(k_), Var(v_), mask_).value();
+  }
+
+  void train() const { differentiated(); }
+
+  void write(const std::string& folder) const {
+    write_tensor(folder + "/forward.npy", forward());
+    const Differentiated found = differentiated();
+    write_tensor(folder + "/out.npy", found.out);
+    write_tensor(folder + "/grad_q.npy", found.q.grad());
+    write_tensor(folder + "/grad_k.npy", found.k.grad());
+    write_tensor(folder + "/grad_v.npy", found.v.grad());
+    for (const Weight& weight : attention_->weights())
+      if (weight.learned)
+        write_tensor(fmt::format("{}/grad_{}.npy", folder, weight.name), weight.value.grad());
+  }
+
+ private:
+  struct Differentiated {
+    Tensor out;
+    Var q, k, v;
+  };
+
+  Differentiated differentiated() const {
+    for (const Weight& weight : attention_->weights()) weight.value.zero_grad();
+    Differentiated found{.out = {}, .q = Var(q_, true), .k = Var(k_, true), .v = Var(v_, true)};
+    const Var out = attention_->forward(found.q, found.k, found.v, mask_);
+    out.backward(grad_out_);
+    found.out = out.value();
+    return found;
+  }
+
+  Var weight(const std::string& name) const {
+    for (const Weight& weight : attention_->weights())
+      if (weight.name == name) return weight.value;
+    throw_error(fmt::format("no weight is named '{}'", name));
+  }
+
+  Mask mask_;
+  Tensor q_, k_, v_, grad_out_;  // [batch, heads, len, head_dim]
+  std::unique_ptr<Attention> attention_;
+};
+
+class ModelSide::State {
+ public:
+  explicit State(const Json& request)
+      : model_(config_of(request)),
+        optimizer_(learned(model_), optimizer_of(request)),
+        learning_rate_(request.at("learning_rate")) {
+    batch_.size = request.at("batch");
+    batch_.length = request.at("length");
+    batch_.tokens = read_ids(request.at("tokens"));
+    batch_.targets = read_ids(request.at("targets"));
+    write(request.at("folder"));  // the other side starts from them
+  }
+
+  // NAME.npy of each weight, as it is now.
+  void write(const std::string& folder) const {
+    for (const Weight& weight : model_.weights())
+      write_tensor(fmt::format("{}/{}.npy", folder, weight.name), weight.value.value());
+  }
+
+  double step() {
+    const Var loss = cross_entropy(model_.forward(batch_), batch_.targets);
+    const double value = static_cast<double>(loss.value()[0]);
+    loss.backward();
+    optimizer_.step(learning_rate_);
+    return value;
+  }
+
+ private:
+  static ModelConfig config_of(const Json& request) {
+    const Chosen chosen = variant_of(request);
+    ModelConfig config;
+    config.layer.variant = chosen.variant;
+    config.layer.variant_params = chosen.params;
+    config.layer.width = request.at("width");
+    config.layer.heads = request.at("heads");
+    config.layer.feed_forward = request.at("feed_forward");
+    config.layers = request.at("layers");
+    config.vocab = request.at("vocab");
+    config.classes = request.at("classes");
+    config.length = request.at("length");
+    return config;
+  }
+
+  static AdamWConfig optimizer_of(const Json& request) {
+    return {.beta1 = request.at("beta1"),
+            .beta2 = request.at("beta2"),
+            .epsilon = request.at("epsilon"),
+            .weight_decay = request.at("weight_decay"),
+            .clip = request.at("clip")};
+  }
+
+  static std::vector<Var> learned(const Encoder& model) {
+    std::vector<Var> values;
+    for (const Weight& weight : model.weights())
+      if (weight.learned) values.push_back(weight.value);
+    return values;
+  }
+
+  Encoder model_;
+  AdamW optimizer_;
+  double learning_rate_;
+  Batch batch_;
+};
+
+AttentionSide::AttentionSide(const Json& request) : state_(std::make_unique<State>(request)) {}
+AttentionSide::~AttentionSide() = default;
+Json AttentionSide::flops() const { return state_->flops(); }
+void AttentionSide::forward() const { state_->forward(); }
+void AttentionSide::train() const { state_->train(); }
+void AttentionSide::write(const std::string& folder) const { state_->write(folder); }
+
+ModelSide::ModelSide(const Json& request) : state_(std::make_unique<State>(request)) {}
+ModelSide::~ModelSide() = default;
+double ModelSide::step() { return state_->step(); }
+void ModelSide::write(const std::string& folder) const { state_->write(folder); }
+
+}  // namespace attn::cli

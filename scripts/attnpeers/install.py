@@ -1,0 +1,52 @@
+"""What has to be there: our program, built, and a Python that holds the other libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "native" / "attnbench"
+VENV = ROOT / ".venv-peers"
+REQUIREMENTS = ROOT / "scripts" / "requirements-peers.txt"
+OLDEST = (3, 11)
+ROOM = 10 << 30  # bytes free on the disk: the wheels while they are unpacked
+
+
+class InstallError(Exception):
+    """Why it could not be made, in one line."""
+
+
+def built_program() -> Path:
+    done = subprocess.run([ROOT / "scripts" / "bench", "--version"], stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise InstallError("attnbench could not be built (see above)")
+    return PROGRAM
+
+
+def peers_python(say: Callable[[str], None]) -> Path:
+    """That of .venv-peers, which is made when it is missing or its requirements changed."""
+    python, stamp = VENV / "bin" / "python", VENV / "stamp"
+    wanted = f"{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()} {ROOT}\n"
+    if python.is_file() and stamp.is_file() and stamp.read_text() == wanted:
+        return python
+    if sys.version_info < OLDEST:
+        raise InstallError("the libraries need Python 3.11 or later; --python PATH names another")
+    if VENV.is_symlink():
+        raise InstallError(f"{VENV} is a link to another environment; remove it first")
+    if shutil.disk_usage(ROOT).free < ROOM:
+        raise InstallError(f"{VENV} needs 10 GB of free disk; --python PATH names an existing one")
+    say(f"installing {REQUIREMENTS.name} into {VENV}: gigabytes, once")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", VENV],
+        [*pip, "--only-binary", ":all:", "-r", REQUIREMENTS],
+    ):
+        if subprocess.run(command, stdout=sys.stderr).returncode:
+            raise InstallError(f"{VENV} could not be made (see above); --python PATH names another")
+    stamp.write_text(wanted)
+    return python

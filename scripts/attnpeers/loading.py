@@ -1,0 +1,131 @@
+"""Gives every side of a block the same arrays, and checks that their answers agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .plan import ADAMW, CLASSES, LAYERS, VOCAB, Block
+from .sides import Side
+
+# Relative Frobenius norms in float32: sums of 8192 terms in another order differ by about sqrt(n)
+# roundings (5e-6), through an exp by more; a gradient passes through two or three such sums.
+MOST = {"forward": 1e-5, "out": 1e-5, "grad": 3e-5}
+# The first loss is one forward; the next two follow AdamW, whose first steps have the size of the
+# learning rate whatever the gradient's, so that rounding of gradients near zero shows in them.
+MOST_LOSS = (1e-5, 1e-4, 1e-4)
+# That size also hides clipping from the losses, and decay is too small to show. So weights are
+# compared too, after steps with an epsilon that dwarfs the gradients, and settings that bite.
+# Their change is compared, about 2e-5 of a norm's gain of 1, where rounding is 6e-8: 3e-3 of it.
+BITING = {"epsilon": 1e-2, "weight_decay": 1.0, "clip": 0.1}
+BITING_STEPS, MOST_CHANGE = 2, 1e-2
+
+
+class Disagreement(Exception):
+    """Two sides answer differently; nothing is timed then."""
+
+
+def write_inputs(block: Block, folder: Path, seed: int) -> dict[str, Any]:
+    """Arrays as .npy files; the fields of the request that loads them."""
+    rng = np.random.default_rng([seed, block.length, block.heads])
+
+    def normal(name: str, shape: tuple[int, ...], scale: float = 1.0) -> str:
+        return save(folder, name, (scale * rng.standard_normal(shape)).astype(np.float32))
+
+    if block.subject == "step":
+        tokens = rng.integers(0, VOCAB, (block.batch, block.length), np.int32)
+        targets = rng.integers(0, CLASSES, block.batch, np.int32)
+        return {
+            "variant": "full", "layers": LAYERS, "width": block.width, "heads": block.heads,
+            "feed_forward": block.feed_forward, "vocab": VOCAB, "classes": CLASSES,
+            "length": block.length, "batch": block.batch, "threads": block.threads, **ADAMW,
+            "tokens": save(folder, "tokens", tokens), "targets": save(folder, "targets", targets),
+            "folder": str(folder),
+        }  # fmt: skip
+    shape = (block.batch, block.heads, block.length, block.head_dim)
+    weights = {}
+    if block.subject == "linformer":
+        rows = (1, block.params["rank"], block.length)
+        for name in ("projection_k", "projection_v"):
+            weights[name] = normal(name, rows, block.length**-0.5)
+    if block.subject == "performer":
+        weights["omega"] = normal("omega", (block.heads, block.params["features"], block.head_dim))
+    return {
+        "variant": block.spec, "name": block.subject, "params": block.params,
+        "causal": block.causal, "threads": block.threads, "set": weights,
+        **{name: normal(name, shape) for name in ("q", "k", "v", "grad_out")},
+    }  # fmt: skip
+
+
+def save(folder: Path, name: str, array: np.ndarray) -> str:
+    path = folder / f"{name}.npy"
+    np.save(path, array)
+    return str(path)
+
+
+def load(side: Side, block: Block, inputs: dict[str, Any]) -> dict[str, Any]:
+    return side.ask("model" if block.subject == "step" else "attention", **inputs)
+
+
+def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What agreement is judged by: outputs and gradients, or the first losses and how the first
+    steps change the weights. The block is loaded before and after."""
+    own = folder / side.name
+    own.mkdir(exist_ok=True)
+    if block.subject != "step":
+        return written(side, own)
+    losses = side.ask("step", repeat=len(MOST_LOSS))["losses"]
+    load(side, block, {**inputs, **BITING})
+    side.ask("step", repeat=BITING_STEPS)
+    change = {
+        f"change_{name}": weight - np.load(folder / f"{name}.npy")
+        for name, weight in written(side, own).items()
+    }
+    load(side, block, inputs)
+    return {**{f"loss_{i}": np.array([loss]) for i, loss in enumerate(losses, 1)}, **change}
+
+
+def written(side: Side, folder: Path) -> dict[str, np.ndarray]:
+    side.ask("write", folder=str(folder))
+    found = {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
+    for file in folder.glob("*.npy"):
+        file.unlink()
+    return found
+
+
+def agreement(
+    ours: dict[str, Any], theirs: dict[str, Any], *, forward_only: bool = False
+) -> dict[str, float]:
+    """Relative differences by name, of all weights' changes the largest; Disagreement when one is
+    beyond its bound, or when the sides do not answer with the same arrays."""
+    expected = {"forward"} if forward_only else set(ours)
+    if wrong := expected ^ theirs.keys():
+        raise Disagreement(f"only one side answers with {', '.join(sorted(wrong))}")
+    found: dict[str, float] = {}
+    for name in sorted(expected):
+        kind, _, rest = name.partition("_")
+        most = bound(kind, rest)
+        error = difference(ours[name], theirs[name])
+        if not error <= most:
+            raise Disagreement(f"{name} differs by {error:.1e} relative, more than {most:.0e}")
+        key = "weights" if kind == "change" else name
+        found[key] = max(error, found.get(key, 0.0))
+    return found
+
+
+def bound(kind: str, rest: str) -> float:
+    if kind == "loss":
+        return MOST_LOSS[int(rest) - 1]
+    return MOST_CHANGE if kind == "change" else MOST[kind]
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> float:
+    if ours.shape != theirs.shape:
+        raise Disagreement(f"shapes {list(ours.shape)} and {list(theirs.shape)}")
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    norm = np.linalg.norm(b)
+    if not norm > 0:
+        raise Disagreement("an answer of zeros")
+    return float(np.linalg.norm(a - b) / norm)

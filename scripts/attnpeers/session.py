@@ -1,0 +1,140 @@
+"""Runs blocks: starts the sides, checks that they agree, times them in turns, records all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import loading
+from .plan import TITLES, Block
+from .ratios import ratio_of
+from .record import Record, comparison
+from .sides import Side, SideError, start_ours, start_peer
+from .turns import take_turns
+
+MODES = {"onnxruntime": ("forward",)}  # a peer that is not named here does all
+MATERIALIZED, MOST_BYTES = ("jax",), 2**30  # who holds the n x n weights, and how large they may be
+
+
+def refusal(peer: str, block: Block, mode: str) -> str | None:
+    """Why this peer cannot take part, or None."""
+    if mode not in MODES.get(peer, (mode,)):
+        return f"{TITLES[peer]} has no backward pass"
+    weights = 4 * block.batch * block.heads * block.length**2
+    if peer in MATERIALIZED and weights > MOST_BYTES:
+        return (
+            f"{TITLES[peer]} would hold n x n weights of {weights / 2**30:.1f} GiB, several times"
+        )
+    return None
+
+
+class Session:
+    """`versions` is of the libraries found; blocks of one thread count share their processes."""
+
+    def __init__(
+        self, program: Path, python: Path, record: Record, say: Callable[[str], None], seed: int
+    ) -> None:
+        self.program, self.python, self.record, self.say = program, python, record, say
+        self.seed = seed
+        self.sides: dict[str, Side] = {}
+        self.threads = 0
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for side in self.sides.values():
+            side.close()
+        self.sides.clear()
+
+    def side(self, name: str, threads: int) -> Side:
+        """The living process of that side on so many threads, started when there is none."""
+        if threads != self.threads:
+            self.close()
+            self.threads = threads
+        found = self.sides.get(name)
+        if found is not None and not found.alive:
+            found.close()
+            found = None
+        if found is None:
+            if name in TITLES:
+                found = start_peer(name, self.python, threads)
+            else:
+                found = start_ours(self.program, threads)
+            self.sides[name] = found
+        return found
+
+    def run(self, block: Block, place: str) -> None:
+        self.say(f"{place} {block.title()}, {block.threads} thread{'s' * (block.threads > 1)}")
+        with tempfile.TemporaryDirectory(prefix="attnpeers-") as folder:
+            try:
+                self._run(block, Path(folder))
+            except SideError as error:  # of ours: there is nothing to compare with
+                for mode in block.modes:
+                    for peer in block.peers:
+                        self._add(block, peer, mode, status="failed", reason=str(error))
+
+    def _run(self, block: Block, folder: Path) -> None:
+        inputs = loading.write_inputs(block, folder, self.seed)
+        ours = self.side("attnbench", block.threads)
+        flops = loading.load(ours, block, inputs).get("flops", {})
+        mine = loading.answers(ours, block, inputs, folder)
+        sides: dict[str, Side] = {}
+        agreed: dict[str, dict[str, float]] = {}
+        faults: dict[str, str] = {}  # why a peer is out for the rest of the block
+        for peer in block.peers:
+            modes = [mode for mode in block.modes if not refusal(peer, block, mode)]
+            if not modes:
+                continue
+            try:
+                sides[peer] = self.side(peer, block.threads)
+                loading.load(sides[peer], block, inputs)
+                theirs = loading.answers(sides[peer], block, inputs, folder)
+                forward_only = modes == ["forward"]
+                agreed[peer] = loading.agreement(mine, theirs, forward_only=forward_only)
+            except (SideError, loading.Disagreement) as error:
+                faults[peer] = str(error)
+        del mine
+        for mode in block.modes:
+            playing = [p for p in block.peers if p not in faults and not refusal(p, block, mode)]
+            samples: dict[str, list[float]] = {}
+            if playing:
+                taking = [ours, *(sides[peer] for peer in playing)]
+                try:
+                    samples, dropped = take_turns(taking, mode, block.budget_s, self.seed)
+                    faults |= dropped
+                except SideError as error:  # of ours, without which there is no comparison
+                    faults |= dict.fromkeys(block.peers, str(error))
+            for peer in block.peers:
+                if reason := refusal(peer, block, mode):
+                    self._add(block, peer, mode, status="skipped", reason=reason)
+                elif peer in faults:
+                    self._add(block, peer, mode, status="failed", reason=faults[peer])
+                else:
+                    self._compare(block, peer, mode, agreed[peer], samples, flops.get(mode))
+
+    def _compare(
+        self,
+        block: Block,
+        peer: str,
+        mode: str,
+        agreed: dict[str, float],
+        samples: dict[str, list[float]],
+        flops: float | None,
+    ) -> None:
+        theirs = samples[peer]
+        ours = samples["attnbench"][: len(theirs)]  # of the rounds that both took part in
+        self._add(
+            block, peer, mode, agreement=agreed, ours=ours, theirs=theirs,
+            ratio=ratio_of(ours, theirs), flops=flops,
+        )  # fmt: skip
+
+    def _add(self, block: Block, peer: str, mode: str, **fields: Any) -> None:
+        row = self.record.add("comparison", **comparison(block, peer, mode, **fields))
+        told = row["reason"] or f"{row['metrics']['ratio']['median']:.2f} times our time"
+        self.say(f"    {mode}, {TITLES[peer]}: {told}")

@@ -1,0 +1,106 @@
+// A list of keys and values, and one online softmax over it; see textbook_decoder.h.
+#include "tests/conformance/textbook_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/counters.h"
+
+namespace attn {
+namespace {
+
+class TextbookDecoder final : public Decoder {
+ public:
+  TextbookDecoder(const Shape& position, int64_t capacity, DecoderFault fault)
+      : Decoder(position, capacity),
+        fault_(fault),
+        keys_({heads(), capacity, head_dim()}),
+        values_({heads(), capacity, head_dim()}) {
+    if (fault == DecoderFault::hidden_state) hidden_ = Tensor({heads()});
+  }
+
+ private:
+  void put(int64_t head, int64_t position, const real* k, const real* v) const {
+    const bool ring = fault_ == DecoderFault::short_ring && capacity() > 1;
+    const int64_t slot = head * capacity() + position % (ring ? capacity() - 1 : capacity());
+    std::copy_n(k, head_dim(), keys_.data() + slot * head_dim());
+    std::copy_n(v, head_dim(), values_.data() + slot * head_dim());
+  }
+
+  void do_extend(const Tensor& k, const Tensor& v) override {
+    const int64_t len = k.dim(2), kept = fault_ == DecoderFault::prefill_lost ? len - 1 : len;
+    for (int64_t head = 0; head < heads(); head++)
+      for (int64_t i = 0; i < len; i++) {
+        const int64_t from =
+            (head * len + std::min(i, std::max<int64_t>(0, kept - 1))) * head_dim();
+        put(head, length() + i, k.data() + from, v.data() + from);
+      }
+    own_length_ = length() + len;
+  }
+
+  void do_step(const real* q, const real* k, const real* v, real* out) override {
+    const int64_t dim = head_dim(), count = length() + 1;
+    const int64_t position = fault_ == DecoderFault::never_back ? own_length_ : length();
+    own_length_ = position + 1;
+    if (fault_ == DecoderFault::grows) grown_.push_back(Tensor({heads()}));
+    const double scale = 1 / std::sqrt(static_cast<double>(dim));
+    for (int64_t head = 0; head < heads(); head++) {
+      put(head, position, k + head * dim, v + head * dim);
+      double top = -INFINITY, mass = 0;
+      std::vector<double> sum(static_cast<size_t>(dim));
+      for (int64_t j = 0; j < seen(count); j++) {
+        const int64_t at = (head * capacity() + j) * dim;
+        double logit = 0;
+        for (int64_t c = 0; c < dim; c++) logit += scale * q[head * dim + c] * keys_[at + c];
+        const double next = std::max(top, logit), weight = std::exp(logit - next);
+        const double shrink = fault_ == DecoderFault::not_rescaled ? 1 : std::exp(top - next);
+        mass = mass * shrink + weight;
+        for (int64_t c = 0; c < dim; c++) {
+          double& total = sum[static_cast<size_t>(c)];
+          total = total * shrink + weight * static_cast<double>(values_[at + c]);
+        }
+        top = next;
+      }
+      for (int64_t c = 0; c < dim; c++)
+        out[head * dim + c] = static_cast<real>(sum[static_cast<size_t>(c)] / mass);
+    }
+    count_flops(4 * static_cast<double>(heads() * count * dim));
+    count_bytes(bytes_of(count));
+  }
+
+  int64_t seen(int64_t count) const {
+    const bool ring = fault_ == DecoderFault::short_ring && capacity() > 1;
+    return ring ? std::min(count, capacity() - 1) : count;
+  }
+  int64_t do_state_bytes() const override {
+    const int64_t more = hidden_.defined() ? hidden_.size() : 0;
+    return (keys_.size() + values_.size() + more) * static_cast<int64_t>(sizeof(real));
+  }
+  double do_step_flops() const override {
+    const auto flops = 4 * static_cast<double>(heads() * (length() + 1) * head_dim());
+    return fault_ == DecoderFault::uncounted_flops ? flops / 2 : flops;
+  }
+  double bytes_of(int64_t count) const {
+    return 2 * static_cast<double>(sizeof(real)) *
+           static_cast<double>(heads() * count * head_dim());
+  }
+  double do_step_bytes() const override {
+    return bytes_of(length() + 1) / (fault_ == DecoderFault::uncounted_bytes ? 2 : 1);
+  }
+
+  DecoderFault fault_;
+  int64_t own_length_ = 0;
+  Tensor keys_, values_;  // [heads, capacity, head_dim]
+  Tensor hidden_;         // [heads]
+  std::vector<Tensor> grown_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> textbook_decoder(const Shape& position, int64_t capacity,
+                                          DecoderFault fault) {
+  return std::make_unique<TextbookDecoder>(position, capacity, fault);
+}
+
+}  // namespace attn

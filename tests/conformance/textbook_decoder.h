@@ -1,0 +1,25 @@
+// Decoding as in a textbook, right and with one fault at a time: what the check `decode` must
+// catch.
+#pragma once
+
+#include <memory>
+
+#include "variants/attention.h"
+
+namespace attn {
+
+enum class DecoderFault {
+  none,
+  short_ring,       // one slot too few: the last position takes that of the first
+  not_rescaled,     // a new highest logit leaves the sums of the earlier ones as they are
+  prefill_lost,     // of the positions appended at once, the last is left out
+  hidden_state,     // holds a few numbers more than it declares
+  grows,            // keeps something of every step
+  never_back,       // counts its positions itself: a step that is taken back stays
+  uncounted_flops,  // declares half of its FLOPs
+  uncounted_bytes   // declares half of its bytes
+};
+std::unique_ptr<Decoder> textbook_decoder(const Shape& position, int64_t capacity,
+                                          DecoderFault fault);
+
+}  // namespace attn

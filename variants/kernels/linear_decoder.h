@@ -1,0 +1,18 @@
+// Decoding by kernel attention: the state S = Σ φ(k)ᵀv, z = Σ φ(k) of constant size, whatever the
+// context. Katharopoulos et al. 2020 (arXiv:2006.16236), eqs. 18-20. A step costs 4·m·(d+1) FLOPs
+// beside the features of one key and one query; it reads and writes the state, and reads the map's
+// directions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "variants/attention.h"
+#include "variants/kernels/feature_maps.h"
+
+namespace attn {
+
+std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
+                                        const FeatureMap& map);
+
+}  // namespace attn

@@ -1,0 +1,16 @@
+// Decoding by exact softmax attention: a cache of keys and values, all of them or (a window) a ring
+// of the last ones. A step costs 4·d FLOPs and reads 2·d numbers for each cached position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "variants/attention.h"
+
+namespace attn {
+
+// `window`: positions seen before a query's own; -1: all. Logits are scaled by 1/sqrt(head_dim).
+std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
+                                         int64_t window = -1);
+
+}  // namespace attn
