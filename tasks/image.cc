@@ -103,8 +103,7 @@ class Image final : public Task {
   explicit Image(const Params& p) : Task(p), side_(p.integer("side")), noise_(p.number("noise")) {}
 
  private:
-  Example do_example(uint64_t seed, Split split, int64_t index) const override {
-    Rng random = rng(seed, fmt::format("image/{}", to_string(split)), static_cast<uint64_t>(index));
+  Example do_example(Rng& random) const override {
     const int shape = static_cast<int>(random.below(kShapes));
     const Pose pose = draw_pose(random, static_cast<double>(side_));
     const double background = random.uniform(0.1, 0.3), contrast = random.uniform(0.3, 0.6);

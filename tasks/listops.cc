@@ -152,9 +152,7 @@ class Listops final : public Task {
             length, p.number("value_p")};
   }
 
-  Example do_example(uint64_t seed, Split split, int64_t index) const override {
-    Rng random =
-        rng(seed, fmt::format("listops/{}", to_string(split)), static_cast<uint64_t>(index));
+  Example do_example(Rng& random) const override {
     Example e;
     ATTN_CHECK(draw_tree(limits_, random, kMaxDraws, e.tokens),
                "listops: no tree of the wanted length in {} draws", kMaxDraws);

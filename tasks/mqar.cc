@@ -78,8 +78,7 @@ class Mqar final : public Task {
   }
 
  private:
-  Example do_example(uint64_t seed, Split split, int64_t index) const override {
-    Rng random = rng(seed, fmt::format("mqar/{}", to_string(split)), static_cast<uint64_t>(index));
+  Example do_example(Rng& random) const override {
     const int64_t half = vocab_ / 2;
     // Counted from the first key, 1, and from the first value, vocab/2.
     const std::vector<int32_t> keys = distinct(random, half - 1, pairs_);

@@ -3,7 +3,9 @@
 #include "tasks/task.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/check.h"
 #include "core/parallel.h"
@@ -16,12 +18,15 @@ void check_inputs(const Example& e, const TaskShape& shape) {
   ATTN_CHECK(e.tokens.empty() != e.values.empty(),
              "example has {} tokens and {} values; exactly one must be filled", e.tokens.size(),
              e.values.size());
-  const size_t size = e.tokens.size() + e.values.size();
+  ATTN_CHECK(e.second.empty() != shape.pairs, "the second document has {} tokens in a task of {}",
+             e.second.size(), shape.pairs ? "pairs" : "single sequences");
+  const size_t size = std::max(e.tokens.size() + e.values.size(), e.second.size());
   ATTN_CHECK(size <= static_cast<size_t>(shape.length),
              "example of length {} in a task of length {}", size, shape.length);
-  for (const int32_t token : e.tokens)
-    ATTN_CHECK(token > kPadToken && token < shape.vocab, "token {} outside [1, {})", token,
-               shape.vocab);
+  for (const std::vector<int32_t>* document : {&e.tokens, &e.second})
+    for (const int32_t token : *document)
+      ATTN_CHECK(token > kPadToken && token < shape.vocab, "token {} outside [1, {})", token,
+                 shape.vocab);
   for (const float value : e.values)
     ATTN_CHECK(std::isfinite(value), "input value {} is not finite", value);
 }
@@ -40,12 +45,15 @@ void check_target(const Example& e, const TaskShape& shape) {
   ATTN_CHECK(scored, "example without a scored label");
 }
 
-void check_evidence(const Example& e) {
-  const auto size = static_cast<int32_t>(e.tokens.size() + e.values.size());
-  int32_t previous = -1;
+void check_evidence(const Example& e, const TaskShape& shape) {
+  const auto size = static_cast<int64_t>(e.tokens.size() + e.values.size());
+  const auto second = static_cast<int64_t>(e.second.size());
+  int64_t previous = -1;
   for (const int32_t position : e.evidence) {
-    ATTN_CHECK(position > previous && position < size,
-               "evidence position {} after {} in a sequence of {}", position, previous, size);
+    const bool inside = position < size ||
+                        (position >= shape.length && position < shape.length + second);
+    ATTN_CHECK(position > previous && inside, "evidence position {} after {} in a sequence of {}",
+               position, previous, size);
     previous = position;
   }
   for (const auto& [name, value] : e.slices)
@@ -66,14 +74,94 @@ std::string_view to_string(Split split) {
   throw_error("unknown split");
 }
 
-Example Task::example(uint64_t seed, Split split, int64_t index) const {
+uint64_t input_checksum(const Example& e) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto add = [&](uint32_t word) {
+    for (int shift = 0; shift < 32; shift += 8) {
+      hash ^= (word >> shift) & 0xff;
+      hash *= 0x100000001b3ULL;
+    }
+  };
+  for (const int32_t token : e.tokens) add(static_cast<uint32_t>(token));
+  add(0);  // no token: ends a document
+  for (const int32_t token : e.second) add(static_cast<uint32_t>(token));
+  for (const float value : e.values) add(std::bit_cast<uint32_t>(value));
+  hash ^= hash >> 33;  // FNV's low bits depend on low bits alone
+  hash *= 0xff51afd7ed558ccdULL;
+  return hash ^ (hash >> 33);
+}
+
+namespace {
+
+Split split_of(const Example& e) {
+  const uint64_t quarter = input_checksum(e) & 3;
+  return quarter < 2 ? Split::train : quarter == 2 ? Split::validation : Split::test;
+}
+
+Rng stream(uint64_t seed, Split split, int64_t index) {
   ATTN_CHECK(index >= 0, "example index {} is negative", index);
-  Example e = do_example(seed, split, index);
+  return rng(seed, fmt::format("example/{}", to_string(split)), static_cast<uint64_t>(index));
+}
+
+// From the first to the last piece of evidence within one document; see Example::distances.
+std::vector<int32_t> spans(const Example& e, const TaskShape& shape) {
+  std::vector<int32_t> result;
+  if (e.evidence.empty()) return result;
+  if (shape.per_token) {
+    for (size_t i = 0; i < e.target.size(); i++) {
+      const int32_t here = static_cast<int32_t>(i), first = e.evidence.front();
+      result.push_back(e.target[i] == kIgnoredLabel
+                           ? -1
+                           : std::max(here, e.evidence.back()) - std::min(here, first));
+    }
+    return result;
+  }
+  const auto border = std::lower_bound(e.evidence.begin(), e.evidence.end(), shape.length);
+  int32_t longest = 0;
+  if (border != e.evidence.begin()) longest = *(border - 1) - e.evidence.front();
+  if (border != e.evidence.end()) longest = std::max(longest, e.evidence.back() - *border);
+  return {longest};
+}
+
+}  // namespace
+
+Example Task::finished(Example e) const {
   const TaskShape s = shape();
   check_inputs(e, s);
   check_target(e, s);
-  check_evidence(e);
+  check_evidence(e, s);
+  if (e.distances.empty()) e.distances = spans(e, s);
+  ATTN_CHECK(e.distances.empty() || e.distances.size() == e.target.size(),
+             "example has {} distances and {} labels", e.distances.size(), e.target.size());
   return e;
+}
+
+Example Task::example(uint64_t seed, Split split, int64_t index) const {
+  Rng random = stream(seed, split, index);
+  if (const Source* const files = source()) {
+    ATTN_CHECK(index < files->count(split), "the {} split has {} examples, asked for number {}",
+               to_string(split), files->count(split), index);
+    return finished(files->example(split, index));
+  }
+  constexpr int kDraws = 2000;  // one in four belongs: by chance never refused 2000 times
+  for (int draw = 0; draw < kDraws; draw++) {
+    Example e = do_example(random);
+    if (split_of(e) == split) return finished(std::move(e));
+  }
+  throw_error(fmt::format("none of {} draws belongs to the {} split: these parameters have too few "
+                          "different inputs",
+                          kDraws, to_string(split)));
+}
+
+Example Task::any_example(uint64_t seed, Split split, int64_t index) const {
+  Rng random = stream(seed, split, index);
+  return finished(do_example(random));
+}
+
+int64_t Task::count(Split split) const {
+  const int64_t wanted =
+      split == Split::train ? params_.integer("train_examples") : std::numeric_limits<int64_t>::max();
+  return source() ? std::min(wanted, source()->count(split)) : wanted;
 }
 
 std::vector<Shortcut> Task::shortcuts(uint64_t seed, int64_t train_count,
@@ -90,7 +178,7 @@ std::vector<Shortcut> Task::shortcuts(uint64_t seed, int64_t train_count,
   };
   const std::vector<Example> train =
       examples(Split::train, std::min(train_count, train_examples()));
-  const std::vector<Example> test = examples(Split::test, test_count);
+  const std::vector<Example> test = examples(Split::test, std::min(test_count, count(Split::test)));
   std::vector<Shortcut> result = {
       {"majority", lookup_score(train, test, [](const Example&, size_t) { return 0; })}};
   for (Shortcut& s : do_shortcuts(train, test)) {
@@ -100,8 +188,33 @@ std::vector<Shortcut> Task::shortcuts(uint64_t seed, int64_t train_count,
   return result;
 }
 
+std::vector<ParamSpec> TaskInfo::accepted() const {
+  std::vector<ParamSpec> all = params;
+  if (presets.empty()) return all;
+  std::vector<std::string> names;
+  for (const Preset& preset : presets) names.push_back(preset.name);
+  all.emplace_back("preset", names, "a named level; parameters given beside it win");
+  return all;
+}
+
+Params TaskInfo::resolve(const std::map<std::string, ParamValue>& given) const {
+  std::map<std::string, ParamValue> values = given;
+  const auto chosen = values.extract("preset");
+  if (chosen.empty()) return Params(name, params, values);
+  const std::string wanted = to_string(chosen.mapped());
+  std::vector<std::string> known;
+  for (const Preset& preset : presets) {
+    known.push_back(preset.name);
+    if (preset.name != wanted) continue;
+    values.insert(preset.values.begin(), preset.values.end());
+    return Params(name, params, values);
+  }
+  throw_error(fmt::format("{}: unknown preset '{}'; nearest is '{}'", name, wanted,
+                          nearest(wanted, known)));
+}
+
 std::unique_ptr<Task> TaskInfo::build(const std::map<std::string, ParamValue>& given) const {
-  return make(Params(name, params, given));
+  return make(resolve(given));
 }
 
 }  // namespace attn

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/params.h"
+#include "core/rng.h"
 
 namespace attn {
 
@@ -26,10 +27,16 @@ inline constexpr int32_t kPadToken = 0;  // token tasks: every id 0 is padding, 
 struct Example {
   std::vector<int32_t> tokens{};  // ids in [1, vocab); 0 is padding
   std::vector<float> values{};    // real inputs, one channel
+  std::vector<int32_t> second{};  // a pair's second document, like `tokens`; else empty
   std::vector<int32_t>
       target{};  // one class, or one class per position with kIgnoredLabel elsewhere
-  std::vector<int32_t>
-      evidence{};  // positions that determine the label (sorted); which, is in the task's datasheet
+  // Positions that determine the label (sorted); which, is in the task's datasheet. Position p of a
+  // pair's second document is length + p. Empty when unknown, as in data that was read.
+  std::vector<int32_t> evidence{};
+  // How many positions what a scored label depends on lies apart: one number, or one a label, -1
+  // where not scored. Left empty by a task: from the first evidence to the last (of one document),
+  // for a label per position to that position.
+  std::vector<int32_t> distances{};
   std::map<std::string, double> slices{};  // numbers to group the accuracy by, such as {"depth": 3}
 };
 
@@ -42,43 +49,76 @@ struct Shortcut {
 
 // What a model must provide to be trained on a task. Fixed by the parameters.
 struct TaskShape {
-  int64_t length = 0;  // longest sequence
+  int64_t length = 0;  // longest sequence; of a pair: longest document
   int64_t vocab = 0;   // token ids are in [0, vocab); 0 when inputs are `values`
   int64_t classes = 0;
   bool per_token =
       false;  // a label per position (target.size() == length) instead of one per sequence
   bool causal = false;  // the model must not look ahead
+  bool pairs = false;   // two documents an example, each encoded on its own
+};
+
+// Examples read from files instead of generated; see tasks/data.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual int64_t count(Split split) const = 0;  // at least 1
+  virtual Example example(Split split, int64_t index) const = 0;  // index < count; thread-safe
+  virtual std::string fingerprint() const = 0;  // of the contents, 16 hexadecimal digits
+  virtual int64_t duplicates() const = 0;  // inputs left out, since another split has them too
 };
 
 class Task {
  public:
   virtual ~Task() = default;
-  // The same bits for the same (seed, split, index) on every platform. Thread-safe.
+  // The same bits for the same (seed, split, index) on every platform. Thread-safe. The splits are
+  // disjoint: an input belongs to the one split that its checksum names (half of all inputs to
+  // train, a quarter each to validation and test), and draws that belong elsewhere are drawn again.
   Example example(uint64_t seed, Split split, int64_t index) const;
+  // The first draw, whichever split it belongs to: shows how often splits would share an input.
+  Example any_example(uint64_t seed, Split split, int64_t index) const;
   TaskShape shape() const { return do_shape(); }
-  int64_t train_examples() const {
-    return params_.integer("train_examples");
-  }  // finite, repeated over epochs
+  int64_t train_examples() const { return count(Split::train); }  // finite, repeated over epochs
+  int64_t count(Split split) const;  // validation and test: without end, unless read from files
   const Params& params() const { return params_; }
+  const Source* source() const { return do_source(); }  // null: generated
   double chance() const { return do_chance(); }  // expected score of a uniform random guess
-  // Majority class first, then what the task's structure offers; fitted on the first `train_count`
-  // training examples (at most train_examples), scored on the first `test_count` of the test split.
-  // All examples are held in memory meanwhile.
+  // Majority class first, then the ladder of shortcuts/ladder.h, then what the task's structure
+  // offers; fitted on the first `train_count` training examples (at most train_examples), scored on
+  // the first `test_count` of the test split. All examples are held in memory meanwhile.
   std::vector<Shortcut> shortcuts(uint64_t seed, int64_t train_count, int64_t test_count) const;
   std::string draw(const Example& example) const { return do_draw(example); }  // for a terminal
+  // Pixels a row when the example is a picture, else 0, and its grey levels 0..255 by rows.
+  int64_t picture_width() const { return do_picture_width(); }
+  std::vector<uint8_t> picture(const Example& example) const { return do_picture(example); }
 
  protected:
   explicit Task(Params params) : params_(std::move(params)) {}
 
  private:
-  virtual Example do_example(uint64_t seed, Split split, int64_t index) const = 0;
+  virtual Example do_example(Rng& random) const = 0;
   virtual TaskShape do_shape() const = 0;
   virtual double do_chance() const = 0;
   virtual std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                              const std::vector<Example>& test) const = 0;
   virtual std::string do_draw(const Example& example) const = 0;
+  virtual const Source* do_source() const { return nullptr; }
+  virtual int64_t do_picture_width() const { return 0; }
+  virtual std::vector<uint8_t> do_picture(const Example&) const { return {}; }
+
+  Example finished(Example example) const;  // checked, with its distances
 
   Params params_;
+};
+
+// FNV-1a over an example's inputs, mixed: what names its split, and what duplicates share.
+uint64_t input_checksum(const Example& example);
+
+// A named level of a task: values for some of its parameters, for the others the defaults stay.
+struct Preset {
+  std::string name;  // "lra": the sizes of Long Range Arena
+  std::string help;
+  std::map<std::string, ParamValue> values;
 };
 
 struct TaskInfo {
@@ -88,9 +128,14 @@ struct TaskInfo {
   std::string datasheet;  // a few lines: definition, labels, what `evidence` and `slices` mean
   std::string metric = "accuracy";
   std::vector<ParamSpec> params;  // every task has `train_examples`
+  std::vector<Preset> presets{};  // chosen by `preset=NAME`; other parameters given win over it
   std::function<std::unique_ptr<Task>(const Params&)> make;
 
-  // Resolves parameters, then makes. The one way in which the harness builds a task.
+  // `params`, and `preset` where there are any: what a spec may name.
+  std::vector<ParamSpec> accepted() const;
+  // Defaults, overlaid with the preset's values, overlaid with `given`; "preset" is gone.
+  Params resolve(const std::map<std::string, ParamValue>& given = {}) const;
+  // Resolves, then makes. The one way in which the harness builds a task.
   std::unique_ptr<Task> build(const std::map<std::string, ParamValue>& given = {}) const;
 };
 

@@ -61,7 +61,7 @@ int show_variant(const Chosen& chosen, bool json) {
 
 int show_task(const Chosen& chosen, bool json) {
   const TaskInfo& info = *chosen.task;
-  const auto task = info.make(Params(info.name, info.params, chosen.params));
+  const auto task = info.build(chosen.params);
   const TaskShape shape = task->shape();
   const std::vector<Shortcut> shortcuts = task->shortcuts(0, kShownExamples, kShownExamples);
   if (json) {

@@ -40,8 +40,7 @@ int run(const Arguments& arguments) {
   const Split split = parse_split(arguments.get("split", "train"));
   const int64_t count = arguments.integer("count", 10, 1, 1'000'000'000);
   const uint64_t seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX));
-  const auto task =
-      chosen.task->make(Params(chosen.task->name, chosen.task->params, chosen.params));
+  const auto task = chosen.task->build(chosen.params);
   const std::string path = arguments.get("output", "-");
   if (path == "-") {
     for (int64_t i = 0; i < count; i++) print(line_of(task->example(seed, split, i)));

@@ -41,7 +41,7 @@ Chosen choose(const std::string& text) {
   if (const VariantInfo* variant = lookup(all_variants(), spec.name, names))
     return {.variant = variant, .task = nullptr, .params = typed(spec, variant->params)};
   if (const TaskInfo* task = lookup(all_tasks(), spec.name, names))
-    return {.variant = nullptr, .task = task, .params = typed(spec, task->params)};
+    return {.variant = nullptr, .task = task, .params = typed(spec, task->accepted())};
   throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name,
                           nearest(spec.name, names)));
 }
@@ -55,7 +55,7 @@ Chosen choose_variant(const std::string& text) {
 Chosen choose_task(const std::string& text) {
   const Spec spec = parse_spec(text);
   const TaskInfo& info = find_task(spec.name);
-  return {.variant = nullptr, .task = &info, .params = typed(spec, info.params)};
+  return {.variant = nullptr, .task = &info, .params = typed(spec, info.accepted())};
 }
 
 }  // namespace attn::cli

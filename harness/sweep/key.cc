@@ -50,14 +50,20 @@ std::map<std::string, ParamValue> params_of(const Json& object) {
   return params;
 }
 
-Params typed(std::string_view owner, const std::vector<ParamSpec>& specs, const Choice& choice) {
+std::map<std::string, ParamValue> typed_choice(std::string_view owner,
+                                               const std::vector<ParamSpec>& specs,
+                                               const Choice& choice) {
   std::map<std::string, ParamValue> given;
   for (const auto& [name, text] : choice) {
     given[name] = text;  // an unknown name is refused below, by Params
     for (const ParamSpec& spec : specs)
       if (spec.name == name) given[name] = spec.parse(owner, text);
   }
-  return Params(owner, specs, given);
+  return given;
+}
+
+Params typed(std::string_view owner, const std::vector<ParamSpec>& specs, const Choice& choice) {
+  return Params(owner, specs, typed_choice(owner, specs, choice));
 }
 
 Json plugin_json(const std::string& name, const Params& params) {

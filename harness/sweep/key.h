@@ -25,6 +25,10 @@ std::map<std::string, ParamValue> params_of(const Json& object);
 // One choice of texts as typed parameters; an unknown name or a bad value is an Error that names
 // `owner`.
 Params typed(std::string_view owner, const std::vector<ParamSpec>& specs, const Choice& choice);
+// As many as were chosen, for TaskInfo::resolve.
+std::map<std::string, ParamValue> typed_choice(std::string_view owner,
+                                               const std::vector<ParamSpec>& specs,
+                                               const Choice& choice);
 
 Json plugin_json(const std::string& name, const Params& params);  // {"name":…, "params":{…}}
 std::string plugin_text(const Json& plugin);  // "linformer[rank=64,shared=false]"

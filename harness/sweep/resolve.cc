@@ -57,8 +57,9 @@ std::vector<std::pair<const TaskInfo*, Params>> resolve_tasks(const std::vector<
   std::vector<std::pair<const TaskInfo*, Params>> resolved;
   for (const Spec& spec : specs) {
     const TaskInfo& info = find_task(spec.name);
+    const std::vector<ParamSpec> accepted = info.accepted();
     for (const Choice& choice : cross_product(spec.settings))
-      resolved.emplace_back(&info, typed(info.name, info.params, choice));
+      resolved.emplace_back(&info, info.resolve(typed_choice(info.name, accepted, choice)));
   }
   return resolved;
 }

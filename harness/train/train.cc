@@ -94,7 +94,8 @@ class Trainer {
 
  private:
   std::vector<Batch> batches(Split split, const char* count) const {
-    return split_batches(*task_, request_.seed, split, settings_.integer(count),
+    return split_batches(*task_, request_.seed, split,
+                         std::min(settings_.integer(count), task_->count(split)),
                          settings_.integer("batch"));
   }
 

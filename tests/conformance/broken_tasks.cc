@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "core/rng.h"
+#include "tests/tasks/stored.h"
 
 namespace attn {
 namespace {
@@ -29,12 +30,17 @@ constexpr int64_t kLength = 12, kVocab = 17, kClasses = 4;
 
 class TinyTask final : public Task {
  public:
-  TinyTask(const Params& params, Fault fault) : Task(params), fault_(fault) {}
+  TinyTask(const Params& params, Fault fault)
+      : Task(params), fault_(fault), source_([this](Split, int64_t index) {
+          Rng random = rng(0, "tiny", static_cast<uint64_t>(index));
+          return do_example(random);
+        }) {}
 
  private:
-  Example do_example(uint64_t seed, Split split, int64_t index) const override {
-    Rng random = rng(seed, fault_ == Fault::same_in_all_splits ? "tiny" : to_string(split),
-                     static_cast<uint64_t>(index));
+  const Source* do_source() const override {
+    return fault_ == Fault::same_in_all_splits ? &source_ : nullptr;
+  }
+  Example do_example(Rng& random) const override {
     Example example;
     for (int64_t i = 0; i < kLength; i++)
       example.tokens.push_back(static_cast<int32_t>(random.between(1, kVocab - 1)));
@@ -42,7 +48,7 @@ class TinyTask final : public Task {
       example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
     if (fault_ == Fault::thread_dependent && threads() == 2)
       example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
-    if (fault_ == Fault::id_out_of_range && index == 5) example.tokens[3] = kVocab;
+    if (fault_ == Fault::id_out_of_range && random.below(6) == 0) example.tokens[3] = kVocab;
     if (fault_ == Fault::too_long) example.tokens.push_back(1);
     int32_t label = example.tokens[0] % kClasses;
     if (fault_ == Fault::label_off) label++;
@@ -62,6 +68,7 @@ class TinyTask final : public Task {
   std::string do_draw(const Example&) const override { return "tiny"; }
 
   Fault fault_;
+  Stored source_;
   mutable std::atomic<int> calls_ = 0;
 };
 

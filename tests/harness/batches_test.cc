@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/harness/toy.h"
+#include "tests/tasks/stored.h"
 
 namespace attn {
 namespace {
@@ -47,10 +48,15 @@ TEST(SplitBatches, PadAtTheEndAndCountEveryExampleOnce) {
 // A label at every second position, sequences of three or (all_full) five real values.
 class Labels final : public Task {
  public:
-  explicit Labels(bool all_full) : Task(Params()), all_full_(all_full) {}
+  explicit Labels(bool all_full)
+      : Task(Params()),
+        all_full_(all_full),
+        source_([this](Split, int64_t index) { return stored(index); }) {}
 
  private:
-  Example do_example(uint64_t, Split, int64_t index) const override {
+  Example do_example(Rng&) const override { return {}; }
+  const Source* do_source() const override { return &source_; }
+  Example stored(int64_t index) const {
     Example example;
     example.values.assign(all_full_ ? 5 : 3, static_cast<float>(index));
     for (size_t i = 0; i < example.values.size(); ++i)
@@ -66,6 +72,7 @@ class Labels final : public Task {
   }
   std::string do_draw(const Example&) const override { return ""; }
   bool all_full_;
+  Stored source_;
 };
 
 TEST(SplitBatches, KeepRealValuesAndLabelsPerPosition) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "tests/tasks/stored.h"
 
 namespace attn {
 namespace {
@@ -15,12 +16,15 @@ const std::vector<ParamSpec> kSpecs = {{"train_examples", 5, "size"}};
 class Fixed final : public Task {
  public:
   Fixed(Example example, TaskShape shape)
-      : Task(Params("fixed", kSpecs)), example_(std::move(example)), shape_(shape) {}
+      : Task(Params("fixed", kSpecs)),
+        shape_(shape),
+        source_([held = std::move(example)](Split, int64_t) { return held; }) {}
   mutable size_t fitted = 0, scored = 0;
   std::vector<Shortcut> own;
 
  private:
-  Example do_example(uint64_t, Split, int64_t) const override { return example_; }
+  Example do_example(Rng&) const override { return {}; }
+  const Source* do_source() const override { return &source_; }
   TaskShape do_shape() const override { return shape_; }
   double do_chance() const override { return 0.5; }
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
@@ -31,8 +35,8 @@ class Fixed final : public Task {
   }
   std::string do_draw(const Example&) const override { return "fixed"; }
 
-  Example example_;
   TaskShape shape_;
+  Stored source_;
 };
 
 constexpr TaskShape kTokens = {.length = 4, .vocab = 8, .classes = 3};
