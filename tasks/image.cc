@@ -7,6 +7,8 @@
 
 #include "core/check.h"
 #include "core/rng.h"
+#include "tasks/data/released.h"
+#include "tasks/data/sources.h"
 #include "tasks/shortcuts/fitted.h"
 #include "tasks/task.h"
 
@@ -95,12 +97,33 @@ double nearly_normal(Rng& random) {
   return sum * 1.7320508;
 }
 
-// Grey values 0..1 become (grey − mean)/deviation; measured at the default noise.
-constexpr double kMean = 0.28, kDeviation = 0.18;
+// Grey levels 0..255 become (level/255 − mean)/deviation.
+struct Scale {
+  double mean, deviation;
+
+  float input(double level) const { return static_cast<float>((level / 255 - mean) / deviation); }
+  double grey(float value) const { return value * deviation + mean; }  // 0..1
+};
+
+constexpr Scale kDrawn = {.mean = 0.28, .deviation = 0.18};  // measured at the default noise
+constexpr Scale kCifar = {.mean = 0.48, .deviation = 0.24};
+constexpr const char* kCifarNames[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                       "dog",      "frog",       "horse", "ship", "truck"};
+
+Example cifar_example(std::span<const uint8_t> grey, int32_t label) {
+  Example e{.target = {label}};
+  for (const uint8_t level : grey) e.values.push_back(kCifar.input(level));
+  return e;
+}
 
 class Image final : public Task {
  public:
-  explicit Image(const Params& p) : Task(p), side_(p.integer("side")), noise_(p.number("noise")) {}
+  explicit Image(const Params& p) : Task(p), side_(p.integer("side")), noise_(p.number("noise")) {
+    const std::string& folder = p.text("data");
+    if (folder.empty()) return;
+    ATTN_CHECK(side_ == 32, "image: side={}; with data the pictures are CIFAR-10's, side=32", side_);
+    files_ = data::cifar10(folder, cifar_example);
+  }
 
  private:
   Example do_example(Rng& random) const override {
@@ -116,12 +139,23 @@ class Image final : public Task {
         const double grey = background + contrast * covered + noise_ * nearly_normal(random);
         // 256 levels, as in 8-bit pictures.
         const double level = std::floor(255 * std::clamp(grey, 0.0, 1.0) + 0.5);
-        e.values.push_back(static_cast<float>((level / 255 - kMean) / kDeviation));
+        e.values.push_back(kDrawn.input(level));
       }
     e.slices = {{"radius", pose.radius / static_cast<double>(side_)},
                 {"thickness", pose.thickness},
                 {"contrast", contrast}};
     return e;
+  }
+
+  const Source* do_source() const override { return files_.get(); }
+  const Scale& scale() const { return files_ ? kCifar : kDrawn; }
+
+  int64_t do_picture_width() const override { return side_; }
+  std::vector<uint8_t> do_picture(const Example& e) const override {
+    std::vector<uint8_t> levels;
+    for (const float value : e.values)
+      levels.push_back(static_cast<uint8_t>(255 * std::clamp(scale().grey(value), 0.0, 1.0) + 0.5));
+    return levels;
   }
 
   TaskShape do_shape() const override {
@@ -138,16 +172,18 @@ class Image final : public Task {
     constexpr std::string_view kShades = " .:-=+*#%@";
     std::string text;
     for (size_t i = 0; i < e.values.size(); i++) {
-      const double grey = e.values[i] * kDeviation + kMean;
+      const double grey = scale().grey(e.values[i]);
       const char shade = kShades[static_cast<size_t>(std::clamp(grey * 10, 0.0, 9.0))];
       text.append(2, shade);  // twice, since characters are tall
       if ((i + 1) % static_cast<size_t>(side_) == 0) text += '\n';
     }
-    return text + fmt::format("= {} ({})\n", e.target[0], kShapeNames[e.target[0]]);
+    const char* const name = (files_ ? kCifarNames : kShapeNames)[e.target[0]];
+    return text + fmt::format("= {} ({})\n", e.target[0], name);
   }
 
   int64_t side_;
   double noise_;
+  std::unique_ptr<Source> files_;
 };
 
 }  // namespace
@@ -167,8 +203,13 @@ TaskInfo image() {
       .params = {{"side", 32, "pixels along an edge; the length is its square", 8, 512},
                      {"noise", 0.05, "standard deviation of the noise, in units of black to white",
                       0.0, 1.0},
-                     {"train_examples", 45000, "training set, repeated over epochs; LRA's size"}},
-          .make = make_task<Image>};
+                     {"train_examples", 45000, "training set, repeated over epochs; LRA's size"},
+                     {"data", {""}, "folder of CIFAR-10's binary batches; empty: generated"}},
+          .presets = {{"lra", "32 x 32 pixels, as CIFAR-10", {{"side", 32}}},
+                      {"standard", "24 x 24 pixels", {{"side", 24}, {"train_examples", 20000}}},
+                      {"small", "16 x 16 pixels", {{"side", 16}, {"train_examples", 8000}}}},
+          .make = make_task<Image>,
+          .released = &data::cifar10_format()};
 }
 
 }  // namespace attn::tasks

@@ -88,12 +88,14 @@ class Mqar final : public Task {
     const auto context = static_cast<size_t>(2 * pairs_);
     e.tokens.assign(static_cast<size_t>(length_), kPadToken);
     e.target.assign(static_cast<size_t>(length_), kIgnoredLabel);
+    e.distances.assign(static_cast<size_t>(length_), -1);
     double sum = 0, nearest_gap = static_cast<double>(length_), farthest = 0;
     for (size_t i = 0; i < keys.size(); i++) {
       const size_t query = context + 2 * slots[i];
       e.tokens[2 * i] = e.tokens[query] = keys[i] + 1;
       e.tokens[2 * i + 1] = e.target[query] = values[i] + static_cast<int32_t>(half);
-      const auto gap = static_cast<double>(query - (2 * i + 1));
+      e.distances[query] = static_cast<int32_t>(query - (2 * i + 1));
+      const double gap = e.distances[query];
       sum += gap;
       nearest_gap = std::min(nearest_gap, gap);
       farthest = std::max(farthest, gap);
@@ -187,7 +189,9 @@ TaskInfo mqar() {
           "The other positions hold random tokens, or a blank one (id vocab).\n"
           "Label: at a repeated key, its value's token; nothing else is scored. Causal.\n"
           "Evidence: the positions of the pairs, all of which are asked for.\n"
-          "Slices: mean_gap, min_gap, max_gap: distances from the queries back to their values.",
+          "Distance of a label: from the query back to its value; mean_gap, min_gap and max_gap are\n"
+          "those of an example.\n"
+          "Slices: mean_gap, min_gap, max_gap.",
       .params = {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
                      {"pairs", 8, "key-value pairs, each asked for once"},
                      {"length", 64, "sequence length, even and at least 4·pairs", 4, 1e6},
@@ -197,6 +201,12 @@ TaskInfo mqar() {
                      {"train_examples", 6400,
                       "training set, repeated over epochs: small models find recall sooner on a "
                       "repeated set"}},
+          .presets = {{"standard",
+                       "Zoology's (256, 16) with a smaller vocabulary",
+                       {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
+                      {"small",
+                       "four pairs in 64 tokens, asked anywhere",
+                       {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}}},
           .make = make_task<Mqar>};
 }
 

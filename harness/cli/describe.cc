@@ -57,9 +57,16 @@ Json describe(const VariantInfo& info) {
 }
 
 Json describe(const TaskInfo& info) {
+  Json presets = Json::array();
+  for (const Preset& preset : info.presets) {
+    Json values = Json::object();
+    for (const auto& [name, value] : preset.values) values[name] = to_json(value);
+    presets.push_back({{"name", preset.name}, {"help", preset.help}, {"params", values}});
+  }
   return {{"name", info.name},           {"summary", info.summary},
           {"source", info.source},       {"metric", info.metric},
-          {"datasheet", info.datasheet}, {"params", describe_all(info.params)}};
+          {"datasheet", info.datasheet}, {"params", describe_all(info.params)},
+          {"presets", presets}};
 }
 
 std::string traits_text(const Traits& traits) {

@@ -1,5 +1,6 @@
 // attnbench info NAME: one variant with its cost and weights, or one task with its datasheet and an
 // example.
+#include "harness/cli/datasheet.h"
 #include "harness/cli/describe.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"
@@ -10,7 +11,6 @@ namespace {
 // Shapes and costs are shown for this size, named in the output.
 constexpr AttentionShape kShown = {
     .batch = 1, .heads = 4, .q_len = 1024, .kv_len = 1024, .head_dim = 64};
-constexpr int64_t kShownExamples = 500;  // train and test examples behind the shortcut scores
 
 std::unique_ptr<Attention> build_shown(const Chosen& chosen) {
   return chosen.variant->build(
@@ -59,55 +59,38 @@ int show_variant(const Chosen& chosen, bool json) {
   return kOk;
 }
 
-int show_task(const Chosen& chosen, bool json) {
-  const TaskInfo& info = *chosen.task;
-  const auto task = info.build(chosen.params);
-  const TaskShape shape = task->shape();
-  const std::vector<Shortcut> shortcuts = task->shortcuts(0, kShownExamples, kShownExamples);
-  if (json) {
-    Json all = describe(info);
-    all["shape"] = {{"length", shape.length},
-                    {"vocab", shape.vocab},
-                    {"classes", shape.classes},
-                    {"per_token", shape.per_token},
-                    {"causal", shape.causal}};
-    all["chance"] = task->chance();
-    all["shortcuts"] = Json::object();
-    for (const Shortcut& shortcut : shortcuts) all["shortcuts"][shortcut.name] = shortcut.score;
-    print(all.dump(2) + "\n");
-    return kOk;
-  }
-  print(fmt::format("{}: {}\nsource   {}\nmetric   {}, chance {:.3g}\n", info.name, info.summary,
-                    info.source, info.metric, task->chance()));
-  print(fmt::format("shape    length {}, {}, {} classes, a label per {}{}\n", shape.length,
-                    shape.vocab ? fmt::format("vocabulary {}", shape.vocab) : "real values",
-                    shape.classes, shape.per_token ? "token" : "sequence",
-                    shape.causal ? ", causal" : ""));
-  print(fmt::format("shortcuts, fitted on {} examples and scored on {}\n", kShownExamples,
-                    kShownExamples));
-  for (const Shortcut& shortcut : shortcuts)
-    print(fmt::format("  {:<24} {:.3f}\n", shortcut.name, shortcut.score));
-  print("parameters\n" + params_text(info.params) + "datasheet\n" + info.datasheet + "\n");
-  print("example (seed 0, train, index 0)\n" + task->draw(task->example(0, Split::train, 0)) +
-        "\n");
+int show_task(const Chosen& chosen, const Arguments& arguments) {
+  const Datasheet sheet = datasheet_of(*chosen.task, chosen.params);
+  if (arguments.has("json"))
+    print(json_of(sheet).dump(2) + "\n");
+  else
+    print(arguments.has("markdown") ? markdown_of(sheet) : text_of(sheet));
   return kOk;
 }
 
 int run(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
              "info needs the name of a variant or task (attnbench list shows them)");
+  if (arguments.words()[0] == "tasks" && arguments.has("markdown")) {
+    print(tasks_page());
+    return kOk;
+  }
   const Chosen chosen = choose(arguments.words()[0]);
+  ATTN_CHECK(chosen.task || !(arguments.has("picture") || arguments.has("markdown")),
+             "--picture and --markdown are for tasks; {} is a variant", chosen.variant->name);
   return chosen.variant ? show_variant(chosen, arguments.has("json"))
-                        : show_task(chosen, arguments.has("json"));
+                        : show_task(chosen, arguments);
 }
 
 }  // namespace
 
 Verb info_verb() {
   return {.name = "info",
-          .usage = "NAME [--json]",
+          .usage = "NAME [--json] [--picture FILE.png]",
           .summary = "one variant's cost and weights, or one task's datasheet and an example",
-          .options = {{"json", 0, "", "print JSON"}},
+          .options = {{"json", 0, "", "print JSON"},
+                      {"picture", 0, "FILE.png", "image tasks: write the first example instead"},
+                      {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"}},
           .max_words = 1,
           .run = run};
 }

@@ -9,6 +9,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/table.h"
 #include "harness/cli/verbs.h"
+#include "harness/sweep/pilots.h"
 
 namespace attn::cli {
 namespace {
@@ -52,6 +53,8 @@ SweepRequest request_from(const Arguments& arguments) {
   for (const auto& [option, axis] : kAxes)
     if (arguments.has(option)) request.axes[axis] = arguments.get(option);
   request.training = arguments.get("train");
+  request.tune = arguments.get("tune");
+  request.pilots = Pilots::default_file();
   request.output = arguments.get("output", default_output(request.profile));
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";
@@ -64,8 +67,10 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-int dry_run(const Plan& plan) {
-  double seconds = 0;
+int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
+  run_pilots(request, plan, [&](const std::string& line) {
+    if (!quiet) warn(line + "\n");
+  });
   size_t runnable = 0;
   for (const Cell& cell : plan.cells) {
     const std::string what = cell_text(cell.key);
@@ -75,12 +80,11 @@ int dry_run(const Plan& plan) {
     }
     print(fmt::format("{} {} about {}, {}\n", cell.id, what, human_seconds(cell.forecast_s),
                       human_bytes(static_cast<double>(cell.forecast_bytes))));
-    seconds += cell.forecast_s;
     runnable++;
   }
   warn(fmt::format("{} cell{}, {} skipped; about {} in all; nothing was run\n", plan.cells.size(),
                    plan.cells.size() == 1 ? "" : "s", plan.cells.size() - runnable,
-                   human_seconds(seconds)));
+                   human_seconds(forecast_total(request, plan))));
   return kOk;
 }
 
@@ -133,12 +137,12 @@ int run(const Arguments& given) {
   const std::string progress = arguments.one_of("progress", {"auto", "none"});
   const bool quiet = arguments.has("quiet");
 
-  const Plan sweep = plan(request);
+  Plan sweep = plan(request);
   if (sweep.cells.empty()) {
     warn("attnbench: nothing matched: no cell has these variants, tasks and axes\n");
     return kNothingMatched;
   }
-  if (arguments.has("dry-run")) return dry_run(sweep);
+  if (arguments.has("dry-run")) return dry_run(request, sweep, quiet);
   require_writable(request.output);
   ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
              "'{}' exists; --resume continues it, --force starts over", request.output);
@@ -185,6 +189,8 @@ Verb run_verb() {
                {"repetitions", 0, "N", "speed: samples a cell"},
                {"train", 0, "LIST",
                 "accuracy: training settings, steps=500,width=64 (recorded in the rows)"},
+               {"tune", 0, "LIST",
+                "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
                {"profile", 0, "NAME",
                 "a named sweep (attnbench list profiles); flags override its axes"},
                {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
@@ -193,7 +199,8 @@ Verb run_verb() {
                {"resume", 0, "=BOOL", "go on with an existing file; default true"},
                {"force", 'f', "", "start over, dropping an existing file"},
                {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
-               {"timeout", 0, "TIME", "of a cell; 90s, 10m (default), 1h"},
+               {"timeout", 0, "TIME",
+                "of a cell; 90s, 10m (default, unless the profile allows more), 1h"},
                {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
                {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
                {"fail-fast", 0, "", "stop at the first cell that fails"},

@@ -8,62 +8,11 @@
 #include <set>
 
 #include "core/check.h"
+#include "harness/cli/grid.h"
 #include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
-
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string status_of(const Json& row) { return row.at("status").get<std::string>(); }
-
-// "batch=1, heads=4, …": every axis but those named.
-std::string axes_text(const Json& row, const std::set<std::string>& without) {
-  std::string text;
-  for (const auto& [name, value] : row.at("axes").items())
-    if (!without.count(name) && !value.is_null())
-      text += (text.empty() ? "" : ", ") + name + " " + text_of(value);
-  return text;
-}
-
-// The rows of one table: label -> column -> row. Columns keep the order of first appearance.
-struct Grid {
-  std::vector<std::string> labels, columns;
-  std::map<std::pair<std::string, std::string>, const Json*> cells;
-
-  void add(const std::string& label, const std::string& column, const Json& row) {
-    if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
-    if (std::find(columns.begin(), columns.end(), column) == columns.end())
-      columns.push_back(column);
-    cells[{label, column}] = &row;
-  }
-  const Json* find(const std::string& label, const std::string& column) const {
-    const auto it = cells.find({label, column});
-    return it == cells.end() ? nullptr : it->second;
-  }
-  void sort_columns_as_numbers() {
-    std::sort(columns.begin(), columns.end(),
-              [](const auto& a, const auto& b) { return std::stod(a) < std::stod(b); });
-  }
-};
-
-template <class Show>
-void fill(Table& table, const Grid& grid, Show show) {
-  std::set<std::string> reasons;
-  for (const std::string& label : grid.labels) {
-    std::vector<std::string> line = {label};
-    for (const std::string& column : grid.columns) {
-      const Json* row = grid.find(label, column);
-      line.push_back(!row ? "" : status_of(*row) == "ok" ? show(*row) : status_of(*row));
-      if (row && status_of(*row) != "ok")
-        reasons.insert(label + " " + status_of(*row) + ": " + text_of(row->at("reason")));
-    }
-    table.rows.push_back(std::move(line));
-  }
-  table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
-}
 
 // The first measured length from which on the variant's whole interval lies under full attention's,
 // to the last length; empty when one of the two was not measured there.
@@ -118,76 +67,6 @@ Table speed_table(const std::string& group, Grid grid) {
   return table;
 }
 
-std::string show_accuracy(const Json& row) {
-  const Json& m = row.at("metrics");
-  return fmt::format("{:.3f} ({:+.3f})", m.at("test").get<double>(), m.at("lift").get<double>());
-}
-
-Table accuracy_table(const std::string& group, const Grid& grid) {
-  Table table{.title = fmt::format("test accuracy (lift over the best shortcut){}{}",
-                                   group.empty() ? "" : "; ", group),
-              .columns = {"variant"},
-              .rows = {},
-              .notes = {}};
-  for (const std::string& column : grid.columns) table.columns.push_back(column);
-  fill(table, grid, show_accuracy);
-  std::vector<std::string> chance = {"chance"}, shortcut = {"best shortcut"};
-  for (const std::string& column : grid.columns) {
-    const Json* any = nullptr;
-    for (const std::string& label : grid.labels) {
-      const Json* row = grid.find(label, column);
-      if (row && status_of(*row) == "ok") any = row;
-    }
-    chance.push_back(any ? fmt::format("{:.3f}", any->at("metrics").at("chance").get<double>())
-                         : "");
-    std::string best;
-    double score = -1;
-    if (any)
-      for (const auto& [name, value] : any->at("metrics").at("shortcuts").items())
-        if (value.get<double>() > score) score = value.get<double>(), best = name;
-    shortcut.push_back(best.empty() ? "" : fmt::format("{:.3f} {}", score, best));
-  }
-  table.rows.push_back(chance);
-  table.rows.push_back(shortcut);
-  return table;
-}
-
-// The members of `own` in which it differs from any of `others`, each written by `show`.
-template <class Show>
-std::string differing(const Json& own, const std::vector<Json>& others, Show show) {
-  std::string text;
-  for (const auto& [name, value] : own.items())
-    if (std::any_of(others.begin(), others.end(),
-                    [&](const Json& other) { return other.value(name, Json()) != value; }))
-      text += (text.empty() ? "" : ", ") + show(name, text_of(value));
-  return text;
-}
-
-// "mqar[pairs=4]": the parameters that tell it from the other rows of the same task.
-std::string task_column(const Json& row, const std::vector<Json>& rows) {
-  const Json& task = row.at("task");
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task").is_object() && other.at("task").at("name") == task.at("name"))
-      others.push_back(other.at("task").at("params"));
-  const std::string text =
-      differing(task.at("params"), others,
-                [](const auto& name, const auto& value) { return name + "=" + value; });
-  const std::string name = task.at("name");
-  return text.empty() ? name : name + "[" + text + "]";
-}
-
-// "steps 100": the training settings that tell a row from others of the same task.
-std::string training_text(const Json& row, const std::vector<Json>& rows) {
-  if (!row.contains("training")) return {};
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task") == row.at("task") && other.contains("training"))
-      others.push_back(other.at("training"));
-  return differing(row.at("training"), others,
-                   [](const auto& name, const auto& value) { return name + " " + value; });
-}
-
 }  // namespace
 
 std::string label_of(const Json& row) {
@@ -218,8 +97,6 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
     for (const Json& row : rows) {
       if (row.at("measure") != measure) continue;
       std::string group = axes_text(row, columns);
-      if (const std::string training = training_text(row, rows); !training.empty())
-        group += ", " + training;
       if (!groups.count(group)) order.push_back(group);
       groups[group].add(label_of(row), column(row), row);
     }
@@ -240,9 +117,7 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
     });
     return table;
   });
-  grouped(
-      "accuracy", {"length"}, {"threads"}, [&](const Json& row) { return task_column(row, rows); },
-      accuracy_table);
+  for (Table& table : accuracy_tables(rows)) tables.push_back(std::move(table));
   grouped(
       "fidelity", {"input", "input_scale"}, {"seed", "threads"},
       [](const Json& row) {

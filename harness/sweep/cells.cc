@@ -7,6 +7,7 @@
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
+#include "harness/sweep/pilots.h"
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/sweep.h"
 #include "harness/train/train.h"
@@ -36,12 +37,14 @@ Json key_json(const std::string& measure, const VariantInfo& info, const Params&
 // Appends cells, each once.
 class Collector {
  public:
-  void add(Json key, std::string skip) {
+  explicit Collector(const std::string& pilots) : pilots_(pilots) {}
+  void add(Json key, std::string skip, const std::vector<std::string>& tuned = {}) {
     Cell cell;
+    cell.tuned = tuned;
     cell.id = hash_of(key);
     if (!seen_.insert(cell.id).second) return;
     if (skip.empty()) {
-      const Forecast forecast = forecast_of(key);
+      const Forecast forecast = forecast_of(key, &pilots_);
       cell.forecast_s = forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
     }
@@ -57,6 +60,7 @@ class Collector {
   std::vector<Cell> cells;
 
  private:
+  Pilots pilots_;
   std::set<std::string> seen_;
 };
 
@@ -90,7 +94,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key["source"]["task"] = source_hash("tasks", task->name);
           const auto why =
               why_not_trainable(*task, task_params.values(), *info, params.values(), training);
-          collector.add(std::move(key), why.value_or(""));
+          collector.add(std::move(key), why.value_or(""), sweep.tuned);
         }
   }
 }
@@ -108,11 +112,8 @@ Json config_json(const Resolved& sweep) {
     for (const std::string& value : axis.values)
       axes[axis.name].push_back(axes_json({{axis.name, value}})[axis.name]);
   }
-  return {{"measure", sweep.measure},
-          {"variants", variants},
-          {"tasks", tasks},
-          {"axes", axes},
-          {"training", training}};
+  return {{"measure", sweep.measure}, {"variants", variants}, {"tasks", tasks}, {"axes", axes},
+          {"training", training},     {"tuned", sweep.tuned}};
 }
 
 // The cells of one shard. Speed cells that are compared with each other stay together.
@@ -137,7 +138,7 @@ Plan plan(const SweepRequest& request) {
              request.shards);
   const std::vector<Resolved> sweeps = resolve(request);
   Plan result;
-  Collector collector;
+  Collector collector(request.pilots);
   Json resolved = Json::array();
   for (const Resolved& sweep : sweeps) {
     resolved.push_back(config_json(sweep));
@@ -154,7 +155,7 @@ Plan plan(const SweepRequest& request) {
                    {"protocol", kProtocol},
                    {"sweeps", resolved},
                    {"jobs", request.jobs},
-                   {"timeout_s", request.timeout_s},
+                   {"timeout_s", timeout_of(request)},
                    {"max_memory_bytes", request.max_memory_bytes},
                    {"shard", fmt::format("{}/{}", request.shard, request.shards)}};
   result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);

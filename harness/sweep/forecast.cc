@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/memory.h"
 #include "harness/measure/measure.h"
+#include "harness/sweep/pilots.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -105,7 +106,7 @@ Forecast of_shape(const Json& key) {
   return forecast;
 }
 
-Forecast of_training(const Json& key) {
+Forecast of_training(const Json& key, const Pilots* pilots) {
   const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
   const Json& training = key["training"];
   const auto setting = [&](const char* name) { return training[name].get<double>(); };
@@ -120,15 +121,20 @@ Forecast of_training(const Json& key) {
   const double passes = kTrainFactor * setting("steps") * setting("batch") +
                         evaluations * setting("validation_examples") + setting("test_examples");
   const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);
-  return {kStart + example * passes / kTrainRate,
-          kProgram + static_cast<int64_t>(setting("batch") * setting("layers") *
-                                          (activations + 2 * cost.peak_bytes))};
+  const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;
+  double seconds = kStart + example * passes / kTrainRate;
+  if (pilot)
+    seconds = kStart + pilot->step_s * setting("steps") + pilot->shortcuts_s +
+              pilot->evaluation_s *
+                  (evaluations * setting("validation_examples") + setting("test_examples"));
+  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * setting("layers") *
+                                                   (activations + 2 * cost.peak_bytes))};
 }
 
 }  // namespace
 
-Forecast forecast_of(const Json& key) {
-  return key["measure"] == "accuracy" ? of_training(key) : of_shape(key);
+Forecast forecast_of(const Json& key, const Pilots* pilots) {
+  return key["measure"] == "accuracy" ? of_training(key, pilots) : of_shape(key);
 }
 
 }  // namespace attn

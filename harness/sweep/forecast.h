@@ -1,5 +1,6 @@
-// What a cell will roughly take, from the declared cost formulas and a few constants of an ordinary
-// core: for --dry-run and for the time left, never for a verdict.
+// What a cell will roughly take, from pilot measurements on this machine, else from the declared
+// cost formulas and a few constants of an ordinary core: for --dry-run and for the time left, never
+// for a verdict.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ inline int64_t rounds_of(int64_t repetitions) {
   return repetitions < kRounds ? repetitions : kRounds;
 }
 
-Forecast forecast_of(const Json& key);
+class Pilots;
+// Accuracy cells by their pilot, where there is one; all else by formula.
+Forecast forecast_of(const Json& key, const Pilots* pilots = nullptr);
 
 }  // namespace attn

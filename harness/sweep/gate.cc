@@ -36,7 +36,7 @@ void Sweeper::check_contracts() {
     requests.push_back({{"do", "check"}, {kind, plugin}});
   };
   const std::vector<size_t> cells = missing("");
-  const double timeout_s = std::max(request_.timeout_s, kLeastTime);
+  const double timeout_s = std::max(timeout_s_, kLeastTime);
   for (const size_t cell : cells) {
     add("variant", plan_.cells[cell].key["variant"]);
     if (const Json& task = plan_.cells[cell].key["task"]; !task.is_null()) add("task", task);

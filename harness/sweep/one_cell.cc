@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <iterator>
@@ -94,7 +95,7 @@ Json curve_json(const std::vector<CurvePoint>& curve) {
   return points;
 }
 
-Json accuracy(const Json& key) {
+TrainRequest training_of(const Json& key) {
   TrainRequest request;
   request.task = &find_task(key["task"]["name"].get<std::string>());
   request.task_params = params_of(key["task"]["params"]);
@@ -103,6 +104,34 @@ Json accuracy(const Json& key) {
   request.training = Params("training", training_params(), params_of(key["training"]));
   request.seed = key["axes"]["seed"];
   set_threads(key["axes"]["threads"]);
+  return request;
+}
+
+// A few steps, to tell what many will take; see pilots.h.
+Json pilot(const Json& asked) {
+  Json key = asked["key"];
+  Json& training = key["training"];
+  constexpr int64_t kSteps = 4;
+  training["steps"] = training["eval_every"] = kSteps;
+  training["warmup"] = training["patience"] = 0;
+  training["validation_examples"] = training["batch"];
+  if (!asked["shortcuts"].get<bool>()) training["test_examples"] = training["batch"];
+  TrainRequest request = training_of(key);
+  request.shortcuts = asked["shortcuts"];
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> ticks;
+  const TrainResult found =
+      train(request, [&](int64_t) { return ticks.push_back(Clock::now()), true; });
+  double step = 1e300;
+  for (size_t i = 1; i < ticks.size(); i++)
+    step = std::min(step, std::chrono::duration<double>(ticks[i] - ticks[i - 1]).count());
+  return {{"step_s", step},
+          {"evaluation_s", found.evaluation_s / static_cast<double>(found.evaluated)},
+          {"shortcuts_s", found.shortcuts_s}};
+}
+
+Json accuracy(const Json& key) {
+  const TrainRequest request = training_of(key);
   const TrainResult found = train(request);
   if (found.diverged)
     return {{"status", "diverged"},
@@ -161,6 +190,7 @@ Json dispatch(const Json& request) {
   const std::string what = request["do"];
   if (what == "check") return check(request);
   if (what == "calibrate") return calibration(request);
+  if (what == "pilot") return pilot(request);
   ATTN_CHECK(what == "measure", "unknown request '{}'", what);
   const Json& key = request["key"];
   const std::string measure = key["measure"];

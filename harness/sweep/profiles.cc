@@ -3,15 +3,9 @@
 
 #include "core/check.h"
 #include "core/params.h"
-#include "harness/sweep/sweep.h"
 
 namespace attn {
 namespace {
-
-struct Profile {
-  ProfileInfo info;
-  std::vector<SubSweep> sweeps;
-};
 
 // Every measure once, as small as it gets: shows within 20 s that the whole path works, not who
 // wins.
@@ -53,10 +47,7 @@ Profile quick() {
       {{"speed",
         both_full,
         {},
-        {{"length", "64:4096:*2"},
-         {"heads", "2"},
-         {"mode", "forward,train"},
-         {"repetitions", "9"}},
+        {{"length", "64:4096:*2"}, {"heads", "2"}, {"mode", "forward,train"}, {"repetitions", "9"}},
         ""},
        {"speed",
         both_full,
@@ -101,11 +92,18 @@ Profile quick() {
 }
 
 const std::vector<Profile>& profiles() {
-  static const std::vector<Profile> list = {smoke(), quick()};
+  static const std::vector<Profile> list = {smoke(), quick(), standard_profile(), lra_profile()};
   return list;
 }
 
 }  // namespace
+
+double timeout_of(const SweepRequest& request) {
+  if (request.timeout_s > 0) return request.timeout_s;
+  for (const ProfileInfo& info : all_profiles())
+    if (info.name == request.profile) return info.timeout_s;
+  return ProfileInfo().timeout_s;
+}
 
 const std::vector<ProfileInfo>& all_profiles() {
   static const std::vector<ProfileInfo> infos = [] {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/sweep.h"
+
 namespace attn {
 
 struct SubSweep {
@@ -15,7 +17,15 @@ struct SubSweep {
   std::vector<std::string> tasks;     // specs; accuracy only; empty: every task with its defaults
   std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default
   std::string training;                     // settings beside the defaults; accuracy only
+  std::string tune = "";  // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
 };
+
+struct Profile {
+  ProfileInfo info;
+  std::vector<SubSweep> sweeps;
+};
+Profile standard_profile();  // profiles_long.cc
+Profile lra_profile();
 
 const std::vector<SubSweep>& sub_sweeps(
     std::string_view profile);  // Error naming the nearest one when unknown

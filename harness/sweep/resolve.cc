@@ -97,8 +97,18 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   settle_causal(request, resolved.axes);
   if (sweep.measure != "accuracy") return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
+  const std::vector<Setting> grid =
+      parse_settings(request.tune.empty() ? sweep.tune : request.tune);
+  const std::vector<Setting> fixed = parse_settings(request.training);
+  for (const Setting& setting : grid) {
+    const bool settled = std::any_of(fixed.begin(), fixed.end(),
+                                     [&](const auto& other) { return other.name == setting.name; });
+    if (!settled) resolved.tuned.push_back(setting.name);
+    ATTN_CHECK(setting.values.size() > 1, "tune {}={} leaves nothing to choose; give two values",
+               setting.name, join(setting.values));
+  }
   const std::vector<Setting> settings =
-      overlay(parse_settings(sweep.training), parse_settings(request.training));
+      overlay(overlay(parse_settings(sweep.training), grid), fixed);
   for (const Choice& choice : cross_product(settings))
     resolved.training.push_back(typed("training", training_params(), choice));
   return resolved;
@@ -168,6 +178,8 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<std::strin
   ATTN_CHECK(has("accuracy") || request.training.empty(),
              "training '{}' does not apply to measure {}; add accuracy", request.training,
              join(measures));
+  ATTN_CHECK(has("accuracy") || request.tune.empty(),
+             "tune '{}' does not apply to measure {}; add accuracy", request.tune, join(measures));
 }
 
 }  // namespace

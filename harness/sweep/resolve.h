@@ -17,8 +17,9 @@ struct Resolved {
   std::string measure;
   std::vector<std::pair<const VariantInfo*, Params>> variants;
   std::vector<std::pair<const TaskInfo*, Params>> tasks;  // accuracy only
-  std::vector<Setting> axes;     // those that apply, in the order of a row's axes
-  std::vector<Params> training;  // accuracy only
+  std::vector<Setting> axes;       // those that apply, in the order of a row's axes
+  std::vector<Params> training;    // accuracy only
+  std::vector<std::string> tuned;  // settings of `training` to be chosen on validation
 };
 
 // Flags win over the profile, and the profile over the defaults.

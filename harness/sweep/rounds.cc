@@ -84,11 +84,11 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       Json request = measure_request(visit.cell, 1);
       request["repetitions"] = share(repetitions, rounds, round);
       ChildPool pool;
-      pool.start(visit.cell, child(request, std::max(0.001, request_.timeout_s - visit.seconds)));
+      pool.start(visit.cell, child(request, std::max(0.001, timeout_s_ - visit.seconds)));
       const auto ended = pool.wait();
       if (!ended) break;  // interrupted: this visit does not count
       visit.seconds += ended->second.seconds;
-      const Json reply = reply_of(ended->second, request_.timeout_s);
+      const Json reply = reply_of(ended->second, timeout_s_);
       if (reply["status"] != "ok") {
         write(visit, reply);
         continue;

@@ -27,7 +27,8 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
     : request_(request),
       plan_(plan),
       report_(report),
-      writer_(checked_output(request), request.force) {
+      writer_(checked_output(request), request.force),
+      timeout_s_(timeout_of(request)) {
   jobs_ = request.jobs > 0 ? request.jobs : hardware_threads();
 }
 
@@ -108,6 +109,7 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
       {"duration_s", duration_s},
       {"source", key["source"]}};
   if (!key["training"].is_null()) row["training"] = key["training"];
+  if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "order_seed"})
     if (reply.contains(extra)) row[extra] = reply[extra];
   return row;
@@ -132,13 +134,12 @@ void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
       const size_t cell = cells[next++];
       announce(cell_text(plan_.cells[cell].key));
       started_at[cell] = utc_now();
-      pool.start(cell, child(measure_request(cell, jobs), request_.timeout_s));
+      pool.start(cell, child(measure_request(cell, jobs), timeout_s_));
     }
     const auto ended = pool.wait();
     if (!ended) break;
     const auto& [cell, result] = *ended;
-    finish(cell,
-           row_of(cell, reply_of(result, request_.timeout_s), started_at[cell], result.seconds));
+    finish(cell, row_of(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds));
   }
 }
 

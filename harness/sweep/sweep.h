@@ -21,16 +21,19 @@ struct SweepRequest {
       axes;  // measure, length, batch, heads, head_dim, mode, scope, causal, threads, seed,
              // input, input_scale (fidelity), repetitions: values or ranges
   std::string training;           // "steps=500,width=64": overrides of training_params
+  std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
+                                  // of the best mean validation score stands for the variant
+  std::string pilots;             // file of pilot measurements behind forecasts; "": formulas alone
   std::string output;             // rows file
   std::vector<std::string> argv;  // recorded
   bool force = false;             // start over instead of resuming
   bool resume = true;
   bool fail_fast = false;
   int jobs = 0;                  // accuracy cells at a time; 0: one per core
-  double timeout_s = 600;        // of a cell
+  double timeout_s = 0;          // of a cell; 0: the profile's, else ten minutes
   int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve
   int shard = 0, shards = 1;     // plan() keeps every shards-th cell, beginning with the shard-th;
-                              // speed cells that differ only in the variant go together
+                                 // speed cells that differ only in the variant go together
   std::string program =
       "/proc/self/exe";  // run as `program cell` for each cell; tests put another in its place
 };
@@ -41,7 +44,8 @@ struct Cell {
   std::string id;  // hash_of(key)
   double forecast_s = 0;
   int64_t forecast_bytes = 0;
-  std::string skip;  // reason why it cannot run; "" : it can
+  std::string skip;                // reason why it cannot run; "" : it can
+  std::vector<std::string> tuned;  // training settings to be chosen on validation
 };
 
 struct Plan {
@@ -49,9 +53,12 @@ struct Plan {
   std::vector<Cell> cells;  // in the order of the file's rows when nothing is interleaved
 };
 
+double timeout_of(const SweepRequest& request);
+
 struct ProfileInfo {
   std::string name, summary;
   int version = 1;
+  double timeout_s = 600;  // of a cell, where none is asked for
 };
 const std::vector<ProfileInfo>& all_profiles();
 

@@ -53,6 +53,7 @@ class Sweeper {
   RowWriter writer_;
   SweepResult result_;
   std::map<size_t, Json> rows_;  // by the cell's index in the plan
+  const double timeout_s_;       // of a cell
   int jobs_ = 1;
   int64_t free_bytes_ = 0;  // that the cells may use, all together
   uint64_t order_seed_ = 0;

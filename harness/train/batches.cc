@@ -17,8 +17,11 @@ namespace {
 
 int64_t targets_of(const TaskShape& shape) { return shape.per_token ? shape.length : 1; }
 
+int64_t documents_of(const TaskShape& shape) { return shape.pairs ? 2 : 1; }
+
 int64_t bytes_per_example(const TaskShape& shape) {
-  return shape.length * 4 + targets_of(shape) * 4 + static_cast<int64_t>(sizeof(int64_t));
+  const int64_t document = shape.length * 4 + static_cast<int64_t>(sizeof(int64_t));
+  return documents_of(shape) * document + targets_of(shape) * 4;
 }
 
 // Room for `size` examples. `lengths` is kept filled while rows are written and dropped by seal()
@@ -26,13 +29,14 @@ int64_t bytes_per_example(const TaskShape& shape) {
 void reserve(Batch& batch, const TaskShape& shape, int64_t size) {
   batch.size = size;
   batch.length = shape.length;
-  const size_t cells = static_cast<size_t>(size * shape.length);
+  batch.documents = documents_of(shape);
+  const size_t cells = static_cast<size_t>(batch.sequences() * shape.length);
   if (shape.vocab > 0) {
     batch.tokens.resize(cells);
   } else {
     batch.values.resize(cells);
   }
-  batch.lengths.resize(static_cast<size_t>(size));
+  batch.lengths.resize(static_cast<size_t>(batch.sequences()));
   batch.targets.resize(static_cast<size_t>(size * targets_of(shape)));
 }
 
@@ -45,16 +49,18 @@ void write_padded(const std::vector<T>& from, std::vector<T>& to, int64_t row, i
 
 // Task::example() has checked that the example fits the shape.
 void write_example(const Example& example, const TaskShape& shape, Batch& batch, int64_t row) {
-  const bool tokens = shape.vocab > 0;
-  const int64_t length =
-      static_cast<int64_t>(tokens ? example.tokens.size() : example.values.size());
-  if (tokens) {
-    write_padded(example.tokens, batch.tokens, row, shape.length, kPadToken);
+  int64_t sequence = row * batch.documents;
+  const auto write = [&](const auto& document, auto& to, auto padding) {
+    write_padded(document, to, sequence, shape.length, padding);
+    batch.lengths[static_cast<size_t>(sequence++)] = static_cast<int64_t>(document.size());
+  };
+  if (shape.vocab > 0) {
+    write(example.tokens, batch.tokens, kPadToken);
   } else {
-    write_padded(example.values, batch.values, row, shape.length, 0.0f);
+    write(example.values, batch.values, 0.0f);
   }
+  if (shape.pairs) write(example.second, batch.tokens, kPadToken);
   write_padded(example.target, batch.targets, row, targets_of(shape), kIgnoredLabel);
-  batch.lengths[static_cast<size_t>(row)] = length;
 }
 
 void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to, int64_t to_row) {
@@ -62,12 +68,12 @@ void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to,
     std::copy_n(source.begin() + row * width, width, target.begin() + to_row * width);
   };
   if (shape.vocab > 0) {
-    copy(from.tokens, to.tokens, shape.length);
+    copy(from.tokens, to.tokens, from.documents * shape.length);
   } else {
     copy(from.values, to.values, shape.length);
   }
   copy(from.targets, to.targets, targets_of(shape));
-  copy(from.lengths, to.lengths, 1);
+  copy(from.lengths, to.lengths, from.documents);
 }
 
 void seal(Batch& batch) {

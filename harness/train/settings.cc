@@ -53,6 +53,7 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.length = shape.length;
   model.classes = shape.classes;
   model.per_token = shape.per_token;
+  model.pairs = shape.pairs;
   const std::string& positions = training.text("positions");
   model.positions = positions == "learned" ? Positions::learned
                     : positions == "none"  ? Positions::none
@@ -69,7 +70,8 @@ bool pads(const Task& task) {
   constexpr int64_t kLooked = 16;
   for (int64_t i = 0; i < std::min(kLooked, task.train_examples()); ++i) {
     const Example example = task.example(0, Split::train, i);
-    const size_t size = example.tokens.size() + example.values.size();
+    size_t size = example.tokens.size() + example.values.size();
+    if (task.shape().pairs) size = std::min(size, example.second.size());
     if (static_cast<int64_t>(size) < task.shape().length) return true;
   }
   return false;
@@ -93,7 +95,7 @@ std::optional<std::string> why_not_trainable(
   if (!variant.traits.padding && pads(*built))
     return fmt::format("{} pads its sequences and {} cannot mask that", task.name, variant.name);
   AttentionShape attention;
-  attention.batch = training.integer("batch");
+  attention.batch = training.integer("batch") * (shape.pairs ? 2 : 1);
   attention.heads = heads;
   attention.q_len = attention.kv_len = shape.length + (cls ? 1 : 0);
   attention.head_dim = width / heads;

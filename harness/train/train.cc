@@ -80,13 +80,17 @@ class Trainer {
   TrainResult run(const std::function<bool(int64_t)>& tick) {
     loop(tick);
     best_.restore();
-    if (result_.best_step == 0) result_.validation = evaluate(model_, validation_).accuracy;
-    const Score test = evaluate(model_, batches(Split::test, "test_examples"));
+    if (result_.best_step == 0) result_.validation = score(validation_).accuracy;
+    const Score test = score(batches(Split::test, "test_examples"));
     result_.test = test.accuracy;
     result_.test_stderr = test.standard_error;
     result_.chance = task_->chance();
-    result_.shortcuts =
-        task_->shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
+    if (request_.shortcuts) {
+      const Stopwatch watch;
+      result_.shortcuts =
+          task_->shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
+      result_.shortcuts_s = watch.seconds();
+    }
     result_.examples = result_.steps * settings_.integer("batch");
     result_.parameters = model_.parameter_count();
     return std::move(result_);
@@ -97,6 +101,14 @@ class Trainer {
     return split_batches(*task_, request_.seed, split,
                          std::min(settings_.integer(count), task_->count(split)),
                          settings_.integer("batch"));
+  }
+
+  Score score(const std::vector<Batch>& examples) {
+    const Stopwatch watch;
+    const Score found = evaluate(model_, examples);
+    result_.evaluation_s += watch.seconds();
+    for (const Batch& batch : examples) result_.evaluated += batch.size;
+    return found;
   }
 
   void loop(const std::function<bool(int64_t)>& tick) {
@@ -139,7 +151,7 @@ class Trainer {
   }
 
   void validate() {
-    const double score = evaluate(model_, validation_).accuracy;
+    const double score = this->score(validation_).accuracy;
     const double loss = loss_sum_ / static_cast<double>(loss_count_);
     result_.curve.push_back({result_.steps, loss, score, result_.train_s});
     result_.final_train_loss = loss;

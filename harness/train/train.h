@@ -27,6 +27,7 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
+  bool shortcuts = true;  // score them at the end
   double time_limit_s =
       0;  // 0: none; past it training stops as if out of steps, and `stopped_by` says so
 };
@@ -49,6 +50,8 @@ struct TrainResult {
   std::vector<Shortcut> shortcuts;
   int64_t steps = 0, examples = 0;
   double train_s = 0;
+  double evaluation_s = 0, shortcuts_s = 0;  // beside the training
+  int64_t evaluated = 0;                     // examples, of validation and test together
   int64_t parameters = 0;
   double final_train_loss = 0;
   std::vector<CurvePoint> curve;

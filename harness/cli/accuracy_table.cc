@@ -1,0 +1,201 @@
+// Accuracy rows as tables: a column a task, means over seeds, chance and the best shortcut below.
+#include <cmath>
+
+#include "core/check.h"
+#include "harness/cli/grid.h"
+#include "harness/cli/tuned.h"
+
+namespace attn::cli {
+namespace {
+
+// Of one variant on one task: its cells, one a seed.
+using Seeds = std::vector<const Json*>;
+
+double metric(const Json& row, const char* name) {
+  const Json& value = row.at("metrics").at(name);
+  return value.is_number() ? value.get<double>() : std::nan("");
+}
+
+double mean_of(const Seeds& rows, const char* name) {
+  double sum = 0;
+  for (const Json* row : rows) sum += metric(*row, name);
+  return sum / static_cast<double>(rows.size());
+}
+
+Seeds ok_ones(const Seeds& rows) {
+  Seeds ok;
+  for (const Json* row : rows)
+    if (status_of(*row) == "ok") ok.push_back(row);
+  return ok;
+}
+
+// "0.912 (+0.120)"; of several seeds the mean and the range, of failures among them how many.
+std::string show(const Seeds& all) {
+  const Seeds ok = ok_ones(all);
+  if (ok.empty()) return status_of(*all[0]);
+  std::string text = fmt::format("{:.3f}", mean_of(ok, "test"));
+  if (ok.size() > 1) {
+    double low = 2, high = -1;
+    for (const Json* row : ok) {
+      low = std::min(low, metric(*row, "test"));
+      high = std::max(high, metric(*row, "test"));
+    }
+    text += fmt::format(" [{:.3f}..{:.3f}]", low, high);
+  }
+  text += fmt::format(" ({:+.3f})", mean_of(ok, "lift"));
+  if (ok.size() < all.size()) text += fmt::format(", {} not ok", all.size() - ok.size());
+  return text;
+}
+
+// The members of `own` in which it differs from any of `others`, each written by `show`.
+template <class Show>
+std::string differing(const Json& own, const std::vector<Json>& others, Show shown) {
+  std::string text;
+  for (const auto& [name, value] : own.items())
+    if (std::any_of(others.begin(), others.end(),
+                    [&](const Json& other) { return other.value(name, Json()) != value; }))
+      text += (text.empty() ? "" : ", ") + shown(name, text_of(value));
+  return text;
+}
+
+// "mqar[pairs=4]": the parameters that tell it from the other rows of the same task.
+std::string task_column(const Json& row, const std::vector<Json>& rows) {
+  const Json& task = row.at("task");
+  std::vector<Json> others;
+  for (const Json& other : rows)
+    if (other.at("task").at("name") == task.at("name"))
+      others.push_back(other.at("task").at("params"));
+  const std::string text =
+      differing(task.at("params"), others,
+                [](const auto& name, const auto& value) { return name + "=" + value; });
+  const std::string name = task.at("name");
+  return text.empty() ? name : name + "[" + text + "]";
+}
+
+// "steps 100": the training settings that tell a row from others of the same task, but for those
+// that were chosen for each variant.
+std::string training_text(const Json& row, const std::vector<Json>& rows) {
+  if (!row.contains("training")) return {};
+  Json own = row.at("training");
+  for (const Json& name : row.value("tuned", Json::array())) own.erase(name.get<std::string>());
+  std::vector<Json> others;
+  for (const Json& other : rows)
+    if (other.at("task") == row.at("task") && other.contains("training"))
+      others.push_back(other.at("training"));
+  return differing(own, others,
+                   [](const auto& name, const auto& value) { return name + " " + value; });
+}
+
+// What tuning chose, a line a variant and task: "full, mqar: learning_rate 3e-3 (on validation)".
+std::string choice_text(const std::string& label, const std::string& column, const Json& row) {
+  std::string text;
+  for (const Json& name : row.at("tuned"))
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name.get<std::string>(),
+                        text_of(row.at("training").at(name.get<std::string>())));
+  return fmt::format("{}, {}: {}", label, column, text);
+}
+
+struct Group {
+  std::vector<std::string> labels, columns;
+  std::map<std::pair<std::string, std::string>, Seeds> cells;
+
+  void add(const std::string& label, const std::string& column, const Json& row) {
+    if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
+    if (std::find(columns.begin(), columns.end(), column) == columns.end())
+      columns.push_back(column);
+    cells[{label, column}].push_back(&row);
+  }
+};
+
+// Mean over the variants' cells of one task: each scored it on its own seed's test split.
+void add_references(const Group& group, Table& table) {
+  std::vector<std::string> chance = {"chance"}, shortcut = {"best shortcut"};
+  for (const std::string& column : group.columns) {
+    double chances = 0;
+    int rows = 0;
+    std::map<std::string, std::pair<double, int>> scores;
+    for (const auto& [place, seeds] : group.cells) {
+      if (place.second != column) continue;
+      for (const Json* row : ok_ones(seeds)) {
+        chances += metric(*row, "chance");
+        rows++;
+        for (const auto& [name, value] : row->at("metrics").at("shortcuts").items()) {
+          scores[name].first += value.get<double>();
+          scores[name].second++;
+        }
+      }
+    }
+    chance.push_back(rows ? fmt::format("{:.3f}", chances / rows) : "");
+    std::string best;
+    double highest = -1;
+    for (const auto& [name, score] : scores)
+      if (score.first / score.second > highest) highest = score.first / score.second, best = name;
+    shortcut.push_back(best.empty() ? "" : fmt::format("{:.3f} {}", highest, best));
+  }
+  table.rows.push_back(std::move(chance));
+  table.rows.push_back(std::move(shortcut));
+}
+
+Table table_of(const std::string& title, const Group& group) {
+  Table table{.title = fmt::format("test accuracy (lift over the best shortcut){}{}",
+                                   title.empty() ? "" : "; ", title),
+              .columns = {"variant"},
+              .rows = {},
+              .notes = {}};
+  for (const std::string& column : group.columns) table.columns.push_back(column);
+  std::set<std::string> reasons;
+  std::vector<std::string> choices;
+  bool seeds = false;
+  for (const std::string& label : group.labels) {
+    std::vector<std::string> line = {label};
+    for (const std::string& column : group.columns) {
+      const auto found = group.cells.find({label, column});
+      if (found == group.cells.end()) {
+        line.emplace_back();
+        continue;
+      }
+      line.push_back(show(found->second));
+      seeds = seeds || found->second.size() > 1;
+      for (const Json* row : found->second)
+        if (status_of(*row) != "ok")
+          reasons.insert(
+              fmt::format("{} {}: {}", label, status_of(*row), text_of(row->at("reason"))));
+      if (const Json& row = *found->second[0]; row.contains("tuned") && status_of(row) == "ok")
+        choices.push_back(choice_text(label, column, row));
+    }
+    table.rows.push_back(std::move(line));
+  }
+  add_references(group, table);
+  if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
+  table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
+  if (!choices.empty())
+    table.notes.push_back("chosen on validation, from the same choices for all:");
+  table.notes.insert(table.notes.end(), choices.begin(), choices.end());
+  return table;
+}
+
+}  // namespace
+
+std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
+  std::vector<Json> rows;
+  for (const Json& row : chosen_on_validation(all))
+    if (row.at("measure") == "accuracy") rows.push_back(row);
+  std::set<Json> threads;
+  for (const Json& row : rows) threads.insert(row.at("axes").value("threads", Json()));
+  std::set<std::string> hidden = {"length", "seed"};
+  if (threads.size() <= 1) hidden.insert("threads");
+  std::vector<std::string> order;
+  std::map<std::string, Group> groups;
+  for (const Json& row : rows) {
+    std::string title = axes_text(row, hidden);
+    if (const std::string training = training_text(row, rows); !training.empty())
+      title += (title.empty() ? "" : ", ") + training;
+    if (!groups.count(title)) order.push_back(title);
+    groups[title].add(label_of(row), task_column(row, rows), row);
+  }
+  std::vector<Table> tables;
+  for (const std::string& title : order) tables.push_back(table_of(title, groups[title]));
+  return tables;
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,15 @@
+// Settings chosen on validation, as `--tune` and the tuned profiles promise.
+#pragma once
+
+#include <vector>
+
+#include "harness/store/rows.h"
+
+namespace attn::cli {
+
+// The rows without those of tuned settings that lost: among rows that differ in seed and in the
+// settings named by their `tuned` alone, the setting whose mean validation score over the seeds is
+// best stays (a cell that failed counts as 0; a tie goes to the first). The test score has no say.
+std::vector<Json> chosen_on_validation(const std::vector<Json>& rows);
+
+}  // namespace attn::cli

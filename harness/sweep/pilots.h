@@ -1,0 +1,44 @@
+// What a training step, an evaluation and the shortcuts of a cell take on this machine, from a few
+// steps of the cell itself, kept in a file per user: what forecasts of accuracy cells stand on.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/sweep/sweep.h"
+
+namespace attn {
+
+struct Pilot {
+  double step_s = 0;        // a training step
+  double evaluation_s = 0;  // an example of validation or test
+  double shortcuts_s = 0;   // the shortcuts, at the end of a cell
+};
+
+// Pilots by machine, program and everything in a key that sets the pace; not by seed, number of
+// steps or learning rate.
+class Pilots {
+ public:
+  // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
+  explicit Pilots(std::string file);
+  std::optional<Pilot> find(const Json& key) const;
+  void keep(const Json& key, const Pilot& pilot);  // on disk at once; best effort
+  // attnbench/pilots.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
+  static std::string default_file();
+
+ private:
+  std::string file_;
+  Json all_;  // hash of what sets the pace -> {"step_s", ...}
+};
+
+// Measures, `jobs` at a time, the pilots that the plan's accuracy cells lack, keeps them in
+// request.pilots and forecasts the plan anew. A pilot that fails leaves the formula's forecast.
+// `report` gets a line before each.
+void run_pilots(const SweepRequest& request, Plan& plan,
+                const std::function<void(const std::string&)>& report);
+
+// The time of a whole sweep: accuracy and fidelity cells go `jobs` at a time.
+double forecast_total(const SweepRequest& request, const Plan& plan);
+
+}  // namespace attn
