@@ -15,6 +15,7 @@ from .page import Page, Picture
 from .rows import FAILURES, Rows
 from .style import GREY, INK, Series, Styles
 from .tasks import TaskGroup, score, task_groups
+from .tuned import chosen_on_validation, tuning_note
 
 LINE = 0.26  # inches per variant
 CHANCE = {"color": "#8a8a8a", "linestyle": (0, (1, 1.4)), "linewidth": 1.2}
@@ -22,7 +23,7 @@ SHORTCUT = {"color": "#444444", "linestyle": (0, (5, 2)), "linewidth": 1.1}
 
 
 def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
-    cells = rows.of("accuracy")
+    cells = chosen_on_validation(rows.of("accuracy"))
     groups = task_groups(cells)
     if not groups:
         return []
@@ -35,6 +36,7 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
         cells,
         _interval_note(series, groups),
         "Chance and shortcut scores are measured on the same test split.",
+        tuning_note(cells),
     )
     legend = [
         (Line2D([], [], **CHANCE), "chance"),

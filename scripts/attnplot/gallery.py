@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .accuracy import accuracy
+from .distance import distance
 from .fidelity import fidelity
 from .memory import memory
 from .overview import overview
@@ -17,6 +18,6 @@ def draw_all(rows: Rows) -> list[Picture]:
     styles = Styles(rows)
     return [
         picture
-        for draw in (overview, speed, memory, accuracy, tradeoff, fidelity)
+        for draw in (overview, speed, memory, accuracy, distance, tradeoff, fidelity)
         for picture in draw(rows, styles)
     ]

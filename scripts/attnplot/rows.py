@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -38,6 +38,8 @@ class Cell:
     metrics: dict[str, Any]
     samples: Any
     run: str = ""
+    training: dict[str, Any] = field(default_factory=dict)
+    tuned: tuple[str, ...] = ()  # training settings to be chosen on validation
 
     @property
     def ok(self) -> bool:
@@ -202,6 +204,8 @@ def _cell(row: dict[str, Any]) -> Cell:
         metrics=row.get("metrics") or {},
         samples=row.get("samples"),
         run=row["run"],
+        training=row.get("training") or {},
+        tuned=tuple(row.get("tuned") or ()),
     )
 
 

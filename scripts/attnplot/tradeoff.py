@@ -17,6 +17,7 @@ from .place import Label, place_labels
 from .rows import Rows
 from .style import GREY, Styles, halo
 from .trades import Dot, Trade, trade_panels
+from .tuned import chosen_on_validation
 
 LARGEST = 17.0  # points, the radius of the greatest memory
 
@@ -25,7 +26,7 @@ def tradeoff(rows: Rows, styles: Styles) -> list[Picture]:
     trades = trade_panels(rows, styles)
     if not trades:
         return []
-    cells = rows.of("accuracy")
+    cells = chosen_on_validation(rows.of("accuracy"))
     columns = min(2, len(trades))
     grid = math.ceil(len(trades) / columns)
     vacant = len(trades) < grid * columns  # then the circles' legend stands in the free place

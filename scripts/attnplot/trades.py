@@ -10,6 +10,7 @@ from .operating import Point, operating_point
 from .rows import FAILURES, Cell, Rows
 from .style import Series, Styles
 from .tasks import Score, TaskGroup, score, task_groups
+from .tuned import chosen_on_validation
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def trade_panels(
     rows: Rows, styles: Styles, only: tuple[TaskGroup, ...] | None = None
 ) -> list[Trade]:
     """The mean over the tasks without a causal mask that every variant finished, then each task."""
-    groups = list(only) if only else task_groups(rows.of("accuracy"))
+    groups = list(only) if only else task_groups(chosen_on_validation(rows.of("accuracy")))
     series = styles.series([c for g in groups for c in g.cells])
     out = []
     open_tasks = [g for g in groups if not any(c.axes.get("causal") for c in g.cells)]

@@ -1,0 +1,56 @@
+"""Tuned settings: chosen by validation, never by test; and accuracy by distance is drawn of them."""
+
+from __future__ import annotations
+
+from attnplot.rows import read_rows
+from attnplot.tuned import choice_of, chosen_on_validation, tuning_note
+
+from . import tuned_rows
+from .test_plots import InFolder, plot
+
+
+class Choice(InFolder):
+    def chosen(self, cells: list) -> list:
+        return chosen_on_validation(read_rows([self.rows(cells)]).cells)
+
+    def test_validation_decides_and_not_test(self) -> None:
+        kept = self.chosen(tuned_rows.cells())
+        found = {(c.variant, choice_of(c), c.axes["seed"]) for c in kept}
+        rates = {"full": 0.001, "linear": 0.003}
+        self.assertEqual(
+            found,
+            {(v, f"learning_rate={rates[v]}", seed) for v in rates for seed in (0, 1)},
+        )
+        self.assertIn("learning rate", tuning_note(kept))
+
+    def test_a_failure_counts_against_its_choice(self) -> None:
+        cells = tuned_rows.cells()
+        for row in cells:  # one of the two seeds of the better rate of `full`
+            if (row["variant"]["name"], row["training"]["learning_rate"]) == ("full", 0.001):
+                row.update(status="diverged", reason="loss", metrics=None)
+                break
+        kept = [c for c in self.chosen(cells) if c.variant == "full"]
+        self.assertEqual({c.training["learning_rate"] for c in kept}, {0.003})
+
+    def test_what_is_not_tuned_is_kept(self) -> None:
+        cells = [{**row, "tuned": []} for row in tuned_rows.cells()]
+        self.assertEqual(len(self.chosen(cells)), len(cells))
+        self.assertEqual(tuning_note(self.chosen(cells)), "")
+
+
+class Distance(InFolder):
+    def test_drawn_of_the_chosen_cells_alone(self) -> None:
+        code, out, err = plot(self.rows(tuned_rows.cells()))
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("accuracy-distance.png", out)
+        lines = (self.folder / "rows-plots" / "accuracy-distance.csv").read_text().splitlines()
+        self.assertEqual(len(lines), 1 + 2 * 2 * 3)  # variants, seeds, bins
+        self.assertTrue(any(line.split(",")[3:8] == ["full", "1", "16", "32", "300"] for line in lines))
+
+    def test_one_bin_is_no_line(self) -> None:
+        cells = tuned_rows.cells()
+        for row in cells:
+            row["metrics"]["by_distance"] = row["metrics"]["by_distance"][:1]
+        code, out, _ = plot(self.rows(cells))
+        self.assertEqual(code, 0)
+        self.assertNotIn("accuracy-distance", out)
