@@ -15,7 +15,8 @@ file(GLOB shared ${ROOT}/core/*.h ${ROOT}/core/*.cc ${ROOT}/core/kernels/*
   ${ROOT}/variants/attention.h ${ROOT}/variants/attention.cc ${ROOT}/variants/kernels/*
   ${ROOT}/harness/model/*.h ${ROOT}/harness/model/*.cc ${ROOT}/harness/measure/*.h ${ROOT}/harness/measure/*.cc
   ${ROOT}/harness/train/*.h ${ROOT}/harness/train/*.cc)
-file(GLOB task_shared ${ROOT}/tasks/task.h ${ROOT}/tasks/task.cc ${ROOT}/tasks/shortcuts/* ${ROOT}/core/rng.*)
+# All folders below tasks/: readers, drawing, shortcuts.
+file(GLOB task_shared ${ROOT}/tasks/task.h ${ROOT}/tasks/task.cc ${ROOT}/tasks/*/*.h ${ROOT}/tasks/*/*.cc ${ROOT}/core/rng.*)
 set(rows "")
 foreach(folder variants tasks)
   file(GLOB files ${ROOT}/${folder}/*.cc)

@@ -53,8 +53,6 @@ ParamSpec::ParamSpec(std::string n, int v, std::string h, double lo, double hi)
     : ParamSpec(std::move(n), static_cast<int64_t>(v), std::move(h), lo, hi) {}
 ParamSpec::ParamSpec(std::string n, double v, std::string h, double lo, double hi)
     : name(std::move(n)), value(v), help(std::move(h)), min(lo), max(hi) {}
-ParamSpec::ParamSpec(std::string n, bool v, std::string h)
-    : name(std::move(n)), value(v), help(std::move(h)) {}
 ParamSpec::ParamSpec(std::string n, std::vector<std::string> c, std::string h)
     : name(std::move(n)), value(c.at(0)), help(std::move(h)), choices(std::move(c)) {}
 

@@ -2,10 +2,12 @@
 // how it is written.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,7 +24,9 @@ struct ParamSpec {
   ParamSpec(std::string name, int64_t value, std::string help, double min = 1, double max = 1e9);
   ParamSpec(std::string name, int value, std::string help, double min = 1, double max = 1e9);
   ParamSpec(std::string name, double value, std::string help, double min, double max);
-  ParamSpec(std::string name, bool value, std::string help);
+  template <std::same_as<bool> Bool>  // a text such as "" must not become `true`
+  ParamSpec(std::string name_, Bool value_, std::string help_)
+      : name(std::move(name_)), value(value_), help(std::move(help_)) {}
   // The default is the first choice. A single empty choice ("") means free text.
   ParamSpec(std::string name, std::vector<std::string> choices, std::string help);
 

@@ -5,8 +5,12 @@
 
 #define ATTN_TASKS(X) \
   X(listops)          \
+  X(text)             \
+  X(retrieval)        \
   X(mqar)             \
-  X(image)
+  X(image)            \
+  X(pathfinder)       \
+  X(pathx)
 
 namespace attn {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "core/check.h"
 #include "core/rng.h"
@@ -121,7 +122,8 @@ class Image final : public Task {
   explicit Image(const Params& p) : Task(p), side_(p.integer("side")), noise_(p.number("noise")) {
     const std::string& folder = p.text("data");
     if (folder.empty()) return;
-    ATTN_CHECK(side_ == 32, "image: side={}; with data the pictures are CIFAR-10's, side=32", side_);
+    ATTN_CHECK(side_ == 32, "image: side={}; with data the pictures are CIFAR-10's, side=32",
+               side_);
     files_ = data::cifar10(folder, cifar_example);
   }
 
@@ -189,10 +191,11 @@ class Image final : public Task {
 }  // namespace
 
 TaskInfo image() {
-  return {.name = "image",
-          .summary = "name the shape in a small noisy picture, read pixel by pixel",
-          .source = "procedural; input contract after arXiv:2011.04006 (Long Range Arena), 2.2.4",
-          .datasheet =
+  return {
+      .name = "image",
+      .summary = "name the shape in a small noisy picture, read pixel by pixel",
+      .source = "procedural; input contract after arXiv:2011.04006 (Long Range Arena), 2.2.4",
+      .datasheet =
           "A picture of side x side grey pixels in raster order, one real number each: 256 grey\n"
           "levels, shifted and scaled by constants. It shows one bright shape; place, size,\n"
           "rotation, stroke thickness, contrast and background are random, every pixel has noise.\n"
@@ -201,15 +204,16 @@ TaskInfo image() {
           "Slices: radius (of the shape, over the side), thickness (of strokes, over the radius),\n"
           "contrast (of the shape against the background, in units of black to white).",
       .params = {{"side", 32, "pixels along an edge; the length is its square", 8, 512},
-                     {"noise", 0.05, "standard deviation of the noise, in units of black to white",
-                      0.0, 1.0},
-                     {"train_examples", 45000, "training set, repeated over epochs; LRA's size"},
-                     {"data", {""}, "folder of CIFAR-10's binary batches; empty: generated"}},
-          .presets = {{"lra", "32 x 32 pixels, as CIFAR-10", {{"side", 32}}},
-                      {"standard", "24 x 24 pixels", {{"side", 24}, {"train_examples", 20000}}},
-                      {"small", "16 x 16 pixels", {{"side", 16}, {"train_examples", 8000}}}},
-          .make = make_task<Image>,
-          .released = &data::cifar10_format()};
+                 {"noise", 0.05, "standard deviation of the noise, in units of black to white", 0.0,
+                  1.0},
+                 {"train_examples", 45000, "training set, repeated over epochs; LRA's size"},
+                 {"data", std::vector<std::string>{""},
+                  "folder of CIFAR-10's binary batches; empty: generated"}},
+      .presets = {{"lra", "32 x 32 pixels, as CIFAR-10", {{"side", 32}}},
+                  {"standard", "24 x 24 pixels", {{"side", 24}, {"train_examples", 20000}}},
+                  {"small", "16 x 16 pixels", {{"side", 16}, {"train_examples", 8000}}}},
+      .make = make_task<Image>,
+      .released = &data::cifar10_format()};
 }
 
 }  // namespace attn::tasks

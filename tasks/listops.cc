@@ -6,6 +6,8 @@
 
 #include "core/check.h"
 #include "core/rng.h"
+#include "tasks/data/released.h"
+#include "tasks/data/sources.h"
 #include "tasks/shortcuts/fitted.h"
 #include "tasks/task.h"
 
@@ -130,6 +132,10 @@ class Listops final : public Task {
     ATTN_CHECK(limits_.min_length + 1 < limits_.length,
                "listops: no length lies strictly between min_length={} and length={}",
                limits_.min_length, limits_.length);
+    if (const std::string& folder = p.text("data"); !folder.empty()) {
+      files_ = data::listops_tsv(folder, limits_.length, add_solution);
+      return;
+    }
     Rng random = rng(0, "listops/construction");
     std::vector<int32_t> tokens;
     ATTN_CHECK(draw_tree(limits_, random, kProbeDraws, tokens),
@@ -156,14 +162,23 @@ class Listops final : public Task {
     Example e;
     ATTN_CHECK(draw_tree(limits_, random, kMaxDraws, e.tokens),
                "listops: no tree of the wanted length in {} draws", kMaxDraws);
+    add_solution(e);
+    return e;
+  }
+
+  const Source* do_source() const override { return files_.get(); }
+
+  // The label, unless there is one already, which must be right; evidence and slices.
+  static void add_solution(Example& e) {
     int32_t at = 0;
     const Node root = parse(e.tokens, at);
-    e.target = {root.value};
+    if (e.target.empty()) e.target = {root.value};
+    ATTN_CHECK(e.target[0] == root.value, "label {}; the tree's value is {}", e.target[0],
+               root.value);
     find_evidence(root, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, e.evidence);
     e.slices = {{"depth", static_cast<double>(operator_depth(root))},
                 {"length", static_cast<double>(e.tokens.size())},
                 {"evidence", static_cast<double>(e.evidence.size())}};
-    return e;
   }
 
   TaskShape do_shape() const override {
@@ -173,8 +188,24 @@ class Listops final : public Task {
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {
-    return {{"root operator",
-             lookup_score(train, test, [](const Example& e, size_t) { return e.tokens[0]; })}};
+    const auto root = [](const Example& e, size_t) { return e.tokens[0]; };
+    return {{"root operator", lookup_score(train, test, root)},
+            {"root operator, its digits", lookup_score(train, test, [](const Example& e, size_t) {
+               return shallow_key(e.tokens);
+             })}};
+  }
+
+  // The root's operator, and what it makes of the digits that are its own arguments: the value for
+  // one in a few trees, and for MIN and MAX a bound.
+  static int64_t shallow_key(const std::vector<int32_t>& tokens) {
+    if (tokens[0] < kMin) return tokens[0];
+    std::vector<int> digits;
+    int depth = 0;
+    for (const int32_t token : tokens) {
+      if (token < kMin && depth == 1) digits.push_back(token - kDigit);
+      depth += token == kClose ? -1 : token >= kMin;
+    }
+    return 100 * tokens[0] + (digits.empty() ? 10 : apply(tokens[0], digits));
   }
 
   std::string do_draw(const Example& e) const override {
@@ -191,6 +222,7 @@ class Listops final : public Task {
   }
 
   Limits limits_;
+  std::unique_ptr<Source> files_;
 };
 
 }  // namespace
@@ -215,8 +247,26 @@ TaskInfo listops() {
                   "trees are longer than this; 0: a quarter of length, 500 at LRA's 2000", 0, 1e6},
                  {"length", 2000, "trees are shorter than this", 6, 1e6},
                  {"value_p", 0.25, "probability of an operator (LRA's name and value)", 0.01, 1.0},
-                 {"train_examples", 96000, "training set, repeated over epochs; LRA's size"}},
-      .make = make_task<Listops>};
+                 {"train_examples", 96000, "training set, repeated over epochs; LRA's size"},
+                 {"data", std::vector<std::string>{""},
+                  "folder of LRA's released TSV files; empty: generated trees"}},
+      .presets = {{"lra", "Long Range Arena's trees", {{"length", 2000}, {"min_length", 500}}},
+                  {"standard",
+                   "20 to 200 tokens, operators nested 3 deep",
+                   {{"length", 200},
+                    {"min_length", 20},
+                    {"max_depth", 4},
+                    {"max_args", 5},
+                    {"value_p", 0.4}}},
+                  {"small",
+                   "over 20 tokens, operators nested 2 deep",
+                   {{"length", 100},
+                    {"min_length", 20},
+                    {"max_depth", 3},
+                    {"max_args", 5},
+                    {"value_p", 0.5}}}},
+      .make = make_task<Listops>,
+      .released = &data::listops_tsv_format()};
 }
 
 }  // namespace attn::tasks

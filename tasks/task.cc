@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/parallel.h"
 #include "tasks/shortcuts/fitted.h"
+#include "tasks/shortcuts/ladder.h"
 
 namespace attn {
 namespace {
@@ -50,8 +51,8 @@ void check_evidence(const Example& e, const TaskShape& shape) {
   const auto second = static_cast<int64_t>(e.second.size());
   int64_t previous = -1;
   for (const int32_t position : e.evidence) {
-    const bool inside = position < size ||
-                        (position >= shape.length && position < shape.length + second);
+    const bool inside =
+        position < size || (position >= shape.length && position < shape.length + second);
     ATTN_CHECK(position > previous && inside, "evidence position {} after {} in a sequence of {}",
                position, previous, size);
     previous = position;
@@ -148,19 +149,21 @@ Example Task::example(uint64_t seed, Split split, int64_t index) const {
     Example e = do_example(random);
     if (split_of(e) == split) return finished(std::move(e));
   }
-  throw_error(fmt::format("none of {} draws belongs to the {} split: these parameters have too few "
-                          "different inputs",
-                          kDraws, to_string(split)));
+  throw_error(
+      fmt::format("none of {} draws belongs to the {} split: these parameters have too few "
+                  "different inputs",
+                  kDraws, to_string(split)));
 }
 
 Example Task::any_example(uint64_t seed, Split split, int64_t index) const {
+  if (source()) return example(seed, split, index);
   Rng random = stream(seed, split, index);
   return finished(do_example(random));
 }
 
 int64_t Task::count(Split split) const {
-  const int64_t wanted =
-      split == Split::train ? params_.integer("train_examples") : std::numeric_limits<int64_t>::max();
+  const int64_t wanted = split == Split::train ? params_.integer("train_examples")
+                                               : std::numeric_limits<int64_t>::max();
   return source() ? std::min(wanted, source()->count(split)) : wanted;
 }
 
@@ -176,15 +179,15 @@ std::vector<Shortcut> Task::shortcuts(uint64_t seed, int64_t train_count,
     });
     return result;
   };
-  const std::vector<Example> train =
-      examples(Split::train, std::min(train_count, train_examples()));
+  const int64_t fitted = ladder_examples(shape(), std::min(train_count, count(Split::train)));
+  const std::vector<Example> train = examples(Split::train, fitted);
   const std::vector<Example> test = examples(Split::test, std::min(test_count, count(Split::test)));
   std::vector<Shortcut> result = {
       {"majority", lookup_score(train, test, [](const Example&, size_t) { return 0; })}};
-  for (Shortcut& s : do_shortcuts(train, test)) {
+  for (auto& rungs : {ladder(shape(), train, test), do_shortcuts(train, test)})
+    result.insert(result.end(), rungs.begin(), rungs.end());
+  for (const Shortcut& s : result)
     ATTN_CHECK(s.score >= 0 && s.score <= 1, "shortcut '{}' scored {}", s.name, s.score);
-    result.push_back(std::move(s));
-  }
   return result;
 }
 

@@ -62,10 +62,10 @@ struct TaskShape {
 class Source {
  public:
   virtual ~Source() = default;
-  virtual int64_t count(Split split) const = 0;  // at least 1
+  virtual int64_t count(Split split) const = 0;                   // at least 1
   virtual Example example(Split split, int64_t index) const = 0;  // index < count; thread-safe
   virtual std::string fingerprint() const = 0;  // of the contents, 16 hexadecimal digits
-  virtual int64_t duplicates() const = 0;  // inputs left out, since another split has them too
+  virtual int64_t duplicates() const = 0;       // inputs left out, since another split has them too
 };
 
 class Task {
@@ -82,7 +82,7 @@ class Task {
   int64_t count(Split split) const;  // validation and test: without end, unless read from files
   const Params& params() const { return params_; }
   const Source* source() const { return do_source(); }  // null: generated
-  double chance() const { return do_chance(); }  // expected score of a uniform random guess
+  double chance() const { return do_chance(); }         // expected score of a uniform random guess
   // Majority class first, then the ladder of shortcuts/ladder.h, then what the task's structure
   // offers; fitted on the first `train_count` training examples (at most train_examples), scored on
   // the first `test_count` of the test split. All examples are held in memory meanwhile.
@@ -114,6 +114,8 @@ class Task {
 // FNV-1a over an example's inputs, mixed: what names its split, and what duplicates share.
 uint64_t input_checksum(const Example& example);
 
+struct ReleasedFormat;  // see tasks/data/released.h
+
 // A named level of a task: values for some of its parameters, for the others the defaults stay.
 struct Preset {
   std::string name;  // "lra": the sizes of Long Range Arena
@@ -130,6 +132,7 @@ struct TaskInfo {
   std::vector<ParamSpec> params;  // every task has `train_examples`
   std::vector<Preset> presets{};  // chosen by `preset=NAME`; other parameters given win over it
   std::function<std::unique_ptr<Task>(const Params&)> make;
+  const ReleasedFormat* released = nullptr;  // how examples are written as LRA's data; null: none
 
   // `params`, and `preset` where there are any: what a spec may name.
   std::vector<ParamSpec> accepted() const;

@@ -1,6 +1,7 @@
 // The contract of tasks: reproducible and thread-safe examples, ids and labels in range, disjoint
 // splits; and the table of task checks. Costs the generation of a few hundred examples.
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <map>
 #include <string>
@@ -22,7 +23,16 @@ constexpr double kDuplicates = 0.05;  // equal inputs allowed between independen
 
 bool same(const Example& a, const Example& b) {
   return a.tokens == b.tokens && a.values == b.values && a.target == b.target &&
-         a.evidence == b.evidence && a.slices == b.slices;
+         a.second == b.second && a.evidence == b.evidence && a.distances == b.distances &&
+         a.slices == b.slices;
+}
+
+std::vector<int32_t> input_of(const Example& e) {
+  std::vector<int32_t> input = e.tokens;
+  for (const float value : e.values) input.push_back(std::bit_cast<int32_t>(value));
+  input.push_back(kPadToken);  // ends a document
+  input.insert(input.end(), e.second.begin(), e.second.end());
+  return input;
 }
 
 // Task::example refuses what does not fit the task's shape; here it is asked for many, and drawn.
@@ -74,10 +84,33 @@ void check_threads(const TaskSubject& subject, Verdict& verdict) {
   }
 }
 
+// A distance where a label is scored and its evidence known, of fewer positions than its document
+// has; none where nothing is scored.
+void check_distances(const TaskSubject& subject, Verdict& verdict) {
+  const auto task = subject.make();
+  for (int64_t i = 0; i < subject.count(); i++) {
+    const Example e = task->example(1, Split::test, i);
+    verdict.require(e.distances.empty() || e.distances.size() == e.target.size(),
+                    "test example {} has {} distances and {} labels", i, e.distances.size(),
+                    e.target.size());
+    verdict.require(e.evidence.empty() || !e.distances.empty(),
+                    "test example {} has {} pieces of evidence and {} distances", i,
+                    e.evidence.size(), e.distances.size());
+    const auto length = std::max(std::ssize(e.tokens) + std::ssize(e.values), std::ssize(e.second));
+    for (size_t at = 0; at < std::min(e.distances.size(), e.target.size()); at++) {
+      const int64_t distance = e.distances[at];
+      const bool scored = e.target[at] != kIgnoredLabel;
+      verdict.require(scored ? distance >= 0 && distance < length : distance == -1,
+                      "test example {}, position {}, label {}: distance {} in an input of {}", i,
+                      at, e.target[at], distance, length);
+    }
+  }
+}
+
 // Inputs seen in one stream must not come again in another split, under another seed or index.
 void check_splits(const TaskSubject& subject, Verdict& verdict) {
   const auto task = subject.make();
-  std::map<std::pair<std::vector<int32_t>, std::vector<float>>, std::string> seen;
+  std::map<std::vector<int32_t>, std::string> seen;
   double repeated = 0, total = 0;
   std::string where = "none";
   for (const uint64_t seed : {uint64_t{1}, uint64_t{2}})
@@ -85,7 +118,7 @@ void check_splits(const TaskSubject& subject, Verdict& verdict) {
       for (int64_t i = 0; i < subject.count(); i++, total++) {
         const Example example = task->example(seed, split, i);
         const std::string which = fmt::format("seed {} {} {}", seed, to_string(split), i);
-        const auto [found, added] = seen.try_emplace({example.tokens, example.values}, which);
+        const auto [found, added] = seen.try_emplace(input_of(example), which);
         if (added) continue;
         repeated++;
         where = which + " repeats " + found->second;
@@ -102,10 +135,10 @@ struct TaskCheck {
 
 // The first one must hold for the others to mean anything.
 constexpr TaskCheck kTaskChecks[] = {
-    {"examples", check_examples, true},    {"determinism", check_determinism, true},
-    {"threads", check_threads, true},      {"splits", check_splits, true},
-    {"balance", check_balance, true},      {"chance", check_chance, true},
-    {"shortcuts", check_shortcuts, false},
+    {"examples", check_examples, true},   {"determinism", check_determinism, true},
+    {"threads", check_threads, true},     {"splits", check_splits, true},
+    {"distances", check_distances, true}, {"balance", check_balance, true},
+    {"chance", check_chance, true},       {"shortcuts", check_shortcuts, false},
 };
 
 Result run_check(const TaskCheck& check, const TaskSubject& subject, const std::string& name) {

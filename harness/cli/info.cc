@@ -4,6 +4,7 @@
 #include "harness/cli/describe.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"
+#include "tasks/data/png.h"
 
 namespace attn::cli {
 namespace {
@@ -60,6 +61,17 @@ int show_variant(const Chosen& chosen, bool json) {
 }
 
 int show_task(const Chosen& chosen, const Arguments& arguments) {
+  if (arguments.has("picture")) {
+    const auto task = chosen.task->build(chosen.params);
+    const Example example = task->example(0, Split::train, 0);
+    const int64_t width = task->picture_width();
+    ATTN_CHECK(width > 0, "{} has no picture; its examples are not images", chosen.task->name);
+    const std::vector<uint8_t> pixels = task->picture(example);
+    require_writable(arguments.get("picture"));
+    const int64_t height = static_cast<int64_t>(pixels.size()) / width;
+    data::write_grey_png(arguments.get("picture"), {width, height, pixels});
+    return kOk;
+  }
   const Datasheet sheet = datasheet_of(*chosen.task, chosen.params);
   if (arguments.has("json"))
     print(json_of(sheet).dump(2) + "\n");

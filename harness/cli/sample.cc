@@ -1,31 +1,12 @@
-// attnbench sample TASK: generated examples as JSON Lines, for use elsewhere.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-
+// attnbench sample TASK: generated examples for use elsewhere, as JSON Lines or in the format that
+// Long Range Arena's own data is released in.
+#include "core/check.h"
+#include "harness/cli/sample_output.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"
-#include "harness/store/rows.h"
 
 namespace attn::cli {
 namespace {
-
-std::string line_of(const Example& example) {
-  Json row = Json::object();
-  if (!example.tokens.empty())
-    row["tokens"] = example.tokens;
-  else
-    row["values"] = example.values;
-  if (example.target.size() == 1)
-    row["target"] = example.target[0];
-  else
-    row["target"] = example.target;
-  row["evidence"] = example.evidence;
-  row["slices"] = Json::object();
-  for (const auto& [name, value] : example.slices) row["slices"][name] = value;
-  return row.dump() + "\n";
-}
 
 Split parse_split(const std::string& name) {
   for (const Split split : {Split::train, Split::validation, Split::test})
@@ -36,26 +17,22 @@ Split parse_split(const std::string& name) {
 int run(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
              "sample needs the name of a task (attnbench list tasks shows them)");
-  const Chosen chosen = choose_task(arguments.words()[0]);
+  const std::string& spec = arguments.words()[0];
+  const Chosen chosen = choose_task(spec);
+  const bool released = arguments.one_of("format", {"jsonl", "released"}) == "released";
   const Split split = parse_split(arguments.get("split", "train"));
   const int64_t count = arguments.integer("count", 10, 1, 1'000'000'000);
   const uint64_t seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX));
-  const auto task = chosen.task->build(chosen.params);
   const std::string path = arguments.get("output", "-");
-  if (path == "-") {
-    for (int64_t i = 0; i < count; i++) print(line_of(task->example(seed, split, i)));
-    return kOk;
-  }
-  require_writable(path);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"),
-                                                             std::fclose);
-  ATTN_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
-  for (int64_t i = 0; i < count; i++) {
-    const std::string line = line_of(task->example(seed, split, i));
-    ATTN_CHECK(std::fwrite(line.data(), 1, line.size(), file.get()) == line.size(),
-               "cannot write '{}': {}", path, std::strerror(errno));
-  }
-  ATTN_CHECK(std::fflush(file.get()) == 0, "cannot write '{}': {}", path, std::strerror(errno));
+  ATTN_CHECK(!released || !arguments.has("split"),
+             "--split does not go with --format released, which writes all three splits");
+  ATTN_CHECK(!released || path != "-", "--format released writes a folder; name it with -o");
+  ATTN_CHECK(released || !arguments.has("force"), "--force goes with --format released alone");
+  const auto task = chosen.task->build(chosen.params);
+  if (released)
+    sample_released(*chosen.task, *task, seed, count, path, spec, arguments.has("force"));
+  else
+    sample_lines(*task, seed, split, count, path);
   return kOk;
 }
 
@@ -63,12 +40,16 @@ int run(const Arguments& arguments) {
 
 Verb sample_verb() {
   return {.name = "sample",
-          .usage = "TASK [--split SPLIT] [--count N] [-o FILE.jsonl]",
-          .summary = "writes generated examples for use elsewhere, a JSON line each",
+          .usage = "TASK [--split SPLIT] [--count N] [--format jsonl|released] [-o PATH]",
+          .summary = "writes generated examples for use elsewhere",
           .options = {{"split", 0, "SPLIT", "train (default), validation or test"},
                       {"count", 0, "N", "how many, from index 0 on; default 10"},
+                      {"format", 0, "F",
+                       "jsonl (default): a line an example; released: the files of Long Range "
+                       "Arena's own data, all splits, N of validation and of test each"},
                       {"seed", 0, "N", "default 0"},
-                      {"output", 'o', "FILE", "default: standard output"}},
+                      {"output", 'o', "PATH", "file, or folder; default: standard output"},
+                      {"force", 'f', "", "replaces an earlier sample in the folder"}},
           .max_words = 1,
           .run = run};
 }

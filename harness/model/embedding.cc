@@ -43,18 +43,19 @@ InputEmbedding::InputEmbedding(const ModelConfig& config)
 }
 
 Var InputEmbedding::content(const Batch& batch) const {
-  const size_t count = static_cast<size_t>(batch.size * batch.length);
-  ATTN_CHECK(batch.size >= 1 && batch.length >= 1 && batch.length <= length_,
-             "a batch of {} sequences of length {} does not fit a model of length {}", batch.size,
+  const int64_t sequences = batch.sequences();
+  const size_t count = static_cast<size_t>(sequences * batch.length);
+  ATTN_CHECK(sequences >= 1 && batch.length >= 1 && batch.length <= length_,
+             "a batch of {} sequences of length {} does not fit a model of length {}", sequences,
              batch.length, length_);
   if (vocab_ > 0) {
     ATTN_CHECK(batch.tokens.size() == count, "the batch holds {} tokens instead of {}",
                batch.tokens.size(), count);
-    return embedding(table_, batch.tokens, {batch.size, batch.length});
+    return embedding(table_, batch.tokens, {sequences, batch.length});
   }
   ATTN_CHECK(batch.values.size() == count, "the batch holds {} values instead of {}",
              batch.values.size(), count);
-  const Tensor values({batch.size, batch.length, 1});
+  const Tensor values({sequences, batch.length, 1});
   std::copy(batch.values.begin(), batch.values.end(), values.data());
   return linear(Var(values), slope_, offset_);
 }
@@ -62,7 +63,7 @@ Var InputEmbedding::content(const Batch& batch) const {
 Var InputEmbedding::forward(const Batch& batch) const {
   Var x = content(batch);
   if (has_cls()) {
-    const Var front = add(Var(Tensor::zeros({batch.size, 1, width_})), cls_);
+    const Var front = add(Var(Tensor::zeros({batch.sequences(), 1, width_})), cls_);
     const std::array<Var, 2> parts = {front, x};
     x = concat(parts, 1);
   }
@@ -70,7 +71,8 @@ Var InputEmbedding::forward(const Batch& batch) const {
   const int64_t len = x.dim(1);
   const Var places =
       len == positions_.dim(0) ? positions_ : slice(positions_, 0, 0, len);  // [len, width]
-  return reshape(add(reshape(x, {1, batch.size, len, width_}), places), {batch.size, len, width_});
+  return reshape(add(reshape(x, {1, batch.sequences(), len, width_}), places),
+                 {batch.sequences(), len, width_});
 }
 
 Tensor sinusoids(int64_t length, int64_t width) {

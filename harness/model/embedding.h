@@ -11,13 +11,13 @@ namespace attn {
 class InputEmbedding {
  public:
   explicit InputEmbedding(const ModelConfig& config);
-  // -> [size, length, width], or [size, 1 + length, width] with the cls vector in front.
+  // -> [sequences, length, width], or [sequences, 1 + length, width] with the cls vector in front.
   Var forward(const Batch& batch) const;
   std::vector<Weight> weights() const { return weights_; }
   bool has_cls() const { return cls_.defined(); }
 
  private:
-  Var content(const Batch& batch) const;  // [size, length, width]
+  Var content(const Batch& batch) const;  // [sequences, length, width]
 
   int64_t width_, vocab_, length_;
   Var table_;           // [vocab, width], tokens only

@@ -3,10 +3,12 @@
 // arXiv:2002.04745.
 #include "harness/model/encoder.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/ops.h"
 #include "harness/model/embedding.h"
+#include "harness/model/pair_head.h"
 #include "harness/model/weights.h"
 
 namespace attn {
@@ -24,11 +26,15 @@ struct Encoder::State {
       gain = constant_weight("norm.gain", {layer.width}, 1);
       bias = constant_weight("norm.bias", {layer.width}, 0);
     }
+    if (config.pairs) {
+      pair_head.emplace(layer.width, layer.feed_forward, config.classes, config.seed);
+      return;
+    }
     head = glorot_weight("head", layer.width, config.classes, config.seed);
     head_bias = constant_weight("head_bias", {config.classes}, 0);
   }
 
-  // [size, len, width] -> what the head reads: [size, len, width] if per_token, else [size, width].
+  // [sequences, len, width] -> what the head reads: the same if per_token, else [sequences, width].
   Var pooled(const Var& x, const std::vector<int64_t>& lengths) const {
     if (config.per_token) return x;
     if (config.pooling == Pooling::mean) return mean_positions(x, lengths);
@@ -39,7 +45,8 @@ struct Encoder::State {
   InputEmbedding input;
   std::vector<std::unique_ptr<Layer>> layers;
   Weight gain, bias;       // [width], pre-norm only
-  Weight head, head_bias;  // [width, classes], [classes]
+  Weight head, head_bias;  // [width, classes], [classes]; not of pairs
+  std::optional<PairHead> pair_head;
 };
 
 namespace {
@@ -50,6 +57,7 @@ const ModelConfig& checked(const ModelConfig& config) {
              config.layers, config.length, config.classes);
   ATTN_CHECK(!(config.layer.causal && config.pooling == Pooling::cls && !config.per_token),
              "a causal model cannot pool with cls: the first position sees nothing but itself");
+  ATTN_CHECK(!(config.pairs && config.per_token), "a pair of documents has no label per position");
   return config;
 }
 
@@ -60,16 +68,21 @@ Encoder::~Encoder() = default;
 
 Var Encoder::forward(const Batch& batch, Rng* dropout) const {
   const State& s = *state_;
-  ATTN_CHECK(batch.lengths.empty() || batch.lengths.size() == static_cast<size_t>(batch.size),
-             "a batch of {} sequences has {} lengths", batch.size, batch.lengths.size());
+  ATTN_CHECK(batch.documents == (s.config.pairs ? 2 : 1),
+             "a batch of {} documents an example for a model of {}", batch.documents,
+             s.config.pairs ? "pairs" : "single sequences");
+  ATTN_CHECK(
+      batch.lengths.empty() || batch.lengths.size() == static_cast<size_t>(batch.sequences()),
+      "a batch of {} sequences has {} lengths", batch.sequences(), batch.lengths.size());
   std::vector<int64_t> lengths = batch.lengths;
   if (s.input.has_cls())
     for (int64_t& length : lengths) ++length;
-  Var x = s.input.forward(batch);  // [size, len, width]
+  Var x = s.input.forward(batch);  // [sequences, len, width]
   if (dropout && s.config.layer.dropout > 0) x = attn::dropout(x, s.config.layer.dropout, *dropout);
   for (const auto& layer : s.layers) x = layer->forward(x, lengths, dropout);
   if (s.gain.value.defined()) x = layer_norm(x, s.gain.value, s.bias.value);
-  return linear(s.pooled(x, lengths), s.head.value, s.head_bias.value);
+  const Var read = s.pooled(x, lengths);
+  return s.pair_head ? s.pair_head->forward(read) : linear(read, s.head.value, s.head_bias.value);
 }
 
 std::vector<Weight> Encoder::weights() const {
@@ -82,7 +95,11 @@ std::vector<Weight> Encoder::weights() const {
       all.push_back(
           {fmt::format("layers.{}.{}", i, weight.name), std::move(weight.value), weight.learned});
   if (s.gain.value.defined()) all.insert(all.end(), {s.gain, s.bias});
-  all.insert(all.end(), {s.head, s.head_bias});
+  if (!s.pair_head) {
+    all.insert(all.end(), {s.head, s.head_bias});
+    return all;
+  }
+  for (Weight& weight : s.pair_head->weights()) all.push_back(std::move(weight));
   return all;
 }
 

@@ -25,18 +25,25 @@ struct ModelConfig {
       1;  // longest sequence (a cls vector is prepended to it when pooling = cls and not per_token)
   int64_t classes = 2;
   bool per_token = false;  // logits per position instead of one per sequence
+  // Two documents an example: both through the same layers, one vector each, then
+  // harness/model/pair_head.h with hidden widths feed_forward and feed_forward / 2.
+  bool pairs = false;
   Positions positions = Positions::learned;
   Pooling pooling = Pooling::mean;
   uint64_t seed = 0;  // of the initial weights
 };
 
-// Inputs of `size` sequences, each padded to `length`.
+// Inputs of `size` examples of `documents` sequences, each padded to `length`.
 struct Batch {
   int64_t size = 0, length = 0;
-  std::vector<int32_t> tokens;   // [size, length], or empty
-  std::vector<float> values;     // [size, length], or empty
-  std::vector<int64_t> lengths;  // [size]; empty: all full
-  std::vector<int32_t> targets;  // [size] or [size, length]; kIgnoredLabel is not scored
+  std::vector<int32_t> tokens;       // [size, documents, length], or empty
+  std::vector<float> values;         // [size, documents, length], or empty
+  std::vector<int64_t> lengths;      // [size, documents]; empty: all full
+  std::vector<int32_t> targets;      // [size] or [size, length]; kIgnoredLabel is not scored
+  int64_t documents = 1;             // 2 for a model of pairs
+  std::vector<int32_t> distances{};  // like `targets`, -1 where not known (Example::distances)
+
+  int64_t sequences() const { return size * documents; }
 };
 
 class Encoder {

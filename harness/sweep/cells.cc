@@ -82,7 +82,8 @@ void add_training(const Resolved& sweep, Collector& collector) {
   collector.expect(sweep.tasks.size() * sweep.training.size() * choices.size() *
                    sweep.variants.size());
   for (const auto& [task, task_params] : sweep.tasks) {
-    const TaskShape shape = task->make(task_params)->shape();
+    const auto built = task->make(task_params);
+    const TaskShape shape = built->shape();
     for (const Params& training : sweep.training)
       for (const Choice& choice : choices)
         for (const auto& [info, params] : sweep.variants) {
@@ -92,6 +93,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key["task"] = plugin_json(task->name, task_params);
           key["training"] = to_json(training);
           key["source"]["task"] = source_hash("tasks", task->name);
+          if (built->source()) key["source"]["data"] = built->source()->fingerprint();
           const auto why =
               why_not_trainable(*task, task_params.values(), *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);

@@ -95,6 +95,17 @@ Json curve_json(const std::vector<CurvePoint>& curve) {
   return points;
 }
 
+Json distances_json(const std::vector<DistanceBin>& bins) {
+  Json list = Json::array();
+  for (const DistanceBin& bin : bins)
+    list.push_back({{"from", bin.from},
+                    {"to", bin.to},
+                    {"labels", bin.labels},
+                    {"accuracy", bin.accuracy},
+                    {"stderr", bin.standard_error}});
+  return list;
+}
+
 TrainRequest training_of(const Json& key) {
   TrainRequest request;
   request.task = &find_task(key["task"]["name"].get<std::string>());
@@ -147,6 +158,7 @@ Json accuracy(const Json& key) {
            {{"metric", request.task->metric},
             {"test", found.test},
             {"test_stderr", found.test_stderr},
+            {"by_distance", distances_json(found.by_distance)},
             {"validation", found.validation},
             {"chance", found.chance},
             {"shortcuts", shortcuts},
@@ -156,6 +168,7 @@ Json accuracy(const Json& key) {
             {"stopped_by", found.stopped_by},
             {"examples", found.examples},
             {"train_s", found.train_s},
+            {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
             {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
             {"parameters", found.parameters},
             {"final_train_loss", finite_or_null(found.final_train_loss)}}},

@@ -60,56 +60,59 @@ Profile lra_profile() {
   const auto trained = [&](std::string task, std::string training) {
     return SubSweep{"accuracy", {}, {std::move(task)}, seeds, std::move(training)};
   };
-  const std::string evaluated =
-      "eval_every=500,validation_examples=2000,test_examples=2000,clip=0,";
-  return {{.name = "lra",
-           .summary = "Long Range Arena's lengths, model sizes and steps: weeks of a core, for a "
-                      "cluster (--shard)",
-           .version = 1,
-           .timeout_s = 60.0 * 24 * 3600},
-          {{"speed",
-            {},
-            {},
-            {{"length", "1000:4000:+1000"},
-             {"batch", "32"},
-             {"heads", "4"},
-             {"mode", "forward,train"},
-             {"repetitions", "9"}},
-            ""},
-           {"memory",
-            {},
-            {},
-            {{"length", "1000:4000:+1000"}, {"heads", "4"}, {"mode", "forward,train"}},
-            ""},
-           {"fidelity", {}, {}, {{"length", "1000:4000:+1000"}, {"input", "random,needle"}}, ""},
-           trained("listops[preset=lra]",
-                   evaluated + "positions=sinusoidal,layers=4,heads=8,width=512,feed_forward=1024,"
-                               "batch=32,steps=5000,"
-                               "warmup=1000,learning_rate=1.6e-3,weight_decay=0.1,dropout=0.1,"
-                               "pooling=cls"),
-           trained("text[preset=lra]",
-                   evaluated + "positions=sinusoidal,layers=4,heads=4,width=256,feed_forward=1024,"
-                               "batch=32,steps=20000,"
-                               "warmup=8000,learning_rate=5.6e-4,weight_decay=0.1,dropout=0.1,"
-                               "pooling=cls"),
-           trained("retrieval[preset=lra]",
-                   evaluated + "positions=sinusoidal,layers=4,heads=4,width=128,feed_forward=512,"
-                               "batch=32,steps=5000,"
-                               "warmup=5000,learning_rate=3.5e-4,weight_decay=0.1,dropout=0.1,"
-                               "pooling=cls"),
-           trained("image[preset=lra]",
-                   evaluated + "positions=learned,layers=1,heads=8,width=128,feed_forward=128,"
-                               "batch=256,steps=35000,warmup=175,learning_rate=5e-4,"
-                               "weight_decay=0,dropout=0.1,pooling=cls"),
-           trained("pathfinder[preset=lra]",
-                   evaluated + "positions=sinusoidal,layers=4,heads=4,width=32,feed_forward=32,"
-                               "batch=512,steps=62400,"
-                               "warmup=312,learning_rate=1e-3,weight_decay=0,dropout=0.2,"
-                               "pooling=mean"),
-           trained("pathx[preset=lra]",
-                   evaluated + "positions=learned,layers=1,heads=2,width=32,feed_forward=32,"
-                               "batch=64,steps=500000,warmup=2500,learning_rate=1e-3,clip=1,"
-                               "weight_decay=0,dropout=0.1,pooling=mean")}};
+  const std::string evaluated = "eval_every=500,validation_examples=2000,test_examples=2000,";
+  return {
+      {.name = "lra",
+       .summary = "Long Range Arena's lengths, model sizes and steps: weeks of a core, for a "
+                  "cluster (--shard)",
+       .version = 1,
+       .timeout_s = 60.0 * 24 * 3600},
+      {{"speed",
+        {},
+        {},
+        {{"length", "1000:4000:+1000"},
+         {"batch", "32"},
+         {"heads", "4"},
+         {"mode", "forward,train"},
+         {"repetitions", "9"}},
+        ""},
+       {"memory",
+        {},
+        {},
+        {{"length", "1000:4000:+1000"}, {"heads", "4"}, {"mode", "forward,train"}},
+        ""},
+       {"fidelity", {}, {}, {{"length", "1000:4000:+1000"}, {"input", "random,needle"}}, ""},
+       trained("listops[preset=lra]",
+               evaluated +
+                   "positions=sinusoidal,clip=0,layers=4,heads=8,width=512,feed_forward=1024,"
+                   "batch=32,steps=5000,"
+                   "warmup=1000,learning_rate=1.6e-3,weight_decay=0.1,dropout=0.1,"
+                   "pooling=cls"),
+       trained("text[preset=lra]",
+               evaluated +
+                   "positions=sinusoidal,clip=0,layers=4,heads=4,width=256,feed_forward=1024,"
+                   "batch=32,steps=20000,"
+                   "warmup=8000,learning_rate=5.6e-4,weight_decay=0.1,dropout=0.1,"
+                   "pooling=cls"),
+       trained("retrieval[preset=lra]",
+               evaluated +
+                   "positions=sinusoidal,clip=0,layers=4,heads=4,width=128,feed_forward=512,"
+                   "batch=32,steps=5000,"
+                   "warmup=5000,learning_rate=3.5e-4,weight_decay=0.1,dropout=0.1,"
+                   "pooling=cls"),
+       trained("image[preset=lra]",
+               evaluated + "positions=learned,clip=0,layers=1,heads=8,width=128,feed_forward=128,"
+                           "batch=256,steps=35000,warmup=175,learning_rate=5e-4,"
+                           "weight_decay=0,dropout=0.1,pooling=cls"),
+       trained("pathfinder[preset=lra]",
+               evaluated + "positions=sinusoidal,clip=0,layers=4,heads=4,width=32,feed_forward=32,"
+                           "batch=512,steps=62400,"
+                           "warmup=312,learning_rate=1e-3,weight_decay=0,dropout=0.2,"
+                           "pooling=mean"),
+       trained("pathx[preset=lra]",
+               evaluated + "positions=learned,layers=1,heads=2,width=32,feed_forward=32,"
+                           "batch=64,steps=500000,warmup=2500,learning_rate=1e-3,clip=1,"
+                           "weight_decay=0,dropout=0.1,pooling=mean")}};
 }
 
 }  // namespace attn

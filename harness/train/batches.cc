@@ -90,8 +90,13 @@ std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, i
   for (int64_t begin = 0; begin < count; begin += batch_size) {
     Batch& batch = batches.emplace_back();
     reserve(batch, shape, std::min(batch_size, count - begin));
-    for (int64_t row = 0; row < batch.size; ++row)
-      write_example(task.example(seed, split, begin + row), shape, batch, row);
+    for (int64_t row = 0; row < batch.size; ++row) {
+      const Example example = task.example(seed, split, begin + row);
+      write_example(example, shape, batch, row);
+      batch.distances.insert(batch.distances.end(), example.distances.begin(),
+                             example.distances.end());
+      batch.distances.resize(static_cast<size_t>((row + 1) * targets_of(shape)), -1);
+    }
     seal(batch);
   }
   return batches;

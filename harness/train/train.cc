@@ -84,6 +84,7 @@ class Trainer {
     const Score test = score(batches(Split::test, "test_examples"));
     result_.test = test.accuracy;
     result_.test_stderr = test.standard_error;
+    result_.by_distance = test.by_distance;
     result_.chance = task_->chance();
     if (request_.shortcuts) {
       const Stopwatch watch;
@@ -117,7 +118,9 @@ class Trainer {
     const Stopwatch whole;
     while (result_.stopped_by.empty()) {
       const Stopwatch watch;
-      const bool sane = step(stream.next());
+      const Batch& batch = stream.next();
+      result_.data_wait_s += watch.seconds();
+      const bool sane = step(batch);
       result_.train_s += watch.seconds();
       if (!sane) {
         result_.diverged = true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/model/encoder.h"
+#include "harness/train/evaluate.h"
 #include "tasks/task.h"
 
 namespace attn {
@@ -44,12 +45,14 @@ struct TrainResult {
   std::string stopped_by;  // "steps", "target", "patience", "time", "divergence"
   double test = 0;         // scored once, with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
-  double validation = 0;   // the best
+  std::vector<DistanceBin> by_distance;  // of the test split
+  double validation = 0;                 // the best
   int64_t best_step = 0;
   double chance = 0;
   std::vector<Shortcut> shortcuts;
   int64_t steps = 0, examples = 0;
   double train_s = 0;
+  double data_wait_s = 0;                    // of it, spent waiting for the next batch
   double evaluation_s = 0, shortcuts_s = 0;  // beside the training
   int64_t evaluated = 0;                     // examples, of validation and test together
   int64_t parameters = 0;

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from scipy.special import stdtrit
 
 from .accuracy import CHANCE
 from .caption import caption
@@ -36,7 +37,7 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         drawn,
         "Test labels in bins of about equal counts, drawn at the bin's middle, by the number of "
         "positions from the first to the last evidence that a label depends on; bars are 95 % "
-        "intervals (of one seed: over the test sequences).",
+        "intervals: of one seed over the test sequences, of several t-intervals over the seeds.",
         tuning_note(drawn),
     )
     page = Page(
@@ -86,10 +87,11 @@ def _points(cells: tuple[Cell, ...]) -> list[tuple[float, float, float]]:
         middle = float(np.mean([(low + high) / 2 for (low, high), _ in entries]))
         scores = [value[0] for _, value in entries]
         if len(scores) > 1:
-            error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores))
+            spread = float(np.std(scores, ddof=1)) / math.sqrt(len(scores))
+            half = float(stdtrit(len(scores) - 1, 0.975)) * spread
         else:
-            error = entries[0][1][1]
-        points.append((middle, float(np.mean(scores)), 1.96 * error))
+            half = 1.96 * entries[0][1][1]
+        points.append((middle, float(np.mean(scores)), half))
     return points
 
 

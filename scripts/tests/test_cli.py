@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -26,8 +27,12 @@ TINY = [
 ]
 
 
-def attnbench(*arguments, cwd=None):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd)
+def attnbench(*arguments, cwd=None, cache=None):
+    """Runs the program; `cache` is where it keeps its pilot measurements."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or "/nonexistent")}
+    return subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd, env=environment
+    )
 
 
 @unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")

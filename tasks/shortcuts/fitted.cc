@@ -1,10 +1,11 @@
-// Most-frequent-label tables, and ridge regression by Cholesky's factorisation; see fitted.h.
+// Most-frequent-label tables, and ridge regression on real inputs as they are; see fitted.h.
 #include "tasks/shortcuts/fitted.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
+#include "tasks/shortcuts/normal.h"
 
 namespace attn {
 namespace {
@@ -16,64 +17,6 @@ int32_t most_frequent(const Counts& counts) {
   // The first, hence the smallest label, of the largest counts.
   return std::max_element(counts.begin(), counts.end(), fewer)->first;
 }
-
-// Symmetric positive definite A·x = b for several b; only A's lower triangle is read, both are
-// overwritten.
-class Normal {
- public:
-  Normal(size_t size, size_t outputs)
-      : size_(size), outputs_(outputs), a_(size * size, 0.0), b_(size * outputs, 0.0) {}
-
-  // Blocks of rows keep one row of A in cache while all the block's examples are added to it.
-  void add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
-    for (size_t i = 0; i < size_; i++) {
-      double* row = &a_[i * size_];
-      for (size_t e = 0; e < labels.size(); e++) {
-        const double* other = &x[e * size_];
-        const double xi = other[i];
-        for (size_t j = 0; j <= i; j++) row[j] += xi * other[j];
-        b_[i * outputs_ + labels[e]] += xi;
-      }
-    }
-  }
-
-  std::vector<double> solve(double ridge) {  // [size, outputs]
-    for (size_t i = 0; i < size_; i++) a_[i * size_ + i] += ridge;
-    for (size_t j = 0; j < size_; j++) factor_column(j);
-    for (size_t i = 0; i < size_; i++) {  // L·y = b
-      for (size_t j = 0; j < i; j++) subtract(i, j, a_[i * size_ + j]);
-      divide(i);
-    }
-    for (size_t i = size_; i-- > 0;) {  // Lᵀ·x = y
-      divide(i);
-      for (size_t j = 0; j < i; j++) subtract(j, i, a_[i * size_ + j]);
-    }
-    return std::move(b_);
-  }
-
- private:
-  // Right-looking: scales column j, then takes its outer product off the rows below.
-  void factor_column(size_t j) {
-    const double pivot = std::sqrt(a_[j * size_ + j]);
-    a_[j * size_ + j] = pivot;
-    std::vector<double> column(size_);
-    for (size_t i = j + 1; i < size_; i++) column[i] = a_[i * size_ + j] /= pivot;
-    for (size_t i = j + 1; i < size_; i++) {
-      double* row = &a_[i * size_];
-      const double scale = column[i];
-      for (size_t k = j + 1; k <= i; k++) row[k] -= scale * column[k];
-    }
-  }
-  void subtract(size_t i, size_t j, double scale) {
-    for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] -= scale * b_[j * outputs_ + k];
-  }
-  void divide(size_t i) {
-    for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] /= a_[i * size_ + i];
-  }
-
-  size_t size_, outputs_;
-  std::vector<double> a_, b_;
-};
 
 }  // namespace
 

@@ -20,6 +20,8 @@ enum class Fault {
   label_off,
   no_label,
   evidence_outside,
+  distance_too_long,
+  distance_negative,
   same_in_all_splits,
   one_class,
   chance_too_high,
@@ -44,8 +46,6 @@ class TinyTask final : public Task {
     Example example;
     for (int64_t i = 0; i < kLength; i++)
       example.tokens.push_back(static_cast<int32_t>(random.between(1, kVocab - 1)));
-    if (fault_ == Fault::counts_calls && threads() == 1 && calls_++ % 2)
-      example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
     if (fault_ == Fault::thread_dependent && threads() == 2)
       example.tokens[1] = example.tokens[1] % (kVocab - 1) + 1;
     if (fault_ == Fault::id_out_of_range && random.below(6) == 0) example.tokens[3] = kVocab;
@@ -54,7 +54,10 @@ class TinyTask final : public Task {
     if (fault_ == Fault::label_off) label++;
     if (fault_ == Fault::one_class) label = 0;
     if (fault_ != Fault::no_label) example.target = {label};
+    if (fault_ == Fault::distance_too_long) example.distances = {static_cast<int32_t>(kLength)};
+    if (fault_ == Fault::distance_negative) example.distances = {-1};
     example.evidence = {fault_ == Fault::evidence_outside ? static_cast<int32_t>(kLength) : 0};
+    if (fault_ == Fault::counts_calls && threads() == 1 && calls_++ % 2) example.evidence = {1};
     return example;
   }
   TaskShape do_shape() const override {
@@ -95,6 +98,8 @@ std::vector<BrokenTask> broken_tasks() {
       {with_fault("label_off", Fault::label_off), {"examples"}},
       {with_fault("no_label", Fault::no_label), {"examples"}},
       {with_fault("evidence_outside", Fault::evidence_outside), {"examples"}},
+      {with_fault("distance_too_long", Fault::distance_too_long), {"distances"}},
+      {with_fault("distance_negative", Fault::distance_negative), {"distances"}},
       {with_fault("same_in_all_splits", Fault::same_in_all_splits), {"splits"}},
       {with_fault("one_class", Fault::one_class), {"balance"}},
       {with_fault("chance_too_high", Fault::chance_too_high), {"chance", "shortcuts"}},

@@ -62,6 +62,7 @@ class Labels final : public Task {
     for (size_t i = 0; i < example.values.size(); ++i)
       example.target.push_back(i % 2 ? 1 : kIgnoredLabel);
     if (!all_full_) example.target.resize(5, kIgnoredLabel);
+    if (index == 1) example.distances = {-1, 7, -1, -1, -1};  // of the first one nothing is known
     return example;
   }
   TaskShape do_shape() const override { return {.length = 5, .classes = 2, .per_token = true}; }
@@ -81,6 +82,7 @@ TEST(SplitBatches, KeepRealValuesAndLabelsPerPosition) {
   EXPECT_EQ(batches[0].targets, (std::vector<int32_t>{-1, 1, -1, -1, -1, -1, 1, -1, -1, -1}));
   EXPECT_EQ(batches[0].lengths, (std::vector<int64_t>{3, 3}));
   EXPECT_TRUE(batches[0].tokens.empty());
+  EXPECT_EQ(batches[0].distances, (std::vector<int32_t>{-1, -1, -1, -1, -1, -1, 7, -1, -1, -1}));
   EXPECT_TRUE(split_batches(Labels(true), 0, Split::test, 2, 2)[0].lengths.empty())
       << "all full: no lengths";
 }

@@ -45,7 +45,8 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
   } else if (measure == "accuracy") {
     cell["metrics"] =
         Json::parse(R"({"metric": "accuracy", "test": 0.9, "validation": 0.91, "chance": 0.01,
-      "shortcuts": {"majority": 0.02}, "lift": 45.0, "steps": 100, "examples": 3200, "train_s": 2.0,
+      "shortcuts": {"majority": 0.02}, "lift": 45.0, "by_distance": [{"from": 0, "to": 7, "labels": 12, "accuracy": 0.5, "stderr": 0.1}],
+      "steps": 100, "examples": 3200, "train_s": 2.0, "data_wait_share": 0.01,
       "examples_per_s": 1600.0, "parameters": 12345})");
     cell["samples"] =
         Json::parse(R"([{"step": 50, "train_loss": 1.5, "validation": 0.5, "seconds": 1.0}])");

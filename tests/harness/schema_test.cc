@@ -113,6 +113,11 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"accuracy", "/metrics/shortcuts/majority", "null",
                  "metrics.shortcuts.majority: expected number"},
         Breakage{"accuracy", "/samples/0/step", "", "samples[0].step: missing"},
+        Breakage{"accuracy", "/metrics/by_distance/0/to", "", "metrics.by_distance[0].to: missing"},
+        Breakage{"accuracy", "/metrics/by_distance/0/accuracy", "1.5",
+                 "metrics.by_distance[0].accuracy: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/data_wait_share", "-0.1",
+                 "metrics.data_wait_share: -0.1 is below 0"},
         Breakage{"fidelity", "/axes/input", "", "axes.input: missing"},
         Breakage{"fidelity", "/metrics/cosine", "2", "metrics.cosine: 2 is above"}));
 

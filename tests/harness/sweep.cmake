@@ -1,4 +1,4 @@
 # Tests of harness/sweep.
-foreach(stem cells grammar outcome process profiles resume rounds sweep)
+foreach(stem cells grammar outcome pilots process profiles resume rounds sweep)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

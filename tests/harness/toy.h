@@ -83,7 +83,8 @@ inline Log& log() {
 class Counting final : public Task {
  public:
   explicit Counting(const Params& params)
-      : Task(params), source_([this](Split split, int64_t index) { return stored(split, index); }) {}
+      : Task(params),
+        source_([this](Split split, int64_t index) { return stored(split, index); }) {}
 
  private:
   Example do_example(Rng&) const override { return {}; }
@@ -104,6 +105,8 @@ class Counting final : public Task {
     };
     example.target = {params().text("labels") == "random" ? int32_t{stream.coin()}
                                                           : int32_t{count(1) > count(2)}};
+    if (params().flag("evidence"))
+      example.evidence = {0, static_cast<int32_t>(1 + index % (std::ssize(example.tokens) - 1))};
     return example;
   }
   TaskShape do_shape() const override {
@@ -124,7 +127,8 @@ inline TaskInfo counting() {
   info.name = "counting";
   info.params = {{"train_examples", 256, "finite"},
                  {"labels", {"count", "random"}, "what is asked"},
-                 {"causal", false, ""}};
+                 {"causal", false, ""},
+                 {"evidence", false, "the first token, and one of the others"}};
   info.make = make_task<Counting>;
   return info;
 }

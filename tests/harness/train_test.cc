@@ -65,6 +65,23 @@ TEST(Train, LearnsACountingTask) {
   EXPECT_NEAR(result.test_stderr, std::sqrt(result.test * (1 - result.test) / 199), 1e-9);
 }
 
+// The first evidence to the last spans 1 to 5 tokens; without evidence nothing is known.
+TEST(Train, ScoresTheTestSplitByDistanceAndSaysHowLongItWaitedForData) {
+  const TrainResult known = train(request({}, {{"evidence", true}})), unknown = train(request());
+  EXPECT_TRUE(unknown.by_distance.empty());
+  ASSERT_GE(known.by_distance.size(), 3u);
+  double right = 0, labels = 0;
+  for (const DistanceBin& bin : known.by_distance) {
+    EXPECT_LE(bin.from, bin.to);
+    right += bin.accuracy * static_cast<double>(bin.labels);
+    labels += static_cast<double>(bin.labels);
+  }
+  EXPECT_EQ(labels, 200);
+  EXPECT_NEAR(right / labels, known.test, 1e-9);
+  EXPECT_GT(known.data_wait_s, 0);
+  EXPECT_LT(known.data_wait_s, known.train_s);
+}
+
 TEST(Train, OverfitsATinySetOfRandomLabels) {
   const TrainResult result =
       train(request({{"steps", int64_t{300}}, {"width", int64_t{32}}, {"weight_decay", 0.0}},

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "tasks/catalog.h"
+#include "tests/tasks/score_of.h"
 
 namespace attn {
 namespace {
@@ -30,7 +31,10 @@ TEST(Mqar, EveryKeyIsAskedOnceAndItsLabelIsFoundByAScan) {
       std::multiset<int32_t> asked;
       std::vector<double> gaps;
       for (size_t p = 0; p < e.target.size(); p++) {
-        if (e.target[p] == kIgnoredLabel) continue;
+        if (e.target[p] == kIgnoredLabel) {
+          ASSERT_EQ(e.distances[p], -1);
+          continue;
+        }
         ASSERT_GE(p, 2 * n);
         ASSERT_EQ(p % 2, 0u);
         size_t found = p;
@@ -39,6 +43,7 @@ TEST(Mqar, EveryKeyIsAskedOnceAndItsLabelIsFoundByAScan) {
         ASSERT_LT(found, p);
         ASSERT_EQ(e.target[p], e.tokens[found + 1]);
         gaps.push_back(static_cast<double>(p - (found + 1)));
+        ASSERT_EQ(e.distances[p], gaps.back());
         asked.insert(e.tokens[p]);
       }
       std::set<int32_t> keys, values;
@@ -132,15 +137,16 @@ TEST(Mqar, ShapeAndShortcuts) {
   EXPECT_TRUE(task->shape().per_token);
   EXPECT_DOUBLE_EQ(task->chance(), 1.0 / 64);
   const std::vector<Shortcut> uniform = task->shortcuts(1, 2000, 1000);
-  ASSERT_EQ(uniform.size(), 3u);
-  EXPECT_EQ(uniform[0].name, "majority");
-  EXPECT_NEAR(uniform[0].score, 1.0 / 32, 0.015);  // the values are half the vocabulary
-  EXPECT_EQ(uniform[1].name, "random context value");
-  EXPECT_DOUBLE_EQ(uniform[1].score, 0.25);
-  EXPECT_EQ(uniform[2].name, "likeliest pair");
-  EXPECT_NEAR(uniform[2].score, 0.25, 0.03);  // uniform slots say nothing about the pair
+  EXPECT_NEAR(score_of(uniform, "majority"), 1.0 / 32, 0.015);  // values: half the vocabulary
+  EXPECT_DOUBLE_EQ(score_of(uniform, "random context value"), 0.25);
+  EXPECT_NEAR(score_of(uniform, "likeliest pair"), 0.25, 0.03);  // uniform slots tell no pair
   const std::vector<Shortcut> early = make(64, 4, 64, 0.01)->shortcuts(1, 2000, 1000);
-  EXPECT_GT(early[2].score, 0.265);  // the first pair is likeliest to be asked first
+  EXPECT_GT(score_of(early, "likeliest pair"), 0.265);  // the first pair is asked first
+  // A query at 8, 10, …, 62 sees its pair within 16 tokens when both lie in p - 15 .. p - 1: four
+  // pairs up to 14, and one fewer at 16, 18 and 20; what is left is a guess.
+  const double seen = (4 * 4 + 3 + 2 + 1) / (4 * 28.0);
+  EXPECT_NEAR(score_of(uniform, "window of 16 (best)"), seen + (1 - seen) / 32, 0.03);
+  EXPECT_GT(score_of(early, "window of 16 (best)"), 2 * seen);
 }
 
 TEST(Mqar, BadParametersAreClearErrors) {

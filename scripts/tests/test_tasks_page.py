@@ -1,0 +1,70 @@
+"""docs/tasks.md is what the program writes, and `info` gives every task's datasheet."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from PIL import Image
+
+from .test_cli import PROGRAM, ROOT, attnbench
+
+
+@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+class TasksPage(unittest.TestCase):
+    maxDiff = 2000
+
+    def test_is_not_stale(self) -> None:
+        written = attnbench("info", "tasks", "--markdown")
+        self.assertEqual((written.returncode, written.stderr), (0, ""))
+        page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+        self.assertEqual(
+            page, written.stdout, "stale: attnbench info tasks --markdown > docs/tasks.md"
+        )
+
+    def test_names_every_task_with_its_presets(self) -> None:
+        page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+        for task in json.loads(attnbench("list", "tasks", "--json").stdout)["tasks"]:
+            self.assertIn(f"## {task['name']}\n", page)
+            for preset in task["presets"]:
+                self.assertIn(f"`{task['name']}[preset={preset['name']}]`", page)
+
+
+@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+class Datasheet(unittest.TestCase):
+    def test_counts_add_up(self) -> None:
+        sheet = json.loads(attnbench("info", "mqar[preset=small]", "--json").stdout)
+        self.assertEqual(sheet["examples"], 1000)
+        labels = sum(sheet["labels"].values())
+        self.assertEqual(labels, 1000 * 4)
+        self.assertEqual(sum(b["labels"] for b in sheet["distances"]), labels)
+        self.assertEqual(sheet["lengths"], {"shortest": 64, "mean": 64.0, "longest": 64})
+        self.assertEqual(sheet["shape"]["length"], 64)
+
+    def test_counts_inputs_that_splits_would_share(self) -> None:
+        tiny = json.loads(attnbench("info", "listops[length=8,min_length=3,max_depth=2]", "--json").stdout)
+        self.assertGreater(tiny["duplicates"], 100)
+        self.assertEqual(json.loads(attnbench("info", "mqar", "--json").stdout)["duplicates"], 0)
+
+    def test_presets_give_way_to_parameters(self) -> None:
+        sheet = json.loads(attnbench("info", "mqar[preset=small,length=32]", "--json").stdout)
+        self.assertEqual((sheet["shape"]["length"], sheet["shape"]["vocab"]), (32, 64))
+        wrong = attnbench("info", "mqar[preset=smal]")
+        self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (2, 1))
+        self.assertIn("small", wrong.stderr)
+
+    def test_picture(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "x.png"
+            done = attnbench("info", "image[preset=small]", "--picture", str(file))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            with Image.open(file) as picture:
+                self.assertEqual((picture.size, picture.mode), ((16, 16), "L"))
+                self.assertGreater(len(set(picture.getdata())), 20)
+            for wrong in (["listops", "--picture", str(file)], ["full", "--picture", str(file)]):
+                done = attnbench("info", *wrong)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), wrong)
+            done = attnbench("info", "image", "--picture", "/proc/x.png")
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)

@@ -1,0 +1,25 @@
+// Grey pictures as PNG files (ISO/IEC 15948), through libpng.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn::data {
+
+struct Picture {
+  int64_t width = 0, height = 0;
+  std::vector<uint8_t> grey{};  // levels 0..255 by rows, [height, width]
+};
+
+// 8 bits a channel, grey or colour, with or without alpha (which is ignored), not interlaced.
+// Colours become grey as in grey.h. Error, one line that begins with `name`, for anything else and
+// for damaged bytes.
+Picture decode_png(std::string_view bytes, const std::string& name);
+Picture read_grey_png(const std::string& path);
+
+std::string encode_png(const Picture& picture);  // grey, 8 bits, not interlaced
+void write_grey_png(const std::string& path, const Picture& picture);
+
+}  // namespace attn::data

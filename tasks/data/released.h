@@ -1,0 +1,33 @@
+// Writers of the released formats that sources.h reads: generated examples for other programs, and
+// for tests that read back what was written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tasks/task.h"
+
+namespace attn {
+
+// How the examples of one task are written.
+struct ReleasedFormat {
+  std::string name;  // "CIFAR-10 binary batches"
+  // Training examples for each one of validation and of test: readers split some formats by shares.
+  int64_t train_share = 1;
+  // The release's own folder, such as "aclImdb". Error when the task's setting has no such format.
+  std::string (*folder)(const Task& task) = nullptr;
+  // Writes examples 0 .. train_share·count - 1 of train and 0 .. count - 1 of validation and of
+  // test into the folder `root`, which exists and is empty.
+  void (*write)(const Task& task, uint64_t seed, int64_t count, const std::string& root) = nullptr;
+};
+
+namespace data {
+
+const ReleasedFormat& listops_tsv_format();
+const ReleasedFormat& cifar10_format();
+const ReleasedFormat& imdb_format();
+const ReleasedFormat& aan_tsv_format();
+const ReleasedFormat& pathfinder_png_format();  // parameters `side` and `contour`, or 128 and 14
+
+}  // namespace data
+}  // namespace attn

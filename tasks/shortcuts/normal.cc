@@ -1,0 +1,59 @@
+// Right-looking Cholesky factorisation and two triangular solves; see normal.h. Every sum has one
+// fixed order: the same bits on every platform.
+#include "tasks/shortcuts/normal.h"
+
+#include <cmath>
+#include <utility>
+
+namespace attn {
+
+void Normal::add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
+  for (size_t i = 0; i < size_; i++) {
+    double* row = &a_[i * size_];
+    for (size_t e = 0; e < labels.size(); e++) {
+      const double* other = &x[e * size_];
+      const double xi = other[i];
+      if (xi == 0) continue;  // most features of a text are absent from most examples
+      for (size_t j = 0; j <= i; j++) row[j] += xi * other[j];
+      b_[i * outputs_ + labels[e]] += xi;
+    }
+  }
+}
+
+std::vector<double> Normal::solve(double ridge) {
+  for (size_t i = 0; i < size_; i++) a_[i * size_ + i] += ridge;
+  for (size_t j = 0; j < size_; j++) factor_column(j);
+  for (size_t i = 0; i < size_; i++) {  // L·y = b
+    for (size_t j = 0; j < i; j++) subtract(i, j, a_[i * size_ + j]);
+    divide(i);
+  }
+  for (size_t i = size_; i-- > 0;) {  // Lᵀ·x = y
+    divide(i);
+    for (size_t j = 0; j < i; j++) subtract(j, i, a_[i * size_ + j]);
+  }
+  return std::move(b_);
+}
+
+// Scales column j, then takes its outer product off the rows below.
+void Normal::factor_column(size_t j) {
+  const double pivot = std::sqrt(a_[j * size_ + j]);
+  a_[j * size_ + j] = pivot;
+  std::vector<double> column(size_);
+  for (size_t i = j + 1; i < size_; i++) column[i] = a_[i * size_ + j] /= pivot;
+  for (size_t i = j + 1; i < size_; i++) {
+    const double scale = column[i];
+    if (scale == 0) continue;
+    double* row = &a_[i * size_];
+    for (size_t k = j + 1; k <= i; k++) row[k] -= scale * column[k];
+  }
+}
+
+void Normal::subtract(size_t i, size_t j, double scale) {
+  for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] -= scale * b_[j * outputs_ + k];
+}
+
+void Normal::divide(size_t i) {
+  for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] /= a_[i * size_ + i];
+}
+
+}  // namespace attn

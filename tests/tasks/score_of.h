@@ -1,0 +1,18 @@
+// A shortcut's score by its name, for tests of what tasks offer.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/check.h"
+#include "tasks/task.h"
+
+namespace attn {
+
+inline double score_of(const std::vector<Shortcut>& shortcuts, std::string_view name) {
+  for (const Shortcut& shortcut : shortcuts)
+    if (shortcut.name == name) return shortcut.score;
+  throw_error(fmt::format("no shortcut '{}'", name));
+}
+
+}  // namespace attn
