@@ -32,8 +32,8 @@ TaskInfo pathfinder() {
           "is the picture's: the newest paddles of the two long snakes keep apart as well, and\n"
           "distractors keep off both tips. Some pictures can be read both ways where the long\n"
           "snakes meet: none of 5000 at side 16, one in 600 or fewer at 24 and 32.\n"
-          "Inputs: values, (grey/255 - 0.104)/0.221; or tokens, 1 + grey level, so that black is\n"
-          "no padding (LRA's released tokens are the grey levels, and its models mask black).\n"
+          "Inputs: tokens, 1 + grey level, so that black is no padding (LRA's tokens are the grey\n"
+          "levels, and its models mask black); or values, (grey/255 - 0.104)/0.221.\n"
           "Label: 1 when the markers lie on one snake. Evidence: the pixels of the markers and of\n"
           "both long snakes.\n"
           "Slices: marker_distance (pixels), distractors (short snakes that found room).",

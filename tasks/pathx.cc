@@ -18,7 +18,7 @@ TaskInfo pathx() {
           "snakes of contour/3, markers of radius 3. Side 64: LRA's sizes for 64 (paddles 5 and 1\n"
           "thick, half a gap 1, tails 12 apart, 22 distracting paddles, markers 2.5).\n"
           "Everything else is told by the datasheet of `pathfinder`.\n"
-          "Inputs: values, (grey/255 - 0.104)/0.221; or tokens, 1 + grey level.\n"
+          "Inputs: tokens, 1 + grey level; or values, (grey/255 - 0.104)/0.221.\n"
           "Label: 1 when the markers lie on one snake. Evidence: the pixels of the markers and of\n"
           "both long snakes.\n"
           "Slices: marker_distance (pixels), distractors (short snakes that found room).",

@@ -130,7 +130,7 @@ std::vector<ParamSpec> snake_params(ParamSpec side) {
       std::move(side),
       {"contour", 14, "paddles of each long snake; 6 easy, 9 intermediate, 14 hard", 2, 30},
       {"distractors", -1, "short snakes beside them; -1: as many as the side's table says", -1, 64},
-      {"inputs", {"values", "tokens"}, "a real number a pixel, or one id a grey level"},
+      {"inputs", {"tokens", "values"}, "an id for each grey level, or a real number a pixel"},
       {"data", std::vector<std::string>{""}, "folder of LRA's released images; empty: generated"},
       {"train_examples", 160000, "training set, repeated over epochs; LRA's size"}};
 }

@@ -18,8 +18,8 @@ std::unique_ptr<Task> make(std::map<std::string, ParamValue> given) {
 
 TEST(Pathfinder, TokensAreTheGreyLevelsOfTheValues) {
   // The splits are drawn by checksum, so that the two forms of one scene have different indices.
-  const auto values = make({{"preset", "small"}});
-  const auto tokens = make({{"preset", "small"}, {"inputs", "tokens"}});
+  const auto values = make({{"preset", "small"}, {"inputs", "values"}});
+  const auto tokens = make({{"preset", "small"}});
   EXPECT_EQ(values->shape().vocab, 0);
   EXPECT_EQ(tokens->shape().vocab, 257);
   for (int64_t i = 0; i < 100; i++) {
@@ -45,8 +45,8 @@ TEST(Pathfinder, LabelsAreBalancedInEverySplit) {
   }
 }
 
-TEST(Pathfinder, InputsAreStandardised) {
-  const auto task = make({});
+TEST(Pathfinder, ValuesAreStandardised) {
+  const auto task = make({{"inputs", "values"}});
   double sum = 0, squares = 0, count = 0;
   for (int64_t i = 0; i < 200; i++)
     for (const float v : task->example(1, Split::train, i).values)
@@ -104,7 +104,7 @@ TEST(Pathx, IsPathfinderAtLength16384) {
   const auto task = find_task("pathx").build({{"preset", "lra"}});
   EXPECT_EQ(task->shape().length, 16384);
   const Example e = task->any_example(1, Split::test, 0);
-  EXPECT_EQ(e.values.size(), 16384u);
+  EXPECT_EQ(e.tokens.size(), 16384u);
   EXPECT_GT(e.evidence.back() - e.evidence.front(), 128 * 20);  // the tails are 20 pixels apart
 }
 
