@@ -178,10 +178,11 @@ class Mqar final : public Task {
 }  // namespace
 
 TaskInfo mqar() {
-  return {.name = "mqar",
-          .summary = "recall the value that came with each key, asked again later in the sequence",
-          .source = "arXiv:2312.04927 (Zoology), section 3",
-          .datasheet =
+  return {
+      .name = "mqar",
+      .summary = "recall the value that came with each key, asked again later in the sequence",
+      .source = "arXiv:2312.04927 (Zoology), section 3",
+      .datasheet =
           "Positions 0..2*pairs-1 hold key, value, key, value, ...; keys are from [1, vocab/2),\n"
           "values from [vocab/2, vocab), each without repetition. In the rest every key stands\n"
           "once more, at the even offset 2x - 2, where x is drawn without repetition with\n"
@@ -189,25 +190,26 @@ TaskInfo mqar() {
           "The other positions hold random tokens, or a blank one (id vocab).\n"
           "Label: at a repeated key, its value's token; nothing else is scored. Causal.\n"
           "Evidence: the positions of the pairs, all of which are asked for.\n"
-          "Distance of a label: from the query back to its value; mean_gap, min_gap and max_gap are\n"
+          "Distance of a label: from the query back to its value; mean_gap, min_gap and max_gap "
+          "are\n"
           "those of an example.\n"
           "Slices: mean_gap, min_gap, max_gap.",
       .params = {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
-                     {"pairs", 8, "key-value pairs, each asked for once"},
-                     {"length", 64, "sequence length, even and at least 4·pairs", 4, 1e6},
-                     {"power", 0.01, "exponent a of the gaps' power law a·x^(a-1)", 0.001, 8.0},
-                     {"random_non_queries", true,
-                      "fill the rest with random tokens rather than with a blank"},
-                     {"train_examples", 6400,
-                      "training set, repeated over epochs: small models find recall sooner on a "
-                      "repeated set"}},
-          .presets = {{"standard",
-                       "Zoology's (256, 16) with a smaller vocabulary",
-                       {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
-                      {"small",
-                       "four pairs in 64 tokens, asked anywhere",
-                       {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}}},
-          .make = make_task<Mqar>};
+                 {"pairs", 8, "key-value pairs, each asked for once"},
+                 {"length", 64, "sequence length, even and at least 4·pairs", 4, 1e6},
+                 {"power", 0.01, "exponent a of the gaps' power law a·x^(a-1)", 0.001, 8.0},
+                 {"random_non_queries", true,
+                  "fill the rest with random tokens rather than with a blank"},
+                 {"train_examples", 6400,
+                  "training set, repeated over epochs: small models find recall sooner on a "
+                  "repeated set"}},
+      .presets = {{"standard",
+                   "Zoology's (256, 16) with a smaller vocabulary",
+                   {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
+                  {"small",
+                   "four pairs in 64 tokens, asked anywhere",
+                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}}},
+      .make = make_task<Mqar>};
 }
 
 }  // namespace attn::tasks

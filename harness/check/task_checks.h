@@ -2,6 +2,8 @@
 // Internal to harness/check.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,12 +13,34 @@
 
 namespace attn {
 
-struct TaskSubject {
-  const TaskInfo& info;
-  const std::map<std::string, ParamValue>& given;
-  attn_check::Level level;
-  int64_t count() const { return level == attn_check::Level::full ? 64 : 16; }
-  std::unique_ptr<Task> make() const { return info.build(given); }
+class TaskSubject {
+ public:
+  TaskSubject(const TaskInfo& info, const std::map<std::string, ParamValue>& given,
+              attn_check::Level level)
+      : info_(info), given_(given), level_(level) {}
+
+  // One for all checks: a task that reads files looks through all of them when it is made.
+  const Task& task() const {
+    if (!task_) task_ = make();
+    return *task_;
+  }
+  std::unique_ptr<Task> make() const { return info_.build(given_); }
+  // How many examples of a split are looked at: of long ones fewer, so that the checks take seconds
+  // at every length, and no more than there are.
+  int64_t count(Split split, int64_t times = 1) const {
+    const int64_t wanted = times * some(level_ == attn_check::Level::full ? 64 : 16);
+    return std::min(wanted, task().count(split));
+  }
+  int64_t some(int64_t most) const {
+    constexpr int64_t kLong = 2048, kFewest = 8;
+    return std::max(kFewest, std::min(most, most * kLong / task().shape().length));
+  }
+
+ private:
+  const TaskInfo& info_;
+  const std::map<std::string, ParamValue>& given_;
+  attn_check::Level level_;
+  mutable std::unique_ptr<Task> task_;
 };
 
 void check_balance(const TaskSubject& subject, Verdict& verdict);

@@ -19,11 +19,11 @@ struct Labels {
 };
 
 Labels count_labels(const TaskSubject& subject) {
-  const auto task = subject.make();
+  const Task& task = subject.task();
   std::map<int32_t, double> counts;
   Labels labels;
-  for (int64_t i = 0; i < 4 * subject.count(); i++)
-    for (const int32_t label : task->example(1, Split::test, i).target)
+  for (int64_t i = 0; i < subject.count(Split::test, 4); i++)
+    for (const int32_t label : task.example(1, Split::test, i).target)
       if (label != kIgnoredLabel) counts[label]++;
   for (const auto& [label, count] : counts) {
     labels.total += count;
@@ -44,11 +44,11 @@ void check_balance(const TaskSubject& subject, Verdict& verdict) {
 
 // Always answering the majority class cannot be worse than guessing.
 void check_chance(const TaskSubject& subject, Verdict& verdict) {
-  const auto task = subject.make();
-  const double chance = task->chance();
+  const Task& task = subject.task();
+  const double chance = task.chance();
   verdict.require(chance > 0 && chance < 1, "chance is {}", chance);
-  verdict.require(chance >= 1.0 / static_cast<double>(task->shape().classes) * (1 - 1e-9),
-                  "chance is {:.4f} with {} classes", chance, task->shape().classes);
+  verdict.require(chance >= 1.0 / static_cast<double>(task.shape().classes) * (1 - 1e-9),
+                  "chance is {:.4f} with {} classes", chance, task.shape().classes);
   const Labels labels = count_labels(subject);
   const double share = labels.majority / labels.total;
   const double error = std::sqrt(chance * (1 - chance) / labels.total);
@@ -58,10 +58,10 @@ void check_chance(const TaskSubject& subject, Verdict& verdict) {
 }
 
 void check_shortcuts(const TaskSubject& subject, Verdict& verdict) {
-  constexpr int64_t kTrain = 200, kTest = 200;
-  const auto task = subject.make();
-  const std::vector<Shortcut> shortcuts = task->shortcuts(1, kTrain, kTest),
-                              again = task->shortcuts(1, kTrain, kTest);
+  const int64_t count = subject.some(200);
+  const Task& task = subject.task();
+  const std::vector<Shortcut> shortcuts = task.shortcuts(1, count, count),
+                              again = task.shortcuts(1, count, count);
   verdict.require(!shortcuts.empty() && shortcuts.size() == again.size(), "{} shortcuts, then {}",
                   shortcuts.size(), again.size());
   for (size_t i = 0; i < std::min(shortcuts.size(), again.size()); i++) {
@@ -73,10 +73,10 @@ void check_shortcuts(const TaskSubject& subject, Verdict& verdict) {
   if (shortcuts.empty()) return;
   verdict.require(shortcuts[0].name.find("majority") != std::string::npos,
                   "the first shortcut is {}", shortcuts[0].name);
-  const double error = std::sqrt(task->chance() * (1 - task->chance()) / kTest);
-  verdict.expect(task->chance() - shortcuts[0].score, kSigmas * error,
+  const double error = std::sqrt(task.chance() * (1 - task.chance()) / static_cast<double>(count));
+  verdict.expect(task.chance() - shortcuts[0].score, kSigmas * error,
                  "majority class scores {:.3f}, chance is {:.3f}", shortcuts[0].score,
-                 task->chance());
+                 task.chance());
 }
 
 }  // namespace attn

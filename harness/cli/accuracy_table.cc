@@ -86,13 +86,14 @@ std::string training_text(const Json& row, const std::vector<Json>& rows) {
                    [](const auto& name, const auto& value) { return name + " " + value; });
 }
 
-// What tuning chose, a line a variant and task: "full, mqar: learning_rate 3e-3 (on validation)".
-std::string choice_text(const std::string& label, const std::string& column, const Json& row) {
+// What tuning chose, a line a variant and task: "full, mqar: learning_rate 0.003, best of 2".
+std::string choice_text(const std::string& label, const std::string& column, const Json& row,
+                        size_t choices) {
   std::string text;
   for (const Json& name : row.at("tuned"))
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name.get<std::string>(),
                         text_of(row.at("training").at(name.get<std::string>())));
-  return fmt::format("{}, {}: {}", label, column, text);
+  return fmt::format("{}, {}: {}, best of {}", label, column, text, choices);
 }
 
 struct Group {
@@ -136,7 +137,8 @@ void add_references(const Group& group, Table& table) {
   table.rows.push_back(std::move(shortcut));
 }
 
-Table table_of(const std::string& title, const Group& group) {
+// `all`: the rows with those that tuning did not choose.
+Table table_of(const std::string& title, const Group& group, const std::vector<Json>& all) {
   Table table{.title = fmt::format("test accuracy (lift over the best shortcut){}{}",
                                    title.empty() ? "" : "; ", title),
               .columns = {"variant"},
@@ -160,16 +162,15 @@ Table table_of(const std::string& title, const Group& group) {
         if (status_of(*row) != "ok")
           reasons.insert(
               fmt::format("{} {}: {}", label, status_of(*row), text_of(row->at("reason"))));
-      if (const Json& row = *found->second[0]; row.contains("tuned") && status_of(row) == "ok")
-        choices.push_back(choice_text(label, column, row));
+      if (const Seeds ok = ok_ones(found->second); !ok.empty() && ok[0]->contains("tuned"))
+        choices.push_back(choice_text(label, column, *ok[0], choices_beside(*ok[0], all)));
     }
     table.rows.push_back(std::move(line));
   }
   add_references(group, table);
   if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
-  if (!choices.empty())
-    table.notes.push_back("chosen on validation, from the same choices for all:");
+  if (!choices.empty()) table.notes.push_back("chosen on validation:");
   table.notes.insert(table.notes.end(), choices.begin(), choices.end());
   return table;
 }
@@ -194,7 +195,7 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
     groups[title].add(label_of(row), task_column(row, rows), row);
   }
   std::vector<Table> tables;
-  for (const std::string& title : order) tables.push_back(table_of(title, groups[title]));
+  for (const std::string& title : order) tables.push_back(table_of(title, groups[title], all));
   return tables;
 }
 

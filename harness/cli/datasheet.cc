@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "harness/cli/describe.h"
 #include "tasks/catalog.h"
+#include "tasks/shortcuts/ladder.h"
 
 namespace attn::cli {
 namespace {
@@ -22,15 +23,18 @@ int64_t examples_for(const TaskShape& shape) {
 }
 
 void look_at(const Task& task, Datasheet& sheet) {
-  const int64_t count = std::min(sheet.examples, task.count(Split::test));
-  int64_t positions = 0;
+  int64_t positions = 0, documents = 0;
   sheet.shortest = sheet.shape.length;
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < sheet.examples; i++) {
     const Example e = task.example(kSeed, Split::test, i);
-    const auto size = static_cast<int64_t>(e.tokens.size() + e.values.size());
-    sheet.shortest = std::min(sheet.shortest, size);
-    sheet.longest = std::max(sheet.longest, size);
-    positions += size;
+    for (const size_t entries : {e.tokens.size() + e.values.size(), e.second.size()}) {
+      const auto size = static_cast<int64_t>(entries);
+      if (size == 0) continue;  // no second document
+      sheet.shortest = std::min(sheet.shortest, size);
+      sheet.longest = std::max(sheet.longest, size);
+      positions += size;
+      documents++;
+    }
     for (const int32_t label : e.target)
       if (label != kIgnoredLabel) sheet.labels[label]++;
     for (const int32_t distance : e.distances) {
@@ -40,7 +44,7 @@ void look_at(const Task& task, Datasheet& sheet) {
       sheet.distances[bin]++;
     }
   }
-  sheet.mean_length = static_cast<double>(positions) / static_cast<double>(count);
+  sheet.mean_length = static_cast<double>(positions) / static_cast<double>(documents);
 }
 
 int64_t duplicates_of(const Task& task, int64_t count) {
@@ -141,10 +145,12 @@ Datasheet datasheet_of(const TaskInfo& info, const std::map<std::string, ParamVa
   const auto task = info.make(sheet.params);
   sheet.shape = task->shape();
   sheet.chance = task->chance();
-  sheet.examples = examples_for(sheet.shape);
+  const int64_t wanted = examples_for(sheet.shape);
+  sheet.examples = std::min(wanted, task->count(Split::test));
+  sheet.fitted = ladder_examples(sheet.shape, std::min(wanted, task->count(Split::train)));
   look_at(*task, sheet);
   sheet.duplicates = duplicates_of(*task, sheet.examples);
-  sheet.shortcuts = task->shortcuts(kSeed, sheet.examples, sheet.examples);
+  sheet.shortcuts = task->shortcuts(kSeed, sheet.fitted, sheet.examples);
   sheet.drawn = task->draw(task->example(kSeed, Split::train, 0));
   return sheet;
 }
@@ -161,7 +167,8 @@ std::string text_of(const Datasheet& sheet) {
     return fmt::format("  {:<12} {:.3f} {}\n", bin, share,
                        std::string(static_cast<size_t>(share * 40 + 0.5), '#'));
   });
-  text += fmt::format("shortcuts, fitted on {0} examples and scored on {0}\n", sheet.examples);
+  text += fmt::format("shortcuts, fitted on {} examples and scored on {}\n", sheet.fitted,
+                      sheet.examples);
   for (const Shortcut& shortcut : sheet.shortcuts)
     text += fmt::format("  {:<28} {:.3f}\n", shortcut.name, shortcut.score);
   text += "parameters\n" + params_text(info.params);
@@ -228,8 +235,12 @@ std::string tasks_page() {
       "attention is that of a cheap predictor fitted on training examples: `lift` in the rows is\n"
       "counted from the best of them. The distance of a label is the number of positions from the\n"
       "first evidence that it depends on to the last.\n\n";
-  for (const TaskInfo& info : all_tasks())
-    text += markdown_of(datasheet_of(info, {{"preset", std::string("standard")}}));
+  for (const TaskInfo& info : all_tasks()) {
+    std::map<std::string, ParamValue> given;
+    for (const Preset& preset : info.presets)
+      if (preset.name == "standard") given["preset"] = preset.name;
+    text += markdown_of(datasheet_of(info, given));
+  }
   text.pop_back();
   return text;
 }

@@ -17,7 +17,8 @@ struct Datasheet {
   Params params;
   TaskShape shape;
   double chance = 0;
-  int64_t examples = 0;  // of the train and of the test split, behind all figures below
+  int64_t examples = 0;               // of the test split, behind all figures below
+  int64_t fitted = 0;                 // of the train split, behind the shortcuts
   int64_t shortest = 0, longest = 0;  // sequences
   double mean_length = 0;
   std::map<int32_t, int64_t> labels;  // scored ones, of the test split
@@ -36,6 +37,6 @@ Datasheet datasheet_of(const TaskInfo& info, const std::map<std::string, ParamVa
 std::string text_of(const Datasheet& sheet);
 std::string markdown_of(const Datasheet& sheet);  // a section of docs/tasks.md
 Json json_of(const Datasheet& sheet);
-std::string tasks_page();  // docs/tasks.md: every task at its preset `standard`
+std::string tasks_page();  // docs/tasks.md: every task at its preset `standard`, else its defaults
 
 }  // namespace attn::cli

@@ -83,6 +83,8 @@ int show_task(const Chosen& chosen, const Arguments& arguments) {
 int run(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
              "info needs the name of a variant or task (attnbench list shows them)");
+  ATTN_CHECK(arguments.has("json") + arguments.has("markdown") + arguments.has("picture") <= 1,
+             "--json, --markdown and --picture exclude each other");
   if (arguments.words()[0] == "tasks" && arguments.has("markdown")) {
     print(tasks_page());
     return kOk;
@@ -98,7 +100,7 @@ int run(const Arguments& arguments) {
 
 Verb info_verb() {
   return {.name = "info",
-          .usage = "NAME [--json] [--picture FILE.png]",
+          .usage = "NAME [--json | --markdown | --picture FILE.png]",
           .summary = "one variant's cost and weights, or one task's datasheet and an example",
           .options = {{"json", 0, "", "print JSON"},
                       {"picture", 0, "FILE.png", "image tasks: write the first example instead"},

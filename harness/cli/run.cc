@@ -68,9 +68,13 @@ SweepRequest request_from(const Arguments& arguments) {
 }
 
 int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
-  run_pilots(request, plan, [&](const std::string& line) {
+  const int signal = run_pilots(request, plan, [&](const std::string& line) {
     if (!quiet) warn(line + "\n");
   });
+  if (signal) {
+    warn("interrupted; the pilots that were measured are kept\n");
+    return 128 + signal;
+  }
   size_t runnable = 0;
   for (const Cell& cell : plan.cells) {
     const std::string what = cell_text(cell.key);

@@ -1,6 +1,7 @@
 // Groups of rows by everything but seed and tuned settings; see tuned.h. O(rows · log rows).
 #include "harness/cli/tuned.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,59 +12,68 @@ namespace {
 struct Candidate {
   double sum = 0;
   int rows = 0;
-  double mean() const { return sum / rows; }
-};
-
-struct Contest {
-  std::vector<std::string> order;  // candidates as they first appear
-  std::map<std::string, Candidate> candidates;
-
-  const std::string& winner() const {
-    const std::string* best = &order[0];
-    for (const std::string& name : order)
-      if (candidates.at(name).mean() > candidates.at(*best).mean()) best = &name;
-    return *best;
+  bool operator<(const Candidate& other) const {
+    return rows != other.rows ? rows < other.rows : sum < other.sum;
   }
 };
 
-// What the rows of one contest share, and which candidate a row is of.
-std::pair<std::string, std::string> place_of(const Json& row) {
-  Json axes = row.at("axes"), training = row.at("training"), chosen = Json::object();
+using Contest = std::map<Json, Candidate>;  // by the values of the tuned settings
+
+const Json& winner(const Contest& contest) {
+  return std::max_element(contest.begin(), contest.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+struct Place {
+  std::string contest;
+  Json values;
+};
+
+Place place_of(const Json& row) {
+  Json axes = row.at("axes"), training = row.at("training"), values = Json::array();
   axes.erase("seed");
   for (const Json& name : row.at("tuned")) {
-    chosen[name.get<std::string>()] = training.at(name.get<std::string>());
+    values.push_back(training.at(name.get<std::string>()));
     training.erase(name.get<std::string>());
   }
-  const Json shared = {row.at("variant"), row.at("task"), axes, training};
-  return {shared.dump(), chosen.dump()};
+  const Json shared = {row.at("variant"), row.at("task"), axes, training, row.at("tuned")};
+  return {shared.dump(), values};
 }
 
 bool is_tuned(const Json& row) {
   return row.contains("tuned") && !row["tuned"].empty() && row.contains("training");
 }
 
-}  // namespace
-
-std::vector<Json> chosen_on_validation(const std::vector<Json>& rows) {
+std::map<std::string, Contest> contests_of(const std::vector<Json>& rows) {
   std::map<std::string, Contest> contests;
   for (const Json& row : rows) {
     if (!is_tuned(row)) continue;
-    const auto [shared, name] = place_of(row);
-    Contest& contest = contests[shared];
-    if (!contest.candidates.count(name)) contest.order.push_back(name);
-    Candidate& candidate = contest.candidates[name];
+    const Place place = place_of(row);
+    Candidate& candidate = contests[place.contest][place.values];
     candidate.rows++;
     if (row.at("status") == "ok") candidate.sum += row.at("metrics").at("validation").get<double>();
   }
+  return contests;
+}
+
+}  // namespace
+
+std::vector<Json> chosen_on_validation(const std::vector<Json>& rows) {
+  const auto contests = contests_of(rows);
   std::vector<Json> kept;
   for (const Json& row : rows) {
     if (is_tuned(row)) {
-      const auto [shared, name] = place_of(row);
-      if (contests.at(shared).winner() != name) continue;
+      const Place place = place_of(row);
+      if (winner(contests.at(place.contest)) != place.values) continue;
     }
     kept.push_back(row);
   }
   return kept;
+}
+
+size_t choices_beside(const Json& row, const std::vector<Json>& rows) {
+  return contests_of(rows).at(place_of(row).contest).size();
 }
 
 }  // namespace attn::cli

@@ -94,8 +94,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key["training"] = to_json(training);
           key["source"]["task"] = source_hash("tasks", task->name);
           if (built->source()) key["source"]["data"] = built->source()->fingerprint();
-          const auto why =
-              why_not_trainable(*task, task_params.values(), *info, params.values(), training);
+          const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);
         }
   }
@@ -118,15 +117,22 @@ Json config_json(const Resolved& sweep) {
           {"training", training},     {"tuned", sweep.tuned}};
 }
 
-// The cells of one shard. Speed cells that are compared with each other stay together.
+// What stays together in a shard: speed cells that are compared with each other, and of tuned cells
+// all choices and seeds, of which one choice will stand for the variant.
+std::string unit_of(const Cell& cell) {
+  if (cell.key["measure"] == "speed") return group_of(cell.key).dump();
+  if (cell.tuned.empty()) return cell.id;
+  Json key = cell.key;
+  key["axes"].erase("seed");
+  for (const std::string& setting : cell.tuned) key["training"].erase(setting);
+  return key.dump();
+}
+
 std::vector<Cell> shard_of(std::vector<Cell> cells, int shard, int shards) {
   std::vector<Cell> kept;
-  std::map<std::string, int> unit_of;
-  int units = 0;
+  std::map<std::string, int> units;
   for (Cell& cell : cells) {
-    const std::string unit = cell.key["measure"] == "speed" ? group_of(cell.key).dump() : cell.id;
-    const auto [it, is_new] = unit_of.emplace(unit, units);
-    if (is_new) units++;
+    const auto it = units.emplace(unit_of(cell), static_cast<int>(units.size())).first;
     if (it->second % shards == shard) kept.push_back(std::move(cell));
   }
   return kept;

@@ -2,6 +2,7 @@
 #include "harness/sweep/forecast.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "core/memory.h"
@@ -117,7 +118,7 @@ Forecast of_training(const Json& key, const Pilots* pilots) {
   const double layer = cost.flops + dense_flops(static_cast<double>(length), setting("width"),
                                                 setting("feed_forward"));
   const double example = layer * setting("layers");
-  const double evaluations = setting("steps") / std::max(1.0, setting("eval_every"));
+  const double evaluations = std::ceil(setting("steps") / std::max(1.0, setting("eval_every")));
   const double passes = kTrainFactor * setting("steps") * setting("batch") +
                         evaluations * setting("validation_examples") + setting("test_examples");
   const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);

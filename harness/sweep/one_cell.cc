@@ -3,8 +3,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <iterator>
@@ -17,7 +15,7 @@
 #include "harness/measure/measure.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
-#include "harness/train/train.h"
+#include "harness/sweep/training_cell.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -83,96 +81,6 @@ Json fidelity(const Json& key) {
             {"weights_kl", found.weights_kl ? finite_or_null(*found.weights_kl) : Json(nullptr)},
             {"flops", Workload(spec).flops()}}},
           {"samples", nullptr}};
-}
-
-Json curve_json(const std::vector<CurvePoint>& curve) {
-  Json points = Json::array();
-  for (const CurvePoint& point : curve)
-    points.push_back({{"step", point.step},
-                      {"train_loss", finite_or_null(point.train_loss)},
-                      {"validation", finite_or_null(point.validation)},
-                      {"seconds", point.seconds}});
-  return points;
-}
-
-Json distances_json(const std::vector<DistanceBin>& bins) {
-  Json list = Json::array();
-  for (const DistanceBin& bin : bins)
-    list.push_back({{"from", bin.from},
-                    {"to", bin.to},
-                    {"labels", bin.labels},
-                    {"accuracy", bin.accuracy},
-                    {"stderr", bin.standard_error}});
-  return list;
-}
-
-TrainRequest training_of(const Json& key) {
-  TrainRequest request;
-  request.task = &find_task(key["task"]["name"].get<std::string>());
-  request.task_params = params_of(key["task"]["params"]);
-  request.variant = &find_variant(key["variant"]["name"].get<std::string>());
-  request.variant_params = params_of(key["variant"]["params"]);
-  request.training = Params("training", training_params(), params_of(key["training"]));
-  request.seed = key["axes"]["seed"];
-  set_threads(key["axes"]["threads"]);
-  return request;
-}
-
-// A few steps, to tell what many will take; see pilots.h.
-Json pilot(const Json& asked) {
-  Json key = asked["key"];
-  Json& training = key["training"];
-  constexpr int64_t kSteps = 4;
-  training["steps"] = training["eval_every"] = kSteps;
-  training["warmup"] = training["patience"] = 0;
-  training["validation_examples"] = training["batch"];
-  if (!asked["shortcuts"].get<bool>()) training["test_examples"] = training["batch"];
-  TrainRequest request = training_of(key);
-  request.shortcuts = asked["shortcuts"];
-  using Clock = std::chrono::steady_clock;
-  std::vector<Clock::time_point> ticks;
-  const TrainResult found =
-      train(request, [&](int64_t) { return ticks.push_back(Clock::now()), true; });
-  double step = 1e300;
-  for (size_t i = 1; i < ticks.size(); i++)
-    step = std::min(step, std::chrono::duration<double>(ticks[i] - ticks[i - 1]).count());
-  return {{"step_s", step},
-          {"evaluation_s", found.evaluation_s / static_cast<double>(found.evaluated)},
-          {"shortcuts_s", found.shortcuts_s}};
-}
-
-Json accuracy(const Json& key) {
-  const TrainRequest request = training_of(key);
-  const TrainResult found = train(request);
-  if (found.diverged)
-    return {{"status", "diverged"},
-            {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
-            {"samples", curve_json(found.curve)}};
-  Json shortcuts = Json::object();
-  double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
-  for (const Shortcut& shortcut : found.shortcuts) {
-    shortcuts[shortcut.name] = shortcut.score;
-    best = std::max(best, shortcut.score);
-  }
-  return {{"metrics",
-           {{"metric", request.task->metric},
-            {"test", found.test},
-            {"test_stderr", found.test_stderr},
-            {"by_distance", distances_json(found.by_distance)},
-            {"validation", found.validation},
-            {"chance", found.chance},
-            {"shortcuts", shortcuts},
-            {"lift", found.test - best},
-            {"steps", found.steps},
-            {"best_step", found.best_step},
-            {"stopped_by", found.stopped_by},
-            {"examples", found.examples},
-            {"train_s", found.train_s},
-            {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
-            {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
-            {"parameters", found.parameters},
-            {"final_train_loss", finite_or_null(found.final_train_loss)}}},
-          {"samples", curve_json(found.curve)}};
 }
 
 Json check(const Json& request) {

@@ -1,7 +1,7 @@
 // The work of a child process, as a request and a reply in JSON.
 // Requests: {"do": "measure", "key", "repetitions"}, {"do": "check", "variant" or "task"}, {"do":
-// "calibrate", "threads"}; each with "max_memory_bytes" (0: none). Replies carry "status" and
-// "reason"; on "ok" also what was found.
+// "calibrate", "threads"}, {"do": "pilot", "of", "key", "batch"}; each with "max_memory_bytes" (0:
+// none). Replies carry "status" and "reason"; on "ok" also what was found.
 #pragma once
 
 #include "harness/store/rows.h"
@@ -13,6 +13,7 @@ namespace attn {
 //   memory, fidelity, accuracy  {"metrics", "samples"}
 //   check     {"red": null or the failed check's name, "detail"}
 //   calibrate {"calibration"}
+//   pilot     {"step_s", "evaluation_s"} or {"shortcuts_s"}
 Json answer(const Json& request);
 
 }  // namespace attn

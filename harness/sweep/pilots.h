@@ -13,17 +13,22 @@ namespace attn {
 struct Pilot {
   double step_s = 0;        // a training step
   double evaluation_s = 0;  // an example of validation or test
-  double shortcuts_s = 0;   // the shortcuts, at the end of a cell
+  double shortcuts_s = 0;   // the shortcuts, at the end of a cell; 0 where not known
 };
 
 // Pilots by machine, program and everything in a key that sets the pace; not by seed, number of
 // steps or learning rate.
 class Pilots {
  public:
+  // What sets the pace of a cell's training, and of its task's shortcuts.
+  enum class Of { training, shortcuts };
+
   // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
   explicit Pilots(std::string file);
-  std::optional<Pilot> find(const Json& key) const;
-  void keep(const Json& key, const Pilot& pilot);  // on disk at once; best effort
+  std::optional<Pilot> find(const Json& key) const;  // nullopt: the training was not measured
+  bool holds(Of what, const Json& key) const;
+  // What a pilot's process replied; on disk at once, best effort.
+  void keep(Of what, const Json& key, const Json& reply);
   // attnbench/pilots.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
   static std::string default_file();
 
@@ -34,11 +39,12 @@ class Pilots {
 
 // Measures, `jobs` at a time, the pilots that the plan's accuracy cells lack, keeps them in
 // request.pilots and forecasts the plan anew. A pilot that fails leaves the formula's forecast.
-// `report` gets a line before each.
-void run_pilots(const SweepRequest& request, Plan& plan,
-                const std::function<void(const std::string&)>& report);
+// `report` gets a line before each. Returns SIGINT or SIGTERM when interrupted, else 0.
+int run_pilots(const SweepRequest& request, Plan& plan,
+               const std::function<void(const std::string&)>& report);
 
-// The time of a whole sweep: accuracy and fidelity cells go `jobs` at a time.
+// What a cell adds to the time of the whole sweep: accuracy and fidelity cells go `jobs` at a time.
+double share_of(const Cell& cell, int jobs);
 double forecast_total(const SweepRequest& request, const Plan& plan);
 
 }  // namespace attn

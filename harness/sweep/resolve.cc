@@ -2,6 +2,7 @@
 #include "harness/sweep/resolve.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/check.h"
 #include "harness/sweep/axes.h"
@@ -81,6 +82,13 @@ void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
   causal->values = {"true"};
 }
 
+size_t different_values(const Setting& setting) {
+  std::set<Json> values;
+  for (const std::string& text : setting.values)
+    values.insert(to_json(typed("training", training_params(), {{setting.name, text}})));
+  return values.size();
+}
+
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -103,9 +111,12 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   for (const Setting& setting : grid) {
     const bool settled = std::any_of(fixed.begin(), fixed.end(),
                                      [&](const auto& other) { return other.name == setting.name; });
+    ATTN_CHECK(!settled || request.tune.empty(), "{} stands in both --train and --tune; choose one",
+               setting.name);
+    ATTN_CHECK(different_values(setting) > 1,
+               "tune {}={} leaves nothing to choose; give two different values", setting.name,
+               join(setting.values));
     if (!settled) resolved.tuned.push_back(setting.name);
-    ATTN_CHECK(setting.values.size() > 1, "tune {}={} leaves nothing to choose; give two values",
-               setting.name, join(setting.values));
   }
   const std::vector<Setting> settings =
       overlay(overlay(parse_settings(sweep.training), grid), fixed);

@@ -91,17 +91,6 @@ int64_t first_number(const char* path, std::string_view name = "") {
   return 0;
 }
 
-// Bytes the cells may use: what the machine, or the container's limit, has left; 0 where neither
-// says.
-int64_t free_memory() {
-  int64_t available = first_number("/proc/meminfo", "MemAvailable:") * 1024;
-  if (const int64_t limit = first_number("/sys/fs/cgroup/memory.max"); limit > 0)
-    available = std::min(available, limit - first_number("/sys/fs/cgroup/memory.current"));
-  const int64_t reserve =
-      std::max<int64_t>(available / 10, 256 << 20);  // for the system and this process
-  return std::max<int64_t>(available - reserve, 0);
-}
-
 Json variants_json() {
   Json list = Json::array();
   for (const VariantInfo& info : all_variants())
@@ -110,6 +99,15 @@ Json variants_json() {
 }
 
 }  // namespace
+
+int64_t free_memory() {
+  int64_t available = first_number("/proc/meminfo", "MemAvailable:") * 1024;
+  if (const int64_t limit = first_number("/sys/fs/cgroup/memory.max"); limit > 0)
+    available = std::min(available, limit - first_number("/sys/fs/cgroup/memory.current"));
+  const int64_t reserve =
+      std::max<int64_t>(available / 10, 256 << 20);  // for the system and this process
+  return std::max<int64_t>(available - reserve, 0);
+}
 
 // true and false, and text that is empty, are not texts in a row.
 Json environment_json() {

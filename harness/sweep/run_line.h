@@ -6,5 +6,8 @@
 namespace attn {
 
 Json environment_json();
+// Bytes the cells may use: what the machine, or the container's limit, has left; 0 where neither
+// says.
+int64_t free_memory();
 
 }  // namespace attn

@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
+#include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
 
 namespace attn {
@@ -56,13 +57,10 @@ std::vector<size_t> Sweeper::missing(std::string_view measure) const {
 bool Sweeper::stopping() const { return failed_fast_ || InterruptGuard::signal() != 0; }
 
 Progress Sweeper::progress(const std::string& current) const {
-  const auto price = [&](const Cell& cell) {
-    return cell.forecast_s / (cell.key["measure"] == "accuracy" ? jobs_ : 1);
-  };
   double left = 0, done = 0;
   for (size_t i = 0; i < plan_.cells.size(); i++)
-    if (!rows_.count(i)) left += price(plan_.cells[i]);
-  for (const size_t cell : finished_) done += price(plan_.cells[cell]);
+    if (!rows_.count(i)) left += share_of(plan_.cells[i], jobs_);
+  for (const size_t cell : finished_) done += share_of(plan_.cells[cell], jobs_);
   const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
   const double pace = done > 1 ? spent / done : 1;  // this machine against the forecast
   return {rows_.size(), plan_.cells.size(), failures_, current, left * std::clamp(pace, 0.1, 10.0),

@@ -33,7 +33,8 @@ struct SweepRequest {
   double timeout_s = 0;          // of a cell; 0: the profile's, else ten minutes
   int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve
   int shard = 0, shards = 1;     // plan() keeps every shards-th cell, beginning with the shard-th;
-                                 // speed cells that differ only in the variant go together
+                                 // speed cells that differ only in the variant go together, and
+                                 // so do the choices and seeds of a tuned cell
   std::string program =
       "/proc/self/exe";  // run as `program cell` for each cell; tests put another in its place
 };

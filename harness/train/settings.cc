@@ -80,20 +80,17 @@ bool pads(const Task& task) {
 }  // namespace
 
 std::optional<std::string> why_not_trainable(
-    const TaskInfo& task, const std::map<std::string, ParamValue>& task_params,
-    const VariantInfo& variant, const std::map<std::string, ParamValue>& variant_params,
-    const Params& training) {
-  const std::unique_ptr<Task> built = task.build(task_params);
-  const TaskShape shape = built->shape();
+    const std::string& name, const Task& task, const VariantInfo& variant,
+    const std::map<std::string, ParamValue>& variant_params, const Params& training) {
+  const TaskShape shape = task.shape();
   const int64_t width = training.integer("width"), heads = training.integer("heads");
   if (width % heads != 0)
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;
   if (cls && shape.causal)
-    return fmt::format("{} is causal: its first position, cls, would see nothing but itself",
-                       task.name);
-  if (!variant.traits.padding && pads(*built))
-    return fmt::format("{} pads its sequences and {} cannot mask that", task.name, variant.name);
+    return fmt::format("{} is causal: its first position, cls, would see nothing but itself", name);
+  if (!variant.traits.padding && pads(task))
+    return fmt::format("{} pads its sequences and {} cannot mask that", name, variant.name);
   AttentionShape attention;
   attention.batch = training.integer("batch") * (shape.pairs ? 2 : 1);
   attention.heads = heads;

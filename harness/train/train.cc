@@ -18,9 +18,6 @@ namespace attn {
 
 namespace {
 
-// Shortcuts are cheap models: beyond this many training examples they no longer gain.
-constexpr int64_t kShortcutExamples = 10000;
-
 class Stopwatch {
  public:
   double seconds() const {
@@ -66,11 +63,11 @@ AdamWConfig optimizer_config(const Params& training) {
 
 class Trainer {
  public:
-  explicit Trainer(const TrainRequest& request)
+  Trainer(const TrainRequest& request, const Task& task)
       : request_(request),
         settings_(request.training),
-        task_(request.task->build(request.task_params)),
-        model_(model_config(task_->shape(), *request.variant, request.variant_params, settings_,
+        task_(task),
+        model_(model_config(task_.shape(), *request.variant, request.variant_params, settings_,
                             request.seed)),
         optimizer_(learned_weights(model_), optimizer_config(settings_)),
         best_(learned_weights(model_)),
@@ -85,13 +82,10 @@ class Trainer {
     result_.test = test.accuracy;
     result_.test_stderr = test.standard_error;
     result_.by_distance = test.by_distance;
-    result_.chance = task_->chance();
-    if (request_.shortcuts) {
-      const Stopwatch watch;
+    result_.chance = task_.chance();
+    if (request_.shortcuts)
       result_.shortcuts =
-          task_->shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
-      result_.shortcuts_s = watch.seconds();
-    }
+          task_.shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
     result_.examples = result_.steps * settings_.integer("batch");
     result_.parameters = model_.parameter_count();
     return std::move(result_);
@@ -99,8 +93,8 @@ class Trainer {
 
  private:
   std::vector<Batch> batches(Split split, const char* count) const {
-    return split_batches(*task_, request_.seed, split,
-                         std::min(settings_.integer(count), task_->count(split)),
+    return split_batches(task_, request_.seed, split,
+                         std::min(settings_.integer(count), task_.count(split)),
                          settings_.integer("batch"));
   }
 
@@ -114,7 +108,7 @@ class Trainer {
 
   void loop(const std::function<bool(int64_t)>& tick) {
     const int64_t steps = settings_.integer("steps"), eval_every = settings_.integer("eval_every");
-    TrainingStream stream(*task_, request_.seed, settings_.integer("batch"));
+    TrainingStream stream(task_, request_.seed, settings_.integer("batch"));
     const Stopwatch whole;
     while (result_.stopped_by.empty()) {
       const Stopwatch watch;
@@ -175,7 +169,7 @@ class Trainer {
 
   const TrainRequest& request_;
   const Params settings_;
-  const std::unique_ptr<Task> task_;
+  const Task& task_;
   const Encoder model_;
   AdamW optimizer_;
   const Checkpoint best_;
@@ -190,11 +184,12 @@ class Trainer {
 
 TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick) {
   ATTN_CHECK(request.task && request.variant, "training needs a task and a variant");
-  const auto reason = why_not_trainable(*request.task, request.task_params, *request.variant,
+  const std::unique_ptr<Task> task = request.task->build(request.task_params);
+  const auto reason = why_not_trainable(request.task->name, *task, *request.variant,
                                         request.variant_params, request.training);
   ATTN_CHECK(!reason, "{} cannot be trained on {}: {}", request.variant->name, request.task->name,
              *reason);
-  return Trainer(request).run(tick);
+  return Trainer(request, *task).run(tick);
 }
 
 }  // namespace attn

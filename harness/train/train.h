@@ -21,6 +21,9 @@ namespace attn {
 // patience, target (stop early at this validation score)
 const std::vector<ParamSpec>& training_params();
 
+// Shortcuts are cheap models: beyond this many training examples they no longer gain.
+inline constexpr int64_t kShortcutExamples = 10000;
+
 struct TrainRequest {
   const TaskInfo* task = nullptr;
   std::map<std::string, ParamValue> task_params;
@@ -52,9 +55,9 @@ struct TrainResult {
   std::vector<Shortcut> shortcuts;
   int64_t steps = 0, examples = 0;
   double train_s = 0;
-  double data_wait_s = 0;                    // of it, spent waiting for the next batch
-  double evaluation_s = 0, shortcuts_s = 0;  // beside the training
-  int64_t evaluated = 0;                     // examples, of validation and test together
+  double data_wait_s = 0;   // of it, spent waiting for the next batch
+  double evaluation_s = 0;  // beside the training
+  int64_t evaluated = 0;    // examples, of validation and test together
   int64_t parameters = 0;
   double final_train_loss = 0;
   std::vector<CurvePoint> curve;
@@ -68,10 +71,9 @@ class Interrupted : public Error {
 TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick = {});
 
 // Why this pair cannot be trained (a causal task and a variant that cannot be causal …), or
-// nullopt.
+// nullopt. `name` is the task's.
 std::optional<std::string> why_not_trainable(
-    const TaskInfo& task, const std::map<std::string, ParamValue>& task_params,
-    const VariantInfo& variant, const std::map<std::string, ParamValue>& variant_params,
-    const Params& training);
+    const std::string& name, const Task& task, const VariantInfo& variant,
+    const std::map<std::string, ParamValue>& variant_params, const Params& training);
 
 }  // namespace attn

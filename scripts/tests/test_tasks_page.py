@@ -44,7 +44,8 @@ class Datasheet(unittest.TestCase):
         self.assertEqual(sheet["shape"]["length"], 64)
 
     def test_counts_inputs_that_splits_would_share(self) -> None:
-        tiny = json.loads(attnbench("info", "listops[length=8,min_length=3,max_depth=2]", "--json").stdout)
+        few = "listops[length=8,min_length=3,max_depth=2]"
+        tiny = json.loads(attnbench("info", few, "--json").stdout)
         self.assertGreater(tiny["duplicates"], 100)
         self.assertEqual(json.loads(attnbench("info", "mqar", "--json").stdout)["duplicates"], 0)
 
@@ -54,6 +55,21 @@ class Datasheet(unittest.TestCase):
         wrong = attnbench("info", "mqar[preset=smal]")
         self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (2, 1))
         self.assertIn("small", wrong.stderr)
+
+    def test_figures_of_data_that_is_read_count_what_is_there(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            made = ["sample", "retrieval[preset=small]", "--format", "released", "--count", "7"]
+            self.assertEqual(attnbench(*made, "-o", folder).returncode, 0)
+            spec = f"retrieval[preset=small,data={folder}]"
+            sheet = json.loads(attnbench("info", spec, "--json").stdout)
+            self.assertEqual((sheet["examples"], sum(sheet["labels"].values())), (7, 7))
+            shown = attnbench("info", spec).stdout
+            self.assertRegex(shown, r"fitted on \d{1,2} examples and scored on 7\n")
+
+    def test_forms_exclude_each_other(self) -> None:
+        for forms in (["--json", "--markdown"], ["--json", "--picture", "/tmp/x.png"]):
+            done = attnbench("info", "image", *forms)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
 
     def test_picture(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

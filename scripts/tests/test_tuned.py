@@ -1,4 +1,4 @@
-"""Tuned settings: chosen by validation, never by test; and accuracy by distance is drawn of them."""
+"""Tuned settings: chosen by validation, never by test; accuracy by distance is drawn of them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,30 @@ class Choice(InFolder):
         kept = [c for c in self.chosen(cells) if c.variant == "full"]
         self.assertEqual({c.training["learning_rate"] for c in kept}, {0.003})
 
+    def test_a_choice_that_lacks_a_seed_loses(self) -> None:
+        cells = tuned_rows.cells()
+        cells = [c for c in cells if c is not cells[0]]  # of full, the better rate, seed 0
+        kept = [c for c in self.chosen(cells) if c.variant == "full"]
+        self.assertEqual({c.training["learning_rate"] for c in kept}, {0.003})
+
+    def test_a_tie_goes_to_the_smaller_value_in_whatever_order_rows_come(self) -> None:
+        cells = tuned_rows.cells()
+        for row in cells:
+            row["metrics"]["validation"] = 0.5
+        for order in (cells, cells[::-1]):
+            rates = {c.training["learning_rate"] for c in self.chosen(order)}
+            self.assertEqual(rates, {0.001})
+
+    def test_seeds_of_two_files_are_one_contest(self) -> None:
+        cells = tuned_rows.cells()
+        cells[0]["metrics"]["validation"] = 0.1  # full at the better rate: seed 0 alone would lose
+        cells[1]["metrics"]["validation"] = 1.0
+        cells[2]["metrics"]["validation"] = cells[3]["metrics"]["validation"] = 0.5
+        halves = [[c for c in cells if c["axes"]["seed"] == seed] for seed in (0, 1)]
+        files = [self.rows(half, name) for half, name in zip(halves, ("a.jsonl", "b.jsonl"))]
+        kept = [c for c in chosen_on_validation(read_rows(files).cells) if c.variant == "full"]
+        self.assertEqual([c.training["learning_rate"] for c in kept], [0.001, 0.001])
+
     def test_what_is_not_tuned_is_kept(self) -> None:
         cells = [{**row, "tuned": []} for row in tuned_rows.cells()]
         self.assertEqual(len(self.chosen(cells)), len(cells))
@@ -45,7 +69,8 @@ class Distance(InFolder):
         self.assertIn("accuracy-distance.png", out)
         lines = (self.folder / "rows-plots" / "accuracy-distance.csv").read_text().splitlines()
         self.assertEqual(len(lines), 1 + 2 * 2 * 3)  # variants, seeds, bins
-        self.assertTrue(any(line.split(",")[3:8] == ["full", "1", "16", "32", "300"] for line in lines))
+        wanted = ["full", "1", "16", "32", "300"]
+        self.assertTrue(any(line.split(",")[3:8] == wanted for line in lines))
 
     def test_one_bin_is_no_line(self) -> None:
         cells = tuned_rows.cells()

@@ -73,7 +73,9 @@ class AanTsv final : public Indexed<Pair> {
     const std::string_view first = shortened(columns[3], length_);
     const std::string_view second = shortened(columns[4], length_);
     ATTN_CHECK(!first.empty() && !second.empty(), "{} line {}: an empty text", path, number);
-    const Example e = {.tokens = byte_tokens(first), .second = byte_tokens(second)};
+    // The label holds either way round, so a pair and its mirror image are the same input.
+    const Example e = {.tokens = byte_tokens(std::min(first, second)),
+                       .second = byte_tokens(std::max(first, second))};
     add(split,
         {offset + (first.data() - line.data()), offset + (second.data() - line.data()),
          static_cast<int32_t>(first.size()), static_cast<int32_t>(second.size()),

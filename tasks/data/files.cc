@@ -20,7 +20,8 @@ namespace attn::data {
 namespace fs = std::filesystem;
 
 File::File(std::string path) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting, which a named pipe would make it do.
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   ATTN_CHECK(descriptor_ >= 0, "cannot read '{}': {}", path_, std::strerror(errno));
   struct stat facts {};
   const bool known = fstat(descriptor_, &facts) == 0;
@@ -58,7 +59,7 @@ std::string File::read(int64_t offset, int64_t length) const {
 void for_each_line(
     const File& file,
     const std::function<void(int64_t number, int64_t offset, std::string_view text)>& line) {
-  constexpr int64_t kBlock = int64_t{1} << 20;
+  constexpr int64_t kBlock = int64_t{1} << 20, kLongestLine = 64 * kBlock;
   int64_t number = 0, start = 0;  // of the line that `held` begins
   std::string held;
   const auto emit = [&](std::string_view text) {
@@ -75,6 +76,9 @@ void for_each_line(
       held.clear();
     }
     held.append(block, begin);
+    ATTN_CHECK(std::ssize(held) <= kLongestLine,
+               "{} line {}: longer than {} bytes; not a text file?", file.path(), number + 1,
+               kLongestLine);
   }
   if (!held.empty()) emit(held);
 }

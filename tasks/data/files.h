@@ -31,7 +31,7 @@ class File {
 };
 
 // Calls line(number, offset, text) for each line, counted from 1, without its end (\n or \r\n).
-// Holds one line and a block of 1 MiB in memory.
+// Holds one line and a block of 1 MiB in memory. Error for a line of more than 64 MiB.
 void for_each_line(
     const File& file,
     const std::function<void(int64_t number, int64_t offset, std::string_view text)>& line);

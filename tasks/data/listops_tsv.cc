@@ -23,7 +23,9 @@ int32_t token_of(std::string_view word) {
   return 0;
 }
 
-// Follows the nesting of a tree: exactly one root, and an argument in every operator.
+// Follows the nesting of a tree: exactly one root, and an argument in every operator. LRA's trees
+// have 9 levels of operators; what evaluates them recurses, so a limit keeps it off the stack's
+// end.
 class Nesting {
  public:
   // False when `token` cannot stand here.
@@ -34,11 +36,12 @@ class Nesting {
       return false;
     if (token >= kFirstOperator) depth_ += token == kClose ? -1 : 1;
     last_ = token;
-    return true;
+    return depth_ <= kDeepest;
   }
   bool complete() const { return started_ && depth_ == 0; }
 
  private:
+  static constexpr int64_t kDeepest = 1000;
   int64_t depth_ = 0;
   bool started_ = false;
   int32_t last_ = 0;

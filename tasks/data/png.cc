@@ -127,6 +127,9 @@ Picture decode_png(std::string_view bytes, const std::string& name) {
 
 Picture read_grey_png(const std::string& path) {
   const File file(path);
+  constexpr int64_t kLargest = int64_t{64} << 20;  // the pixels of 4096 x 4096 with four channels
+  ATTN_CHECK(file.size() <= kLargest, "{}: {} bytes; no picture that is read here has as many",
+             path, file.size());
   return decode_png(file.read(0, file.size()), path);
 }
 

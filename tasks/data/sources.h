@@ -33,7 +33,8 @@ std::unique_ptr<Source> cifar10(const std::string& folder, FromGrey example);
 std::unique_ptr<Source> imdb(const std::string& folder, int64_t length);
 
 // new_aan_pairs.{train,eval,test}.tsv of tsv_data: label, id, id, text, text. Of each text the
-// first 10,000 characters count, of these the first `length` bytes; tokens are bytes + 1.
+// first 10,000 characters count, of these the first `length` bytes; tokens are bytes + 1. A pair
+// that an earlier split has the other way round is left out as well.
 std::unique_ptr<Source> aan_tsv(const std::string& folder, int64_t length);
 
 // pathfinder{32,64,128,256}/{curv_baseline,curv_contour_length_9,curv_contour_length_14}, by `side`

@@ -47,6 +47,24 @@ double lookup_score(const std::vector<Example>& train, const std::vector<Example
   return static_cast<double>(right) / static_cast<double>(scored);
 }
 
+std::vector<Example> reduced_pictures(const Task& task, const std::vector<Example>& examples,
+                                      int64_t most) {
+  const int64_t side = task.picture_width(), square = (side + most - 1) / most;
+  const int64_t coarse = (side + square - 1) / square;
+  std::vector<Example> result;
+  for (const Example& e : examples) {
+    const std::vector<uint8_t> grey = task.picture(e);
+    Example small;
+    small.target = e.target;
+    small.values.assign(static_cast<size_t>(coarse * coarse), 0);
+    for (int64_t p = 0; p < side * side; p++)
+      small.values[static_cast<size_t>(p / side / square * coarse + p % side / square)] +=
+          static_cast<float>(grey[static_cast<size_t>(p)]) / 255;
+    result.push_back(std::move(small));
+  }
+  return result;
+}
+
 double linear_score(const std::vector<Example>& train, const std::vector<Example>& test,
                     int64_t classes) {
   ATTN_CHECK(!train.empty() && !test.empty(), "linear_score needs examples");

@@ -16,6 +16,11 @@ namespace attn {
 double lookup_score(const std::vector<Example>& train, const std::vector<Example>& test,
                     const std::function<int64_t(const Example&, size_t position)>& key);
 
+// The pictures of a task on at most `most` × `most` squares, as the sum of grey levels (white is 1)
+// of each: values for linear_score.
+std::vector<Example> reduced_pictures(const Task& task, const std::vector<Example>& examples,
+                                      int64_t most);
+
 // Accuracy of a linear classifier on `values` (one label a sequence, all of one length p): ridge
 // regression on one-hot labels, argmax. O(examples·p² + p³) time, 8·p² bytes.
 double linear_score(const std::vector<Example>& train, const std::vector<Example>& test,

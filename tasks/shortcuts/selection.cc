@@ -91,7 +91,8 @@ RidgeScore selected_score(const std::vector<Sample>& train, const std::vector<Sa
     ranking.add(wide, static_cast<size_t>(train[i].label()));
   }
   const std::vector<int32_t> narrow = ranking.best(width);
-  return ridge_score(narrowed(train, features, narrow), narrowed(test, features, narrow), width,
+  const auto kept = static_cast<size_t>(*std::max_element(narrow.begin(), narrow.end()) + 1);
+  return ridge_score(narrowed(train, features, narrow), narrowed(test, features, narrow), kept,
                      static_cast<size_t>(classes));
 }
 

@@ -16,6 +16,7 @@ namespace {
 // Grey levels 0..1 become (grey − mean)/deviation; measured at side 32, contour 14.
 constexpr double kMean = 0.104, kDeviation = 0.221;
 constexpr int kGreyLevels = 256;
+constexpr int64_t kCoarse = 16;  // squares along an edge that the linear score sees
 
 Example example_of(std::span<const uint8_t> grey, int32_t label, bool tokens) {
   Example e{.target = {label}};
@@ -25,24 +26,6 @@ Example example_of(std::span<const uint8_t> grey, int32_t label, bool tokens) {
     else
       e.values.push_back(static_cast<float>((level / 255.0 - kMean) / kDeviation));
   return e;
-}
-
-// Grey levels on at most 16 × 16 squares, as real inputs of a linear score.
-std::vector<Example> reduced(const std::vector<Example>& examples, const Task& task) {
-  const auto side = static_cast<size_t>(task.picture_width()), square = (side + 15) / 16;
-  const size_t coarse = side / square;
-  std::vector<Example> result;
-  for (const Example& e : examples) {
-    const std::vector<uint8_t> grey = task.picture(e);
-    Example small;
-    small.target = e.target;
-    small.values.assign(coarse * coarse, 0);
-    for (size_t p = 0; p < grey.size(); p++)
-      small.values[p / side / square * coarse + p % side / square] +=
-          static_cast<float>(grey[p]) / 255;
-    result.push_back(std::move(small));
-  }
-  return result;
 }
 
 }  // namespace
@@ -110,7 +93,8 @@ std::vector<Shortcut> SnakeTask::do_shortcuts(const std::vector<Example>& train,
   return {{"markers' distance", lookup_score(train, test, distance)},
           {"markers' places", lookup_score(train, test, places)},
           {"mean grey level", lookup_score(train, test, grey)},
-          {"linear pixels", linear_score(reduced(train, *this), reduced(test, *this), 2)}};
+          {"linear pixels", linear_score(reduced_pictures(*this, train, kCoarse),
+                                         reduced_pictures(*this, test, kCoarse), 2)}};
 }
 
 std::string SnakeTask::do_draw(const Example& e) const {

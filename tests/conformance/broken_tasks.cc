@@ -13,6 +13,7 @@ namespace {
 
 enum class Fault {
   none,
+  none_read,  // and from a source of a few examples
   counts_calls,
   thread_dependent,
   id_out_of_range,
@@ -28,19 +29,25 @@ enum class Fault {
   shortcut_above_one
 };
 
-constexpr int64_t kLength = 12, kVocab = 17, kClasses = 4;
+constexpr int64_t kLength = 12, kVocab = 17, kClasses = 4, kStored = 20;
 
 class TinyTask final : public Task {
  public:
   TinyTask(const Params& params, Fault fault)
-      : Task(params), fault_(fault), source_([this](Split, int64_t index) {
-          Rng random = rng(0, "tiny", static_cast<uint64_t>(index));
-          return do_example(random);
-        }) {}
+      : Task(params),
+        fault_(fault),
+        source_(
+            [this](Split split, int64_t index) {
+              const bool same = fault_ == Fault::same_in_all_splits;
+              Rng random = rng(same ? 0 : static_cast<uint64_t>(split), "tiny",
+                               static_cast<uint64_t>(index));
+              return do_example(random);
+            },
+            kStored) {}
 
  private:
   const Source* do_source() const override {
-    return fault_ == Fault::same_in_all_splits ? &source_ : nullptr;
+    return fault_ == Fault::same_in_all_splits || fault_ == Fault::none_read ? &source_ : nullptr;
   }
   Example do_example(Rng& random) const override {
     Example example;
@@ -86,6 +93,7 @@ TaskInfo with_fault(const std::string& name, Fault fault) {
 }  // namespace
 
 TaskInfo tiny_task() { return with_fault("tiny", Fault::none); }
+TaskInfo tiny_read_task() { return with_fault("tiny_read", Fault::none_read); }
 
 void PrintTo(const BrokenTask& broken, std::ostream* out) { *out << broken.info.name; }
 

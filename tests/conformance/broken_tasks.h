@@ -10,7 +10,8 @@
 
 namespace attn {
 
-TaskInfo tiny_task();  // the label is the first token modulo 4
+TaskInfo tiny_task();       // the label is the first token modulo 4
+TaskInfo tiny_read_task();  // the same as if read from files of 20 examples each
 
 struct BrokenTask {
   TaskInfo info;

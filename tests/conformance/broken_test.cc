@@ -82,6 +82,21 @@ TEST(TinyTask, PassesEveryCheck) {
   EXPECT_EQ(results.size(), task_check_names().size());
 }
 
+// The same under every seed, and fewer examples than are asked for.
+TEST(TinyTask, PassesEveryCheckWhenReadFromFiles) {
+  const auto results = check_task(tiny_read_task(), {}, Level::full);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+}
+
+TEST(TaskPreset, IsChecked) {
+  TaskInfo info = tiny_task();
+  info.presets = {{"two", "a preset", {{"train_examples", int64_t{2}}}}};
+  const auto results = check_task(info, {{"preset", std::string("two")}}, Level::quick, "examples");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].outcome, Outcome::passed) << results[0].detail;
+  EXPECT_EQ(results[0].subject, "tiny[train_examples=2]");
+}
+
 class BrokenTasks : public testing::TestWithParam<BrokenTask> {};
 TEST_P(BrokenTasks, TurnsExactlyTheIntendedCheckRed) {
   const auto results = check_task(GetParam().info, {}, Level::full);

@@ -116,8 +116,8 @@ TEST(PairBatches, TrainAModelOfPairs) {
 TEST(PairBatches, AVariantWithoutPaddingIsRefused) {
   VariantInfo plain = toy::variant<toy::Plain>("plain");
   plain.traits.padding = false;
-  const auto reason =
-      why_not_trainable(couples(), {}, plain, {}, Params("training", training_params()));
+  const auto reason = why_not_trainable("couples", *couples().build(), plain, {},
+                                        Params("training", training_params()));
   ASSERT_TRUE(reason.has_value());
   EXPECT_NE(reason->find("pads"), std::string::npos) << *reason;
 }

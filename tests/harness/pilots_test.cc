@@ -1,10 +1,9 @@
-// Pilots: measured once, kept by what sets the pace, behind the forecasts of accuracy cells; and
-// the tuning grid through plan and rows.
+// Pilots: measured once, kept by what sets the pace, behind the forecasts of accuracy cells.
 #include "harness/sweep/pilots.h"
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <csignal>
 
 #include "harness/sweep/forecast.h"
 #include "tests/harness/fake_cell.h"
@@ -13,8 +12,8 @@ namespace attn {
 namespace {
 
 constexpr const char* kPilot =
-    R"(*'"do":"pilot"'*'"shortcuts":true'*) echo '{"status":"ok","reason":null,"step_s":0.5,"evaluation_s":0.25,"shortcuts_s":40}';;
-*'"do":"pilot"'*) echo '{"status":"ok","reason":null,"step_s":0.5,"evaluation_s":0.25,"shortcuts_s":0}';;
+    R"(*'"do":"pilot"'*'"of":"shortcuts"'*) echo '{"status":"ok","reason":null,"shortcuts_s":40}';;
+*'"do":"pilot"'*) echo '{"status":"ok","reason":null,"step_s":0.5,"evaluation_s":0.25}';;
 *'"measure":"accuracy"'*) echo '{"status":"ok","reason":null,"samples":[],"metrics":{"metric":"accuracy","test":0.5,"validation":0.5,"chance":0.1,"shortcuts":{},"lift":0.1,"steps":1,"examples":1,"train_s":1,"examples_per_s":1,"parameters":1}}';;)";
 
 class PilotSweep : public FakeSweep {
@@ -33,6 +32,11 @@ class PilotSweep : public FakeSweep {
     run_pilots(request_, result, [&](const std::string& line) { lines_.push_back(line); });
     return result;
   }
+  int trainings() const {
+    int count = 0;
+    for (const Json& asked : requests("pilot")) count += asked["of"] == "training";
+    return count;
+  }
   std::vector<std::string> lines_;
 };
 
@@ -43,27 +47,62 @@ TEST_F(PilotSweep, ForecastIsMeasuredPaceTimesTheWork) {
   const double by_formula = plan(request_).cells.at(0).forecast_s;
   for (const Cell& cell : piloted().cells) EXPECT_NEAR(cell.forecast_s, kForecast, 1);
   EXPECT_LT(by_formula, 60);
-  EXPECT_EQ(lines_.size(), 2u);
+  EXPECT_EQ(lines_.size(), 3u) << "two trainings, and the shortcuts";
 }
 
 TEST_F(PilotSweep, AreKeptAndSharedByWhatDoesNotSetThePace) {
   piloted();
-  ASSERT_EQ(requests("pilot").size(), 2u);
+  ASSERT_EQ(trainings(), 2);
   request_.axes["seed"] = "1,2";
   request_.tune = "learning_rate=[1e-3,3e-3]";
   for (const Cell& cell : plan(request_).cells) EXPECT_NEAR(cell.forecast_s, kForecast, 1);
   piloted();
-  EXPECT_EQ(requests("pilot").size(), 2u) << "nothing new to measure";
+  EXPECT_EQ(trainings(), 2) << "nothing new to measure";
   request_.training += ",width=32,heads=1";
   piloted();
-  EXPECT_EQ(requests("pilot").size(), 4u) << "another model is another pace";
+  EXPECT_EQ(trainings(), 4) << "another model is another pace";
+  EXPECT_EQ(requests("pilot").size(), 5u) << "the shortcuts know no model";
 }
 
-TEST_F(PilotSweep, ShortcutsAreMeasuredOnceATask) {
+TEST_F(PilotSweep, TheShortcutsOfOtherTestSplitsAreMeasuredToo) {
+  request_.training = "steps=100,eval_every=50,validation_examples=8,test_examples=[4,8],batch=2";
   piloted();
-  int with = 0;
-  for (const Json& asked : requests("pilot")) with += asked["shortcuts"].get<bool>();
-  EXPECT_EQ(with, 1);
+  EXPECT_EQ(trainings(), 2);
+  EXPECT_EQ(requests("pilot").size(), 4u);
+  for (const Cell& cell : plan(request_).cells) EXPECT_GT(cell.forecast_s, kForecast - 1);
+}
+
+TEST_F(PilotSweep, FailedShortcutsCostTheForecastNoMoreThanTheirTime) {
+  behave(R"(*'"of":"shortcuts"'*) exit 3;;)" + std::string("\n") + kPilot);
+  for (const Cell& cell : piloted().cells) EXPECT_NEAR(cell.forecast_s, kForecast - 40, 1);
+}
+
+TEST_F(PilotSweep, LongStepsAreMeasuredOnAPartOfTheBatch) {
+  request_.tasks = {"mqar[length=512]"};
+  request_.training = "steps=10,batch=4096,width=512";
+  piloted();
+  request_.training = "steps=10,batch=2";
+  piloted();
+  for (const Json& asked : requests("pilot")) {
+    if (asked["of"] != "training") continue;
+    const int64_t whole = asked["key"]["training"]["batch"], part = asked["batch"];
+    EXPECT_GE(part, 1);
+    EXPECT_TRUE(whole == 2 ? part == 2 : part < 200) << part << " of " << whole;
+    EXPECT_GT(asked["max_memory_bytes"].get<int64_t>(), 0);
+  }
+}
+
+TEST_F(PilotSweep, AnInterruptEndsThemAtOnceAndKeepsWhatIsThere) {
+  request_.jobs = 1;
+  Plan cells = plan(request_);
+  int begun = 0;
+  const int signal = run_pilots(request_, cells, [&](const std::string&) {
+    if (++begun == 2) raise(SIGINT);
+  });
+  EXPECT_EQ(signal, SIGINT);
+  EXPECT_EQ(begun, 2);
+  EXPECT_TRUE(Pilots(request_.pilots).holds(Pilots::Of::training, cells.cells[0].key));
+  EXPECT_EQ(run_pilots(request_, cells, {[](const std::string&) {}}), 0);
 }
 
 TEST_F(PilotSweep, AFailedPilotLeavesTheFormula) {
@@ -80,6 +119,18 @@ TEST_F(PilotSweep, ADamagedFileIsMeasuredAnew) {
     EXPECT_LT(plan(request_).cells.at(0).forecast_s, kForecast - 20) << text;
     EXPECT_NEAR(piloted().cells.at(0).forecast_s, kForecast, 1) << text;
   }
+  std::ifstream file(request_.pilots);
+  Json all = Json::parse(file);
+  for (Json& entry : all) entry = {{"step_s", -5}, {"evaluation_s", -5}, {"shortcuts_s", -5}};
+  std::ofstream(request_.pilots) << all;
+  EXPECT_GT(plan(request_).cells.at(0).forecast_s, 0);
+}
+
+TEST_F(PilotSweep, WhatCannotBeKeptLeavesNothingBehind) {
+  std::filesystem::create_directories(request_.pilots);
+  EXPECT_NEAR(piloted().cells.at(0).forecast_s, kForecast, 1);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/cache/deep"))
+    EXPECT_EQ(entry.path().string(), request_.pilots);
 }
 
 TEST_F(PilotSweep, WithoutAFileTheFormulaStands) {
@@ -94,43 +145,6 @@ TEST_F(PilotSweep, TotalsShareTheCores) {
   EXPECT_NEAR(forecast_total(request_, two), kForecast, 2);
   request_.jobs = 1;
   EXPECT_NEAR(forecast_total(request_, two), 2 * kForecast, 2);
-}
-
-using TunedSweep = PilotSweep;
-
-TEST_F(TunedSweep, EveryChoiceIsACellAndARowSaysWhatWasTuned) {
-  request_.tune = "learning_rate=[1e-3,3e-3],dropout=[0,0.1]";
-  const SweepResult result = sweep();
-  ASSERT_EQ(result.rows.size(), 2u * 4);
-  std::set<double> rates;
-  for (const Json& row : result.rows) {
-    EXPECT_EQ(row["tuned"], (Json{"learning_rate", "dropout"}));
-    rates.insert(row["training"]["learning_rate"].get<double>());
-  }
-  EXPECT_EQ(rates, (std::set<double>{1e-3, 3e-3}));
-  EXPECT_EQ(result.run["config"]["sweeps"][0]["tuned"], (Json{"learning_rate", "dropout"}));
-}
-
-TEST_F(TunedSweep, ASettingFixedByHandIsNotTuned) {
-  request_.profile = "standard";
-  request_.tasks = {"mqar"};
-  request_.axes["seed"] = "0";
-  EXPECT_EQ(plan(request_).cells.size(), 2u * 2);
-  request_.training = "learning_rate=5e-4";
-  const Plan fixed = plan(request_);
-  ASSERT_EQ(fixed.cells.size(), 2u);
-  EXPECT_TRUE(fixed.cells[0].tuned.empty());
-}
-
-TEST_F(TunedSweep, RefusesWhatLeavesNoChoice) {
-  request_.tune = "learning_rate=1e-3";
-  EXPECT_THROW(plan(request_), Error);
-  request_.tune = "learning_rat=[1e-3,2e-3]";
-  EXPECT_THROW(plan(request_), Error);
-  request_.tune = "learning_rate=[1e-3,3e-3]";
-  request_.tasks.clear();
-  request_.axes["measure"] = "speed";
-  EXPECT_THROW(plan(request_), Error);
 }
 
 TEST(Timeouts, AreAskedForOrTheProfilesOrTenMinutes) {

@@ -1,4 +1,6 @@
 # Tests of harness/sweep.
-foreach(stem cells grammar outcome pilots process profiles resume rounds sweep)
+foreach(stem cells grammar outcome pilots process profiles resume rounds sweep tuned)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
+# Of the command line what has no output of its own.
+list(APPEND float_tests ${PROJECT_SOURCE_DIR}/harness/cli/tuned.cc)

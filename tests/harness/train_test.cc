@@ -190,7 +190,8 @@ TEST(Train, AsksTheSystemForNoMemoryInItsSteadyState) {
 TEST(WhyNotTrainable, NamesTheReason) {
   const auto reason = [&](const VariantInfo& variant, const Given& task_params,
                           const Given& given) {
-    return why_not_trainable(counting(), task_params, variant, {}, request(given).training);
+    return why_not_trainable("counting", *counting().build(task_params), variant, {},
+                             request(given).training);
   };
   EXPECT_FALSE(reason(plain(), {{"causal", true}}, {}));
   EXPECT_TRUE(reason(averaging(), {{"causal", true}}, {}));

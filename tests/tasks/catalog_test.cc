@@ -139,8 +139,8 @@ TEST_P(EveryTask, SplitsAndSeedsShareNoExample) {
 
 TEST_P(EveryTask, ShortcutsStartWithTheMajorityHoldALadderAndAreAtLeastChance) {
   const auto task = make(GetParam());
-  const int64_t test = some(*task, 1000);
-  const std::vector<Shortcut> shortcuts = task->shortcuts(1, some(*task, 1000), test);
+  const int64_t test = some(*task, 500);
+  const std::vector<Shortcut> shortcuts = task->shortcuts(1, some(*task, 500), test);
   EXPECT_EQ(shortcuts.at(0).name, "majority");
   EXPECT_GE(score_of(shortcuts, "window of 16 (best)"), 0);
   const double chance = task->chance();

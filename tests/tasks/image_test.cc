@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "tasks/catalog.h"
+#include "tasks/shortcuts/fitted.h"
 #include "tests/tasks/score_of.h"
 
 namespace attn {
@@ -180,6 +181,23 @@ TEST(Image, ALinearClassifierIsAWeakShortcut) {
   EXPECT_NEAR(score_of(shortcuts, "majority"), 0.1, 0.05);
   EXPECT_GT(score_of(shortcuts, "linear pixels"), 0.2);
   EXPECT_LT(score_of(shortcuts, "linear pixels"), 0.45);
+}
+
+// A linear score of 100 × 100 pixels would take a matrix of 800 MB.
+TEST(Image, LargePicturesAreReducedForTheLinearShortcut) {
+  const auto task = make(100, 0.05);
+  const Example e = task->example(1, Split::test, 0);
+  const Example small = reduced_pictures(*task, {e}, 32).at(0);
+  ASSERT_EQ(small.values.size(), 25u * 25u);
+  const std::vector<uint8_t> grey = task->picture(e);
+  double square = 0;  // the third of the second row
+  for (size_t y = 4; y < 8; y++)
+    for (size_t x = 8; x < 12; x++) square += grey[y * 100 + x] / 255.0;
+  EXPECT_NEAR(small.values[25 + 2], square, 1e-5);
+  EXPECT_EQ(small.target, e.target);
+  EXPECT_EQ(reduced_pictures(*task, {e}, 30).at(0).values.size(), 25u * 25u);
+  EXPECT_EQ(reduced_pictures(*task, {e}, 40).at(0).values.size(), 34u * 34u);
+  EXPECT_GE(score_of(task->shortcuts(1, 20, 20), "linear pixels"), 0);
 }
 
 TEST(Image, ParametersOutOfRangeAreErrors) {

@@ -93,8 +93,9 @@ TEST(Retrieval, LabelsEvidenceAndLeadAgreeWithTheReaderAtEverySetting) {
     const auto task = make(given);
     const auto length = static_cast<int32_t>(task->shape().length);
     const double range = task->params().number("range");
+    constexpr int kCount = 400;
     int same = 0, differing = 0;
-    for (int64_t i = 0; i < 1000; i++) {
+    for (int64_t i = 0; i < kCount; i++) {
       const Example e = task->example(3, Split::train, i);
       const Reading a = read(bytes(e.tokens), 0), b = read(bytes(e.second), length);
       ASSERT_EQ(e.target, std::vector<int32_t>{a.topic == b.topic ? 1 : 0});
@@ -110,8 +111,10 @@ TEST(Retrieval, LabelsEvidenceAndLeadAgreeWithTheReaderAtEverySetting) {
       same += e.target[0];
       differing += (a.topic != a.topic_of_other) + (b.topic != b.topic_of_other);
     }
-    EXPECT_NEAR(same / 1000.0, 0.5, 5 * 0.5 / std::sqrt(1000.0));
-    EXPECT_NEAR(differing / 2000.0, range, 5 * std::sqrt(range * (1 - range) / 2000) + 1e-12);
+    EXPECT_NEAR(same, kCount / 2, 5 * 0.5 * std::sqrt(kCount));
+    const double documents = 2 * kCount;
+    EXPECT_NEAR(differing / documents, range,
+                5 * std::sqrt(range * (1 - range) / documents) + 1e-12);
   }
 }
 
@@ -123,16 +126,18 @@ TEST(Retrieval, EvidenceIsSpreadOverBothDocuments) {
   EXPECT_GT(span, 900);
 }
 
+constexpr int kScored = 600;
+
 std::map<std::string, double> scores(double range) {
   std::map<std::string, double> result;
   for (const Shortcut& s :
-       make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1500, 1000))
+       make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1000, kScored))
     result[s.name] = s.score;
   return result;
 }
 
 TEST(Retrieval, TheDialGoesFromCountingToLongRange) {
-  const double noise = 5 * 0.5 / std::sqrt(1000.0);
+  const double noise = 5 * 0.5 / std::sqrt(kScored);
   std::map<std::string, double> local = scores(0), far = scores(1);
   EXPECT_EQ(local["topics of one subject"], 1);
   EXPECT_GT(local["most frequent words"], 0.99);

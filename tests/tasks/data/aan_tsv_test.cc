@@ -63,6 +63,13 @@ TEST_F(AanTsv, PairsOfAnEarlierSplitAreLeftOut) {
   EXPECT_EQ(read->duplicates(), 1);
 }
 
+TEST_F(AanTsv, APairTheOtherWayRoundIsTheSamePair) {
+  write("test", "1\tB\tA\tsecond\tfirst text\n0\tG\tH\tsecond\tfirst\n");
+  EXPECT_EQ(source()->duplicates(), 1);
+  write("test", "0\tG\tH\tzebra\tape\n");
+  EXPECT_EQ(text_of(source()->example(Split::test, 0).tokens), "zebra");  // the order stays
+}
+
 TEST_F(AanTsv, DamageIsOneLineThatNamesFileAndLine) {
   const std::pair<std::string, std::string> cases[] = {
       {"1\tA\tB\ttext\n", "line 2: 4 columns; expected 5"},

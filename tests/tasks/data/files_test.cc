@@ -2,7 +2,9 @@
 #include "tasks/data/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <tuple>
 
 #include "tests/tasks/data/folder.h"
@@ -46,6 +48,23 @@ TEST(Files, ReadsExactlyWhatIsAskedFor) {
   EXPECT_NE(fault_of([&] { file.read(8, 4); }).find("ends at byte 10"), std::string::npos);
   EXPECT_NE(fault_of([&] { File(folder.path()); }).find("not a file"), std::string::npos);
   EXPECT_NE(fault_of([&] { File(folder.path() + "/none"); }).find("none"), std::string::npos);
+}
+
+TEST(Files, APipeIsNotWaitedFor) {
+  const Folder folder;
+  const std::string path = folder.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(fault_of([&] { File{path}; }).find("pipe': it is not a file"), std::string::npos);
+}
+
+TEST(Files, ALineWithoutEndIsNotHeldInMemory) {
+  const Folder folder;
+  folder.write("zeros", "first\n");
+  std::filesystem::resize_file(folder.path() + "/zeros", uintmax_t{1} << 32);  // takes no room
+  const auto read = [&] {
+    for_each_line(File(folder.path() + "/zeros"), [](int64_t, int64_t, std::string_view) {});
+  };
+  EXPECT_NE(fault_of(read).find("zeros line 2: longer than"), std::string::npos);
 }
 
 TEST(Files, ADigestSeesEveryByteAndBorder) {

@@ -121,6 +121,26 @@ TEST_F(ListopsTsv, DamageIsOneLineThatNamesFileAndLine) {
   EXPECT_NE(fault_of([&] { task(); }).find("no such folder"), std::string::npos);
 }
 
+TEST_F(ListopsTsv, ATreeTooDeepToEvaluateIsRefused) {
+  const auto nested = [](int levels) {
+    std::string tree;
+    for (int i = 0; i < levels; i++) tree += "[MAX ";
+    tree += "7";
+    for (int i = 0; i < levels; i++) tree += " ]";
+    return tree + "\t7\n";
+  };
+  const auto said = [&](int levels) {
+    folder_.write("basic_train.tsv", kHead + nested(levels));
+    return fault_of([&] {
+      find_task("listops")
+          .build({{"data", folder_.path()}, {"length", int64_t{1'000'000}}})
+          ->example(0, Split::train, 0);
+    });
+  };
+  EXPECT_EQ(said(1000), "");
+  EXPECT_NE(said(200'000).find("line 2: '[MAX' (token 1001) does not fit"), std::string::npos);
+}
+
 TEST_F(ListopsTsv, ThreadsReadWhatOneThreadReads) {
   std::string lines = kHead;
   for (int i = 0; i < 1000; i++)

@@ -72,6 +72,15 @@ TEST(Png, ALyingHeaderTakesNoMemory) {
     EXPECT_NE(said(BarePng{.width = width, .height = 1}.file("a")).find("IHDR"), std::string::npos);
 }
 
+TEST(Png, AFileLargerThanAnyPictureIsNotRead) {
+  const Folder folder;
+  folder.write("p.png", BarePng{.width = 1, .height = 1}.file("a"));
+  const std::string path = folder.path() + "/p.png";
+  std::filesystem::resize_file(path, uintmax_t{1} << 32);  // takes no room
+  EXPECT_NE(fault_of([&] { read_grey_png(path); }).find("p.png: 4294967296 bytes"),
+            std::string::npos);
+}
+
 TEST(Png, WhatIsWrittenIsReadBack) {
   const Folder folder;
   Picture picture{.width = 5, .height = 3};

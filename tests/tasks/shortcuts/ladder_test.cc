@@ -30,7 +30,7 @@ std::vector<Example> drawn(int count, uint64_t index, const Rule& rule) {
 }
 
 std::vector<Shortcut> scores(const Rule& rule, const TaskShape& shape = kShape) {
-  return ladder(shape, drawn(2000, 0, rule), drawn(1000, 1, rule));
+  return ladder(shape, drawn(1500, 0, rule), drawn(600, 1, rule));
 }
 
 size_t place(Rng& random, int64_t room) {

@@ -161,8 +161,8 @@ TEST_P(SceneLevels, ASolverOfStrokesAgreesWithEveryLabel) {
 
 INSTANTIATE_TEST_SUITE_P(Sides, SceneLevels,
                          testing::Values(Level{16, 6, 1000}, Level{24, 9, 1000}, Level{32, 6, 1000},
-                                         Level{32, 14, 600}, Level{64, 14, 500},
-                                         Level{128, 14, 60}));
+                                         Level{32, 14, 600}, Level{64, 14, 200},
+                                         Level{128, 14, 40}));
 
 TEST(Scenes, HoldWhatTheSettingsSay) {
   for (const int side : {16, 32}) {
