@@ -143,8 +143,10 @@ const std::string& Params::text(std::string_view name) const {
 std::string Params::str() const {
   std::string result;
   for (const auto& [name, value] : values_) {
+    const std::string text = to_string(value);
+    if (text.empty()) continue;  // a free text not given; `name=` would not read back
     if (!result.empty()) result += ',';
-    result += name + '=' + to_string(value);
+    result += name + '=' + text;
   }
   return result;
 }
