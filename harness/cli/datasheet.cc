@@ -130,10 +130,10 @@ std::string presets_text(const TaskInfo& info) {
   return text;
 }
 
-std::string joined_lines(const std::string& text) {  // a paragraph without line ends
-  std::string joined = text;
-  std::replace(joined.begin(), joined.end(), '\n', ' ');
-  return joined;
+std::string table_text(const std::string& text) {  // a bar would end the cell
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
 }
 
 }  // namespace
@@ -184,7 +184,7 @@ std::string markdown_of(const Datasheet& sheet) {
   text += "| parameter | default | range | meaning |\n|---|---|---|---|\n";
   for (const ParamSpec& spec : info.params)
     text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, to_string(spec.value),
-                        joined_lines(spec.range()), spec.help);
+                        table_text(spec.range()), spec.help);
   text += "\n";
   for (const Preset& preset : info.presets) {
     text += fmt::format("- `{}[preset={}]`: {}", info.name, preset.name, preset.help);
