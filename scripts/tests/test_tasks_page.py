@@ -78,7 +78,7 @@ class Datasheet(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             with Image.open(file) as picture:
                 self.assertEqual((picture.size, picture.mode), ((16, 16), "L"))
-                self.assertGreater(len(set(picture.getdata())), 20)
+                self.assertGreater(len(set(picture.tobytes())), 20)
             for wrong in (["listops", "--picture", str(file)], ["full", "--picture", str(file)]):
                 done = attnbench("info", *wrong)
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), wrong)
