@@ -91,9 +91,9 @@ Profile quick() {
         "steps=1000,learning_rate=2e-3"},
        {"accuracy",
         trained,
-        {"retrieval[preset=small,train_examples=8000]"},
+        {"retrieval[preset=small]"},
         {},
-        "positions=sinusoidal,steps=600,warmup=50,validation_examples=256,test_examples=512,"
+        "positions=sinusoidal,steps=700,warmup=100,validation_examples=256,test_examples=512,"
         "target=0.99"}}};
 }
 
