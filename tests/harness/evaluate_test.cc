@@ -12,16 +12,19 @@
 namespace attn {
 namespace {
 
-TEST(Evaluate, CountsScoredPositionsAndTakesSequencesAsTheSample) {
-  const VariantInfo plain = toy::variant<toy::Plain>("plain");
+ModelConfig labels_per_token() {
   ModelConfig config;
-  config.layer = {.variant = &plain, .width = 4, .heads = 1, .feed_forward = 4};
+  config.layer = {.variant = &toy::plain(), .width = 4, .heads = 1, .feed_forward = 4};
   config.layers = 1;
   config.vocab = 5;
   config.length = 3;
   config.classes = 3;
   config.per_token = true;
-  const Encoder model(config);
+  return config;
+}
+
+TEST(Evaluate, CountsScoredPositionsAndTakesSequencesAsTheSample) {
+  const Encoder model(labels_per_token());
   Batch batch{.size = 4, .length = 3, .tokens = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}};
   // Labels made from the model's own answers: right in 2 of 3, 1 of 1, 0 of 2 and 0 of 0 scored
   // positions.
@@ -44,15 +47,7 @@ TEST(Evaluate, CountsScoredPositionsAndTakesSequencesAsTheSample) {
 // 40 sequences of three labels; sequence b's are at distances b % 10, 100 and (unknown), right when
 // b is a multiple of 4, always, and never.
 TEST(Evaluate, BinsLabelsByDistanceInAboutEqualNumbers) {
-  const VariantInfo plain = toy::variant<toy::Plain>("plain");
-  ModelConfig config;
-  config.layer = {.variant = &plain, .width = 4, .heads = 1, .feed_forward = 4};
-  config.layers = 1;
-  config.vocab = 5;
-  config.length = 3;
-  config.classes = 3;
-  config.per_token = true;
-  const Encoder model(config);
+  const Encoder model(labels_per_token());
   std::vector<Batch> batches;
   for (int32_t half = 0; half < 2; ++half) {
     Batch batch{.size = 20, .length = 3, .tokens = std::vector<int32_t>(60, 1 + half)};

@@ -17,19 +17,9 @@
 namespace attn {
 namespace {
 
-const VariantInfo& plain() {
-  static const VariantInfo info = toy::variant<toy::Plain>("plain");
-  return info;
-}
-
 ModelConfig tiny() {
-  ModelConfig config;
-  config.layer = {.variant = &plain(), .width = 4, .heads = 2, .feed_forward = 6};
-  config.vocab = 7;
-  config.length = 5;
-  config.classes = 3;
+  ModelConfig config = toy::tiny();
   config.pairs = true;
-  config.seed = 9;
   return config;
 }
 

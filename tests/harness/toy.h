@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ops.h"
+#include "harness/model/encoder.h"
 #include "tasks/task.h"
 #include "tests/tasks/stored.h"
 #include "variants/attention.h"
@@ -65,6 +66,22 @@ VariantInfo variant(std::string name, bool causal = true) {
   info.traits.causal = causal;
   info.make = make_as<T>;
   return info;
+}
+
+inline const VariantInfo& plain() {
+  static const VariantInfo info = variant<Plain>("plain");
+  return info;
+}
+
+// A model small enough for central differences of every weight.
+inline ModelConfig tiny() {
+  ModelConfig config;
+  config.layer = {.variant = &plain(), .width = 4, .heads = 2, .feed_forward = 6};
+  config.vocab = 7;
+  config.length = 5;
+  config.classes = 3;
+  config.seed = 9;
+  return config;
 }
 
 // What a toy task was asked for, in order.

@@ -16,10 +16,8 @@ namespace {
 
 using Given = std::map<std::string, ParamValue>;
 
-const VariantInfo& plain() {
-  static const VariantInfo info = toy::variant<toy::Plain>("plain");
-  return info;
-}
+using toy::plain;
+
 const VariantInfo& averaging() {
   static const VariantInfo info = toy::variant<toy::Averaging>("averaging", false);
   return info;

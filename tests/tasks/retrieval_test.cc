@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "tasks/catalog.h"
+#include "tests/tasks/score_of.h"
 
 namespace attn {
 namespace {
@@ -128,23 +129,19 @@ TEST(Retrieval, EvidenceIsSpreadOverBothDocuments) {
 
 constexpr int kScored = 600;
 
-std::map<std::string, double> scores(double range) {
-  std::map<std::string, double> result;
-  for (const Shortcut& s :
-       make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1000, kScored))
-    result[s.name] = s.score;
-  return result;
+std::vector<Shortcut> scores(double range) {
+  return make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1000, kScored);
 }
 
 TEST(Retrieval, TheDialGoesFromCountingToLongRange) {
   const double noise = 5 * 0.5 / std::sqrt(kScored);
-  std::map<std::string, double> local = scores(0), far = scores(1);
-  EXPECT_EQ(local["topics of one subject"], 1);
-  EXPECT_GT(local["most frequent words"], 0.99);
-  EXPECT_LT(far["topics of one subject"], 0.75);
-  EXPECT_LT(far["most frequent words"], 0.75);
-  EXPECT_NEAR(far["same subject"], 0.5, noise);
-  EXPECT_NEAR(local["same subject"], 0.5, noise);
+  const std::vector<Shortcut> local = scores(0), far = scores(1);
+  EXPECT_EQ(score_of(local, "topics of one subject"), 1);
+  EXPECT_GT(score_of(local, "most frequent words"), 0.99);
+  EXPECT_LT(score_of(far, "topics of one subject"), 0.75);
+  EXPECT_LT(score_of(far, "most frequent words"), 0.75);
+  EXPECT_NEAR(score_of(far, "same subject"), 0.5, noise);
+  EXPECT_NEAR(score_of(local, "same subject"), 0.5, noise);
 }
 
 TEST(Retrieval, DefaultsAreThoseOfLongRangeArenaAndErrorsAreClear) {

@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "tasks/catalog.h"
+#include "tests/tasks/score_of.h"
 
 namespace attn {
 namespace {
@@ -128,23 +129,19 @@ TEST(Text, LooksLikeTextAndSpreadsItsEvidence) {
 
 constexpr int kScored = 600;
 
-std::map<std::string, double> scores(double range) {
-  std::map<std::string, double> result;
-  for (const Shortcut& s :
-       make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1000, kScored))
-    result[s.name] = s.score;
-  return result;
+std::vector<Shortcut> scores(double range) {
+  return make({{"preset", std::string("small")}, {"range", range}})->shortcuts(1, 1000, kScored);
 }
 
 // Counting without the subject is right unless the other subject's majority is opposed and larger:
 // always at 0, half of the time at 1; how large a majority is does not depend on the label.
 TEST(Text, TheDialGoesFromLocalToLongRange) {
   const double noise = 5 * 0.5 / std::sqrt(kScored);
-  EXPECT_EQ(scores(0)["good opinions"], 1);
-  EXPECT_NEAR(scores(0.5)["good opinions"], 0.75, noise + 0.05);  // ties
-  const std::map<std::string, double> far = scores(1);
+  EXPECT_EQ(score_of(scores(0), "good opinions"), 1);
+  EXPECT_NEAR(score_of(scores(0.5), "good opinions"), 0.75, noise + 0.05);  // ties
+  const std::vector<Shortcut> far = scores(1);
   for (const char* name : {"good opinions", "subject named", "last opinion"})
-    EXPECT_NEAR(far.at(name), 0.5, noise) << name;
+    EXPECT_NEAR(score_of(far, name), 0.5, noise) << name;
 }
 
 TEST(Text, NegationsAndCountsFollowTheParameters) {
