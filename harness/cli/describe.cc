@@ -2,6 +2,7 @@
 #include "harness/cli/describe.h"
 
 #include "core/check.h"
+#include "harness/sweep/key.h"
 
 namespace attn::cli {
 namespace {
@@ -31,10 +32,6 @@ Json describe_all(const std::vector<ParamSpec>& params) {
 }
 
 }  // namespace
-
-Json to_json(const ParamValue& value) {
-  return std::visit([](const auto& v) { return Json(v); }, value);
-}
 
 Json describe(const ParamSpec& spec) {
   Json json = {{"name", spec.name},

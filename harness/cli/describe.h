@@ -12,7 +12,6 @@ namespace attn::cli {
 Json describe(const ParamSpec& spec);
 Json describe(const VariantInfo& info);
 Json describe(const TaskInfo& info);
-Json to_json(const ParamValue& value);
 std::string traits_text(const Traits& traits);                  // "exact, causal, cross, padding"
 std::string params_text(const std::vector<ParamSpec>& params);  // a line each, indented
 
