@@ -10,7 +10,24 @@
   X(mqar)             \
   X(image)            \
   X(pathfinder)       \
-  X(pathx)
+  X(pathx)            \
+  X(induction)        \
+  X(copy)             \
+  X(selective_copy)   \
+  X(needle)           \
+  X(majority)         \
+  X(parity)           \
+  X(fuzzy_recall)     \
+  X(noisy_recall)     \
+  X(compression)      \
+  X(memorization)     \
+  X(adding)           \
+  X(frames)           \
+  X(tagging)          \
+  X(graph)            \
+  X(reverse)          \
+  X(sort)             \
+  X(translate)
 
 namespace attn {
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/params.h"
@@ -22,26 +23,30 @@ std::string_view to_string(Split split);  // "train", "validation", "test"
 inline constexpr int32_t kIgnoredLabel = -1;  // a position that is not scored
 inline constexpr int32_t kPadToken = 0;  // token tasks: every id 0 is padding, and only at the end
 
-// One example. Exactly one of `tokens` and `values` is filled, with `length` entries at most
+// One example. Exactly one of `tokens` and `values` is filled, with `length` positions at most
 // (shorter: padded by the caller).
 struct Example {
   std::vector<int32_t> tokens{};  // ids in [1, vocab); 0 is padding
-  std::vector<float> values{};    // real inputs, one channel
+  std::vector<float> values{};    // real inputs, `channels` numbers a position
   std::vector<int32_t> second{};  // a pair's second document, like `tokens`; else empty
-  std::vector<int32_t>
-      target{};  // one class, or one class per position with kIgnoredLabel elsewhere
+  // One class; or one class per position with kIgnoredLabel elsewhere; or the output sequence
+  // without start and end (TaskShape::outputs); or nothing (TaskShape::real).
+  std::vector<int32_t> target{};
+  std::vector<float> wanted{};  // the number to be predicted, where TaskShape::real; else empty
+  // Position first may see position second, where TaskShape::edges; sorted, each once.
+  std::vector<std::pair<int32_t, int32_t>> edges{};
   // Positions that determine the label (sorted); which, is in the task's datasheet. Position p of a
   // pair's second document is length + p. Empty when unknown, as in data that was read.
   std::vector<int32_t> evidence{};
-  // How many positions what a scored label depends on lies apart: one number, or one a label, -1
-  // where not scored. Left empty by a task: from the first evidence to the last (of one document),
-  // for a label per position to that position.
+  // How many positions what a scored label depends on lies apart: one number, or one a label per
+  // position, -1 where not scored. Left empty by a task: from the first evidence to the last (of
+  // one document), for a label per position to that position.
   std::vector<int32_t> distances{};
   std::map<std::string, double> slices{};  // numbers to group the accuracy by, such as {"depth": 3}
 };
 
-// A score that needs no attention, measured on the test split; the value `lift` is counted from the
-// best one.
+// A score that needs no attention, by the task's metric on the test split; the value `lift` is
+// counted from the best one (of an error: the least).
 struct Shortcut {
   std::string name;
   double score = 0;
@@ -54,9 +59,19 @@ struct TaskShape {
   int64_t classes = 0;
   bool per_token =
       false;  // a label per position (target.size() == length) instead of one per sequence
-  bool causal = false;  // the model must not look ahead
-  bool pairs = false;   // two documents an example, each encoded on its own
+  bool causal = false;   // the model must not look ahead
+  bool pairs = false;    // two documents an example, each encoded on its own
+  int64_t channels = 1;  // numbers a position, of `values`
+  // > 0: the answer is a sequence of 1 to `outputs` tokens of [0, classes) whose end the model
+  // decides; scored by exact match.
+  int64_t outputs = 0;
+  bool real = false;        // the answer is one number, scored by mean squared error; classes is 1
+  bool edges = false;       // who may see whom is part of the example
+  bool compressed = false;  // per_token, but read from the last position's vector alone
 };
+
+// Positions of an example's only or first document.
+int64_t positions(const Example& example, const TaskShape& shape);
 
 // Examples read from files instead of generated; see tasks/data.
 class Source {
@@ -82,10 +97,11 @@ class Task {
   int64_t count(Split split) const;  // validation and test: without end, unless read from files
   const Params& params() const { return params_; }
   const Source* source() const { return do_source(); }  // null: generated
-  double chance() const { return do_chance(); }         // expected score of a uniform random guess
-  // Majority class first, then the ladder of shortcuts/ladder.h, then what the task's structure
-  // offers; fitted on the first `train_count` training examples (at most train_examples), scored on
-  // the first `test_count` of the test split. All examples are held in memory meanwhile.
+  // Expected score of a uniform random guess; where TaskShape::real, of the best constant.
+  double chance() const { return do_chance(); }
+  // The ladder of shortcuts/ladder.h, which starts with the best constant, then what the task's
+  // structure offers; fitted on the first `train_count` training examples (at most train_examples),
+  // scored on the first `test_count` of the test split. All examples are held in memory meanwhile.
   std::vector<Shortcut> shortcuts(uint64_t seed, int64_t train_count, int64_t test_count) const;
   std::string draw(const Example& example) const { return do_draw(example); }  // for a terminal
   // Pixels a row when the example is a picture, else 0, and its grey levels 0..255 by rows.
@@ -128,6 +144,7 @@ struct TaskInfo {
   std::string summary;    // one line
   std::string source;     // paper and equation or section
   std::string datasheet;  // a few lines: definition, labels, what `evidence` and `slices` mean
+  // "accuracy"; "exact_match" of output sequences; "mean_squared_error" of real answers.
   std::string metric = "accuracy";
   std::vector<ParamSpec> params;  // every task has `train_examples`
   std::vector<Preset> presets{};  // chosen by `preset=NAME`; other parameters given win over it

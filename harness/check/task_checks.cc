@@ -24,7 +24,7 @@ constexpr double kDuplicates = 0.05;  // equal inputs allowed between independen
 bool same(const Example& a, const Example& b) {
   return a.tokens == b.tokens && a.values == b.values && a.target == b.target &&
          a.second == b.second && a.evidence == b.evidence && a.distances == b.distances &&
-         a.slices == b.slices;
+         a.slices == b.slices && a.wanted == b.wanted && a.edges == b.edges;
 }
 
 std::vector<int32_t> input_of(const Example& e) {
@@ -32,6 +32,8 @@ std::vector<int32_t> input_of(const Example& e) {
   for (const float value : e.values) input.push_back(std::bit_cast<int32_t>(value));
   input.push_back(kPadToken);  // ends a document
   input.insert(input.end(), e.second.begin(), e.second.end());
+  input.push_back(kPadToken);
+  for (const auto& [from, to] : e.edges) input.insert(input.end(), {from, to});
   return input;
 }
 
@@ -86,24 +88,26 @@ void check_threads(const TaskSubject& subject, Verdict& verdict) {
 }
 
 // A distance where a label is scored and its evidence known, of fewer positions than its document
-// has; none where nothing is scored.
+// has; none where nothing is scored. An answer that is not a label per position has one.
 void check_distances(const TaskSubject& subject, Verdict& verdict) {
   const Task& task = subject.task();
+  const bool each = task.shape().per_token;
   for (int64_t i = 0; i < subject.count(Split::test); i++) {
     const Example e = task.example(1, Split::test, i);
-    verdict.require(e.distances.empty() || e.distances.size() == e.target.size(),
-                    "test example {} has {} distances and {} labels", i, e.distances.size(),
-                    e.target.size());
+    const size_t answers = each ? e.target.size() : 1;
+    verdict.require(e.distances.empty() || e.distances.size() == answers,
+                    "test example {} has {} distances and {} answers", i, e.distances.size(),
+                    answers);
     verdict.require(e.evidence.empty() || !e.distances.empty(),
                     "test example {} has {} pieces of evidence and {} distances", i,
                     e.evidence.size(), e.distances.size());
-    const auto length = std::max(std::ssize(e.tokens) + std::ssize(e.values), std::ssize(e.second));
-    for (size_t at = 0; at < std::min(e.distances.size(), e.target.size()); at++) {
+    const int64_t length = std::max<int64_t>(positions(e, task.shape()), std::ssize(e.second));
+    for (size_t at = 0; at < std::min(e.distances.size(), answers); at++) {
       const int64_t distance = e.distances[at];
-      const bool scored = e.target[at] != kIgnoredLabel;
+      const bool scored = !each || e.target[at] != kIgnoredLabel;
       verdict.require(scored ? distance >= 0 && distance < length : distance == -1,
-                      "test example {}, position {}, label {}: distance {} in an input of {}", i,
-                      at, e.target[at], distance, length);
+                      "test example {}, position {}, {}: distance {} in an input of {}", i, at,
+                      scored ? "scored" : "not scored", distance, length);
     }
   }
 }

@@ -1,7 +1,10 @@
-// What labels and scores say of a task: classes that are worth learning, a chance that is not above
-// the majority's share, shortcuts that are scores. Costs a few hundred examples.
+// What answers and scores say of a task: answers that are worth learning, a chance that is not
+// above the most frequent one's share or is the best constant's error, shortcuts that are scores.
+// Costs a few hundred examples.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -11,50 +14,115 @@ namespace attn {
 namespace {
 
 constexpr double kSigmas = 5;          // one false alarm in two million
-constexpr double kLargestShare = 0.9;  // a class with more of the labels leaves nothing to learn
+constexpr double kLargestShare = 0.9;  // an answer of more than that leaves nothing to learn
 
-struct Labels {
-  double total = 0, majority = 0;
-  size_t classes = 0;
+struct Answers {
+  double total = 0, majority = 0;  // all of them, and those equal to the most frequent one
+  size_t different = 0;
 };
 
-Labels count_labels(const TaskSubject& subject) {
+// Labels one by one, output sequences whole, numbers by their bits.
+Answers count_answers(const TaskSubject& subject) {
   const Task& task = subject.task();
-  std::map<int32_t, double> counts;
-  Labels labels;
-  for (int64_t i = 0; i < subject.count(Split::test, 4); i++)
-    for (const int32_t label : task.example(1, Split::test, i).target)
-      if (label != kIgnoredLabel) counts[label]++;
-  for (const auto& [label, count] : counts) {
-    labels.total += count;
-    labels.majority = std::max(labels.majority, count);
+  const TaskShape shape = task.shape();
+  std::map<std::vector<int32_t>, double> counts;
+  Answers answers;
+  for (int64_t i = 0; i < subject.count(Split::test, 4); i++) {
+    const Example e = task.example(1, Split::test, i);
+    if (shape.outputs > 0) counts[e.target]++;
+    for (const float number : e.wanted) counts[{std::bit_cast<int32_t>(number)}]++;
+    for (const int32_t label : e.target)
+      if (shape.outputs == 0 && label != kIgnoredLabel) counts[{label}]++;
   }
-  labels.classes = counts.size();
-  return labels;
+  for (const auto& [answer, count] : counts) {
+    answers.total += count;
+    answers.majority = std::max(answers.majority, count);
+  }
+  answers.different = counts.size();
+  return answers;
+}
+
+// Of the numbers to predict: their variance, which is the error of the best constant, and its
+// standard error.
+struct Spread {
+  double variance = 0, standard_error = 0;
+};
+
+Spread spread_of_numbers(const TaskSubject& subject, int64_t count) {
+  const Task& task = subject.task();
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < count; i++)
+    numbers.push_back(static_cast<double>(task.example(1, Split::test, i).wanted[0]));
+  const auto n = static_cast<double>(count);
+  double mean = 0, square = 0, fourth = 0;
+  for (const double x : numbers) mean += x / n;
+  for (const double x : numbers) {
+    const double deviation = (x - mean) * (x - mean);
+    square += deviation / n;
+    fourth += deviation * deviation / n;
+  }
+  return {square, std::sqrt(std::max(0.0, fourth - square * square) / n)};
+}
+
+void check_constant_error(const TaskSubject& subject, Verdict& verdict) {
+  const double chance = subject.task().chance();
+  verdict.require(chance > 0 && std::isfinite(chance), "chance is {}", chance);
+  const int64_t count = subject.count(Split::test, 4);
+  const auto [variance, error] = spread_of_numbers(subject, count);
+  const double bias = variance / static_cast<double>(count);  // the mean is taken from the same
+  verdict.expect(std::abs(chance - variance), kSigmas * error + bias,
+                 "chance is {:.4f}, the best constant's error on {} examples {:.4f}", chance, count,
+                 variance);
+}
+
+// The first shortcut must be the constant, and not worse than chance.
+void check_first(const TaskSubject& subject, const Shortcut& first, int64_t count,
+                 Verdict& verdict) {
+  const Task& task = subject.task();
+  const bool real = task.shape().real;
+  const char* const wanted = real ? "mean of the answers" : "majority";
+  verdict.require(first.name.find(wanted) != std::string::npos, "the first shortcut is {}",
+                  first.name);
+  const double chance = task.chance();
+  const auto n = static_cast<double>(count);
+  double tolerance = kSigmas * std::sqrt(std::max(0.0, chance * (1 - chance)) / n);
+  if (real) {  // the error's own deviation, and that of the means fitted and scored on
+    const auto [variance, error] = spread_of_numbers(subject, count);
+    tolerance = kSigmas * error + 2 * kSigmas * kSigmas * variance / n;
+  }
+  const double worse = real ? first.score - chance : chance - first.score;
+  verdict.expect(worse, tolerance, "{} scores {:.3f}, chance is {:.3f}", first.name, first.score,
+                 chance);
 }
 
 }  // namespace
 
 void check_balance(const TaskSubject& subject, Verdict& verdict) {
-  const Labels labels = count_labels(subject);
-  verdict.expect(labels.majority / labels.total, kLargestShare,
-                 "the largest of {} classes has {:.2f} of {} labels", labels.classes,
-                 labels.majority / labels.total, labels.total);
+  const Answers answers = count_answers(subject);
+  verdict.expect(answers.majority / answers.total, kLargestShare,
+                 "the most frequent of {} answers is {:.2f} of {}", answers.different,
+                 answers.majority / answers.total, answers.total);
 }
 
-// Always answering the majority class cannot be worse than guessing.
+// Always giving the most frequent answer cannot be worse than guessing.
 void check_chance(const TaskSubject& subject, Verdict& verdict) {
   const Task& task = subject.task();
+  const TaskShape shape = task.shape();
+  if (shape.real) return check_constant_error(subject, verdict);
   const double chance = task.chance();
-  verdict.require(chance > 0 && chance < 1, "chance is {}", chance);
-  verdict.require(chance >= 1.0 / static_cast<double>(task.shape().classes) * (1 - 1e-9),
-                  "chance is {:.4f} with {} classes", chance, task.shape().classes);
-  const Labels labels = count_labels(subject);
-  const double share = labels.majority / labels.total;
-  const double error = std::sqrt(chance * (1 - chance) / labels.total);
+  if (shape.outputs > 0) {
+    verdict.require(chance >= 0 && chance < 1, "chance is {}", chance);
+  } else {
+    verdict.require(chance > 0 && chance < 1, "chance is {}", chance);
+    verdict.require(chance >= 1.0 / static_cast<double>(shape.classes) * (1 - 1e-9),
+                    "chance is {:.4f} with {} classes", chance, shape.classes);
+  }
+  const Answers answers = count_answers(subject);
+  const double share = answers.majority / answers.total;
+  const double error = std::sqrt(chance * (1 - chance) / answers.total);
   verdict.expect(chance - share, kSigmas * error,
-                 "chance is {:.3f}, the majority class has {:.3f} of {} labels", chance, share,
-                 labels.total);
+                 "chance is {:.3f}, the most frequent answer is {:.3f} of {}", chance, share,
+                 answers.total);
 }
 
 void check_shortcuts(const TaskSubject& subject, Verdict& verdict) {
@@ -64,19 +132,14 @@ void check_shortcuts(const TaskSubject& subject, Verdict& verdict) {
                               again = task.shortcuts(1, count, count);
   verdict.require(!shortcuts.empty() && shortcuts.size() == again.size(), "{} shortcuts, then {}",
                   shortcuts.size(), again.size());
+  const double most = task.shape().real ? std::numeric_limits<double>::max() : 1;
   for (size_t i = 0; i < std::min(shortcuts.size(), again.size()); i++) {
     const auto& [name, score] = shortcuts[i];
-    verdict.require(score >= 0 && score <= 1, "shortcut {} scores {}", name, score);
+    verdict.require(score >= 0 && score <= most, "shortcut {} scores {}", name, score);
     verdict.require(score == again[i].score, "shortcut {} scores {}, then {}", name, score,
                     again[i].score);
   }
-  if (shortcuts.empty()) return;
-  verdict.require(shortcuts[0].name.find("majority") != std::string::npos,
-                  "the first shortcut is {}", shortcuts[0].name);
-  const double error = std::sqrt(task.chance() * (1 - task.chance()) / static_cast<double>(count));
-  verdict.expect(task.chance() - shortcuts[0].score, kSigmas * error,
-                 "majority class scores {:.3f}, chance is {:.3f}", shortcuts[0].score,
-                 task.chance());
+  if (!shortcuts.empty()) check_first(subject, shortcuts[0], count, verdict);
 }
 
 }  // namespace attn

@@ -47,6 +47,29 @@ double lookup_score(const std::vector<Example>& train, const std::vector<Example
   return static_cast<double>(right) / static_cast<double>(scored);
 }
 
+double common_output_score(const std::vector<Example>& train, const std::vector<Example>& test) {
+  ATTN_CHECK(!train.empty() && !test.empty(), "common_output_score needs examples");
+  std::map<std::vector<int32_t>, int64_t> counts;
+  for (const Example& e : train) counts[e.target]++;
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto most = std::max_element(counts.begin(), counts.end(), fewer);
+  const auto right = std::count_if(test.begin(), test.end(),
+                                   [&](const Example& e) { return e.target == most->first; });
+  return static_cast<double>(right) / static_cast<double>(test.size());
+}
+
+double mean_answer_error(const std::vector<Example>& train, const std::vector<Example>& test) {
+  ATTN_CHECK(!train.empty() && !test.empty(), "mean_answer_error needs examples");
+  double mean = 0, sum = 0;
+  for (const Example& e : train) mean += static_cast<double>(e.wanted[0]);
+  mean /= static_cast<double>(train.size());
+  for (const Example& e : test) {
+    const double error = static_cast<double>(e.wanted[0]) - mean;
+    sum += error * error;
+  }
+  return sum / static_cast<double>(test.size());
+}
+
 std::vector<Example> reduced_pictures(const Task& task, const std::vector<Example>& examples,
                                       int64_t most) {
   const int64_t side = task.picture_width(), square = (side + most - 1) / most;

@@ -16,6 +16,12 @@ namespace attn {
 double lookup_score(const std::vector<Example>& train, const std::vector<Example>& test,
                     const std::function<int64_t(const Example&, size_t position)>& key);
 
+// Exact matches of "the output sequence that training showed most often"; of several the smallest.
+double common_output_score(const std::vector<Example>& train, const std::vector<Example>& test);
+
+// Mean squared error of "the mean of the training answers", of examples with a number to predict.
+double mean_answer_error(const std::vector<Example>& train, const std::vector<Example>& test);
+
 // The pictures of a task on at most `most` × `most` squares, as the sum of grey levels (white is 1)
 // of each: values for linear_score.
 std::vector<Example> reduced_pictures(const Task& task, const std::vector<Example>& examples,

@@ -7,17 +7,26 @@
 
 namespace attn {
 
-void Normal::add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
+template <class Answer>
+void Normal::add(const std::vector<double>& x, size_t rows, const Answer& answer) {
   for (size_t i = 0; i < size_; i++) {
     double* row = &a_[i * size_];
-    for (size_t e = 0; e < labels.size(); e++) {
+    for (size_t e = 0; e < rows; e++) {
       const double* other = &x[e * size_];
       const double xi = other[i];
       if (xi == 0) continue;  // most features of a text are absent from most examples
       for (size_t j = 0; j <= i; j++) row[j] += xi * other[j];
-      b_[i * outputs_ + labels[e]] += xi;
+      answer(&b_[i * outputs_], e, xi);
     }
   }
+}
+
+void Normal::add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
+  add(x, labels.size(), [&](double* b, size_t e, double xi) { b[labels[e]] += xi; });
+}
+
+void Normal::add_block(const std::vector<double>& x, const std::vector<double>& wanted) {
+  add(x, wanted.size(), [&](double* b, size_t e, double xi) { b[0] += wanted[e] * xi; });
 }
 
 std::vector<double> Normal::solve(double ridge) {

@@ -15,6 +15,8 @@ class Normal {
   // A += xᵀ·x and b[:, label] += x for a block of examples: x is [labels.size(), size]. Blocks of
   // 32 or so rows keep one row of A in cache while all of them are added to it.
   void add_block(const std::vector<double>& x, const std::vector<size_t>& labels);
+  // The same with a number to predict an example: b[:, 0] += wanted·x.
+  void add_block(const std::vector<double>& x, const std::vector<double>& wanted);
   // Adds `ridge` to A's diagonal; overwrites A; returns x as [size, outputs].
   std::vector<double> solve(double ridge);
 
@@ -24,6 +26,8 @@ class Normal {
   std::vector<double>& b() { return b_; }  // [size, outputs]
 
  private:
+  template <class Answer>
+  void add(const std::vector<double>& x, size_t rows, const Answer& answer);
   void factor_column(size_t j);
   void subtract(size_t i, size_t j, double scale);
   void divide(size_t i);

@@ -26,17 +26,25 @@ class Moments {
       const size_t rows = std::min(kBlock, end - begin);
       std::vector<double> x(rows * size, 0.0);
       std::vector<size_t> labels;
+      std::vector<double> wanted;
       for (size_t i = 0; i < rows; i++) {
         for (const auto& [index, value] : data.rows[begin + i])
           x[i * size + static_cast<size_t>(index)] = static_cast<double>(value);
         x[i * size + size - 1] = 1;
-        labels.push_back(static_cast<size_t>(data.labels[begin + i]));
+        if (data.wanted.empty())
+          labels.push_back(static_cast<size_t>(data.labels[begin + i]));
+        else
+          wanted.push_back(static_cast<double>(data.wanted[begin + i]));
       }
-      sums_.add_block(x, labels);
+      if (data.wanted.empty())
+        sums_.add_block(x, labels);
+      else
+        sums_.add_block(x, wanted);
     }
   }
 
-  // Weights on raw features, and the bias as the last row: [width + 1, classes].
+  // Weights on raw features, and the bias as the last row: [width + 1, classes]. A number to
+  // predict is the one class.
   std::vector<double> fit(double strength) const {
     Normal sums = sums_;
     const size_t width = sums.size() - 1, classes = sums.outputs();
@@ -87,6 +95,18 @@ double accuracy(const std::vector<double>& weights, const Rows& data, size_t beg
   return end == begin ? 0 : static_cast<double>(right) / static_cast<double>(end - begin);
 }
 
+double squared_error(const std::vector<double>& weights, const Rows& data, size_t begin,
+                     size_t end) {
+  double sum = 0;
+  for (size_t e = begin; e < end; e++) {
+    double error = weights.back() - static_cast<double>(data.wanted[e]);
+    for (const auto& [index, value] : data.rows[e])
+      error += static_cast<double>(value) * weights[static_cast<size_t>(index)];
+    sum += error * error;
+  }
+  return end == begin ? 0 : sum / static_cast<double>(end - begin);
+}
+
 }  // namespace
 
 RidgeScore ridge_score(const Rows& train, const Rows& test, size_t width, size_t classes) {
@@ -107,6 +127,22 @@ RidgeScore ridge_score(const Rows& train, const Rows& test, size_t width, size_t
   moments.add(train, fitted, all);
   result.test = accuracy(moments.fit(chosen), test, 0, test.rows.size(), classes);
   return result;
+}
+
+double ridge_error(const Rows& train, const Rows& test, size_t width) {
+  ATTN_CHECK(!train.rows.empty() && !test.rows.empty(), "a ridge regression needs rows");
+  const size_t all = train.rows.size(), fitted = fitted_part(all);
+  Moments moments(width, 1);
+  moments.add(train, 0, fitted);
+  double chosen = 0, least = 0;
+  for (const double strength : kStrengths) {
+    const double error = squared_error(moments.fit(strength), train, fitted, all);
+    if (chosen > 0 && !(error < least)) continue;
+    least = error;
+    chosen = strength;
+  }
+  moments.add(train, fitted, all);
+  return squared_error(moments.fit(chosen), test, 0, test.rows.size());
 }
 
 }  // namespace attn

@@ -16,6 +16,7 @@ using Row = std::vector<std::pair<int32_t, float>>;
 struct Rows {
   std::vector<Row> rows{};
   std::vector<int32_t> labels{};  // one a row, in [0, classes)
+  std::vector<float> wanted{};    // or a number to predict a row
 };
 
 struct RidgeScore {
@@ -28,5 +29,8 @@ inline size_t fitted_part(size_t count) { return count - count / 5; }
 
 // One-hot regression, argmax, ties to the smallest class. `width` is the number of features.
 RidgeScore ridge_score(const Rows& train, const Rows& test, size_t width, size_t classes);
+
+// Mean squared error on the test rows of a regression on `wanted`, fitted on all training rows.
+double ridge_error(const Rows& train, const Rows& test, size_t width);
 
 }  // namespace attn

@@ -46,14 +46,18 @@ void add_once(std::vector<size_t>& seen, Row& row) {
   for (const size_t index : seen) row.emplace_back(static_cast<int32_t>(index), 1.0f);
 }
 
-void add_values(const std::vector<float>& values, size_t begin, size_t end, Row& row) {
-  constexpr auto kSize = static_cast<size_t>(kWindow);
-  for (size_t i = begin; i < end; i++) {
-    const size_t a = i - begin;
-    row.emplace_back(static_cast<int32_t>(a), values[i]);
-    for (size_t j = i; j < end; j++)
-      row.emplace_back(static_cast<int32_t>(kSize + a * kSize + (j - begin)),
-                       values[i] * values[j]);
+// Numbers of positions [begin, end), the first of them `skipped` places into a window of `places`.
+void add_values(const Example& e, int64_t channels, size_t begin, size_t end, size_t skipped,
+                size_t places, Row& row) {
+  const auto width = static_cast<size_t>(channels);
+  const size_t size = places * width;
+  const bool products = size * (size + 1) <= kWideFeatures;
+  for (size_t i = begin * width; i < end * width; i++) {
+    const size_t a = i - (begin - skipped) * width;
+    row.emplace_back(static_cast<int32_t>(a), e.values[i]);
+    for (size_t j = i; products && j < end * width; j++)
+      row.emplace_back(static_cast<int32_t>(size + a * size + (j - (begin - skipped) * width)),
+                       e.values[i] * e.values[j]);
   }
 }
 
@@ -64,11 +68,12 @@ std::pair<size_t, size_t> window(size_t size, size_t place) {
   return {begin, begin + kSize};
 }
 
-Features at_place(size_t place) {
-  return [place](const Sample& sample, Row& row) {
+Features at_place(size_t place, const TaskShape& shape) {
+  return [place, shape](const Sample& sample, Row& row) {
     const Example& e = *sample.example;
-    const auto [begin, end] = window(e.tokens.size() + e.values.size(), place);
-    if (!e.values.empty()) return add_values(e.values, begin, end, row);
+    const auto [begin, end] = window(static_cast<size_t>(positions(e, shape)), place);
+    if (!e.values.empty())
+      return add_values(e, shape.channels, begin, end, 0, static_cast<size_t>(kWindow), row);
     std::vector<size_t> seen;
     const Part one{e.tokens, begin, end};
     add_tokens(one, 0, seen);
@@ -85,38 +90,59 @@ Features at_place(size_t place) {
   };
 }
 
-// The tokens up to and with the label's position.
-Part before(const Sample& sample) {
-  const size_t end = sample.position + 1;
-  return {sample.example->tokens, end - std::min(end, static_cast<size_t>(kWindow)), end};
-}
-
-void add_before(const Sample& sample, Row& row) {
-  const Example& e = *sample.example;
-  const size_t end = sample.position + 1;
-  const size_t begin = end - std::min(end, static_cast<size_t>(kWindow));
-  if (!e.values.empty()) return add_values(e.values, begin, end, row);
-  const Part part = before(sample);
-  std::vector<size_t> seen;
-  for (size_t i = part.end; i-- > part.begin;) {  // by the distance from the label
-    const size_t back = part.end - 1 - i;
-    const auto token = static_cast<size_t>(e.tokens[i]);
-    add_hashed(seen, {back, token});
-    if (i > part.begin) add_hashed(seen, {back, token, static_cast<size_t>(e.tokens[i - 1])});
+// The window of a label at a position: so many places before it and after it.
+struct Around {
+  int64_t before, after;
+  std::pair<size_t, size_t> of(size_t position, size_t size) const {
+    const auto here = static_cast<int64_t>(position);
+    return {static_cast<size_t>(std::max<int64_t>(0, here - before)),
+            static_cast<size_t>(std::min(static_cast<int64_t>(size), here + after + 1))};
   }
-  add_once(seen, row);
+};
+Around around(const TaskShape& shape) {
+  return shape.causal ? Around{kWindow - 1, 0} : Around{kWindow / 2, kWindow / 2 - 1};
 }
 
-// -1 where the sequence has no such token.
-int32_t token_before(const Sample& sample, size_t back) {
-  return sample.position < back ? -1 : sample.example->tokens[sample.position - back];
+Features values_around(const Around& window, const TaskShape& shape) {
+  return [window, shape](const Sample& sample, Row& row) {
+    const Example& e = *sample.example;
+    const auto [begin, end] = window.of(sample.position, static_cast<size_t>(positions(e, shape)));
+    const size_t skipped = begin + static_cast<size_t>(window.before) - sample.position;
+    add_values(e, shape.channels, begin, end, skipped,
+               static_cast<size_t>(window.before + window.after + 1), row);
+  };
 }
 
-int32_t recalled(const Sample& sample) {
-  const Part part = before(sample);
-  const int32_t asked = part.tokens[part.end - 1];
-  for (size_t i = part.end - 1; i-- > part.begin;)
-    if (part.tokens[i] == asked) return part.tokens[i + 1];
+Features tokens_around(const Around& window) {
+  return [window](const Sample& sample, Row& row) {
+    const std::vector<int32_t>& tokens = sample.example->tokens;
+    const auto [begin, end] = window.of(sample.position, tokens.size());
+    std::vector<size_t> seen;
+    for (size_t i = begin; i < end; i++) {
+      const size_t back =
+          sample.position - i;  // wraps around after the position: a key all the same
+      const auto token = static_cast<size_t>(tokens[i]);
+      add_hashed(seen, {back, token});
+      if (i > begin) add_hashed(seen, {back, token, static_cast<size_t>(tokens[i - 1])});
+    }
+    add_once(seen, row);
+  };
+}
+
+// -1 where the sequence has no such token. `back` places before; after, where negative.
+int32_t token_before(const Sample& sample, int64_t back) {
+  const int64_t place = static_cast<int64_t>(sample.position) - back;
+  const std::vector<int32_t>& tokens = sample.example->tokens;
+  return place < 0 || place >= std::ssize(tokens) ? -1 : tokens[static_cast<size_t>(place)];
+}
+
+// What followed the latest token equal to the one there; -1: none in the window.
+int32_t recalled(const Sample& sample, int64_t before) {
+  const std::vector<int32_t>& tokens = sample.example->tokens;
+  const int64_t here = static_cast<int64_t>(sample.position);
+  for (int64_t i = here - 1; i >= std::max<int64_t>(0, here - before); i--)
+    if (tokens[static_cast<size_t>(i)] == tokens[sample.position])
+      return tokens[static_cast<size_t>(i + 1)];
   return -1;
 }
 
@@ -129,7 +155,7 @@ double right(const std::vector<Sample>& samples, const Answer& answer) {
 }
 
 // What the token `back` places before mostly stood for in training.
-Answer looked_up(const std::vector<Sample>& train, size_t back) {
+Answer looked_up(const std::vector<Sample>& train, int64_t back) {
   std::map<int32_t, std::map<int32_t, int64_t>> counts;
   for (const Sample& sample : train) counts[token_before(sample, back)][sample.label()]++;
   std::map<int32_t, int32_t> table;
@@ -146,22 +172,24 @@ Answer looked_up(const std::vector<Sample>& train, size_t back) {
 }  // namespace
 
 double best_window_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
-                         int64_t classes) {
+                         const TaskShape& shape) {
   const std::vector<Sample> few(
       train.begin(), train.begin() + static_cast<ptrdiff_t>(std::min(train.size(), kChoosing)));
   size_t best = 0;
   double best_score = -1;
   for (size_t place = 0; place < kPlaces; place++) {
-    const double score = selected_score(few, {}, classes, kWidth, at_place(place)).held_out;
+    const double score =
+        selected_score(few, {}, shape.classes, kWidth, at_place(place, shape)).held_out;
     if (!(score > best_score)) continue;
     best_score = score;
     best = place;
   }
-  return selected_score(train, test, classes, kWidth, at_place(best)).test;
+  return selected_score(train, test, shape.classes, kWidth, at_place(best, shape)).test;
 }
 
-double window_before_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
-                           int64_t classes) {
+double window_around_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
+                           const TaskShape& shape) {
+  const Around window = around(shape);
   const size_t fitted = fitted_part(train.size());
   const std::vector<Sample> first(train.begin(), train.begin() + static_cast<ptrdiff_t>(fitted)),
       held_out(train.begin() + static_cast<ptrdiff_t>(fitted), train.end());
@@ -171,24 +199,32 @@ double window_before_score(const std::vector<Sample>& train, const std::vector<S
     chosen = score;
     result = on_test();
   };
-  if (classes <= kMostClasses) {
-    const RidgeScore linear = selected_score(train, test, classes, kWidth, add_before);
+  const bool values = shape.vocab == 0;
+  if (shape.classes <= kMostClasses) {
+    const RidgeScore linear =
+        selected_score(train, test, shape.classes, kWidth,
+                       values ? values_around(window, shape) : tokens_around(window));
     offer(linear.held_out, [&] { return linear.test; });
   }
-  if (train[0].example->tokens.empty()) return result;
+  if (values) return result;
   const std::vector<Sample>& scored = held_out.empty() ? train : held_out;
-  for (size_t back = 0; back < static_cast<size_t>(kWindow); back++) {
+  for (int64_t back = -window.after; back <= window.before; back++) {
     offer(right(scored, looked_up(first, back)),
           [&] { return right(test, looked_up(train, back)); });
     const Answer copied = [back](const Sample& s) { return token_before(s, back); };
-    const Answer recall = [back](const Sample& s) {
-      const int32_t found = recalled(s);
+    const Answer recall = [back, window](const Sample& s) {
+      const int32_t found = recalled(s, window.before);
       return found >= 0 ? found : token_before(s, back);
     };
     for (const Answer& answer : {copied, recall})
       offer(right(scored, answer), [&] { return right(test, answer); });
   }
   return result;
+}
+
+double values_there_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
+                          const TaskShape& shape) {
+  return selected_score(train, test, shape.classes, kWidth, values_around({0, 0}, shape)).test;
 }
 
 }  // namespace attn

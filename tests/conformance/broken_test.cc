@@ -88,6 +88,14 @@ TEST(TinyTask, PassesEveryCheckWhenReadFromFiles) {
   EXPECT_TRUE(all_passed(results)) << lines(results);
 }
 
+TEST(TinyTask, PassesEveryCheckWhateverItsAnswersAre) {
+  for (const TaskInfo& info : {tiny_number_task(), tiny_sequence_task(), tiny_edges_task()}) {
+    const auto results = check_task(info, {}, Level::full);
+    EXPECT_TRUE(all_passed(results)) << lines(results);
+    EXPECT_EQ(results.size(), task_check_names().size());
+  }
+}
+
 TEST(TaskPreset, IsChecked) {
   TaskInfo info = tiny_task();
   info.presets = {{"two", "a preset", {{"train_examples", int64_t{2}}}}};

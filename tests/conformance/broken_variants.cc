@@ -12,6 +12,7 @@
 #include "core/ops.h"
 #include "core/parallel.h"
 #include "tests/conformance/textbook_decoder.h"
+#include "variants/kernels/visible_pairs.h"
 
 namespace attn {
 namespace {
@@ -35,6 +36,9 @@ enum class Fault {
   not_linear,
   not_convex,
   knows_positions,
+  knows_its_row,
+  edge_leak,
+  edge_lost,
   overflows,
   throws
 };
@@ -83,14 +87,17 @@ class Textbook final : public Attention {
 Tensor Textbook::visibility(const Shape& shape, const Mask& mask) const {
   Tensor result(shape);
   const int64_t q_len = shape[2], kv_len = shape[3];
+  const Tensor pairs = visible_pairs({.edges = mask.edges}, shape, shape.with(2, kv_len));
   for (int64_t row = 0; row < shape.size() / kv_len; row++) {
     int64_t visible = kv_len;
     if (mask.causal)
       visible = row % q_len + kv_len - q_len + (fault_ == Fault::future_leak ? 2 : 1);
     if (!mask.kv_lengths.empty() && fault_ != Fault::pads_in_normaliser)
       visible = std::min(visible, mask.kv_lengths[static_cast<size_t>(row / q_len / shape[1])]);
+    if (fault_ == Fault::edge_leak && kv_len > 1) pairs[row * kv_len + 1] = 1;
+    if (fault_ == Fault::edge_lost && mask.edges) pairs[row * kv_len] = 0;
     for (int64_t j = 0; j < kv_len; j++)
-      result[row * kv_len + j] = j < visible ? real(0) : -kInfinity;
+      result[row * kv_len + j] = j < visible && pairs[row * kv_len + j] > 0 ? real(0) : -kInfinity;
     if (fault_ == Fault::knows_positions)
       for (int64_t j = 0; j < kv_len; j++) result[row * kv_len + j] += static_cast<real>(j % 2);
   }
@@ -105,6 +112,12 @@ Var Textbook::faulty_output(Var out, const Var& q) const {
       return gated(out, q, 1);
     case Fault::query_coupling:
       return gated(out, q, -1);
+    case Fault::knows_its_row: {  // how far before the last one
+      Tensor factors({out.dim(0), out.dim(1), out.dim(2)});
+      for (int64_t i = 0; i < factors.size(); i++)
+        factors[i] = (out.dim(2) - i % out.dim(2)) % 2 == 1 ? real(1) : real(1.1);
+      return scale_rows(out, Var(factors));
+    }
     case Fault::not_linear:
       return add(out, scale(tanh(out), 0.1));
     case Fault::not_convex:
@@ -185,7 +198,9 @@ VariantInfo textbook() {
                                  .linear_memory = false,
                                  .convex = true,
                                  .permutable = true,
-                                 .decode = true});
+                                 .decode = true,
+                                 .edges = true,
+                                 .rowwise = true});
   info.limit = [](const AttentionShape&) { return VariantInfo::Limit{}; };
   return info;
 }
@@ -202,6 +217,9 @@ std::vector<BrokenVariant> broken_variants() {
   const Traits cross{.causal = true, .cross = true, .linear_memory = false};
   const Traits bare{.linear_memory = false}, unmasked{.padding = false, .linear_memory = false};
   const Traits bidirectional{.cross = true, .linear_memory = false};
+  const Traits rowwise{.cross = true, .padding = false, .linear_memory = false, .rowwise = true};
+  Traits edges = cross;
+  edges.edges = true;
   Traits convex = plain, permutable = cross, linear_time = all, linear_memory = all;
   convex.convex = permutable.permutable = linear_time.linear_time = linear_memory.linear_memory =
       true;
@@ -218,6 +236,9 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("batch_coupling", Fault::batch_coupling, unmasked), {"batch"}},
       {with_fault("head_coupling", Fault::head_coupling, bare), {"heads"}},
       {with_fault("query_coupling", Fault::query_coupling, bidirectional), {"queries"}},
+      {with_fault("knows_its_row", Fault::knows_its_row, rowwise), {"rowwise"}},
+      {with_fault("edge_leak", Fault::edge_leak, edges), {"edges"}},
+      {with_fault("edge_lost", Fault::edge_lost, edges), {"edges"}},
       {with_fault("key_gradient", Fault::key_gradient, all), {"gradients"}},
       {with_fault("wrong_scale", Fault::wrong_scale, all), {"exact"}},
       {with_fault("wrong_limit", Fault::wrong_scale, cross), {"limit"}},

@@ -37,6 +37,8 @@ class Checksum {
     add(e.target);
     add(e.evidence);
     add(e.distances);
+    if (!e.wanted.empty()) add(e.wanted);  // tasks without these kept their checksums
+    for (const auto& [from, to] : e.edges) add(std::vector<int32_t>{from, to});
   }
   uint64_t hash() const { return hash_; }
 
@@ -135,8 +137,15 @@ TEST(GoldenFile, AChecksumSeesEveryPartOfAnExample) {
                                    sum([](Example& e) { e.values = {-0.0f}; }),
                                    sum([](Example& e) { e.target = {0}; }),
                                    sum([](Example& e) { e.evidence = {1}; }),
-                                   sum([](Example& e) { e.distances = {1}; })};
-  EXPECT_EQ(sums.size(), 8u);
+                                   sum([](Example& e) { e.distances = {1}; }),
+                                   sum([](Example& e) { e.wanted = {1.0f}; }),
+                                   sum([](Example& e) {
+                                     e.edges = {{0, 1}};
+                                   }),
+                                   sum([](Example& e) {
+                                     e.edges = {{1, 0}};
+                                   })};
+  EXPECT_EQ(sums.size(), 11u);
 }
 
 }  // namespace

@@ -162,6 +162,11 @@ TEST(Mqar, BadParametersAreClearErrors) {
   EXPECT_NE(message(64, 4, 14).find("at least 16, got length=14"), std::string::npos);
   EXPECT_NE(message(8, 4, 64).find("3 keys, fewer than pairs=4"), std::string::npos);
   EXPECT_EQ(message(10, 4, 16), "");
+  const auto twice = [](int64_t length) {
+    find_task("mqar").build({{"pairs", 4}, {"length", length}, {"passes", 2}});
+  };
+  EXPECT_THROW(twice(22), Error);
+  EXPECT_NO_THROW(twice(24));
 }
 
 }  // namespace

@@ -34,6 +34,22 @@ TEST(Fitted, LookupBreaksTiesDownAndIgnoresUnscoredPositions) {
   EXPECT_THROW(lookup_score({}, test, first_token), Error);
 }
 
+TEST(Fitted, TheMostFrequentOutputIsCountedWhole) {
+  const std::vector<Example> train = {labelled(1, {4, 5}), labelled(1, {4}), labelled(1, {4, 5}),
+                                      labelled(2, {7, 7}), labelled(2, {7, 7})};
+  const std::vector<Example> test = {labelled(1, {4, 5}), labelled(1, {7, 7}), labelled(2, {4}),
+                                     labelled(2, {4, 5})};
+  EXPECT_DOUBLE_EQ(common_output_score(train, test), 0.5);  // of equally many the smallest
+  EXPECT_THROW(common_output_score({}, test), Error);
+}
+
+TEST(Fitted, TheMeanAnswerIsThatOfTheTrainingExamples) {
+  const auto number = [](float wanted) { return Example{.tokens = {1}, .wanted = {wanted}}; };
+  EXPECT_DOUBLE_EQ(mean_answer_error({number(1), number(4)}, {number(2), number(5.5f)}),
+                   (0.25 + 9) / 2);
+  EXPECT_THROW(mean_answer_error({}, {number(1)}), Error);
+}
+
 // Points labelled by the largest of three known linear functions.
 std::vector<Example> points(int count, uint64_t index, double offset) {
   Rng random = rng(1, "fitted_test", index);

@@ -132,7 +132,7 @@ TEST(Ladder, TwoDocumentsAreComparedByWhatTheyShare) {
 // A label at every seventh position from the thirtieth on: the token `back` places before.
 std::vector<Shortcut> copying(size_t back, int64_t classes) {
   TaskShape shape = kShape;
-  shape.per_token = true;
+  shape.per_token = shape.causal = true;
   shape.classes = classes;
   return scores(
       [back](Example& e, Rng&) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/check.h"
 #include "core/rng.h"
 #include "tasks/shortcuts/selection.h"
@@ -49,6 +51,23 @@ TEST(Ridge, OnNoiseIsNoBetterThanChanceAndTheHeldOutPartSaysSo) {
   const RidgeScore score = ridge_score(noise(150), noise(2000), 100, 2);
   EXPECT_NEAR(score.test, 0.5, 0.06);
   EXPECT_LT(score.held_out, 0.8);  // 100 features fit 120 examples perfectly
+}
+
+// 2·first − second, and noise of a known variance: with and without.
+TEST(Ridge, PredictsNumbersUpToTheirNoise) {
+  const auto numbers = [](size_t count, uint64_t index, double noise) {
+    Rows rows = planes(count, index, 10, 300);
+    rows.labels.clear();
+    Rng random = rng(6, "ridge_test", index);
+    for (const Row& row : rows.rows)
+      rows.wanted.push_back(row[0].second / 5 - row[1].second +
+                            static_cast<float>(noise * random.uniform(-1, 1)));
+    return rows;
+  };
+  EXPECT_LT(ridge_error(numbers(2000, 0, 0), numbers(1000, 1, 0), 3), 1e-3);
+  const double square = 1.0 / 3, deviation = std::sqrt(4.0 / 45 / 1000);
+  EXPECT_NEAR(ridge_error(numbers(2000, 0, 1), numbers(1000, 1, 1), 3), square, 6 * deviation);
+  EXPECT_THROW(ridge_error(numbers(1, 0, 0), {}, 3), Error);
 }
 
 TEST(Ridge, OneRowOrNoTestRowsAreEnough) {

@@ -1,0 +1,19 @@
+// What predictors without attention score on output sequences: the share that they get right as a
+// whole. O(the predictor) an example.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace attn {
+
+inline double exact_match(const std::vector<Example>& examples,
+                          const std::function<std::vector<int32_t>(const Example&)>& predict) {
+  int64_t right = 0;
+  for (const Example& e : examples) right += predict(e) == e.target;
+  return static_cast<double>(right) / static_cast<double>(examples.size());
+}
+
+}  // namespace attn
