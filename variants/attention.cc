@@ -28,6 +28,23 @@ void check_lengths(const std::vector<int64_t>& lengths, int64_t batch, int64_t k
                kv_len);
 }
 
+void check_edges(const Edges& edges, int64_t queries, int64_t kv_len) {
+  ATTN_CHECK(std::ssize(edges.first) == queries + 1 && edges.first.front() == 0 &&
+                 edges.first.back() == std::ssize(edges.keys),
+             "edges of {} queries for {}", std::ssize(edges.first) - 1, queries);
+  for (size_t r = 0; r + 1 < edges.first.size(); r++) {
+    ATTN_CHECK(edges.first[r] <= edges.first[r + 1] && edges.first[r + 1] <= std::ssize(edges.keys),
+               "edges of query {} are [{}, {}) of {}", r, edges.first[r], edges.first[r + 1],
+               edges.keys.size());
+    for (int64_t e = edges.first[r]; e < edges.first[r + 1]; e++) {
+      const int32_t key = edges.keys[static_cast<size_t>(e)];
+      const bool ascends = e == edges.first[r] || edges.keys[static_cast<size_t>(e - 1)] < key;
+      ATTN_CHECK(key >= 0 && key < kv_len && ascends,
+                 "edge to key {} of query {}: keys must ascend within [0, {})", key, r, kv_len);
+    }
+  }
+}
+
 }  // namespace
 
 Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const {
@@ -38,6 +55,8 @@ Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mas
              config_.causal ? "" : "not ");
   ATTN_CHECK(traits_.cross || q.dim(2) == k.dim(2),
              "q_len {} differs from kv_len {}: no cross-attention", q.dim(2), k.dim(2));
+  ATTN_CHECK(traits_.edges || !mask.edges, "the variant takes no edges");
+  if (mask.edges) check_edges(*mask.edges, q.dim(0) * q.dim(2), k.dim(2));
   ATTN_CHECK(traits_.padding || mask.kv_lengths.empty(), "the variant takes no kv_lengths");
   Var out = do_forward(q, k, v, mask);
   ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),

@@ -20,10 +20,16 @@ namespace attn {
 // Padding is never read. What is only causally hidden is multiplied by zero where it shares a strip
 // of queries (6 in softmax kernels, 24 in linear ones) with a query that sees it: there an infinite
 // or NaN key or value may reach the queries before its own.
+struct Edges {
+  std::vector<int64_t> first;  // [batch · q_len + 1]: query r sees keys[first[r] .. first[r + 1])
+  std::vector<int32_t> keys;   // of one query ascending, each in [0, kv_len)
+};
+
 struct Mask {
   bool causal = false;
   std::vector<int64_t>
       kv_lengths;  // valid keys of each batch entry, in [0, kv_len]; empty: all are valid
+  std::shared_ptr<const Edges> edges{};  // sees those alone, of what it would see; null: all
 };
 
 struct AttentionShape {
@@ -76,6 +82,10 @@ struct Traits {
                         // one, no sign)
   bool permutable = false;  // permuting positions permutes the output
   bool decode = false;      // answers one position after the other from a state
+  bool edges = false;       // honours Mask::edges
+  // Cross-attention answers each query by itself, wherever it stands: what a decoder needs that
+  // asks for one output after the other.
+  bool rowwise = false;
 };
 
 // Decoding: the state of batch × heads sequences of one length, and one position at a time after

@@ -2,6 +2,7 @@
 // Time 4·n²·d FLOPs (causal: half). Tiled: memory n·d, online softmax of arXiv:2205.14135;
 // materialized: n² weights a head.
 #include "variants/attention.h"
+#include "variants/kernels/edge_attention.h"
 #include "variants/kernels/softmax_attention.h"
 #include "variants/kernels/softmax_decoder.h"
 
@@ -15,6 +16,7 @@ class Full final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    if (mask.edges) return edge_attention(q, k, v, mask);  // of either kernel: time O(edges)
     const SoftmaxOptions options{.causal = mask.causal, .kv_lengths = mask.kv_lengths};
     return tiled_ ? softmax_attention(q, k, v, options) : materialized_attention(q, k, v, options);
   }
@@ -43,7 +45,9 @@ VariantInfo full() {
                  .cross = true,
                  .convex = true,
                  .permutable = true,
-                 .decode = true},
+                 .decode = true,
+                 .edges = true,
+                 .rowwise = true},
       .params = {{"kernel", std::vector<std::string>{"tiled", "materialized"},
                   "tiled: never holds an n×n matrix; materialized: the textbook one"}},
       .make = make_as<Full>,

@@ -81,7 +81,7 @@ VariantInfo linformer() {
           .summary = "keys and values projected to a fixed number of rows by learned matrices",
           .paper = "Wang et al. 2020, arXiv:2006.04768, eq. 7",
           .cost_formula = "8·n·rank·d FLOPs (projections 4, attention 4); memory n·d + 2·rank·d",
-          .traits = {.cross = true, .linear_time = true, .fixed_length = true},
+          .traits = {.cross = true, .linear_time = true, .fixed_length = true, .rowwise = true},
           .params = {{"rank", 64, "rows that keys and values are projected to"},
                      {"share_heads", true, "one projection for all heads"},
                      {"share_kv", false, "one projection for keys and values"}},

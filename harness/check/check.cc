@@ -26,6 +26,8 @@ bool convex(const VariantInfo& info) { return info.traits.convex; }
 bool permutable(const VariantInfo& info) { return info.traits.permutable; }
 bool exact(const VariantInfo& info) { return info.traits.exact; }
 bool decodes(const VariantInfo& info) { return info.traits.decode; }
+bool rowwise(const VariantInfo& info) { return info.traits.rowwise; }
+bool edges(const VariantInfo& info) { return info.traits.edges; }
 bool has_limit(const VariantInfo& info) {
   const AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
   return info.limit && info.limit(shape);
@@ -56,6 +58,8 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"batch", check_batch, always, true, as_built},
       {"heads", check_heads, always, true, as_built},
       {"queries", check_queries, cross, true, as_built},
+      {"rowwise", check_rowwise, rowwise, true, also_double},
+      {"edges", check_edges, edges, true, also_double},
       {"gradients", check_gradients, always, true, only_double},
       {"exact", check_exact, exact, true, also_double},
       {"limit", check_limit, has_limit, true, also_double},

@@ -1,5 +1,7 @@
 // Batch entries, heads and queries are answered one by one: changing or leaving away the others
 // changes nothing. Costs three forwards a shape.
+#include <set>
+
 #include "harness/check/variant_checks.h"
 
 namespace attn {
@@ -64,6 +66,31 @@ void check_queries(const Subject& subject, Verdict& verdict) {
       verdict.expect(moved.size, tolerance(shape.kv_len),
                      "row {} of the last {} queries alone is off by {:.1e} ({})", moved.row, count,
                      moved.size, text(shape));
+    }
+  }
+}
+
+// Each query of cross-attention alone, whatever its place, is answered as beside the others.
+void check_rowwise(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    AttentionShape one = shape;
+    one.q_len = 1;
+    if (shape.causal || !subject.can_run(one)) continue;
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 25);
+    std::vector<std::vector<int64_t>> lengths = {{}};
+    if (subject.info.traits.padding) lengths.push_back({shape.kv_len, (shape.kv_len + 1) / 2});
+    for (const std::vector<int64_t>& valid : lengths) {
+      const Tensor together = output_of(*attention, x, mask_of(shape, valid));
+      for (const int64_t row : std::set<int64_t>{0, 1, shape.q_len / 2, shape.q_len - 1}) {
+        if (row >= shape.q_len) continue;
+        const Tensor alone =
+            output_of(*attention, {part(x.q, 2, row, row + 1), x.k, x.v}, mask_of(one, valid));
+        const double moved = gap(alone, part(together, 2, row, row + 1)).size;
+        verdict.expect(moved, tolerance(shape.kv_len),
+                       "query {} alone is off by {:.1e} against beside the others ({}{})", row,
+                       moved, text(shape), valid.empty() ? "" : ", padded");
+      }
     }
   }
 }

@@ -20,6 +20,9 @@ void check_range(const Subject& subject, Verdict& verdict);
 void check_batch(const Subject& subject, Verdict& verdict);
 void check_heads(const Subject& subject, Verdict& verdict);
 void check_queries(const Subject& subject, Verdict& verdict);
+void check_rowwise(const Subject& subject, Verdict& verdict);
+// edges.cc
+void check_edges(const Subject& subject, Verdict& verdict);
 // gradients.cc
 void check_gradients(const Subject& subject, Verdict& verdict);
 // limits.cc

@@ -33,7 +33,8 @@ struct Visibility {
   bool causal = false;
   std::vector<Index> lengths = {};
   Index window = -1;
-  std::function<bool(Index h, Index i, Index j)> allows = {};  // and what else is asked; empty: all
+  // And what else is asked; empty: all.
+  std::function<bool(Index b, Index h, Index i, Index j)> allows = {};
 };
 
 inline bool sees(const Visibility& m, Index b, Index i, Index j, Index q_len, Index kv_len) {
@@ -54,7 +55,7 @@ inline Array average(const Array& q, const Array& v, const Visibility& m, const 
         std::vector<std::pair<Index, double>> seen;
         double top = -INFINITY, total = 0;
         for (Index j = 0; j < v.len; ++j)
-          if (sees(m, b, i, j, q.len, v.len) && (!m.allows || m.allows(h, i, j))) {
+          if (sees(m, b, i, j, q.len, v.len) && (!m.allows || m.allows(b, h, i, j))) {
             seen.emplace_back(j, weight(b, h, i, j));
             top = std::fmax(top, seen.back().second);
           }

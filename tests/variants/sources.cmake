@@ -7,6 +7,7 @@ list(APPEND float_tests
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/variants_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/decoder_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/kernels/edge_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/feature_maps_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/linear_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/sequence_projection_test.cc

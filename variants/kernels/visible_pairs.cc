@@ -2,10 +2,21 @@
 #include "variants/kernels/visible_pairs.h"
 
 #include <algorithm>
+#include <span>
 
 #include "variants/kernels/band.h"
 
 namespace attn {
+namespace {
+
+std::span<const int32_t> keys_of(const Mask& mask, int64_t query) {
+  if (!mask.edges) return {};
+  const auto at = mask.edges->first.begin() + query;
+  return std::span(mask.edges->keys)
+      .subspan(static_cast<size_t>(at[0]), static_cast<size_t>(at[1] - at[0]));
+}
+
+}  // namespace
 
 Tensor visible_pairs(const Mask& mask, const Shape& q, const Shape& k) {
   const int64_t heads = q[1], q_len = q[2], kv_len = k[2];
@@ -15,7 +26,11 @@ Tensor visible_pairs(const Mask& mask, const Shape& q, const Shape& k) {
                                ? kv_len
                                : mask.kv_lengths[static_cast<size_t>(row / (heads * q_len))];
     const Band band{q_len, kv_len, length, -1, mask.causal ? int64_t{0} : int64_t{-1}};
-    std::fill_n(pairs.data() + row * kv_len, band.end(row % q_len), real(1));
+    const int64_t end = band.end(row % q_len);
+    real* const seen = pairs.data() + row * kv_len;
+    if (!mask.edges) std::fill_n(seen, end, real(1));
+    for (const int32_t key : keys_of(mask, row / (heads * q_len) * q_len + row % q_len))
+      if (key < end) seen[key] = 1;
   }
   return pairs;
 }

@@ -40,7 +40,7 @@ oracle::Visibility visibility(const Inputs& x, const SoftmaxOptions& options) {
   const BlockPattern pattern = *options.pattern;
   const int64_t blocks = (x.q.dim(2) + pattern.size - 1) / pattern.size;
   const bool shared = static_cast<int64_t>(pattern.begin.size()) == blocks + 1;
-  seen.allows = [=](int64_t h, int64_t i, int64_t j) {
+  seen.allows = [=](int64_t, int64_t h, int64_t i, int64_t j) {
     const auto list = static_cast<size_t>((shared ? 0 : h * blocks) + i / pattern.size);
     const auto at = [&](int64_t n) { return pattern.keys.begin() + n; };
     return std::count(at(pattern.begin[list]), at(pattern.begin[list + 1]), j / pattern.size) > 0;

@@ -1,0 +1,130 @@
+// Softmax attention along edges; see edge_attention.h. Forward 4·d FLOPs an edge and head, backward
+// 10·d: weights are computed again and each head's task adds to its own keys, so nothing is locked.
+#include "variants/kernels/edge_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "core/check.h"
+#include "core/counters.h"
+#include "core/eigen.h"
+#include "core/kernels/exp.h"
+#include "variants/kernels/workers.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kRows = 64;  // queries of a task: some 10 µs at 10 edges each
+
+struct Problem {
+  Tensor q, k, v;
+  Mask mask;  // holds the edges as long as a backward may need them
+
+  int64_t heads() const { return q.dim(0) * q.dim(1); }  // of all batch entries
+  real scale() const { return static_cast<real>(1 / std::sqrt(static_cast<double>(q.dim(3)))); }
+  // The keys that query i of head h sees: they ascend, so that lengths and causality cut the end.
+  std::span<const int32_t> keys(int64_t h, int64_t i) const {
+    const int64_t entry = h / q.dim(1), row = entry * q.dim(2) + i;
+    int64_t end = k.dim(2);
+    if (!mask.kv_lengths.empty()) end = mask.kv_lengths[static_cast<size_t>(entry)];
+    if (mask.causal) end = std::min(end, i + k.dim(2) - q.dim(2) + 1);
+    const int32_t* const all = mask.edges->keys.data();
+    const int32_t *const from = all + mask.edges->first[static_cast<size_t>(row)],
+                         *const to = all + mask.edges->first[static_cast<size_t>(row + 1)];
+    return {from, std::lower_bound(from, to, end)};
+  }
+  int64_t longest() const {
+    int64_t most = 0;
+    for (size_t r = 0; r + 1 < mask.edges->first.size(); ++r)
+      most = std::max(most, mask.edges->first[r + 1] - mask.edges->first[r]);
+    return most;
+  }
+};
+
+RowMap row(const Tensor& t, int64_t head, int64_t i) {
+  return {t.data() + (head * t.dim(2) + i) * t.dim(3), t.dim(3)};
+}
+
+// weights[e]: of the query's e-th key. `keys` is not empty.
+void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
+                  real* weights) {
+  const RowMap query = row(p.q, head, i);
+  for (size_t e = 0; e < keys.size(); ++e)
+    weights[e] = (query * row(p.k, head, keys[e])).sum() * p.scale();
+  RowMap all(weights, std::ssize(keys));
+  const real top = all.maxCoeff<Eigen::PropagateNaN>();
+  for (real& weight : all) weight = fast_exp(weight - top);
+  all /= all.sum();
+}
+
+void forward_row(const Problem& p, int64_t head, int64_t i, real* weights, const Tensor& out) {
+  const std::span<const int32_t> keys = p.keys(head, i);
+  RowMap answer = row(out, head, i);
+  answer.setZero();
+  if (keys.empty()) return;
+  fill_weights(p, head, i, keys, weights);
+  for (size_t e = 0; e < keys.size(); ++e) answer += weights[e] * row(p.v, head, keys[e]);
+}
+
+// Adds what query i sends back; `work` holds twice the longest list: weights, then the slopes dP.
+void backward_row(const Problem& p, int64_t head, int64_t i, real* work, const Tensor& grad,
+                  std::span<Tensor> grads) {
+  const std::span<const int32_t> keys = p.keys(head, i);
+  if (keys.empty()) return;
+  const int64_t count = std::ssize(keys);
+  fill_weights(p, head, i, keys, work);
+  const RowMap query = row(p.q, head, i), from = row(grad, head, i);
+  RowMap weights(work, count), slopes(work + count, count);
+  for (int64_t e = 0; e < count; ++e) {
+    const int64_t key = keys[static_cast<size_t>(e)];
+    slopes[e] = (from * row(p.v, head, key)).sum();
+    if (grads[2].defined()) row(grads[2], head, key) += weights[e] * from;
+  }
+  slopes = weights * (slopes - (weights * slopes).sum()) * p.scale();  // now of the dot products
+  for (int64_t e = 0; e < count; ++e) {
+    const int64_t key = keys[static_cast<size_t>(e)];
+    if (grads[0].defined()) row(grads[0], head, i) += slopes[e] * row(p.k, head, key);
+    if (grads[1].defined()) row(grads[1], head, key) += slopes[e] * query;
+  }
+}
+
+double visible_edges(const Problem& p, int64_t head, int64_t begin, int64_t end) {
+  double count = 0;
+  for (int64_t i = begin; i < end; ++i) count += static_cast<double>(p.keys(head, i).size());
+  return count;
+}
+
+void forward(const Problem& p, const Tensor& out) {
+  const int64_t n = p.q.dim(2), blocks = (n + kRows - 1) / kRows;
+  run_tasks(p.heads() * blocks, p.longest(), [&](int64_t task, real* work) {
+    const int64_t head = task / blocks, begin = task % blocks * kRows,
+                  end = std::min(n, begin + kRows);
+    for (int64_t i = begin; i < end; ++i) forward_row(p, head, i, work, out);
+    count_flops(2 * visible_edges(p, head, begin, end) *
+                static_cast<double>(p.q.dim(3) + p.v.dim(3)));
+  });
+}
+
+void backward(const Problem& p, const Tensor& grad, std::span<Tensor> grads) {
+  run_tasks(p.heads(), 2 * p.longest(), [&](int64_t head, real* work) {
+    for (int64_t i = 0; i < p.q.dim(2); ++i) backward_row(p, head, i, work, grad, grads);
+    const auto of_keys =
+                   static_cast<double>((1 + grads[0].defined() + grads[1].defined()) * p.q.dim(3)),
+               of_values = static_cast<double>((1 + grads[2].defined()) * p.v.dim(3));
+    count_flops(2 * visible_edges(p, head, 0, p.q.dim(2)) * (of_keys + of_values));
+  });
+}
+
+}  // namespace
+
+Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
+  ATTN_CHECK(mask.edges, "attention along edges was given none");
+  const Problem p{q.value(), k.value(), v.value(), mask};
+  const Tensor out(q.shape().with(3, v.dim(3)));
+  forward(p, out);
+  return custom_op(out, {q, k, v},
+                   [p](const Tensor& grad, std::span<Tensor> grads) { backward(p, grad, grads); });
+}
+
+}  // namespace attn
