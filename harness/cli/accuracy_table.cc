@@ -35,7 +35,7 @@ std::string show(const Seeds& all) {
   if (ok.empty()) return status_of(*all[0]);
   std::string text = fmt::format("{:.3f}", mean_of(ok, "test"));
   if (ok.size() > 1) {
-    double low = 2, high = -1;
+    double low = metric(*ok[0], "test"), high = low;
     for (const Json* row : ok) {
       low = std::min(low, metric(*row, "test"));
       high = std::max(high, metric(*row, "test"));
@@ -56,20 +56,6 @@ std::string differing(const Json& own, const std::vector<Json>& others, Show sho
                     [&](const Json& other) { return other.value(name, Json()) != value; }))
       text += (text.empty() ? "" : ", ") + shown(name, text_of(value));
   return text;
-}
-
-// "mqar[pairs=4]": the parameters that tell it from the other rows of the same task.
-std::string task_column(const Json& row, const std::vector<Json>& rows) {
-  const Json& task = row.at("task");
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task").at("name") == task.at("name"))
-      others.push_back(other.at("task").at("params"));
-  const std::string text =
-      differing(task.at("params"), others,
-                [](const auto& name, const auto& value) { return name + "=" + value; });
-  const std::string name = task.at("name");
-  return text.empty() ? name : name + "[" + text + "]";
 }
 
 // "steps 100": the training settings that tell a row from others of the same task, but for those
@@ -96,6 +82,15 @@ std::string choice_text(const std::string& label, const std::string& column, con
   return fmt::format("{}, {}: {}, best of {}", label, column, text, choices);
 }
 
+// "adding, mean squared error": what its column is headed with.
+std::string heading(const Json& row, const std::vector<Json>& rows) {
+  const std::string column = task_column(row, rows);
+  if (status_of(row) != "ok") return column;
+  std::string name = row.at("metrics").at("metric");
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name == "accuracy" ? column : column + ", " + name;
+}
+
 struct Group {
   std::vector<std::string> labels, columns;
   std::map<std::pair<std::string, std::string>, Seeds> cells;
@@ -114,10 +109,12 @@ void add_references(const Group& group, Table& table) {
   for (const std::string& column : group.columns) {
     double chances = 0;
     int rows = 0;
+    bool error = false;
     std::map<std::string, std::pair<double, int>> scores;
     for (const auto& [place, seeds] : group.cells) {
       if (place.second != column) continue;
       for (const Json* row : ok_ones(seeds)) {
+        error = is_error(*row);
         chances += metric(*row, "chance");
         rows++;
         for (const auto& [name, value] : row->at("metrics").at("shortcuts").items()) {
@@ -128,10 +125,14 @@ void add_references(const Group& group, Table& table) {
     }
     chance.push_back(rows ? fmt::format("{:.3f}", chances / rows) : "");
     std::string best;
-    double highest = -1;
-    for (const auto& [name, score] : scores)
-      if (score.first / score.second > highest) highest = score.first / score.second, best = name;
-    shortcut.push_back(best.empty() ? "" : fmt::format("{:.3f} {}", highest, best));
+    double reached = 0;
+    for (const auto& [name, score] : scores) {
+      const double mean = score.first / score.second;
+      if (!best.empty() && !(error ? mean < reached : mean > reached)) continue;
+      reached = mean;
+      best = name;
+    }
+    shortcut.push_back(best.empty() ? "" : fmt::format("{:.3f} {}", reached, best));
   }
   table.rows.push_back(std::move(chance));
   table.rows.push_back(std::move(shortcut));
@@ -139,7 +140,7 @@ void add_references(const Group& group, Table& table) {
 
 // `all`: the rows with those that tuning did not choose.
 Table table_of(const std::string& title, const Group& group, const std::vector<Json>& all) {
-  Table table{.title = fmt::format("test accuracy (lift over the best shortcut){}{}",
+  Table table{.title = fmt::format("test score (lift over the best shortcut){}{}",
                                    title.empty() ? "" : "; ", title),
               .columns = {"variant"},
               .rows = {},
@@ -177,6 +178,19 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
 
 }  // namespace
 
+std::string task_column(const Json& row, const std::vector<Json>& rows) {
+  const Json& task = row.at("task");
+  std::vector<Json> others;
+  for (const Json& other : rows)
+    if (other.at("task").at("name") == task.at("name"))
+      others.push_back(other.at("task").at("params"));
+  const std::string text =
+      differing(task.at("params"), others,
+                [](const auto& name, const auto& value) { return name + "=" + value; });
+  const std::string name = task.at("name");
+  return text.empty() ? name : name + "[" + text + "]";
+}
+
 std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
   std::vector<Json> rows;
   for (const Json& row : chosen_on_validation(all))
@@ -192,10 +206,12 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
     if (const std::string training = training_text(row, rows); !training.empty())
       title += (title.empty() ? "" : ", ") + training;
     if (!groups.count(title)) order.push_back(title);
-    groups[title].add(label_of(row), task_column(row, rows), row);
+    groups[title].add(label_of(row), heading(row, rows), row);
   }
   std::vector<Table> tables;
   for (const std::string& title : order) tables.push_back(table_of(title, groups[title], all));
+  for (auto& more : {length_tables(rows), decoding_tables(rows)})
+    tables.insert(tables.end(), more.begin(), more.end());
   return tables;
 }
 

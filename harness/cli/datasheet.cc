@@ -23,20 +23,23 @@ int64_t examples_for(const TaskShape& shape) {
 }
 
 void look_at(const Task& task, Datasheet& sheet) {
-  int64_t positions = 0, documents = 0;
+  int64_t total = 0, documents = 0;
   sheet.shortest = sheet.shape.length;
   for (int64_t i = 0; i < sheet.examples; i++) {
     const Example e = task.example(kSeed, Split::test, i);
-    for (const size_t entries : {e.tokens.size() + e.values.size(), e.second.size()}) {
-      const auto size = static_cast<int64_t>(entries);
+    for (const int64_t size : {positions(e, sheet.shape), static_cast<int64_t>(e.second.size())}) {
       if (size == 0) continue;  // no second document
       sheet.shortest = std::min(sheet.shortest, size);
       sheet.longest = std::max(sheet.longest, size);
-      positions += size;
+      total += size;
       documents++;
     }
     for (const int32_t label : e.target)
       if (label != kIgnoredLabel) sheet.labels[label]++;
+    for (const float answer : e.wanted) {
+      sheet.answers.mean += answer / static_cast<double>(sheet.examples);
+      sheet.answers.variance += answer * answer / static_cast<double>(sheet.examples);
+    }
     for (const int32_t distance : e.distances) {
       if (distance < 0) continue;
       const size_t bin = static_cast<size_t>(std::bit_width(static_cast<uint32_t>(distance)));
@@ -44,7 +47,8 @@ void look_at(const Task& task, Datasheet& sheet) {
       sheet.distances[bin]++;
     }
   }
-  sheet.mean_length = static_cast<double>(positions) / static_cast<double>(documents);
+  sheet.answers.variance -= sheet.answers.mean * sheet.answers.mean;
+  sheet.mean_length = static_cast<double>(total) / static_cast<double>(documents);
 }
 
 int64_t duplicates_of(const Task& task, int64_t count) {
@@ -58,20 +62,34 @@ int64_t duplicates_of(const Task& task, int64_t count) {
   return found;
 }
 
+std::string answer_text(const TaskShape& shape) {
+  if (shape.real) return "one number to predict";
+  if (shape.outputs > 0)
+    return fmt::format("an output of 1 to {} of {} tokens", shape.outputs, shape.classes);
+  return fmt::format("{} classes, a label per {}", shape.classes,
+                     shape.per_token ? "token" : "sequence");
+}
+
 std::string shape_text(const Datasheet& sheet) {
   const TaskShape& shape = sheet.shape;
   std::string lengths = sheet.shortest == sheet.longest
                             ? fmt::format("{}", sheet.longest)
                             : fmt::format("{} to {}, mean {:.0f}, at most {}", sheet.shortest,
                                           sheet.longest, sheet.mean_length, shape.length);
-  return fmt::format("length {}{}; {}; {} classes, a label per {}{}", lengths,
-                     shape.pairs ? " of each of two documents" : "",
-                     shape.vocab ? fmt::format("vocabulary {}", shape.vocab) : "real values",
-                     shape.classes, shape.per_token ? "token" : "sequence",
-                     shape.causal ? "; causal" : "");
+  const std::string inputs = shape.vocab ? fmt::format("vocabulary {}", shape.vocab)
+                             : shape.channels > 1
+                                 ? fmt::format("{} real values a position", shape.channels)
+                                 : "real values";
+  return fmt::format("length {}{}; {}; {}{}{}{}", lengths,
+                     shape.pairs ? " of each of two documents" : "", inputs, answer_text(shape),
+                     shape.causal ? "; causal" : "", shape.edges ? "; edges are given" : "",
+                     shape.compressed ? "; all labels are read from the last position" : "");
 }
 
 std::string labels_text(const Datasheet& sheet) {
+  if (sheet.shape.real)
+    return fmt::format("real numbers, mean {:.3f}, variance {:.3f}", sheet.answers.mean,
+                       sheet.answers.variance);
   int64_t total = 0, largest = 0;
   for (const auto& [label, count] : sheet.labels)
     total += count, largest = std::max(largest, count);
@@ -200,6 +218,7 @@ std::string markdown_of(const Datasheet& sheet) {
                       info.metric, sheet.chance);
   for (const Shortcut& shortcut : sheet.shortcuts)
     text += fmt::format("| {} | {:.3f} |\n", shortcut.name, shortcut.score);
+  if (sheet.distances.empty()) return text + "\n";
   text += "\n| distance, in positions | share of labels |\n|---|---|\n";
   text += each_distance(sheet, [](const std::string& bin, double share) {
     return fmt::format("| {} | {:.3f} |\n", bin, share);
@@ -209,9 +228,17 @@ std::string markdown_of(const Datasheet& sheet) {
 
 Json json_of(const Datasheet& sheet) {
   Json all = describe(*sheet.info);
-  all["shape"] = {{"length", sheet.shape.length},   {"vocab", sheet.shape.vocab},
-                  {"classes", sheet.shape.classes}, {"per_token", sheet.shape.per_token},
-                  {"causal", sheet.shape.causal},   {"pairs", sheet.shape.pairs}};
+  all["shape"] = {{"length", sheet.shape.length},
+                  {"vocab", sheet.shape.vocab},
+                  {"classes", sheet.shape.classes},
+                  {"per_token", sheet.shape.per_token},
+                  {"causal", sheet.shape.causal},
+                  {"pairs", sheet.shape.pairs},
+                  {"channels", sheet.shape.channels},
+                  {"outputs", sheet.shape.outputs},
+                  {"real", sheet.shape.real},
+                  {"edges", sheet.shape.edges},
+                  {"compressed", sheet.shape.compressed}};
   all["chance"] = sheet.chance;
   all["examples"] = sheet.examples;
   all["lengths"] = {

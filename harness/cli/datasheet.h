@@ -22,6 +22,9 @@ struct Datasheet {
   int64_t shortest = 0, longest = 0;  // sequences
   double mean_length = 0;
   std::map<int32_t, int64_t> labels;  // scored ones, of the test split
+  struct {
+    double mean = 0, variance = 0;
+  } answers;  // of real ones
   // Distances of the test split's labels by powers of two: [0] counts 0, [1] 1, [2] 2..3, ...
   std::vector<int64_t> distances;  // empty: unknown
   // Generated: first draws of the test split whose input also is one of the first draws of the

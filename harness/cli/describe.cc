@@ -23,6 +23,8 @@ constexpr NamedTrait kTraits[] = {
     {"convex", &Traits::convex},
     {"permutable", &Traits::permutable},
     {"decode", &Traits::decode},
+    {"edges", &Traits::edges},
+    {"rowwise", &Traits::rowwise},
 };
 
 Json describe_all(const std::vector<ParamSpec>& params) {

@@ -18,6 +18,11 @@ inline std::string text_of(const Json& value) {
 
 inline std::string status_of(const Json& row) { return row.at("status").get<std::string>(); }
 
+// Whether less is better: a mean squared error, not a share of right answers.
+inline bool is_error(const Json& row) {
+  return row.at("metrics").value("metric", "") == "mean_squared_error";
+}
+
 // "batch=1, heads=4, …": every axis but those named.
 inline std::string axes_text(const Json& row, const std::set<std::string>& without) {
   std::string text;
@@ -66,5 +71,13 @@ void fill(Table& table, const Grid& grid, Show show) {
 
 // Accuracy cells, a column a task: over seeds, and of tuned settings those chosen on validation.
 std::vector<Table> accuracy_tables(const std::vector<Json>& rows);
+
+// Of accuracy rows that were also scored at longer lengths or that decoded output sequences: a
+// table a task of scores by length, and one of decoding. `rows` without those that tuning dropped.
+std::vector<Table> length_tables(const std::vector<Json>& rows);
+std::vector<Table> decoding_tables(const std::vector<Json>& rows);
+
+// "mqar[pairs=4]": the parameters that tell a row from the other rows of the same task.
+std::string task_column(const Json& row, const std::vector<Json>& rows);
 
 }  // namespace attn::cli

@@ -24,14 +24,19 @@ Json label_of(const std::vector<int32_t>& labels) {
   return labels.size() == 1 ? Json(labels[0]) : Json(labels);
 }
 
-std::string line_of(const Example& example) {
+// `values` lists the channels of one position after those of another.
+std::string line_of(const Example& example, bool outputs) {
   Json row = Json::object();
   if (!example.tokens.empty())
     row["tokens"] = example.tokens;
   else
     row["values"] = example.values;
   if (!example.second.empty()) row["second"] = example.second;
-  row["target"] = label_of(example.target);
+  if (!example.edges.empty()) row["edges"] = example.edges;
+  if (!example.wanted.empty())
+    row["target"] = example.wanted[0];
+  else
+    row["target"] = outputs ? Json(example.target) : label_of(example.target);
   row["evidence"] = example.evidence;
   row["distances"] = example.distances;
   row["slices"] = Json::object();
@@ -69,13 +74,14 @@ std::string prepared(const std::string& path, const std::string& inner, bool for
 void sample_lines(const Task& task, uint64_t seed, Split split, int64_t count,
                   const std::string& path) {
   require_count(task, split, count);
+  const bool outputs = task.shape().outputs > 0;
   if (path == "-") {
-    for (int64_t i = 0; i < count; i++) print(line_of(task.example(seed, split, i)));
+    for (int64_t i = 0; i < count; i++) print(line_of(task.example(seed, split, i), outputs));
     return;
   }
   require_writable(path);
   data::Output file(path);
-  for (int64_t i = 0; i < count; i++) file.append(line_of(task.example(seed, split, i)));
+  for (int64_t i = 0; i < count; i++) file.append(line_of(task.example(seed, split, i), outputs));
   file.close();
 }
 

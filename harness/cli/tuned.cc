@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/grid.h"
+
 namespace attn::cli {
 namespace {
 
@@ -41,6 +43,12 @@ Place place_of(const Json& row) {
   return {shared.dump(), values};
 }
 
+// In (0, 1]; more is better, and a cell that failed has 0.
+double merit(const Json& row) {
+  const double score = row.at("metrics").at("validation").get<double>();
+  return is_error(row) ? 1 / (1 + score) : score;
+}
+
 bool is_tuned(const Json& row) {
   return row.contains("tuned") && !row["tuned"].empty() && row.contains("training");
 }
@@ -52,7 +60,7 @@ std::map<std::string, Contest> contests_of(const std::vector<Json>& rows) {
     const Place place = place_of(row);
     Candidate& candidate = contests[place.contest][place.values];
     candidate.rows++;
-    if (row.at("status") == "ok") candidate.sum += row.at("metrics").at("validation").get<double>();
+    if (row.at("status") == "ok") candidate.sum += merit(row);
   }
   return contests;
 }

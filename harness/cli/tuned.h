@@ -9,8 +9,9 @@ namespace attn::cli {
 
 // The rows without those of tuned settings that lost: among rows that differ in seed and in the
 // settings named by their `tuned` alone, the setting whose mean validation score over the seeds is
-// best stays (a cell that failed counts as 0; a setting with fewer rows than another, in a sweep
-// that is not done, loses to it; a tie goes to the smaller values). The test score has no say.
+// best stays (a cell that failed counts as the worst; a setting with fewer rows than another, in a
+// sweep that is not done, loses to it; a tie goes to the smaller values). The test score has no
+// say.
 std::vector<Json> chosen_on_validation(const std::vector<Json>& rows);
 
 // Among how many settings that of this tuned row was chosen.

@@ -30,7 +30,8 @@ InputEmbedding::InputEmbedding(const ModelConfig& config)
   if (vocab_ > 0) {
     table_ = learned(normal_weight("tokens", {vocab_, width_}, config.seed, kInputScale));
   } else {
-    slope_ = learned(normal_weight("values.slope", {1, width_}, config.seed, kInputScale));
+    slope_ =
+        learned(normal_weight("values.slope", {config.channels, width_}, config.seed, kInputScale));
     offset_ = learned(constant_weight("values.offset", {width_}, 0));
   }
   const bool with_cls = config.pooling == Pooling::cls && !config.per_token;
@@ -53,14 +54,16 @@ Var InputEmbedding::content(const Batch& batch) const {
                batch.tokens.size(), count);
     return embedding(table_, batch.tokens, {sequences, batch.length});
   }
-  ATTN_CHECK(batch.values.size() == count, "the batch holds {} values instead of {}",
-             batch.values.size(), count);
-  const Tensor values({sequences, batch.length, 1});
+  const int64_t channels = slope_.dim(0);
+  ATTN_CHECK(batch.values.size() == count * static_cast<size_t>(channels),
+             "the batch holds {} values instead of {} of {} channels", batch.values.size(), count,
+             channels);
+  const Tensor values({sequences, batch.length, channels});
   std::copy(batch.values.begin(), batch.values.end(), values.data());
   return linear(Var(values), slope_, offset_);
 }
 
-Var InputEmbedding::forward(const Batch& batch) const {
+Var InputEmbedding::forward(const Batch& batch, int64_t first) const {
   Var x = content(batch);
   if (has_cls()) {
     const Var front = add(Var(Tensor::zeros({batch.sequences(), 1, width_})), cls_);
@@ -69,8 +72,8 @@ Var InputEmbedding::forward(const Batch& batch) const {
   }
   if (!positions_.defined()) return x;
   const int64_t len = x.dim(1);
-  const Var places =
-      len == positions_.dim(0) ? positions_ : slice(positions_, 0, 0, len);  // [len, width]
+  const bool all = len == positions_.dim(0);
+  const Var places = all ? positions_ : slice(positions_, 0, first, first + len);  // [len, width]
   return reshape(add(reshape(x, {1, batch.sequences(), len, width_}), places),
                  {batch.sequences(), len, width_});
 }

@@ -12,7 +12,8 @@ class InputEmbedding {
  public:
   explicit InputEmbedding(const ModelConfig& config);
   // -> [sequences, length, width], or [sequences, 1 + length, width] with the cls vector in front.
-  Var forward(const Batch& batch) const;
+  // `first`: the place of the first vector, for a batch that goes on where another ended.
+  Var forward(const Batch& batch, int64_t first = 0) const;
   std::vector<Weight> weights() const { return weights_; }
   bool has_cls() const { return cls_.defined(); }
 
@@ -21,7 +22,7 @@ class InputEmbedding {
 
   int64_t width_, vocab_, length_;
   Var table_;           // [vocab, width], tokens only
-  Var slope_, offset_;  // [1, width] and [width], real values only
+  Var slope_, offset_;  // [channels, width] and [width], real values only
   Var cls_;             // [width], if there is a cls vector
   Var positions_;       // [positions, width], undefined without positions
   std::vector<Weight> weights_;

@@ -9,6 +9,7 @@
 #include "core/ops.h"
 #include "harness/model/embedding.h"
 #include "harness/model/pair_head.h"
+#include "harness/model/unfold_head.h"
 #include "harness/model/weights.h"
 
 namespace attn {
@@ -26,27 +27,62 @@ struct Encoder::State {
       gain = constant_weight("norm.gain", {layer.width}, 1);
       bias = constant_weight("norm.bias", {layer.width}, 0);
     }
-    if (config.pairs) {
+    if (config.pairs)
       pair_head.emplace(layer.width, layer.feed_forward, config.classes, config.seed);
-      return;
-    }
+    if (config.compressed)
+      unfold_head.emplace(layer.width, layer.feed_forward, config.length, config.classes,
+                          config.seed);
+    if (pair_head || unfold_head) return;
     head = glorot_weight("head", layer.width, config.classes, config.seed);
     head_bias = constant_weight("head_bias", {config.classes}, 0);
   }
 
+  // -> [sequences, len, width], where len counts the cls vector.
+  Var encoded(const Batch& batch, const std::vector<int64_t>& lengths, Rng* dropout) const {
+    Var x = input.forward(batch);
+    if (dropout && config.layer.dropout > 0) x = attn::dropout(x, config.layer.dropout, *dropout);
+    for (const auto& layer : layers) x = layer->forward(x, lengths, dropout, batch.edges);
+    return gain.value.defined() ? layer_norm(x, gain.value, bias.value) : x;
+  }
+
   // [sequences, len, width] -> what the head reads: the same if per_token, else [sequences, width].
   Var pooled(const Var& x, const std::vector<int64_t>& lengths) const {
+    if (config.compressed)
+      return reshape(slice(x, 1, x.dim(1) - 1, x.dim(1)), {x.dim(0), x.dim(2)});
     if (config.per_token) return x;
     if (config.pooling == Pooling::mean) return mean_positions(x, lengths);
     return reshape(slice(x, 1, 0, 1), {x.dim(0), x.dim(2)});
+  }
+
+  // The lengths that attention sees.
+  std::vector<int64_t> checked_lengths(const Batch& batch) const {
+    ATTN_CHECK(batch.documents == (config.pairs ? 2 : 1),
+               "a batch of {} documents an example for a model of {}", batch.documents,
+               config.pairs ? "pairs" : "single sequences");
+    ATTN_CHECK(
+        batch.lengths.empty() || batch.lengths.size() == static_cast<size_t>(batch.sequences()),
+        "a batch of {} sequences has {} lengths", batch.sequences(), batch.lengths.size());
+    ATTN_CHECK(!config.compressed || (batch.lengths.empty() && batch.length == config.length),
+               "a sequence is compressed at its full length of {}", config.length);
+    std::vector<int64_t> lengths = batch.lengths;
+    if (input.has_cls())
+      for (int64_t& length : lengths) ++length;
+    return lengths;
+  }
+
+  Var logits(const Var& read) const {
+    if (pair_head) return pair_head->forward(read);
+    if (unfold_head) return unfold_head->forward(read);
+    return linear(read, head.value, head_bias.value);
   }
 
   ModelConfig config;
   InputEmbedding input;
   std::vector<std::unique_ptr<Layer>> layers;
   Weight gain, bias;       // [width], pre-norm only
-  Weight head, head_bias;  // [width, classes], [classes]; not of pairs
+  Weight head, head_bias;  // [width, classes], [classes]; or one of these:
   std::optional<PairHead> pair_head;
+  std::optional<UnfoldHead> unfold_head;
 };
 
 namespace {
@@ -58,6 +94,7 @@ const ModelConfig& checked(const ModelConfig& config) {
   ATTN_CHECK(!(config.layer.causal && config.pooling == Pooling::cls && !config.per_token),
              "a causal model cannot pool with cls: the first position sees nothing but itself");
   ATTN_CHECK(!(config.pairs && config.per_token), "a pair of documents has no label per position");
+  ATTN_CHECK(config.per_token || !config.compressed, "only labels per position can be compressed");
   return config;
 }
 
@@ -68,21 +105,42 @@ Encoder::~Encoder() = default;
 
 Var Encoder::forward(const Batch& batch, Rng* dropout) const {
   const State& s = *state_;
-  ATTN_CHECK(batch.documents == (s.config.pairs ? 2 : 1),
-             "a batch of {} documents an example for a model of {}", batch.documents,
-             s.config.pairs ? "pairs" : "single sequences");
-  ATTN_CHECK(
-      batch.lengths.empty() || batch.lengths.size() == static_cast<size_t>(batch.sequences()),
-      "a batch of {} sequences has {} lengths", batch.sequences(), batch.lengths.size());
-  std::vector<int64_t> lengths = batch.lengths;
-  if (s.input.has_cls())
-    for (int64_t& length : lengths) ++length;
-  Var x = s.input.forward(batch);  // [sequences, len, width]
-  if (dropout && s.config.layer.dropout > 0) x = attn::dropout(x, s.config.layer.dropout, *dropout);
-  for (const auto& layer : s.layers) x = layer->forward(x, lengths, dropout);
-  if (s.gain.value.defined()) x = layer_norm(x, s.gain.value, s.bias.value);
-  const Var read = s.pooled(x, lengths);
-  return s.pair_head ? s.pair_head->forward(read) : linear(read, s.head.value, s.head_bias.value);
+  const std::vector<int64_t> lengths = s.checked_lengths(batch);
+  return s.logits(s.pooled(s.encoded(batch, lengths, dropout), lengths));
+}
+
+Encoder::Scored Encoder::scored(const Batch& batch, Rng* dropout) const {
+  const State& s = *state_;
+  const std::vector<int64_t> lengths = s.checked_lengths(batch);
+  std::vector<int32_t> entries;
+  for (size_t i = 0; i < batch.targets.size(); ++i)
+    if (batch.targets[i] >= 0) entries.push_back(static_cast<int32_t>(i));
+  const Var read = s.pooled(s.encoded(batch, lengths, dropout), lengths);
+  const bool all = entries.size() == batch.targets.size();
+  const auto gathered = [&](const Var& rows) {  // [.., n] -> [scored, n]
+    const int64_t n = rows.dim(-1), count = rows.value().size() / n;
+    ATTN_CHECK(count == std::ssize(batch.targets), "{} answers and {} targets", count,
+               batch.targets.size());
+    const Var flat = reshape(rows, {count, n});
+    return all ? flat : embedding(flat, entries, {std::ssize(entries)});
+  };
+  const bool row_by_row = s.config.per_token && !s.config.compressed;
+  return {row_by_row ? s.logits(gathered(read)) : gathered(s.logits(read)), entries};
+}
+
+std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
+  const State& s = *state_;
+  const LayerConfig& layer = s.config.layer;
+  const AttentionShape shape{1,           layer.heads, length, length, layer.width / layer.heads,
+                             layer.causal};
+  if (!layer.causal) return std::nullopt;
+  int64_t bytes = 0;
+  for (const auto& each : s.layers) {
+    const Attention& attention = each->attention();
+    if (layer.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
+    bytes += static_cast<int64_t>(attention.cost(shape).state_bytes);
+  }
+  return bytes;
 }
 
 std::vector<Weight> Encoder::weights() const {
@@ -95,11 +153,10 @@ std::vector<Weight> Encoder::weights() const {
       all.push_back(
           {fmt::format("layers.{}.{}", i, weight.name), std::move(weight.value), weight.learned});
   if (s.gain.value.defined()) all.insert(all.end(), {s.gain, s.bias});
-  if (!s.pair_head) {
-    all.insert(all.end(), {s.head, s.head_bias});
-    return all;
-  }
-  for (Weight& weight : s.pair_head->weights()) all.push_back(std::move(weight));
+  std::vector<Weight> head = {s.head, s.head_bias};
+  if (s.pair_head) head = s.pair_head->weights();
+  if (s.unfold_head) head = s.unfold_head->weights();
+  all.insert(all.end(), head.begin(), head.end());
   return all;
 }
 

@@ -3,43 +3,28 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "variants/attention.h"
+#include "harness/model/residual_blocks.h"
 
 namespace attn {
-
-enum class Norm { pre, post };
-
-struct LayerConfig {
-  const VariantInfo* variant = nullptr;
-  std::map<std::string, ParamValue> variant_params;  // as given; defaults are filled in
-  int64_t width = 64;                                // d_model
-  int64_t heads = 2;                                 // head_dim = width / heads
-  int64_t feed_forward = 256;                        // hidden width
-  int64_t max_len = 1;                               // longest sequence the attention sees
-  bool causal = false;
-  Norm norm = Norm::pre;
-  double dropout = 0;  // on the outputs of attention and feed-forward
-  uint64_t seed = 0;
-};
 
 class Layer {
  public:
   explicit Layer(const LayerConfig& config);
-  ~Layer();
-  // x [batch, len, width] -> the same shape. `lengths` as Mask::kv_lengths. `dropout` null:
+  // x [batch, len, width] -> the same shape. `lengths` and `edges` as in Mask. `dropout` null:
   // evaluation.
-  Var forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout = nullptr) const;
+  Var forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout = nullptr,
+              const std::shared_ptr<const Edges>& edges = {}) const;
   std::vector<Weight> weights() const;
-  const Attention& attention() const;
+  const Attention& attention() const { return attention_.attention(); }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  int64_t width_;
+  bool causal_;
+  AttentionBlock attention_;
+  FeedForwardBlock feed_forward_;
 };
 
 }  // namespace attn

@@ -48,7 +48,7 @@ std::string task_pace(const Json& key) {
 std::string pace(const Json& key) {
   Json training = key["training"];
   for (const char* name : {"steps", "learning_rate", "warmup", "weight_decay", "clip", "eval_every",
-                           "validation_examples", "test_examples", "patience", "target"})
+                           "validation_examples", "test_examples", "patience", "target", "stretch"})
     training.erase(name);
   return hash_of({{"machine", machine()},
                   {"variant", key["variant"]},

@@ -26,6 +26,7 @@ struct Profile {
 };
 Profile standard_profile();  // profiles_long.cc
 Profile lra_profile();
+Profile probes_profile();  // profiles_probes.cc
 
 const std::vector<SubSweep>& sub_sweeps(
     std::string_view profile);  // Error naming the nearest one when unknown

@@ -44,6 +44,39 @@ Json distances_json(const std::vector<DistanceBin>& bins) {
   return list;
 }
 
+Json lengths_json(const std::vector<LengthScore>& lengths) {
+  Json list = Json::array();
+  for (const LengthScore& at : lengths)
+    list.push_back({{"factor", at.factor},
+                    {"length", at.length},
+                    {"test", at.score ? Json(at.score->value) : Json()},
+                    {"stderr", at.score ? Json(at.score->standard_error) : Json()},
+                    {"chance", at.score ? Json(at.chance) : Json()},
+                    {"reason", at.score ? Json() : Json(at.reason)}});
+  return list;
+}
+
+Json decoding_json(const std::optional<Decoding>& found) {
+  if (!found) return nullptr;
+  const auto tokens = static_cast<double>(found->tokens);
+  return {{"sequences", found->sequences},
+          {"tokens", found->tokens},
+          {"tokens_per_s", finite_or_null(tokens / found->state_s)},
+          {"recompute_tokens_per_s", finite_or_null(tokens / found->recompute_s)},
+          {"speedup", finite_or_null(found->recompute_s / found->state_s)},
+          {"same", found->same}};
+}
+
+// What only some tasks and settings have.
+void add_optional(const TrainResult& found, const TaskShape& shape, Json& metrics) {
+  metrics["state_bytes"] = found.state_bytes ? Json(*found.state_bytes) : Json();
+  if (!found.by_length.empty()) metrics["by_length"] = lengths_json(found.by_length);
+  if (shape.outputs == 0) return;
+  metrics["token_accuracy"] = found.token_accuracy;
+  metrics["places"] = found.places;
+  metrics["decoding"] = decoding_json(found.decoding);
+}
+
 TrainRequest training_of(const Json& key) {
   TrainRequest request;
   request.task = &find_task(key["task"]["name"].get<std::string>());
@@ -52,6 +85,7 @@ TrainRequest training_of(const Json& key) {
   request.variant_params = params_of(key["variant"]["params"]);
   request.training = Params("training", training_params(), params_of(key["training"]));
   request.seed = key["axes"]["seed"];
+  request.exact = &find_variant("full");
   set_threads(key["axes"]["threads"]);
   return request;
 }
@@ -65,6 +99,7 @@ Json training_pilot(const Json& asked) {
   training["batch"] = training["validation_examples"] = training["test_examples"] = asked["batch"];
   training["steps"] = training["eval_every"] = kSteps;
   training["warmup"] = training["patience"] = 0;
+  training["stretch"] = 1;
   TrainRequest request = training_of(key);
   request.shortcuts = false;
   std::vector<Clock::time_point> ticks;
@@ -99,31 +134,35 @@ Json accuracy(const Json& key) {
     return {{"status", "diverged"},
             {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
             {"samples", curve_json(found.curve)}};
+  const TaskShape shape = request.task->build(request.task_params)->shape();
   Json shortcuts = Json::object();
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {
     shortcuts[shortcut.name] = shortcut.score;
-    best = std::max(best, shortcut.score);
+    best = shape.real ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
   }
-  return {{"metrics",
-           {{"metric", request.task->metric},
-            {"test", found.test},
-            {"test_stderr", found.test_stderr},
-            {"by_distance", distances_json(found.by_distance)},
-            {"validation", found.validation},
-            {"chance", found.chance},
-            {"shortcuts", shortcuts},
-            {"lift", found.test - best},
-            {"steps", found.steps},
-            {"best_step", found.best_step},
-            {"stopped_by", found.stopped_by},
-            {"examples", found.examples},
-            {"train_s", found.train_s},
-            {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
-            {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
-            {"parameters", found.parameters},
-            {"final_train_loss", finite_or_null(found.final_train_loss)}}},
-          {"samples", curve_json(found.curve)}};
+  Json row = {
+      {"metrics",
+       {{"metric", request.task->metric},
+        {"test", found.test},
+        {"test_stderr", found.test_stderr},
+        {"by_distance", distances_json(found.by_distance)},
+        {"validation", found.validation},
+        {"chance", found.chance},
+        {"shortcuts", shortcuts},
+        {"lift", shape.real ? best - found.test : found.test - best},
+        {"steps", found.steps},
+        {"best_step", found.best_step},
+        {"stopped_by", found.stopped_by},
+        {"examples", found.examples},
+        {"train_s", found.train_s},
+        {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
+        {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
+        {"parameters", found.parameters},
+        {"final_train_loss", finite_or_null(found.final_train_loss)}}},
+      {"samples", curve_json(found.curve)}};
+  add_optional(found, shape, row["metrics"]);
+  return row;
 }
 
 }  // namespace attn

@@ -15,13 +15,20 @@ namespace attn {
 
 namespace {
 
-int64_t targets_of(const TaskShape& shape) { return shape.per_token ? shape.length : 1; }
+// Entries of an example's row in Batch::targets, and in Batch::distances.
+int64_t targets_of(const TaskShape& shape) {
+  if (shape.real) return 0;
+  if (shape.outputs > 0) return shape.outputs;
+  return shape.per_token ? shape.length : 1;
+}
+int64_t distances_of(const TaskShape& shape) { return shape.per_token ? shape.length : 1; }
 
 int64_t documents_of(const TaskShape& shape) { return shape.pairs ? 2 : 1; }
 
 int64_t bytes_per_example(const TaskShape& shape) {
-  const int64_t document = shape.length * 4 + static_cast<int64_t>(sizeof(int64_t));
-  return documents_of(shape) * document + targets_of(shape) * 4;
+  const int64_t numbers = shape.length * (shape.vocab > 0 ? 1 : shape.channels);
+  const int64_t document = numbers * 4 + static_cast<int64_t>(sizeof(int64_t));
+  return documents_of(shape) * document + targets_of(shape) * 4 + (shape.real ? 4 : 0);
 }
 
 // Room for `size` examples. `lengths` is kept filled while rows are written and dropped by seal()
@@ -34,10 +41,11 @@ void reserve(Batch& batch, const TaskShape& shape, int64_t size) {
   if (shape.vocab > 0) {
     batch.tokens.resize(cells);
   } else {
-    batch.values.resize(cells);
+    batch.values.resize(cells * static_cast<size_t>(shape.channels));
   }
   batch.lengths.resize(static_cast<size_t>(batch.sequences()));
   batch.targets.resize(static_cast<size_t>(size * targets_of(shape)));
+  batch.wanted.resize(shape.real ? static_cast<size_t>(size) : 0);
 }
 
 template <class T>
@@ -50,18 +58,37 @@ void write_padded(const std::vector<T>& from, std::vector<T>& to, int64_t row, i
 // Task::example() has checked that the example fits the shape.
 void write_example(const Example& example, const TaskShape& shape, Batch& batch, int64_t row) {
   int64_t sequence = row * batch.documents;
-  const auto write = [&](const auto& document, auto& to, auto padding) {
-    write_padded(document, to, sequence, shape.length, padding);
-    batch.lengths[static_cast<size_t>(sequence++)] = static_cast<int64_t>(document.size());
+  const auto write = [&](const std::vector<int32_t>& document) {
+    write_padded(document, batch.tokens, sequence, shape.length, kPadToken);
+    batch.lengths[static_cast<size_t>(sequence++)] = std::ssize(document);
   };
   if (shape.vocab > 0) {
-    write(example.tokens, batch.tokens, kPadToken);
+    write(example.tokens);
   } else {
-    write(example.values, batch.values, 0.0f);
+    write_padded(example.values, batch.values, row, shape.length * shape.channels, 0.0f);
+    batch.lengths[static_cast<size_t>(row)] = positions(example, shape);
   }
-  if (shape.pairs) write(example.second, batch.tokens, kPadToken);
+  if (shape.pairs) write(example.second);
   write_padded(example.target, batch.targets, row, targets_of(shape), kIgnoredLabel);
+  if (shape.real) batch.wanted[static_cast<size_t>(row)] = example.wanted[0];
 }
+
+// The edges of examples that fill a batch one after the other.
+class EdgeRows {
+ public:
+  void add(const Example& example, int64_t length) {
+    size_t next = 0;
+    for (int64_t query = 0; query < length; ++query) {
+      for (; next < example.edges.size() && example.edges[next].first == query; ++next)
+        edges_->keys.push_back(example.edges[next].second);
+      edges_->first.push_back(std::ssize(edges_->keys));
+    }
+  }
+  void give(Batch& batch) { batch.edges = std::move(edges_); }
+
+ private:
+  std::shared_ptr<Edges> edges_ = std::make_shared<Edges>(Edges{{0}, {}});
+};
 
 void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to, int64_t to_row) {
   const auto copy = [&](const auto& source, auto& target, int64_t width) {
@@ -70,8 +97,9 @@ void copy_row(const Batch& from, int64_t row, const TaskShape& shape, Batch& to,
   if (shape.vocab > 0) {
     copy(from.tokens, to.tokens, from.documents * shape.length);
   } else {
-    copy(from.values, to.values, shape.length);
+    copy(from.values, to.values, shape.length * shape.channels);
   }
+  if (shape.real) copy(from.wanted, to.wanted, 1);
   copy(from.targets, to.targets, targets_of(shape));
   copy(from.lengths, to.lengths, from.documents);
 }
@@ -90,13 +118,16 @@ std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, i
   for (int64_t begin = 0; begin < count; begin += batch_size) {
     Batch& batch = batches.emplace_back();
     reserve(batch, shape, std::min(batch_size, count - begin));
+    EdgeRows edges;
     for (int64_t row = 0; row < batch.size; ++row) {
       const Example example = task.example(seed, split, begin + row);
       write_example(example, shape, batch, row);
       batch.distances.insert(batch.distances.end(), example.distances.begin(),
                              example.distances.end());
-      batch.distances.resize(static_cast<size_t>((row + 1) * targets_of(shape)), -1);
+      batch.distances.resize(static_cast<size_t>((row + 1) * distances_of(shape)), -1);
+      if (shape.edges) edges.add(example, shape.length);
     }
+    if (shape.edges) edges.give(batch);
     seal(batch);
   }
   return batches;
@@ -106,7 +137,9 @@ struct TrainingStream::State {
   State(const Task& given, uint64_t stream_seed, int64_t size, Options wanted)
       : task(given), shape(given.shape()), seed(stream_seed), batch_size(size), options(wanted) {
     order.resize(static_cast<size_t>(task.train_examples()));
-    cached = static_cast<int64_t>(order.size()) * bytes_per_example(shape) <= options.cache_bytes;
+    // Edges are of no fixed size: examples that have them are made again.
+    cached = !shape.edges &&
+             static_cast<int64_t>(order.size()) * bytes_per_example(shape) <= options.cache_bytes;
     if (cached) reserve(cache, shape, static_cast<int64_t>(order.size()));
     if (options.background) producer = std::thread([this] { produce(); });
   }
@@ -129,16 +162,20 @@ struct TrainingStream::State {
 
   void fill(Batch& batch) {
     reserve(batch, shape, batch_size);
+    EdgeRows edges;
     for (int64_t row = 0; row < batch_size; ++row) {
       if (epoch == 0 || place == order.size()) shuffle();
       const int64_t index = order[place++];
       if (!cached) {
-        write_example(task.example(seed, Split::train, index), shape, batch, row);
+        const Example example = task.example(seed, Split::train, index);
+        write_example(example, shape, batch, row);
+        if (shape.edges) edges.add(example, shape.length);
         continue;
       }
       if (epoch == 1) write_example(task.example(seed, Split::train, index), shape, cache, index);
       copy_row(cache, index, shape, batch, row);
     }
+    if (shape.edges) edges.give(batch);
     seal(batch);
   }
 

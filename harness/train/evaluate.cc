@@ -15,29 +15,24 @@ struct Tally {
   double right = 0, scored = 0;
 };
 
-struct Answer {
-  int64_t sequence;
-  int32_t distance;  // -1: unknown
-  bool right;
-};
-
-void add_answers(const Tensor& logits, const Batch& batch, int64_t first_sequence,
+void add_answers(const Encoder::Scored& scored, const Batch& batch, int64_t first_sequence,
                  std::vector<Answer>& answers) {
+  const Tensor& logits = scored.logits.value();
   const int64_t classes = logits.dim(-1);
   const int64_t labels =
       static_cast<int64_t>(batch.targets.size()) / batch.size;  // of one sequence
-  for (int64_t i = 0; i < batch.size * labels; ++i) {
-    const int32_t target = batch.targets[static_cast<size_t>(i)];
-    if (target < 0) continue;
-    const real* row = logits.data() + i * classes;
-    answers.push_back({first_sequence + i / labels,
-                       batch.distances.empty() ? -1 : batch.distances[static_cast<size_t>(i)],
-                       std::max_element(row, row + classes) - row == target});
+  const real* row = logits.data();
+  for (const int32_t entry : scored.entries) {
+    const auto i = static_cast<size_t>(entry);
+    answers.push_back({first_sequence + entry / labels,
+                       batch.distances.empty() ? -1 : batch.distances[i],
+                       std::max_element(row, row + classes) - row == batch.targets[i]});
+    row += classes;
   }
 }
 
 // Of some answers out of `sequences` sequences; those without any of them count as empty.
-Score score_of(const std::vector<Answer>& answers, int64_t sequences) {
+Score overall(const std::vector<Answer>& answers, int64_t sequences) {
   std::map<int64_t, Tally> tallies;
   Tally total;
   for (const Answer& answer : answers)
@@ -67,8 +62,8 @@ std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
     const size_t passed = (i + 1) * kBins / answers.size();  // fifths of all labels
     if (passed == closed) continue;
     closed = passed;
-    const Score score = score_of(bin, sequences);
-    result.push_back({bin.front().distance, bin.back().distance, std::ssize(bin), score.accuracy,
+    const Score score = overall(bin, sequences);
+    result.push_back({bin.front().distance, bin.back().distance, std::ssize(bin), score.value,
                       score.standard_error});
     bin.clear();
   }
@@ -77,17 +72,30 @@ std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
 
 }  // namespace
 
+Score score_of(std::vector<Answer> answers, int64_t sequences) {
+  Score score = overall(answers, sequences);
+  score.by_distance = bins(std::move(answers), sequences);
+  return score;
+}
+
+Score mean_score(const std::vector<double>& each) {
+  const double n = static_cast<double>(each.size());
+  if (each.empty()) return {};
+  double sum = 0, squares = 0;
+  for (const double value : each) sum += value;
+  for (const double value : each) squares += std::pow(value - sum / n, 2);
+  return {sum / n, n > 1 ? std::sqrt(squares / (n - 1) / n) : 0};
+}
+
 Score evaluate(const Encoder& model, const std::vector<Batch>& batches) {
   const NoGrad no_grad;
   std::vector<Answer> answers;
   int64_t sequences = 0;
   for (const Batch& batch : batches) {
-    add_answers(model.forward(batch).value(), batch, sequences, answers);
+    add_answers(model.scored(batch), batch, sequences, answers);
     sequences += batch.size;
   }
-  Score score = score_of(answers, sequences);
-  score.by_distance = bins(std::move(answers), sequences);
-  return score;
+  return score_of(std::move(answers), sequences);
 }
 
 }  // namespace attn

@@ -31,7 +31,10 @@ const std::vector<ParamSpec>& training_params() {
       {"validation_examples", 512, "scored at each validation"},
       {"test_examples", 1024, "scored once, at the end"},
       {"patience", 0, "stop after so many validations without a new best; 0: never", 0},
-      {"target", 1.0, "stop at this validation score", 0, 1e9},
+      {"target", -1.0,
+       "stop at this validation score, where it is an error at or below it; -1: when perfect", -1,
+       1e9},
+      {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
   };
   return specs;
 }
@@ -50,10 +53,12 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.layer.dropout = training.number("dropout");
   model.layers = training.integer("layers");
   model.vocab = shape.vocab;
+  model.channels = shape.channels;
   model.length = shape.length;
   model.classes = shape.classes;
   model.per_token = shape.per_token;
   model.pairs = shape.pairs;
+  model.compressed = shape.compressed;
   const std::string& positions = training.text("positions");
   model.positions = positions == "learned" ? Positions::learned
                     : positions == "none"  ? Positions::none
@@ -70,9 +75,9 @@ bool pads(const Task& task) {
   constexpr int64_t kLooked = 16;
   for (int64_t i = 0; i < std::min(kLooked, task.train_examples()); ++i) {
     const Example example = task.example(0, Split::train, i);
-    size_t size = example.tokens.size() + example.values.size();
-    if (task.shape().pairs) size = std::min(size, example.second.size());
-    if (static_cast<int64_t>(size) < task.shape().length) return true;
+    int64_t size = positions(example, task.shape());
+    if (task.shape().pairs) size = std::min(size, std::ssize(example.second));
+    if (size < task.shape().length) return true;
   }
   return false;
 }
@@ -89,6 +94,10 @@ std::optional<std::string> why_not_trainable(
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;
   if (cls && shape.causal)
     return fmt::format("{} is causal: its first position, cls, would see nothing but itself", name);
+  if (cls && shape.edges) return fmt::format("{} has no edges for cls; pool with mean", name);
+  if (shape.edges && !variant.traits.edges)
+    return fmt::format("{} gives each node its edges and {} cannot attend along them", name,
+                       variant.name);
   if (!variant.traits.padding && pads(task))
     return fmt::format("{} pads its sequences and {} cannot mask that", name, variant.name);
   AttentionShape attention;

@@ -8,11 +8,10 @@
 #include <cmath>
 #include <utility>
 
-#include "core/ops.h"
 #include "harness/train/batches.h"
-#include "harness/train/evaluate.h"
+#include "harness/train/learner.h"
+#include "harness/train/lengths.h"
 #include "harness/train/optimizer.h"
-#include "harness/train/settings.h"
 
 namespace attn {
 
@@ -28,7 +27,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::vector<Var> learned_weights(const Encoder& model) {
+std::vector<Var> learned_weights(const Learner& model) {
   std::vector<Var> learned;
   for (const Weight& weight : model.weights())
     if (weight.learned) learned.push_back(weight.value);
@@ -61,49 +60,82 @@ AdamWConfig optimizer_config(const Params& training) {
   return config;
 }
 
+// Of the model that answers at the longest length asked for.
+LearnerSpec learner_spec(const TrainRequest& request, const Task& task,
+                         const std::vector<Stretch>& longer) {
+  LearnerSpec spec{task.shape(),     request.variant, request.variant_params,
+                   request.training, request.seed,    request.exact};
+  for (const Stretch& stretch : longer) {
+    if (!stretch.task) continue;
+    spec.shape.length = std::max(spec.shape.length, stretch.task->shape().length);
+    spec.shape.outputs = std::max(spec.shape.outputs, stretch.task->shape().outputs);
+  }
+  return spec;
+}
+
 class Trainer {
  public:
   Trainer(const TrainRequest& request, const Task& task)
       : request_(request),
         settings_(request.training),
         task_(task),
-        model_(model_config(task_.shape(), *request.variant, request.variant_params, settings_,
-                            request.seed)),
-        optimizer_(learned_weights(model_), optimizer_config(settings_)),
-        best_(learned_weights(model_)),
+        longer_(stretched(request, task)),
+        model_(make_learner(learner_spec(request, task, longer_))),
+        optimizer_(learned_weights(*model_), optimizer_config(settings_)),
+        best_(learned_weights(*model_)),
         dropout_(rng(request.seed, "dropout")),
-        validation_(batches(Split::validation, "validation_examples")) {}
+        validation_(batches(task_, Split::validation, "validation_examples")) {}
 
   TrainResult run(const std::function<bool(int64_t)>& tick) {
     loop(tick);
     best_.restore();
-    if (result_.best_step == 0) result_.validation = score(validation_).accuracy;
-    const Score test = score(batches(Split::test, "test_examples"));
-    result_.test = test.accuracy;
-    result_.test_stderr = test.standard_error;
-    result_.by_distance = test.by_distance;
+    if (result_.best_step == 0) result_.validation = score(validation_).value;
+    test();
     result_.chance = task_.chance();
     if (request_.shortcuts)
       result_.shortcuts =
           task_.shortcuts(request_.seed, kShortcutExamples, settings_.integer("test_examples"));
     result_.examples = result_.steps * settings_.integer("batch");
-    result_.parameters = model_.parameter_count();
+    for (const Var& weight : learned_weights(*model_)) result_.parameters += weight.value().size();
     return std::move(result_);
   }
 
  private:
-  std::vector<Batch> batches(Split split, const char* count) const {
-    return split_batches(task_, request_.seed, split,
-                         std::min(settings_.integer(count), task_.count(split)),
+  std::vector<Batch> batches(const Task& task, Split split, const char* count) const {
+    return split_batches(task, request_.seed, split,
+                         std::min(settings_.integer(count), task.count(split)),
                          settings_.integer("batch"));
   }
 
   Score score(const std::vector<Batch>& examples) {
     const Stopwatch watch;
-    const Score found = evaluate(model_, examples);
+    const Score found = model_->score(examples);
     result_.evaluation_s += watch.seconds();
     for (const Batch& batch : examples) result_.evaluated += batch.size;
     return found;
+  }
+
+  void test() {
+    const std::vector<Batch> examples = batches(task_, Split::test, "test_examples");
+    const Score found = score(examples);
+    result_.test = found.value;
+    result_.test_stderr = found.standard_error;
+    result_.by_distance = found.by_distance;
+    result_.token_accuracy = found.token_accuracy;
+    result_.places = model_->places();
+    result_.state_bytes = model_->state_bytes(task_.shape().length);
+    result_.decoding = model_->decoding(examples);
+    if (longer_.empty()) return;
+    result_.by_length.push_back({1, task_.shape().length, found, task_.chance()});
+    for (const Stretch& stretch : longer_) {
+      LengthScore& at = result_.by_length.emplace_back();
+      at.factor = stretch.factor;
+      at.length = stretch.length;
+      at.reason = stretch.reason;
+      if (!stretch.task) continue;
+      at.score = score(batches(*stretch.task, Split::test, "test_examples"));
+      at.chance = stretch.task->chance();
+    }
   }
 
   void loop(const std::function<bool(int64_t)>& tick) {
@@ -133,7 +165,7 @@ class Trainer {
 
   // False when the loss or a gradient is not finite; the weights are then as before.
   bool step(const Batch& batch) {
-    const Var loss = cross_entropy(model_.forward(batch, &dropout_), batch.targets);
+    const Var loss = model_->loss(batch, &dropout_);
     const double value = static_cast<double>(loss.value()[0]);
     if (!std::isfinite(value)) return false;
     loss.backward();
@@ -148,13 +180,15 @@ class Trainer {
   }
 
   void validate() {
-    const double score = this->score(validation_).accuracy;
+    const double score = this->score(validation_).value;
+    const bool error = task_.shape().real;
+    const auto better = [error](double a, double b) { return error ? a < b : a > b; };
     const double loss = loss_sum_ / static_cast<double>(loss_count_);
     result_.curve.push_back({result_.steps, loss, score, result_.train_s});
     result_.final_train_loss = loss;
     loss_sum_ = 0;
     loss_count_ = 0;
-    if (result_.best_step == 0 || score > result_.validation) {
+    if (result_.best_step == 0 || better(score, result_.validation)) {
       result_.validation = score;
       result_.best_step = result_.steps;
       best_.keep();
@@ -164,13 +198,16 @@ class Trainer {
     }
     const int64_t patience = settings_.integer("patience");
     if (patience > 0 && stale_ >= patience) result_.stopped_by = "patience";
-    if (score >= settings_.number("target")) result_.stopped_by = "target";
+    const double target = settings_.number("target");
+    const double wanted = target >= 0 ? target : error ? 0 : 1;
+    if (!better(wanted, score)) result_.stopped_by = "target";
   }
 
   const TrainRequest& request_;
   const Params settings_;
   const Task& task_;
-  const Encoder model_;
+  const std::vector<Stretch> longer_;
+  const std::unique_ptr<Learner> model_;
   AdamW optimizer_;
   const Checkpoint best_;
   Rng dropout_;

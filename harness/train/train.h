@@ -12,13 +12,14 @@
 
 #include "harness/model/encoder.h"
 #include "harness/train/evaluate.h"
+#include "harness/train/learner.h"
 #include "tasks/task.h"
 
 namespace attn {
 
 // layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps,
 // learning_rate, warmup, weight_decay, clip, eval_every, validation_examples, test_examples,
-// patience, target (stop early at this validation score)
+// patience, target (stop early at this validation score), stretch (longest test length)
 const std::vector<ParamSpec>& training_params();
 
 // Shortcuts are cheap models: beyond this many training examples they no longer gain.
@@ -31,9 +32,18 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  bool shortcuts = true;  // score them at the end
+  const VariantInfo* exact = nullptr;  // `full`, for what the variant cannot be in a decoder
+  bool shortcuts = true;               // score them at the end
   double time_limit_s =
       0;  // 0: none; past it training stops as if out of steps, and `stopped_by` says so
+};
+
+// The test split at `factor` times the training length.
+struct LengthScore {
+  int64_t factor = 1, length = 0;
+  std::optional<Score> score{};  // nullopt: `reason` says why
+  double chance = 0;
+  std::string reason{};
 };
 
 struct CurvePoint {
@@ -49,6 +59,11 @@ struct TrainResult {
   double test = 0;         // scored once, with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
   std::vector<DistanceBin> by_distance;  // of the test split
+  std::vector<LengthScore> by_length;    // with the training length; empty: not asked for
+  double token_accuracy = 0;             // of output sequences, see Score
+  std::vector<std::string> places;       // where the variant stands, see Learner
+  std::optional<Decoding> decoding;      // of output sequences, from the test split
+  std::optional<int64_t> state_bytes;    // see Learner, at the task's length
   double validation = 0;                 // the best
   int64_t best_step = 0;
   double chance = 0;

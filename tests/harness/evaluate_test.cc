@@ -38,7 +38,7 @@ TEST(Evaluate, CountsScoredPositionsAndTakesSequencesAsTheSample) {
                                            : (answer + 1) % 3);
   }
   const Score score = evaluate(model, {batch});
-  EXPECT_DOUBLE_EQ(score.accuracy, 0.5);
+  EXPECT_DOUBLE_EQ(score.value, 0.5);
   // Residuals right - p · scored: 0.5, 0.5, -1, 0; sqrt(1.5 · 4/3) / 6.
   EXPECT_DOUBLE_EQ(score.standard_error, std::sqrt(1.5 * 4 / 3) / 6);
   EXPECT_TRUE(score.by_distance.empty());

@@ -4,95 +4,29 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "tests/harness/toy.h"
+#include "tests/harness/written_out.h"
 
 namespace attn {
 namespace {
 
-using Rows = std::vector<std::vector<double>>;
-using Named = std::map<std::string, Tensor>;
+using namespace written_out;
 
 constexpr int64_t kWidth = 6, kHeads = 3, kHidden = 5;
 
-Rows times(const Rows& x, const Tensor& w, const Tensor* bias = nullptr) {
-  Rows y;
-  for (const auto& row : x) {
-    auto& out = y.emplace_back(static_cast<size_t>(w.dim(1)));
-    for (int64_t c = 0; c < w.dim(1); ++c) {
-      double total = bias ? static_cast<double>((*bias)[c]) : 0;
-      for (int64_t r = 0; r < w.dim(0); ++r)
-        total += row[static_cast<size_t>(r)] * static_cast<double>(w[r * w.dim(1) + c]);
-      out[static_cast<size_t>(c)] = total;
-    }
-  }
-  return y;
-}
-
-Rows normed(Rows x, const Tensor& gain, const Tensor& bias) {
-  for (auto& row : x) {
-    double mean = 0, variance = 0;
-    for (const double value : row) mean += value / static_cast<double>(row.size());
-    for (const double value : row)
-      variance += (value - mean) * (value - mean) / static_cast<double>(row.size());
-    for (size_t c = 0; c < row.size(); ++c)
-      row[c] = (row[c] - mean) / std::sqrt(variance + 1e-5) *
-                   static_cast<double>(gain[static_cast<int64_t>(c)]) +
-               static_cast<double>(bias[static_cast<int64_t>(c)]);
-  }
-  return x;
-}
-
-Rows plus(Rows x, const Rows& y) {
-  for (size_t i = 0; i < x.size(); ++i)
-    for (size_t c = 0; c < x[i].size(); ++c) x[i][c] += y[i][c];
-  return x;
-}
-
-// Head h reads columns h·dim .. (h+1)·dim of q, k and v and writes the same columns.
-Rows attended(const Rows& x, const Named& w, size_t visible) {
-  const Rows q = times(x, w.at("W_q")), k = times(x, w.at("W_k")), v = times(x, w.at("W_v"));
-  Rows out(x.size(), std::vector<double>(kWidth, 0.0));
-  const size_t dim = kWidth / kHeads;
-  for (size_t first = 0; first < kWidth; first += dim)
-    for (size_t i = 0; i < x.size(); ++i) {
-      std::vector<double> weights(visible);
-      double total = 0;
-      for (size_t j = 0; j < visible; ++j) {
-        double logit = 0;
-        for (size_t c = first; c < first + dim; ++c) logit += q[i][c] * k[j][c];
-        total += weights[j] = std::exp(logit / std::sqrt(static_cast<double>(dim)));
-      }
-      for (size_t j = 0; j < visible; ++j)
-        for (size_t c = first; c < first + dim; ++c) out[i][c] += weights[j] / total * v[j][c];
-    }
-  return times(out, w.at("W_o"));
-}
-
-Rows fed_forward(const Rows& x, const Named& w) {
-  Rows hidden = times(x, w.at("feed_forward.hidden"), &w.at("feed_forward.hidden_bias"));
-  for (auto& row : hidden)
-    for (double& value : row) value *= 0.5 * (1 + std::erf(value / std::sqrt(2.0)));
-  return times(hidden, w.at("feed_forward.output"), &w.at("feed_forward.output_bias"));
-}
-
 Rows layer(const Rows& x, const Named& w, Norm norm, size_t visible) {
-  const auto norm_1 = [&](const Rows& y) {
-    return normed(y, w.at("attention_norm.gain"), w.at("attention_norm.bias"));
+  const auto attend = [&](const Rows& y) {
+    return attended(y, y, w, "", kHeads, [&](size_t, size_t key) { return key < visible; });
   };
-  const auto norm_2 = [&](const Rows& y) {
-    return normed(y, w.at("feed_forward_norm.gain"), w.at("feed_forward_norm.bias"));
-  };
+  const auto feed = [&](const Rows& y) { return fed_forward(y, w, ""); };
   if (norm == Norm::pre) {
-    const Rows middle = plus(x, attended(norm_1(x), w, visible));
-    return plus(middle, fed_forward(norm_2(middle), w));
+    const Rows middle = plus(x, attend(normed(x, w, "attention_norm")));
+    return plus(middle, feed(normed(middle, w, "feed_forward_norm")));
   }
-  const Rows middle = norm_1(plus(x, attended(x, w, visible)));
-  return norm_2(plus(middle, fed_forward(middle, w)));
+  const Rows middle = normed(plus(x, attend(x)), w, "attention_norm");
+  return normed(plus(middle, feed(middle)), w, "feed_forward_norm");
 }
 
 LayerConfig config_of(const VariantInfo& variant, Norm norm, double dropout = 0) {

@@ -18,12 +18,13 @@ SweepRequest profile(const std::string& name) {
   return request;
 }
 
+// But for the probes, which are about accuracy alone.
 TEST(Profiles, EveryOneResolvesAndCoversEveryMeasure) {
   for (const ProfileInfo& info : all_profiles()) {
     const Plan result = plan(profile(info.name));
     std::set<std::string> measures;
     for (const Cell& cell : result.cells) measures.insert(cell.key["measure"].get<std::string>());
-    EXPECT_EQ(measures.size(), all_measures().size()) << info.name;
+    EXPECT_EQ(measures.size(), info.name == "probes" ? 1 : all_measures().size()) << info.name;
     EXPECT_EQ(result.config["profile"], info.name);
     EXPECT_EQ(result.config["profile_version"], info.version);
     EXPECT_GE(info.version, 1);

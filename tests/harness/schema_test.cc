@@ -33,6 +33,24 @@ TEST(Schema, KeepsTheCurveOfADivergedTraining) {
   EXPECT_NE(schema_fault(cell), "");
 }
 
+TEST(Schema, AnErrorMayExceedOne) {
+  Json cell = sample_cell("accuracy");
+  Json& metrics = cell["metrics"];
+  metrics["metric"] = "mean_squared_error";
+  metrics["test"] = metrics["validation"] = metrics["chance"] = metrics["lift"] = 1.5;
+  metrics["shortcuts"]["majority"] = metrics["by_distance"][0]["accuracy"] = 1.5;
+  metrics["by_length"][0]["test"] = metrics["by_length"][0]["chance"] = 1.5;
+  EXPECT_EQ(schema_fault(cell), "");
+  metrics["test"] = -0.1;
+  EXPECT_EQ(schema_fault(cell), "metrics.test: -0.1 is below 0");
+}
+
+TEST(Schema, NothingIsKeptWhereNothingDecodes) {
+  Json cell = sample_cell("accuracy");
+  cell["metrics"]["state_bytes"] = cell["metrics"]["decoding"] = nullptr;
+  EXPECT_EQ(schema_fault(cell), "");
+}
+
 TEST(Schema, GrowsByNewFields) {
   Json cell = sample_cell("speed");
   cell["note"] = "new";
@@ -116,6 +134,32 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"accuracy", "/metrics/by_distance/0/to", "", "metrics.by_distance[0].to: missing"},
         Breakage{"accuracy", "/metrics/by_distance/0/accuracy", "1.5",
                  "metrics.by_distance[0].accuracy: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/metric", R"("error")", "metrics.metric: expected one of"},
+        Breakage{"accuracy", "/metrics/test", "1.5", "metrics.test: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/chance", "-1", "metrics.chance: -1 is below 0"},
+        Breakage{"accuracy", "/metrics/shortcuts/majority", "2",
+                 "metrics.shortcuts.majority: 2 is above 1"},
+        Breakage{"accuracy", "/metrics/state_bytes", "0.5",
+                 "metrics.state_bytes: expected integer or null"},
+        Breakage{"accuracy", "/metrics/by_length/0/chance", "",
+                 "metrics.by_length[0].chance: missing"},
+        Breakage{"accuracy", "/metrics/by_length/0/factor", "0",
+                 "metrics.by_length[0].factor: 0 is below 1"},
+        Breakage{"accuracy", "/metrics/by_length/0/test", "null",
+                 "metrics.by_length[0].test: expected number"},
+        Breakage{"accuracy", "/metrics/by_length/0/test", "1.5",
+                 "metrics.by_length[0].test: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/by_length/1/test", "0.5",
+                 "metrics.by_length[1].test: expected null"},
+        Breakage{"accuracy", "/metrics/by_length/1/reason", R"("")",
+                 "metrics.by_length[1].reason: "},
+        Breakage{"accuracy", "/metrics/token_accuracy", "1.01",
+                 "metrics.token_accuracy: 1.01 is above 1"},
+        Breakage{"accuracy", "/metrics/places/1", R"("head")",
+                 "metrics.places[1]: expected one of"},
+        Breakage{"accuracy", "/metrics/decoding/same", "true",
+                 "metrics.decoding.same: expected number"},
+        Breakage{"accuracy", "/metrics/decoding/speedup", "", "metrics.decoding.speedup: missing"},
         Breakage{"accuracy", "/metrics/data_wait_share", "-0.1",
                  "metrics.data_wait_share: -0.1 is below 0"},
         Breakage{"fidelity", "/axes/input", "", "axes.input: missing"},

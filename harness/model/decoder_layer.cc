@@ -1,0 +1,39 @@
+// One decoder layer: its three blocks, one after the other. Vaswani et al. 2017, arXiv:1706.03762,
+// section 3.1. Costs what the blocks cost; a step, that of one position.
+#include "harness/model/decoder_layer.h"
+
+#include "core/check.h"
+
+namespace attn {
+
+DecoderLayer::DecoderLayer(const LayerConfig& self, const LayerConfig& cross)
+    : self_(self, ""), cross_(cross, "cross."), feed_forward_(self) {
+  ATTN_CHECK(self.causal && !cross.causal,
+             "a decoder's self-attention is causal and its cross-attention is not");
+}
+
+Var DecoderLayer::forward(const Var& x, const Var& memory, const std::vector<int64_t>& lengths,
+                          Rng* dropout) const {
+  const Var attended = self_.forward(x, {}, {.causal = true}, dropout);
+  const Var informed = cross_.forward(attended, memory, {false, lengths}, dropout);
+  return feed_forward_.forward(informed, dropout);
+}
+
+DecoderLayer::State DecoderLayer::start(const Var& memory, int64_t capacity) const {
+  return {self_.attention().decoder(memory.dim(0), capacity), cross_.project(memory)};
+}
+
+Var DecoderLayer::step(const Var& x, State& state, const std::vector<int64_t>& lengths) const {
+  const Var attended = self_.step(x, *state.self);
+  const Var informed = cross_.answer(attended, state.memory, {false, lengths});
+  return feed_forward_.forward(informed, nullptr);
+}
+
+std::vector<Weight> DecoderLayer::weights() const {
+  std::vector<Weight> all = self_.weights();
+  for (const auto& weights : {cross_.weights(), feed_forward_.weights()})
+    all.insert(all.end(), weights.begin(), weights.end());
+  return all;
+}
+
+}  // namespace attn

@@ -1,0 +1,74 @@
+// What layers are made of: multi-head attention and a feed-forward, each with its norm, dropout and
+// the residual around it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "variants/attention.h"
+
+namespace attn {
+
+enum class Norm { pre, post };
+
+struct LayerConfig {
+  const VariantInfo* variant = nullptr;
+  std::map<std::string, ParamValue> variant_params;  // as given; defaults are filled in
+  int64_t width = 64;                                // d_model
+  int64_t heads = 2;                                 // head_dim = width / heads
+  int64_t feed_forward = 256;                        // hidden width
+  int64_t max_len = 1;                               // longest sequence the attention sees
+  bool causal = false;
+  Norm norm = Norm::pre;
+  double dropout = 0;  // on the outputs of attention and feed-forward
+  uint64_t seed = 0;
+};
+
+class AttentionBlock {
+ public:
+  // `role` comes before the names of its weights: "" of the one block of a layer, "cross." of a
+  // second one.
+  AttentionBlock(const LayerConfig& config, const std::string& role);
+  ~AttentionBlock();
+
+  // x [batch, q_len, width] -> the same shape. Keys and values come from `memory` [batch, kv_len,
+  // width], which is taken as it is, or, where that is undefined, from x after the block's norm.
+  // `dropout` null: evaluation.
+  Var forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout) const;
+
+  struct KeysValues {
+    Var keys, values;  // [batch, heads, kv_len, head_dim]
+  };
+  KeysValues project(const Var& memory) const;
+  // forward() in evaluation where `memory` is projected already.
+  Var answer(const Var& x, const KeysValues& memory, const Mask& mask) const;
+  // forward() of one more position, x [batch, 1, width], of what the decoder has seen: not
+  // recorded, no dropout.
+  Var step(const Var& x, Decoder& decoder) const;
+
+  std::vector<Weight> weights() const;
+  const Attention& attention() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class FeedForwardBlock {
+ public:
+  explicit FeedForwardBlock(const LayerConfig& config);
+  Var forward(const Var& x, Rng* dropout) const;  // [batch, len, width] -> the same
+  std::vector<Weight> weights() const;
+
+ private:
+  Norm norm_;
+  double dropout_;
+  Weight gain_, bias_;           // [width]
+  Weight hidden_, hidden_bias_;  // [width, hidden], [hidden]
+  Weight output_, output_bias_;  // [hidden, width], [width]
+};
+
+}  // namespace attn

@@ -1,0 +1,71 @@
+// The learner of labels and of real answers: an encoder under cross-entropy or squared error; see
+// learner.h. Cost: one forward, and in training its backward.
+#include "harness/train/learner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/ops.h"
+#include "harness/train/settings.h"
+
+namespace attn {
+
+namespace {
+
+class LabelLearner final : public Learner {
+ public:
+  explicit LabelLearner(const LearnerSpec& spec)
+      : real_(spec.shape.real),
+        model_(model_config(spec.shape, *spec.variant, spec.variant_params, spec.training,
+                            spec.seed)) {}
+
+  Var loss(const Batch& batch, Rng* dropout) const override {
+    if (real_) return squared_error(batch, dropout);
+    const Encoder::Scored scored = model_.scored(batch, dropout);
+    if (scored.entries.size() == batch.targets.size())
+      return cross_entropy(scored.logits, batch.targets);
+    std::vector<int32_t> targets;
+    for (const int32_t entry : scored.entries)
+      targets.push_back(batch.targets[static_cast<size_t>(entry)]);
+    return cross_entropy(scored.logits, targets);
+  }
+
+  Score score(const std::vector<Batch>& batches) const override {
+    const NoGrad no_grad;
+    if (!real_) return evaluate(model_, batches);
+    std::vector<double> errors;
+    for (const Batch& batch : batches) {
+      const Tensor answers = model_.forward(batch).value();  // [size, 1]
+      for (int64_t i = 0; i < batch.size; ++i) {
+        const double off = static_cast<double>(answers[i]) -
+                           static_cast<double>(batch.wanted[static_cast<size_t>(i)]);
+        errors.push_back(off * off);
+      }
+    }
+    return mean_score(errors);
+  }
+
+  std::vector<Weight> weights() const override { return model_.weights(); }
+  std::optional<int64_t> state_bytes(int64_t length) const override {
+    return model_.state_bytes(length);
+  }
+
+ private:
+  Var squared_error(const Batch& batch, Rng* dropout) const {
+    const Tensor wanted({batch.size, 1});
+    std::copy(batch.wanted.begin(), batch.wanted.end(), wanted.data());
+    return mean_squared_error(model_.forward(batch, dropout), wanted);
+  }
+
+  bool real_;
+  Encoder model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_learner(const LearnerSpec& spec) {
+  if (spec.shape.outputs > 0) return make_sequence_learner(spec);
+  return std::make_unique<LabelLearner>(spec);
+}
+
+}  // namespace attn
