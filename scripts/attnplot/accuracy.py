@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import pandas as pd
@@ -11,10 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .caption import caption
+from .metric import error_ticks, is_error, name, unless_error, written
 from .page import Page, Picture
 from .rows import FAILURES, Rows
 from .style import GREY, INK, Series, Styles
-from .tasks import TaskGroup, score, task_groups
+from .tasks import TaskGroup, score, stand_ins, task_groups
 from .tuned import chosen_on_validation, tuning_note
 
 LINE = 0.26  # inches per variant
@@ -36,6 +38,7 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
         cells,
         _interval_note(series, groups),
         "Chance and shortcut scores are measured on the same test split.",
+        stand_ins(cells),
         tuning_note(cells),
     )
     legend = [
@@ -44,16 +47,17 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
     ]
     page = Page(
         "Accuracy by task",
-        "test score of the weights that were best on validation; further right is better",
+        "test score of the weights that were best on validation; "
+        + unless_error([g.metric for g in groups], "further right is better", "further left"),
         words,
         legend,
         heights,
         columns,
-        gaps=[0.46] + [1.02] * (grid_rows - 1),
+        gaps=[0.46] + [1.16] * (grid_rows - 1),
         left=_label_room(series),
         between=0.5,
         right=0.5,
-        below=0.72,
+        below=0.86,
     )
     table: list[dict[str, Any]] = []
     for index, group in enumerate(groups):
@@ -64,24 +68,18 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:
-    name, _, told = group.title.partition("\n")
-    axes.set_title(name, pad=16)
-    axes.annotate(
-        told,
-        (0, 1),
-        xycoords="axes fraction",
-        xytext=(0, 5),
-        textcoords="offset points",
-        fontsize=8,
-        color=GREY,
-    )
+    head(axes, group)
     axes.set_ylim(len(series) - 0.5, -0.5)
     scores = {s.key: score(s.cells) for s in series}
-    lowest = min([0.0, *(sc.mean for sc in scores.values() if sc)])
-    highest = max([1.0, *(sc.mean for sc in scores.values() if sc)])
-    axes.set_xlim(lowest, highest)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
     chance, shortcut = group.reference("chance"), group.best_shortcut()
+    means = [sc.mean for sc in scores.values() if sc]
+    if is_error(group.metric):
+        levels = [chance or 0.0, shortcut[1] if shortcut else 0.0]
+        axes.set_xscale("log")
+        axes.set_xlim(error_ticks(axes.xaxis, [*means, *levels], most=4))
+    else:
+        axes.set_xlim(min([0.0, *means]), max([1.0, *means]))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
     if chance is not None:
         axes.axvline(chance, **CHANCE, zorder=1.5)
     if shortcut is not None:
@@ -130,10 +128,14 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
             )
         axes.plot([found.mean], [y], **{**s.look.line(), "markersize": 4}, clip_on=False)
         if found.half is not None:
+            low, high = axes.get_xlim()  # a bar ends where the axis does
             axes.errorbar(
                 [found.mean],
                 [y],
-                xerr=[found.half],
+                xerr=[
+                    [min(found.half, found.mean - low)],
+                    [min(found.half, high - found.mean)],
+                ],
                 color=s.look.color,
                 elinewidth=1.3,
                 capsize=3.2,
@@ -143,7 +145,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
                 clip_on=False,
             )
         axes.annotate(
-            f"{found.mean:.2f}" if found.mean < 0.995 else f"{found.mean:.3f}",
+            written(found.mean, group.metric),
             (1, y),
             xytext=(9, 0),
             **edge,
@@ -152,11 +154,26 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
     axes.set_yticks(range(len(series)), [s.label for s in series] if labels else [])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    metric = next(
-        (str(c.metrics["metric"]) for c in group.cells if c.metrics.get("metric")), "score"
+    under = ""
+    if shortcut is not None:
+        named = textwrap.fill(shortcut[0].replace("_", " "), 24)
+        under = f"\nbest shortcut {written(shortcut[1], group.metric)}:\n{named}"
+    axes.set_xlabel(name(group.metric) + under, linespacing=1.3)
+
+
+def head(axes: Axes, group: TaskGroup) -> None:
+    """The task as the panel's title, its parameters below."""
+    task, _, told = group.title.partition("\n")
+    axes.set_title(task, pad=16)
+    axes.annotate(
+        told,
+        (0, 1),
+        xycoords="axes fraction",
+        xytext=(0, 5),
+        textcoords="offset points",
+        fontsize=8,
+        color=GREY,
     )
-    under = f"\nshortcut: {shortcut[0].replace('_', ' ')}, {shortcut[1]:.2f}" if shortcut else ""
-    axes.set_xlabel(f"test {metric}{under}", linespacing=1.35)
 
 
 def _label_room(series: list[Series]) -> float:
@@ -177,7 +194,8 @@ def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
         if len(counts) > 1
         else str(max(counts, default=0))
     )
-    return f"n = {n} seeds (ticks); bars are 95 % t-intervals of their mean."
+    one = ", of one seed over the test examples" if 1 in counts else ""
+    return f"n = {n} seeds (ticks); bars are 95 % t-intervals of their mean{one}."
 
 
 def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
@@ -193,6 +211,7 @@ def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
                 "variant": s.variant,
                 "status": ",".join(sorted({c.status for c in s.cells})),
                 "reason": "; ".join(sorted({c.reason for c in s.cells if c.reason})),
+                "metric": group.metric,
                 "test": found.mean if found else None,
                 "half_interval": found.half if found else None,
                 "seeds": len(found.seeds) if found else 0,

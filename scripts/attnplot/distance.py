@@ -11,12 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.special import stdtrit
 
-from .accuracy import CHANCE
+from .accuracy import CHANCE, head
 from .caption import caption
+from .metric import label_scores, score_axis, unless_error
 from .page import Page, Picture, handles
 from .rows import Cell, Rows
 from .style import Series, Styles
-from .tasks import TaskGroup, task_groups
+from .tasks import TaskGroup, stand_ins, task_groups
 from .tuned import chosen_on_validation, tuning_note
 
 HEIGHT = 1.75  # inches of a panel
@@ -30,6 +31,7 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         return []
     drawn = [c for g in groups for c in g.cells]
     series = styles.series(drawn)
+    metrics = [g.metric for g in groups]
     columns = min(3, len(groups))
     grid_rows = math.ceil(len(groups) / columns)
     words = caption(
@@ -38,17 +40,19 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         "Test labels in bins of about equal counts, drawn at the bin's middle, by the number of "
         "positions from the first to the last evidence that a label depends on; bars are 95 % "
         "intervals: of one seed over the test sequences, of several t-intervals over the seeds.",
+        stand_ins(drawn),
         tuning_note(drawn),
     )
     page = Page(
         "Accuracy by distance",
-        "test score of labels whose evidence lies so far apart; a line that falls forgets",
+        "test score of labels whose evidence lies so far apart; "
+        + unless_error(metrics, "a line that falls forgets", "one that rises"),
         words,
         [*handles(series), (Line2D([], [], **CHANCE), "chance")],
         [HEIGHT] * grid_rows,
         columns,
         gaps=[0.46] + [0.85] * (grid_rows - 1),
-        between=0.42,
+        between=0.42 if len(set(metrics)) == 1 else 0.66,
         right=0.2,
         below=0.55,
     )
@@ -56,8 +60,7 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
     for index, group in enumerate(groups):
         axes = page.panel(index // columns, index % columns)
         _draw(axes, group, group.select(series))
-        if index % columns == 0:
-            axes.set_ylabel("test accuracy")
+        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
         table += _table(group, group.select(series))
     return [Picture("accuracy-distance", page.figure, pd.DataFrame(table), words)]
 
@@ -96,22 +99,20 @@ def _points(cells: tuple[Cell, ...]) -> list[tuple[float, float, float]]:
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
-    name, _, told = group.title.partition("\n")
-    axes.set_title(name, pad=16)
-    axes.annotate(
-        told, (0, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", fontsize=8
-    )
+    head(axes, group)
     chance = group.reference("chance")
     if chance is not None:
         axes.axhline(chance, **CHANCE, zorder=1.5)
+    highest = [chance or 0.0]
     for s in series:
         points = _points(s.cells)
         if not points:
             continue
+        highest += [value for _, value, _ in points]
         x, y, half = (np.array(column) for column in zip(*points))
         axes.plot(x, y, **s.look.line())
         axes.errorbar(x, y, yerr=half, color=s.look.color, elinewidth=1, capsize=2.4, fmt="none")
-    axes.set_ylim(0, 1.02)
+    score_axis(axes, group.metric, highest)
     axes.set_xlabel("distance, positions")
 
 
@@ -128,6 +129,7 @@ def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
             "labels": labels,
             "accuracy": score,
             "stderr": error,
+            "metric": group.metric,
         }
         for s in series
         for cell in s.cells

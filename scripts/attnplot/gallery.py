@@ -5,19 +5,22 @@ from __future__ import annotations
 from .accuracy import accuracy
 from .distance import distance
 from .fidelity import fidelity
+from .length import length
 from .memory import memory
 from .overview import overview
 from .page import Picture
 from .rows import Rows
 from .speed import speed
+from .state import state
 from .style import Styles
 from .tradeoff import tradeoff
 
 
 def draw_all(rows: Rows) -> list[Picture]:
     styles = Styles(rows)
+    scores = (accuracy, distance, length, state)
     return [
         picture
-        for draw in (overview, speed, memory, accuracy, distance, tradeoff, fidelity)
+        for draw in (overview, speed, memory, *scores, tradeoff, fidelity)
         for picture in draw(rows, styles)
     ]

@@ -10,6 +10,7 @@ from .curves import contract, length_text
 from .panels import decodes
 from .rows import Cell, Params
 from .style import Series
+from .trained import without_settings
 
 SCOPES = ("attention", "layer", "model")
 Context = tuple[Any, ...]
@@ -80,7 +81,7 @@ def operating_point(
 def _match(series: Series, cells: list[Cell]) -> Cell | None:
     """The cell with the same parameters, or the variant's only one: a task may set its own."""
     own = [c for c in cells if c.variant == series.variant]
-    exact = [c for c in own if c.params == series.params]
+    exact = [c for c in own if c.params == without_settings(series.params)]
     if exact:
         return exact[-1]
     return own[0] if len({c.params for c in own}) == 1 else None

@@ -124,7 +124,7 @@ def _draw_trade(page: Page, column: int, trade: Trade, under: float) -> None:
     axes.set_position((x, y + cut, wide, high - cut))
     axes.set_title(f"Accuracy: {trade.title}")
     draw_trade(axes, trade, largest, scale=1.1, size=8.5)
-    axes.set_ylabel("test accuracy")
+    axes.set_ylabel(trade.label)
     if largest:
         legend = page.figure.add_axes((x, y - 0.62 * cut, wide, 0.5 * cut))
         area_legend(legend, largest, scale=1.1, size=8.5)

@@ -104,8 +104,8 @@ def _put(
             path_effects=halo(),
         )
         box = note.get_window_extent(renderer)
-        cost = rank * 4 + box.width * box.height - _overlap(box, frame)
-        cost += sum(2 * _overlap(box, t) for t in taken) + sum(3 * _overlap(box, d) for d in discs)
+        cost = rank * 4 + 12 * (box.width * box.height - _overlap(box, frame))
+        cost += sum(6 * _overlap(box, t) for t in taken) + sum(3 * _overlap(box, d) for d in discs)
         cost += sum(2 * _overlap(box, line) for line in lines)
         if best is None or cost < best[0]:
             if best:

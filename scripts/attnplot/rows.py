@@ -56,6 +56,11 @@ class Cell:
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is None or isinstance(value, (bool, str, dict, list)) else float(value)
 
+    @property
+    def scored_by(self) -> str:
+        """The metric of an accuracy cell, by name."""
+        return str(self.metrics.get("metric") or "accuracy")
+
     def times(self) -> list[float]:
         """The raw repetitions of a speed cell, in seconds."""
         raw = self.samples.get("time_s", []) if isinstance(self.samples, dict) else self.samples

@@ -50,7 +50,7 @@ def _setup(head: dict[str, Any]) -> str:
 
 def _point(cell: Cell) -> tuple[Any, ...]:
     axes = {k: v for k, v in cell.axes.items() if k != "repetitions"}
-    where = json.dumps(axes, sort_keys=True)
+    where = json.dumps([axes, cell.training], sort_keys=True)
     return cell.measure, cell.variant, cell.params, cell.task, cell.task_params, where
 
 

@@ -10,6 +10,7 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from .rows import Cell, Params, Rows, canonical
 from .runs import RUN, run_of
+from .trained import SETTING, shown, without_settings
 
 BASELINE = "full"
 INK, GREY, GRID = "#222222", "#6b6b6b", "#e4e4e4"
@@ -136,7 +137,7 @@ class Styles:
                 k
                 for params in all_params
                 for k, v in params
-                if any(dict(other).get(k) != v for other in all_params)
+                if k.startswith(SETTING) or any(dict(other).get(k) != v for other in all_params)
             }
             for index, params in enumerate(all_params):
                 label = " ".join([variant, *(_shown(k, v) for k, v in params if k in varying)])
@@ -162,7 +163,8 @@ class Styles:
 
         def order(params: Params) -> tuple[Any, ...]:
             own = {k: v for k, v in params if k != RUN}
-            return own != default, [(k, number(v)) for k, v in own.items()]
+            plain = dict(without_settings(tuple(own.items())))
+            return plain != default, [(k, number(v)) for k, v in own.items()]
 
         return order
 
@@ -178,4 +180,5 @@ def _shown(key: str, value: str) -> str:
     """`features=64`, but just `tiled`: a word tells by itself what it is; a run in brackets."""
     if key == RUN:
         return f"({value})"
-    return value if value.isalpha() and value not in ("true", "false") else f"{key}={value}"
+    plain = value.isalpha() and value not in ("true", "false")
+    return value if plain else f"{shown(key)}={value}"

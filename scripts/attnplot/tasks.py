@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtrit  # scipy.stats takes over a second to load
 
 from .curves import contract
+from .metric import is_error
 from .rows import Cell
 from .style import Series
 
@@ -30,6 +31,10 @@ class TaskGroup:
     title: str
     cells: tuple[Cell, ...]
 
+    @property
+    def metric(self) -> str:
+        return next((c.scored_by for c in self.cells if c.ok), "accuracy")
+
     def reference(self, name: str) -> float | None:
         """Chance, measured on the same test split by every cell: their mean."""
         values = [v for c in self.cells if c.ok and (v := c.metric(name)) is not None]
@@ -41,7 +46,8 @@ class TaskGroup:
             for name, value in (cell.metrics.get("shortcuts") or {}).items():
                 named.setdefault(name, []).append(float(value))
         scores = {name: float(np.mean(values)) for name, values in named.items()}
-        return max(scores.items(), key=lambda item: item[1]) if scores else None
+        best = min if is_error(self.metric) else max
+        return best(scores.items(), key=lambda item: item[1]) if scores else None
 
     def select(self, series: list[Series]) -> list[Series]:
         mine = {c.id for c in self.cells}
@@ -64,6 +70,23 @@ def task_groups(cells: list[Cell]) -> list[TaskGroup]:
         kind = [contract(members[0])] if "causal" in members[0].axes else []
         out.append(TaskGroup(f"{task}\n{', '.join(told + kind)}", tuple(members)))
     return [g for g in out if any(c.status != "skipped" for c in g.cells)]
+
+
+PLACES = ("encoder", "decoder", "cross")  # where an encoder-decoder holds attention
+
+
+def stand_ins(cells: list[Cell]) -> str:
+    """The caption's word on variants that cannot stand everywhere in an encoder-decoder."""
+    told: dict[tuple[str, ...], list[str]] = {}
+    for cell in cells:
+        places = cell.metrics.get("places")
+        absent = tuple(p for p in PLACES if places and p not in places)
+        if cell.ok and cell.metrics.get("metric") == "exact_match" and absent:
+            names = told.setdefault(absent, [])
+            if cell.variant not in names:
+                names.append(cell.variant)
+    parts = [f"of {', '.join(names)} as {' and '.join(absent)}" for absent, names in told.items()]
+    return f"Exact attention stands in place {'; '.join(parts)}." if parts else ""
 
 
 def score(cells: tuple[Cell, ...]) -> Score | None:

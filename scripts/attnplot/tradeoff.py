@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from .accuracy import CHANCE, SHORTCUT
 from .caption import caption
 from .curves import bytes_text
+from .metric import error_ticks, is_error
 from .page import Page, Picture
 from .place import Label, place_labels
 from .rows import Rows
@@ -39,7 +40,7 @@ def tradeoff(rows: Rows, styles: Styles) -> list[Picture]:
         [2.45] * grid + [0.01 if vacant else 0.5],
         columns,
         left=0.62,
-        between=0.5,
+        between=0.5 if len({t.metric for t in trades}) == 1 else 0.7,
         below=0.05,
         gaps=[0.32] + [0.86] * (grid - 1) + [0.6 if vacant else 0.72],
     )
@@ -48,8 +49,9 @@ def tradeoff(rows: Rows, styles: Styles) -> list[Picture]:
         axes = page.panel(index // columns, index % columns)
         axes.set_title(trade.title)
         draw_trade(axes, trade, largest)
-        if index % columns == 0:
-            axes.set_ylabel("test accuracy")
+        before = trades[index - 1].metric if index % columns else None
+        if trade.metric != before:
+            axes.set_ylabel(trade.label)
     if largest:
         area_legend(
             page.panel(grid - 1, 1) if vacant else page.panel(grid, 0, span=columns), largest
@@ -74,8 +76,8 @@ def draw_trade(
     axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=7))
     axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
     axes.xaxis.set_minor_locator(NullLocator())
-    _accuracy_axis(axes, trade)
-    low, high = axes.get_ylim()
+    (_error_axis if is_error(trade.metric) else _accuracy_axis)(axes, trade)
+    low, high = sorted(axes.get_ylim())
     levels = [("chance", trade.chance, CHANCE), ("best shortcut", trade.shortcut, SHORTCUT)]
     levels = [level for level in levels if level[1] is not None and low < level[1] < high]
     for _, value, look in levels:
@@ -119,6 +121,15 @@ def _accuracy_axis(axes: Axes, trade: Trade) -> None:
     axes.yaxis.set_major_locator(FixedLocator([k * step for k in range(first, last + 1)]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.{1 if step >= 0.1 else 2}f}"))
     axes.set_ylim(first * step, max(last * step, high + 0.15 * span))
+
+
+def _error_axis(axes: Axes, trade: Trade) -> None:
+    """Logarithmic and on its head: the least error is at the top."""
+    values = [d.score.mean for d in trade.dots if d.score]
+    values += [trade.shortcut] if trade.shortcut is not None else []
+    axes.set_yscale("log")
+    low, high = error_ticks(axes.yaxis, values)
+    axes.set_ylim(high, low)
 
 
 def _draw_dot(axes: Axes, dot: Dot, r: float) -> None:
@@ -230,6 +241,7 @@ def _line(trade: Trade, dot: Dot) -> dict[str, Any]:
         "series": dot.series.label,
         "variant": dot.series.variant,
         "status": dot.status,
+        "metric": trade.metric,
         "accuracy": dot.score.mean if dot.score else None,
         "tokens_per_s": dot.speed,
         "peak_bytes": dot.peak,

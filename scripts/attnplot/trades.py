@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .metric import is_error, name
 from .operating import Point, operating_point
 from .rows import FAILURES, Cell, Rows
 from .style import Series, Styles
 from .tasks import Score, TaskGroup, score, task_groups
+from .trained import without_settings
 from .tuned import chosen_on_validation
 
 
@@ -39,6 +41,15 @@ class Trade:
     shortcut: float | None = None
 
     @property
+    def metric(self) -> str:
+        return self.groups[0].metric
+
+    @property
+    def label(self) -> str:
+        """Of the upward axis: up is better, so that of errors stands on its head."""
+        return name(self.metric) + (", downwards" if is_error(self.metric) else "")
+
+    @property
     def spread(self) -> float:
         """Of the lift, the score over that of the best shortcut."""
         scores = [d.score.mean for d in self.dots if d.score]
@@ -48,12 +59,17 @@ class Trade:
 def trade_panels(
     rows: Rows, styles: Styles, only: tuple[TaskGroup, ...] | None = None
 ) -> list[Trade]:
-    """The mean over the tasks without a causal mask that every variant finished, then each task."""
+    """The mean accuracy over the tasks without a causal mask that every variant finished, then each
+    task; other metrics are never part of a mean."""
     groups = list(only) if only else task_groups(chosen_on_validation(rows.of("accuracy")))
     series = styles.series([c for g in groups for c in g.cells])
     out = []
     open_tasks = [g for g in groups if not any(c.axes.get("causal") for c in g.cells)]
-    whole = [g for g in open_tasks if all(score(s.cells) for s in g.select(series))]
+    whole = [
+        g
+        for g in open_tasks
+        if g.metric == "accuracy" and all(score(s.cells) for s in g.select(series))
+    ]
     common = whole if len(whole) > 1 else []
     if common:
         names = " and ".join(g.title.partition("\n")[0] for g in common)
@@ -65,11 +81,12 @@ def trade_panels(
 
 def telling_trade(trades: list[Trade]) -> Trade | None:
     """For the summary: the task with the most variants measured; of equals one without a causal
-    mask like the other panels, then the one that tells the variants apart best."""
+    mask like the other panels, then a share rather than an error, then the one that tells the
+    variants apart best."""
 
-    def rank(trade: Trade) -> tuple[int, bool, float]:
+    def rank(trade: Trade) -> tuple[int, bool, bool, float]:
         measured = sum(bool(d.score and d.speed) for d in trade.dots)
-        return measured, not trade.causal, trade.spread
+        return measured, not trade.causal, not is_error(trade.metric), trade.spread
 
     return max((t for t in trades if len(t.groups) == 1), key=rank, default=None)
 
@@ -126,7 +143,7 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
 
 def _other_params(series: Series, cell: Cell) -> str:
     """`performer features=64, cost at features=256`; empty where the parameters agree."""
-    own, other = dict(series.params), dict(cell.params)
+    own, other = dict(without_settings(series.params)), dict(cell.params)
     differ = sorted(k for k in own.keys() | other.keys() if own.get(k) != other.get(k))
     if not differ:
         return ""

@@ -96,6 +96,11 @@ def header(run: str = "20260101T000000Z") -> dict[str, Any]:
     }
 
 
+def key_of(what: Any) -> str:
+    """What names a cell: 16 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def cell(
     measure: str,
     variant: str,
@@ -108,12 +113,11 @@ def cell(
     status: str = "ok",
     reason: str | None = None,
 ) -> dict[str, Any]:
-    key = json.dumps([measure, variant, params, axes, task], sort_keys=True)
     return {
         "schema": "attnbench/1",
         "kind": "cell",
         "run": "20260101T000000Z",
-        "cell": hashlib.sha256(key.encode()).hexdigest()[:16],
+        "cell": key_of([measure, variant, params, axes, task]),
         "status": status,
         "reason": reason,
         "measure": measure,

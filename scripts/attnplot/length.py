@@ -1,0 +1,191 @@
+"""Score against length, of weights trained at one: a panel a task, a line a variant x positions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+from scipy.special import stdtrit
+
+from .accuracy import CHANCE, head
+from .caption import brief, caption, unique
+from .curves import length_axis, length_text
+from .metric import label_scores, score_axis, unless_error
+from .page import Page, Picture, handles
+from .rows import Cell, Rows
+from .style import Series, Styles
+from .tasks import TaskGroup, stand_ins, task_groups
+from .trained import told_apart
+from .tuned import tuning_note, winners
+
+HEIGHT = 1.9  # inches of a panel
+TRAINED = {"color": "#b0b0b0", "linestyle": "-", "linewidth": 3.2, "alpha": 0.55}
+
+
+@dataclass(frozen=True)
+class At:
+    """One length: the mean score over seeds and half of its 95 % interval."""
+
+    length: int
+    mean: float
+    half: float
+    seeds: int
+
+
+def length(rows: Rows, styles: Styles) -> list[Picture]:
+    scored = [c for c in winners(rows.of("accuracy")) if c.ok and _scored(c)]
+    cells = told_apart(scored, always=("positions",))
+    groups = [g for g in task_groups(cells) if len({n for c in g.cells for n in _scored(c)}) > 1]
+    if not groups:
+        return []
+    drawn = [c for g in groups for c in g.cells]
+    series = styles.series(drawn)
+    metrics = [g.metric for g in groups]
+    columns = min(2, len(groups))
+    grid_rows = math.ceil(len(groups) / columns)
+    words = caption(
+        rows,
+        drawn,
+        "The same weights at multiples of the length that they were trained at; bars are 95 % "
+        "intervals: of one seed over the test examples, of several t-intervals over the seeds.",
+        _positions(drawn),
+        _skipped(groups, series),
+        stand_ins(drawn),
+        tuning_note(drawn),
+    )
+    page = Page(
+        "Accuracy by length",
+        "test score beyond the length of training; "
+        + unless_error(metrics, "a line that falls does not generalise", "one that rises"),
+        words,
+        [
+            *handles(series),
+            (Line2D([], [], **CHANCE), "chance"),
+            (Line2D([], [], **TRAINED), "length of training"),
+        ],
+        [HEIGHT] * grid_rows,
+        columns,
+        gaps=[0.46] + [1.03] * (grid_rows - 1),
+        between=0.42 if len(set(metrics)) == 1 else 0.66,
+        right=0.2,
+        below=0.68,
+    )
+    table: list[dict[str, Any]] = []
+    for index, group in enumerate(groups):
+        axes = page.panel(index // columns, index % columns)
+        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
+        _draw(axes, group, group.select(series))
+        for s in group.select(series):
+            table += [line for c in s.cells for line in _lines(group, s, c)]
+    return [Picture("accuracy-length", page.figure, pd.DataFrame(table), words)]
+
+
+def _entries(cell: Cell) -> list[dict[str, Any]]:
+    return list(cell.metrics.get("by_length") or [])
+
+
+def _scored(cell: Cell) -> dict[int, dict[str, Any]]:
+    """What has a score, by length."""
+    return {int(e["length"]): e for e in _entries(cell) if e.get("test") is not None}
+
+
+def _points(cells: tuple[Cell, ...]) -> list[At]:
+    out = []
+    for n in sorted({n for c in cells for n in _scored(c)}):
+        entries = [e for c in cells if (e := _scored(c).get(n))]
+        tests = [float(e["test"]) for e in entries]
+        if len(tests) > 1:
+            spread = float(np.std(tests, ddof=1)) / math.sqrt(len(tests))
+            half = float(stdtrit(len(tests) - 1, 0.975)) * spread
+        else:
+            half = 1.96 * float(entries[0].get("stderr") or 0.0)
+        out.append(At(n, float(np.mean(tests)), half, len(tests)))
+    return out
+
+
+def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
+    head(axes, group)
+    chances = {
+        n: float(e["chance"])
+        for c in group.cells
+        for n, e in sorted(_scored(c).items())
+        if e.get("chance") is not None
+    }
+    lengths = sorted({n for c in group.cells for n in _scored(c)})
+    axes.plot(sorted(chances), [chances[n] for n in sorted(chances)], **CHANCE, zorder=1.5)
+    for trained in sorted({_trained_at(c) for c in group.cells}):
+        axes.axvline(trained, **TRAINED, zorder=1)
+    values = list(chances.values())
+    for s in series:
+        points = _points(s.cells)
+        if not points:
+            continue
+        x, y = [p.length for p in points], [p.mean for p in points]
+        values += y
+        axes.plot(x, y, **s.look.line(), clip_on=False, zorder=3)
+        bars = [p.half for p in points]
+        axes.errorbar(x, y, yerr=bars, color=s.look.color, elinewidth=1, capsize=2.4, fmt="none")
+    score_axis(axes, group.metric, values)
+    length_axis(axes, lengths)
+    factors = {n: int(e["factor"]) for c in group.cells for n, e in _scored(c).items()}
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda n, _: f"{length_text(n)}\n\u00d7{factors[round(n)]}")
+    )
+
+
+def _trained_at(cell: Cell) -> int:
+    entry = next((e for e in _entries(cell) if int(e["factor"]) == 1), None)
+    if entry:
+        return int(entry["length"])
+    first = _entries(cell)[0]
+    return int(first["length"]) // int(first["factor"])
+
+
+def _positions(cells: list[Cell]) -> str:
+    """The kind of positions, where all cells share one: else it tells the lines apart."""
+    kinds = unique(str(c.training["positions"]) for c in cells if "positions" in c.training)
+    return f"Positions: {kinds[0]}." if len(kinds) == 1 else ""
+
+
+def _skipped(groups: list[TaskGroup], series: list[Series]) -> str:
+    """`No score: full learned at x2, x4 (why)`: equal reasons are told once."""
+    told: dict[str, dict[str, list[int]]] = {}
+    for group in groups:
+        for s in group.select(series):
+            for entry in (e for c in s.cells for e in _entries(c) if e.get("test") is None):
+                factors = told.setdefault(str(entry.get("reason")), {}).setdefault(s.label, [])
+                factors.append(int(entry["factor"]))
+    parts = []
+    for reason, labels in told.items():
+        factors = sorted({f for own in labels.values() for f in own})
+        times = ", ".join(f"\u00d7{f}" for f in factors)
+        parts.append(f"{brief(list(labels))} at {times} ({reason})")
+    return f"No score: {'; '.join(parts)}." if parts else ""
+
+
+def _lines(group: TaskGroup, series: Series, cell: Cell) -> list[dict[str, Any]]:
+    return [
+        {
+            "task": cell.task,
+            "task_params": " ".join(f"{k}={v}" for k, v in cell.task_params),
+            "series": series.label,
+            "variant": series.variant,
+            "positions": cell.training.get("positions"),
+            "seed": cell.axes.get("seed"),
+            "metric": group.metric,
+            "trained_at": _trained_at(cell),
+            "factor": entry["factor"],
+            "length": entry["length"],
+            "test": entry.get("test"),
+            "stderr": entry.get("stderr"),
+            "chance": entry.get("chance"),
+            "reason": entry.get("reason"),
+        }
+        for entry in _entries(cell)
+    ]

@@ -1,0 +1,208 @@
+"""Score against the bytes that decoding keeps: a panel a task, a line through a variant's sizes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from .accuracy import CHANCE, SHORTCUT, head
+from .caption import brief, caption, unique
+from .curves import bytes_text
+from .families import tag
+from .metric import label_scores, score_axis, unless_error
+from .page import Page, Picture
+from .place import Label, place_labels
+from .rows import Cell, Rows
+from .style import Look, Series, Styles
+from .tasks import Score, TaskGroup, score, stand_ins, task_groups
+from .trained import told_apart
+from .tuned import tuning_note, winners
+
+HEIGHT = 2.1  # inches of a panel
+Point = tuple[int, Score, str]  # state in bytes, score over seeds, what tells it from its line
+
+
+def state(rows: Rows, styles: Styles) -> list[Picture]:
+    cells = _every_size(rows.of("accuracy"))
+    drawn = [c for c in cells if c.ok and _bytes(c)]
+    groups = [g for g in task_groups(drawn) if len({_bytes(c) for c in g.cells}) > 1]
+    if not groups:
+        return []
+    drawn = [c for g in groups for c in g.cells]
+    families = _families(styles.series(drawn))
+    metrics = [g.metric for g in groups]
+    columns = min(2, len(groups))
+    grid_rows = math.ceil(len(groups) / columns)
+    words = caption(
+        rows,
+        [c for c in cells if any(c.task == g.cells[0].task for g in groups)],
+        "State: what decoding keeps of one sequence at the task's length, all layers together. "
+        "A line joins a variant's settings in the order of their state, named at the points; bars "
+        "are 95 % intervals: of one seed over the test examples, of several t-intervals.",
+        _stateless(cells, groups, styles),
+        stand_ins(drawn),
+        tuning_note(drawn),
+    )
+    page = Page(
+        "Accuracy against decode state",
+        "test score; " + unless_error(metrics, "up and to the left is better", "down and left"),
+        words,
+        [
+            *((Line2D([], [], **look.line()), name) for name, (look, _) in families.items()),
+            (Line2D([], [], **SHORTCUT), "best shortcut"),
+            (Line2D([], [], **CHANCE), "chance"),
+        ],
+        [HEIGHT] * grid_rows,
+        columns,
+        gaps=[0.46] + [0.9] * (grid_rows - 1),
+        between=0.42 if len(set(metrics)) == 1 else 0.66,
+        right=0.2,
+        below=0.55,
+    )
+    table: list[dict[str, Any]] = []
+    for index, group in enumerate(groups):
+        axes = page.panel(index // columns, index % columns)
+        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
+        lines = {name: _points(group.select(own)) for name, (_, own) in families.items()}
+        _draw(axes, group, [(families[n][0], points) for n, points in lines.items() if points])
+        table += [_line(group, name, point) for name, points in lines.items() for point in points]
+    return [Picture("accuracy-state", page.figure, pd.DataFrame(table), words)]
+
+
+def _bytes(cell: Cell) -> int:
+    return int(cell.metric("state_bytes") or 0)
+
+
+def _every_size(cells: list[Cell]) -> list[Cell]:
+    """Tuned settings that change the state are kept, the others chosen on validation: cells compete
+    only with those of the same state."""
+
+    def like(cell: Cell, *ignored: str) -> str:
+        training = {k: v for k, v in cell.training.items() if k not in ignored}
+        what = [cell.variant, cell.params, cell.task, cell.task_params, training]
+        return json.dumps(what, sort_keys=True)
+
+    sizes = {like(c): _bytes(c) for c in cells if c.ok}  # a seed that failed has that of another
+    sizing = {
+        name
+        for name in {n for c in cells for n in c.tuned}
+        if _differ((like(c, name), _bytes(c)) for c in cells if c.ok)
+    }
+    kept = winners(cells, lambda cell: sizes.get(like(cell)))
+    return told_apart(
+        [replace(c, tuned=tuple(n for n in c.tuned if n not in sizing)) for c in kept]
+    )
+
+
+def _differ(pairs: Iterable[tuple[str, int]]) -> bool:
+    """Whether one key comes with several values."""
+    first: dict[str, int] = {}
+    return any(first.setdefault(key, value) != value for key, value in pairs)
+
+
+def _families(series: list[Series]) -> dict[str, tuple[Look, list[Series]]]:
+    """By variant and by what is no number among its settings; the name lists those that are, the
+    look is that of the defaults."""
+    members: dict[Any, list[Series]] = {}
+    for s in series:
+        words = tuple((k, v) for k, v in s.params if not _is_number(v))
+        members.setdefault((s.variant, words), []).append(s)
+    out = {}
+    for own in members.values():
+        ordered = sorted(own, key=lambda s: [(k, float(v)) for k, v in s.params if _is_number(v)])
+        out[_name(ordered)] = own[0].look, ordered
+    return out
+
+
+def _name(family: list[Series]) -> str:
+    """`linear heads=1, 2, 4`: the labels with a setting, or the variant alone."""
+    labels = [s.label for s in family]
+    return brief([x for x in labels if x != family[0].variant] or labels[:1])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _points(family: list[Series]) -> list[Point]:
+    points = []
+    for s in family:
+        found = score(s.cells)
+        if found:
+            points.append((_bytes(s.cells[0]), found, tag(s) if len(family) > 1 else ""))
+    return sorted(points, key=lambda p: (p[0], p[2]))
+
+
+def _draw(axes: Axes, group: TaskGroup, lines: list[tuple[Look, list[Point]]]) -> None:
+    head(axes, group)
+    points = [p for _, own in lines for p in own]
+    chance, shortcut = group.reference("chance"), group.best_shortcut()
+    levels = [*([chance] if chance is not None else []), *([shortcut[1]] if shortcut else [])]
+    for value, look in zip((chance, shortcut and shortcut[1]), (CHANCE, SHORTCUT)):
+        if value is not None:
+            axes.axhline(value, **look, zorder=1.5)
+    for look, own in lines:
+        x, y = [p[0] for p in own], [p[1].mean for p in own]
+        axes.plot(x, y, **look.line(), clip_on=False, zorder=3)
+        bars = [p[1].half or 0.0 for p in own]
+        axes.errorbar(x, y, yerr=bars, color=look.color, elinewidth=1, capsize=2.4, fmt="none")
+    score_axis(axes, group.metric, [*(p[1].mean for p in points), *levels])
+    _bytes_axis(axes, [p[0] for p in points])
+    labels = [
+        Label(p[0], p[1].mean, 3.4, p[2], look.ink) for look, own in lines for p in own if p[2]
+    ]
+    taken = [(p[0], p[1].mean, 3.4) for p in points]
+    bar = (-1, -0.5, 0.5, 1)
+    taken += [(p[0], p[1].mean + t * p[1].half, 1.5) for p in points if p[1].half for t in bar]
+    place_labels(axes, labels, [], size=8, points=taken)
+
+
+def _bytes_axis(axes: Axes, values: list[int]) -> None:
+    axes.set_xscale("log", base=2)
+    low, high = math.log2(min(values)), math.log2(max(values))
+    room = 0.07 * (high - low)
+    axes.set_xlim(2 ** (low - room), 2 ** (high + room))
+    step = max(1, math.ceil((high - low) / 5))
+    ticks = [2.0**p for p in range(math.ceil(low - room), math.floor(high + room) + 1, step)]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+    axes.set_xlabel("decode state of one sequence")
+
+
+def _stateless(cells: list[Cell], groups: list[TaskGroup], styles: Styles) -> str:
+    tasks = {(g.cells[0].task, g.cells[0].task_params) for g in groups}
+    none = [c for c in cells if c.ok and not _bytes(c) and (c.task, c.task_params) in tasks]
+    names = unique(s.variant for s in styles.series(none))
+    return f"Without a decode state: {', '.join(names)}." if names else ""
+
+
+def _line(group: TaskGroup, name: str, point: Point) -> dict[str, Any]:
+    state_bytes, found, told = point
+    shortcut = group.best_shortcut()
+    return {
+        "task": group.cells[0].task,
+        "task_params": " ".join(f"{k}={v}" for k, v in group.cells[0].task_params),
+        "line": name,
+        "point": told,
+        "state_bytes": state_bytes,
+        "metric": group.metric,
+        "test": found.mean,
+        "half_interval": found.half,
+        "seeds": len(found.seeds),
+        "chance": group.reference("chance"),
+        "best_shortcut_score": shortcut[1] if shortcut else None,
+    }

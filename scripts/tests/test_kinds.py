@@ -1,0 +1,121 @@
+"""Tasks that are not one label a sequence, from outside: rows, tables and samples of each kind."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import jsonschema
+
+from .test_cli import PROGRAM, attnbench
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text())
+SMALL = (
+    "steps=4,width=16,heads=2,layers=1,feed_forward=16,warmup=0,eval_every=2,"
+    "validation_examples=8,test_examples=16"
+)
+REVERSE = "reverse[length=6,min_length=5,symbols=16,train_examples=64]"
+ADDING = "adding[length=8,train_examples=64]"
+GRAPH = "graph[length=32,train_examples=64]"
+INDUCTION = "induction[length=8,train_examples=64]"
+
+
+@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+class Kinds(unittest.TestCase):
+    def setUp(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = Path(self._folder.name)
+
+    def sweep(self, variants: list[str], tasks: list[str], train: str = "") -> tuple[list, str]:
+        """Its cells, each valid, and what was printed."""
+        command = ["run", "--measure", "accuracy", "-q", "-f", "-o", "rows.jsonl"]
+        for variant in variants:
+            command += ["-v", variant]
+        for task in tasks:
+            command += ["-t", task]
+        done = attnbench(*command, "--train", SMALL + train, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (self.folder / "rows.jsonl").read_text().splitlines()]
+        for row in rows:
+            jsonschema.validate(row, SCHEMA)
+        return rows[1:], done.stdout
+
+    def test_an_output_sequence_is_decoded_and_its_row_says_where_the_variant_stands(self) -> None:
+        rows, printed = self.sweep(["full", "truncated[window=2]", "linformer[rank=4]"], [REVERSE])
+        places = {row["variant"]["name"]: row["metrics"]["places"] for row in rows}
+        self.assertEqual(places["full"], ["encoder", "decoder", "cross"])
+        self.assertEqual(places["truncated"], ["encoder", "decoder"])
+        self.assertNotIn("decoder", places["linformer"])
+        for row in rows:
+            metrics = row["metrics"]
+            self.assertEqual(metrics["metric"], "exact_match")
+            self.assertGreaterEqual(metrics["token_accuracy"], metrics["test"])
+            if "decoder" not in metrics["places"] or metrics["decoding"] is None:
+                continue
+            decoding = metrics["decoding"]
+            self.assertEqual(decoding["same"], 1)
+            ratio = decoding["tokens_per_s"] / decoding["recompute_tokens_per_s"]
+            self.assertAlmostEqual(decoding["speedup"] / ratio, 1, places=6)
+        self.assertIn("reverse, exact match", printed)
+        self.assertIn("full stands in", printed)
+        self.assertRegex(printed, r"truncated\[window=2\], positions learned, seed 0 .* cross ")
+
+    def test_of_an_error_less_is_better(self) -> None:
+        rows, printed = self.sweep(["full"], [ADDING, INDUCTION])
+        by_task = {row["task"]["name"]: row["metrics"] for row in rows}
+        adding = by_task["adding"]
+        self.assertEqual(adding["metric"], "mean_squared_error")
+        self.assertAlmostEqual(adding["lift"], min(adding["shortcuts"].values()) - adding["test"])
+        self.assertEqual(adding["validation"], min(point["validation"] for point in rows[0]["samples"]))
+        self.assertIsNone(adding["state_bytes"], "it is not causal")
+        induction = by_task["induction"]
+        self.assertAlmostEqual(
+            induction["lift"], induction["test"] - max(induction["shortcuts"].values())
+        )
+        self.assertEqual(induction["state_bytes"], 2 * 8 * 16 * 4, "keys and values, one layer")
+        self.assertIn("adding, mean squared error", printed)
+        best = min(adding["shortcuts"].values())
+        self.assertRegex(printed, rf"best shortcut +.*{best:.3f} ")
+
+    def test_longer_tests_stand_in_the_same_row(self) -> None:
+        rows, printed = self.sweep(["full"], [INDUCTION], ",stretch=4,positions=sinusoidal")
+        lengths = rows[0]["metrics"]["by_length"]
+        self.assertEqual([at["length"] for at in lengths], [8, 16, 32])
+        self.assertEqual(lengths[0]["test"], rows[0]["metrics"]["test"])
+        self.assertTrue(all(at["reason"] is None for at in lengths))
+        self.assertIn("8 (x1)", printed)
+        rows, printed = self.sweep(["full"], [INDUCTION], ",stretch=4")
+        lengths = rows[0]["metrics"]["by_length"]
+        self.assertIsNone(lengths[1]["test"])
+        self.assertIn("learned positions end at the training length", printed)
+
+    def test_edges_reach_only_who_takes_them(self) -> None:
+        rows, printed = self.sweep(["full", "linear"], [GRAPH])
+        by_variant = {row["variant"]["name"]: row for row in rows}
+        self.assertEqual(by_variant["full"]["status"], "ok")
+        self.assertEqual(by_variant["linear"]["status"], "skipped")
+        self.assertIn("cannot attend along", by_variant["linear"]["reason"])
+
+    def test_samples_hold_all_that_a_model_is_given(self) -> None:
+        def first(task: str) -> dict:
+            done = attnbench("sample", task, "--count", "1", "-o", "-", cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)
+
+        adding = first(ADDING)
+        marked = [u for u, marker in zip(adding["values"][::2], adding["values"][1::2]) if marker]
+        self.assertEqual(len(marked), 2)
+        self.assertAlmostEqual(adding["target"], sum(marked), places=5)
+        reverse = first(REVERSE)
+        self.assertEqual(len(reverse["target"]), len(reverse["tokens"]))
+        graph = first(GRAPH)
+        self.assertTrue(all(0 <= a < 32 and 0 <= b < 32 for a, b in graph["edges"]))
+        self.assertEqual(graph["edges"], sorted(graph["edges"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+"""Pictures of probes: score against state and length, errors beside shares, settings kept apart."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from PIL import Image
+
+from attnplot.rows import Cell, Rows, read_rows
+from attnplot.style import Styles
+from attnplot.tasks import score, task_groups
+from attnplot.tradeoff import draw_trade
+from attnplot.trades import trade_panels
+from attnplot.tuned import choice_of, chosen_on_validation
+
+from . import fixture, probe_rows
+from .probe_rows import cell
+from .test_plots import InFolder, plot
+
+ERROR = "mean_squared_error"
+
+
+class Probes(InFolder):
+    def table(self, cells: list, picture: str) -> list[dict[str, str]]:
+        done = plot(self.rows(cells), "-o", self.folder / "out")
+        self.assertEqual((done[0], done[2]), (0, ""))
+        with (self.folder / "out" / f"{picture}.csv").open(newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    def told(self, picture: str) -> str:
+        return Image.open(self.folder / "out" / f"{picture}.png").text["Description"]
+
+    def read(self, cells: list) -> Rows:
+        return read_rows([self.rows(cells)])
+
+
+class State(Probes):
+    def test_a_line_joins_the_settings_of_a_variant_in_order_of_state(self) -> None:
+        table = self.table(probe_rows.state_cells(), "accuracy-state")
+        lines: dict[str, list[tuple[str, int]]] = {}
+        for row in table:
+            lines.setdefault(row["line"], []).append((row["point"], int(row["state_bytes"])))
+        self.assertEqual(
+            lines,
+            {
+                "full": [("", 65536)],
+                "performer features=16, 64, 256": [("16", 17408), ("64", 67584), ("256", 268288)],
+                "linear heads=1, 2, 4, 8": [("8", 4352), ("4", 8704), ("2", 17408), ("1", 34816)],
+            },
+        )
+        of_linear = next(r for r in table if r["point"] == "8")
+        self.assertAlmostEqual(float(of_linear["test"]), 0.31 - 0.015)  # the mean of two seeds
+        self.assertEqual((of_linear["seeds"], of_linear["best_shortcut_score"]), ("2", "0.14"))
+        self.assertIn("Without a decode state: truncated.", self.told("accuracy-state"))
+        self.assertIn("test accuracy", self.told("accuracy-state"))
+
+    def test_tuned_sizes_are_all_drawn_and_other_tuned_settings_chosen(self) -> None:
+        cells = []
+        for heads, state in ((1, 4096), (4, 1024)):
+            for rate, validation in ((0.001, 0.4), (0.003, 0.6)):
+                more = {"training": {"heads": heads, "learning_rate": rate}, "state_bytes": state}
+                tuned = ("heads", "learning_rate")
+                test = validation + heads / 100
+                cells.append(cell("linear", "mqar", test, tuned=tuned, **more))
+        table = self.table(cells, "accuracy-state")
+        found = [(r["line"], r["point"], float(r["test"])) for r in table]
+        line = "linear heads=1, 4"
+        self.assertEqual(found, [(line, "4", 0.64), (line, "1", 0.61)])
+
+    def test_a_failed_seed_counts_as_zero_for_its_choice(self) -> None:
+        self.assertEqual(self.with_a_failed_seed(0.6), ["0.4"])
+        self.assertEqual(self.with_a_failed_seed(0.9), ["0.9"])
+
+    def with_a_failed_seed(self, other: float) -> list[str]:
+        """Rate 0.003 validates at `other` where it does not diverge, 0.001 at 0.4 twice."""
+        cells = []
+        for rate, validation in ((0.001, 0.4), (0.003, other)):
+            for seed in (0, 1):
+                more = {"training": {"learning_rate": rate}, "tuned": ("learning_rate",)}
+                cells.append(cell("linear", "mqar", validation, seed=seed, state_bytes=64, **more))
+        failed = {"status": "diverged", "reason": "loss", "metrics": None, "samples": None}
+        cells[3] |= failed
+        table = self.table([*cells, cell("full", "mqar", 0.9, state_bytes=128)], "accuracy-state")
+        return [r["test"] for r in table if r["line"] == "linear"]
+
+    def test_without_states_there_is_no_picture(self) -> None:
+        self.assertEqual(plot(self.rows(fixture.accuracy_cells()))[0], 0)
+        self.assertFalse((self.folder / "rows-plots" / "accuracy-state.png").exists())
+        self.assertFalse((self.folder / "rows-plots" / "accuracy-length.png").exists())
+
+
+class Length(Probes):
+    def test_a_line_a_variant_and_positions(self) -> None:
+        table = self.table(probe_rows.length_cells(), "accuracy-length")
+        self.assertEqual(len(table), 4 * 2 * 4)  # lines, seeds, lengths
+        names = {r["series"] for r in table}
+        self.assertEqual(names, {"full sinusoidal", "full none", "full learned", "linear none"})
+        far = [r for r in table if r["series"] == "full none" and r["factor"] == "8"]
+        self.assertEqual([(r["length"], r["test"]) for r in far], [("512", "0.7"), ("512", "0.68")])
+        self.assertEqual({r["trained_at"] for r in table}, {"64"})
+        words = self.told("accuracy-length")
+        at = "full learned at \u00d72, \u00d74, \u00d78"
+        self.assertIn(f"No score: {at} (learned positions end at 64).", words)
+
+    def test_one_kind_of_positions_is_told_in_the_caption(self) -> None:
+        cells = [c for c in probe_rows.length_cells() if c["training"]["positions"] == "none"]
+        table = self.table(cells, "accuracy-length")
+        self.assertEqual({r["series"] for r in table}, {"full", "linear"})
+        self.assertIn("Positions: none.", self.told("accuracy-length"))
+
+
+class Distance(Probes):
+    def test_depths_of_a_needle(self) -> None:
+        table = self.table(probe_rows.needle_cells(), "accuracy-distance")
+        found = [
+            (int(r["from"]), int(r["to"]), float(r["accuracy"]))
+            for r in table
+            if r["variant"] == "truncated"
+        ]
+        self.assertEqual(len(found), 5)
+        self.assertEqual((found[0], found[2]), ((0, 24, 0.98), (51, 75, 0.2)))
+
+
+class Errors(Probes):
+    def test_the_least_error_is_the_best_shortcut(self) -> None:
+        table = self.table(probe_rows.error_cells(), "accuracy")
+        best = {(r["metric"], r["best_shortcut"], r["best_shortcut_score"]) for r in table}
+        self.assertEqual(best, {(ERROR, "last_number", "0.17")})
+        for picture in ("accuracy", "accuracy-distance", "accuracy-length", "accuracy-state"):
+            words = self.told(picture)
+            self.assertIn("test mean squared error", words, picture)
+            self.assertNotIn("test accuracy", words, picture)
+
+    def test_every_metric_has_an_axis_of_its_own(self) -> None:
+        self.table(probe_rows.probe_cells(), "accuracy")
+        words = self.told("accuracy")
+        for panel, axis in (
+            ("mqar", "test accuracy"),
+            ("adding", "test mean squared error"),
+            ("reverse", "test exact match"),
+        ):
+            self.assertIn(f"{panel} ({axis} ", words)
+        self.assertIn("Exact attention stands in place of linformer as decoder.", words)
+
+    def test_validation_chooses_the_least_error_and_a_failure_loses(self) -> None:
+        def chosen(cells: list) -> set[str]:
+            return {choice_of(c) for c in chosen_on_validation(self.read(cells).cells) if c.ok}
+
+        cells = []
+        for rate, test in ((0.001, 0.01), (0.002, 0.05), (0.003, 0.2)):
+            more = {"training": {"learning_rate": rate}, "tuned": ("learning_rate",)}
+            cells.append(cell("full", "adding", test, metric=ERROR, **more))
+        self.assertEqual(chosen(cells), {"learning_rate=0.001"})
+        cells[0] |= {"status": "failed", "reason": "planted", "metrics": None, "samples": None}
+        self.assertEqual(chosen(cells), {"learning_rate=0.002"})
+
+    def test_no_mean_holds_an_error_or_an_exact_match(self) -> None:
+        rows = self.read(self.with_speed(shares=("listops", "image")))
+        means = [t for t in trade_panels(rows, Styles(rows)) if len(t.groups) > 1]
+        self.assertEqual([t.title for t in means], ["mean of listops and image"])
+        dot = next(d for d in means[0].dots if d.series.variant == "full")
+        self.assertAlmostEqual(dot.score.mean, 0.5)
+        rows = self.read(self.with_speed(shares=("listops",)))
+        self.assertFalse([t for t in trade_panels(rows, Styles(rows)) if len(t.groups) > 1])
+
+    def test_up_is_better_in_every_trade(self) -> None:
+        rows = self.read(self.with_speed(shares=("listops",)))
+        for trade in trade_panels(rows, Styles(rows)):
+            figure, axes = plt.subplots()
+            self.addCleanup(plt.close, figure)
+            draw_trade(axes, trade, None)
+            self.assertEqual(axes.yaxis_inverted(), trade.metric == ERROR)
+            low, high = sorted(axes.get_ylim())
+            self.assertTrue(all(low < d.score.mean < high for d in trade.dots))
+
+    @staticmethod
+    def with_speed(shares: tuple[str, ...]) -> list[dict[str, Any]]:
+        cells = [c for c in fixture.quick_cells() if c["measure"] == "speed"]
+        for name in ("full", "linear"):
+            cells += [cell(name, task, 0.5, causal=False) for task in shares]
+            cells.append(cell(name, "adding", 0.01, metric=ERROR, causal=False))
+            cells.append(cell(name, "reverse", 0.9, metric="exact_match", causal=False))
+        return cells
+
+
+class Settings(Probes):
+    def scores(self, cells: list[Cell]) -> dict[str, float]:
+        (group,) = task_groups(cells)
+        series = Styles(self.read(probe_rows.state_cells())).series(list(group.cells))
+        return {s.label: score(s.cells).mean for s in series}
+
+    def test_cells_of_other_training_are_never_averaged(self) -> None:
+        cells = [
+            cell("full", "mqar", test, seed=seed, training={"heads": heads})
+            for heads, test in ((1, 0.4), (4, 0.8))
+            for seed in (0, 1)
+        ]
+        found = self.scores(chosen_on_validation(self.read(cells).cells))
+        self.assertEqual(found, {"full heads=1": 0.4, "full heads=4": 0.8})
+
+    def test_nor_are_they_a_second_measurement_in_another_file(self) -> None:
+        files: list[Path] = []
+        for heads, test in ((1, 0.4), (4, 0.8)):
+            rows = [cell("full", "mqar", test, training={"heads": heads})]
+            files.append(self.rows(rows, f"{heads}.jsonl"))
+        found = self.scores(chosen_on_validation(read_rows(files).cells))
+        self.assertEqual(found, {"full heads=1": 0.4, "full heads=4": 0.8})
