@@ -1,6 +1,7 @@
 // needle: one key and its value somewhere in a long haystack, the key again at the end: what was
 // its value? After Kamradt 2023 (needle in a haystack) and Hsieh et al. 2024 (RULER),
 // arXiv:2404.06654, section 3.1 (NIAH), with tokens for words. O(length + vocab) an example.
+#include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
@@ -20,31 +21,43 @@ class Needle final : public Task {
         vocab_(p.integer("vocab")),
         length_(p.integer("length")),
         in_noise_(p.text("haystack") == "noise"),
+        one_key_(p.text("keys") == "one"),
         depth_(p.number("depth")) {
+    const int64_t least = p.integer("min_length");
+    least_ = least == 0 ? length_ : least;
     pairs_ = in_noise_ ? p.integer("distractors") + 1 : (length_ - 1) / 2;
-    items_ = pairs_ + (in_noise_ ? length_ - 1 - 2 * pairs_ : 0);
     ATTN_CHECK(depth_ == -1 || depth_ >= 0, "needle: depth={} is neither -1 nor in [0, 1]", depth_);
-    ATTN_CHECK(2 * pairs_ < length_, "needle: length={} has no room for {} pairs and a question",
-               length_, pairs_);
+    ATTN_CHECK(kShortest <= least_ && least_ <= length_,
+               "needle: min_length={} is neither 0 nor from {} to length={}", least_, kShortest,
+               length_);
+    ATTN_CHECK(!in_noise_ || 2 * pairs_ < least_,
+               "needle: {}={} has no room for {} pairs and a question",
+               least == 0 ? "length" : "min_length", least_, pairs_);
     ATTN_CHECK(vocab_ / 2 > pairs_, "needle: {} keys, all different, of the {} that vocab={} has",
                pairs_, vocab_ / 2 - 1, vocab_);
   }
 
  private:
   static constexpr int64_t kFillers = 32;  // tokens of the noise
+  static constexpr int64_t kShortest = 9;  // sequence with enough different inputs
 
   Example do_example(Rng& random) const override {
-    const int64_t last = items_ - 1;
+    const int64_t length = least_ < length_ ? random.between(least_, length_) : length_;
+    const int64_t pairs = in_noise_ ? pairs_ : (length - 1) / 2;
+    const int64_t last = pairs - 1 + (in_noise_ ? length - 1 - 2 * pairs : 0);
     const auto needle = static_cast<size_t>(
         depth_ < 0 ? random.between(0, last)
                    : static_cast<int64_t>(std::floor(depth_ * static_cast<double>(last) + 0.5)));
-    std::vector<bool> is_pair(static_cast<size_t>(items_));
+    std::vector<bool> is_pair(static_cast<size_t>(last + 1));
     is_pair[needle] = true;
-    for (const int32_t other : recall::distinct(random, last, pairs_ - 1)) {
+    for (const int32_t other : recall::distinct(random, last, pairs - 1)) {
       const auto item = static_cast<size_t>(other);
       is_pair[item + (item >= needle)] = true;
     }
-    const std::vector<int32_t> keys = recall::distinct(random, vocab_ / 2 - 1, pairs_);
+    std::vector<int32_t> keys = recall::distinct(random, vocab_ / 2 - 1, pairs);
+    const auto before =
+        std::count(is_pair.begin(), is_pair.begin() + static_cast<ptrdiff_t>(needle), true);
+    if (one_key_) ask_for_the_first_key(keys, static_cast<size_t>(before));
     Example e;
     size_t first = 0, used = 0;
     for (size_t item = 0; item < is_pair.size(); item++) {
@@ -55,8 +68,16 @@ class Needle final : public Task {
       e.tokens.push_back(static_cast<int32_t>(random.between(low, high)));
     }
     ask(e, first);
-    e.slices = {{"depth", static_cast<double>(needle) / static_cast<double>(last)}};
+    e.slices = {
+        {"depth", static_cast<double>(needle) / static_cast<double>(std::max<int64_t>(1, last))}};
     return e;
+  }
+
+  // Pair number `needle` gets key 0, counted from the first; who had it, the needle's.
+  static void ask_for_the_first_key(std::vector<int32_t>& keys, size_t needle) {
+    const auto first = std::find(keys.begin(), keys.end(), 0);
+    if (first != keys.end()) *first = keys[needle];
+    keys[needle] = 0;
   }
 
   // The key at `first` once more, at the end.
@@ -113,8 +134,8 @@ class Needle final : public Task {
                               e.target[query], e.distances[query]);
   }
 
-  int64_t vocab_, length_, pairs_ = 0, items_ = 0;
-  bool in_noise_;
+  int64_t vocab_, length_, least_ = 0, pairs_ = 0;
+  bool in_noise_, one_key_;
   double depth_;
 };
 
@@ -127,12 +148,15 @@ TaskInfo needle() {
       .source = "after arXiv:2404.06654 (RULER), section 3.1, and Kamradt's needle in a haystack",
       .datasheet =
           "Keys are tokens from [1, vocab/2), all different and in random order, values from\n"
-          "[vocab/2, vocab), with repetition. The haystack is a row of N items: pairs of a key\n"
-          "and its value, and fillers drawn uniformly from the 32 tokens [vocab, vocab+32).\n"
-          "haystack=noise: 1 + distractors pairs, and fillers up to length-1 positions (RULER's\n"
-          "multikey_1 has 3 distractors, its single_1 none). haystack=pairs: (length-1)/2 pairs\n"
-          "(rounded down) and no fillers (multikey_2). One key again, the question, ends the\n"
-          "sequence; in pairs an even length leaves its last position to padding.\n"
+          "[vocab/2, vocab), with repetition. keys=one: the needle's key is token 1 in every\n"
+          "example, as Kamradt's question is always the same; many: any key (RULER).\n"
+          "The haystack is a row of N items: pairs of a key and its value, and fillers drawn\n"
+          "uniformly from the 32 tokens [vocab, vocab+32). haystack=noise: 1 + distractors pairs,\n"
+          "and fillers up to length-1 positions (RULER's multikey_1 has 3 distractors, its\n"
+          "single_1 none). haystack=pairs: (length-1)/2 pairs (rounded down) and no fillers\n"
+          "(multikey_2). One key again, the question, ends the sequence; in pairs an even length\n"
+          "leaves its last position to padding. With min_length an example's length is drawn\n"
+          "uniformly from min_length..length.\n"
           "The needle is item number p, which is uniform, or depth*(N-1) rounded half up: 0 is\n"
           "the beginning, 1 before the question. Every set of places of the other pairs is\n"
           "equally likely.\n"
@@ -142,10 +166,19 @@ TaskInfo needle() {
           "Distance: from the end back to the value. Slices: depth, which is p/(N-1).",
       .params = {{"vocab", 256, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
                  {"length", 127, "sequence length, the question included", 9, 1e6},
+                 {"min_length", 0,
+                  "shortest sequence; 0: as length. Short ones teach to compare keys", 0, 1e6},
                  {"haystack", {"noise", "pairs"}, "what the needle lies in"},
                  {"distractors", 7, "other pairs in the noise", 0, 1e6},
+                 {"keys",
+                  {"one", "many"},
+                  "asked for: always token 1, or a key of the example's own"},
                  {"depth", -1.0, "where it lies, 0 (beginning) to 1 (end); -1: anywhere", -1, 1.0},
                  {"train_examples", 100000, "training set, repeated over epochs"}},
+      .presets = {{"small", "64 tokens: one key, 7 distractors", {{"vocab", 64}}},
+                  {"ruler",
+                   "RULER's multikey_1: a key of its own, 3 distractors",
+                   {{"keys", "many"}, {"distractors", 3}}}},
       .make = make_task<Needle>};
 }
 

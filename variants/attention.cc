@@ -2,6 +2,7 @@
 #include "variants/attention.h"
 
 #include "core/check.h"
+#include "variants/mixer.h"
 
 namespace attn {
 namespace {
@@ -47,17 +48,21 @@ void check_edges(const Edges& edges, int64_t queries, int64_t kv_len) {
 
 }  // namespace
 
-Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const {
-  check_shapes(config_, q, k, v);
-  check_lengths(mask.kv_lengths, q.dim(0), k.dim(2));
+void Attention::check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const {
+  check_lengths(mask.kv_lengths, batch, kv_len);
   ATTN_CHECK(mask.causal == config_.causal,
              "the variant was built {}causal, the mask says otherwise",
              config_.causal ? "" : "not ");
-  ATTN_CHECK(traits_.cross || q.dim(2) == k.dim(2),
-             "q_len {} differs from kv_len {}: no cross-attention", q.dim(2), k.dim(2));
+  ATTN_CHECK(traits_.cross || q_len == kv_len,
+             "q_len {} differs from kv_len {}: no cross-attention", q_len, kv_len);
   ATTN_CHECK(traits_.edges || !mask.edges, "the variant takes no edges");
-  if (mask.edges) check_edges(*mask.edges, q.dim(0) * q.dim(2), k.dim(2));
+  if (mask.edges) check_edges(*mask.edges, batch * q_len, kv_len);
   ATTN_CHECK(traits_.padding || mask.kv_lengths.empty(), "the variant takes no kv_lengths");
+}
+
+Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const {
+  check_shapes(config_, q, k, v);
+  check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
   Var out = do_forward(q, k, v, mask);
   ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),
              q.shape().str());
@@ -133,7 +138,16 @@ std::unique_ptr<Attention> VariantInfo::build(
   config.params = Params(name, params, given);
   std::unique_ptr<Attention> attention = make(config);
   attention->traits_ = traits;
+  ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
+             "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
   return attention;
+}
+
+const std::vector<std::string>& families() {
+  static const std::vector<std::string> list = {
+      "exact",     "other scores", "pattern",     "low rank", "kernel", "hashing or routing",
+      "synthetic", "recurrent",    "convolution", "control"};
+  return list;
 }
 
 }  // namespace attn

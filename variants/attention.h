@@ -86,6 +86,8 @@ struct Traits {
   // Cross-attention answers each query by itself, wherever it stands: what a decoder needs that
   // asks for one output after the other.
   bool rowwise = false;
+  // Ignores queries and keys: the layer gives it its input itself, see mixer.h.
+  bool mixer = false;
 };
 
 // Decoding: the state of batch × heads sequences of one length, and one position at a time after
@@ -144,6 +146,7 @@ class Attention {
  protected:
   explicit Attention(AttentionConfig config) : config_(std::move(config)) {}
   const Params& params() const { return config_.params; }
+  void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
 
  private:
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
@@ -159,6 +162,7 @@ class Attention {
 
 struct VariantInfo {
   std::string name;          // the file's stem
+  std::string family;        // one of families()
   std::string summary;       // one line
   std::string paper;         // arXiv:…, and the equation
   std::string cost_formula;  // as text: "4·n²·d FLOPs, n·d memory"
@@ -189,6 +193,10 @@ struct VariantInfo {
   std::unique_ptr<Attention> build(AttentionConfig config,
                                    const std::map<std::string, ParamValue>& given) const;
 };
+
+// What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
+// "kernel", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
+const std::vector<std::string>& families();
 
 template <class T>
 std::unique_ptr<Attention> make_as(const AttentionConfig& config) {

@@ -8,7 +8,21 @@
   X(truncated)           \
   X(linformer)           \
   X(performer)           \
-  X(linear)
+  X(linear)              \
+  X(relu)                \
+  X(conv)                \
+  X(recurrent)           \
+  X(window_mlp)          \
+  X(mean)                \
+  X(local)               \
+  X(sparse)              \
+  X(longformer)          \
+  X(bigbird)             \
+  X(additive)            \
+  X(graph)               \
+  X(sinkhorn)            \
+  X(reformer)            \
+  X(synthesizer)
 
 namespace attn {
 

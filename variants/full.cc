@@ -35,6 +35,7 @@ class Full final : public Attention {
 VariantInfo full() {
   return {
       .name = "full",
+      .family = "exact",
       .summary = "scaled dot-product softmax attention, the exact reference",
       .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
       .cost_formula =

@@ -32,6 +32,7 @@ class Linear final : public Attention {
 
 VariantInfo linear() {
   return {.name = "linear",
+          .family = "kernel",
           .summary = "kernel attention with the feature map elu + 1",
           .paper = "Katharopoulos et al. 2020, arXiv:2006.16236, eqs. 5, 7, 9-12",
           .cost_formula =

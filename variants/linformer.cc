@@ -78,6 +78,7 @@ void set_identity(const Attention& attention) {
 
 VariantInfo linformer() {
   return {.name = "linformer",
+          .family = "low rank",
           .summary = "keys and values projected to a fixed number of rows by learned matrices",
           .paper = "Wang et al. 2020, arXiv:2006.04768, eq. 7",
           .cost_formula = "8·n·rank·d FLOPs (projections 4, attention 4); memory n·d + 2·rank·d",

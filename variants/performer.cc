@@ -58,6 +58,7 @@ class Performer final : public Attention {
 
 VariantInfo performer() {
   return {.name = "performer",
+          .family = "kernel",
           .summary = "softmax attention estimated by positive random features (FAVOR+)",
           .paper = "Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10",
           .cost_formula =

@@ -21,7 +21,9 @@ class Truncated final : public Attention {
     return softmax_attention(
         q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_});
   }
-  Cost do_cost(const AttentionShape& shape) const override { return softmax_cost(shape, window_); }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return softmax_cost(shape, {.window = window_});
+  }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return softmax_decoder(position, capacity, window_);
   }
@@ -34,6 +36,7 @@ class Truncated final : public Attention {
 VariantInfo truncated() {
   return {
       .name = "truncated",
+      .family = "pattern",
       .summary = "softmax attention within a sliding window of keys",
       .paper = "Beltagy et al. 2020, arXiv:2004.05150, section 3.1 (window only)",
       .cost_formula =

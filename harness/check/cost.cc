@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "core/counters.h"
+#include "core/ops.h"
 #include "core/parallel.h"
 #include "harness/check/variant_checks.h"
+#include "variants/mixer.h"
 
 namespace attn {
 namespace {
@@ -29,12 +31,21 @@ struct Measured {
 Measured measure(const Subject& subject, const AttentionShape& shape) {
   const OneThread one_thread;
   const auto attention = subject.build(shape);
+  const NoGrad no_grad;
   const Inputs x = make_inputs(shape, 51);
-  output_of(*attention, x, mask_of(shape));  // what is made on first use is no cost of a forward
+  const Mixer* const mixer = as_mixer(*attention);
+  const Var rows = mixer ? merge_heads(Var(x.v)) : Var();
+  const auto run = [&] {
+    if (mixer)
+      mixer->mix(rows, mask_of(shape));
+    else
+      output_of(*attention, x, mask_of(shape));
+  };
+  run();  // what is made on first use is no cost of a forward
   reset_memory_peak();
   const int64_t live = memory_use().live_total;
   const double flops = counters().flops;
-  output_of(*attention, x, mask_of(shape));
+  run();
   return {counters().flops - flops, static_cast<double>(memory_use().peak_total - live)};
 }
 
@@ -79,11 +90,12 @@ void check_flops(const Subject& subject, Verdict& verdict) {
     verdict.expect(std::abs(measured / declared.flops - 1), kAllowed,
                    "{:.4g} FLOPs measured, {:.4g} declared ({})", measured, declared.flops,
                    text(shape));
-    const double least = sizeof(real) * 2.0 *
+    const double arrays = subject.info.traits.mixer ? 1 : 2;  // q and output, k and v
+    const double least = sizeof(real) * arrays *
                          static_cast<double>(shape.batch * shape.heads * shape.head_dim) *
                          static_cast<double>(shape.q_len + shape.kv_len);
     verdict.require(declared.bytes >= least * (1 - kAllowed),
-                    "{:.4g} bytes moved declared, q, k, v and output are {:.4g} ({})",
+                    "{:.4g} bytes moved declared, inputs and output are {:.4g} ({})",
                     declared.bytes, least, text(shape));
     verdict.require(declared.state_bytes >= 0 && std::isfinite(declared.state_bytes),
                     "state of {} bytes ({})", declared.state_bytes, text(shape));

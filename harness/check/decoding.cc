@@ -110,7 +110,9 @@ void compare_step_back(const Attention& attention, const AttentionShape& shape, 
 void check_length(const Subject& subject, int64_t length, Verdict& verdict) {
   const AttentionShape shape = shape_of(length);
   if (subject.info.why_no_decoder(shape, subject.params)) return;
-  const auto attention = subject.build(shape);
+  AttentionShape longer = shape;  // what is built for a longest length sees one more at the end
+  longer.q_len = longer.kv_len = length + 1;
+  const auto attention = subject.build(longer);
   compare_rows(*attention, shape, 1, verdict);
   compare_rows(*attention, shape, 3, verdict);  // logits of up to 50 or so
   compare_costs(*attention, shape, verdict);

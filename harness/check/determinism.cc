@@ -1,5 +1,6 @@
 // Same seed, same bits, forward and backward; another seed, other random features; threads do not
 // change the answer. Costs a few forwards and backwards of at most 130 positions.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -38,16 +39,21 @@ Gradients run(const Subject& subject, const AttentionShape& shape, uint64_t seed
 
 }  // namespace
 
+// What is random may have nothing to draw at short lengths: at the longest another seed shows.
 void check_determinism(const Subject& subject, Verdict& verdict) {
+  double moved = 0;
+  int64_t longest = 0;
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const Gradients first = run(subject, shape, 1, 1);
     const bool same = same_bits(first, run(subject, shape, 1, 1));
     verdict.require(same, "{} from two runs with the same seed ({})", bits(same), text(shape));
     if (!subject.info.traits.random || shape.kv_len < 2) continue;
-    const double moved = gap(run(subject, shape, 2, 1).output, first.output).size;
-    verdict.require(moved > 0, "declared random; another seed moves the output by {:.1e} ({})",
-                    moved, text(shape));
+    moved = std::max(moved, gap(run(subject, shape, 2, 1).output, first.output).size);
+    longest = std::max(longest, shape.kv_len);
   }
+  verdict.require(moved > 0 || longest == 0,
+                  "declared random; another seed moves the output by {:.1e}, up to length {}",
+                  moved, longest);
 }
 
 void check_threads(const Subject& subject, Verdict& verdict) {

@@ -62,6 +62,16 @@ void compare_with_none(const Attention& attention, const AttentionShape& shape,
                  text(shape), lengths.empty() ? "" : ", padded");
 }
 
+// Where nothing but edges restricts what is seen: some variants have edges of their own where none
+// are given, and lose them at their limit.
+Subject seeing_all(const Subject& subject, const AttentionShape& shape) {
+  std::map<std::string, ParamValue> params = subject.given;
+  if (subject.info.limit)
+    if (const auto limit = subject.info.limit(shape))
+      for (const auto& [name, value] : limit->params) params[name] = value;
+  return {subject.info, params, subject.level};
+}
+
 void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,
                        const std::vector<int64_t>& lengths, Verdict& verdict) {
   const Inputs x = make_inputs(shape, 64);
@@ -109,11 +119,12 @@ void without_any(const Attention& attention, const AttentionShape& shape, Verdic
 
 void check_edges(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
-    const auto attention = subject.build(shape);
+    const auto attention = subject.build(shape),
+               everything = seeing_all(subject, shape).build(shape);
     std::vector<std::vector<int64_t>> lengths = {{}};
     if (subject.info.traits.padding) lengths.push_back({shape.kv_len, (shape.kv_len + 1) / 2});
     for (const std::vector<int64_t>& valid : lengths) {
-      compare_with_none(*attention, shape, valid, verdict);
+      compare_with_none(*everything, shape, valid, verdict);
       garbage_in_hidden(*attention, shape, valid, verdict);
     }
     without_any(*attention, shape, verdict);

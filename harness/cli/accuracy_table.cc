@@ -58,20 +58,6 @@ std::string differing(const Json& own, const std::vector<Json>& others, Show sho
   return text;
 }
 
-// "steps 100": the training settings that tell a row from others of the same task, but for those
-// that were chosen for each variant.
-std::string training_text(const Json& row, const std::vector<Json>& rows) {
-  if (!row.contains("training")) return {};
-  Json own = row.at("training");
-  for (const Json& name : row.value("tuned", Json::array())) own.erase(name.get<std::string>());
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task") == row.at("task") && other.contains("training"))
-      others.push_back(other.at("training"));
-  return differing(own, others,
-                   [](const auto& name, const auto& value) { return name + " " + value; });
-}
-
 // What tuning chose, a line a variant and task: "full, mqar: learning_rate 0.003, best of 2".
 std::string choice_text(const std::string& label, const std::string& column, const Json& row,
                         size_t choices) {
@@ -80,15 +66,6 @@ std::string choice_text(const std::string& label, const std::string& column, con
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name.get<std::string>(),
                         text_of(row.at("training").at(name.get<std::string>())));
   return fmt::format("{}, {}: {}, best of {}", label, column, text, choices);
-}
-
-// "adding, mean squared error": what its column is headed with.
-std::string heading(const Json& row, const std::vector<Json>& rows) {
-  const std::string column = task_column(row, rows);
-  if (status_of(row) != "ok") return column;
-  std::string name = row.at("metrics").at("metric");
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name == "accuracy" ? column : column + ", " + name;
 }
 
 struct Group {
@@ -169,6 +146,10 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
     table.rows.push_back(std::move(line));
   }
   add_references(group, table);
+  std::set<std::string> variants;
+  for (const auto& [place, rows] : group.cells)
+    for (const Json* row : rows) variants.insert(row->at("variant").at("name"));
+  if (const std::string note = contract_note(variants); !note.empty()) table.notes.push_back(note);
   if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
   if (!choices.empty()) table.notes.push_back("chosen on validation:");
@@ -191,6 +172,31 @@ std::string task_column(const Json& row, const std::vector<Json>& rows) {
   return text.empty() ? name : name + "[" + text + "]";
 }
 
+std::string task_heading(const Json& row, const std::vector<Json>& rows) {
+  const std::string column = task_column(row, rows);
+  const auto scored = std::find_if(rows.begin(), rows.end(), [&](const Json& other) {
+    return status_of(other) == "ok" && other.at("task").at("name") == row.at("task").at("name");
+  });  // the row itself may have no score
+  if (scored == rows.end()) return column;
+  std::string name = scored->at("metrics").at("metric");
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name == "accuracy" ? column : column + ", " + name;
+}
+
+std::string training_text(const Json& row, const std::vector<Json>& rows,
+                          const std::set<std::string>& without) {
+  if (!row.contains("training")) return {};
+  Json own = row.at("training");
+  for (const Json& name : row.value("tuned", Json::array())) own.erase(name.get<std::string>());
+  for (const std::string& name : without) own.erase(name);
+  std::vector<Json> others;
+  for (const Json& other : rows)
+    if (other.at("task") == row.at("task") && other.contains("training"))
+      others.push_back(other.at("training"));
+  return differing(own, others,
+                   [](const auto& name, const auto& value) { return name + " " + value; });
+}
+
 std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
   std::vector<Json> rows;
   for (const Json& row : chosen_on_validation(all))
@@ -206,7 +212,7 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
     if (const std::string training = training_text(row, rows); !training.empty())
       title += (title.empty() ? "" : ", ") + training;
     if (!groups.count(title)) order.push_back(title);
-    groups[title].add(label_of(row), heading(row, rows), row);
+    groups[title].add(label_of(row), task_heading(row, rows), row);
   }
   std::vector<Table> tables;
   for (const std::string& title : order) tables.push_back(table_of(title, groups[title], all));

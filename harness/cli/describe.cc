@@ -25,6 +25,7 @@ constexpr NamedTrait kTraits[] = {
     {"decode", &Traits::decode},
     {"edges", &Traits::edges},
     {"rowwise", &Traits::rowwise},
+    {"mixer", &Traits::mixer},
 };
 
 Json describe_all(const std::vector<ParamSpec>& params) {
@@ -48,6 +49,7 @@ Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
   return {{"name", info.name},
+          {"family", info.family},
           {"summary", info.summary},
           {"paper", info.paper},
           {"traits", traits},

@@ -77,7 +77,18 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& rows);
 std::vector<Table> length_tables(const std::vector<Json>& rows);
 std::vector<Table> decoding_tables(const std::vector<Json>& rows);
 
+// What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
+std::vector<Table> ledger_tables(const std::vector<Json>& rows);
+// A line that says so where exact softmax attention stands beside something else; else "".
+std::string contract_note(const std::set<std::string>& variants);
+
 // "mqar[pairs=4]": the parameters that tell a row from the other rows of the same task.
 std::string task_column(const Json& row, const std::vector<Json>& rows);
+// "adding, mean squared error": that, and the metric where it is not accuracy.
+std::string task_heading(const Json& row, const std::vector<Json>& rows);
+// "steps 100": the training settings that tell a row from others of the same task, but for those in
+// `without` and those that were chosen for each variant.
+std::string training_text(const Json& row, const std::vector<Json>& rows,
+                          const std::set<std::string>& without = {});
 
 }  // namespace attn::cli

@@ -17,15 +17,22 @@ std::string param_line(const std::vector<ParamSpec>& params) {
 
 void list_variants() {
   print("variants\n");
-  for (const VariantInfo& info : all_variants())
-    print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "",
-                      info.paper, traits_text(info.traits), param_line(info.params)));
+  for (const std::string& family : families()) {
+    bool headed = false;
+    for (const VariantInfo& info : all_variants()) {
+      if (info.family != family) continue;
+      if (!headed) print(fmt::format(" {}\n", family));
+      headed = true;
+      print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary,
+                        "", info.paper, traits_text(info.traits), param_line(info.params)));
+    }
+  }
 }
 
 void list_tasks() {
   print("tasks\n");
   for (const TaskInfo& info : all_tasks())
-    print(fmt::format("  {:<12} {}\n  {:<12} {}; parameters: {}\n", info.name, info.summary, "",
+    print(fmt::format("  {:<14} {}\n  {:<14} {}; parameters: {}\n", info.name, info.summary, "",
                       info.source, param_line(info.params)));
 }
 

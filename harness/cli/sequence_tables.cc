@@ -12,16 +12,18 @@ bool has(const Json& row, const char* metric) {
          row.at("metrics").contains(metric) && !row.at("metrics").at(metric).is_null();
 }
 
-// One line a variant, positions and seed: rows of one task that were trained differently.
-std::string label(const Json& row) {
+// One line a variant, positions, other settings that rows of one task differ in, and seed.
+std::string label(const Json& row, const std::vector<Json>& rows) {
   std::string text = label_of(row);
   if (row.contains("training"))
     text += ", positions " + row.at("training").at("positions").get<std::string>();
+  const std::string settings = training_text(row, rows, {"positions"});
+  if (!settings.empty()) text += ", " + settings;
   return fmt::format("{}, seed {}", text, text_of(row.at("axes").at("seed")));
 }
 
-void add_line(const Json& row, Table& table) {
-  std::vector<std::string> line = {label(row)};
+void add_line(const Json& row, const std::string& label, Table& table) {
+  std::vector<std::string> line = {label};
   std::set<std::string> reasons;
   for (const Json& at : row.at("metrics").at("by_length")) {
     const bool scored = at.at("test").is_number();
@@ -30,7 +32,7 @@ void add_line(const Json& row, Table& table) {
   }
   table.rows.push_back(std::move(line));
   for (const std::string& reason : reasons)
-    table.notes.push_back(fmt::format("{} skipped: {}", label(row), reason));
+    table.notes.push_back(fmt::format("{} skipped: {}", label, reason));
 }
 
 std::vector<std::string> heads(const Json& row) {
@@ -58,12 +60,12 @@ std::vector<Table> length_tables(const std::vector<Json>& rows) {
   std::map<std::vector<std::string>, size_t> by_title;
   for (const Json& row : rows) {
     if (!has(row, "by_length")) continue;
-    const std::string title = "test score by length; " + task_column(row, rows);
+    const std::string title = "test score by length; " + task_heading(row, rows);
     std::vector<std::string> key = heads(row);
     key.push_back(title);
     const auto [found, added] = by_title.emplace(key, tables.size());
     if (added) tables.push_back({.title = title, .columns = heads(row), .rows = {}, .notes = {}});
-    add_line(row, tables[found->second]);
+    add_line(row, label(row, rows), tables[found->second]);
   }
   return tables;
 }
@@ -80,7 +82,7 @@ std::vector<Table> decoding_tables(const std::vector<Json>& rows) {
     if (!has(row, "places")) continue;
     const Json& metrics = row.at("metrics");
     std::vector<std::string> line = {
-        label(row), task_column(row, rows),
+        label(row, rows), task_column(row, rows),
         fmt::format("{:.3f}", metrics.at("token_accuracy").get<double>()), replaced(row)};
     if (has(row, "decoding")) {
       const Json& decoding = metrics.at("decoding");

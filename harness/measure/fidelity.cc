@@ -92,8 +92,15 @@ Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const Fi
 
 std::string to_string(InputKind kind) { return kind == InputKind::random ? "random" : "needle"; }
 
+std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
+  if (!spec.variant->traits.mixer) return std::nullopt;
+  return "ignores queries and keys: it does not approximate attention";
+}
+
 FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, double input_scale) {
   ATTN_CHECK(input_scale > 0, "input_scale {} is not above 0", input_scale);
+  const std::optional<std::string> reason = why_no_fidelity(spec);
+  ATTN_CHECK(!reason, "{} {}", spec.variant->name, *reason);
   WorkloadSpec bare = spec;
   bare.mode = Mode::forward;
   bare.scope = ScopeKind::attention;

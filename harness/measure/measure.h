@@ -57,6 +57,8 @@ struct FidelityFigures {
   std::optional<double> weights_kl;  // mean over rows KL(exact ‖ implied weights), where the
                                      // variant's weights are a distribution
 };
+// Why it has no such distance; nullopt: it has one. Error of measure_fidelity.
+std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec);
 FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, double input_scale);
 
 // --- the machine

@@ -10,6 +10,7 @@
 
 #include "core/parallel.h"
 #include "harness/model/encoder.h"
+#include "variants/mixer.h"
 
 namespace attn {
 namespace {
@@ -63,11 +64,12 @@ int64_t prefill_bytes_each(const WorkloadSpec& spec) {
   return 2 * spec.batch * spec.heads * spec.head_dim * static_cast<int64_t>(sizeof(real));
 }
 
-// Of one layer's projections and feed-forward.
+// Of one layer's projections, which a mixer goes without, and feed-forward.
 double dense_flops(const WorkloadSpec& spec) {
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double tokens = static_cast<double>(spec.batch * spec.length);
-  return tokens * 2 * (4 * width * width + 2 * kFeedForwardFactor * width * width);
+  const double projections = spec.variant->traits.mixer ? 0 : 4;
+  return tokens * 2 * (projections + 2 * kFeedForwardFactor) * width * width;
 }
 
 // Of the model's linear input and head.
@@ -139,13 +141,18 @@ struct Workload::State {
       return;
     }
     const bool train = spec.mode == Mode::train;
-    const Shape shape = spec.scope == ScopeKind::layer
-                            ? Shape{spec.batch, spec.length, spec.heads * spec.head_dim}
-                            : Shape{spec.batch, spec.heads, asked(), spec.head_dim};
-    const size_t count = spec.scope == ScopeKind::layer ? 1 : 3;  // x, or q, k, v
+    const bool rows = spec.scope == ScopeKind::layer || mixer();
+    const Shape shape = rows ? Shape{spec.batch, spec.length, spec.heads * spec.head_dim}
+                             : Shape{spec.batch, spec.heads, asked(), spec.head_dim};
+    const size_t count = rows ? 1 : 3;  // x, or q, k, v
     for (size_t i = 0; i < count; ++i) {
       inputs.emplace_back(Tensor::normal(shape, rng(spec.seed, "workload inputs", i)), train);
     }
+  }
+
+  // What run() asks for the rows of x alone; null: an attention, or a decoder, of q, k and v.
+  const Mixer* mixer() const {
+    return attention && spec.mode != Mode::decode ? as_mixer(*attention) : nullptr;
   }
 
   // Positions that one run() answers.
@@ -181,6 +188,7 @@ struct Workload::State {
   Var forward() const {
     if (model) return model->forward(batch);          // [batch, classes]
     if (layer) return layer->forward(inputs[0], {});  // [batch, length, width]
+    if (const Mixer* rows = mixer()) return rows->mix(inputs[0], {spec.causal, {}});
     return attention->forward(inputs[0], inputs[1], inputs[2],
                               {spec.causal, {}});  // [batch, heads, length, head_dim]
   }

@@ -24,7 +24,7 @@ class InputEmbedding {
   Var table_;           // [vocab, width], tokens only
   Var slope_, offset_;  // [channels, width] and [width], real values only
   Var cls_;             // [width], if there is a cls vector
-  Var positions_;       // [positions, width], undefined without positions
+  Var positions_;       // [positions, width], undefined without positions and with rotary ones
   std::vector<Weight> weights_;
 };
 

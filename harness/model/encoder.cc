@@ -20,6 +20,7 @@ struct Encoder::State {
     for (int64_t i = 0; i < config.layers; ++i) {
       LayerConfig own = layer;
       own.max_len = config.length + (input.has_cls() ? 1 : 0);
+      own.rotary = config.positions == Positions::rotary;
       own.seed = rng(config.seed, "layer", static_cast<uint64_t>(i)).bits();
       layers.push_back(std::make_unique<Layer>(own));
     }

@@ -14,11 +14,11 @@
 
 namespace attn {
 
-enum class Positions { none, sinusoidal, learned };
+enum class Positions { none, sinusoidal, learned, rotary };
 enum class Pooling { cls, mean };
 
 struct ModelConfig {
-  LayerConfig layer;  // width, heads, feed-forward, norm, dropout, variant
+  LayerConfig layer;  // width, heads, kv_heads, feed-forward, norm, dropout, variant
   int64_t layers = 2;
   int64_t vocab =
       0;  // token embedding of that many ids; 0: one real value per position, embedded linearly

@@ -51,6 +51,7 @@ Place place(const EncoderDecoderConfig& config, bool cross) {
   }
   made.layer.causal = !cross;
   made.layer.max_len = made.shape.kv_len;
+  made.layer.rotary = !cross && config.model.positions == Positions::rotary;
   return made;
 }
 
@@ -81,6 +82,7 @@ struct EncoderDecoder::State {
     for (int64_t i = 0; i < m.layers; ++i) {
       LayerConfig layer = m.layer;
       layer.max_len = m.length;
+      layer.rotary = m.positions == Positions::rotary;
       layer.seed = rng(m.seed, "layer", static_cast<uint64_t>(i)).bits();
       encoder.push_back(std::make_unique<Layer>(layer));
       self.layer.seed = cross.layer.seed =
@@ -172,11 +174,11 @@ bool EncoderDecoder::has_states() const {
                                  Params(variant.name, variant.params, self.layer.variant_params));
 }
 
-EncoderDecoder::States EncoderDecoder::start(const Memory& memory) const {
+EncoderDecoder::States EncoderDecoder::start(const Memory& memory, int64_t outputs) const {
   const NoGrad no_grad;
   States states;
   for (const auto& layer : state_->decoder)
-    states.layers.push_back(layer->start(memory.rows, state_->config.outputs + 1));
+    states.layers.push_back(layer->start(memory.rows, outputs + 1));
   return states;
 }
 
@@ -190,13 +192,17 @@ Tensor EncoderDecoder::step(const Memory& memory, States& states,
   return s.logits(x).value().reshaped({x.dim(0), s.config.model.classes + 1});
 }
 
-std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length) const {
+std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length, int64_t outputs) const {
   if (!has_states()) return std::nullopt;
   const State& s = *state_;
-  const int64_t width = s.config.model.layer.width;
+  const LayerConfig& layer_of = s.config.model.layer;
+  const int64_t kept = layer_of.kv_heads > 0 ? layer_of.kv_heads : layer_of.heads;
+  const int64_t width = layer_of.width / layer_of.heads * kept;  // of the memory's keys
+  AttentionShape steps = s.self.shape;
+  steps.q_len = steps.kv_len = outputs + 1;
   double bytes = 0;
   for (const auto& layer : s.decoder)
-    bytes += layer->self_attention().cost(s.self.shape).state_bytes +
+    bytes += layer->self_attention().cost(steps).state_bytes +
              static_cast<double>(2 * length * width) * sizeof(real);
   return static_cast<int64_t>(bytes);
 }

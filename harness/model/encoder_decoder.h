@@ -56,12 +56,12 @@ class EncoderDecoder {
     int64_t position = 0;
   };
   bool has_states() const;
-  States start(const Memory& memory) const;
+  States start(const Memory& memory, int64_t outputs) const;  // room for so many tokens and the end
   // tokens [size] of the position -> logits [size, classes + 1]
   Tensor step(const Memory& memory, States& states, const std::vector<int32_t>& tokens) const;
-  // Of one source of `length` positions and the longest output: states of self-attention, keys and
-  // values of cross-attention. nullopt: no states.
-  std::optional<int64_t> state_bytes(int64_t length) const;
+  // Of one source of `length` positions and an output of `outputs` tokens and its end: states of
+  // self-attention, keys and values of cross-attention. nullopt: no states.
+  std::optional<int64_t> state_bytes(int64_t length, int64_t outputs) const;
 
   std::vector<std::string> places() const;  // where layer.variant stands, see Learner::places
   std::vector<Weight> weights() const;      // named "encoder." and "decoder."

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check.h"
+
 namespace attn {
 
 namespace {
@@ -13,9 +15,10 @@ namespace {
 // Logits of the token after those chosen so far: [size, classes + 1].
 class NextLogits {
  public:
-  NextLogits(const EncoderDecoder& model, const EncoderDecoder::Memory& memory, DecodeBy way)
+  NextLogits(const EncoderDecoder& model, const EncoderDecoder::Memory& memory, DecodeBy way,
+             int64_t outputs)
       : model_(model), memory_(memory), way_(way) {
-    if (way == DecodeBy::states) states_ = model.start(memory);
+    if (way == DecodeBy::states) states_ = model.start(memory, outputs);
   }
 
   Tensor of(const std::vector<std::vector<int32_t>>& chosen, int64_t step) {
@@ -51,12 +54,17 @@ class NextLogits {
 }  // namespace
 
 std::vector<std::vector<int32_t>> greedy(const EncoderDecoder& model,
-                                         const EncoderDecoder::Memory& memory, DecodeBy way) {
+                                         const EncoderDecoder::Memory& memory, DecodeBy way,
+                                         int64_t outputs) {
   const NoGrad no_grad;
+  const int64_t longest = model.config().outputs;
+  ATTN_CHECK(outputs >= 0 && outputs <= longest, "outputs of up to {} tokens for a model of {}",
+             outputs, longest);
+  const int64_t most = outputs > 0 ? outputs : longest;
   std::vector<std::vector<int32_t>> chosen(static_cast<size_t>(memory.rows.dim(0)));
-  NextLogits next(model, memory, way);
+  NextLogits next(model, memory, way, most);
   size_t ended = 0;
-  for (int64_t step = 0; step <= model.config().outputs && ended < chosen.size(); ++step) {
+  for (int64_t step = 0; step <= most && ended < chosen.size(); ++step) {
     const Tensor logits = next.of(chosen, step);
     const real* row = logits.data();
     for (std::vector<int32_t>& sequence : chosen) {

@@ -14,8 +14,10 @@ enum class DecodeBy {
 };
 
 // Of each sequence the tokens chosen: up to and including the end, or outputs + 1 of them where it
-// does not end. Ties go to the smallest token. Without gradients.
+// does not end; `outputs` at most, and where 0, the model's. Ties go to the smallest token. Without
+// gradients.
 std::vector<std::vector<int32_t>> greedy(const EncoderDecoder& model,
-                                         const EncoderDecoder::Memory& memory, DecodeBy way);
+                                         const EncoderDecoder::Memory& memory, DecodeBy way,
+                                         int64_t outputs = 0);
 
 }  // namespace attn

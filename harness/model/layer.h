@@ -1,5 +1,5 @@
-// One encoder layer: multi-head attention with W_q, W_k, W_v, W_o and a GELU feed-forward,
-// residuals, layer norm.
+// One encoder layer: multi-head attention with W_q, W_k, W_v, W_o, or a mixer with none of them,
+// and a GELU feed-forward, residuals, layer norm.
 #pragma once
 
 #include <cstdint>

@@ -2,10 +2,13 @@
 // 2017, arXiv:1706.03762, section 3. Time O(n·width·(4·width + 2·hidden)), and the attention's own.
 #include "harness/model/residual_blocks.h"
 
+#include <tuple>
 #include <utility>
 
 #include "core/ops.h"
+#include "core/ops_heads.h"
 #include "harness/model/weights.h"
+#include "variants/mixer.h"
 
 namespace attn {
 
@@ -22,6 +25,8 @@ void check_config(const LayerConfig& config) {
   ATTN_CHECK(config.variant, "a layer needs an attention variant");
   ATTN_CHECK(config.heads >= 1 && config.width >= 1 && config.width % config.heads == 0,
              "width {} is not a multiple of heads {}", config.width, config.heads);
+  ATTN_CHECK(config.kv_heads >= 0 && (config.kv_heads == 0 || config.heads % config.kv_heads == 0),
+             "heads {} are not a multiple of kv_heads {}", config.heads, config.kv_heads);
   ATTN_CHECK(config.feed_forward >= 1, "feed_forward is {}, it must be at least 1",
              config.feed_forward);
   ATTN_CHECK(config.dropout >= 0 && config.dropout < 1, "dropout {} is outside [0, 1)",
@@ -48,25 +53,58 @@ struct AttentionBlock::State {
       : config(given),
         role(block),
         attention(build_attention(given, role)),
-        w_q(glorot_weight(role + "W_q", given.width, given.width, given.seed)),
-        w_k(glorot_weight(role + "W_k", given.width, given.width, given.seed)),
-        w_v(glorot_weight(role + "W_v", given.width, given.width, given.seed)),
-        w_o(glorot_weight(role + "W_o", given.width, given.width, given.seed)),
+        mixer(as_mixer(*attention)),
         gain(constant_weight(role + "attention_norm.gain", {given.width}, 1)),
-        bias(constant_weight(role + "attention_norm.bias", {given.width}, 0)) {}
+        bias(constant_weight(role + "attention_norm.bias", {given.width}, 0)) {
+    ATTN_CHECK(!mixer || (given.kv_heads == 0 && !given.rotary),
+               "{} has no keys: neither kv_heads nor rotary positions apply", given.variant->name);
+    if (mixer) return;
+    const int64_t narrow = given.width / given.heads * kv_heads();
+    for (const auto& [weight, name, width] : {std::tuple(&w_q, "W_q", given.width),
+                                              {&w_k, "W_k", narrow},
+                                              {&w_v, "W_v", narrow},
+                                              {&w_o, "W_o", given.width}})
+      *weight = glorot_weight(role + name, given.width, width, given.seed);
+    const MemoryScope scope(Purpose::weights);
+    if (given.rotary) turns = rotary_table(given.max_len, given.width / given.heads);
+  }
 
   Var norm(const Var& x) const { return layer_norm(x, gain.value, bias.value); }
   bool pre() const { return config.norm == Norm::pre; }
   Var before(const Var& x) const { return pre() ? norm(x) : x; }
   Var after(const Var& sum) const { return pre() ? sum : norm(sum); }
+  int64_t kv_heads() const { return config.kv_heads > 0 ? config.kv_heads : config.heads; }
   Var heads(const Var& x, const Weight& weight) const {
     return linear_to_heads(x, weight.value, config.heads);  // [batch, heads, len, head_dim]
+  }
+  Var few_heads(const Var& x, const Weight& weight) const {
+    return linear_to_heads(x, weight.value, kv_heads());  // [batch, kv_heads, len, head_dim]
+  }
+  Var shared(const Var& x) const { return repeat_heads(x, config.heads / kv_heads()); }
+  // Of positions from `first` on.
+  Var turned(const Var& x, int64_t first) const {
+    return turns.defined() ? rotate(x, turns, first) : x;
+  }
+  struct Projected {
+    Var q, k, v;  // [batch, heads, len, head_dim]
+  };
+  Projected projected(const Var& from, const Var& source, int64_t first) const {
+    return {turned(heads(from, w_q), first), shared(turned(few_heads(source, w_k), first)),
+            shared(few_heads(source, w_v))};
+  }
+
+  // The mixer's rows, which no W_o follows: it has its own weights.
+  Var mixed(const Var& from, const Mask& mask, const Var& residual) const {
+    const Var rows = mixer->mix(from, mask);
+    return residual.defined() ? add(residual, rows) : rows;
   }
 
   LayerConfig config;
   std::string role;
   std::unique_ptr<Attention> attention;
-  Weight w_q, w_k, w_v, w_o;  // [width, width]
+  const Mixer* mixer;         // the attention, where it is one, else null
+  Weight w_q, w_k, w_v, w_o;  // [width, width or kv_heads · head_dim]; a mixer has none
+  Tensor turns;               // [max_len, head_dim] where positions are rotary
   Weight gain, bias;          // [width]
 };
 
@@ -78,35 +116,47 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   const State& s = *state_;
   const Var from = s.before(x);
   const Var& source = memory.defined() ? memory : from;
+  ATTN_CHECK(!s.mixer || !memory.defined(), "a mixer has no cross-attention");
+  ATTN_CHECK(!s.turns.defined() || !memory.defined(), "rotary positions are of self-attention");
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
-    const Var q = s.heads(from, s.w_q), k = s.heads(source, s.w_k), v = s.heads(source, s.w_v);
-    return linear_from_heads(s.attention->forward(q, k, v, mask), s.w_o.value, residual);
+    if (s.mixer) return s.mixed(from, mask, residual);
+    const State::Projected heads = s.projected(from, source, 0);
+    return linear_from_heads(s.attention->forward(heads.q, heads.k, heads.v, mask), s.w_o.value,
+                             residual);
   }));
 }
 
 AttentionBlock::KeysValues AttentionBlock::project(const Var& memory) const {
-  return {state_->heads(memory, state_->w_k), state_->heads(memory, state_->w_v)};
+  return {state_->few_heads(memory, state_->w_k), state_->few_heads(memory, state_->w_v)};
 }
 
 Var AttentionBlock::answer(const Var& x, const KeysValues& memory, const Mask& mask) const {
   const State& s = *state_;
   const Var q = s.heads(s.before(x), s.w_q);
-  const Var found = s.attention->forward(q, memory.keys, memory.values, mask);
+  const Var found = s.attention->forward(q, s.shared(memory.keys), s.shared(memory.values), mask);
   return s.after(linear_from_heads(found, s.w_o.value, x));
 }
 
 Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
   const State& s = *state_;
   const Var from = s.before(x);
-  const Var q = s.heads(from, s.w_q), k = s.heads(from, s.w_k), v = s.heads(from, s.w_v);
-  const Tensor found(q.shape());
-  decoder.step(q.value(), k.value(), v.value(), found);
+  if (s.mixer) {
+    const int64_t heads = s.config.heads;
+    const Tensor row = from.value().reshaped({x.dim(0), heads, 1, s.config.width / heads});
+    const Tensor found(row.shape());
+    decoder.step(row, row, row, found);
+    return s.after(add(x, Var(found.reshaped(x.shape()))));
+  }
+  const State::Projected heads = s.projected(from, from, decoder.length());
+  const Tensor found(heads.q.shape());
+  decoder.step(heads.q.value(), heads.k.value(), heads.v.value(), found);
   return s.after(linear_from_heads(Var(found), s.w_o.value, x));
 }
 
 std::vector<Weight> AttentionBlock::weights() const {
   const State& s = *state_;
-  std::vector<Weight> all = {s.gain, s.bias, s.w_q, s.w_k, s.w_v, s.w_o};
+  std::vector<Weight> all = {s.gain, s.bias};
+  if (!s.mixer) all.insert(all.end(), {s.w_q, s.w_k, s.w_v, s.w_o});
   for (Weight& weight : s.attention->weights())
     all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned});
   return all;

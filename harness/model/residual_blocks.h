@@ -1,5 +1,5 @@
-// What layers are made of: multi-head attention and a feed-forward, each with its norm, dropout and
-// the residual around it.
+// What layers are made of: multi-head attention, or a mixer in its place, and a feed-forward, each
+// with its norm, dropout and the residual around it.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,12 @@ struct LayerConfig {
   std::map<std::string, ParamValue> variant_params;  // as given; defaults are filled in
   int64_t width = 64;                                // d_model
   int64_t heads = 2;                                 // head_dim = width / heads
-  int64_t feed_forward = 256;                        // hidden width
-  int64_t max_len = 1;                               // longest sequence the attention sees
+  // Heads of keys and values, each for heads / kv_heads query heads; 0: as many as heads. Shazeer
+  // 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
+  int64_t kv_heads = 0;
+  bool rotary = false;         // queries and keys of self-attention are turned by their positions
+  int64_t feed_forward = 256;  // hidden width
+  int64_t max_len = 1;         // longest sequence the attention sees
   bool causal = false;
   Norm norm = Norm::pre;
   double dropout = 0;  // on the outputs of attention and feed-forward
@@ -40,7 +44,7 @@ class AttentionBlock {
   Var forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout) const;
 
   struct KeysValues {
-    Var keys, values;  // [batch, heads, kv_len, head_dim]
+    Var keys, values;  // [batch, kv_heads, kv_len, head_dim]
   };
   KeysValues project(const Var& memory) const;
   // forward() in evaluation where `memory` is projected already.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "harness/measure/measure.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
@@ -71,7 +72,8 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
     const Json axes = axes_json(choice);
     for (const auto& [info, params] : sweep.variants) {
       Json key = key_json(sweep.measure, *info, params, axes);
-      const auto why = why_not(workload_of(key));
+      auto why = why_not(workload_of(key));
+      if (!why && sweep.measure == "fidelity") why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));
     }
   }
@@ -93,6 +95,8 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key["task"] = plugin_json(task->name, task_params);
           key["training"] = to_json(training);
           key["source"]["task"] = source_hash("tasks", task->name);
+          if (shape.outputs > 0)  // it stands where the variant cannot
+            key["source"]["exact"] = source_hash("variants", "full");
           if (built->source()) key["source"]["data"] = built->source()->fingerprint();
           const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/check.h"
 #include "core/memory.h"
@@ -55,9 +56,11 @@ AttentionShape shape_of(const WorkloadSpec& spec) {
   return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
 }
 
-// FLOPs of the dense parts of one layer: four projections and a feed-forward of twice the width.
-double dense_flops(double tokens, double width, double hidden) {
-  return 2 * tokens * width * (4 * width + 2 * hidden);
+// FLOPs of the dense parts of one layer: four projections, which a mixer goes without, and a
+// feed-forward.
+double dense_flops(const VariantInfo& info, double tokens, double width, double hidden) {
+  const double projections = info.traits.mixer ? 0 : 4;
+  return 2 * tokens * width * (projections * width + 2 * hidden);
 }
 
 // A step of decoding and, once a process, the state that it starts from.
@@ -87,7 +90,7 @@ Forecast of_shape(const Json& key) {
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
   double flops = cost.flops * layers, bytes = cost.peak_bytes + 4 * tokens * width * sizeof(float);
   if (spec.scope != ScopeKind::attention) {
-    flops += layers * dense_flops(tokens, width, 4 * width);
+    flops += layers * dense_flops(*spec.variant, tokens, width, 4 * width);
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
@@ -108,29 +111,61 @@ Forecast of_shape(const Json& key) {
   return forecast;
 }
 
-Forecast of_training(const Json& key, const Pilots* pilots) {
+// One example through the model, at `times` the length of training.
+struct Pass {
+  double flops = 0, layer_bytes = 0;  // the attention's own, of one layer
+};
+
+Pass pass_of(const Json& key, int64_t times) {
   const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
   const Json& training = key["training"];
-  const auto setting = [&](const char* name) { return training[name].get<double>(); };
-  const int64_t length = key["axes"]["length"], heads = training["heads"];
+  const int64_t length = key["axes"]["length"].get<int64_t>() * times, heads = training["heads"];
   const AttentionShape shape{
       1, heads, length, length, training["width"].get<int64_t>() / heads, key["axes"]["causal"]};
   const Cost cost = declared(info, key["variant"]["params"], shape);
-  const double layer = cost.flops + dense_flops(static_cast<double>(length), setting("width"),
-                                                setting("feed_forward"));
-  const double example = layer * setting("layers");
-  const double evaluations = std::ceil(setting("steps") / std::max(1.0, setting("eval_every")));
-  const double passes = kTrainFactor * setting("steps") * setting("batch") +
-                        evaluations * setting("validation_examples") + setting("test_examples");
-  const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);
+  const double dense =
+      dense_flops(info, static_cast<double>(length), training["width"].get<double>(),
+                  training["feed_forward"].get<double>());
+  return {(cost.flops + dense) * training["layers"].get<double>(), cost.peak_bytes};
+}
+
+// The multiples of the training length at which the test split is scored too.
+std::vector<int64_t> multiples_of(const Json& key) {
+  const Json& training = key["training"];
+  const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
+  std::vector<int64_t> multiples;
+  if (training["positions"] == "learned" || info.traits.fixed_length ||
+      !key["task"]["params"].contains("length"))
+    return multiples;
+  for (int64_t times = 2; times <= training.value("stretch", int64_t{1}); times *= 2)
+    multiples.push_back(times);
+  return multiples;
+}
+
+Forecast of_training(const Json& key, const Pilots* pilots) {
+  const Json& training = key["training"];
+  const auto setting = [&](const char* name) { return training[name].get<double>(); };
+  const Pass example = pass_of(key, 1);
+  // Of one layer, kept for the backward pass, and what evaluation holds of them at a time.
+  const double activations =
+      24.0 * key["axes"]["length"].get<double>() * setting("width") * sizeof(float);
+  constexpr double kHeld = 0.25;
+  double evaluated = std::ceil(setting("steps") / std::max(1.0, setting("eval_every"))) *
+                         setting("validation_examples") +
+                     setting("test_examples");  // in examples of the training length
+  double bytes = setting("layers") * (activations + 2 * example.layer_bytes);
+  for (const int64_t times : multiples_of(key)) {
+    const Pass longer = pass_of(key, times);
+    evaluated += setting("test_examples") * longer.flops / example.flops;
+    bytes = std::max(bytes, kHeld * activations * static_cast<double>(times) + longer.layer_bytes);
+  }
+  const double trained = setting("steps") * setting("batch");
   const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;
-  double seconds = kStart + example * passes / kTrainRate;
+  double seconds = kStart + example.flops * (kTrainFactor * trained + evaluated) / kTrainRate;
   if (pilot)
     seconds = kStart + pilot->step_s * setting("steps") + pilot->shortcuts_s +
-              pilot->evaluation_s *
-                  (evaluations * setting("validation_examples") + setting("test_examples"));
-  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * setting("layers") *
-                                                   (activations + 2 * cost.peak_bytes))};
+              pilot->evaluation_s * evaluated;
+  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes)};
 }
 
 }  // namespace

@@ -24,9 +24,13 @@ struct Profile {
   ProfileInfo info;
   std::vector<SubSweep> sweeps;
 };
+// full, truncated, linformer, performer, linear: what a profile compares that is not about all.
+const std::vector<std::string>& first_variants();
+
 Profile standard_profile();  // profiles_long.cc
 Profile lra_profile();
 Profile probes_profile();  // profiles_probes.cc
+Profile baselines_profile();
 
 const std::vector<SubSweep>& sub_sweeps(
     std::string_view profile);  // Error naming the nearest one when unknown

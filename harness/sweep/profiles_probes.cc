@@ -1,5 +1,5 @@
-// The profile of small probes: what each kind of attention can and cannot recall, copy, count and
-// transform, data only. Raise its version when its cells change.
+// The profiles of small probes, and of every variant: data only. Raise a profile's version when its
+// cells change.
 #include "harness/sweep/profiles.h"
 
 namespace attn {
@@ -10,6 +10,7 @@ namespace attn {
 Profile probes_profile() {
   const auto trained = [](std::string task, std::string training,
                           std::vector<std::string> variants = {}) {
+    if (variants.empty()) variants = first_variants();
     return SubSweep{"accuracy", std::move(variants), {std::move(task)}, {}, std::move(training)};
   };
   // The slope of recall over the size of the state: a head's state is head_dim squared in `linear`.
@@ -26,10 +27,11 @@ Profile probes_profile() {
           trained("mqar[vocab=256,length=128,pairs=8,power=1]", "steps=2500"),
           trained("induction", "steps=1500,target=0.998"),
           trained("induction[length=32]", "steps=1500,positions=[sinusoidal,none],stretch=8"),
-          trained("copy", "steps=1000,batch=16,learning_rate=3e-3,warmup=50"),
+          trained("copy", "steps=400,batch=16,learning_rate=3e-3,warmup=50,target=0.999"),
           trained("selective_copy",
-                  "steps=6000,heads=4,feed_forward=256,learning_rate=3e-3,target=0.99"),
-          trained("needle[vocab=64]", "steps=6000,batch=128,eval_every=250,target=0.995",
+                  "steps=9000,batch=16,heads=4,feed_forward=256,learning_rate=3e-3,eval_every=500,"
+                  "target=0.97"),
+          trained("needle[preset=small]", "steps=3000,learning_rate=3e-3,target=0.998",
                   {"full", "truncated[window=16]", "linformer", "performer", "linear"}),
           trained("majority", "steps=1500,target=0.999"),
           trained("parity", "steps=1500"),
@@ -38,14 +40,45 @@ Profile probes_profile() {
           trained("noisy_recall", "steps=1200"),
           trained("compression", "steps=2500,width=128,feed_forward=256"),
           trained("memorization", "steps=1500,target=0.999"),
-          trained("frames", "steps=1500,heads=4,batch=16,positions=sinusoidal",
-                  {"full", "truncated[window=16]", "linformer", "performer", "linear"}),
+          trained(
+              "frames",
+              "steps=3000,batch=8,heads=4,positions=sinusoidal,learning_rate=4e-3,eval_every=250,"
+              "validation_examples=64,test_examples=256",
+              {"full", "truncated[window=16]", "linformer", "performer", "linear"}),
           trained("tagging", "steps=2500"),
-          trained("graph[edges=[given,hidden]]", "steps=1000,positions=none"),
-          trained("reverse[min_length=16]", "steps=2000,batch=64,heads=4,target=0.998"),
-          trained("sort[min_length=16]", "steps=2000,batch=64,heads=4,target=0.998"),
-          trained("translate", "steps=2000,batch=64,heads=4,target=0.998"),
+          trained("graph[edges=[given,hidden]]", "steps=600,positions=none"),
+          trained("reverse[preset=standard]",
+                  "steps=2000,batch=64,heads=4,warmup=200,eval_every=250,target=0.998"),
+          trained("sort[preset=standard]",
+                  "steps=2000,batch=64,heads=4,warmup=200,eval_every=250,target=0.998"),
+          trained("translate",
+                  "steps=2400,batch=64,heads=4,feed_forward=256,learning_rate=3e-3,"
+                  "eval_every=400,target=0.998"),
       }};
+}
+
+// A row for everything in the catalog: growth of time and memory, recall, and frames.
+Profile baselines_profile() {
+  const std::map<std::string, std::string> lengths = {{"length", "2048:16384:*2"}, {"heads", "1"}};
+  std::map<std::string, std::string> timed = lengths;
+  timed["repetitions"] = "9";
+  return {{.name = "baselines",
+           .summary = "every variant: time and memory from 2048 to 16384 positions, recall, and "
+                      "frames; about half an hour on 2 cores",
+           .version = 1},
+          {{"speed", {}, {}, timed, ""},
+           {"memory", {}, {}, lengths, ""},
+           {"accuracy",
+            {},
+            {"mqar[preset=small]"},
+            {},
+            "steps=600,learning_rate=3e-3,heads=1,target=0.995"},
+           {"accuracy",
+            {},
+            {"frames[length=256]"},
+            {},
+            "steps=600,batch=8,heads=4,positions=sinusoidal,learning_rate=4e-3,"
+            "validation_examples=64,test_examples=128"}}};
 }
 
 }  // namespace attn

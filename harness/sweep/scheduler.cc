@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/check.h"
+#include "core/kernels/isa.h"
 #include "core/parallel.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
@@ -14,6 +15,15 @@ namespace attn {
 namespace {
 
 bool is_failure(const Json& row) { return row["status"] != "ok" && row["status"] != "skipped"; }
+
+// What this variant was given, for the parity ledger of the tables.
+Json ledger_of(const Json& key, const Json& metrics) {
+  return {{"parameters", metrics.value("parameters", Json())},
+          {"flops", metrics.value("flops", Json())},
+          {"precision", "float32"},
+          {"threads", key["axes"].value("threads", Json())},
+          {"kernel", isa()}};
+}
 
 std::string checked_output(const SweepRequest& request) {
   ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
@@ -106,6 +116,7 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
       {"started_at", started_at},
       {"duration_s", duration_s},
       {"source", key["source"]}};
+  if (ok) row["ledger"] = ledger_of(key, reply["metrics"]);
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "order_seed"})

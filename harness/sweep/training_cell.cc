@@ -159,6 +159,7 @@ Json accuracy(const Json& key) {
         {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
         {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
         {"parameters", found.parameters},
+        {"flops", finite_or_null(found.flops / static_cast<double>(found.examples))},
         {"final_train_loss", finite_or_null(found.final_train_loss)}}},
       {"samples", curve_json(found.curve)}};
   add_optional(found, shape, row["metrics"]);

@@ -46,8 +46,8 @@ class LabelLearner final : public Learner {
   }
 
   std::vector<Weight> weights() const override { return model_.weights(); }
-  std::optional<int64_t> state_bytes(int64_t length) const override {
-    return model_.state_bytes(length);
+  std::optional<int64_t> state_bytes(const TaskShape& shape) const override {
+    return model_.state_bytes(shape.length);
   }
 
  private:

@@ -30,9 +30,10 @@ class Learner {
   virtual Var loss(const Batch& batch, Rng* dropout) const = 0;
   virtual Score score(const std::vector<Batch>& batches) const = 0;
   virtual std::vector<Weight> weights() const = 0;
-  // What decoding keeps of one sequence of `length` positions, over all layers; nullopt: the model
-  // does not decode (not causal, or the variant has no decode state).
-  virtual std::optional<int64_t> state_bytes(int64_t length) const = 0;
+  // What decoding keeps of one sequence as long as `shape` (its length and outputs) allows, over
+  // all layers; nullopt: the model does not decode (not causal, or the variant has no decode
+  // state).
+  virtual std::optional<int64_t> state_bytes(const TaskShape& shape) const = 0;
   // Where the variant stands, of "encoder", "decoder" and "cross"; elsewhere it is `full`.
   virtual std::vector<std::string> places() const { return {"encoder"}; }
   // nullopt: no output sequences, or the variant's decoder has no states.

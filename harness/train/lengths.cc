@@ -1,4 +1,5 @@
-// Which multiples of the training length are defined; see lengths.h. Nothing is generated here.
+// Which multiples of the training length are defined; see lengths.h. A few examples of each tell
+// whether its sequences are longer at all.
 #include "harness/train/lengths.h"
 
 #include <optional>
@@ -25,6 +26,25 @@ std::map<std::string, ParamValue> longer(const Params& params, int64_t factor) {
   return values;
 }
 
+// Of the first test sequences.
+double mean_positions(const Task& task, uint64_t seed) {
+  constexpr int64_t kLooked = 64;
+  double sum = 0;
+  for (int64_t i = 0; i < kLooked; ++i)
+    sum += static_cast<double>(positions(task.example(seed, Split::test, i), task.shape()));
+  return sum / kLooked;
+}
+
+// A longer limit alone makes no longer sequences, where a grammar decides how long they are.
+std::optional<std::string> no_longer(const Task& task, const Task& grown, int64_t factor,
+                                     uint64_t seed) {
+  constexpr double kLeast = 0.7;  // of the factor
+  const double before = mean_positions(task, seed), after = mean_positions(grown, seed);
+  if (after >= kLeast * static_cast<double>(factor) * before) return std::nullopt;
+  return fmt::format("its sequences do not grow with the parameter length: mean {:.0f} to {:.0f}",
+                     before, after);
+}
+
 Stretch stretch(const TrainRequest& request, const Task& task, int64_t factor) {
   const TaskShape shape = task.shape();
   Stretch result{factor, shape.length * factor, nullptr};
@@ -44,15 +64,18 @@ Stretch stretch(const TrainRequest& request, const Task& task, int64_t factor) {
     std::unique_ptr<Task> built = request.task->build(longer(task.params(), factor));
     const TaskShape grown = built->shape();
     result.length = grown.length;
-    if (grown.classes != shape.classes || grown.vocab != shape.vocab) {
-      result.reason = fmt::format("it has {} tokens and {} classes there, {} and {} in training",
-                                  grown.vocab, grown.classes, shape.vocab, shape.classes);
-    } else if (const auto reason = why_not_trainable(request.task->name, *built, *request.variant,
-                                                     request.variant_params, request.training)) {
-      result.reason = *reason;
-    } else {
+    std::optional<std::string> why;
+    if (grown.classes != shape.classes || grown.vocab != shape.vocab)
+      why = fmt::format("it has {} tokens and {} classes there, {} and {} in training", grown.vocab,
+                        grown.classes, shape.vocab, shape.classes);
+    if (!why)
+      why = why_not_trainable(request.task->name, *built, *request.variant, request.variant_params,
+                              request.training);
+    if (!why) why = no_longer(task, *built, factor, request.seed);
+    if (why)
+      result.reason = *why;
+    else
       result.task = std::move(built);
-    }
   } catch (const Error& error) {  // such as a length beyond the parameter's range
     result.reason = error.what();
   }

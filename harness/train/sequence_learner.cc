@@ -56,8 +56,8 @@ class SequenceLearner final : public Learner {
   }
 
   std::vector<Weight> weights() const override { return model_.weights(); }
-  std::optional<int64_t> state_bytes(int64_t length) const override {
-    return model_.state_bytes(length);
+  std::optional<int64_t> state_bytes(const TaskShape& shape) const override {
+    return model_.state_bytes(shape.length, shape.outputs);
   }
   std::vector<std::string> places() const override { return model_.places(); }
 
@@ -70,8 +70,9 @@ class SequenceLearner final : public Learner {
     for (const Batch& batch : batches) {
       if (sum.sequences >= kTimedSequences) break;
       const EncoderDecoder::Memory memory = encoded(batch);
-      const Outputs by_states = timed(memory, DecodeBy::states, sum.state_s);
-      const Outputs by_prefixes = timed(memory, DecodeBy::prefixes, sum.recompute_s);
+      const int64_t outputs = width_of(batch);
+      const Outputs by_states = timed(memory, DecodeBy::states, outputs, sum.state_s);
+      const Outputs by_prefixes = timed(memory, DecodeBy::prefixes, outputs, sum.recompute_s);
       for (size_t b = 0; b < by_states.size(); ++b) {
         sum.tokens += std::ssize(by_states[b]);
         same += by_states[b] == by_prefixes[b];
@@ -87,13 +88,17 @@ class SequenceLearner final : public Learner {
     const NoGrad no_grad;
     return model_.encode(batch);
   }
+  // The longest output of the batch's task, which with longer test lengths is not the model's:
+  // what has not ended there is wrong already.
+  static int64_t width_of(const Batch& batch) { return std::ssize(batch.targets) / batch.size; }
   Outputs decoded(const Batch& batch) const {
     return greedy(model_, encoded(batch),
-                  model_.has_states() ? DecodeBy::states : DecodeBy::prefixes);
+                  model_.has_states() ? DecodeBy::states : DecodeBy::prefixes, width_of(batch));
   }
-  Outputs timed(const EncoderDecoder::Memory& memory, DecodeBy way, double& seconds) const {
+  Outputs timed(const EncoderDecoder::Memory& memory, DecodeBy way, int64_t most,
+                double& seconds) const {
     const auto begin = std::chrono::steady_clock::now();
-    Outputs outputs = greedy(model_, memory, way);
+    Outputs outputs = greedy(model_, memory, way, most);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return outputs;
   }

@@ -15,9 +15,14 @@ const std::vector<ParamSpec>& training_params() {
       {"layers", 2, "encoder layers", 1, 64},
       {"width", 64, "model width; heads must divide it", 1, 8192},
       {"heads", 2, "attention heads", 1, 256},
+      {"kv_heads", 0,
+       "heads of keys and values, each shared by heads / kv_heads query heads; 0: as many as heads",
+       0, 256},
       {"feed_forward", 128, "hidden width of the feed-forward", 1, 65536},
       {"norm", {"pre", "post"}, "layer norm before each block or after it"},
-      {"positions", {"learned", "sinusoidal", "none"}, "position embedding"},
+      {"positions",
+       {"learned", "sinusoidal", "none", "rotary"},
+       "added to the input; rotary: queries and keys are turned by them in self-attention"},
       {"pooling", {"mean", "cls"}, "how one vector is made of a sequence"},
       {"dropout", 0.0, "on the embedded input and on the outputs of attention and feed-forward", 0,
        0.9},
@@ -47,6 +52,7 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.layer.variant_params = variant_params;
   model.layer.width = training.integer("width");
   model.layer.heads = training.integer("heads");
+  model.layer.kv_heads = training.integer("kv_heads");
   model.layer.feed_forward = training.integer("feed_forward");
   model.layer.causal = shape.causal;
   model.layer.norm = training.text("norm") == "pre" ? Norm::pre : Norm::post;
@@ -60,9 +66,10 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.pairs = shape.pairs;
   model.compressed = shape.compressed;
   const std::string& positions = training.text("positions");
-  model.positions = positions == "learned" ? Positions::learned
-                    : positions == "none"  ? Positions::none
-                                           : Positions::sinusoidal;
+  model.positions = positions == "learned"  ? Positions::learned
+                    : positions == "none"   ? Positions::none
+                    : positions == "rotary" ? Positions::rotary
+                                            : Positions::sinusoidal;
   model.pooling = training.text("pooling") == "mean" ? Pooling::mean : Pooling::cls;
   model.seed = seed;
   return model;
@@ -91,6 +98,13 @@ std::optional<std::string> why_not_trainable(
   const int64_t width = training.integer("width"), heads = training.integer("heads");
   if (width % heads != 0)
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
+  const int64_t kv_heads = training.integer("kv_heads");
+  if (kv_heads > 0 && heads % kv_heads != 0)
+    return fmt::format("heads {} are not a multiple of kv_heads {}", heads, kv_heads);
+  if (variant.traits.mixer && kv_heads > 0)
+    return fmt::format("{} has no keys that query heads could share (kv_heads)", variant.name);
+  if (variant.traits.mixer && training.text("positions") == "rotary")
+    return fmt::format("{} has no queries and keys that rotary positions could turn", variant.name);
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;
   if (cls && shape.causal)
     return fmt::format("{} is causal: its first position, cls, would see nothing but itself", name);

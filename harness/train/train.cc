@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/counters.h"
 #include "harness/train/batches.h"
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"
@@ -123,7 +124,7 @@ class Trainer {
     result_.by_distance = found.by_distance;
     result_.token_accuracy = found.token_accuracy;
     result_.places = model_->places();
-    result_.state_bytes = model_->state_bytes(task_.shape().length);
+    result_.state_bytes = model_->state_bytes(task_.shape());
     result_.decoding = model_->decoding(examples);
     if (longer_.empty()) return;
     result_.by_length.push_back({1, task_.shape().length, found, task_.chance()});
@@ -165,10 +166,12 @@ class Trainer {
 
   // False when the loss or a gradient is not finite; the weights are then as before.
   bool step(const Batch& batch) {
+    const double before = counters().flops;
     const Var loss = model_->loss(batch, &dropout_);
     const double value = static_cast<double>(loss.value()[0]);
     if (!std::isfinite(value)) return false;
     loss.backward();
+    result_.flops += counters().flops - before;
     const double rate =
         learning_rate(result_.steps, settings_.integer("steps"), settings_.integer("warmup"),
                       settings_.number("learning_rate"));
@@ -181,7 +184,12 @@ class Trainer {
 
   void validate() {
     const double score = this->score(validation_).value;
-    const bool error = task_.shape().real;
+    const bool error = task_.shape().real;  // then the score is a loss
+    if (!std::isfinite(score)) {
+      result_.diverged = true;
+      result_.stopped_by = "divergence";
+      return;
+    }
     const auto better = [error](double a, double b) { return error ? a < b : a > b; };
     const double loss = loss_sum_ / static_cast<double>(loss_count_);
     result_.curve.push_back({result_.steps, loss, score, result_.train_s});

@@ -74,6 +74,7 @@ struct TrainResult {
   double evaluation_s = 0;  // beside the training
   int64_t evaluated = 0;    // examples, of validation and test together
   int64_t parameters = 0;
+  double flops = 0;  // of training, forward and backward, as the kernels counted them
   double final_train_loss = 0;
   std::vector<CurvePoint> curve;
 };

@@ -100,6 +100,22 @@ class Kinds(unittest.TestCase):
         self.assertEqual(by_variant["linear"]["status"], "skipped")
         self.assertIn("cannot attend along", by_variant["linear"]["reason"])
 
+    def test_the_ledger_says_what_each_variant_was_given(self) -> None:
+        rows, printed = self.sweep(["full", "linear"], [INDUCTION])
+        for row in rows:
+            ledger = row["ledger"]
+            self.assertEqual(ledger["parameters"], row["metrics"]["parameters"])
+            self.assertEqual((ledger["precision"], ledger["threads"]), ("float32", 1))
+            # Forward and backward of 8 positions through one layer of width 16, at least the
+            # projections and the feed-forward: 3 · 2 · 8 · (4 · 16² + 2 · 16 · 16).
+            self.assertGreater(ledger["flops"], 3 * 2 * 8 * 6 * 16 * 16)
+            self.assertLess(ledger["flops"], 10 * 3 * 2 * 8 * 6 * 16 * 16)
+        self.assertIn("parity ledger", printed)
+        self.assertRegex(printed, r"accuracy +linear +[0-9.]+ k +training, an example")
+        self.assertIn("not one function: exact softmax attention is full", printed)
+        rows, printed = self.sweep(["linear"], [INDUCTION])
+        self.assertNotIn("not one function", printed)
+
     def test_samples_hold_all_that_a_model_is_given(self) -> None:
         def first(task: str) -> dict:
             done = attnbench("sample", task, "--count", "1", "-o", "-", cwd=self.folder)

@@ -2,6 +2,6 @@
 foreach(stem exp memory parallel params recycled rng row_tiles tensor)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
-foreach(stem feature_rows isa product softmax_rows ops_elementwise ops_feed_forward ops_linear ops_loss ops_mask ops_matmul ops_norm ops_reduce ops_shape var)
+foreach(stem feature_rows isa product softmax_rows ops_elementwise ops_feed_forward ops_heads ops_linear ops_loss ops_mask ops_matmul ops_norm ops_reduce ops_shape var)
   list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

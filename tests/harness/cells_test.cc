@@ -115,10 +115,14 @@ TEST(Cells, SourcesAreHashed) {
   for (const Cell& cell : plan(request).cells) {
     sources.insert(cell.key["source"]["variant"].get<std::string>());
     EXPECT_EQ(cell.key["source"]["task"], source_hash("tasks", "mqar"));
+    EXPECT_FALSE(cell.key["source"].contains("exact"));
   }
   EXPECT_EQ(sources.size(), all_variants().size());
   EXPECT_FALSE(sources.count(""));
   EXPECT_NE(source_hash("tasks", "mqar"), source_hash("tasks", "image"));
+  request.tasks = {"reverse"};  // whose decoder may have `full` for the variant
+  for (const Cell& cell : plan(request).cells)
+    EXPECT_EQ(cell.key["source"]["exact"], source_hash("variants", "full"));
 }
 
 TEST(Cells, WhatCannotRunIsSkippedWithAReason) {

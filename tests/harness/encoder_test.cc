@@ -84,6 +84,14 @@ TEST(EncoderGradients, CausalLabelsPerToken) {
   check_gradients(config, batch);
 }
 
+TEST(EncoderGradients, RotaryPositionsKeysSharedByTheHeads) {
+  ModelConfig config = tiny();
+  config.layer.kv_heads = 1;
+  config.positions = Positions::rotary;
+  config.pooling = Pooling::cls;
+  check_gradients(config, tokens({3, 5}));
+}
+
 void expect_near(const Tensor& a, const Tensor& b, double tolerance) {
   ASSERT_EQ(a.size(), b.size());
   for (int64_t i = 0; i < a.size(); ++i)
@@ -110,7 +118,8 @@ TEST(Encoder, PaddingDoesNotChangeLogits) {
 }
 
 TEST(Encoder, ForgetsTheOrderWithoutPositions) {
-  for (const Positions positions : {Positions::none, Positions::learned, Positions::sinusoidal}) {
+  for (const Positions positions :
+       {Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary}) {
     ModelConfig config = tiny();
     config.positions = positions;
     const Encoder model(config);
@@ -164,6 +173,11 @@ TEST(Encoder, CountsItsParameters) {
   config.pooling = Pooling::cls;
   config.layer.norm = Norm::post;
   EXPECT_EQ(Encoder(config).parameter_count(), 2 * 4 + 4 + 6 * 4 + 2 * layer + rest - 2 * 4);
+  ModelConfig shared = tiny();
+  shared.layer.kv_heads = 1;
+  shared.positions = Positions::rotary;
+  const int64_t narrower = layer - 2 * 4 * 2;
+  EXPECT_EQ(Encoder(shared).parameter_count(), 7 * 4 + 2 * narrower + rest);
 }
 
 TEST(Encoder, SharesEveryWeightButTheVariantsOwn) {

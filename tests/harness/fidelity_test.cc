@@ -54,6 +54,7 @@ TEST(Fidelity, ApproximationsAreNotAndGetWorseWithScale) {
 
 TEST(Fidelity, WeightsAreComparedOnlyWhereTheyAreADistribution) {
   for (const VariantInfo& info : all_variants()) {
+    if (why_no_fidelity(spec_of(info))) continue;
     const FidelityFigures found = measure_fidelity(spec_of(info), InputKind::random, 0.5);
     EXPECT_EQ(found.weights_kl.has_value(), info.traits.convex) << info.name;
     EXPECT_TRUE(std::isfinite(found.relative_error)) << info.name;

@@ -42,7 +42,9 @@ EncoderDecoderConfig config_of(const Chosen& chosen, uint64_t seed = 3) {
 }
 
 std::vector<Chosen> all_states() {
-  return {{"full"}, {"linear"}, {"performer", {{"features", 16}}}, {"truncated", {{"window", 3}}}};
+  return {{"full"},      {"linear"},     {"performer", {{"features", 16}}},
+          {"conv"},      {"window_mlp"}, {"truncated", {{"window", 3}}},
+          {"recurrent"}, {"mean"}};
 }
 
 Batch sources() {
@@ -73,7 +75,7 @@ TEST(Greedy, AStepGivesTheLogitsOfThePrefix) {
     std::vector<int32_t> inputs(kSize * (kOutputs + 1));
     for (int32_t& token : inputs) token = static_cast<int32_t>(random.below(kClasses + 2));
     const Tensor expected = model.decode(memory, inputs).value();
-    EncoderDecoder::States states = model.start(memory);
+    EncoderDecoder::States states = model.start(memory, kOutputs);
     for (int64_t i = 0; i <= kOutputs; ++i) {
       std::vector<int32_t> tokens;
       for (int64_t b = 0; b < kSize; ++b)
@@ -114,6 +116,19 @@ TEST(Greedy, StatesChooseTheTokensThatPrefixesChoose) {
   }
 }
 
+TEST(Greedy, StopsWhereItIsTold) {
+  const EncoderDecoder model(config_of({"full"}));
+  sharpen(model);
+  const EncoderDecoder::Memory memory = model.encode(sources());
+  constexpr int64_t kMost = 3;
+  Outputs expected = greedy(model, memory, DecodeBy::states);
+  for (std::vector<int32_t>& output : expected)
+    output.resize(std::min(output.size(), static_cast<size_t>(kMost + 1)));
+  for (const DecodeBy way : {DecodeBy::states, DecodeBy::prefixes})
+    EXPECT_EQ(greedy(model, memory, way, kMost), expected);
+  EXPECT_THROW(greedy(model, memory, DecodeBy::states, kOutputs + 1), Error);
+}
+
 // Decoding alone or beside others, with more padding or less, is the same.
 TEST(Greedy, ASequenceDoesNotSeeItsNeighbours) {
   const EncoderDecoder model(config_of({"full"}));
@@ -130,7 +145,7 @@ TEST(Greedy, ASequenceDoesNotSeeItsNeighbours) {
 TEST(Greedy, WithoutStatesItComputesPrefixes) {
   const EncoderDecoder model(config_of({"full", {{"kernel", std::string("materialized")}}}));
   EXPECT_FALSE(model.has_states());
-  EXPECT_FALSE(model.state_bytes(kLength));
+  EXPECT_FALSE(model.state_bytes(kLength, kOutputs));
   sharpen(model);
   const EncoderDecoder tiled(config_of({"full"}));
   sharpen(tiled);
@@ -142,20 +157,22 @@ TEST(Greedy, StateBytesAreThoseHeld) {
   for (const Chosen& chosen : all_states()) {
     const EncoderDecoder model(config_of(chosen));
     const EncoderDecoder::Memory memory = model.encode(sources());
-    const EncoderDecoder::States states = model.start(memory);
-    int64_t held = 0;
-    for (const DecoderLayer::State& layer : states.layers)
-      held += layer.self->state_bytes() +
-              (layer.memory.keys.value().size() + layer.memory.values.value().size()) *
-                  static_cast<int64_t>(sizeof(real));
-    EXPECT_EQ(model.state_bytes(kLength), held / kSize) << chosen.name;
+    for (const int64_t outputs : {kOutputs, kOutputs / 8}) {
+      const EncoderDecoder::States states = model.start(memory, outputs);
+      int64_t held = 0;
+      for (const DecoderLayer::State& layer : states.layers)
+        held += layer.self->state_bytes() +
+                (layer.memory.keys.value().size() + layer.memory.values.value().size()) *
+                    static_cast<int64_t>(sizeof(real));
+      EXPECT_EQ(model.state_bytes(kLength, outputs), held / kSize) << chosen.name << outputs;
+    }
   }
 }
 
 TEST(Greedy, KeepsNothingOfItsSteps) {
   const EncoderDecoder model(config_of({"full"}));
   const EncoderDecoder::Memory memory = model.encode(sources());
-  EncoderDecoder::States states = model.start(memory);
+  EncoderDecoder::States states = model.start(memory, kOutputs);
   const std::vector<int32_t> tokens(kSize, 1);
   model.step(memory, states, tokens);
   const int64_t before = memory_use().live_total;

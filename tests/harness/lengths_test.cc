@@ -19,7 +19,8 @@ class Ends final : public Task {
   Example do_example(Rng& random) const override {
     Example e;
     const int64_t least = params().integer("min_length"), most = params().integer("length");
-    e.tokens.resize(static_cast<size_t>(random.between(least, most)));
+    const int64_t size = params().flag("bounded") ? 5 : random.between(least, most);
+    e.tokens.resize(static_cast<size_t>(size));
     for (int32_t& token : e.tokens) token = static_cast<int32_t>(random.between(1, 6));
     e.target = {e.tokens.front() == e.tokens.back()};
     return e;
@@ -43,6 +44,7 @@ const TaskInfo& ends() {
     made.params = {{"length", 6, "longest", 1, 40},
                    {"min_length", 4, "shortest"},
                    {"growing", false, "as many classes as positions"},
+                   {"bounded", false, "always five"},
                    {"train_examples", 64, ""}};
     made.make = make_task<Ends>;
     return made;
@@ -122,6 +124,8 @@ TEST(Lengths, OfWhatEndsAtTheTrainingLengthHaveAReason) {
   EXPECT_EQ(reason(fixed), "plain is built for one length");
   EXPECT_EQ(reason(request({}, {{"growing", true}})),
             "it has 7 tokens and 12 classes there, 7 and 6 in training");
+  EXPECT_EQ(reason(request({}, {{"bounded", true}})),
+            "its sequences do not grow with the parameter length: mean 5 to 5");
   TrainRequest without = request();
   const TaskInfo counting = toy::counting();
   without.task = &counting;

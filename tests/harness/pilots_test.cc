@@ -50,6 +50,20 @@ TEST_F(PilotSweep, ForecastIsMeasuredPaceTimesTheWork) {
   EXPECT_EQ(lines_.size(), 3u) << "two trainings, and the shortcuts";
 }
 
+// The test split of 4 examples again, at twice and four times the length: at least as many times
+// the work, at most the squares of it.
+TEST_F(PilotSweep, LongerTestSequencesCostTheirLength) {
+  const std::string plain = request_.training;
+  request_.training = plain + ",positions=sinusoidal,stretch=4";
+  for (const Cell& cell : piloted().cells) {
+    EXPECT_GT(cell.forecast_s, kForecast + 4 * 0.25 * (2 + 4) - 0.5);
+    EXPECT_LT(cell.forecast_s, kForecast + 4 * 0.25 * (4 + 16) + 0.5);
+  }
+  request_.training = plain + ",stretch=4";
+  for (const Cell& cell : piloted().cells)
+    EXPECT_NEAR(cell.forecast_s, kForecast, 1) << "learned positions have no scores there";
+}
+
 TEST_F(PilotSweep, AreKeptAndSharedByWhatDoesNotSetThePace) {
   piloted();
   ASSERT_EQ(trainings(), 2);

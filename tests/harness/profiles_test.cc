@@ -18,13 +18,14 @@ SweepRequest profile(const std::string& name) {
   return request;
 }
 
-// But for the probes, which are about accuracy alone.
+// But for the probes, which are about accuracy alone, and the baselines, without fidelity.
 TEST(Profiles, EveryOneResolvesAndCoversEveryMeasure) {
   for (const ProfileInfo& info : all_profiles()) {
     const Plan result = plan(profile(info.name));
     std::set<std::string> measures;
     for (const Cell& cell : result.cells) measures.insert(cell.key["measure"].get<std::string>());
-    EXPECT_EQ(measures.size(), info.name == "probes" ? 1 : all_measures().size()) << info.name;
+    const size_t fewer = info.name == "probes" ? 3 : info.name == "baselines" ? 1 : 0;
+    EXPECT_EQ(measures.size(), all_measures().size() - fewer) << info.name;
     EXPECT_EQ(result.config["profile"], info.name);
     EXPECT_EQ(result.config["profile_version"], info.version);
     EXPECT_GE(info.version, 1);
@@ -39,11 +40,22 @@ TEST(Profiles, AxesAreOnesThatApply) {
             << info.name << ": " << sweep.measure << " " << name;
 }
 
-TEST(Profiles, QuickMeasuresEveryVariantByEveryMeasure) {
+std::set<std::pair<std::string, std::string>> measured(const std::string& name) {
   std::set<std::pair<std::string, std::string>> seen;
-  for (const Cell& cell : plan(profile("quick")).cells)
+  for (const Cell& cell : plan(profile(name)).cells)
     if (cell.skip.empty()) seen.emplace(cell.key["measure"], cell.key["variant"]["name"]);
-  EXPECT_EQ(seen.size(), all_measures().size() * all_variants().size());
+  return seen;
+}
+
+TEST(Profiles, QuickMeasuresItsFiveVariantsByEveryMeasure) {
+  EXPECT_EQ(measured("quick").size(), all_measures().size() * 5);
+}
+
+TEST(Profiles, BaselinesMeasureEveryVariant) {
+  const auto seen = measured("baselines");
+  for (const VariantInfo& info : all_variants())
+    for (const char* measure : {"speed", "memory", "accuracy"})
+      EXPECT_TRUE(seen.count({measure, info.name})) << measure << " " << info.name;
 }
 
 TEST(Profiles, FlagsOverrideAxes) {

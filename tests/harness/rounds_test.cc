@@ -16,6 +16,7 @@ class Rounds : public FakeSweep {
   void SetUp() override {
     FakeSweep::SetUp();
     request_.axes = {{"measure", "speed"}, {"length", "64,128,256,512"}, {"repetitions", "7"}};
+    request_.variants = {"full", "truncated", "linformer", "performer", "linear"};
   }
   // Of one length, the variants in the order of their visits.
   std::vector<std::string> visits(int64_t length) const {

@@ -142,13 +142,32 @@ TEST(SequenceLearner, ReportsHowItDecodes) {
   EXPECT_GT(decoding->state_s, 0);
   EXPECT_GT(decoding->recompute_s, 0);
   // Two layers: a cache of 7 positions, keys and values of 6.
-  EXPECT_EQ(learner->state_bytes(6), 2 * (7 + 6) * 2 * 16 * static_cast<int64_t>(sizeof(real)));
+  EXPECT_EQ(learner->state_bytes(spec().shape),
+            2 * (7 + 6) * 2 * 16 * static_cast<int64_t>(sizeof(real)));
   const auto prefixes = make_learner(spec("full", {{"kernel", std::string("materialized")}}));
   EXPECT_FALSE(prefixes->decoding(batches));
-  EXPECT_FALSE(prefixes->state_bytes(6));
+  EXPECT_FALSE(prefixes->state_bytes(spec().shape));
   EXPECT_EQ(prefixes->score(batches).value, learner->score(batches).value);
   EXPECT_EQ(make_learner(spec("truncated"))->places(),
             (std::vector<std::string>{"encoder", "decoder"}));
+}
+
+// What is made for longer test sequences answers the task's own as if it were not.
+TEST(SequenceLearner, RoomForLongerOutputsChangesNothing) {
+  LearnerSpec roomy = spec();
+  roomy.training = Params("training", training_params(),
+                          {{"width", 16},
+                           {"heads", 2},
+                           {"feed_forward", 32},
+                           {"positions", std::string("sinusoidal")}});
+  const auto plain = make_learner(roomy);
+  roomy.shape.length = roomy.shape.outputs = 48;
+  const auto wide = make_learner(roomy);
+  const std::vector<Batch> batches = {batch(3)};
+  EXPECT_EQ(plain->state_bytes(spec().shape), wide->state_bytes(spec().shape));
+  EXPECT_LT(wide->state_bytes(spec().shape), wide->state_bytes(roomy.shape));
+  EXPECT_EQ(plain->decoding(batches)->tokens, wide->decoding(batches)->tokens);
+  EXPECT_EQ(plain->score(batches).token_accuracy, wide->score(batches).token_accuracy);
 }
 
 TEST(SequenceLearner, LearnsToReverseInBlocksItHas) {

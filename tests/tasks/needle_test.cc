@@ -13,9 +13,12 @@ namespace attn {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t length, const char* haystack = "pairs",
-                           double depth = -1, int64_t distractors = 3) {
+                           double depth = -1, int64_t distractors = 3, const char* keys = "many",
+                           int64_t min_length = 0) {
   return find_task("needle").build({{"vocab", vocab},
                                     {"length", length},
+                                    {"min_length", min_length},
+                                    {"keys", std::string(keys)},
                                     {"haystack", std::string(haystack)},
                                     {"distractors", distractors},
                                     {"depth", depth}});
@@ -29,9 +32,11 @@ size_t find_key(const std::vector<int32_t>& tokens) {
 }
 
 TEST(Needle, AScanForTheKeyFindsEveryLabel) {
-  for (const auto& task : {make(256, 127), make(128, 127), make(2048, 508), make(300, 64),
-                           make(20, 10), make(64, 127, "noise"), make(31, 48, "noise", -1, 9),
-                           make(64, 50, "noise", -1, 0), make(256, 127, "pairs", 0.4)}) {
+  for (const auto& task :
+       {make(256, 127), make(128, 127), make(2048, 508), make(300, 64), make(20, 10),
+        make(64, 127, "noise"), make(31, 48, "noise", -1, 9), make(64, 50, "noise", -1, 0),
+        make(256, 127, "pairs", 0.4), make(64, 127, "noise", -1, 7, "one"),
+        make(256, 127, "pairs", -1, 0, "one")}) {
     const int64_t length = task->params().integer("length");
     const bool noise = task->params().text("haystack") == "noise";
     const int64_t pairs = noise ? task->params().integer("distractors") + 1 : (length - 1) / 2;
@@ -131,6 +136,44 @@ TEST(Needle, TheEvidenceDecidesAndTheValuesOfOthersAreFree) {
   }
 }
 
+TEST(Needle, OneKeyIsAskedForInEveryExampleAndTheOthersStayUniform) {
+  const auto task = make(64, 127, "noise", -1, 7, "one");
+  std::map<int32_t, double> others;
+  for (int64_t i = 0; i < 1000; i++) {
+    const Example e = task->example(1, Split::train, i);
+    ASSERT_EQ(e.tokens.back(), 1);
+    const Haystack found = read(e, 32, 64);
+    ASSERT_EQ(std::set(found.keys.begin(), found.keys.end()).size(), 8u);
+    for (const int32_t key : found.keys)
+      if (key != 1) others[key]++;
+  }
+  EXPECT_EQ(others.size(), 30u);
+  const double mean = 7000.0 / 30;
+  for (const auto& [key, count] : others)
+    EXPECT_LT(std::abs(count - mean), 5 * std::sqrt(mean)) << key;
+}
+
+TEST(Needle, LengthsAreUniformFromTheShortest) {
+  const auto noise = make(64, 40, "noise", -1, 3, "many", 21);
+  const auto pairs = make(64, 40, "pairs", -1, 0, "one", 21);
+  std::map<size_t, double> sizes;
+  for (int64_t i = 0; i < 2000; i++) {
+    const Example e = noise->example(1, Split::train, i),
+                  other = pairs->example(1, Split::train, i);
+    sizes[e.tokens.size()]++;
+    ASSERT_EQ(read(e, 32, 64).keys.size(), 4u);
+    for (const Example& each : {e, other}) {
+      const size_t query = each.tokens.size() - 1;
+      ASSERT_EQ(each.target[query], each.tokens[find_key(each.tokens) + 1]);
+      ASSERT_EQ(each.target.size(), 40u);
+    }
+    ASSERT_EQ(other.tokens.size() % 2, 1u);
+  }
+  EXPECT_EQ(sizes.size(), 20u);
+  for (const auto& [size, count] : sizes)
+    EXPECT_LT(std::abs(count - 100), 5 * std::sqrt(100.0)) << size;
+}
+
 TEST(Needle, DepthIsUniformOrAsAsked) {
   constexpr int kCount = 6300;
   const auto anywhere = make(256, 127);
@@ -197,6 +240,8 @@ TEST(Needle, BadParametersAreClearErrors) {
   EXPECT_NE(message(256, 127, 1.5).find("depth"), std::string::npos);
   EXPECT_NO_THROW(make(256, 127, "noise", -1, 62));
   EXPECT_THROW(make(256, 127, "noise", -1, 63), Error);
+  EXPECT_THROW(make(256, 127, "noise", -1, 3, "one", 128), Error) << "shortest above longest";
+  EXPECT_THROW(make(256, 127, "noise", -1, 3, "one", 8), Error) << "no room for four pairs";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -41,7 +42,7 @@ std::set<std::string> missing(const fs::path& folder, const std::set<std::string
 
 TEST(Catalog, NamesEveryFileOfVariantsAndTasks) {
   const fs::path source = ATTN_SOURCE_DIR;
-  EXPECT_EQ(missing(source / "variants", {"attention", "catalog"}), std::set<std::string>{});
+  EXPECT_EQ(missing(source / "variants", {"attention", "catalog", "mixer"}), std::set<std::string>{});
   EXPECT_EQ(missing(source / "tasks", {"task", "catalog"}), std::set<std::string>{});
 }
 
@@ -65,6 +66,7 @@ TEST(Catalog, IsCompleteAndConsistent) {
     EXPECT_FALSE(info.summary.empty() || info.paper.empty() || info.cost_formula.empty())
         << info.name;
     EXPECT_TRUE(info.make && info.limit) << info.name;
+    EXPECT_EQ(std::count(families().begin(), families().end(), info.family), 1) << info.name;
     EXPECT_EQ(&find_variant(info.name), &info);
   }
   try {

@@ -12,3 +12,21 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/kernels/linear_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/sequence_projection_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/softmax_attention_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/conv_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/mean_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recurrent_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/window_mlp_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/reformer_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sinkhorn_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/synthesizer_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/bigbird_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/local_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/longformer_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sparse_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/additive_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/graph_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/relu_test.cc)

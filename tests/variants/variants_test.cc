@@ -2,6 +2,8 @@
 // (with NaN) or not, self or cross.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
@@ -118,17 +120,23 @@ TEST(Variants, EmptyHeadsGiveZerosForwardAndBackward) {
     const Var out = attention->forward(q, k, v, {false, {0, 0}});
     for (const real value : out.value().values()) ASSERT_EQ(value, 0) << info.name;
     out.backward(bridge::normal(out.shape(), "seed"));
-    for (const Var& x : {q, k, v})
+    for (const Var& x : {q, k, v}) {
+      if (!x.grad().defined()) continue;  // a variant may ignore queries or keys
       for (const real value : x.grad().values()) ASSERT_EQ(value, 0) << info.name;
+    }
   }
 }
 
 TEST(Variants, LimitsReproduceSoftmaxAttention) {
   const AttentionShape shape{
       .batch = 1, .heads = 2, .q_len = 40, .kv_len = 40, .head_dim = 8, .causal = false};
+  const std::set<std::string> without_limit = {// what each equals instead is in its own test
+                                               "linear",    "relu",       "conv",
+                                               "recurrent", "window_mlp", "mean",
+                                               "additive",  "reformer",   "synthesizer"};
   for (const VariantInfo& info : all_variants()) {
-    const auto limit = info.limit(shape);
-    EXPECT_EQ(limit.has_value(), info.name != "linear");
+    const auto limit = info.limit ? info.limit(shape) : std::nullopt;
+    EXPECT_EQ(limit.has_value(), without_limit.count(info.name) == 0) << info.name;
     if (!limit) continue;
     const auto attention = info.build({2, 8, 45, false, 1, {}}, limit->params);
     if (limit->prepare) limit->prepare(*attention);

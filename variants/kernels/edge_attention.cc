@@ -4,18 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "core/check.h"
 #include "core/counters.h"
 #include "core/eigen.h"
 #include "core/kernels/exp.h"
+#include "core/kernels/rows.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
 
 constexpr int64_t kRows = 64;  // queries of a task: some 10 µs at 10 edges each
+
+int64_t longest_list(const Edges& edges) {
+  int64_t most = 0;
+  for (size_t r = 0; r + 1 < edges.first.size(); ++r)
+    most = std::max(most, edges.first[r + 1] - edges.first[r]);
+  return most;
+}
 
 struct Problem {
   Tensor q, k, v;
@@ -34,24 +43,36 @@ struct Problem {
                          *const to = all + mask.edges->first[static_cast<size_t>(row + 1)];
     return {from, std::lower_bound(from, to, end)};
   }
-  int64_t longest() const {
-    int64_t most = 0;
-    for (size_t r = 0; r + 1 < mask.edges->first.size(); ++r)
-      most = std::max(most, mask.edges->first[r + 1] - mask.edges->first[r]);
-    return most;
-  }
+  int64_t longest() const { return longest_list(*mask.edges); }
 };
 
 RowMap row(const Tensor& t, int64_t head, int64_t i) {
   return {t.data() + (head * t.dim(2) + i) * t.dim(3), t.dim(3)};
 }
 
+// Rows far apart come from memory one by one: asked for early, they come side by side. A hint, any
+// address will do.
+void fetch(const real* from, int64_t size) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
+  for (int64_t c = 0; c < size; c += kLine) __builtin_prefetch(from + c);
+}
+
 // weights[e]: of the query's e-th key. `keys` is not empty.
 void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
                   real* weights) {
-  const RowMap query = row(p.q, head, i);
-  for (size_t e = 0; e < keys.size(); ++e)
-    weights[e] = (query * row(p.k, head, keys[e])).sum() * p.scale();
+  const int64_t dim = p.q.dim(3);
+  const real *const query = row(p.q, head, i).data(), *const all_keys = row(p.k, head, 0).data();
+  const real scale = p.scale();
+  // Lists lie one behind the other: what follows this one is seen by the next query.
+  constexpr std::ptrdiff_t kAhead = 16;  // edges
+  const std::vector<int32_t>& listed = p.mask.edges->keys;
+  const real* const all_values = row(p.v, head, 0).data();
+  for (size_t e = 0; e < keys.size(); ++e) {
+    const int32_t* const at = keys.data() + e;
+    if (listed.data() + listed.size() - at > kAhead) fetch(all_keys + at[kAhead] * dim, dim);
+    fetch(all_values + *at * p.v.dim(3), p.v.dim(3));
+    weights[e] = row_dot(query, all_keys + *at * dim, dim) * scale;
+  }
   RowMap all(weights, std::ssize(keys));
   const real top = all.maxCoeff<Eigen::PropagateNaN>();
   for (real& weight : all) weight = fast_exp(weight - top);
@@ -64,7 +85,21 @@ void forward_row(const Problem& p, int64_t head, int64_t i, real* weights, const
   answer.setZero();
   if (keys.empty()) return;
   fill_weights(p, head, i, keys, weights);
-  for (size_t e = 0; e < keys.size(); ++e) answer += weights[e] * row(p.v, head, keys[e]);
+  const int64_t dim = p.v.dim(3);
+  const real* const values = row(p.v, head, 0).data();
+  real* const to = answer.data();
+  int64_t c = 0;
+  for (; c + kLanes <= dim; c += kLanes) {  // a vector of the sum stays in a register
+    Lanes sum = {};
+    for (size_t e = 0; e < keys.size(); ++e) {
+      Lanes value;
+      std::memcpy(&value, values + keys[e] * dim + c, sizeof value);
+      sum += weights[e] * value;
+    }
+    std::memcpy(to + c, &sum, sizeof sum);
+  }
+  for (; c < dim; ++c)
+    for (size_t e = 0; e < keys.size(); ++e) to[c] += weights[e] * values[keys[e] * dim + c];
 }
 
 // Adds what query i sends back; `work` holds twice the longest list: weights, then the slopes dP.
@@ -125,6 +160,12 @@ Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
   forward(p, out);
   return custom_op(out, {q, k, v},
                    [p](const Tensor& grad, std::span<Tensor> grads) { backward(p, grad, grads); });
+}
+
+double edge_attention_workspace(const AttentionShape& shape, const Edges& edges) {
+  const int64_t blocks = (shape.q_len + kRows - 1) / kRows;
+  return static_cast<double>(
+      workspace_bytes(shape.batch * shape.heads * blocks, longest_list(edges)));
 }
 
 }  // namespace attn

@@ -16,13 +16,13 @@
 namespace attn {
 namespace {
 
-void check_pattern(const BlockPattern& pattern, int64_t heads, int64_t q_len) {
+void check_pattern(const BlockPattern& pattern, int64_t batch, int64_t heads, int64_t q_len) {
   ATTN_CHECK(pattern.size >= 1, "a block pattern of blocks of {}", pattern.size);
   const int64_t blocks = (q_len + pattern.size - 1) / pattern.size;
   const auto lists = static_cast<int64_t>(pattern.begin.size()) - 1;
-  ATTN_CHECK(lists == blocks || lists == heads * blocks,
-             "a block pattern of {} lists for {} blocks of queries in {} heads", lists, blocks,
-             heads);
+  ATTN_CHECK(lists == blocks || lists == heads * blocks || lists == batch * heads * blocks,
+             "a block pattern of {} lists for {} blocks of queries in {} heads of {} entries",
+             lists, blocks, heads, batch);
   const auto count = static_cast<int64_t>(pattern.keys.size());
   ATTN_CHECK(pattern.begin.front() == 0 && pattern.begin.back() == count,
              "the lists of a block pattern run from {} to {}, its keys from 0 to {}",
@@ -46,31 +46,38 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
   p.batch = q.dim(0), p.heads = q.dim(1), p.q_len = q.dim(2), p.dim = q.dim(3);
   p.kv_len = k.dim(2), p.value_dim = v.dim(3);
   p.scale = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(p.dim));
-  p.left = options.window;
-  p.right = options.causal ? 0 : options.window;
+  p.left = options.before < 0 ? options.window : options.before;
+  p.right = options.window;
+  p.causal = options.causal;
+  p.pinned = options.pinned;
   p.kv_lengths = options.kv_lengths;
   p.pattern = options.pattern;
   ATTN_CHECK(
       k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.value_dim),
       "softmax attention: q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(),
       v.shape().str());
-  if (p.pattern) check_pattern(*p.pattern, p.heads, p.q_len);
+  ATTN_CHECK(!p.pattern || p.pinned == 0, "{} pinned keys beside a block pattern", p.pinned);
+  if (p.pattern) check_pattern(*p.pattern, p.batch, p.heads, p.q_len);
   return p;
 }
 
 // One tile of queries on its way over the keys.
 class ForwardTile {
  public:
-  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q, real* out,
-              real* top, real* mass, const ForwardLayout& layout, real* work)
+  // `packed`: all keys of the head where they are packed ahead, else null.
+  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q,
+              const real* packed, real* out, real* top, real* mass, const ForwardLayout& layout,
+              real* work)
       : p_(p),
         band_(band),
         queries_(queries),
+        packed_(packed),
         out_(out),
         top_(top),
         mass_(mass),
         query_(work + layout.query),
         keys_(work + layout.keys),
+        panels_(keys_),
         scores_(work + layout.scores) {
     const int64_t rows = queries.end - queries.begin;
     scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
@@ -81,11 +88,14 @@ class ForwardTile {
 
   // The keys [piece.begin, piece.end) of k and v, at most kPiece. Returns the pairs multiplied.
   double add(Span piece, const real* k, const real* v) {
-    pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
+    if (packed_)
+      panels_ = packed_ + piece.begin * p_.dim;
+    else
+      pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
     double pairs = 0;
     for (int64_t i = queries_.begin; i < queries_.end; i += kWideStrip) {
       const int64_t last = std::min(i + kWideStrip, queries_.end);
-      if (band_.begin(last - 1) <= piece.begin && band_.end(i) >= piece.end)
+      if (band_.covers({i, last}, piece))
         pairs += add_strip({i, last}, piece, piece.begin, v);
       else
         for (int64_t r = i; r < last; r += kStrip)
@@ -96,20 +106,24 @@ class ForwardTile {
 
  private:
   double add_seen(Span queries, Span piece, const real* v) {
-    const Span seen = band_.of_rows(queries.begin, queries.end);
-    const Span keys{std::max(piece.begin, seen.begin), std::min(piece.end, seen.end)};
-    return keys.begin < keys.end ? add_strip(queries, keys, piece.begin, v) : 0;
+    double pairs = 0;
+    const auto add_run = [&](Span run) {
+      const Span keys{std::max(piece.begin, run.begin), std::min(piece.end, run.end)};
+      if (keys.begin < keys.end) pairs += add_strip(queries, keys, piece.begin, v);
+    };
+    // The piece is of a run of the pattern: only the band can hide more of it.
+    visit_spans(band_, nullptr, 0, queries, add_run);
+    return pairs;
   }
 
   double add_strip(Span queries, Span keys, int64_t first, const real* v) {
     const int64_t rows = queries.end - queries.begin, at = queries.begin - queries_.begin;
     const int64_t from = round_down(keys.begin - first, kRowMultiple);
     const int64_t to = round_up(keys.end - first, kRowMultiple);
-    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1}, keys_, scores_,
+    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1}, panels_, scores_,
                    kPiece);
-    if (band_.begin(queries.end - 1) > first + from || band_.end(queries.begin) < first + to ||
-        keys.end < first + to)
-      hide_strip(queries, keys, first, from, to);
+    if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
+      hide(band_, queries.begin, rows, keys, first, from, to, scores_, kPiece, -kInfinity);
     real shrink[kWideStrip];
     soften_rows(rows, to - from, scores_ + from, kPiece, top_ + at, mass_ + at, shrink);
     add_product(rows, p_.value_dim, keys.end - keys.begin,
@@ -119,17 +133,13 @@ class ForwardTile {
     return static_cast<double>(rows * (keys.end - keys.begin));
   }
 
-  void hide_strip(Span queries, Span keys, int64_t first, int64_t from, int64_t to) {
-    Band band = band_;  // keys beyond the piece are hidden too: another piece may hold them
-    band.length = std::min(band.length, keys.end);
-    hide(band, queries.begin, queries.end - queries.begin, first, from, to, scores_, kPiece,
-         -kInfinity);
-  }
-
   const SoftmaxProblem& p_;
   const Band& band_;
   Span queries_;
-  real *out_, *top_, *mass_, *query_, *keys_, *scores_;
+  const real* packed_;
+  real *out_, *top_, *mass_, *query_, *keys_;
+  const real* panels_;  // the piece's keys, packed
+  real* scores_;
 };
 
 // The pieces of a tile's keys, numbered, so that parts can share them.
@@ -137,7 +147,7 @@ template <class Visit>
 int64_t visit_pieces(const SoftmaxProblem& p, const Band& band, int64_t head, Span queries,
                      Visit&& visit) {
   int64_t number = 0;
-  visit_spans(band, p.pattern.get(), head % p.heads, queries, [&](Span span) {
+  visit_spans(band, p.pattern.get(), head, queries, [&](Span span) {
     for (int64_t j = span.begin; j < span.end; j += kPiece)
       visit(number++, Span{j, std::min(j + kPiece, span.end)});
   });
@@ -183,7 +193,8 @@ class Forward {
         out_(out),
         log_sum_(log_sum) {}
 
-  void run() const {
+  void run() {
+    if (packs_ahead(p_)) pack_ahead();
     if (division_.parts == 1) {
       run_tasks(division_.tasks(), layout_.total,
                 [&](int64_t task, real* work) { whole(task, work); });
@@ -207,6 +218,21 @@ class Forward {
   }
 
  private:
+  int64_t packed_head() const { return packed_reals(p_.kv_len, p_.dim); }
+
+  void pack_ahead() {
+    const int64_t heads = p_.batch * p_.heads, panels = (p_.kv_len + kPanel - 1) / kPanel;
+    packed_ = Block(static_cast<size_t>(heads * packed_head()) * sizeof(real), Purpose::workspace);
+    real* const all = static_cast<real*>(packed_.data());
+    run_tasks(heads * panels, 0, [&](int64_t task, real*) {
+      const int64_t head = task / panels, first = task % panels * kPanel;
+      const int64_t count = std::min(kPanel, p_.band(head / p_.heads).length - first);
+      if (count > 0)
+        pack_transposed(k_.data() + (head * p_.kv_len + first) * p_.dim, count, p_.dim, p_.dim,
+                        all + head * packed_head() + first * p_.dim);
+    });
+  }
+
   std::pair<int64_t, Span> place(int64_t task) const {  // its head, and the queries of its tile
     const int64_t tiles = division_.tiles.count();
     return {task / tiles, division_.tiles[balanced(task % tiles, tiles)]};
@@ -236,8 +262,10 @@ class Forward {
             real* work) const {
     if (queries.begin >= queries.end) return;
     const Band band = p_.band(head / p_.heads);
-    ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim, out, top, mass,
-                     layout_, work);
+    const real* const packed = static_cast<const real*>(packed_.data());
+    ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
+                     packed ? packed + head * packed_head() : nullptr, out, top, mass, layout_,
+                     work);
     const real* const k = k_.data() + head * p_.kv_len * p_.dim;
     const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
     const int64_t parts = division_.parts;
@@ -254,9 +282,17 @@ class Forward {
   ForwardDivision division_;
   ForwardLayout layout_;
   const Tensor &q_, &k_, &v_, &out_, &log_sum_;
+  Block packed_;  // [batch · heads] times all keys, where they are packed ahead
 };
 
 }  // namespace
+
+void softmax_forward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
+                     const Tensor& v, const Tensor& out, const Tensor& log_sum) {
+  Forward(problem, q, k, v, out, log_sum).run();
+  count_bytes(static_cast<double>(sizeof(real)) *
+              static_cast<double>(q.size() + k.size() + v.size() + out.size()));
+}
 
 Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
   const SoftmaxProblem problem = problem_of(q, k, v, options);
@@ -264,9 +300,7 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape().with(3, problem.value_dim));
   const Tensor log_sum = keep ? Tensor({problem.batch, problem.heads, problem.q_len}) : Tensor();
-  Forward(problem, qt, kt, vt, out, log_sum).run();
-  count_bytes(static_cast<double>(sizeof(real)) *
-              static_cast<double>(qt.size() + kt.size() + vt.size() + out.size()));
+  softmax_forward(problem, qt, kt, vt, out, log_sum);
   if (!keep) return Var(out);
   return custom_op(
       out, {q, k, v},

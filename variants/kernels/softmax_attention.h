@@ -17,6 +17,8 @@ struct SoftmaxOptions {
   bool causal = false;
   std::vector<int64_t> kv_lengths = {};  // as in Mask
   int64_t window = -1;  // keys seen on each side of a query (left only when causal); -1: all
+  int64_t before = -1;  // the window's left side where it is another one; -1: as the right
+  int64_t pinned = 0;   // keys that every query sees, the first ones; their queries see every key
   double scale = 0;     // of the logits; 0: 1/sqrt(head_dim)
   std::shared_ptr<const BlockPattern> pattern = {};  // which blocks of keys are seen; null: all
 };
@@ -29,9 +31,10 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
 Var materialized_attention(const Var& q, const Var& k, const Var& v,
                            const SoftmaxOptions& options = {});
 
-// One forward without gradients, padding and pattern. FLOPs are what is executed: visible pairs
-// plus those hidden ones that share a strip of 6 queries (24 in the backward) with visible ones.
-Cost softmax_cost(const AttentionShape& shape, int64_t window = -1);
+// One forward without gradients; kv_lengths are ignored, `causal` is that of the shape. FLOPs are
+// what is executed: visible pairs plus those hidden ones that share a strip of 6 queries (24 in the
+// backward) with visible ones.
+Cost softmax_cost(const AttentionShape& shape, const SoftmaxOptions& options = {});
 Cost materialized_cost(const AttentionShape& shape);
 
 }  // namespace attn

@@ -94,7 +94,7 @@ class SoftmaxGradient {
       const Span block{j, std::min(j + block_, band.length)};
       bool is_packed = false;
       for (int64_t t = queries.first; t < tiles_.count(); t += queries.of)
-        visit_patches(band, head % p_.heads, tiles_[t], block, [&](const Patch& patch) {
+        visit_patches(band, head, tiles_[t], block, [&](const Patch& patch) {
           if (!is_packed) pack(head, block, work);
           is_packed = true;
           add_patch(band, head, block.begin, patch, work);
@@ -111,12 +111,11 @@ class SoftmaxGradient {
   // What of a tile of queries meets a block of keys: one patch, or one a strip at the borders.
   template <class Visit>
   void visit_patches(const Band& band, int64_t head, Span tile, Span block, Visit&& visit) const {
-    if (tile.begin >= tile.end) return;
-    const Span some = band.of_rows(tile.begin, tile.end);
-    if (some.begin >= block.end || some.end <= block.begin) return;
-    const bool whole =
-        !p_.pattern && band.begin(tile.end - 1) <= block.begin && band.end(tile.begin) >= block.end;
-    if (whole) return visit(Patch{tile, block, true});
+    bool meets = false;
+    visit_spans(band, p_.pattern.get(), head, tile,
+                [&](Span run) { meets |= run.begin < block.end && run.end > block.begin; });
+    if (!meets) return;
+    if (!p_.pattern && band.covers(tile, block)) return visit(Patch{tile, block, true});
     for (int64_t i = tile.begin; i < tile.end; i += kStrip) {
       const Span strip{i, std::min(i + kStrip, tile.end)};
       visit_spans(band, p_.pattern.get(), head, strip, [&](Span run) {
@@ -182,7 +181,7 @@ class SoftmaxGradient {
   }
 
   void hide_patch(const Band& band, const Patch& patch, int64_t first, real* x, real value) const {
-    hide(band, patch.queries.begin, patch.queries.end - patch.queries.begin, first,
+    hide(band, patch.queries.begin, patch.queries.end - patch.queries.begin, patch.keys, first,
          patch.keys.begin - first, patch.keys.end - first, x, layout_.stride, value);
   }
 

@@ -1,0 +1,127 @@
+// Mixers the slow, obvious way: double precision, written from their equations, nothing shared with
+// the library. Rows are Array [batch, 1, len, width], weights [1, 1, rows, columns].
+#pragma once
+
+#include <algorithm>
+
+#include "tests/oracle/attention_oracle.h"
+
+namespace oracle {
+
+struct Valid {  // rows of each batch entry; empty: all
+  std::vector<Index> lengths = {};
+  Index of(const Array& x, Index b) const {
+    return lengths.empty() ? x.len : lengths[static_cast<std::size_t>(b)];
+  }
+};
+
+// Σ_c row_c · w(c, j)
+inline double column(const std::vector<double>& row, const Array& w, Index first, Index j) {
+  double sum = 0;
+  for (std::size_t c = 0; c < row.size(); ++c)
+    sum += row[c] * w.at(0, 0, first + static_cast<Index>(c), j);
+  return sum;
+}
+
+// Waibel et al. 1989: O_i = b + Σ_k x_{i-before+k}·W_k; weight holds the W_k one below the other.
+inline Array convolution(const Array& x, const Array& weight, const Array& bias, Index before,
+                         const Valid& valid) {
+  const Index kernel = weight.len / x.dim;
+  Array out(x.batch, 1, x.len, weight.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index i = 0; i < valid.of(x, b); ++i)
+      for (Index j = 0; j < weight.dim; ++j) {
+        out.at(b, 0, i, j) = bias.at(0, 0, 0, j);
+        for (Index k = 0; k < kernel; ++k)
+          if (const Index at = i - before + k; at >= 0 && at < valid.of(x, b))
+            out.at(b, 0, i, j) += column(x.row(b, 0, at), weight, k * x.dim, j);
+      }
+  return out;
+}
+
+// Bengio et al. 2003, eq. 1: c + U·tanh(b + H·window)
+inline Array window_network(const Array& x, const std::vector<Array>& h_b_u_c, Index before,
+                            const Valid& valid) {
+  Array hidden = convolution(x, h_b_u_c[0], h_b_u_c[1], before, valid);
+  for (double& value : hidden.x) value = std::tanh(value);
+  return convolution(hidden, h_b_u_c[2], h_b_u_c[3], 0, valid);
+}
+
+inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct RecurrentState {
+  std::vector<double> h, c;
+};
+
+// i f g o, as Gers et al. 2000, section 2
+inline void lstm(RecurrentState& s, const std::vector<double>& x, const std::vector<Array>& w) {
+  const std::vector<double> h = s.h;
+  const Index n = static_cast<Index>(h.size());
+  for (Index j = 0; j < n; ++j) {
+    const auto gate = [&](Index g) {
+      return column(x, w[0], 0, g * n + j) + w[1].at(0, 0, 0, g * n + j) +
+             column(h, w[2], 0, g * n + j);
+    };
+    double& c = s.c[static_cast<std::size_t>(j)];
+    c = logistic(gate(1)) * c + logistic(gate(0)) * std::tanh(gate(2));
+    s.h[static_cast<std::size_t>(j)] = logistic(gate(3)) * std::tanh(c);
+  }
+}
+
+// r z n: Cho et al. 2014, eqs. 5-8. `after`: r times the product with the state and its bias (as
+// cuDNN); else the product with r times the state (as in the paper).
+inline void gru(RecurrentState& s, const std::vector<double>& x, const std::vector<Array>& w,
+                bool after) {
+  const std::vector<double> h = s.h;
+  const Index n = static_cast<Index>(h.size());
+  const auto input = [&](Index g, Index j) {
+    return column(x, w[0], 0, g * n + j) + w[1].at(0, 0, 0, g * n + j);
+  };
+  std::vector<double> r, reset;
+  for (Index j = 0; j < n; ++j) {
+    r.push_back(logistic(input(0, j) + column(h, w[2], 0, j)));
+    reset.push_back(r.back() * h[static_cast<std::size_t>(j)]);
+  }
+  for (Index j = 0; j < n; ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    const double z = logistic(input(1, j) + column(h, w[2], 0, n + j)), c = w[3].at(0, 0, 0, j);
+    const double part =
+        after ? r[at] * (column(h, w[2], 0, 2 * n + j) + c) : column(reset, w[2], 0, 2 * n + j) + c;
+    s.h[at] = (1 - z) * std::tanh(input(2, j) + part) + z * h[at];
+  }
+}
+
+enum class Recurrent { lstm, gru, gru_reset_before };
+
+// w: input, bias, state and, of a GRU, the candidate's bias.
+inline Array recurrent(const Array& x, const std::vector<Array>& w, Recurrent cell, bool reverse,
+                       const Valid& valid) {
+  const Index dim = w[2].len;
+  Array out(x.batch, 1, x.len, dim);
+  for (Index b = 0; b < x.batch; ++b) {
+    RecurrentState s{std::vector<double>(static_cast<std::size_t>(dim), 0.0),
+                     std::vector<double>(static_cast<std::size_t>(dim), 0.0)};
+    for (Index step = 0; step < x.len; ++step) {
+      const Index i = reverse ? x.len - 1 - step : step;
+      if (i < valid.of(x, b) && cell == Recurrent::lstm) lstm(s, x.row(b, 0, i), w);
+      if (i < valid.of(x, b) && cell != Recurrent::lstm)
+        gru(s, x.row(b, 0, i), w, cell == Recurrent::gru);
+      for (Index j = 0; j < dim; ++j) out.at(b, 0, i, j) = s.h[static_cast<std::size_t>(j)];
+    }
+  }
+  return out;
+}
+
+inline Array mean(const Array& x, bool causal, const Valid& valid) {
+  Array out(x.batch, 1, x.len, x.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index i = 0; i < x.len; ++i) {
+      const Index count = std::min(valid.of(x, b), causal ? i + 1 : x.len);
+      for (Index c = 0; c < x.dim; ++c)
+        for (Index j = 0; j < count; ++j)
+          out.at(b, 0, i, c) += x.at(b, 0, j, c) / static_cast<double>(count);
+    }
+  return out;
+}
+
+}  // namespace oracle

@@ -1,0 +1,93 @@
+// Locality-sensitive attention written out from Kitaev et al. 2020, eqs. 2-6: the sets P_i of each
+// round as lists, each round's own softmax, and their union. O(rounds·n²·d) in double.
+#pragma once
+
+#include <algorithm>
+
+#include "tests/oracle/attention_oracle.h"
+
+namespace oracle {
+
+// bucket(b, h, round, i)
+using Buckets = std::function<Index(Index b, Index h, Index round, Index i)>;
+
+struct Hashing {
+  Index rounds = 1, chunk = 1;
+  Buckets bucket;
+};
+
+// argmax of [x·R, -x·R] for `first` directions, then for `second`; rotations [1, heads, rounds ·
+// (first + second), dim].
+inline Index hash(const std::vector<double>& x, const Array& rotations, Index head, Index round,
+                  Index first, Index second) {
+  const auto half = [&](Index from, Index count) {
+    Index best = 0;
+    double most = -INFINITY;
+    for (Index side = 0; side < 2; ++side)
+      for (Index j = 0; j < count; ++j) {
+        const double score = (side == 0 ? 1 : -1) *
+                             dot(x, rotations.row(0, head, round * (first + second) + from + j));
+        if (score > most) most = score, best = side * count + j;
+      }
+    return best;
+  };
+  return second == 0 ? half(0, first) : half(0, first) * 2 * second + half(first, second);
+}
+
+// P of a round for one head: which keys each query may see there.
+inline std::vector<std::vector<Index>> sets_of(const Hashing& hashing, Index b, Index h,
+                                               Index round, Index valid, bool causal) {
+  std::vector<Index> order;
+  for (Index i = 0; i < valid; ++i) order.push_back(i);
+  const auto bucket = [&](Index i) { return hashing.bucket(b, h, round, i); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index i, Index j) { return bucket(i) < bucket(j); });
+  std::vector<std::vector<Index>> sets(static_cast<std::size_t>(valid));
+  for (Index s = 0; s < valid; ++s)
+    for (Index t = 0; t < valid; ++t) {
+      const Index i = order[static_cast<std::size_t>(s)], j = order[static_cast<std::size_t>(t)];
+      const Index apart = s / hashing.chunk - t / hashing.chunk;
+      const bool near = causal ? t < s && s - t <= hashing.chunk : apart == 0 || apart == 1;
+      if (near && i != j && bucket(i) == bucket(j)) sets[static_cast<std::size_t>(i)].push_back(j);
+    }
+  return sets;
+}
+
+inline std::vector<double> unit(const std::vector<double>& x) {
+  std::vector<double> y = x;
+  const double size = std::sqrt(dot(x, x) + 1e-6 * static_cast<double>(x.size()));
+  for (double& value : y) value /= size;
+  return y;
+}
+
+inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, const Visibility& m,
+                      double scale = 1) {
+  Array out(q.batch, q.heads, q.len, q.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
+      std::vector<std::vector<std::vector<Index>>> rounds;
+      for (Index r = 0; r < hashing.rounds; ++r)
+        rounds.push_back(sets_of(hashing, b, h, r, valid, m.causal));
+      for (Index i = 0; i < valid; ++i) {
+        double total = 0;  // Σ_r exp(z^r)
+        for (const auto& sets : rounds)
+          for (const Index j : sets[static_cast<std::size_t>(i)]) {
+            double times = 0;  // N_ij
+            for (const auto& other : rounds) {
+              const auto& set = other[static_cast<std::size_t>(i)];
+              times += static_cast<double>(std::count(set.begin(), set.end(), j));
+            }
+            const double weight =
+                std::exp(scale * dot(q.row(b, h, i), unit(q.row(b, h, j))) - std::log(times));
+            total += weight;
+            for (Index c = 0; c < q.dim; ++c) out.at(b, h, i, c) += weight * v.at(b, h, j, c);
+          }
+        for (Index c = 0; c < q.dim; ++c)
+          out.at(b, h, i, c) = total > 0 ? out.at(b, h, i, c) / total : v.at(b, h, i, c);
+      }
+    }
+  return out;
+}
+
+}  // namespace oracle

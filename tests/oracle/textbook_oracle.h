@@ -1,0 +1,70 @@
+// The textbook's other scores, the slow, obvious way: additive, relu, and rotary positions. Written
+// from the papers' equations in double, nothing shared with the library.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "tests/oracle/attention_oracle.h"
+
+namespace oracle {
+
+// x·W of one head: W [1, heads, dim, units].
+inline std::vector<double> projected(const std::vector<double>& x, const Array& w, Index h) {
+  std::vector<double> y;
+  for (Index u = 0; u < w.dim; ++u) {
+    double sum = 0;
+    for (Index c = 0; c < w.len; ++c) sum += x[static_cast<std::size_t>(c)] * w.at(0, h, c, u);
+    y.push_back(sum);
+  }
+  return y;
+}
+
+// softmax(w·tanh(W_q·q + W_k·k))·V; w is [1, 1, heads, units]. arXiv:1409.0473, appendix A.1.2.
+inline Array additive_attention(const Array& q, const Array& k, const Array& v, const Array& to_q,
+                                const Array& to_k, const Array& w, const Visibility& m) {
+  return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
+    const std::vector<double> a = projected(q.row(b, h, i), to_q, h),
+                              c = projected(k.row(b, h, j), to_k, h);
+    double sum = 0;
+    for (std::size_t u = 0; u < a.size(); ++u)
+      sum += w.at(0, 0, h, static_cast<Index>(u)) * std::tanh(a[u] + c[u]);
+    return sum;
+  });
+}
+
+// Σ_j relu(q·k/√d)·v / count, counted over what is visible. arXiv:2309.08586, section 3.
+inline Array relu_attention(const Array& q, const Array& k, const Array& v, const Visibility& m) {
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index i = 0; i < q.len; ++i) {
+        Index count = 0;
+        for (Index j = 0; j < v.len; ++j) count += sees(m, b, i, j, q.len, v.len);
+        for (Index j = 0; j < v.len; ++j) {
+          if (!sees(m, b, i, j, q.len, v.len)) continue;
+          const double logit = dot(q.row(b, h, i), k.row(b, h, j)) / std::sqrt(double(q.dim));
+          for (Index c = 0; c < v.dim && logit > 0; ++c)
+            out.at(b, h, i, c) += logit / static_cast<double>(count) * v.at(b, h, j, c);
+        }
+      }
+  return out;
+}
+
+// Row i turned by i·10000^(-2c/dim) in the plane (2c, 2c + 1). arXiv:2104.09864, eq. 34.
+inline Array rotated(const Array& x, Index first) {
+  Array out = x;
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c + 1 < x.dim; c += 2) {
+          const double angle = static_cast<double>(first + i) *
+                               std::pow(10000.0, -static_cast<double>(c) / double(x.dim));
+          const double p = x.at(b, h, i, c), r = x.at(b, h, i, c + 1);
+          out.at(b, h, i, c) = p * std::cos(angle) - r * std::sin(angle);
+          out.at(b, h, i, c + 1) = p * std::sin(angle) + r * std::cos(angle);
+        }
+  return out;
+}
+
+}  // namespace oracle

@@ -1,0 +1,80 @@
+// One query against a cache by relu weights; see relu_attention.h. Bound by reading the cache.
+// Parallel over batch × heads.
+#include <algorithm>
+#include <cmath>
+
+#include "core/counters.h"
+#include "core/kernels/product.h"
+#include "core/kernels/rows.h"
+#include "variants/kernels/panel_cache.h"
+#include "variants/kernels/relu_attention.h"
+#include "variants/kernels/workers.h"
+
+namespace attn {
+namespace {
+
+class ReluDecoder final : public Decoder {
+ public:
+  ReluDecoder(const Shape& position, int64_t capacity)
+      : Decoder(position, capacity), cache_(heads(), capacity, head_dim(), head_dim()) {}
+
+ private:
+  void do_extend(const Tensor& k, const Tensor& v) override {
+    const int64_t len = k.dim(2), dim = head_dim();
+    over_range(heads(), len * dim, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin * len; row < end * len; ++row)
+        cache_.put(row / len, length() + row % len, k.data() + row * dim, v.data() + row * dim);
+    });
+  }
+
+  void do_step(const real* q, const real* k, const real* v, real* out) override {
+    const int64_t dim = head_dim(), count = length() + 1;
+    const real scale =
+        static_cast<real>(1 / std::sqrt(static_cast<double>(dim)) / static_cast<double>(count));
+    const Block block(static_cast<size_t>(heads() * padded_reals(dim)) * sizeof(real),
+                      Purpose::workspace);
+    real* const queries = static_cast<real*>(block.data());
+    over_range(heads(), count * dim, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head) {
+        real* const query = queries + head * padded_reals(dim);
+        for (int64_t c = 0; c < dim; ++c) query[c] = scale * q[head * dim + c];
+        cache_.put(head, length(), k + head * dim, v + head * dim);
+        answer(head, count, query, out + head * dim);
+      }
+    });
+    count_flops(step_flops());
+    count_bytes(step_bytes());
+  }
+
+  void answer(int64_t head, int64_t count, const real* query, real* out) const {
+    const int64_t dim = head_dim();
+    std::fill_n(out, dim, real(0));
+    alignas(64) real weights[kPanel];
+    for (int64_t first = 0; first < count; first += kPanel) {
+      const int64_t keys = std::min(kPanel, count - first);
+      product(1, keys, dim, {query, dim}, {cache_.panel(head, first), cache_.panel_width(first)},
+              weights, kPanel);
+      for (int64_t j = 0; j < keys; ++j) weights[j] = weights[j] < 0 ? real(0) : weights[j];
+      add_product(1, dim, keys, {weights, kPanel}, {cache_.values(head, first), dim}, out, dim);
+    }
+  }
+
+  int64_t do_state_bytes() const override { return cache_.bytes(); }
+  double do_step_flops() const override {
+    return 4 * static_cast<double>(heads() * head_dim() * (length() + 1));
+  }
+  double do_step_bytes() const override {  // the cache read, one position of it written
+    return 2 * static_cast<double>(sizeof(real)) *
+           static_cast<double>(heads() * head_dim() * (length() + 2));
+  }
+
+  PanelCache cache_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> relu_decoder(const Shape& position, int64_t capacity) {
+  return std::make_unique<ReluDecoder>(position, capacity);
+}
+
+}  // namespace attn

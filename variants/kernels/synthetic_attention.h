@@ -1,0 +1,27 @@
+// softmax(L)·V where the logits L are not products of queries and keys: a learned matrix, or the
+// outer product of two rows that each position makes. Strips of rows, never an n×n buffer. 2·n²·d
+// FLOPs, the softmax besides.
+#pragma once
+
+#include <cstdint>
+
+#include "core/var.h"
+#include "variants/attention.h"
+
+namespace attn {
+
+// v [batch, heads, len, dim]. logits [heads, max_len, max_len], max_len >= len.
+Var matrix_attention(const Var& logits, const Var& v, const Mask& mask);
+
+// logit of query i and key j: left[i, j mod a]·right[i, j / a]; left [batch, heads, len, a], right
+// [batch, heads, len, c], a·c >= len.
+Var outer_attention(const Var& left, const Var& right, const Var& v, const Mask& mask);
+
+// Of the attention alone: the pool's peak is the output and the workspace.
+Cost synthetic_cost(const AttentionShape& shape);
+
+// The first `len` rows of x [heads, max_len, cols] for every batch entry: [batch, heads, len,
+// cols].
+Var rows_for_batch(const Var& x, int64_t batch, int64_t len);
+
+}  // namespace attn
