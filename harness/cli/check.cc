@@ -33,7 +33,8 @@ int run(const Arguments& arguments) {
       wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
   const auto level = arguments.has("quick") ? attn_check::Level::quick : attn_check::Level::full;
   std::vector<Chosen> chosen;
-  for (const std::string& word : arguments.words()) chosen.push_back(choose(word));
+  for (const std::string& word : arguments.words())
+    for (Chosen& one : choose(word)) chosen.push_back(std::move(one));
   if (chosen.empty()) {
     for (const VariantInfo& info : all_variants()) chosen.push_back({.variant = &info});
     for (const TaskInfo& info : all_tasks()) chosen.push_back({.task = &info});

@@ -19,7 +19,7 @@ std::unique_ptr<Attention> build_shown(const Chosen& chosen) {
       chosen.params);
 }
 
-int show_variant(const Chosen& chosen, bool json) {
+void show_variant(const Chosen& chosen, bool json) {
   const VariantInfo& info = *chosen.variant;
   const auto attention = build_shown(chosen);
   const Cost cost = attention->cost(kShown);
@@ -40,7 +40,7 @@ int show_variant(const Chosen& chosen, bool json) {
                    {"peak_bytes", cost.peak_bytes},
                    {"state_bytes", cost.state_bytes}};
     print(all.dump(2) + "\n");
-    return kOk;
+    return;
   }
   print(fmt::format("{}: {}\npaper    {}\ntraits   {}\ncost     {}\n", info.name, info.summary,
                     info.paper, traits_text(info.traits), info.cost_formula));
@@ -57,10 +57,9 @@ int show_variant(const Chosen& chosen, bool json) {
   for (const Weight& weight : attention->weights())
     print(fmt::format("  {:<18} {:<20} {}\n", weight.name, weight.value.shape().str(),
                       weight.learned ? "learned" : "drawn at random, by seed"));
-  return kOk;
 }
 
-int show_task(const Chosen& chosen, const Arguments& arguments) {
+void show_task(const Chosen& chosen, const Arguments& arguments) {
   if (arguments.has("picture")) {
     const auto task = chosen.task->build(chosen.params);
     const Example example = task->example(0, Split::train, 0);
@@ -70,14 +69,13 @@ int show_task(const Chosen& chosen, const Arguments& arguments) {
     require_writable(arguments.get("picture"));
     const int64_t height = static_cast<int64_t>(pixels.size()) / width;
     data::write_grey_png(arguments.get("picture"), {width, height, pixels});
-    return kOk;
+    return;
   }
   const Datasheet sheet = datasheet_of(*chosen.task, chosen.params);
   if (arguments.has("json"))
     print(json_of(sheet).dump(2) + "\n");
   else
     print(arguments.has("markdown") ? markdown_of(sheet) : text_of(sheet));
-  return kOk;
 }
 
 int run(const Arguments& arguments) {
@@ -89,11 +87,23 @@ int run(const Arguments& arguments) {
     print(tasks_page());
     return kOk;
   }
-  const Chosen chosen = choose(arguments.words()[0]);
-  ATTN_CHECK(chosen.task || !(arguments.has("picture") || arguments.has("markdown")),
-             "--picture and --markdown are for tasks; {} is a variant", chosen.variant->name);
-  return chosen.variant ? show_variant(chosen, arguments.has("json"))
-                        : show_task(chosen, arguments);
+  const bool of_tasks = arguments.has("picture") || arguments.has("markdown");
+  std::vector<Chosen> chosen = choose(arguments.words()[0]);
+  if (of_tasks) std::erase_if(chosen, [](const Chosen& one) { return !one.task; });
+  ATTN_CHECK(!chosen.empty(), "--picture and --markdown are for tasks; {} is a variant",
+             arguments.words()[0]);
+  if (chosen.size() > 1 && !arguments.has("json"))
+    warn(fmt::format("{} names a variant and a task\n", arguments.words()[0]));
+  const bool list = chosen.size() > 1 && arguments.has("json");
+  for (size_t i = 0; i < chosen.size(); i++) {
+    if (list) print(i == 0 ? "[\n" : ",\n");
+    if (chosen[i].variant)
+      show_variant(chosen[i], arguments.has("json"));
+    else
+      show_task(chosen[i], arguments);
+  }
+  if (list) print("]\n");
+  return kOk;
 }
 
 }  // namespace

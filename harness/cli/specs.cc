@@ -35,15 +35,27 @@ const Info* lookup(const std::vector<Info>& list, const std::string& name,
 
 }  // namespace
 
-Chosen choose(const std::string& text) {
+std::vector<Chosen> choose(const std::string& text) {
   const Spec spec = parse_spec(text);
   std::vector<std::string> names;
-  if (const VariantInfo* variant = lookup(all_variants(), spec.name, names))
-    return {.variant = variant, .task = nullptr, .params = typed(spec, variant->params)};
-  if (const TaskInfo* task = lookup(all_tasks(), spec.name, names))
-    return {.variant = nullptr, .task = task, .params = typed(spec, task->accepted())};
-  throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name,
-                          nearest(spec.name, names)));
+  const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
+  const TaskInfo* const task = lookup(all_tasks(), spec.name, names);
+  if (!variant && !task)
+    throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name,
+                            nearest(spec.name, names)));
+  std::vector<Chosen> found;
+  std::string refusal;
+  const auto offer = [&](const VariantInfo* v, const TaskInfo* t, const auto& specs) {
+    try {
+      found.push_back({.variant = v, .task = t, .params = typed(spec, specs)});
+    } catch (const Error& error) {
+      refusal += (refusal.empty() ? "" : "; as a task, ") + std::string(error.what());
+    }
+  };
+  if (variant) offer(variant, nullptr, variant->params);
+  if (task) offer(nullptr, task, task->accepted());
+  if (found.empty()) throw_error(refusal);
+  return found;
 }
 
 Chosen choose_variant(const std::string& text) {

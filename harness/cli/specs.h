@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -16,7 +17,8 @@ struct Chosen {
   std::map<std::string, ParamValue> params;  // as given, typed and checked
 };
 
-Chosen choose(const std::string& spec);          // a variant or a task
+// The variant or the task of that name, or both where both have it and take the parameters.
+std::vector<Chosen> choose(const std::string& spec);
 Chosen choose_variant(const std::string& spec);  // Error when it is not a variant
 Chosen choose_task(const std::string& spec);
 
