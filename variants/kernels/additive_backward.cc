@@ -119,8 +119,9 @@ class Backward {
         Lanes slope, sum;
         std::memcpy(&slope, slopes + g, sizeof slope);
         std::memcpy(&sum, keys + g, sizeof sum);
-        const Lanes inverse =
-            1 / additive_sum<kIsFar>(kept[c], work + layout_.panel + c * kPanel + g);
+        Lanes denominator;
+        additive_sum<kIsFar>(kept[c], work + layout_.panel + c * kPanel + g, denominator);
+        const Lanes inverse = 1 / denominator;
         const Lanes once = slope * inverse, twice = once - once * inverse;
         sum += twice;
         of_query += twice;

@@ -41,17 +41,18 @@ inline void additive_panel(const real* b, int64_t count, int64_t units, bool far
   for (int64_t j = 0; j < count; ++j) additive_row(b + j * units, units, far, panel + j, kPanel);
 }
 
-// 1 + e^(2a + 2b) of one unit and the keys of one vector, at most kMostSum; NaN stays.
+// sum = 1 + e^(2a + 2b) of one unit and the keys of one vector, at most kMostSum; NaN stays. Not
+// returned: a vector's way back differs between instruction sets.
 template <bool kIsFar>
-inline Lanes additive_sum(real a, const real* b) {
-  Lanes sum, keys;
+inline void additive_sum(real a, const real* b, Lanes& sum) {
+  Lanes keys;
   std::memcpy(&keys, b, sizeof keys);
   if constexpr (kIsFar) {
     for (int64_t l = 0; l < kLanes; ++l) sum[l] = 1 + fast_exp(a + keys[l]);
   } else {
     sum = a * keys + 1;
   }
-  return sum > kMostSum ? Lanes{} + kMostSum : sum;
+  sum = sum > kMostSum ? Lanes{} + kMostSum : sum;
 }
 
 // out[j] = Σ_c weight[c] / (1 + e^(2a_c + 2b_jc)) for the keys of a panel.
@@ -63,10 +64,11 @@ void additive_scores(const real* a, const real* weight, const real* panel, int64
   for (int64_t c = 0; c < padded; c += kUnitMultiple)
     for (int64_t g = 0; g < kVectors; ++g) {
       const real* const b = panel + c * kPanel + g * kLanes;
-      const Lanes d0 = additive_sum<kIsFar>(a[c], b),
-                  d1 = additive_sum<kIsFar>(a[c + 1], b + kPanel),
-                  d2 = additive_sum<kIsFar>(a[c + 2], b + 2 * kPanel),
-                  d3 = additive_sum<kIsFar>(a[c + 3], b + 3 * kPanel);
+      Lanes d0, d1, d2, d3;
+      additive_sum<kIsFar>(a[c], b, d0);
+      additive_sum<kIsFar>(a[c + 1], b + kPanel, d1);
+      additive_sum<kIsFar>(a[c + 2], b + 2 * kPanel, d2);
+      additive_sum<kIsFar>(a[c + 3], b + 3 * kPanel, d3);
       const Lanes n01 = weight[c] * d1 + weight[c + 1] * d0, d01 = d0 * d1;
       const Lanes n23 = weight[c + 2] * d3 + weight[c + 3] * d2, d23 = d2 * d3;
       total[g] += (n01 * d23 + n23 * d01) / (d01 * d23);
