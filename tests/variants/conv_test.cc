@@ -64,7 +64,8 @@ TEST(Conv, RegressionPaddingStaysZeroThroughStackedLayers) {
   const Tensor twice = mixer.mix(mixer.mix(Var(x), at.mask()), at.mask()).value();
   const Tensor alone = mixer.mix(mixer.mix(Var(rows_of(x, 0, 0, 7)))).value();
   EXPECT_LE(distance(rows_of(twice, 0, 0, 7), alone), kIsDouble ? 1e-12 : 1e-6);
-  for (const real value : rows_of(twice, 0, 7, 12).values()) EXPECT_EQ(value, 0);
+  const Tensor padding1 = rows_of(twice, 0, 7, 12);  // outlives the loop
+  for (const real value : padding1.values()) EXPECT_EQ(value, 0);
 }
 
 TEST(Conv, RefusesAKernelWithoutAMiddle) {

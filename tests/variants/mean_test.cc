@@ -30,8 +30,8 @@ TEST(Mean, EqualsSoftmaxAttentionOfZeroQueries) {
 TEST(Mean, RegressionDividesByTheValidLength) {
   const Case at{1, 1, 10, 2, false, {4}};
   const Tensor ones = Tensor::full(at.rows(), 1);
-  for (const real value :
-       as_mixer(*build("mean", at, {}))->mix(Var(ones), at.mask()).value().values())
+  const Tensor out = as_mixer(*build("mean", at, {}))->mix(Var(ones), at.mask()).value();
+  for (const real value : out.values())
     EXPECT_EQ(value, 1);  // by the padded length it would be 0.4
 }
 

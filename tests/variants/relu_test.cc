@@ -47,9 +47,11 @@ TEST(Relu, RowsOfNegativeLogitsAreZeroWithZeroGradients) {
 // Ones everywhere: every weight is √d / count, so that the output is √d = 2 if the count is right.
 TEST(Relu, RegressionCountsTheVisibleKeysNeitherPaddingNorTheFuture) {
   const Tensor ones = Tensor::full({2, 1, 50, 4}, 1);
-  for (const bool causal : {false, true})
-    for (const real x : answer(ones, ones, ones, {causal, {50, 9}}).values())
+  for (const bool causal : {false, true}) {
+    const Tensor each = answer(ones, ones, ones, {causal, {50, 9}});  // outlives the loop
+    for (const real x : each.values())
       ASSERT_NEAR(static_cast<double>(x), 2, 20 * static_cast<double>(kEpsilon));
+  }
 }
 
 TEST(Relu, GradientsDoNotDependOnHowAHeadIsShared) {

@@ -55,8 +55,10 @@ TEST(WindowMlp, RegressionPaddingStaysZeroDespiteBiases) {
   const Tensor out = mixer.mix(Var(x), at.mask()).value();
   EXPECT_LE(distance(rows_of(out, 0, 0, 4), mixer.mix(Var(rows_of(x, 0, 0, 4))).value()),
             kIsDouble ? 1e-12 : 1e-6);
-  for (const real value : rows_of(out, 0, 4, 9).values()) EXPECT_EQ(value, 0);
-  for (const real value : rows_of(out, 1, 0, 9).values()) EXPECT_EQ(value, 0);
+  const Tensor padding1 = rows_of(out, 0, 4, 9);  // outlives the loop
+  for (const real value : padding1.values()) EXPECT_EQ(value, 0);
+  const Tensor padding2 = rows_of(out, 1, 0, 9);  // outlives the loop
+  for (const real value : padding2.values()) EXPECT_EQ(value, 0);
 }
 
 }  // namespace
