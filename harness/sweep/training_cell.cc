@@ -68,10 +68,10 @@ Json decoding_json(const std::optional<Decoding>& found) {
 }
 
 // What only some tasks and settings have.
-void add_optional(const TrainResult& found, const TaskShape& shape, Json& metrics) {
+void add_optional(const TrainResult& found, const std::string& metric, Json& metrics) {
   metrics["state_bytes"] = found.state_bytes ? Json(*found.state_bytes) : Json();
   if (!found.by_length.empty()) metrics["by_length"] = lengths_json(found.by_length);
-  if (shape.outputs == 0) return;
+  if (metric != "exact_match") return;  // no output sequences
   metrics["token_accuracy"] = found.token_accuracy;
   metrics["places"] = found.places;
   metrics["decoding"] = decoding_json(found.decoding);
@@ -134,12 +134,12 @@ Json accuracy(const Json& key) {
     return {{"status", "diverged"},
             {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
             {"samples", curve_json(found.curve)}};
-  const TaskShape shape = request.task->build(request.task_params)->shape();
+  const bool error = request.task->metric == "mean_squared_error";  // less is better
   Json shortcuts = Json::object();
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {
     shortcuts[shortcut.name] = shortcut.score;
-    best = shape.real ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
+    best = error ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
   }
   Json row = {
       {"metrics",
@@ -150,7 +150,7 @@ Json accuracy(const Json& key) {
         {"validation", found.validation},
         {"chance", found.chance},
         {"shortcuts", shortcuts},
-        {"lift", shape.real ? best - found.test : found.test - best},
+        {"lift", error ? best - found.test : found.test - best},
         {"steps", found.steps},
         {"best_step", found.best_step},
         {"stopped_by", found.stopped_by},
@@ -162,7 +162,7 @@ Json accuracy(const Json& key) {
         {"flops", finite_or_null(found.flops / static_cast<double>(found.examples))},
         {"final_train_loss", finite_or_null(found.final_train_loss)}}},
       {"samples", curve_json(found.curve)}};
-  add_optional(found, shape, row["metrics"]);
+  add_optional(found, request.task->metric, row["metrics"]);
   return row;
 }
 

@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "core/counters.h"
-#include "core/kernels/softmax_rows.h"
 #include "variants/kernels/additive_attention.h"
 #include "variants/kernels/additive_scores.h"
 #include "variants/kernels/panel_cache.h"
@@ -61,12 +60,7 @@ class AdditiveDecoder final : public Decoder {
     for (int64_t first = 0; first < count; first += kPanel) {
       const int64_t keys = std::min(kPanel, count - first);
       score(head, first, keys, query, logits);
-      const int64_t whole = (keys + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-      std::fill(logits + keys, logits + whole, -kInfinity);
-      real shrink = 1;
-      soften_rows(1, whole, logits, kPanel, &found.top, &found.mass, &shrink);
-      add_product(1, dim, keys, {logits, kPanel}, {cache_.values(head, first), dim}, out, dim,
-                  &shrink);
+      add_keys(keys, logits, cache_.values(head, first), dim, found);
     }
     divide_row(dim, out, found.mass, out);
   }

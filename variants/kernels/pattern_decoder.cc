@@ -7,9 +7,7 @@
 #include <numbers>
 
 #include "core/counters.h"
-#include "core/kernels/product.h"
 #include "core/kernels/rows.h"
-#include "core/kernels/softmax_rows.h"
 #include "core/parallel.h"
 #include "variants/kernels/softmax_merge.h"
 
@@ -73,11 +71,7 @@ class PatternDecoder final : public Decoder {
     alignas(64) real logits[kBlock];
     for (int64_t j = 0; j < count; ++j)
       logits[j] = row_dot(query, keys_.data() + at + j * dim, dim);
-    const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    std::fill(logits + count, logits + padded, -kInfinity);
-    real shrink = 1;
-    soften_rows(1, padded, logits, kBlock, &sums.top, &sums.mass, &shrink);
-    add_product(1, dim, count, {logits, count}, {values_.data() + at, dim}, sums.sum, dim, &shrink);
+    add_keys(count, logits, values_.data() + at, dim, sums);
   }
 
   int64_t visible() const {  // slots that the next query sees, over all heads

@@ -12,9 +12,9 @@
 #include "core/counters.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
-#include "core/kernels/softmax_rows.h"
 #include "core/parallel.h"
 #include "core/recycled.h"
+#include "variants/kernels/panel_cache.h"
 #include "variants/kernels/softmax_merge.h"
 #include "variants/kernels/workers.h"
 
@@ -29,15 +29,12 @@ class SoftmaxDecoder final : public Decoder {
   SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots)
       : Decoder(position, capacity),
         slots_(slots),
-        keys_({heads(), slots, head_dim()}),
-        values_({heads(), slots, head_dim()}) {}
+        cache_(heads(), slots, head_dim(), head_dim()) {}
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override;
   void do_step(const real* q, const real* k, const real* v, real* out) override;
-  int64_t do_state_bytes() const override {
-    return (keys_.size() + values_.size()) * static_cast<int64_t>(sizeof(real));
-  }
+  int64_t do_state_bytes() const override { return cache_.bytes(); }
   double do_step_flops() const override {
     return 4 * static_cast<double>(heads() * head_dim() * std::min(length() + 1, slots_));
   }
@@ -47,36 +44,21 @@ class SoftmaxDecoder final : public Decoder {
            static_cast<double>(heads() * head_dim() * positions);
   }
 
-  // A panel is [dim][64], the last one narrower: nothing is held that no position fills.
-  real* panel(int64_t head, int64_t slot) const {
-    return keys_.data() + (head * slots_ + slot / kPanel * kPanel) * head_dim();
-  }
-  int64_t panel_width(int64_t slot) const {
-    return std::min(kPanel, slots_ - slot / kPanel * kPanel);
-  }
-  void put(int64_t head, int64_t position, const real* k, const real* v) const;
   void score(int64_t head, int64_t slot, int64_t count, const real* query, real* logits) const;
   void attend(int64_t head, int64_t begin, int64_t end, const real* query, RowSums& part) const;
 
-  int64_t slots_;         // as many as a query can see; position p lies in slot p % slots
-  Tensor keys_, values_;  // [heads, slots, dim], the keys' panels each transposed
+  int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
+  PanelCache cache_;
   std::vector<RowSums, Recycled<RowSums>> parts_;  // of the cache, of each head, in a step
 };
-
-void SoftmaxDecoder::put(int64_t head, int64_t position, const real* k, const real* v) const {
-  const int64_t slot = position % slots_, width = panel_width(slot);
-  real* const column = panel(head, slot) + slot % kPanel;
-  for (int64_t c = 0; c < head_dim(); ++c) column[c * width] = k[c];
-  std::copy_n(v, head_dim(), values_.data() + (head * slots_ + slot) * head_dim());
-}
 
 void SoftmaxDecoder::do_extend(const Tensor& k, const Tensor& v) {
   const int64_t len = k.dim(2), unseen = std::max<int64_t>(0, len - slots_);
   parallel_for(heads(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
       for (int64_t i = unseen; i < len; ++i)
-        put(head, length() + i, k.data() + (head * len + i) * head_dim(),
-            v.data() + (head * len + i) * head_dim());
+        cache_.put(head, (length() + i) % slots_, k.data() + (head * len + i) * head_dim(),
+                   v.data() + (head * len + i) * head_dim());
   });
 }
 
@@ -85,10 +67,12 @@ void SoftmaxDecoder::score(int64_t head, int64_t slot, int64_t count, const real
                            real* logits) const {
   const int64_t dim = head_dim(), full_panels = slots_ / kPanel * kPanel;
   const int64_t wide = std::clamp<int64_t>(full_panels - slot, 0, count), rest = count - wide;
-  if (wide > 0) product(1, wide, dim, {query, dim}, packed(panel(head, slot), dim), logits, wide);
+  if (wide > 0)
+    product(1, wide, dim, {query, dim}, packed(cache_.panel(head, slot), dim), logits, wide);
   if (rest > 0)
-    product(1, rest, dim, {query, dim}, {panel(head, slot + wide), panel_width(slot + wide)},
-            logits + wide, rest);
+    product(1, rest, dim, {query, dim},
+            {cache_.panel(head, slot + wide), cache_.panel_width(slot + wide)}, logits + wide,
+            rest);
 }
 
 // Slots [begin, end), begin being a multiple of kBlock.
@@ -100,12 +84,7 @@ void SoftmaxDecoder::attend(int64_t head, int64_t begin, int64_t end, const real
   for (int64_t slot = begin; slot < end; slot += kBlock) {
     const int64_t count = std::min(kBlock, end - slot);
     score(head, slot, count, query, logits);
-    const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    std::fill(logits + count, logits + padded, -kInfinity);
-    real shrink = 1;
-    soften_rows(1, padded, logits, kBlock, &part.top, &part.mass, &shrink);
-    add_product(1, dim, count, {logits, count},
-                {values_.data() + (head * slots_ + slot) * dim, dim}, part.sum, dim, &shrink);
+    add_keys(count, logits, cache_.values(head, slot), dim, part);
   }
 }
 
@@ -128,7 +107,7 @@ void SoftmaxDecoder::do_step(const real* q, const real* k, const real* v, real* 
       for (int64_t c = 0; c < dim; ++c) query[c] = scale * q[head * dim + c];
       const int64_t from = blocks * part / per_head * kBlock;
       const int64_t to = std::min(count, blocks * (part + 1) / per_head * kBlock);
-      if (from <= slot && slot < to) put(head, length(), k + head * dim, v + head * dim);
+      if (from <= slot && slot < to) cache_.put(head, slot, k + head * dim, v + head * dim);
       attend(head, from, to, query, found);
     }
   });

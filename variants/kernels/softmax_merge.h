@@ -2,9 +2,12 @@
 // times values and the same without values, its mass. Online softmax, 2·dim FLOPs a merge.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "core/kernels/product.h"
+#include "core/kernels/softmax_rows.h"
 #include "core/real.h"
 
 namespace attn {
@@ -14,6 +17,16 @@ struct RowSums {
   real* sum = nullptr;  // [dim]
   real top = -kInfinity, mass = 0;
 };
+
+// More keys of the query: `count` logits in units of log2, and as many rows [count, dim] of values.
+// `logits` is overwritten, and has room for a whole multiple of kRowMultiple.
+inline void add_keys(int64_t count, real* logits, const real* values, int64_t dim, RowSums& into) {
+  const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+  std::fill(logits + count, logits + padded, -kInfinity);
+  real shrink = 1;
+  soften_rows(1, padded, logits, padded, &into.top, &into.mass, &shrink);
+  add_product(1, dim, count, {logits, count}, {values, dim}, into.sum, dim, &shrink);
+}
 
 inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {
   const real top = from.top <= into.top ? into.top : from.top;  // so written, a NaN wins
