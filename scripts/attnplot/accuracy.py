@@ -16,7 +16,7 @@ from .metric import error_ticks, is_error, name, unless_error, written
 from .page import Page, Picture
 from .rows import FAILURES, Rows
 from .style import GREY, INK, Series, Styles
-from .tasks import TaskGroup, score, stand_ins, task_groups
+from .tasks import TaskGroup, score, stand_ins, task_columns, task_groups
 from .tuned import chosen_on_validation, tuning_note
 
 LINE = 0.26  # inches per variant
@@ -205,8 +205,7 @@ def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
         found = score(s.cells)
         out.append(
             {
-                "task": group.cells[0].task,
-                "task_params": " ".join(f"{k}={v}" for k, v in group.cells[0].task_params),
+                **task_columns(group.cells[0]),
                 "series": s.label,
                 "variant": s.variant,
                 "status": ",".join(sorted({c.status for c in s.cells})),

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from scipy.special import stdtrit
 
-from .accuracy import CHANCE, head
+from .accuracy import CHANCE
 from .caption import caption
-from .metric import label_scores, score_axis, unless_error
-from .page import Page, Picture, handles
+from .metric import score_axis, unless_error
+from .page import Picture, handles
 from .rows import Cell, Rows
 from .style import Series, Styles
-from .tasks import TaskGroup, stand_ins, task_groups
+from .task_panels import TaskPage, bar_line
+from .tasks import TaskGroup, over_seeds, stand_ins, task_columns, task_groups
 from .tuned import chosen_on_validation, tuning_note
 
-HEIGHT = 1.75  # inches of a panel
 Bin = tuple[int, int]  # distances, both ends included
 
 
@@ -31,9 +29,6 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         return []
     drawn = [c for g in groups for c in g.cells]
     series = styles.series(drawn)
-    metrics = [g.metric for g in groups]
-    columns = min(3, len(groups))
-    grid_rows = math.ceil(len(groups) / columns)
     words = caption(
         rows,
         drawn,
@@ -43,26 +38,23 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         stand_ins(drawn),
         tuning_note(drawn),
     )
-    page = Page(
+    page = TaskPage(
         "Accuracy by distance",
         "test score of labels whose evidence lies so far apart; "
-        + unless_error(metrics, "a line that falls forgets", "one that rises"),
+        + unless_error((g.metric for g in groups), "a line that falls forgets", "one that rises"),
         words,
         [*handles(series), (Line2D([], [], **CHANCE), "chance")],
-        [HEIGHT] * grid_rows,
-        columns,
-        gaps=[0.46] + [0.85] * (grid_rows - 1),
-        between=0.42 if len(set(metrics)) == 1 else 0.66,
-        right=0.2,
+        groups,
+        most_columns=3,
+        height=1.75,
+        row_gap=0.85,
         below=0.55,
     )
     table: list[dict[str, Any]] = []
-    for index, group in enumerate(groups):
-        axes = page.panel(index // columns, index % columns)
+    for axes, group in page.panels():
         _draw(axes, group, group.select(series))
-        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
         table += _table(group, group.select(series))
-    return [Picture("accuracy-distance", page.figure, pd.DataFrame(table), words)]
+    return [Picture("accuracy-distance", page.page.figure, pd.DataFrame(table), words)]
 
 
 def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:
@@ -88,18 +80,12 @@ def _points(cells: tuple[Cell, ...]) -> list[tuple[float, float, float]]:
     for place in range(count):
         entries = [b[place] for b in sorted_bins]
         middle = float(np.mean([(low + high) / 2 for (low, high), _ in entries]))
-        scores = [value[0] for _, value in entries]
-        if len(scores) > 1:
-            spread = float(np.std(scores, ddof=1)) / math.sqrt(len(scores))
-            half = float(stdtrit(len(scores) - 1, 0.975)) * spread
-        else:
-            half = 1.96 * entries[0][1][1]
-        points.append((middle, float(np.mean(scores)), half))
+        found = over_seeds([value[0] for _, value in entries], entries[0][1][1])
+        points.append((middle, found.mean, found.half or 0.0))
     return points
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
-    head(axes, group)
     chance = group.reference("chance")
     if chance is not None:
         axes.axhline(chance, **CHANCE, zorder=1.5)
@@ -109,9 +95,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
         if not points:
             continue
         highest += [value for _, value, _ in points]
-        x, y, half = (np.array(column) for column in zip(*points))
-        axes.plot(x, y, **s.look.line())
-        axes.errorbar(x, y, yerr=half, color=s.look.color, elinewidth=1, capsize=2.4, fmt="none")
+        bar_line(axes, s.look, *zip(*points))
     score_axis(axes, group.metric, highest)
     axes.set_xlabel("distance, positions")
 
@@ -119,8 +103,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
 def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
     return [
         {
-            "task": cell.task,
-            "task_params": " ".join(f"{k}={v}" for k, v in cell.task_params),
+            **task_columns(cell),
             "series": s.label,
             "variant": s.variant,
             "seed": cell.axes.get("seed"),

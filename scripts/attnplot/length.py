@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
-from scipy.special import stdtrit
 
-from .accuracy import CHANCE, head
+from .accuracy import CHANCE
 from .caption import brief, caption, unique
 from .curves import length_axis, length_text
-from .metric import label_scores, score_axis, unless_error
-from .page import Page, Picture, handles
+from .metric import score_axis, unless_error
+from .page import Picture, handles
 from .rows import Cell, Rows
 from .style import Series, Styles
-from .tasks import TaskGroup, stand_ins, task_groups
+from .task_panels import TaskPage, bar_line
+from .tasks import TaskGroup, over_seeds, stand_ins, task_columns, task_groups
 from .trained import told_apart
 from .tuned import tuning_note, winners
 
-HEIGHT = 1.9  # inches of a panel
 TRAINED = {"color": "#b0b0b0", "linestyle": "-", "linewidth": 3.2, "alpha": 0.55}
-
-
-@dataclass(frozen=True)
-class At:
-    """One length: the mean score over seeds and half of its 95 % interval."""
-
-    length: int
-    mean: float
-    half: float
-    seeds: int
 
 
 def length(rows: Rows, styles: Styles) -> list[Picture]:
@@ -46,9 +32,6 @@ def length(rows: Rows, styles: Styles) -> list[Picture]:
         return []
     drawn = [c for g in groups for c in g.cells]
     series = styles.series(drawn)
-    metrics = [g.metric for g in groups]
-    columns = min(2, len(groups))
-    grid_rows = math.ceil(len(groups) / columns)
     words = caption(
         rows,
         drawn,
@@ -59,31 +42,30 @@ def length(rows: Rows, styles: Styles) -> list[Picture]:
         stand_ins(drawn),
         tuning_note(drawn),
     )
-    page = Page(
+    page = TaskPage(
         "Accuracy by length",
         "test score beyond the length of training; "
-        + unless_error(metrics, "a line that falls does not generalise", "one that rises"),
+        + unless_error(
+            (g.metric for g in groups), "a line that falls does not generalise", "one that rises"
+        ),
         words,
         [
             *handles(series),
             (Line2D([], [], **CHANCE), "chance"),
             (Line2D([], [], **TRAINED), "length of training"),
         ],
-        [HEIGHT] * grid_rows,
-        columns,
-        gaps=[0.46] + [1.03] * (grid_rows - 1),
-        between=0.42 if len(set(metrics)) == 1 else 0.66,
-        right=0.2,
+        groups,
+        most_columns=2,
+        height=1.9,
+        row_gap=1.03,
         below=0.68,
     )
     table: list[dict[str, Any]] = []
-    for index, group in enumerate(groups):
-        axes = page.panel(index // columns, index % columns)
-        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
+    for axes, group in page.panels():
         _draw(axes, group, group.select(series))
         for s in group.select(series):
             table += [line for c in s.cells for line in _lines(group, s, c)]
-    return [Picture("accuracy-length", page.figure, pd.DataFrame(table), words)]
+    return [Picture("accuracy-length", page.page.figure, pd.DataFrame(table), words)]
 
 
 def _entries(cell: Cell) -> list[dict[str, Any]]:
@@ -95,22 +77,17 @@ def _scored(cell: Cell) -> dict[int, dict[str, Any]]:
     return {int(e["length"]): e for e in _entries(cell) if e.get("test") is not None}
 
 
-def _points(cells: tuple[Cell, ...]) -> list[At]:
+def _points(cells: tuple[Cell, ...]) -> list[tuple[int, float, float]]:
+    """Length, mean over seeds and half an interval."""
     out = []
     for n in sorted({n for c in cells for n in _scored(c)}):
         entries = [e for c in cells if (e := _scored(c).get(n))]
-        tests = [float(e["test"]) for e in entries]
-        if len(tests) > 1:
-            spread = float(np.std(tests, ddof=1)) / math.sqrt(len(tests))
-            half = float(stdtrit(len(tests) - 1, 0.975)) * spread
-        else:
-            half = 1.96 * float(entries[0].get("stderr") or 0.0)
-        out.append(At(n, float(np.mean(tests)), half, len(tests)))
+        found = over_seeds([float(e["test"]) for e in entries], entries[0].get("stderr"))
+        out.append((n, found.mean, found.half or 0.0))
     return out
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
-    head(axes, group)
     chances = {
         n: float(e["chance"])
         for c in group.cells
@@ -126,11 +103,8 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
         points = _points(s.cells)
         if not points:
             continue
-        x, y = [p.length for p in points], [p.mean for p in points]
-        values += y
-        axes.plot(x, y, **s.look.line(), clip_on=False, zorder=3)
-        bars = [p.half for p in points]
-        axes.errorbar(x, y, yerr=bars, color=s.look.color, elinewidth=1, capsize=2.4, fmt="none")
+        values += [mean for _, mean, _ in points]
+        bar_line(axes, s.look, *zip(*points))
     score_axis(axes, group.metric, values)
     length_axis(axes, lengths)
     factors = {n: int(e["factor"]) for c in group.cells for n, e in _scored(c).items()}
@@ -172,8 +146,7 @@ def _skipped(groups: list[TaskGroup], series: list[Series]) -> str:
 def _lines(group: TaskGroup, series: Series, cell: Cell) -> list[dict[str, Any]]:
     return [
         {
-            "task": cell.task,
-            "task_params": " ".join(f"{k}={v}" for k, v in cell.task_params),
+            **task_columns(cell),
             "series": series.label,
             "variant": series.variant,
             "positions": cell.training.get("positions"),

@@ -8,26 +8,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .accuracy import CHANCE, SHORTCUT, head
+from .accuracy import CHANCE, SHORTCUT
 from .caption import brief, caption, unique
 from .curves import bytes_text
 from .families import tag
-from .metric import label_scores, score_axis, unless_error
-from .page import Page, Picture
+from .metric import score_axis, unless_error
+from .page import Picture
 from .place import Label, place_labels
 from .rows import Cell, Rows
 from .style import Look, Series, Styles
-from .tasks import Score, TaskGroup, score, stand_ins, task_groups
+from .task_panels import TaskPage, bar_line
+from .tasks import Score, TaskGroup, score, stand_ins, task_columns, task_groups
 from .trained import told_apart
 from .tuned import tuning_note, winners
 
-HEIGHT = 2.1  # inches of a panel
 Point = tuple[int, Score, str]  # state in bytes, score over seeds, what tells it from its line
 
 
@@ -39,9 +38,6 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
         return []
     drawn = [c for g in groups for c in g.cells]
     families = _families(styles.series(drawn))
-    metrics = [g.metric for g in groups]
-    columns = min(2, len(groups))
-    grid_rows = math.ceil(len(groups) / columns)
     words = caption(
         rows,
         [c for c in cells if any(c.task == g.cells[0].task for g in groups)],
@@ -52,30 +48,28 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
         stand_ins(drawn),
         tuning_note(drawn),
     )
-    page = Page(
+    page = TaskPage(
         "Accuracy against decode state",
-        "test score; " + unless_error(metrics, "up and to the left is better", "down and left"),
+        "test score; "
+        + unless_error((g.metric for g in groups), "up and to the left is better", "down and left"),
         words,
         [
             *((Line2D([], [], **look.line()), name) for name, (look, _) in families.items()),
             (Line2D([], [], **SHORTCUT), "best shortcut"),
             (Line2D([], [], **CHANCE), "chance"),
         ],
-        [HEIGHT] * grid_rows,
-        columns,
-        gaps=[0.46] + [0.9] * (grid_rows - 1),
-        between=0.42 if len(set(metrics)) == 1 else 0.66,
-        right=0.2,
+        groups,
+        most_columns=2,
+        height=2.1,
+        row_gap=0.9,
         below=0.55,
     )
     table: list[dict[str, Any]] = []
-    for index, group in enumerate(groups):
-        axes = page.panel(index // columns, index % columns)
-        label_scores(axes, group.metric, metrics[index - 1] if index % columns else None)
+    for axes, group in page.panels():
         lines = {name: _points(group.select(own)) for name, (_, own) in families.items()}
         _draw(axes, group, [(families[n][0], points) for n, points in lines.items() if points])
         table += [_line(group, name, point) for name, points in lines.items() for point in points]
-    return [Picture("accuracy-state", page.figure, pd.DataFrame(table), words)]
+    return [Picture("accuracy-state", page.page.figure, pd.DataFrame(table), words)]
 
 
 def _bytes(cell: Cell) -> int:
@@ -147,7 +141,6 @@ def _points(family: list[Series]) -> list[Point]:
 
 
 def _draw(axes: Axes, group: TaskGroup, lines: list[tuple[Look, list[Point]]]) -> None:
-    head(axes, group)
     points = [p for _, own in lines for p in own]
     chance, shortcut = group.reference("chance"), group.best_shortcut()
     levels = [*([chance] if chance is not None else []), *([shortcut[1]] if shortcut else [])]
@@ -155,10 +148,7 @@ def _draw(axes: Axes, group: TaskGroup, lines: list[tuple[Look, list[Point]]]) -
         if value is not None:
             axes.axhline(value, **look, zorder=1.5)
     for look, own in lines:
-        x, y = [p[0] for p in own], [p[1].mean for p in own]
-        axes.plot(x, y, **look.line(), clip_on=False, zorder=3)
-        bars = [p[1].half or 0.0 for p in own]
-        axes.errorbar(x, y, yerr=bars, color=look.color, elinewidth=1, capsize=2.4, fmt="none")
+        bar_line(axes, look, *zip(*((p[0], p[1].mean, p[1].half or 0.0) for p in own)))
     score_axis(axes, group.metric, [*(p[1].mean for p in points), *levels])
     _bytes_axis(axes, [p[0] for p in points])
     labels = [
@@ -194,8 +184,7 @@ def _line(group: TaskGroup, name: str, point: Point) -> dict[str, Any]:
     state_bytes, found, told = point
     shortcut = group.best_shortcut()
     return {
-        "task": group.cells[0].task,
-        "task_params": " ".join(f"{k}={v}" for k, v in group.cells[0].task_params),
+        **task_columns(group.cells[0]),
         "line": name,
         "point": told,
         "state_bytes": state_bytes,

@@ -94,10 +94,19 @@ def score(cells: tuple[Cell, ...]) -> Score | None:
     if not ok:
         return None
     tests = [float(c.metric("test") or 0.0) for c in ok]
-    mean = float(np.mean(tests))
+    return over_seeds(tests, ok[0].metric("test_stderr"))
+
+
+def over_seeds(tests: list[float], stderr: float | None) -> Score:
+    """`stderr` is that of a single seed over its test examples."""
     if len(tests) > 1:
         half = float(stdtrit(len(tests) - 1, 0.975) * np.std(tests, ddof=1) / math.sqrt(len(tests)))
     else:
-        error = ok[0].metric("test_stderr")
-        half = None if error is None else 1.96 * error
-    return Score(mean, half, tuple(tests))
+        half = None if stderr is None else 1.96 * stderr
+    return Score(float(np.mean(tests)), half, tuple(tests))
+
+
+def task_columns(cell: Cell) -> dict[str, str]:
+    """The first columns of a table of scores."""
+    params = " ".join(f"{k}={v}" for k, v in cell.task_params)
+    return {"task": cell.task, "task_params": params}

@@ -21,8 +21,7 @@ def told_apart(cells: list[Cell], always: tuple[str, ...] = ()) -> list[Cell]:
         told = tuple(
             (SETTING + name, value)
             for name, value in sorted(_fixed(cell).items())
-            if len(own[_series(cell)][name]) > 1
-            or (name in always and len(shared[name]) > 1)
+            if len(own[_series(cell)][name]) > 1 or (name in always and len(shared[name]) > 1)
         )
         out.append(replace(cell, params=(*cell.params, *told)) if told else cell)
     return out
