@@ -42,7 +42,6 @@ class Compression final : public Task {
             .causal = true,
             .compressed = true};
   }
-  double do_chance() const override { return 1.0 / static_cast<double>(vocab_ + 1); }
 
   // The ladder's window is all there is to a sequence of uniform tokens.
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,

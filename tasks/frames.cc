@@ -140,7 +140,6 @@ class Frames final : public Task {
             .per_token = true,
             .channels = channels_};
   }
-  double do_chance() const override { return 1.0 / static_cast<double>(vowels_ + consonants_); }
 
   // The ladder's "values there" hears one frame alone, its window of 16 the borders around.
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,

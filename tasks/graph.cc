@@ -100,7 +100,6 @@ class Graph final : public Task {
   TaskShape do_shape() const override {
     return {.length = nodes_, .vocab = 3, .classes = 2, .per_token = true, .edges = given_};
   }
-  double do_chance() const override { return 0.5; }
   // The token there and how many nodes have token 2: votes amplify the larger share.
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

@@ -163,7 +163,6 @@ class Image final : public Task {
   TaskShape do_shape() const override {
     return {.length = side_ * side_, .vocab = 0, .classes = kShapes};
   }
-  double do_chance() const override { return 1.0 / kShapes; }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

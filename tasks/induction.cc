@@ -43,7 +43,6 @@ class Induction final : public Task {
             .per_token = true,
             .causal = true};
   }
-  double do_chance() const override { return 1.0 / static_cast<double>(symbols_ + 1); }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {

@@ -184,7 +184,6 @@ class Listops final : public Task {
   TaskShape do_shape() const override {
     return {.length = limits_.length, .vocab = kVocab, .classes = 10};
   }
-  double do_chance() const override { return 0.1; }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

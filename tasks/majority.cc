@@ -48,7 +48,6 @@ class Majority final : public Task {
   }
 
   TaskShape do_shape() const override { return {.length = length_, .vocab = 3, .classes = 2}; }
-  double do_chance() const override { return 0.5; }
 
   // The ladder's bag of tokens knows the answer; nothing is left to add.
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,

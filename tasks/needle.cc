@@ -99,7 +99,6 @@ class Needle final : public Task {
             .per_token = true,
             .causal = true};
   }
-  double do_chance() const override { return 1.0 / static_cast<double>(vocab_); }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

@@ -52,7 +52,6 @@ class Parity final : public Task {
     return {
         .length = length_, .vocab = 3, .classes = 2, .per_token = per_token_, .causal = per_token_};
   }
-  double do_chance() const override { return 0.5; }
 
   // Of a label for each prefix nothing but its position and its last bits is left to look at.
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,

@@ -122,7 +122,6 @@ class Retrieval final : public Task {
   TaskShape do_shape() const override {
     return {.length = length_, .vocab = kByteVocab, .classes = 2, .pairs = true};
   }
-  double do_chance() const override { return 0.5; }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

@@ -110,7 +110,6 @@ class Tagging final : public Task {
   TaskShape do_shape() const override {
     return {.length = length_, .vocab = kFirstWord + words_, .classes = kRoles, .per_token = true};
   }
-  double do_chance() const override { return 1.0 / static_cast<double>(kRoles); }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override;

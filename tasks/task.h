@@ -114,7 +114,8 @@ class Task {
  private:
   virtual Example do_example(Rng& random) const = 0;
   virtual TaskShape do_shape() const = 0;
-  virtual double do_chance() const = 0;
+  // Where outputs or real, a task says it itself.
+  virtual double do_chance() const { return 1.0 / static_cast<double>(do_shape().classes); }
   virtual std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                              const std::vector<Example>& test) const = 0;
   virtual std::string do_draw(const Example& example) const = 0;
@@ -138,6 +139,9 @@ struct Preset {
   std::string help;
   std::map<std::string, ParamValue> values;
 };
+
+// Whether less is better: a mean squared error, not a share of right answers.
+inline bool is_error(std::string_view metric) { return metric == "mean_squared_error"; }
 
 struct TaskInfo {
   std::string name;       // the file's stem

@@ -147,7 +147,6 @@ class Text final : public Task {
   TaskShape do_shape() const override {
     return {.length = length_, .vocab = kByteVocab, .classes = 2};
   }
-  double do_chance() const override { return 0.5; }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {

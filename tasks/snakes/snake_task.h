@@ -19,7 +19,6 @@ class SnakeTask final : public Task {
  private:
   Example do_example(Rng& random) const override;
   TaskShape do_shape() const override;
-  double do_chance() const override { return 0.5; }
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override;
   std::string do_draw(const Example& example) const override;
