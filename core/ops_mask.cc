@@ -58,19 +58,20 @@ Var dropout(const Var& a, double probability, Rng& rng) {
 Var zero_padding(const Var& a, std::span<const int64_t> lengths) {
   if (lengths.empty()) return a;
   const Shape shape = a.shape();
-  ATTN_CHECK(shape.rank() == 4 && static_cast<int64_t>(lengths.size()) == shape[0],
+  ATTN_CHECK(shape.rank() >= 3 && static_cast<int64_t>(lengths.size()) == shape[0],
              "zero_padding: {} lengths for shape {}", lengths.size(), shape.str());
   for (const int64_t length : lengths)
-    ATTN_CHECK(length >= 0 && length <= shape[2], "zero_padding: length {} of {}", length,
-               shape[2]);
+    ATTN_CHECK(length >= 0 && length <= shape[-2], "zero_padding: length {} of {}", length,
+               shape[-2]);
   const auto apply = [shape, bounds = std::vector<int64_t, Recycled<int64_t>>(
                                  lengths.begin(), lengths.end())](const Tensor& from, Tensor to) {
-    const int64_t heads = shape[1], size = shape[2] * shape[3];
-    over_range(shape[0] * heads, size, [&](int64_t begin, int64_t end) {
+    const int64_t size = shape[-2] * shape[-1], all = size == 0 ? 0 : shape.size() / size;
+    const int64_t each = all / std::max<int64_t>(1, shape[0]);  // of a batch entry
+    over_range(all, size, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const real* source = from.data() + i * size;
         real* out = to.data() + i * size;
-        const int64_t valid = bounds[static_cast<size_t>(i / heads)] * shape[3];
+        const int64_t valid = bounds[static_cast<size_t>(i / each)] * shape[-1];
         if (out != source) std::copy(source, source + valid, out);
         std::fill(out + valid, out + size, real(0));
       }

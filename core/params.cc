@@ -38,6 +38,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool holds(const ParamSpec& spec, const std::map<std::string, ParamValue>& values) {
+  const auto is = [&](const auto& condition) {
+    return to_string(values.at(condition.first)) == condition.second;
+  };
+  return spec.conditions.empty() || std::any_of(spec.conditions.begin(), spec.conditions.end(), is);
+}
+
 }  // namespace
 
 std::string to_string(const ParamValue& value) {
@@ -55,6 +62,19 @@ ParamSpec::ParamSpec(std::string n, double v, std::string h, double lo, double h
     : name(std::move(n)), value(v), help(std::move(h)), min(lo), max(hi) {}
 ParamSpec::ParamSpec(std::string n, std::vector<std::string> c, std::string h)
     : name(std::move(n)), value(c.at(0)), help(std::move(h)), choices(std::move(c)) {}
+
+ParamSpec ParamSpec::when(const std::string& other, const std::string& chosen) const {
+  ParamSpec result = *this;
+  result.conditions.emplace_back(other, chosen);
+  return result;
+}
+
+std::string ParamSpec::condition() const {
+  std::string text;
+  for (const auto& [other, chosen] : conditions)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " or ", other, chosen);
+  return text;
+}
 
 std::string ParamSpec::type() const {
   static const char* const kNames[] = {"int", "float", "bool", "string"};
@@ -125,6 +145,10 @@ Params::Params(std::string_view owner, const std::vector<ParamSpec>& specs,
     throw_error(fmt::format("{}: unknown parameter '{}'; nearest is '{}' (known: {})", owner, name,
                             nearest(name, names), join(names, ", ")));
   }
+  for (const ParamSpec& spec : specs)
+    ATTN_CHECK(values_[spec.name] == spec.value || holds(spec, values_),
+               "{}: {}={} has no effect here: {} counts only with {}", owner, spec.name,
+               to_string(values_[spec.name]), spec.name, spec.condition());
 }
 
 const ParamValue& Params::at(std::string_view name) const {

@@ -29,15 +29,20 @@ struct ParamSpec {
       : name(std::move(name_)), value(value_), help(std::move(help_)) {}
   // The default is the first choice. A single empty choice ("") means free text.
   ParamSpec(std::string name, std::vector<std::string> choices, std::string help);
+  // It counts only where `other` is `value`, or where another call says: elsewhere another value
+  // than the default is an Error of Params.
+  ParamSpec when(const std::string& other, const std::string& value) const;
 
   std::string name;
   ParamValue value;  // the default
   std::string help;
   double min = 0, max = 0;
   std::vector<std::string> choices;
+  std::vector<std::pair<std::string, std::string>> conditions;  // one must hold, if there are any
 
-  std::string type() const;   // "int", "float", "bool", "string"
-  std::string range() const;  // "1..1000000000", "tiled|materialized", "true|false"
+  std::string condition() const;  // "kind=random or as=lra"; "" where it always counts
+  std::string type() const;       // "int", "float", "bool", "string"
+  std::string range() const;      // "1..1000000000", "tiled|materialized", "true|false"
   // Text to a value of this parameter's type; Error names `owner`, the parameter, the offending
   // text and the range.
   ParamValue parse(std::string_view owner, std::string_view text) const;

@@ -12,21 +12,16 @@ namespace {
 
 class Additive final : public Attention {
  public:
-  explicit Additive(const AttentionConfig& config) : Attention(config) {
-    const int64_t given = params().integer("units");
-    units_ = given > 0 ? given : config.head_dim;
-    to_query_ = draw("W_q", {config.heads, config.head_dim, units_}, config.head_dim + units_);
-    to_key_ = draw("W_k", {config.heads, config.head_dim, units_}, config.head_dim + units_);
-    weight_ = draw("w", {config.heads, units_}, units_ + 1);
-  }
+  // The paper's own start, w = 0, would make every head a mean.
+  explicit Additive(const AttentionConfig& config)
+      : Attention(config),
+        units_(params().integer("units") > 0 ? params().integer("units") : config.head_dim),
+        to_query_(glorot_weight("W_q", {config.heads, config.head_dim, units_})),
+        to_key_(glorot_weight("W_k", {config.heads, config.head_dim, units_})),
+        weight_(normal_weight("w", {config.heads, units_},
+                              std::sqrt(2.0 / static_cast<double>(units_ + 1)))) {}
 
  private:
-  // Glorot's variance: the paper's own start, w = 0, would make every head a mean.
-  Var draw(const char* name, const Shape& shape, int64_t fans) const {
-    const double scale = std::sqrt(2.0 / static_cast<double>(fans));
-    return Var(Tensor::normal(shape, rng(config().seed, name), scale), true);
-  }
-
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     const Var queries = matmul(q, to_query_);                            // [.., q_len, units]
     const Var keys = matmul(zero_padding(k, mask.kv_lengths), to_key_);  // [.., kv_len, units]
@@ -36,9 +31,6 @@ class Additive final : public Attention {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return additive_decoder(position, capacity,
                             {to_query_.value(), to_key_.value(), weight_.value()});
-  }
-  std::vector<Weight> do_weights() const override {
-    return {{"W_q", to_query_}, {"W_k", to_key_}, {"w", weight_}};
   }
 
   int64_t units_;
@@ -53,8 +45,8 @@ VariantInfo additive() {
           .summary = "scores by a hidden layer of tanh in place of the dot product",
           .paper = "Bahdanau et al. 2015, arXiv:1409.0473, appendix A.1.2",
           .cost_formula =
-              "n²·(3·units + 2·d) FLOPs beside n²·units tanh, causal half; projections "
-              "4·n·d·units; memory n·(d + units)",
+              "n²·(3·units + 2·d) FLOPs and n²·units tanh, causal half; 4·n·d·units to project; "
+              "memory n·(d + units)",
           .traits = {.causal = true,
                      .cross = true,
                      .convex = true,
@@ -62,9 +54,7 @@ VariantInfo additive() {
                      .decode = true,
                      .rowwise = true},
           .params = {{"units", 0, "width of the hidden layer; 0: head_dim", 0, 4096}},
-          .make = make_as<Additive>,
-          .limit = [](const AttentionShape&) { return std::nullopt; },
-          .skip_reason = {}};
+          .make = make_as<Additive>};
 }
 
 }  // namespace attn::variants

@@ -1,7 +1,11 @@
 // The checks that every variant gets for free, before its do_forward and around its construction.
 #include "variants/attention.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/check.h"
+#include "variants/kernels/repeating_decoder.h"
 #include "variants/mixer.h"
 
 namespace attn {
@@ -69,34 +73,63 @@ Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mas
   return out;
 }
 
-std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity) const {
+int64_t Attention::checked_kv_heads(int64_t given) const {
+  if (given == 0) return config_.heads;
+  ATTN_CHECK(given >= 1 && config_.heads % given == 0, "heads {} are not a multiple of kv_heads {}",
+             config_.heads, given);
+  return given;
+}
+
+// Null where query heads do not share a state.
+std::unique_ptr<Decoder> Attention::shared_decoder(const Shape& position, int64_t capacity) const {
+  return position[2] > 1 && traits_.mixer ? nullptr : do_decoder(position, capacity);
+}
+
+std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity,
+                                            int64_t kv_heads) const {
   ATTN_CHECK(traits_.decode, "the variant cannot decode");
   ATTN_CHECK(config_.causal, "decoding is causal, the variant was built not causal");
   ATTN_CHECK(batch >= 1 && capacity >= 1,
              "decoding needs batch and capacity of at least 1, got {} and {}", batch, capacity);
-  std::unique_ptr<Decoder> made = do_decoder({batch, config_.heads, 1, config_.head_dim}, capacity);
+  const int64_t heads = config_.heads, kept = checked_kv_heads(kv_heads);
+  const Shape position{batch, kept, heads / kept, config_.head_dim};
+  std::unique_ptr<Decoder> made = shared_decoder(position, capacity);
+  if (!made && kept < heads) {
+    made = do_decoder({batch, heads, 1, config_.head_dim}, capacity);
+    if (made) made = repeating_decoder(position, std::move(made));
+  }
   ATTN_CHECK(made, "the variant promises to decode and made no decoder");
   return made;
 }
 
+double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) const {
+  const int64_t kept = checked_kv_heads(kv_heads), group = config_.heads / kept;
+  const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
+  return cost(shape).state_bytes / static_cast<double>(shared ? group : 1);
+}
+
 std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
 
-void Decoder::extend(const Tensor& k, const Tensor& v) {
+void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q) {
   ATTN_CHECK(
       k.shape().rank() == 4 && k.shape() == position_.with(2, k.dim(2)) && v.shape() == k.shape(),
-      "a decoder of positions {} was given k {} and v {}", position_.str(), k.shape().str(),
-      v.shape().str());
+      "a decoder of positions {} was given k {} and v {}", position_.with(2, 1).str(),
+      k.shape().str(), v.shape().str());
   ATTN_CHECK(k.dim(2) <= capacity_ - length_, "{} positions after {} exceed the capacity of {}",
              k.dim(2), length_, capacity_);
   if (k.dim(2) == 0) return;
-  do_extend(k, v);
+  const Shape asked{position_[0], position_[1] * position_[2], k.dim(2), position_[3]};
+  ATTN_CHECK(!keys_are_queries() || (q.defined() && q.shape() == asked),
+             "queries serve as keys: {} positions need theirs, {}", k.dim(2), asked.str());
+  do_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }
 
 void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out) {
-  for (const Tensor* t : {&q, &k, &v, &out})
-    ATTN_CHECK(t->shape() == position_, "a decoder of positions {} was given {}", position_.str(),
-               t->shape().str());
+  const Shape key = position_.with(2, 1), query = key.with(1, position_[1] * group());
+  for (const auto& [given, shape] : {std::pair(&q, query), {&k, key}, {&v, key}, {&out, query}})
+    ATTN_CHECK(given->shape() == shape, "a decoder of positions {} was given {}", shape.str(),
+               given->shape().str());
   ATTN_CHECK(length_ < capacity_, "one position after {} exceeds the capacity of {}", length_,
              capacity_);
   do_step(q.data(), k.data(), v.data(), out.data());
@@ -106,6 +139,19 @@ void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tens
 void Decoder::step_back() {
   ATTN_CHECK(length_ > 0, "no step to take back");
   length_--;
+}
+
+Var Attention::weight(std::string name, const Tensor& start, bool learned) {
+  weights_.push_back({std::move(name), Var(start, learned), learned});
+  return weights_.back().value;
+}
+
+Var Attention::normal_weight(const std::string& name, const Shape& shape, double deviation) {
+  return weight(name, Tensor::normal(shape, rng(config_.seed, name), deviation));
+}
+
+Var Attention::glorot_weight(const std::string& name, const Shape& shape) {
+  return normal_weight(name, shape, std::sqrt(2.0 / static_cast<double>(shape[-2] + shape[-1])));
 }
 
 Cost Attention::cost(const AttentionShape& shape) const {
@@ -141,6 +187,15 @@ std::unique_ptr<Attention> VariantInfo::build(
   ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
              "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
   return attention;
+}
+
+std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at_length(
+    const std::string& reach, const std::map<std::string, ParamValue>& others) {
+  return [=](const AttentionShape& shape) {
+    VariantInfo::Limit limit{.params = others, .prepare = {}};
+    limit.params[reach] = std::max(shape.q_len, shape.kv_len);
+    return limit;
+  };
 }
 
 const std::vector<std::string>& families() {

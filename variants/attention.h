@@ -55,7 +55,8 @@ struct Cost {
 struct AttentionConfig {
   int64_t heads = 1;
   int64_t head_dim = 1;
-  int64_t max_len = 1;  // the longest kv_len that forward will see; only fixed-length variants care
+  int64_t max_len = 1;  // the longest kv_len that forward will see; fixed-length variants are
+                        // built for it, and some defaults follow it
   bool causal = false;
   uint64_t seed = 0;  // of initial weights and random features
   Params params;
@@ -91,17 +92,22 @@ struct Traits {
 };
 
 // Decoding: the state of batch × heads sequences of one length, and one position at a time after
-// it. Equal to causal forward, row by row. Not recorded; not for two threads at once.
+// it. Equal to causal forward, row by row. Query heads may share the keys, the values and the state
+// of fewer heads: query head h has those of head h / (heads / kv_heads), as in multi-query and
+// grouped-query attention (arXiv:1911.02150, arXiv:2305.13245). Not recorded; not for two threads
+// at once.
 class Decoder {
  public:
   virtual ~Decoder() = default;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // k, v [batch, heads, len, head_dim]: appends len positions that nobody asks.
-  void extend(const Tensor& k, const Tensor& v);
-  // q, k, v, out [batch, heads, 1, head_dim]: appends one position and answers its query. `out`
-  // must not overlap q, k or v.
+  // k, v [batch, kv_heads, len, head_dim]: appends len positions that nobody asks. Their queries
+  // q [batch, heads, len, head_dim] are read where keys_are_queries(), and may be left out
+  // elsewhere.
+  void extend(const Tensor& k, const Tensor& v, const Tensor& q = {});
+  // q, out [batch, heads, 1, head_dim], k, v [batch, kv_heads, 1, head_dim]: appends one position
+  // and answers its queries. `out` must not overlap q, k or v.
   void step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out);
   // The next step takes the place of the last one: the same step again and again, for the clock. A
   // cache overwrites that position; a sum cannot take it back, and only its work stays the same.
@@ -109,24 +115,31 @@ class Decoder {
 
   int64_t length() const { return length_; }  // positions appended
   int64_t capacity() const { return capacity_; }
-  int64_t state_bytes() const { return do_state_bytes(); }  // held, whatever the length is
+  bool keys_are_queries() const { return do_keys_are_queries(); }  // as in reformer: k is not read
+  int64_t state_bytes() const { return do_state_bytes(); }         // held, whatever the length is
   // By formula, of a step to length() + 1; bytes are the state it reads and writes, and weights.
+  // Where the data say who is seen, as in reformer: of the last step made again; before any, the
+  // most that it can be.
   double step_flops() const { return do_step_flops(); }
   double step_bytes() const { return do_step_bytes(); }
 
  protected:
+  // `position` is [batch, kv_heads, group, head_dim]: `group` query heads for each head of keys.
   Decoder(const Shape& position, int64_t capacity) : position_(position), capacity_(capacity) {}
-  int64_t heads() const { return position_[0] * position_[1]; }  // of all batch entries
+  int64_t heads() const { return position_[0] * position_[1]; }  // of keys, of all batch entries
+  int64_t group() const { return position_[2]; }
   int64_t head_dim() const { return position_[3]; }
 
  private:
   virtual void do_extend(const Tensor& k, const Tensor& v) = 0;  // at length()
+  virtual bool do_keys_are_queries() const { return false; }     // true: do_extend gets q as k
+  // q, out [heads(), group(), head_dim()], k, v [heads(), head_dim()]
   virtual void do_step(const real* q, const real* k, const real* v, real* out) = 0;
   virtual int64_t do_state_bytes() const = 0;
   virtual double do_step_flops() const = 0;
   virtual double do_step_bytes() const = 0;
 
-  Shape position_;  // [batch, heads, 1, head_dim]
+  Shape position_;
   int64_t capacity_;
   int64_t length_ = 0;
 };
@@ -138,25 +151,38 @@ class Attention {
   // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
   Cost cost(const AttentionShape& shape) const;
-  // For `capacity` positions of `batch` sequences; built causal, trait decode.
-  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity) const;
-  std::vector<Weight> weights() const { return do_weights(); }
+  // For `capacity` positions of `batch` sequences; built causal, trait decode. Keys of `kv_heads`
+  // heads, of which heads is a multiple; 0: of all.
+  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0) const;
+  // What that decoder holds, by the formula of cost(), for batch and kv_len of the shape.
+  double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
+  std::vector<Weight> weights() const { return weights_; }
   const AttentionConfig& config() const { return config_; }
 
  protected:
   explicit Attention(AttentionConfig config) : config_(std::move(config)) {}
   const Params& params() const { return config_.params; }
+  // What weights() lists, in the order of these calls; for constructors.
+  Var weight(std::string name, const Tensor& start, bool learned = true);
+  // Starts at N(0, deviation²), drawn from the seed's stream of that name.
+  Var normal_weight(const std::string& name, const Shape& shape, double deviation);
+  // Of matrices [.., in, out]: at N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
+  Var glorot_weight(const std::string& name, const Shape& shape);
   void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
 
  private:
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
   virtual Cost do_cost(const AttentionShape& shape) const = 0;
-  virtual std::vector<Weight> do_weights() const { return {}; }
-  // `position` is [batch, heads, 1, head_dim].
+  // `position` as the constructor of Decoder takes it. Null where a group is more than one and each
+  // query head needs a state of its own: then it is asked for [batch, heads, 1, head_dim], and keys
+  // are repeated. A mixer is never asked for groups.
   virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
+  int64_t checked_kv_heads(int64_t given) const;
+  std::unique_ptr<Decoder> shared_decoder(const Shape& position, int64_t capacity) const;
 
   friend struct VariantInfo;  // build() says what forward() may be asked for
   AttentionConfig config_;
+  std::vector<Weight> weights_;
   Traits traits_ = {.cross = true};
 };
 
@@ -170,7 +196,7 @@ struct VariantInfo {
   std::vector<ParamSpec> params;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> make;
   // Parameters that make it equal softmax attention at length n, with the relative error allowed;
-  // nullopt: no such limit. `prepare` may then set weights (identity projections).
+  // nullopt or empty: no such limit. `prepare` may then set weights (identity projections).
   struct Limit {
     std::map<std::string, ParamValue> params;
     double tolerance = 1e-5;  // in float; 1e-10 is used in double where tolerance is 1e-5
@@ -184,11 +210,34 @@ struct VariantInfo {
   // Why these parameters cannot decode where the trait is; empty: they can.
   std::function<std::optional<std::string>(const Params&)> no_decoder;
 
+  // What forward looks at with these parameters; empty: at both. A layer makes no projection that
+  // nothing reads. Mixers read neither, whatever this says.
+  struct Reads {
+    bool queries = true, keys = true;
+  };
+  std::function<Reads(const Params&)> reads;
+
+  // Whether it hides the future even where the mask does not ask for it; empty: never.
+  std::function<bool(const Params&)> always_causal;
+
+  // Sentences for `info`: what is not the paper's, what as=lra changes, the axes of weights.
+  std::vector<std::string> notes;
+
+  // Whether trait convex holds with these parameters; empty: with all.
+  std::function<bool(const Params&)> convex_if;
+
   // The whole verdict: traits first (causal, cross), then `skip_reason`.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
   // The same for decoding: trait decode first, then `no_decoder`.
   std::optional<std::string> why_no_decoder(const AttentionShape& shape,
                                             const Params& params) const;
+  Reads read_by(const Params& chosen) const {
+    if (traits.mixer) return {.queries = false, .keys = false};
+    return reads ? reads(chosen) : Reads{};
+  }
+  bool convex(const Params& chosen) const {
+    return traits.convex && (!convex_if || convex_if(chosen));
+  }
   // Resolves parameters, then makes. The one way in which the harness builds a variant.
   std::unique_ptr<Attention> build(AttentionConfig config,
                                    const std::map<std::string, ParamValue>& given) const;
@@ -197,6 +246,10 @@ struct VariantInfo {
 // What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
 // "kernel", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
 const std::vector<std::string>& families();
+
+// The limit of patterns: parameter `reach` as large as the longer of both lengths, and `others`.
+std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at_length(
+    const std::string& reach, const std::map<std::string, ParamValue>& others = {});
 
 template <class T>
 std::unique_ptr<Attention> make_as(const AttentionConfig& config) {

@@ -33,31 +33,28 @@ class Full final : public Attention {
 }  // namespace
 
 VariantInfo full() {
-  return {
-      .name = "full",
-      .family = "exact",
-      .summary = "scaled dot-product softmax attention, the exact reference",
-      .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
-      .cost_formula =
-          "4·n²·d FLOPs, causal 2·n·(n+6)·d (materialized: 4·n²·d); memory n·d, materialized n² + "
-          "n·d",
-      .traits = {.exact = true,
-                 .causal = true,
-                 .cross = true,
-                 .convex = true,
-                 .permutable = true,
-                 .decode = true,
-                 .edges = true,
-                 .rowwise = true},
-      .params = {{"kernel", std::vector<std::string>{"tiled", "materialized"},
-                  "tiled: never holds an n×n matrix; materialized: the textbook one"}},
-      .make = make_as<Full>,
-      .limit = [](const AttentionShape&) { return VariantInfo::Limit{}; },
-      .skip_reason = {},
-      .no_decoder = [](const Params& params) -> std::optional<std::string> {
-        if (params.text("kernel") == "tiled") return std::nullopt;
-        return "decodes as kernel=tiled: a row of weights needs no matrix";
-      }};
+  return {.name = "full",
+          .family = "exact",
+          .summary = "scaled dot-product softmax attention, the exact reference",
+          .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
+          .cost_formula =
+              "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory n·d; materialized 4·n²·d and n² + n·d",
+          .traits = {.exact = true,
+                     .causal = true,
+                     .cross = true,
+                     .convex = true,
+                     .permutable = true,
+                     .decode = true,
+                     .edges = true,
+                     .rowwise = true},
+          .params = {{"kernel",
+                      {"tiled", "materialized"},
+                      "tiled: never holds an n×n matrix; materialized: the textbook one"}},
+          .make = make_as<Full>,
+          .no_decoder = [](const Params& params) -> std::optional<std::string> {
+            if (params.text("kernel") == "tiled") return std::nullopt;
+            return "decodes as kernel=tiled: a row of weights needs no matrix";
+          }};
 }
 
 }  // namespace attn::variants

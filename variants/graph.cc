@@ -1,13 +1,12 @@
 // graph: softmax attention along given edges; without them along a random graph, so that it can be
 // timed. Velickovic et al. 2018, arXiv:1710.10903, section 2.1 (the mask), with dot products. Time
 // 4·edges·d, memory n·d.
-#include <algorithm>
-#include <mutex>
+#include <array>
 
 #include "variants/attention.h"
+#include "variants/kernels/cached.h"
 #include "variants/kernels/edge_attention.h"
 #include "variants/kernels/random_graph.h"
-#include "variants/kernels/workers.h"
 
 namespace attn::variants {
 namespace {
@@ -26,37 +25,25 @@ class Graph final : public Attention {
   }
 
   Cost do_cost(const AttentionShape& shape) const override {
-    AttentionShape one = shape;  // batch entries share their graph
-    one.batch = 1;
-    const auto edges = std::make_shared<const Edges>(random_graph(one, degree_, kSeed));
-    const double d = static_cast<double>(shape.head_dim), size = sizeof(real),
-                 heads = static_cast<double>(shape.batch * shape.heads);
-    const double rows = heads * static_cast<double>(shape.q_len),
-                 keys = heads * static_cast<double>(shape.kv_len);
-    const double flops = 4 * d * heads * static_cast<double>(edges->keys.size());
-    return {.flops = flops,
-            .backward_flops = 2.5 * flops,
-            .bytes = size * d * 2 * (rows + keys),
-            .peak_bytes = size * d * rows + edge_attention_workspace(shape, *edges)};
+    return graph_cost(shape, degree_, kSeed);
   }
 
-  // Of the last shape asked for: drawing it costs about as much as attending along it.
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return pattern_decoder(position, capacity, graph_cache(capacity, degree_, kSeed));
+  }
+
+  // Kept, since drawing it costs about as much as attending along it.
   std::shared_ptr<const Edges> graph(const AttentionShape& shape) const {
-    const std::lock_guard lock(mutex_);
-    if (!last_ || last_shape_.batch != shape.batch || last_shape_.q_len != shape.q_len ||
-        last_shape_.kv_len != shape.kv_len)
-      last_ = std::make_shared<const Edges>(random_graph(shape, degree_, kSeed));
-    last_shape_ = shape;
-    return last_;
+    return last_.get({shape.batch, shape.q_len, shape.kv_len}, [&] {
+      return std::make_shared<const Edges>(random_graph(shape, degree_, kSeed));
+    });
   }
 
-  static constexpr uint64_t kSeed =
-      1;  // one graph for every layer and run, as a given one would be
+  // One graph for every layer and run, as a given one would be.
+  static constexpr uint64_t kSeed = 1;
 
   int64_t degree_;
-  mutable std::mutex mutex_;
-  mutable AttentionShape last_shape_;
-  mutable std::shared_ptr<const Edges> last_;
+  Cached<std::array<int64_t, 3>, Edges> last_;
 };
 
 }  // namespace
@@ -67,20 +54,17 @@ VariantInfo graph() {
       .family = "pattern",
       .summary = "softmax attention along given edges; where none are given, a random graph",
       .paper = "Velickovic et al. 2018, arXiv:1710.10903, section 2.1, with dot products",
-      .cost_formula =
-          "4·edges·d FLOPs, edges about n·(2·degree+1), causal n·(degree+1); "
-          "memory n·d",
-      .traits = {.causal = true, .cross = true, .linear_time = true, .convex = true, .edges = true},
+      .cost_formula = "4·edges·d FLOPs, n·(2·degree+1) edges, causal n·(degree+1); memory n·d",
+      .traits = {.causal = true,
+                 .cross = true,
+                 .linear_time = true,
+                 .convex = true,
+                 .decode = true,
+                 .edges = true},
       .params = {{"degree", 8,
-                  "without given edges: earlier positions, drawn at random, that each position "
-                  "is joined to, besides itself; 0: itself alone",
-                  0}},
+                  "without given edges: random earlier positions that each one is joined to", 0}},
       .make = make_as<Graph>,
-      .limit =
-          [](const AttentionShape& shape) {
-            return VariantInfo::Limit{.params = {{"degree", shape.kv_len}}, .prepare = {}};
-          },
-      .skip_reason = {}};
+      .limit = limit_at_length("degree")};
 }
 
 }  // namespace attn::variants

@@ -38,17 +38,9 @@ VariantInfo linear() {
           .cost_formula =
               "4·n·d·(d+1) FLOPs, causal about 172·n·d more inside chunks of 64; "
               "memory n·d, and about d·(d + 192) a thread",
-          .traits = {.causal = true,
-                     .cross = true,
-                     .linear_time = true,
-                     .convex = true,
-                     .permutable = true,
-                     .decode = true,
-                     .rowwise = true},
+          .traits = kKernelTraits,
           .params = {},
-          .make = make_as<Linear>,
-          .limit = [](const AttentionShape&) { return std::nullopt; },
-          .skip_reason = {}};
+          .make = make_as<Linear>};
 }
 
 }  // namespace attn::variants

@@ -19,12 +19,11 @@ class Linformer final : public Attention {
   }
 
  private:
-  Var draw(const char* name)
-      const {  // entries of variance 1/max_len keep projected rows as large as the rows themselves
+  // Entries of variance 1/max_len keep projected rows as large as the rows themselves.
+  Var draw(const char* name) {
     const Shape shape{params().flag("share_heads") ? 1 : config().heads, params().integer("rank"),
                       config().max_len};
-    const double scale = 1 / std::sqrt(static_cast<double>(config().max_len));
-    return Var(Tensor::normal(shape, rng(config().seed, name), scale), true);
+    return normal_weight(name, shape, 1 / std::sqrt(static_cast<double>(config().max_len)));
   }
 
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
@@ -38,27 +37,9 @@ class Linformer final : public Attention {
   }
 
   Cost do_cost(const AttentionShape& shape) const override {
-    AttentionShape projected = shape;
-    projected.kv_len = params().integer("rank");
-    const double slots =
-        static_cast<double>(shape.batch * shape.heads * projected.kv_len * shape.head_dim);
-    Cost cost = softmax_cost(projected);
-    const double projections = 4 * slots * static_cast<double>(shape.kv_len);
-    cost.flops += projections;
-    cost.backward_flops += 2 * projections;
     const int64_t matrices =
         (params().flag("share_heads") ? 1 : shape.heads) * (params().flag("share_kv") ? 1 : 2);
-    cost.bytes += sizeof(real) * static_cast<double>(shape.kv_len) *
-                  static_cast<double>(2 * shape.batch * shape.heads * shape.head_dim +
-                                      matrices * projected.kv_len);
-    cost.peak_bytes += 2 * sizeof(real) * slots;
-    cost.state_bytes = 0;
-    return cost;
-  }
-
-  std::vector<Weight> do_weights() const override {
-    if (params().flag("share_kv")) return {{"projection_k", project_k_}};
-    return {{"projection_k", project_k_}, {"projection_v", project_v_}};
+    return projected_cost(shape, params().integer("rank"), matrices);
   }
 
   Var project_k_, project_v_;  // [heads or 1, rank, max_len]
@@ -88,10 +69,8 @@ VariantInfo linformer() {
                      {"share_kv", false, "one projection for keys and values"}},
           .make = make_as<Linformer>,
           .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
-            if (shape.causal) return std::nullopt;
             return VariantInfo::Limit{.params = {{"rank", shape.kv_len}}, .prepare = set_identity};
-          },
-          .skip_reason = {}};
+          }};
 }
 
 }  // namespace attn::variants

@@ -35,9 +35,7 @@ VariantInfo mean() {
                      .permutable = true,
                      .decode = true,
                      .mixer = true},
-          .make = make_as<Mean>,
-          .limit = [](const AttentionShape&) { return std::nullopt; },
-          .skip_reason = {}};
+          .make = make_as<Mean>};
 }
 
 }  // namespace attn::variants

@@ -2,7 +2,9 @@
 // Schmidhuber 1997, Neural Computation 9(8), with the forget gate of Gers et al. 2000 (12(10)); Cho
 // et al. 2014, arXiv:1406.1078, eqs. 5-8, with the reset gate after the product as in cuDNN. Time
 // 16·n·d² (GRU 12), memory n·d; the products with the input are made for all positions at once.
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/ops.h"
 #include "variants/kernels/recurrence.h"
@@ -18,22 +20,32 @@ class Recurrent final : public Mixer {
         cell_(params().text("cell") == "lstm" ? Cell::lstm : Cell::gru),
         both_(params().text("directions") == "both"),
         dim_(both_ ? width() / 2 : width()),
-        forward_(draw_recurrent(cell_, width(), dim_, config.seed, "")),
-        backward_(both_ ? draw_recurrent(cell_, width(), dim_, config.seed, "reverse_")
-                        : RecurrentWeights{}) {}
+        forward_(draw("")),
+        backward_(both_ ? draw("reverse_") : RecurrentWeights{}) {}
 
  private:
+  // Matrices of the variance of uniform numbers in ±1/√dim, biases of zeros but for 1 at the LSTM's
+  // forget gate (Jozefowicz et al. 2015, PMLR 37, section 3.2).
+  RecurrentWeights draw(const std::string& role) {
+    const int64_t gates = gates_of(cell_) * dim_;
+    const double deviation = 1 / std::sqrt(3 * static_cast<double>(dim_));
+    const Tensor bias = Tensor::zeros({gates});
+    if (cell_ == Cell::lstm) std::fill_n(bias.data() + dim_, dim_, real(1));
+    RecurrentWeights drawn{normal_weight(role + "input", {width(), gates}, deviation),
+                           weight(role + "bias", bias),
+                           normal_weight(role + "state", {dim_, gates}, deviation),
+                           {}};
+    if (cell_ == Cell::gru)
+      drawn.candidate_bias = weight(role + "candidate_bias", Tensor::zeros({dim_}));
+    return drawn;
+  }
+
   Var run(const Var& x, const RecurrentWeights& weights, bool reverse, const Mask& mask) const {
     return recurrence(linear(x, weights.input, weights.bias), weights,
                       {cell_, reverse, mask.kv_lengths});
   }
   Var do_mix(const Var& x, const Mask& mask) const override {
-    const Shape rows = x.shape();  // [batch, len, width]; padding must not reach W's gradient
-    const Var valid =
-        mask.kv_lengths.empty()
-            ? x
-            : reshape(zero_padding(reshape(x, {rows[0], 1, rows[1], rows[2]}), mask.kv_lengths),
-                      rows);
+    const Var valid = zero_padding(x, mask.kv_lengths);  // which must not reach W's gradient
     if (!both_) return run(valid, forward_, false, mask);
     return concat(std::array{run(valid, forward_, false, mask), run(valid, backward_, true, mask)},
                   2);
@@ -51,13 +63,6 @@ class Recurrent final : public Mixer {
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return recurrent_decoder(position, capacity, cell_, forward_);
-  }
-
-  std::vector<Weight> do_weights() const override {
-    std::vector<Weight> all = named(forward_, "");
-    if (both_)
-      for (Weight& weight : named(backward_, "reverse_")) all.push_back(std::move(weight));
-    return all;
   }
 
   Cell cell_;
@@ -91,12 +96,13 @@ VariantInfo recurrent() {
                       {"one", "both"},
                       "both: a second one from the end, each with half of the width"}},
           .make = make_as<Recurrent>,
-          .limit = [](const AttentionShape&) { return std::nullopt; },
           .skip_reason = why_not,
           .no_decoder = [](const Params& params) -> std::optional<std::string> {
             if (params.text("directions") == "one") return std::nullopt;
             return "the second direction reads the future first";
-          }};
+          },
+          .notes = {"Weights [in, gates·dim] for x·W: gates i, f, g, o of an LSTM, r, z, n of a "
+                    "GRU, whose candidate_bias stands inside the reset gate."}};
 }
 
 }  // namespace attn::variants

@@ -6,7 +6,7 @@
 
 #include "variants/attention.h"
 #include "variants/kernels/bucket_attention.h"
-#include "variants/kernels/feature_maps.h"
+#include "variants/kernels/bucket_decoder.h"
 
 namespace attn::variants {
 namespace {
@@ -14,43 +14,33 @@ namespace {
 class Reformer final : public Attention {
  public:
   explicit Reformer(const AttentionConfig& config) : Attention(config) {
-    // A number that follows the length would let the future say who shares a bucket.
-    const int64_t chunk = params().integer("chunk"), given = params().integer("buckets");
-    buckets_ = given > 0 ? given : std::max<int64_t>(4, 2 * ((config.max_len + chunk - 1) / chunk));
-    hash_ = HashShape::of(buckets_);
-    const int64_t rounds = params().integer("rounds"), directions = hash_.directions();
-    rotations_ = Var(random_directions(config.heads, rounds * directions, config.head_dim, false,
-                                       rng(config.seed, "reformer.rotations"))
-                         .reshaped({config.heads, rounds, directions, config.head_dim}));
+    int64_t chunk = params().integer("chunk"), buckets = params().integer("buckets");
+    // Not by the length of an input: the future would say who shares a bucket.
+    if (buckets == 0) buckets = std::max<int64_t>(4, 2 * ((config.max_len + chunk - 1) / chunk));
+    options_ = {.chunk = chunk, .hash = HashShape::of(buckets), .one_bucket = buckets == 1};
+    if (params().text("as") == "lra") {
+      options_.strict = options_.unit_keys = false;
+      options_.chunks = buckets;
+      options_.scale = std::sqrt(static_cast<double>(config.head_dim));
+    }
+    const Shape shape{config.heads, params().integer("rounds"), options_.hash.directions(),
+                      config.head_dim};
+    rotations_ =
+        weight("rotations", Tensor::normal(shape, rng(config.seed, "reformer.rotations")), false);
   }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    BucketOptions options = options_of(q.dim(2));
-    options.causal = mask.causal;
-    options.kv_lengths = mask.kv_lengths;
-    return bucket_attention(q, k, v, rotations_.value(), options);
+    return bucket_attention(q, k, v, rotations_.value(), options_, mask);
   }
-
   Cost do_cost(const AttentionShape& shape) const override {
-    return bucket_cost(shape, params().integer("rounds"), options_of(shape.q_len));
+    return bucket_cost(shape, rotations_.dim(1), options_);
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return bucket_decoder(position, capacity, rotations_.value(), options_);
   }
 
-  BucketOptions options_of(int64_t length) const {
-    BucketOptions options{
-        .chunk = params().integer("chunk"), .hash = hash_, .one_bucket = buckets_ == 1};
-    if (params().text("as") == "paper") return options;
-    options.chunks = buckets_;
-    options.chunk = (length + buckets_ - 1) / buckets_;
-    options.strict = options.unit_keys = false;
-    options.scale = std::sqrt(static_cast<double>(config().head_dim));
-    return options;
-  }
-
-  std::vector<Weight> do_weights() const override { return {{"rotations", rotations_, false}}; }
-
-  int64_t buckets_;
-  HashShape hash_;
+  BucketOptions options_;
   Var rotations_;  // [heads, rounds, directions, head_dim]
 };
 
@@ -64,22 +54,31 @@ VariantInfo reformer() {
       .paper = "Kitaev et al. 2020, arXiv:2001.04451, eqs. 2-5, appendix A",
       .cost_formula =
           "8·rounds·n·chunk·d FLOPs, 2·rounds·n·d·directions of hashing (buckets/2, and about "
-          "√buckets above 128 of them); memory n·(d + 2·rounds). as=lra: chunk is n/buckets",
-      .traits = {.causal = true, .random = true, .convex = true},
+          "√buckets above 128 of them); memory n·(d + 2·rounds); as=lra: chunk is n/buckets",
+      .traits = {.causal = true, .random = true, .convex = true, .decode = true},
       .params = {{"rounds", 4, "independent hashes, whose keys are united", 1, 256},
-                 {"chunk", 64, "positions of a sorted chunk; each sees the one before as well"},
+                 ParamSpec("chunk", 64, "positions of a sorted chunk, which sees one before too")
+                     .when("as", "paper"),
                  {"buckets", 0, "of a hash; 0: two for each chunk of the longest length", 0, 65536},
-                 {"as", std::vector<std::string>{"paper", "lra"},
-                  "lra: what Long Range Arena runs: logits times √d, keys of any length, no "
-                  "bucket or self mask, `buckets` chunks; theirs is rounds=1,buckets=10"}},
+                 {"as", {"paper", "lra"}, "lra: chunks without masks, logits times √d"}},
       .make = make_as<Reformer>,
-      .limit = [](const AttentionShape&) { return std::optional<VariantInfo::Limit>(); },
-      .skip_reason = [](const AttentionShape& shape,
-                        const Params& params) -> std::optional<std::string> {
-        if (shape.causal && params.text("as") == "lra")
-          return "as=lra hides nothing: it cannot be causal";
-        return std::nullopt;
-      }};
+      .skip_reason =
+          [](const AttentionShape& shape, const Params& params) {
+            if (!shape.causal || params.text("as") != "lra") return std::optional<std::string>();
+            return std::optional<std::string>("as=lra hides nothing: it cannot be causal");
+          },
+      .reads = [](const Params&) { return VariantInfo::Reads{.keys = false}; },
+      .notes =
+          {"Queries are the keys, at length one; keys are neither read nor projected. Logits are "
+           "not "
+           "divided by √d, as in the authors' code. Causal, a query sees the last `chunk` earlier "
+           "members of its bucket, for sorted chunks would move with the future. `buckets=0` "
+           "follows "
+           "the longest length that the model is built for, training's or `stretch`'s.",
+           "as=lra: what Long Range Arena runs: logits times √d, keys of any length, no bucket or "
+           "self mask, `buckets` chunks; theirs is rounds=1,buckets=10. Left out: rows of zeros "
+           "that "
+           "they append and attend to, and a look-back from one round into the one before."}};
 }
 
 }  // namespace attn::variants

@@ -32,9 +32,7 @@ VariantInfo relu() {
           .traits =
               {.causal = true, .cross = true, .permutable = true, .decode = true, .rowwise = true},
           .params = {},
-          .make = make_as<Relu>,
-          .limit = [](const AttentionShape&) { return std::nullopt; },
-          .skip_reason = {}};
+          .make = make_as<Relu>};
 }
 
 }  // namespace attn::variants

@@ -47,12 +47,7 @@ VariantInfo truncated() {
       .params = {{"window", 64,
                   "keys seen on each side of a query, besides its own (causal: before it)"}},
       .make = make_as<Truncated>,
-      .limit =
-          [](const AttentionShape& shape) {
-            return VariantInfo::Limit{.params = {{"window", std::max(shape.q_len, shape.kv_len)}},
-                                      .prepare = {}};
-          },
-      .skip_reason = {}};
+      .limit = limit_at_length("window")};
 }
 
 }  // namespace attn::variants

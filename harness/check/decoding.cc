@@ -1,6 +1,7 @@
 // Decoding one position after the other against the causal forward: the same rows, whichever part
-// of the positions was appended at once; a step taken back and made again; and the state, FLOPs and
-// bytes that are declared against what is held and counted. Costs a few times 300 steps a shape.
+// of the positions was appended at once, and whether or not query heads share keys; a step taken
+// back and made again; and the state, FLOPs and bytes that are declared against what is held and
+// counted. Costs a few times 300 steps a shape.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -8,6 +9,7 @@
 #include "core/counters.h"
 #include "core/memory.h"
 #include "core/ops.h"
+#include "core/ops_heads.h"
 #include "core/parallel.h"
 #include "harness/check/variant_checks.h"
 
@@ -17,19 +19,47 @@ namespace {
 constexpr double kAllowed = kIsDouble ? 1e-10 : 1e-5;
 constexpr double kAllowedCost = 0.05;  // relative
 
-AttentionShape shape_of(int64_t length) {
+AttentionShape shape_of(int64_t length, int64_t heads) {
   return {.batch = 2,
-          .heads = 2,
+          .heads = heads,
           .q_len = length,
           .kv_len = length,
           .head_dim = length == 7 ? int64_t{5} : 8,  // an odd one for the tails of vector loops
           .causal = true};
 }
 
+// What decoders of one variant are checked with.
+struct Case {
+  const Attention& attention;
+  AttentionShape shape;
+  int64_t kv_heads;  // of keys and values
+
+  std::unique_ptr<Decoder> decoder() const {
+    return attention.decoder(shape.batch, shape.kv_len, kv_heads);
+  }
+  Inputs inputs(uint64_t seed, double scale = 1) const {
+    const Inputs x = make_inputs(shape, seed, scale);
+    return {x.q, part(x.k, 1, 0, kv_heads), part(x.v, 1, 0, kv_heads)};
+  }
+  // Of forward, on keys and values as they are or repeated.
+  Tensor output(const Inputs& x, const AttentionShape& of) const {
+    const NoGrad no_grad;
+    const int64_t times = shape.heads / kv_heads;
+    return output_of(
+        attention,
+        {x.q, repeat_heads(Var(x.k), times).value(), repeat_heads(Var(x.v), times).value()},
+        mask_of(of));
+  }
+  std::string name() const {
+    const std::string heads = fmt::format(", {} heads of keys for {}", kv_heads, shape.heads);
+    return text(shape) + (kv_heads < shape.heads ? heads : "");
+  }
+};
+
 // Appends the first `prefill` positions at once, steps through the others, and returns their rows.
 Tensor decoded(Decoder& decoder, const Inputs& x, int64_t prefill) {
   const int64_t length = x.q.dim(2), dim = x.q.dim(3);
-  decoder.extend(part(x.k, 2, 0, prefill), part(x.v, 2, 0, prefill));
+  decoder.extend(part(x.k, 2, 0, prefill), part(x.v, 2, 0, prefill), part(x.q, 2, 0, prefill));
   const Tensor result(x.q.shape().with(2, length - prefill)), out(x.q.shape().with(2, 1));
   for (int64_t i = prefill; i < length; i++) {
     decoder.step(part(x.q, 2, i, i + 1), part(x.k, 2, i, i + 1), part(x.v, 2, i, i + 1), out);
@@ -46,77 +76,89 @@ Tensor with_last(const Tensor& t, const Tensor& last) {
   return concat(both, 2).value().clone();
 }
 
-void compare_rows(const Attention& attention, const AttentionShape& shape, double scale,
-                  Verdict& verdict) {
-  const int64_t n = shape.kv_len;
-  const Inputs x = make_inputs(shape, 61, scale);
-  const Tensor all = output_of(attention, x, mask_of(shape));
+void compare_rows(const Case& c, double scale, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  const Inputs x = c.inputs(61, scale);
+  const Tensor all = c.output(x, c.shape);
   for (const int64_t prefill : std::set<int64_t>{0, n / 2, n - 1}) {
-    const auto decoder = attention.decoder(shape.batch, n);
+    const auto decoder = c.decoder();
     const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
     verdict.expect(off.size, kAllowed,
                    "position {} decoded after {} appended at once is off by {:.1e} against the "
                    "causal forward ({}, inputs of scale {:g})",
-                   prefill + off.row, prefill, off.size, text(shape), scale);
+                   prefill + off.row, prefill, off.size, c.name(), scale);
   }
 }
 
-void compare_costs(const Attention& attention, const AttentionShape& shape, Verdict& verdict) {
-  const Inputs x = make_inputs(shape, 62);
-  const auto decoder = attention.decoder(shape.batch, shape.kv_len);
-  decoded(*decoder, part(x, 2, 0, shape.kv_len - 1), shape.kv_len - 1);
+// A step is declared when it was made once: what it costs may depend on the data.
+double off(double counted, double declared) {  // one key of weight 1 may cost nothing
+  return counted == declared ? 0 : std::abs(counted / declared - 1);
+}
+
+void compare_costs(const Case& c, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  const Inputs x = c.inputs(62), last = part(x, 2, n - 1, n);
+  const auto decoder = c.decoder();
+  decoded(*decoder, x, n - 1);
+  decoder->step_back();
   const Counters before = counters();
   const double flops = decoder->step_flops(), bytes = decoder->step_bytes();
-  const Inputs last = part(x, 2, shape.kv_len - 1, shape.kv_len);
   decoder->step(last.q, last.k, last.v, Tensor(last.q.shape()));
   const double counted_flops = counters().flops - before.flops,
                counted_bytes = counters().bytes - before.bytes;
-  verdict.expect(std::abs(counted_flops / flops - 1), kAllowedCost,
+  verdict.expect(off(counted_flops, flops), kAllowedCost,
                  "{:.4g} FLOPs of a step counted, {:.4g} declared ({})", counted_flops, flops,
-                 text(shape));
-  verdict.expect(std::abs(counted_bytes / bytes - 1), kAllowedCost,
+                 c.name());
+  verdict.expect(off(counted_bytes, bytes), kAllowedCost,
                  "{:.4g} bytes of a step counted, {:.4g} declared ({})", counted_bytes, bytes,
-                 text(shape));
-  const double state = attention.cost(shape).state_bytes,
+                 c.name());
+  const double state = c.attention.state_bytes(c.shape, c.kv_heads),
                held = static_cast<double>(decoder->state_bytes());
   verdict.require(held == state, "a state of {:.0f} bytes held, {:.0f} declared ({})", held, state,
-                  text(shape));
+                  c.name());
 }
 
 // A cache overwrites the position that was taken back and answers the same; a sum has added it
 // twice, as if the sequence ended in two positions alike. Neither holds more than before.
-void compare_step_back(const Attention& attention, const AttentionShape& shape, Verdict& verdict) {
-  const int64_t n = shape.kv_len;
-  const Inputs x = make_inputs(shape, 63), last = part(x, 2, n - 1, n);
-  const auto decoder = attention.decoder(shape.batch, n);
+void compare_step_back(const Case& c, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  const Inputs x = c.inputs(63), last = part(x, 2, n - 1, n);
+  const auto decoder = c.decoder();
   const Tensor once = decoded(*decoder, x, n - 1), again(once.shape());
   const int64_t held = memory_use().live_total;
   decoder->step_back();
   decoder->step(last.q, last.k, last.v, again);
   const int64_t more = memory_use().live_total - held;
-  AttentionShape longer = shape;
+  AttentionShape longer = c.shape;
   longer.q_len = longer.kv_len = n + 1;
   const Inputs doubled{with_last(x.q, last.q), with_last(x.k, last.k), with_last(x.v, last.v)};
-  const Tensor twice = part(output_of(attention, doubled, mask_of(longer)), 2, n, n + 1);
+  const Tensor twice = part(c.output(doubled, longer), 2, n, n + 1);
   const double as_once = gap(again, once).size, as_twice = gap(again, twice).size;
   verdict.expect(as_twice <= kAllowed ? as_twice : as_once, kAllowed,
                  "a step taken back and made again is off by {:.1e} against the first one and by "
                  "{:.1e} against two positions alike ({})",
-                 as_once, as_twice, text(shape));
+                 as_once, as_twice, c.name());
   verdict.require(more <= 0, "{} more bytes held after a step taken back and made again ({})", more,
-                  text(shape));
+                  c.name());
 }
 
-void check_length(const Subject& subject, int64_t length, Verdict& verdict) {
-  const AttentionShape shape = shape_of(length);
+void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t kv_heads,
+                  Verdict& verdict) {
+  const AttentionShape shape = shape_of(length, heads);
   if (subject.info.why_no_decoder(shape, subject.params)) return;
   AttentionShape longer = shape;  // what is built for a longest length sees one more at the end
   longer.q_len = longer.kv_len = length + 1;
   const auto attention = subject.build(longer);
-  compare_rows(*attention, shape, 1, verdict);
-  compare_rows(*attention, shape, 3, verdict);  // logits of up to 50 or so
-  compare_costs(*attention, shape, verdict);
-  compare_step_back(*attention, shape, verdict);
+  const Case c{*attention, shape, kv_heads};
+  compare_rows(c, 1, verdict);
+  compare_rows(c, 3, verdict);  // logits of up to 50 or so
+  compare_costs(c, verdict);
+  compare_step_back(c, verdict);
+}
+
+void check_sharing(const Subject& subject, int64_t length, Verdict& verdict) {
+  check_length(subject, length, 2, 2, verdict);
+  check_length(subject, length, 4, 2, verdict);  // two query heads for each head of keys
 }
 
 }  // namespace
@@ -124,13 +166,14 @@ void check_length(const Subject& subject, int64_t length, Verdict& verdict) {
 void check_decode(const Subject& subject, Verdict& verdict) {
   std::vector<int64_t> lengths = {1, 7, 65, 131};
   if (subject.full()) lengths = {1, 2, 7, 33, 64, 65, 66, 130, 131};
-  for (const int64_t length : lengths) check_length(subject, length, verdict);
+  for (const int64_t length : lengths) check_sharing(subject, length, verdict);
+  check_length(subject, 67, 4, 1, verdict);
   struct Restore {
     int before = threads();
     ~Restore() { set_threads(before); }
   } const restore;
-  set_threads(3);  // does not divide the four heads
-  check_length(subject, 300, verdict);
+  set_threads(3);  // does not divide the four heads of a batch
+  check_sharing(subject, 300, verdict);
 }
 
 }  // namespace attn

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,14 @@ struct Probe {
   const std::string where;
   int directions;
   Verdict& verdict;
+  std::map<std::string, bool>& moves;  // whether it changed the output at any shape
 };
 
 // `value(x)` is the scalar at x; `gradient` what is claimed at `at`.
 void compare(const Probe& probe, const std::string& name, const Tensor& at, const Tensor& gradient,
              const std::function<double(const Tensor&)>& value) {
-  const double scale = std::sqrt(dot(gradient, gradient)) + 1;
+  const double length = std::sqrt(dot(gradient, gradient)), scale = length + 1;
+  probe.moves[name] |= length > 0;
   for (int d = 0; d < probe.directions; d++) {
     const Tensor along = Tensor::normal(at.shape(), rng(31, name, static_cast<uint64_t>(d)));
     const double numeric =
@@ -78,19 +81,36 @@ void compare_all(const Probe& probe, const Attention& attention, const Inputs& x
   }
 }
 
+// A learned weight that moves nothing is a mistake or ballast; so is a projection that nothing
+// reads, or one that a layer leaves out although it is read (VariantInfo::reads). Some parameters
+// leave nothing to choose, as a window of 0: of those, only that nothing unread moves.
+void require_what_is_read(const Subject& subject, const std::map<std::string, bool>& moves,
+                          Verdict& verdict) {
+  const VariantInfo::Reads read = subject.info.read_by(subject.params);
+  for (const auto& [name, moved] : moves) {
+    const bool expected = name == "q" ? read.queries : name == "k" ? read.keys : true;
+    if (!moved && !subject.defaults()) continue;
+    verdict.require(moved == expected, "{} {} the output at {} shape, and is declared {}", name,
+                    moved ? "moves" : "does not move", moved ? "some" : "any",
+                    expected ? "read" : "unread");
+  }
+}
+
 }  // namespace
 
 void check_gradients(const Subject& subject, Verdict& verdict) {
+  std::map<std::string, bool> moves;
   for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(shape, 31);
     const int directions = subject.full() ? 3 : 1;
-    compare_all({shape, text(shape), directions, verdict}, *attention, x, mask_of(shape));
+    compare_all({shape, text(shape), directions, verdict, moves}, *attention, x, mask_of(shape));
     if (!subject.info.traits.padding || shape.kv_len < 2) continue;
     const std::vector<int64_t> lengths = {shape.kv_len / 2, shape.kv_len - 1};
-    compare_all({shape, text(shape) + ", padded", directions, verdict}, *attention, x,
+    compare_all({shape, text(shape) + ", padded", directions, verdict, moves}, *attention, x,
                 mask_of(shape, lengths));
   }
+  require_what_is_read(subject, moves, verdict);
 }
 
 }  // namespace attn

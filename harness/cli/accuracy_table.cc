@@ -146,10 +146,10 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
     table.rows.push_back(std::move(line));
   }
   add_references(group, table);
-  std::set<std::string> variants;
+  Seeds members;
   for (const auto& [place, rows] : group.cells)
-    for (const Json* row : rows) variants.insert(row->at("variant").at("name"));
-  if (const std::string note = contract_note(variants); !note.empty()) table.notes.push_back(note);
+    members.insert(members.end(), rows.begin(), rows.end());
+  for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
   if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
   if (!choices.empty()) table.notes.push_back("chosen on validation:");

@@ -42,19 +42,17 @@ Json describe(const ParamSpec& spec) {
                {"default", to_json(spec.value)},
                {"range", spec.range()},
                {"help", spec.help}};
+  if (!spec.conditions.empty()) json["only_with"] = spec.condition();
   return json;
 }
 
 Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
-  return {{"name", info.name},
-          {"family", info.family},
-          {"summary", info.summary},
-          {"paper", info.paper},
-          {"traits", traits},
-          {"cost_formula", info.cost_formula},
-          {"params", describe_all(info.params)}};
+  return {{"name", info.name},       {"family", info.family},
+          {"summary", info.summary}, {"paper", info.paper},
+          {"traits", traits},        {"cost_formula", info.cost_formula},
+          {"notes", info.notes},     {"params", describe_all(info.params)}};
 }
 
 Json describe(const TaskInfo& info) {
@@ -82,7 +80,10 @@ std::string params_text(const std::vector<ParamSpec>& params) {
   std::string text;
   for (const ParamSpec& spec : params)
     text += fmt::format("  {:<18} {:<6} default {:<10} {:<22} {}\n", spec.name, spec.type(),
-                        to_string(spec.value), spec.range(), spec.help);
+                        to_string(spec.value), spec.range(),
+                        spec.conditions.empty()
+                            ? spec.help
+                            : fmt::format("{} (only with {})", spec.help, spec.condition()));
   return text;
 }
 

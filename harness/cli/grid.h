@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/cli/table.h"
+#include "tasks/task.h"
 
 namespace attn::cli {
 
@@ -18,9 +19,8 @@ inline std::string text_of(const Json& value) {
 
 inline std::string status_of(const Json& row) { return row.at("status").get<std::string>(); }
 
-// Whether less is better: a mean squared error, not a share of right answers.
 inline bool is_error(const Json& row) {
-  return row.at("metrics").value("metric", "") == "mean_squared_error";
+  return attn::is_error(row.at("metrics").value("metric", ""));
 }
 
 // "batch=1, heads=4, …": every axis but those named.
@@ -77,10 +77,14 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& rows);
 std::vector<Table> length_tables(const std::vector<Json>& rows);
 std::vector<Table> decoding_tables(const std::vector<Json>& rows);
 
+// "a, b, c".
+std::string joined(const std::set<std::string>& texts);
+
 // What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
 std::vector<Table> ledger_tables(const std::vector<Json>& rows);
-// A line that says so where exact softmax attention stands beside something else; else "".
-std::string contract_note(const std::set<std::string>& variants);
+// What a table of these rows must say: where exact softmax attention stands beside something else,
+// and where a variant computes another thing at these lengths or masks than its name tells.
+std::vector<std::string> contract_notes(const std::vector<const Json*>& rows);
 
 // "mqar[pairs=4]": the parameters that tell a row from the other rows of the same task.
 std::string task_column(const Json& row, const std::vector<Json>& rows);

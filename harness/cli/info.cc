@@ -50,6 +50,7 @@ void show_variant(const Chosen& chosen, bool json) {
                   "q, k, v, {:.3g} bytes of state to decode\n",
                   kShown.kv_len, kShown.heads, kShown.head_dim, cost.flops, cost.bytes,
                   cost.peak_bytes, cost.state_bytes));
+  for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
   print("parameters\n" + params_text(info.params));
   print(fmt::format("weights ({} heads of {}, longest sequence {})\n", kShown.heads,
                     kShown.head_dim, kShown.kv_len));

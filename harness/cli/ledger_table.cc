@@ -1,10 +1,10 @@
 // The parity ledger: what the rows of a table share and what they do not, so that nobody compares
 // unlike things unawares. See grid.h.
+#include <array>
 #include <cmath>
 
 #include "core/check.h"
 #include "harness/cli/grid.h"
-#include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
@@ -35,26 +35,47 @@ struct Entry {
   std::set<std::string> precision, threads, kernels;
 };
 
-std::string joined(const std::set<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-  return text;
-}
-
 // What "FLOPs" counts in a row of this measure.
 std::string pass_of(const std::string& measure) {
   return measure == "accuracy" ? "training, an example" : measure + ", a pass";
 }
 
+// What tells a row's table from others of its measure, but for lengths, over which figures range.
+std::string setting_of(const Json& row, const std::vector<Json>& rows) {
+  std::string text;
+  if (row.at("measure") == "accuracy") {
+    text = task_column(row, rows);
+    if (const std::string training = training_text(row, rows); !training.empty())
+      text += ", " + training;
+    return text;
+  }
+  std::vector<const Json*> others;
+  for (const Json& other : rows)
+    if (other.at("measure") == row.at("measure")) others.push_back(&other);
+  for (const char* axis : {"scope", "mode", "causal", "heads"}) {
+    const Json own = row.at("axes").value(axis, Json());
+    if (std::all_of(others.begin(), others.end(), [&](const Json* other) {
+          return other->at("axes").value(axis, Json()) == own;
+        }))
+      continue;
+    const std::string value = text_of(own);
+    text +=
+        (text.empty() ? "" : ", ") + (own.is_string() ? value : fmt::format("{} {}", axis, value));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
-  std::vector<std::pair<std::string, std::string>> order;
-  std::map<std::pair<std::string, std::string>, Entry> entries;
+  using Place = std::array<std::string, 3>;  // measure, setting, variant
+  std::vector<Place> order;
+  std::map<Place, Entry> entries;
   for (const Json& row : rows) {
     if (status_of(row) != "ok" || !row.contains("ledger")) continue;
     const Json& ledger = row.at("ledger");
-    const std::pair place = {row.at("measure").get<std::string>(), label_of(row)};
+    const Place place = {row.at("measure").get<std::string>(), setting_of(row, rows),
+                         label_of(row)};
     if (!entries.count(place)) order.push_back(place);
     Entry& entry = entries[place];
     entry.parameters.add(ledger.at("parameters"));
@@ -64,27 +85,22 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
     entry.kernels.insert(text_of(ledger.at("kernel")));
   }
   if (order.empty()) return {};
-  Table table{.title = "parity ledger: what the variants were given, over all rows",
-              .columns = {"measure", "variant", "parameters", "FLOPs of", "FLOPs", "precision",
-                          "threads", "kernel"},
+  Table table{.title = "parity ledger: what the variants were given",
+              .columns = {"measure", "of", "variant", "parameters", "FLOPs of", "FLOPs",
+                          "precision", "threads", "kernel"},
               .rows = {},
               .notes = {}};
-  for (const auto& place : order) {
+  const bool one_setting =
+      std::all_of(order.begin(), order.end(), [](const Place& place) { return place[1].empty(); });
+  for (const Place& place : order) {
     const Entry& entry = entries[place];
-    table.rows.push_back({place.first, place.second, entry.parameters.text(""),
-                          pass_of(place.first), entry.flops.text("FLOP"), joined(entry.precision),
+    table.rows.push_back({place[0], place[1], place[2], entry.parameters.text(""),
+                          pass_of(place[0]), entry.flops.text("FLOP"), joined(entry.precision),
                           joined(entry.threads), joined(entry.kernels)});
+    if (one_setting) table.rows.back().erase(table.rows.back().begin() + 1);
   }
+  if (one_setting) table.columns.erase(table.columns.begin() + 1);
   return {table};
-}
-
-std::string contract_note(const std::set<std::string>& variants) {
-  std::set<std::string> exact, other;
-  for (const std::string& name : variants)
-    (find_variant(name).traits.exact ? exact : other).insert(name);
-  if (exact.empty() || other.empty()) return {};
-  return fmt::format("not one function: exact softmax attention is {}; something else {} {}",
-                     joined(exact), other.size() == 1 ? "is" : "are", joined(other));
 }
 
 }  // namespace attn::cli

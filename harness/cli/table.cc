@@ -88,7 +88,7 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
                            const std::set<std::string>& hidden, auto column, auto make) {
     std::vector<std::string> order;
     std::map<std::string, Grid> groups;
-    std::map<std::string, std::set<std::string>> variants;
+    std::map<std::string, std::vector<const Json*>> members;
     for (const std::string& axis : hidden) {
       std::set<Json> values;
       for (const Json& row : rows)
@@ -100,12 +100,12 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
       std::string group = axes_text(row, columns);
       if (!groups.count(group)) order.push_back(group);
       groups[group].add(label_of(row), column(row), row);
-      variants[group].insert(row.at("variant").at("name"));
+      members[group].push_back(&row);
     }
     for (const std::string& group : order) {
       tables.push_back(make(group, groups[group]));
-      const std::string note = contract_note(variants[group]);
-      if (!note.empty()) tables.back().notes.push_back(note);
+      for (std::string& note : contract_notes(members[group]))
+        tables.back().notes.push_back(std::move(note));
     }
   };
   const auto length = [](const Json& row) { return text_of(row.at("axes").at("length")); };

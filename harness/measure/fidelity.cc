@@ -81,7 +81,7 @@ RowSums compare_row(const FidelityInputs& in, const Tensor& out, const Tensor& i
 }
 
 Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const FidelityInputs& in) {
-  if (!spec.variant->traits.convex ||
+  if (!spec.variant->convex(attention.config().params) ||
       spec.batch * spec.heads * spec.length * spec.length > kMostWeights)
     return {};
   return implied_weights(attention, in.q, in.k,
@@ -93,8 +93,13 @@ Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const Fi
 std::string to_string(InputKind kind) { return kind == InputKind::random ? "random" : "needle"; }
 
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
-  if (!spec.variant->traits.mixer) return std::nullopt;
-  return "ignores queries and keys: it does not approximate attention";
+  const Params params(spec.variant->name, spec.variant->params, spec.params);
+  const VariantInfo::Reads read = spec.variant->read_by(params);
+  if (read.queries && read.keys) return std::nullopt;
+  return fmt::format("ignores {}: it does not approximate attention of independent ones",
+                     read.queries ? "keys"
+                     : read.keys  ? "queries"
+                                  : "queries and keys");
 }
 
 FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, double input_scale) {

@@ -64,11 +64,13 @@ int64_t prefill_bytes_each(const WorkloadSpec& spec) {
   return 2 * spec.batch * spec.heads * spec.head_dim * static_cast<int64_t>(sizeof(real));
 }
 
-// Of one layer's projections, which a mixer goes without, and feed-forward.
+// Of one layer's projections, of which a mixer has none, and feed-forward.
 double dense_flops(const WorkloadSpec& spec) {
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double tokens = static_cast<double>(spec.batch * spec.length);
-  const double projections = spec.variant->traits.mixer ? 0 : 4;
+  const VariantInfo::Reads read =
+      spec.variant->read_by(Params(spec.variant->name, spec.variant->params, spec.params));
+  const double projections = spec.variant->traits.mixer ? 0 : 2 + read.queries + read.keys;
   return tokens * 2 * (projections + 2 * kFeedForwardFactor) * width * width;
 }
 
@@ -166,8 +168,8 @@ struct Workload::State {
       const Shape shape{spec.batch, spec.heads, std::min(many, spec.length - 1 - at),
                         spec.head_dim};
       const auto index = static_cast<uint64_t>(at);
-      decoder->extend(Tensor::normal(shape, rng(spec.seed, "workload keys", index)),
-                      Tensor::normal(shape, rng(spec.seed, "workload values", index)));
+      const Tensor keys = Tensor::normal(shape, rng(spec.seed, "workload keys", index));
+      decoder->extend(keys, Tensor::normal(shape, rng(spec.seed, "workload values", index)), keys);
     }
     out = Tensor(inputs[0].shape());
   }

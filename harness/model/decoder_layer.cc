@@ -20,7 +20,7 @@ Var DecoderLayer::forward(const Var& x, const Var& memory, const std::vector<int
 }
 
 DecoderLayer::State DecoderLayer::start(const Var& memory, int64_t capacity) const {
-  return {self_.attention().decoder(memory.dim(0), capacity), cross_.project(memory)};
+  return {self_.decoder(memory.dim(0), capacity), cross_.project(memory)};
 }
 
 Var DecoderLayer::step(const Var& x, State& state, const std::vector<int64_t>& lengths) const {

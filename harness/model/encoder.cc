@@ -139,7 +139,7 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
   for (const auto& each : s.layers) {
     const Attention& attention = each->attention();
     if (layer.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
-    bytes += static_cast<int64_t>(attention.cost(shape).state_bytes);
+    bytes += static_cast<int64_t>(attention.state_bytes(shape, layer.kv_heads));
   }
   return bytes;
 }

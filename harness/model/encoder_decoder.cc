@@ -202,7 +202,7 @@ std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length, int64_t outpu
   steps.q_len = steps.kv_len = outputs + 1;
   double bytes = 0;
   for (const auto& layer : s.decoder)
-    bytes += layer->self_attention().cost(steps).state_bytes +
+    bytes += layer->self_attention().state_bytes(steps, layer_of.kv_heads) +
              static_cast<double>(2 * length * width) * sizeof(real);
   return static_cast<int64_t>(bytes);
 }

@@ -59,12 +59,14 @@ struct AttentionBlock::State {
     ATTN_CHECK(!mixer || (given.kv_heads == 0 && !given.rotary),
                "{} has no keys: neither kv_heads nor rotary positions apply", given.variant->name);
     if (mixer) return;
+    const VariantInfo::Reads read = given.variant->read_by(attention->config().params);
     const int64_t narrow = given.width / given.heads * kv_heads();
-    for (const auto& [weight, name, width] : {std::tuple(&w_q, "W_q", given.width),
-                                              {&w_k, "W_k", narrow},
-                                              {&w_v, "W_v", narrow},
-                                              {&w_o, "W_o", given.width}})
-      *weight = glorot_weight(role + name, given.width, width, given.seed);
+    for (const auto& [weight, name, width, used] :
+         {std::tuple(&w_q, "W_q", given.width, read.queries),
+          {&w_k, "W_k", narrow, read.keys},
+          {&w_v, "W_v", narrow, true},
+          {&w_o, "W_o", given.width, true}})
+      if (used) *weight = glorot_weight(role + name, given.width, width, given.seed);
     const MemoryScope scope(Purpose::weights);
     if (given.rotary) turns = rotary_table(given.max_len, given.width / given.heads);
   }
@@ -86,11 +88,17 @@ struct AttentionBlock::State {
     return turns.defined() ? rotate(x, turns, first) : x;
   }
   struct Projected {
-    Var q, k, v;  // [batch, heads, len, head_dim]
+    Var q;     // [batch, heads, len, head_dim]
+    Var k, v;  // [batch, kv_heads, len, head_dim]
   };
+  // Values stand for what the variant does not read.
   Projected projected(const Var& from, const Var& source, int64_t first) const {
-    return {turned(heads(from, w_q), first), shared(turned(few_heads(source, w_k), first)),
-            shared(few_heads(source, w_v))};
+    const Var v = few_heads(source, w_v);
+    return {w_q.value.defined() ? turned(heads(from, w_q), first) : shared(v),
+            w_k.value.defined() ? turned(few_heads(source, w_k), first) : v, v};
+  }
+  Var attended(const Projected& heads, const Mask& mask) const {
+    return attention->forward(heads.q, shared(heads.k), shared(heads.v), mask);
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.
@@ -102,10 +110,11 @@ struct AttentionBlock::State {
   LayerConfig config;
   std::string role;
   std::unique_ptr<Attention> attention;
-  const Mixer* mixer;         // the attention, where it is one, else null
-  Weight w_q, w_k, w_v, w_o;  // [width, width or kv_heads · head_dim]; a mixer has none
-  Tensor turns;               // [max_len, head_dim] where positions are rotary
-  Weight gain, bias;          // [width]
+  const Mixer* mixer;  // the attention, where it is one, else null
+  // [width, width or kv_heads · head_dim]; undefined where nothing reads them
+  Weight w_q, w_k, w_v, w_o;
+  Tensor turns;       // [max_len, head_dim] where positions are rotary
+  Weight gain, bias;  // [width]
 };
 
 AttentionBlock::AttentionBlock(const LayerConfig& config, const std::string& role)
@@ -121,20 +130,24 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
     if (s.mixer) return s.mixed(from, mask, residual);
     const State::Projected heads = s.projected(from, source, 0);
-    return linear_from_heads(s.attention->forward(heads.q, heads.k, heads.v, mask), s.w_o.value,
-                             residual);
+    return linear_from_heads(s.attended(heads, mask), s.w_o.value, residual);
   }));
 }
 
 AttentionBlock::KeysValues AttentionBlock::project(const Var& memory) const {
-  return {state_->few_heads(memory, state_->w_k), state_->few_heads(memory, state_->w_v)};
+  const Var values = state_->few_heads(memory, state_->w_v);
+  return {state_->w_k.value.defined() ? state_->few_heads(memory, state_->w_k) : values, values};
 }
 
 Var AttentionBlock::answer(const Var& x, const KeysValues& memory, const Mask& mask) const {
   const State& s = *state_;
   const Var q = s.heads(s.before(x), s.w_q);
-  const Var found = s.attention->forward(q, s.shared(memory.keys), s.shared(memory.values), mask);
+  const Var found = s.attended({q, memory.keys, memory.values}, mask);
   return s.after(linear_from_heads(found, s.w_o.value, x));
+}
+
+std::unique_ptr<Decoder> AttentionBlock::decoder(int64_t batch, int64_t capacity) const {
+  return state_->attention->decoder(batch, capacity, state_->config.kv_heads);
 }
 
 Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
@@ -156,7 +169,8 @@ Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
 std::vector<Weight> AttentionBlock::weights() const {
   const State& s = *state_;
   std::vector<Weight> all = {s.gain, s.bias};
-  if (!s.mixer) all.insert(all.end(), {s.w_q, s.w_k, s.w_v, s.w_o});
+  for (const Weight& weight : {s.w_q, s.w_k, s.w_v, s.w_o})
+    if (weight.value.defined()) all.push_back(weight);
   for (Weight& weight : s.attention->weights())
     all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned});
   return all;

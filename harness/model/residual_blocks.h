@@ -49,7 +49,9 @@ class AttentionBlock {
   KeysValues project(const Var& memory) const;
   // forward() in evaluation where `memory` is projected already.
   Var answer(const Var& x, const KeysValues& memory, const Mask& mask) const;
-  // forward() of one more position, x [batch, 1, width], of what the decoder has seen: not
+  // For `capacity` positions of `batch` sequences; keeps keys and values of kv_heads heads.
+  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity) const;
+  // forward() of one more position, x [batch, 1, width], of what such a decoder has seen: not
   // recorded, no dropout.
   Var step(const Var& x, Decoder& decoder) const;
 

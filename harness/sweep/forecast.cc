@@ -35,8 +35,8 @@ struct LimitedMemory {
   LimitedMemory& operator=(const LimitedMemory&) = delete;
 };
 
-// The declared cost of one forward. Built for a short length: the formulas do not depend on it, and
-// weights may.
+// The declared cost of one forward. Variants with weights for each position are built for a few:
+// their formulas do not depend on it.
 Cost declared(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
   // Weights beyond the limit are the cell's own business: planning must not fill the memory.
   const LimitedMemory limited(kMostWeights);
@@ -44,7 +44,7 @@ Cost declared(const VariantInfo& info, const Json& params, const AttentionShape&
     AttentionConfig config;
     config.heads = shape.heads;
     config.head_dim = shape.head_dim;
-    config.max_len = std::min<int64_t>(shape.kv_len, 16);
+    config.max_len = info.traits.fixed_length ? std::min<int64_t>(shape.kv_len, 16) : shape.kv_len;
     config.causal = shape.causal;
     return info.build(config, params_of(params))->cost(shape);
   } catch (const std::exception&) {
@@ -56,10 +56,13 @@ AttentionShape shape_of(const WorkloadSpec& spec) {
   return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
 }
 
-// FLOPs of the dense parts of one layer: four projections, which a mixer goes without, and a
+// FLOPs of the dense parts of one layer: four projections, of which two are narrower where query
+// heads share `kept` of the keys and values, and some missing where nothing reads them; and a
 // feed-forward.
-double dense_flops(const VariantInfo& info, double tokens, double width, double hidden) {
-  const double projections = info.traits.mixer ? 0 : 4;
+double dense_flops(const VariantInfo& info, const Json& params, double tokens, double width,
+                   double hidden, double kept = 1) {
+  const VariantInfo::Reads read = info.read_by(Params(info.name, info.params, params_of(params)));
+  const double projections = info.traits.mixer ? 0 : 1 + read.queries + kept * (1 + read.keys);
   return 2 * tokens * width * (projections * width + 2 * hidden);
 }
 
@@ -90,7 +93,8 @@ Forecast of_shape(const Json& key) {
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
   double flops = cost.flops * layers, bytes = cost.peak_bytes + 4 * tokens * width * sizeof(float);
   if (spec.scope != ScopeKind::attention) {
-    flops += layers * dense_flops(*spec.variant, tokens, width, 4 * width);
+    flops +=
+        layers * dense_flops(*spec.variant, key["variant"]["params"], tokens, width, 4 * width);
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
@@ -123,9 +127,12 @@ Pass pass_of(const Json& key, int64_t times) {
   const AttentionShape shape{
       1, heads, length, length, training["width"].get<int64_t>() / heads, key["axes"]["causal"]};
   const Cost cost = declared(info, key["variant"]["params"], shape);
+  const int64_t kv_heads = training["kv_heads"];
+  const double kept =
+      kv_heads > 0 ? static_cast<double>(kv_heads) / static_cast<double>(heads) : 1.0;
   const double dense =
-      dense_flops(info, static_cast<double>(length), training["width"].get<double>(),
-                  training["feed_forward"].get<double>());
+      dense_flops(info, key["variant"]["params"], static_cast<double>(length),
+                  training["width"].get<double>(), training["feed_forward"].get<double>(), kept);
   return {(cost.flops + dense) * training["layers"].get<double>(), cost.peak_bytes};
 }
 

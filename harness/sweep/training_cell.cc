@@ -134,7 +134,7 @@ Json accuracy(const Json& key) {
     return {{"status", "diverged"},
             {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
             {"samples", curve_json(found.curve)}};
-  const bool error = request.task->metric == "mean_squared_error";  // less is better
+  const bool error = is_error(request.task->metric);
   Json shortcuts = Json::object();
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {

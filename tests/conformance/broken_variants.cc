@@ -28,6 +28,7 @@ enum class Fault {
   query_coupling,
   nan_in_empty_rows,
   key_gradient,
+  dead_weight,
   gradient_at_pads,
   hidden_memory,
   half_the_flops,
@@ -68,7 +69,9 @@ std::atomic<int> forwards = 0;
 class Textbook final : public Attention {
  public:
   Textbook(const AttentionConfig& config, Fault fault, DecoderFault decoder)
-      : Attention(config), fault_(fault), decoder_(decoder) {}
+      : Attention(config), fault_(fault), decoder_(decoder) {
+    if (fault == Fault::dead_weight) normal_weight("dead", {config.head_dim}, 1);
+  }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override;
@@ -240,6 +243,8 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("edge_leak", Fault::edge_leak, edges), {"edges"}},
       {with_fault("edge_lost", Fault::edge_lost, edges), {"edges"}},
       {with_fault("key_gradient", Fault::key_gradient, all), {"gradients"}},
+      {with_fault("dead_weight", Fault::dead_weight, plain), {"gradients"}},
+      {with_fault("reads_in_secret", Fault::none, plain), {"gradients"}},
       {with_fault("wrong_scale", Fault::wrong_scale, all), {"exact"}},
       {with_fault("wrong_limit", Fault::wrong_scale, cross), {"limit"}},
       {with_fault("half_the_flops", Fault::half_the_flops, all), {"flops"}},
@@ -249,6 +254,7 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("short_ring", Fault::none, decode, DecoderFault::short_ring), {"decode"}},
       {with_fault("not_rescaled", Fault::none, decode, DecoderFault::not_rescaled), {"decode"}},
       {with_fault("prefill_lost", Fault::none, decode, DecoderFault::prefill_lost), {"decode"}},
+      {with_fault("tiled_keys", Fault::none, decode, DecoderFault::tiled_keys), {"decode"}},
       {with_fault("hidden_state", Fault::none, decode, DecoderFault::hidden_state), {"decode"}},
       {with_fault("grows", Fault::none, decode, DecoderFault::grows), {"decode"}},
       {with_fault("never_back", Fault::none, decode, DecoderFault::never_back), {"decode"}},
@@ -263,6 +269,8 @@ std::vector<BrokenVariant> broken_variants() {
   for (BrokenVariant& broken : list) {
     if (broken.info.name == "wrong_limit") broken.info.limit = textbook().limit;
     if (broken.info.name == "not_random") broken.info.traits.random = true;
+    if (broken.info.name == "reads_in_secret")
+      broken.info.reads = [](const Params&) { return VariantInfo::Reads{.keys = false}; };
   }
   return list;
 }

@@ -15,6 +15,7 @@ class TextbookDecoder final : public Decoder {
   TextbookDecoder(const Shape& position, int64_t capacity, DecoderFault fault)
       : Decoder(position, capacity),
         fault_(fault),
+        kept_(position[1]),
         keys_({heads(), capacity, head_dim()}),
         values_({heads(), capacity, head_dim()}) {
     if (fault == DecoderFault::hidden_state) hidden_ = Tensor({heads()});
@@ -45,14 +46,16 @@ class TextbookDecoder final : public Decoder {
     own_length_ = position + 1;
     if (fault_ == DecoderFault::grows) grown_.push_back(Tensor({heads()}));
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
-    for (int64_t head = 0; head < heads(); head++) {
+    for (int64_t head = 0; head < heads(); head++)
       put(head, position, k + head * dim, v + head * dim);
+    for (int64_t row = 0; row < heads() * group(); row++) {
+      const int64_t head = key_head(row);
       double top = -INFINITY, mass = 0;
       std::vector<double> sum(static_cast<size_t>(dim));
       for (int64_t j = 0; j < seen(count); j++) {
         const int64_t at = (head * capacity() + j) * dim;
         double logit = 0;
-        for (int64_t c = 0; c < dim; c++) logit += scale * q[head * dim + c] * keys_[at + c];
+        for (int64_t c = 0; c < dim; c++) logit += scale * q[row * dim + c] * keys_[at + c];
         const double next = std::max(top, logit), weight = std::exp(logit - next);
         const double shrink = fault_ == DecoderFault::not_rescaled ? 1 : std::exp(top - next);
         mass = mass * shrink + weight;
@@ -63,12 +66,17 @@ class TextbookDecoder final : public Decoder {
         top = next;
       }
       for (int64_t c = 0; c < dim; c++)
-        out[head * dim + c] = static_cast<real>(sum[static_cast<size_t>(c)] / mass);
+        out[row * dim + c] = static_cast<real>(sum[static_cast<size_t>(c)] / mass);
     }
-    count_flops(4 * static_cast<double>(heads() * count * dim));
+    count_flops(4 * static_cast<double>(heads() * group() * count * dim));
     count_bytes(bytes_of(count));
   }
 
+  int64_t key_head(int64_t row) const {
+    if (fault_ != DecoderFault::tiled_keys) return row / group();
+    const int64_t queries = kept_ * group();
+    return row / queries * kept_ + row % queries % kept_;
+  }
   int64_t seen(int64_t count) const {
     const bool ring = fault_ == DecoderFault::short_ring && capacity() > 1;
     return ring ? std::min(count, capacity() - 1) : count;
@@ -78,7 +86,7 @@ class TextbookDecoder final : public Decoder {
     return (keys_.size() + values_.size() + more) * static_cast<int64_t>(sizeof(real));
   }
   double do_step_flops() const override {
-    const auto flops = 4 * static_cast<double>(heads() * (length() + 1) * head_dim());
+    const auto flops = 4 * static_cast<double>(heads() * group() * (length() + 1) * head_dim());
     return fault_ == DecoderFault::uncounted_flops ? flops / 2 : flops;
   }
   double bytes_of(int64_t count) const {
@@ -90,6 +98,7 @@ class TextbookDecoder final : public Decoder {
   }
 
   DecoderFault fault_;
+  int64_t kept_;  // heads of keys of a batch entry
   int64_t own_length_ = 0;
   Tensor keys_, values_;  // [heads, capacity, head_dim]
   Tensor hidden_;         // [heads]

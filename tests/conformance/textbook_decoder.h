@@ -13,6 +13,7 @@ enum class DecoderFault {
   short_ring,       // one slot too few: the last position takes that of the first
   not_rescaled,     // a new highest logit leaves the sums of the earlier ones as they are
   prefill_lost,     // of the positions appended at once, the last is left out
+  tiled_keys,       // where query heads share keys, head h uses those of head h % kv_heads
   hidden_state,     // holds a few numbers more than it declares
   grows,            // keeps something of every step
   never_back,       // counts its positions itself: a step that is taken back stays

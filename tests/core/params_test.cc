@@ -29,6 +29,19 @@ std::string message_of(const F& f) {
   return "no error";
 }
 
+TEST(Params, ValuesWithoutEffectAreRefused) {
+  const std::vector<ParamSpec> list = {
+      {"kind", std::vector<std::string>{"plain", "low", "lower"}, "which"},
+      ParamSpec("rank", 8, "columns").when("kind", "low").when("kind", "lower")};
+  const std::string low = "low", lower = "lower", plain = "plain";
+  EXPECT_EQ(Params("it", list, {{"kind", low}, {"rank", int64_t{3}}}).integer("rank"), 3);
+  EXPECT_EQ(Params("it", list, {{"kind", lower}, {"rank", int64_t{3}}}).integer("rank"), 3);
+  EXPECT_EQ(Params("it", list, {{"kind", plain}, {"rank", int64_t{8}}}).integer("rank"), 8)
+      << "a row names the default too";
+  EXPECT_EQ(message_of([&] { Params("it", list, {{"rank", int64_t{3}}}); }),
+            "it: rank=3 has no effect here: rank counts only with kind=low or kind=lower");
+}
+
 TEST(Params, DefaultsAndChoicesAreAllPresent) {
   const Params params("x", specs(),
                       {{"rank", int64_t{8}}, {"rate", int64_t{1}}, {"note", std::string("hi")}});

@@ -194,6 +194,23 @@ TEST(Cells, ForecastsGrowWithTheWork) {
   EXPECT_GT(result.cells.at(0).forecast_s, 0);
 }
 
+// Half the heads of keys take off what a feed-forward that is narrower by half a width takes off.
+TEST(Cells, ForecastsOfTrainingShrinkWithTheHeadsOfKeys) {
+  SweepRequest request = request_with({{"measure", "accuracy"}});
+  request.variants = {"full"};
+  request.tasks = {"mqar[preset=small]"};
+  const auto seconds = [&](int kv_heads, int feed_forward) {
+    request.training =
+        fmt::format("width=256,heads=4,kv_heads={},feed_forward={}", kv_heads, feed_forward);
+    return plan(request).cells.at(0).forecast_s;
+  };
+  const double all = seconds(4, 512);
+  EXPECT_DOUBLE_EQ(seconds(0, 512), all);
+  EXPECT_LT(seconds(2, 512), 0.95 * all);
+  EXPECT_NEAR(seconds(2, 512), seconds(4, 384), 1e-9 * all);
+  EXPECT_NEAR(seconds(1, 512), seconds(4, 320), 1e-9 * all);
+}
+
 TEST(Cells, PlanningNeverBuildsHugeWeights) {
   SweepRequest request = request_with({});
   request.variants = {"performer[features=1000000]", "linformer[rank=1000000]"};

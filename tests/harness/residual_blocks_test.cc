@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/ops.h"
@@ -82,6 +83,32 @@ TEST(AttentionBlock, SharedKeysAndRotaryPositionsEqualTheirEquations) {
     }
 }
 
+// Learned ballast would count as parameters and FLOPs, and flatter whoever goes without.
+TEST(AttentionBlock, LearnsNothingThatMovesNothing) {
+  for (const VariantInfo& info : all_variants())
+    for (const std::string& kind : info.name == "synthesizer"
+                                       ? std::vector<std::string>{"dense", "random"}
+                                       : std::vector<std::string>{""}) {
+      LayerConfig config = config_of(info.name, 0, false);
+      config.max_len = 130;  // more than one block of each pattern
+      if (!kind.empty()) config.variant_params = {{"kind", kind}};
+      const AttentionBlock block(config, "");
+      const Var x(bridge::normal({1, 130, kWidth}, "x"), true);
+      block.forward(x, {}, {}, nullptr).backward(bridge::normal({1, 130, kWidth}, "seed"));
+      for (const Weight& weight : block.weights()) {
+        if (!weight.learned) continue;
+        const std::vector<real> grad(weight.value.grad().values().begin(),
+                                     weight.value.grad().values().end());
+        EXPECT_TRUE(std::any_of(grad.begin(), grad.end(), [](real g) { return g != 0; }))
+            << info.name << " " << kind << " " << weight.name;
+      }
+      const auto weights = named(block.weights());
+      const VariantInfo::Reads read = info.read_by(block.attention().config().params);
+      EXPECT_EQ(weights.count("W_q") == 1, read.queries) << info.name;
+      EXPECT_EQ(weights.count("W_k") == 1, read.keys) << info.name;
+    }
+}
+
 TEST(AttentionBlock, RefusesHeadsThatDoNotDivide) {
   EXPECT_THROW(AttentionBlock(config_of("full", 3, false), ""), Error);
   EXPECT_THROW(AttentionBlock(config_of("full", 8, false), ""), Error);
@@ -93,7 +120,8 @@ TEST(AttentionBlock, RefusesHeadsThatDoNotDivide) {
 // shared keys finds what the forward finds.
 TEST(AttentionBlock, StepsWithRotaryPositionsEqualThePrefix) {
   constexpr int64_t kOutputs = 12, kSize = 3;
-  for (const std::string variant : {"full", "relu", "additive", "linear"}) {
+  for (const std::string variant :
+       {"full", "relu", "additive", "linear", "performer", "sparse", "reformer", "synthesizer"}) {
     EncoderDecoderConfig config{.outputs = kOutputs, .exact = &find_variant("full")};
     config.model = {.layer = config_of(variant, 2, false),
                     .layers = 2,
@@ -121,6 +149,10 @@ TEST(AttentionBlock, StepsWithRotaryPositionsEqualThePrefix) {
               2 * layer.memory.keys.value().size() * static_cast<int64_t>(sizeof(real));
     }
     EXPECT_EQ(model.state_bytes(kLength, kOutputs), kept / kSize);
+    if (variant == "full") {  // keys and values of both kinds of attention, two heads of four
+      constexpr int64_t kRow = 2 * 2 * kHeadDim * static_cast<int64_t>(sizeof(real));
+      EXPECT_EQ(kept, 2 * kSize * kRow * (kOutputs + 1 + kLength));
+    }
     for (int64_t step = 0; step <= kOutputs; ++step) {
       std::vector<int32_t> tokens;
       for (int64_t b = 0; b < kSize; ++b)
@@ -133,6 +165,25 @@ TEST(AttentionBlock, StepsWithRotaryPositionsEqualThePrefix) {
             << variant << " step " << step;
     }
   }
+}
+
+TEST(KvHeads, DivideTheStateOfACausalModel) {
+  const auto bytes = [](const std::string& variant, int64_t kv_heads) {
+    ModelConfig config{.layer = config_of(variant, kv_heads, false),
+                       .layers = 3,
+                       .vocab = 9,
+                       .length = kLength,
+                       .classes = 6,
+                       .per_token = true};
+    config.layer.causal = true;
+    return Encoder(config).state_bytes(kLength).value();
+  };
+  EXPECT_EQ(bytes("full", 0), 3 * 2 * kLength * kWidth * static_cast<int64_t>(sizeof(real)));
+  for (const char* variant : {"full", "linear", "truncated"}) {
+    EXPECT_EQ(4 * bytes(variant, 1), bytes(variant, 0)) << variant;
+    EXPECT_EQ(2 * bytes(variant, 2), bytes(variant, 0)) << variant;
+  }
+  EXPECT_EQ(bytes("additive", 1), bytes("additive", 0)) << "each head projects keys by itself";
 }
 
 TEST(KvHeads, AndRotaryPositionsAreSkippedWithAReason) {

@@ -46,7 +46,7 @@ class Plain final : public Attention {
 class Averaging final : public Attention {
  public:
   explicit Averaging(const AttentionConfig& config)
-      : Attention(config), gain_(Tensor::full({config.head_dim}, 1), true) {}
+      : Attention(config), gain_(weight("gain", Tensor::full({config.head_dim}, 1))) {}
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
@@ -54,7 +54,6 @@ class Averaging final : public Attention {
     return multiply(matmul(softmax(add(logits, Var(visible(logits.shape(), mask)))), v), gain_);
   }
   Cost do_cost(const AttentionShape&) const override { return {}; }
-  std::vector<Weight> do_weights() const override { return {{"gain", gain_}}; }
 
   Var gain_;
 };

@@ -124,6 +124,15 @@ inline LogFeatures relu_random(const Array& omega, double floor) {
   };
 }
 
+// Long Range Arena's: the inputs themselves in the place of projections.
+inline LogFeatures relu_plain(double floor) {
+  return [floor](Index, const std::vector<double>& x) {
+    std::vector<double> r;
+    for (const double value : x) r.push_back(std::log(std::fmax(0.0, value) + floor));
+    return r;
+  };
+}
+
 // projections [1, heads or 1, rank, max_len]; padded rows count as zeros.
 inline Array project(const Array& projection, const Array& x, const Visibility& m) {
   Array out(x.batch, x.heads, projection.len, x.dim);

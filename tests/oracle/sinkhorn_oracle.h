@@ -1,5 +1,6 @@
 // Sparse Sinkhorn attention written out from Tay et al. 2020, section 3: block sums, balancing by
-// division, sorted keys and values row by row, one softmax over both blocks. In double.
+// division, sorted keys and values row by row, one softmax over both blocks; and what Long Range
+// Arena's code computes in its place. In double.
 #pragma once
 
 #include "tests/oracle/attention_oracle.h"
@@ -66,6 +67,22 @@ inline std::vector<double> sorted_row(const Array& x, const Matrix& sort, Index 
   return r < valid ? row : std::vector<double>();
 }
 
+// Adds to `out` what query row i answers from these keys and values under a softmax of their own.
+inline void add_answer(const std::vector<double>& query,
+                       const std::vector<std::vector<double>>& keys,
+                       const std::vector<std::vector<double>>& values, Array& out, Index b, Index h,
+                       Index i) {
+  std::vector<double> weights;
+  double total = 0;
+  for (const std::vector<double>& key : keys) {
+    weights.push_back(std::exp(dot(query, key) / std::sqrt(static_cast<double>(out.dim))));
+    total += weights.back();
+  }
+  for (std::size_t j = 0; j < keys.size(); ++j)
+    for (Index c = 0; c < out.dim; ++c)
+      out.at(b, h, i, c) += weights[j] / total * values[j][static_cast<std::size_t>(c)];
+}
+
 inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Array& weight,
                       const Sinkhorn& s, const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
@@ -86,15 +103,40 @@ inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Arra
           keys.push_back(sorted_row(k, sort, b, h, valid, s.block, own, r));
           values.push_back(sorted_row(v, sort, b, h, valid, s.block, own, r));
         }
-        double total = 0;
-        for (std::size_t j = 0; j < keys.size(); ++j) {
-          const double weight_of =
-              std::exp(dot(q.row(b, h, i), keys[j]) / std::sqrt(static_cast<double>(q.dim)));
-          total += weight_of;
-          for (Index c = 0; c < q.dim; ++c)
-            out.at(b, h, i, c) += weight_of * values[j][static_cast<std::size_t>(c)];
+        add_answer(q.row(b, h, i), keys, values, out, b, h, i);
+      }
+    }
+  return out;
+}
+
+// Long Range Arena's: columns, at most `block` high, of the positions written row by row. A column
+// answers its queries; so do, in a second softmax, the rows, each the sum of its entries, for their
+// sorting multiplies every column by a row of its matrix that sums to one, and adds all columns.
+inline Array sinkhorn_lra(const Array& q, const Array& k, const Array& v, Index block,
+                          const Visibility& m) {
+  Array out(q.batch, q.heads, q.len, q.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
+      if (valid == 0) continue;
+      const Index columns = (valid + block - 1) / block, rows = (valid + columns - 1) / columns;
+      std::vector<std::vector<double>> row_keys(static_cast<std::size_t>(rows)), row_values;
+      for (auto& row : row_keys) row.assign(static_cast<std::size_t>(q.dim), 0.0);
+      row_values = row_keys;
+      for (Index j = 0; j < valid; ++j)
+        for (Index c = 0; c < q.dim; ++c) {
+          const auto row = static_cast<std::size_t>(j / columns), at = static_cast<std::size_t>(c);
+          row_keys[row][at] += k.at(b, h, j, c);
+          row_values[row][at] += v.at(b, h, j, c);
         }
-        for (Index c = 0; c < q.dim; ++c) out.at(b, h, i, c) /= total;
+      for (Index i = 0; i < q.len; ++i) {
+        std::vector<std::vector<double>> keys, values;
+        for (Index j = i % columns; j < valid; j += columns) {
+          keys.push_back(k.row(b, h, j));
+          values.push_back(v.row(b, h, j));
+        }
+        add_answer(q.row(b, h, i), keys, values, out, b, h, i);
+        add_answer(q.row(b, h, i), row_keys, row_values, out, b, h, i);
       }
     }
   return out;

@@ -1,5 +1,5 @@
-// Synthesizer written out from Tay et al. 2021, section 3: its four kinds of logits, one by one, in
-// double. Weights are [1, heads, rows, cols].
+// Synthesizer written out from Tay et al. 2021, section 3: its four kinds of logits, one by one,
+// and what Long Range Arena's code adds up. In double; weights are [1, heads, rows, cols].
 #pragma once
 
 #include "tests/oracle/attention_oracle.h"
@@ -22,6 +22,15 @@ inline double synthetic_logit(const std::string& kind, const Array& q, const Arr
   double sum = 0;  // dense: column j of W₂ is a row here
   for (Index c = 0; c < q.dim; ++c) sum += std::fmax(0.0, q.at(b, h, i, c)) * first.at(0, h, j, c);
   return sum;
+}
+
+// Long Range Arena's mixture of products and a random matrix.
+inline Array synthesizer_lra(const Array& q, const Array& k, const Array& v, const Array& matrix,
+                             const Visibility& m) {
+  return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
+    return dot(q.row(b, h, i), k.row(b, h, j)) / std::sqrt(static_cast<double>(q.dim)) +
+           matrix.at(0, h, i, j);
+  });
 }
 
 inline Array synthesizer(const std::string& kind, const Array& q, const Array& v,

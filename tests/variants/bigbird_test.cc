@@ -59,6 +59,26 @@ TEST(BigBird, SeesNeighboursEndsAndRandomBlocks) {
   EXPECT_GT(different.size(), 30u) << "random blocks differ from block to block and head to head";
 }
 
+// Long Range Arena's code, at any length above.
+TEST(BigBird, AsLraDrawsFromTheFirst1024Positions) {
+  constexpr int64_t kSize = 128, kBlocks = 12, n = kSize * kBlocks;
+  Given params = given(kSize, 1, 0, 3);
+  for (const std::string& as : {std::string("paper"), std::string("lra")}) {
+    params["as"] = as;
+    const Tensor weights =
+        bridge::even_weights(*bridge::build("bigbird", params, n, false), n, {false, {}});
+    std::set<int64_t> late;
+    for (int64_t head = 0; head < 2; ++head)
+      for (int64_t b = 0; b < kBlocks; ++b) {
+        const std::set<int64_t> seen = seen_blocks(weights, head, b * kSize, kSize);
+        EXPECT_EQ(seen.size(), 4u) << "its own and three";
+        for (const int64_t key : seen)
+          if (key != b && key >= 1024 / kSize) late.insert(key);
+      }
+    EXPECT_EQ(late.empty(), as == "lra");
+  }
+}
+
 TEST(BigBird, SeedsDraw) {
   const auto weights = [](uint64_t seed) {
     const auto attention = bridge::build("bigbird", given(4, 1, 0, 2), 40, false, seed);

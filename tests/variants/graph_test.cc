@@ -73,6 +73,30 @@ TEST(Graph, OfItsOwnEqualsTheOracleAlongTheSameEdges) {
   }
 }
 
+TEST(Graph, DecodesWhatTheForwardSays) {
+  for (const int64_t degree : {0, 5, 8, 200})
+    for (const int64_t length : {1, 37, 71})
+      for (const int64_t prefill : {int64_t{0}, length / 2})
+        textbook::expect_decoding("graph", {{"degree", degree}}, 1, length, prefill);
+}
+
+// What a graph drawn for the whole length gets wrong: room for more positions changes no neighbour.
+TEST(Graph, RegressionRoomForMorePositionsChangesNoStep) {
+  const Tensor x = bridge::normal({33, 6}, "x");
+  const auto decoded = [&](int64_t capacity) {
+    const auto decoder =
+        find_variant("graph").build({1, 6, capacity, true, 1, {}}, {})->decoder(1, capacity);
+    const Tensor out({1, 1, 1, 6});
+    for (int64_t i = 0; i < 33; ++i) {
+      const Tensor row({1, 1, 1, 6});
+      std::copy_n(x.data() + i * 6, 6, row.data());
+      decoder->step(row, row, row, out);
+    }
+    return out;
+  };
+  EXPECT_TRUE(bridge::same_bits(decoded(33), decoded(500)));
+}
+
 // An edge twice would weigh double.
 TEST(RandomGraph, RegressionHasNoEdgeTwiceAndEachNodeItself) {
   const Edges edges = random_graph({1, 1, 500, 500, 1, false}, 5, 1);

@@ -33,6 +33,19 @@ TEST(Local, AsLongRangeArena) {
     }
 }
 
+// Rows so long that groups are gathered some at a time, the last time fewer.
+TEST(Local, AsLongRangeArenaInSeveralChunks) {
+  const Given given = {{"block", int64_t{80}}, {"as", std::string("lra")}};
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {375, 170}})
+    bridge::expect_pattern(
+        "local", given, 375, {false, lengths},
+        [&](int64_t b, int64_t, int64_t i, int64_t j) {
+          return oracle::reshaped_blocks(
+              80, lengths.empty() ? 375 : lengths[static_cast<size_t>(b)])(i, j);
+        },
+        64);
+}
+
 // A reshape that takes every (n/block)-th position for a block computes something else.
 TEST(Local, RegressionABlockIsContiguousAndNotStrided) {
   const Given given = {{"block", int64_t{4}}};

@@ -19,19 +19,19 @@ inline Allows everywhere(oracle::Pattern pattern) {
 }
 
 inline std::unique_ptr<Attention> build(const std::string& name, const Given& given, int64_t n,
-                                        bool causal, uint64_t seed = 3) {
-  return find_variant(name).build({2, 5, n, causal, seed, {}}, given);
+                                        bool causal, uint64_t seed = 3, int64_t dim = 5) {
+  return find_variant(name).build({2, dim, n, causal, seed, {}}, given);
 }
 
 inline void expect_pattern(const std::string& name, const Given& given, int64_t n, const Mask& mask,
-                           const Allows& allows) {
+                           const Allows& allows, int64_t dim = 5) {
   SCOPED_TRACE(testing::Message() << name << " " << n << (mask.causal ? " causal" : "")
                                   << (mask.kv_lengths.empty() ? "" : " padded"));
-  const Shape shape{2, 2, n, 5};
+  const Shape shape{2, 2, n, dim};
   const std::vector<Tensor> inputs = {normal(shape, "q"), normal(shape, "k"), normal(shape, "v")};
   for (const size_t which : {1u, 2u}) fill_padding(inputs[which], mask.kv_lengths, kNaN);
   const Var q(inputs[0], true), k(inputs[1], true), v(inputs[2], true);
-  const Var out = build(name, given, n, mask.causal)->forward(q, k, v, mask);
+  const Var out = build(name, given, n, mask.causal, 3, dim)->forward(q, k, v, mask);
   const oracle::Visibility seen{mask.causal, mask.kv_lengths, -1, allows};
   const Twin twin = [&](const std::vector<oracle::Array>& x) {
     return oracle::softmax_attention(x[0], x[1], x[2], seen);

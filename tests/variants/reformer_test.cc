@@ -2,7 +2,13 @@
 // the logits, keys that several rounds show, and borders of chunks that move with the future.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "core/check.h"
+#include "core/memory.h"
+#include "core/recycled.h"
 #include "tests/oracle/reformer_oracle.h"
+#include "tests/variants/textbook_cases.h"
 #include "tests/variants/twin_check.h"
 
 namespace attn {
@@ -145,6 +151,123 @@ TEST(Reformer, AsLraMultipliesByTheRootAndSeesWholeChunks) {
                 .value_or("")
                 .find("causal"),
             std::string::npos);
+}
+
+TEST(ReformerDecoder, EqualsTheCausalForward) {
+  for (const Setting& s : {Setting{3, 4, 4, 2, 0},
+                           {1, 6, 2, 1, 0},
+                           {2, 16, 6, 3, 0},
+                           {2, 3, 130, 6, 6},
+                           {2, 5, 1, 0, 0}})
+    for (const int64_t length : {1, 2, 37, 97})
+      for (const int64_t prefill : std::set<int64_t>{0, length / 2, length - 1}) {
+        SCOPED_TRACE(testing::Message()
+                     << "buckets " << s.buckets << " length " << length << " after " << prefill);
+        textbook::expect_decoding("reformer", params(s), 1, length, prefill);
+        textbook::expect_decoding("reformer", params(s), 6, length, prefill);
+      }
+}
+
+// Position `i` of x [batch, heads, len, dim].
+Tensor row(const Tensor& x, int64_t i) {
+  const Tensor one(x.shape().with(2, 1));
+  for (int64_t h = 0; h < x.dim(0) * x.dim(1); ++h)
+    std::copy_n(x.data() + (h * x.dim(2) + i) * x.dim(3), x.dim(3), one.data() + h * x.dim(3));
+  return one;
+}
+
+std::unique_ptr<Attention> causal_reformer(const std::map<std::string, ParamValue>& given,
+                                           const Tensor& q) {
+  return find_variant("reformer").build({q.dim(1), q.dim(3), q.dim(2), true, 3, {}}, given);
+}
+
+TEST(ReformerDecoder, EqualsItsOracle) {
+  const Setting s{3, 4, 8, 4, 0};
+  const Tensor q = bridge::normal({2, 3, 61, 5}, "q"), v = bridge::normal(q.shape(), "v");
+  const auto attention = causal_reformer(params(s), q);
+  const oracle::Array want =
+      oracle::reformer(array_of(q), array_of(v), hashing_of(*attention, q, s), {true, {}});
+  const auto decoder = attention->decoder(2, 61);
+  Tensor all(q.shape()), out(row(q, 0).shape());
+  for (int64_t i = 0; i < 61; ++i) {
+    decoder->step(row(q, i), row(v, i), row(v, i), out);
+    for (int64_t h = 0; h < 6; ++h)
+      std::copy_n(out.data() + h * 5, 5, all.data() + (h * 61 + i) * 5);
+  }
+  EXPECT_TRUE(bridge::relative_error(all, want.x) <= 200 * kEpsilon)
+      << bridge::relative_error(all, want.x);
+}
+
+// What others get wrong: the whole bucket stays visible, however many came since. Equal queries
+// share one bucket and weigh all that they see alike.
+TEST(ReformerDecoder, RegressionABucketOfMoreThanAChunkForgetsTheOldest) {
+  const int64_t chunk = 3, n = 20;
+  const Tensor q = Tensor::full({1, 1, n, 4}, real(0.5)), v = bridge::normal(q.shape(), "v");
+  const auto attention =
+      causal_reformer({{"rounds", int64_t{2}}, {"chunk", chunk}, {"buckets", int64_t{8}}}, q);
+  const auto decoder = attention->decoder(1, n);
+  const Tensor out({1, 1, 1, 4});
+  for (int64_t i = 0; i < n; ++i) {
+    decoder->step(row(q, i), row(q, i), row(v, i), out);
+    const int64_t first = std::max<int64_t>(0, i - chunk), count = std::max<int64_t>(1, i - first);
+    for (int64_t c = 0; c < 4; ++c) {
+      double mean = 0;
+      for (int64_t j = first; j < first + count; ++j) mean += v[j * 4 + c];
+      EXPECT_NEAR(out[c], mean / static_cast<double>(count), 20 * kEpsilon) << i;
+    }
+  }
+}
+
+// What others get wrong: a key that two rounds show counts twice. Here the last two rounds are one.
+TEST(ReformerDecoder, RegressionAKeyOfTwoRoundsCountsOnce) {
+  const Tensor q = bridge::normal({1, 1, 60, 6}, "q"), v = bridge::normal(q.shape(), "v");
+  const Tensor two = bridge::normal({1, 2, 4, 6}, "rotations"), three({1, 3, 4, 6});
+  for (int64_t i = 0; i < three.size(); ++i)
+    three[i] = two[std::min(i / 24, int64_t{1}) * 24 + i % 24];
+  const auto decoded = [&](int64_t rounds, const Tensor& rotations) {
+    const auto attention =
+        causal_reformer({{"rounds", rounds}, {"buckets", int64_t{8}}, {"chunk", int64_t{8}}}, q);
+    attention->weights()[0].value.set_value(rotations);
+    const auto decoder = attention->decoder(1, 60);
+    const Tensor out({1, 1, 1, 6});
+    for (int64_t i = 0; i < 60; ++i) decoder->step(row(q, i), row(q, i), row(v, i), out);
+    return std::pair(out, decoder->step_flops());
+  };
+  const auto [once, flops] = decoded(2, two);
+  const auto [twice, more] = decoded(3, three);
+  EXPECT_TRUE(bridge::relative_error(twice, array_of(once).x) <= 20 * kEpsilon);
+  EXPECT_EQ(more - flops, 2 * 4 * 6);  // of one more hash alone
+}
+
+// A step taken back leaves nothing in the bucket that its query fell into.
+TEST(ReformerDecoder, RegressionStepsTakenBackAreForgotten) {
+  const Tensor q = bridge::normal({1, 2, 40, 6}, "q"), v = bridge::normal(q.shape(), "v");
+  const auto attention = causal_reformer({{"chunk", int64_t{4}}, {"buckets", int64_t{8}}}, q);
+  const auto decoder = attention->decoder(1, 40), plain = attention->decoder(1, 40);
+  const Tensor out(row(q, 0).shape()), want(out.shape());
+  for (int64_t i = 0; i < 40; ++i) {
+    for (int64_t wrong = 0; wrong < std::min<int64_t>(3, 39 - i); ++wrong)
+      decoder->step(row(q, 39 - wrong), row(q, 0), row(v, 39 - wrong), out);
+    while (decoder->length() > i) decoder->step_back();
+    decoder->step(row(q, i), row(q, i), row(v, i), out);
+    plain->step(row(q, i), row(q, i), row(v, i), want);
+    ASSERT_TRUE(bridge::same_bits(out, want)) << i;
+  }
+}
+
+TEST(ReformerDecoder, AsksTheSystemForNothingInASteadyState) {
+  const Tensor q = bridge::normal({1, 2, 1000, 8}, "q");
+  const auto decoder = causal_reformer({}, q)->decoder(1, 2000);
+  decoder->extend(q, q, q);
+  const Tensor one = row(q, 0), out(one.shape());
+  decoder->step(one, one, one, out);
+  const int64_t calls = memory_use().system_calls, fetched = recycled_fetches(),
+                live = memory_use().live_total;
+  for (int64_t i = 1; i < 50; ++i) decoder->step(one, one, one, out);
+  EXPECT_EQ(memory_use().system_calls, calls);
+  EXPECT_EQ(recycled_fetches(), fetched);
+  EXPECT_EQ(memory_use().live_total, live);
+  EXPECT_THROW(decoder->extend(one, one), Error);  // its keys are queries
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // sinkhorn against block sums, balancing and sorting written out, and what others get wrong: a
-// permutation that is computed and never applied, or applied to keys alone.
+// permutation that is computed and never applied, or applied to keys alone. As Long Range Arena's
+// code has it, against that.
 #include <gtest/gtest.h>
 
 #include "tests/oracle/sinkhorn_oracle.h"
@@ -29,6 +30,41 @@ TEST(Sinkhorn, EqualsItsOracle) {
         };
       });
     }
+}
+
+TEST(Sinkhorn, AsLongRangeArenaEqualsItsOracle) {
+  for (const int64_t length : {1, 8, 24, 37})
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message() << length << (padded ? " padded" : ""));
+      std::vector<int64_t> lengths;
+      if (padded) lengths = {length / 2, length - 1};
+      const bridge::TwinCase c{"sinkhorn",
+                               {{"block", int64_t{8}}, {"as", std::string("lra")}},
+                               {2, 2, length, length, 5, false},
+                               lengths};
+      bridge::expect_twin(c, [&](const Attention&, const Tensor&) {
+        return [=](const std::vector<oracle::Array>& x) {
+          return oracle::sinkhorn_lra(x[0], x[1], x[2], 8, {false, lengths});
+        };
+      });
+    }
+}
+
+// Values of one each: the paper's weights sum to one; Long Range Arena's answer adds a sum over
+// runs of n / block values, and no learned sorting can change it.
+TEST(Sinkhorn, RegressionLongRangeArenaAddsSumsAndSortsNothing) {
+  const Tensor q = bridge::normal({1, 1, 24, 4}, "q"), k = bridge::normal({1, 1, 24, 4}, "k"),
+               ones = Tensor::full({1, 1, 24, 4}, 1);
+  for (const auto& [as, sum] : {std::pair<std::string, double>{"paper", 1}, {"lra", 1 + 24 / 8}}) {
+    const auto attention =
+        find_variant("sinkhorn")
+            .build({1, 4, 24, false, 1, {}}, {{"block", int64_t{8}}, {"as", as}});
+    EXPECT_EQ(attention->weights().size(), as == "paper" ? size_t{1} : size_t{0});
+    const NoGrad no_grad;
+    const Tensor out = attention->forward(Var(q), Var(k), Var(ones)).value();
+    for (int64_t i = 0; i < out.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(out[i]), sum, 1e-5) << as << " " << i;
+  }
 }
 
 // Block I of the queries asks for block order[I] so loudly that nothing else is left.

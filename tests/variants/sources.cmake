@@ -30,3 +30,6 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/additive_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/graph_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/relu_test.cc)
+list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/kernels/cached_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/performer_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/kernels/shared_decoder_test.cc)

@@ -47,6 +47,38 @@ TEST(Sparse, LongSequencesInSeveralPieces) {
   }
 }
 
+// Columns so long that groups are gathered some at a time, the last time fewer.
+TEST(Sparse, LongColumnsInSeveralChunks) {
+  for (const bool causal : {false, true})
+    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {375, 170}})
+      bridge::expect_pattern("sparse", {{"stride", int64_t{5}}}, 375, {causal, lengths},
+                             everywhere(oracle::strided(5)), 64);
+}
+
+// The stride of 0 is one number for all lengths that a model sees: else a decoder, which does not
+// know how long its sequence will be, would see something else than the forward.
+TEST(Sparse, RegressionTheOwnStrideFollowsTheLongestLengthAlone) {
+  const auto built = [](int64_t max_len, bool causal) {
+    return bridge::build("sparse", {}, max_len, causal);
+  };
+  for (const int64_t n : {20, 37, 57}) {
+    const Tensor weights = bridge::even_weights(*built(57, false), n, {false, {}});
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        EXPECT_EQ(weights[i * n + j] > 0, oracle::strided(8)(i, j)) << i << " sees " << j;
+  }
+  EXPECT_EQ(built(56, false)->cost({1, 1, 40, 40, 5, false}).flops,  // 7.48 is nearest to 7
+            bridge::build("sparse", {{"stride", int64_t{7}}}, 99, false)
+                ->cost({1, 1, 40, 40, 5, false})
+                .flops);
+  for (const int64_t n : {12, 40}) bridge::expect_decoding("sparse", {}, n);
+  const Given lra = {{"as", std::string("lra")}}, stride = {{"stride", int64_t{128}}};
+  Given both = lra;
+  both.insert(stride.begin(), stride.end());
+  EXPECT_EQ(bridge::build("sparse", lra, 300, true)->cost({1, 1, 300, 300, 5, true}).flops,
+            bridge::build("sparse", both, 300, true)->cost({1, 1, 300, 300, 5, true}).flops);
+}
+
 // Every limit of the pattern that is softmax attention.
 TEST(Sparse, CoversEverythingAtItsLimits) {
   const auto all = everywhere([](int64_t, int64_t) { return true; });

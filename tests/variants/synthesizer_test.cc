@@ -32,6 +32,41 @@ TEST(Synthesizer, EqualsItsOracle) {
         }
 }
 
+TEST(Synthesizer, AsLongRangeArenaEqualsItsOracle) {
+  for (const int64_t length : {1, 2, 37, 80})
+    for (const bool causal : {false, true})
+      for (const bool padded : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << length << (causal ? " causal" : "") << (padded ? " padded" : ""));
+        std::vector<int64_t> lengths;
+        if (padded) lengths = {length / 2, length - 1};
+        const bridge::TwinCase c{"synthesizer",
+                                 {{"as", std::string("lra")}},
+                                 {2, 2, length, length, 5, causal},
+                                 lengths};
+        bridge::expect_twin(c, [&](const Attention&, const Tensor&) {
+          return [=](const std::vector<oracle::Array>& x) {
+            return oracle::synthesizer_lra(x[0], x[1], x[2], x[3], {causal, lengths});
+          };
+        });
+      }
+}
+
+// A Synthesizer compares nothing; Long Range Arena's default adds its matrix to q·k/√d.
+TEST(Synthesizer, RegressionLongRangeArenaComparesQueriesWithKeys) {
+  const Tensor q = bridge::normal({1, 2, 20, 6}, "q"), k = bridge::normal({1, 2, 20, 6}, "k"),
+               other = bridge::normal({1, 2, 20, 6}, "other");
+  for (const std::string as : {"paper", "lra"}) {
+    const auto attention =
+        find_variant("synthesizer")
+            .build({2, 6, 20, false, 1, {}}, {{"as", as}});
+    const NoGrad no_grad;
+    const Tensor first = attention->forward(Var(q), Var(k), Var(k)).value(),
+                 second = attention->forward(Var(q), Var(other), Var(k)).value();
+    EXPECT_EQ(bridge::same_bits(first, second), as == "paper") << as;
+  }
+}
+
 std::unique_ptr<Attention> built(const std::string& kind, int64_t length) {
   return find_variant("synthesizer").build({2, 6, length, false, 1, {}}, {{"kind", kind}});
 }

@@ -58,24 +58,25 @@ inline void expect_oracle(const std::string& name, const std::map<std::string, P
 
 // Row i of the last of x's positions, decoded one by one after `prefill`, against the forward.
 inline void expect_decoding(const std::string& name,
-                            const std::map<std::string, ParamValue>& params, double scale) {
-  constexpr int64_t kLength = 70, kDim = 6, kPrefill = 3;
-  const auto attention = find_variant(name).build({2, kDim, kLength, true, 3, {}}, params);
+                            const std::map<std::string, ParamValue>& params, double scale,
+                            int64_t length = 70, int64_t prefill = 3) {
+  constexpr int64_t kDim = 6;
+  const auto attention = find_variant(name).build({2, kDim, length, true, 3, {}}, params);
   const NoGrad no_grad;
-  const Tensor q = bridge::normal({2, 2, kLength, kDim}, "q", scale),
-               k = bridge::normal({2, 2, kLength, kDim}, "k", scale),
-               v = bridge::normal({2, 2, kLength, kDim}, "v");
+  const Tensor q = bridge::normal({2, 2, length, kDim}, "q", scale),
+               k = bridge::normal({2, 2, length, kDim}, "k", scale),
+               v = bridge::normal({2, 2, length, kDim}, "v");
   const Tensor want = attention->forward(Var(q), Var(k), Var(v), {.causal = true}).value();
-  const auto decoder = attention->decoder(2, kLength);
-  const auto rows = [](const Tensor& t, int64_t from, int64_t to) {
+  const auto decoder = attention->decoder(2, length);
+  const auto rows = [&](const Tensor& t, int64_t from, int64_t to) {
     const Tensor part({2, 2, to - from, kDim});
     for (int64_t h = 0; h < 4; ++h)
-      std::copy_n(t.data() + (h * kLength + from) * kDim, (to - from) * kDim,
+      std::copy_n(t.data() + (h * length + from) * kDim, (to - from) * kDim,
                   part.data() + h * (to - from) * kDim);
     return part;
   };
-  decoder->extend(rows(k, 0, kPrefill), rows(v, 0, kPrefill));
-  for (int64_t i = kPrefill; i < kLength; ++i) {
+  decoder->extend(rows(k, 0, prefill), rows(v, 0, prefill), rows(q, 0, prefill));
+  for (int64_t i = prefill; i < length; ++i) {
     const Tensor out({2, 2, 1, kDim});
     decoder->step(rows(q, i, i + 1), rows(k, i, i + 1), rows(v, i, i + 1), out);
     ASSERT_TRUE(bridge::relative_error(out, bridge::array_of(rows(want, i, i + 1)).x) <=

@@ -99,6 +99,7 @@ class AdditiveDecoder final : public Decoder {
 
 std::unique_ptr<Decoder> additive_decoder(const Shape& position, int64_t capacity,
                                           const AdditiveWeights& weights) {
+  if (position[2] > 1) return nullptr;  // each head projects keys by weights of its own
   return std::make_unique<AdditiveDecoder>(position, capacity, weights);
 }
 

@@ -7,10 +7,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/recycled.h"
+
 namespace attn {
+
+// Lists that every forward makes anew: in a steady loop without malloc.
+using IndexList = std::vector<int64_t, Recycled<int64_t>>;
 
 struct Span {
   int64_t begin = 0, end = 0;
+  bool operator==(const Span&) const = default;
 };
 
 // A list of key blocks for each query block: block `b` of queries (rows b·size and on) sees the
@@ -19,8 +25,8 @@ struct Span {
 // `begin`.
 struct BlockPattern {
   int64_t size = 64;  // queries of a query block, keys of a key block
-  std::vector<int64_t> begin;
-  std::vector<int64_t> keys;
+  IndexList begin;
+  IndexList keys;
 };
 
 // Keys hidden from a query wherever the band is: `keys` of them for each unit of `rows` queries,

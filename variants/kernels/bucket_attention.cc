@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/counters.h"
 #include "core/kernels/softmax_rows.h"
+#include "variants/kernels/bucket_decoder.h"
 #include "variants/kernels/bucket_patch.h"
 #include "variants/kernels/softmax_merge.h"
 #include "variants/kernels/workers.h"
@@ -17,14 +18,15 @@ namespace attn {
 namespace {
 
 BucketProblem problem_of(const Tensor& q, const Tensor& v, const Tensor& rotations,
-                         const BucketOptions& options) {
-  BucketProblem p{q, v, rotations, options, nullptr, {}};
+                         const BucketOptions& options, const Mask& mask) {
+  BucketProblem p{q, v, rotations, options, mask, nullptr, {}};
+  p.options.chunk = options.chunk_of(p.length());
   ATTN_CHECK(rotations.dim(1) <= kMostRounds, "{} rounds of hashing, at most {}", rotations.dim(1),
              kMostRounds);
   // Not causal, codes count chunks, and 3 keeps the buckets apart; causal, they count positions.
-  p.sorted = std::make_shared<SortedRounds>(q, rotations, options.hash, options.one_bucket,
-                                            options.kv_lengths, options.causal ? 1 : options.chunk,
-                                            options.causal ? p.window() + 1 : 3);
+  p.sorted = std::allocate_shared<SortedRounds>(
+      Recycled<SortedRounds>(), q, rotations, options.hash, options.one_bucket, mask.kv_lengths,
+      mask.causal ? 1 : p.options.chunk, mask.causal ? p.window() + 1 : 3);
   for (int64_t count = 1; count <= rotations.dim(1); ++count)
     p.log_count[static_cast<size_t>(count)] = std::log2(static_cast<real>(count));
   return p;
@@ -126,8 +128,8 @@ class Forward {
 }  // namespace
 
 Var bucket_attention(const Var& q, const Var& k, const Var& v, const Tensor& rotations,
-                     const BucketOptions& options) {
-  const BucketProblem p = problem_of(q.value(), v.value(), rotations, options);
+                     const BucketOptions& options, const Mask& mask) {
+  const BucketProblem p = problem_of(q.value(), v.value(), rotations, options, mask);
   const Tensor out(q.shape()), state({2, p.heads(), p.length()});
   Forward(p, out, state).run();
   return custom_op(out, {q, k, v}, [p, out, state](const Tensor& grad, std::span<Tensor> grads) {
@@ -136,7 +138,7 @@ Var bucket_attention(const Var& q, const Var& k, const Var& v, const Tensor& rot
 }
 
 Cost bucket_cost(const AttentionShape& s, int64_t rounds, const BucketOptions& options) {
-  const int64_t heads = s.batch * s.heads, n = s.q_len, chunk = std::min(options.chunk, n);
+  const int64_t heads = s.batch * s.heads, n = s.q_len, chunk = std::min(options.chunk_of(n), n);
   const int64_t chunks = (n + chunk - 1) / chunk, last = n - (chunks - 1) * chunk;
   // All but the first chunk see two; without buckets the first sees the last beside itself.
   int64_t pairs = (chunks - 1) * chunk * chunk + last * last;
@@ -148,7 +150,7 @@ Cost bucket_cost(const AttentionShape& s, int64_t rounds, const BucketOptions& o
   const double hashing =
       options.one_bucket ? 0
                          : 2 * rows * d * static_cast<double>(rounds * options.hash.directions());
-  const BucketLayout layout(n, s.head_dim, rounds, options.chunk, false);
+  const BucketLayout layout(n, s.head_dim, rounds, chunk, false);
   const double hashed =
       static_cast<double>(SortedRounds::workspace(heads, n, rounds, s.head_dim, options.hash));
   const double held = static_cast<double>(SortedRounds::bytes(heads, rounds, n));
@@ -159,6 +161,8 @@ Cost bucket_cost(const AttentionShape& s, int64_t rounds, const BucketOptions& o
   cost.peak_bytes =
       held + std::max(hashed, size * rows * (d + 2) + static_cast<double>(workspace_bytes(
                                                           heads * chunks, layout.total)));
+  cost.state_bytes =
+      static_cast<double>(bucket_state_bytes(heads, s.kv_len, s.head_dim, rounds, options));
   return cost;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/var.h"
 #include "variants/attention.h"
@@ -13,8 +12,6 @@
 namespace attn {
 
 struct BucketOptions {
-  bool causal = false;
-  std::vector<int64_t> kv_lengths = {};
   int64_t chunk = 64;  // positions
   HashShape hash = {};
   bool one_bucket = false;
@@ -25,12 +22,14 @@ struct BucketOptions {
   int64_t chunks = 1;     // not strict: of each sequence, instead of `chunk` positions each
   bool unit_keys = true;  // keys are queries of length one; false: the queries themselves
   double scale = 1;       // of the logits
+
+  int64_t chunk_of(int64_t length) const { return strict ? chunk : (length + chunks - 1) / chunks; }
 };
 
 // q and v [batch, heads, len, dim]; k [the same] is not read: its gradient is zero. rotations
 // [heads, rounds, directions, dim].
 Var bucket_attention(const Var& q, const Var& k, const Var& v, const Tensor& rotations,
-                     const BucketOptions& options);
+                     const BucketOptions& options, const Mask& mask);
 
 Cost bucket_cost(const AttentionShape& shape, int64_t rounds, const BucketOptions& options);
 

@@ -1,5 +1,5 @@
 // Attention inside buckets: what its forward and backward share, the gathered rows of chunks and
-// the masked logits between them; see bucket_attention.h. Internal to its two .cc files.
+// the masked logits between them; see bucket_attention.h. Internal to bucket_*.cc.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,15 @@ inline constexpr int64_t kBucketWideStrip = 96;  // of the backward, whose depth
 inline constexpr double kKeyFloor = 1e-6;  // beside the mean square of a key, as the authors add it
 inline constexpr int64_t kMostRounds = 256;  // logarithms of a table
 
+// Makes a query the key of length one that it serves as.
+inline real unit_factor(const real* query, int64_t dim) {
+  return 1 / std::sqrt(row_dot(query, query, dim) + real(kKeyFloor * static_cast<double>(dim)));
+}
+
 struct BucketProblem {
   Tensor q, v, rotations;
   BucketOptions options;
+  Mask mask;
   std::shared_ptr<const SortedRounds> sorted;
   std::array<real, kMostRounds + 1> log_count;  // in units of log2
 
@@ -30,8 +36,8 @@ struct BucketProblem {
   int64_t length() const { return q.dim(2); }
   int64_t dim() const { return q.dim(3); }
   int64_t valid(int64_t head) const {
-    return options.kv_lengths.empty() ? length()
-                                      : options.kv_lengths[static_cast<size_t>(head / q.dim(1))];
+    return mask.kv_lengths.empty() ? length()
+                                   : mask.kv_lengths[static_cast<size_t>(head / q.dim(1))];
   }
   int64_t chunk_size(int64_t head) const {
     if (options.strict) return options.chunk;
@@ -52,13 +58,11 @@ struct BucketProblem {
     return c > 0 || options.strict || chunks(head) == 1 ? c - 1 : chunks(head) - 1;
   }
   // A round shows a query the keys whose code is below its own by least to most.
-  int32_t least() const { return options.causal ? 1 : 0; }
-  int32_t most() const { return options.causal ? static_cast<int32_t>(window()) : 1; }
+  int32_t least() const { return mask.causal ? 1 : 0; }
+  int32_t most() const { return mask.causal ? static_cast<int32_t>(window()) : 1; }
   int64_t window() const { return std::min(options.chunk, length()); }
   real key_factor(const real* query) const {
-    if (!options.unit_keys) return 1;
-    return 1 /
-           std::sqrt(row_dot(query, query, dim()) + real(kKeyFloor * static_cast<double>(dim())));
+    return options.unit_keys ? unit_factor(query, dim()) : real(1);
   }
 };
 

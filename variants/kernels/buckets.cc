@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kRows = 48;    // positions hashed at once
 constexpr int64_t kBlock = 768;  // positions of a task: packing the directions costs a few percent
 
-int64_t scores_stride(int64_t directions) { return (directions + kPanel - 1) / kPanel * kPanel; }
-
 // Of [x, -x] for n numbers; the first of equal ones.
 int64_t signed_argmax(const real* x, int64_t n) {
   int64_t best = 0;
@@ -44,11 +42,31 @@ HashShape HashShape::of(int64_t buckets) {
   return {first, (buckets + 4 * first - 1) / (4 * first)};
 }
 
+int64_t hash_scores(int64_t rounds, HashShape shape) {
+  return (rounds * shape.directions() + kPanel - 1) / kPanel * kPanel;
+}
+
+void hash_rows(int64_t rows, const real* q, int64_t dim, const real* panels, int64_t rounds,
+               HashShape shape, real* scores, int32_t* buckets, int64_t apart) {
+  const int64_t each = shape.directions(), all = rounds * each;
+  const int64_t stride = hash_scores(rounds, shape);
+  product(rows, all, dim, {q, dim}, packed(panels, dim), scores, stride);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t round = 0; round < rounds; ++round) {
+      const real* const own = scores + r * stride + round * each;
+      int64_t bucket = signed_argmax(own, shape.first);
+      if (shape.second > 0)
+        bucket = bucket * 2 * shape.second + signed_argmax(own + shape.first, shape.second);
+      buckets[round * apart + r] = static_cast<int32_t>(bucket);
+    }
+  count_flops(2 * static_cast<double>(rows * all * dim));
+}
+
 int64_t SortedRounds::workspace(int64_t heads, int64_t len, int64_t rounds, int64_t dim,
                                 HashShape shape) {
   const int64_t all = rounds * shape.directions(), blocks = (len + kBlock - 1) / kBlock;
   return std::max(
-      workspace_bytes(heads * blocks, packed_reals(all, dim) + kRows * scores_stride(all)),
+      workspace_bytes(heads * blocks, packed_reals(all, dim) + kRows * hash_scores(rounds, shape)),
       workspace_bytes(heads * rounds, places_reals(shape.buckets())));
 }
 
@@ -74,28 +92,16 @@ SortedRounds::SortedRounds(const Tensor& q, const Tensor& rotations, HashShape s
 
 // Leaves each position's bucket where its code will be.
 void SortedRounds::hash(const Tensor& q, const Tensor& rotations, HashShape shape) {
-  const int64_t d = q.dim(3), each = shape.directions(), all = rounds_ * each;
-  const int64_t blocks = (len_ + kBlock - 1) / kBlock, stride = scores_stride(all);
-  const int64_t panels = packed_reals(all, d);
-  run_tasks(heads_ * blocks, panels + kRows * stride, [&](int64_t task, real* work) {
-    const int64_t head = task / blocks, last = std::min(len_, (task % blocks + 1) * kBlock);
-    pack_transposed(rotations.data() + head % q.dim(1) * all * d, all, d, d, work);
-    real* const scores = work + panels;
-    for (int64_t i = task % blocks * kBlock; i < last; i += kRows) {
-      const int64_t rows = std::min(kRows, last - i);
-      product(rows, all, d, {q.data() + (head * len_ + i) * d, d}, packed(work, d), scores, stride);
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t round = 0; round < rounds_; ++round) {
-          const real* const own = scores + r * stride + round * each;
-          int64_t bucket = signed_argmax(own, shape.first);
-          if (shape.second > 0)
-            bucket = bucket * 2 * shape.second + signed_argmax(own + shape.first, shape.second);
-          ints_[(heads_ * rounds_ + head * rounds_ + round) * len_ + i + r] =
-              static_cast<int32_t>(bucket);
-        }
-      count_flops(2 * static_cast<double>(rows * all * d));
-    }
-  });
+  const int64_t d = q.dim(3), all = rounds_ * shape.directions();
+  const int64_t blocks = (len_ + kBlock - 1) / kBlock, panels = packed_reals(all, d);
+  run_tasks(
+      heads_ * blocks, panels + kRows * hash_scores(rounds_, shape), [&](int64_t task, real* work) {
+        const int64_t head = task / blocks, last = std::min(len_, (task % blocks + 1) * kBlock);
+        pack_transposed(rotations.data() + head % q.dim(1) * all * d, all, d, d, work);
+        for (int64_t i = task % blocks * kBlock; i < last; i += kRows)
+          hash_rows(std::min(kRows, last - i), q.data() + (head * len_ + i) * d, d, work, rounds_,
+                    shape, work + panels, ints_ + (heads_ + head) * rounds_ * len_ + i, len_);
+      });
 }
 
 void SortedRounds::sort(int64_t head, int64_t round, int64_t count, int64_t divide, int64_t stride,

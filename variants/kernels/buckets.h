@@ -21,6 +21,12 @@ struct HashShape {
   int64_t buckets() const { return 2 * first * (second > 0 ? 2 * second : 1); }
 };
 
+// Buckets of `rows` queries q [rows, dim], buckets[round·apart + row], by `panels`: the directions
+// of all rounds of their head, packed. `scores` has room for rows·hash_scores(rounds, shape).
+void hash_rows(int64_t rows, const real* q, int64_t dim, const real* panels, int64_t rounds,
+               HashShape shape, real* scores, int32_t* buckets, int64_t apart);
+int64_t hash_scores(int64_t rounds, HashShape shape);
+
 // Of each head of each batch entry and each round: the valid positions in the order of (bucket,
 // position), and each position's code.
 class SortedRounds {

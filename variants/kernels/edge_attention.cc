@@ -162,10 +162,19 @@ Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
                    [p](const Tensor& grad, std::span<Tensor> grads) { backward(p, grad, grads); });
 }
 
-double edge_attention_workspace(const AttentionShape& shape, const Edges& edges) {
-  const int64_t blocks = (shape.q_len + kRows - 1) / kRows;
-  return static_cast<double>(
-      workspace_bytes(shape.batch * shape.heads * blocks, longest_list(edges)));
+Cost edge_cost(const AttentionShape& s, const Edges& edges) {
+  const double heads = static_cast<double>(s.batch * s.heads), size = sizeof(real),
+               d = static_cast<double>(s.head_dim);
+  const double rows = heads * static_cast<double>(s.q_len),
+               keys = heads * static_cast<double>(s.kv_len);
+  const double flops = 4 * d * heads * static_cast<double>(edges.keys.size());
+  const int64_t tasks = s.batch * s.heads * ((s.q_len + kRows - 1) / kRows);
+  return {.flops = flops,
+          .backward_flops = 2.5 * flops,
+          .bytes = size * d * 2 * (rows + keys),
+          .peak_bytes =
+              size * d * rows + static_cast<double>(workspace_bytes(tasks, longest_list(edges))),
+          .state_bytes = size * d * 2 * keys};
 }
 
 }  // namespace attn

@@ -14,7 +14,7 @@ namespace attn {
 // What is hidden is never read. The same bits for any number of threads.
 Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask);
 
-// Bytes of workspace of a forward; the edges of one batch entry are enough.
-double edge_attention_workspace(const AttentionShape& shape, const Edges& edges);
+// Where every batch entry has these edges, of one entry; decoding keeps all keys and values.
+Cost edge_cost(const AttentionShape& shape, const Edges& edges);
 
 }  // namespace attn

@@ -20,8 +20,9 @@ void add_elu_gradient(const real* phi, const real* from, real* to, int64_t size)
   for (int64_t i = 0; i < size; ++i) to[i] += from[i] * (phi[i] < 1 ? phi[i] : real(1));
 }
 
-void relu_plus(real* x, int64_t size, real floor) {
-  for (int64_t i = 0; i < size; ++i) x[i] = (x[i] < 0 ? real(0) : x[i]) + floor;
+void relu_plus(const real* x, real* to, int64_t size, real floor) {
+  ATTN_INDEPENDENT
+  for (int64_t i = 0; i < size; ++i) to[i] = (x[i] < 0 ? real(0) : x[i]) + floor;
 }
 
 void select_above(const real* x, real* out, int64_t size, real floor) {
@@ -49,6 +50,8 @@ FeatureMap positive_random(const Tensor& omega, double scale) {
 FeatureMap relu_random(const Tensor& omega, double epsilon) {
   return {.kind = FeatureMap::Kind::relu, .omega = omega, .number = real(epsilon)};
 }
+
+FeatureMap relu_plain(double epsilon) { return relu_random({}, epsilon); }
 
 void FeatureMap::check_fits(const Shape& x) const {
   ATTN_CHECK(!omega.defined() || (omega.shape().rank() == 3 && omega.dim(2) == x[3] &&
@@ -82,7 +85,8 @@ void RowFeatures::make(const real* x, int64_t rows, real* phi, int64_t phi_row,
   else if (kind_ == FeatureMap::Kind::elu)
     for (int64_t i = 0; i < rows; ++i) elu_row(dim_, x + i * dim_, phi + i * phi_row);
   if (kind_ == FeatureMap::Kind::relu)
-    for (int64_t i = 0; i < rows; ++i) relu_plus(phi + i * phi_row, features_, number_);
+    for (int64_t i = 0; i < rows; ++i)
+      relu_plus(omega_ ? phi + i * phi_row : x + i * dim_, phi + i * phi_row, features_, number_);
   if (kind_ == FeatureMap::Kind::positive) exponentials(x, rows, phi, phi_row, log_scale);
 }
 
@@ -107,6 +111,7 @@ void RowFeatures::add_gradient(const real* x, const real* phi, int64_t rows, rea
     real *const slope = grad_phi + i * phi_row, *const to = grad_x + i * dim_;
     if (kind_ == FeatureMap::Kind::elu) add_elu_gradient(made, slope, to, dim_);
     if (kind_ == FeatureMap::Kind::relu) select_above(made, slope, features_, number_);
+    if (kind_ == FeatureMap::Kind::relu && !omega_) add_multiple(slope, to, dim_, 1);
     if (kind_ == FeatureMap::Kind::positive)
       add_multiple(x + i * dim_, to, dim_,
                    -number_ * multiply_and_sum(made, slope, features_, number_));

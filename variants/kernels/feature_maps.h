@@ -15,8 +15,8 @@ using Lengths = std::span<const int64_t>;  // valid rows of each batch entry; em
 struct FeatureMap {
   enum class Kind { given, elu, positive, relu };
   Kind kind = Kind::given;  // the rows are features already
-  Tensor omega = {};        // [heads or 1, features, dim]: directions, of positive and relu
-  real number = 0;          // scale of positive, epsilon of relu
+  Tensor omega = {};  // [heads or 1, features, dim]: directions, of positive and, if any, relu
+  real number = 0;    // scale of positive, epsilon of relu
 
   int64_t features(int64_t dim) const { return omega.defined() ? omega.dim(1) : dim; }
   bool divides() const { return kind == Kind::positive; }  // and says by what, in log_scale
@@ -35,6 +35,7 @@ FeatureMap positive_random(const Tensor& omega, double scale);
 
 // φ(x) = relu(ωx) + epsilon: the generalised kernel of the same paper, section 2.2.
 FeatureMap relu_random(const Tensor& omega, double epsilon);
+FeatureMap relu_plain(double epsilon);  // relu(x) + epsilon: x in the place of ωx
 
 // The map on rows x [rows, dim] of one head, its directions packed into `panels`, which holds
 // panel_reals(map) numbers and outlives this. Not for maps that are given.

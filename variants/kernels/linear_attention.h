@@ -12,6 +12,15 @@
 
 namespace attn {
 
+// What such attention can do, whatever its features.
+inline constexpr Traits kKernelTraits = {.causal = true,
+                                         .cross = true,
+                                         .linear_time = true,
+                                         .convex = true,
+                                         .permutable = true,
+                                         .decode = true,
+                                         .rowwise = true};
+
 struct LinearOptions {
   bool causal = false;
   std::vector<int64_t> kv_lengths = {};  // as in Mask; padded keys and values are never read

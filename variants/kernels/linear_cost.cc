@@ -65,7 +65,7 @@ Cost linear_cost(const AttentionShape& shape, const FeatureMap& map) {
       size * heads * (static_cast<double>(p.q_len) * d + static_cast<double>(states)) +
       static_cast<double>(
           workspace_bytes(p.total_heads() * std::max(pieces, summed), linear_workspace(p)));
-  cost.state_bytes = size * heads * static_cast<double>(p.features * (p.dim + 1));
+  cost.state_bytes = size * heads * static_cast<double>(p.features * (p.dim + 1) + map.divides());
   return cost;
 }
 

@@ -32,7 +32,8 @@ class LinearDecoder final : public Decoder {
   double do_step_flops() const override {
     const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
                d = static_cast<double>(head_dim());
-    return heads_of * (4 * m * (d + 1) + (projects_ ? 4 * m * d : 0));
+    const double rows = 1 + static_cast<double>(group());  // a key and the queries
+    return heads_of * rows * (2 * m * (d + 1) + (projects_ ? 2 * m * d : 0));
   }
   double do_step_bytes() const override {
     return 2 * static_cast<double>(do_state_bytes()) + direction_bytes();
@@ -58,9 +59,19 @@ class LinearDecoder final : public Decoder {
   std::vector<RowFeatures> maps_;  // of each head of a batch entry
 };
 
-int64_t step_reals(int64_t features, int64_t dim) {
-  return padded_reals(2 * dim) + padded_reals(2 * features) + padded_reals(kRows);
-}
+// What a step works on for each head: a key and the queries of its group, one below the other,
+// their features and scales, and what rows of S are multiplied by.
+struct StepLayout {
+  int64_t rows, features, log_scale, factors, total;
+
+  StepLayout(int64_t group, int64_t m, int64_t dim) {
+    rows = 0;
+    features = rows + padded_reals((1 + group) * dim);
+    log_scale = features + padded_reals((1 + group) * m);
+    factors = log_scale + padded_reals(1 + group);
+    total = factors + padded_reals(kRows);
+  }
+};
 
 LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map)
     : Decoder(position, capacity),
@@ -72,8 +83,8 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
   if (map.divides()) tops_ = Tensor::full({heads()}, -kInfinity);
   const int64_t each = RowFeatures::panel_reals(map), count = position[1];
   panels_ = Block(static_cast<size_t>(count * each) * sizeof(real), Purpose::workspace);
-  work_ = Block(static_cast<size_t>(heads() * step_reals(features_, head_dim())) * sizeof(real),
-                Purpose::workspace);
+  const StepLayout layout(group(), features_, head_dim());
+  work_ = Block(static_cast<size_t>(heads() * layout.total) * sizeof(real), Purpose::workspace);
   for (int64_t head = 0; head < count; ++head)
     maps_.emplace_back(map, head_dim(), head, static_cast<real*>(panels_.data()) + head * each);
 }
@@ -117,36 +128,41 @@ void LinearDecoder::do_extend(const Tensor& k, const Tensor& v) {
 
 void LinearDecoder::step(int64_t head, const real* q, const real* k, const real* v,
                          real* out) const {
-  const int64_t dim = head_dim(), m = features_;
-  real* const pair = static_cast<real*>(work_.data()) + head * step_reals(m, dim);
-  real *const phi_k = pair + padded_reals(2 * dim), *const phi_q = phi_k + m,
-              *const factors = phi_k + padded_reals(2 * m);
-  std::copy_n(k, dim, pair);
-  std::copy_n(q, dim, pair + dim);
-  real log_scale[2];  // a query's own divisor cancels
-  map_of(head).make(pair, 2, phi_k, m, log_scale);
+  const int64_t dim = head_dim(), m = features_, queries = group();
+  const StepLayout layout(queries, m, dim);
+  real* const work = static_cast<real*>(work_.data()) + head * layout.total;
+  real *const phi_k = work + layout.features, *const phi_q = phi_k + m,
+              *const log_scale = work + layout.log_scale,  // a query's own divisor cancels
+                  *const factors = work + layout.factors;
+  std::copy_n(k, dim, work);
+  std::copy_n(q, queries * dim, work + dim);
+  map_of(head).make(work, 1 + queries, phi_k, m, log_scale);
   const real old = weigh(head, log_scale, 1, phi_k);
   std::fill_n(factors, kRows, old);
+  std::fill_n(out, queries * dim, real(0));
   for (int64_t f = 0; f < m; f += kRows) {
     const int64_t rows = std::min(kRows, m - f);
     real* const part = sum(head) + f * dim;
     add_product(rows, dim, 1, {phi_k + f, 1}, {v, dim}, part, dim, factors);
-    const real begin = f > 0 ? 1 : 0;
-    add_product(1, dim, rows, {phi_q + f, m}, {part, dim}, out, dim, &begin);
+    add_product(queries, dim, rows, {phi_q + f, m}, {part, dim}, out, dim);
   }
   real* const z = mass(head);
   for (int64_t f = 0; f < m; ++f) z[f] = z[f] * old + phi_k[f];
-  const real total = row_dot(phi_q, z, m);
-  for (int64_t c = 0; c < dim; ++c) out[c] = total < kNoMass ? real(0) : out[c] / total;
+  for (int64_t i = 0; i < queries; ++i) {
+    const real total = row_dot(phi_q + i * m, z, m);
+    real* const row = out + i * dim;
+    for (int64_t c = 0; c < dim; ++c) row[c] = total < kNoMass ? real(0) : row[c] / total;
+  }
 }
 
 void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* out) {
-  const int64_t dim = head_dim();
-  over_range(heads(), features_ * dim, [&](int64_t begin, int64_t end) {
+  const int64_t dim = head_dim(), queries = group();
+  over_range(heads(), (1 + queries) / 2 * features_ * dim, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
-      step(head, q + head * dim, k + head * dim, v + head * dim, out + head * dim);
+      step(head, q + head * queries * dim, k + head * dim, v + head * dim,
+           out + head * queries * dim);
   });
-  count_flops(4 * static_cast<double>(heads() * features_ * (dim + 1)));
+  count_flops(2 * static_cast<double>(heads() * (1 + queries) * features_ * (dim + 1)));
   const int64_t numbers = sums_.size() + masses_.size() + (tops_.defined() ? tops_.size() : 0);
   count_bytes(2 * static_cast<double>(sizeof(real)) * static_cast<double>(numbers) +
               direction_bytes());
@@ -156,6 +172,8 @@ void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* o
 
 std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
                                         const FeatureMap& map) {
+  const bool own_directions = map.omega.defined() && map.omega.dim(0) > 1;
+  if (position[2] > 1 && own_directions) return nullptr;
   return std::make_unique<LinearDecoder>(position, capacity, map);
 }
 

@@ -1,5 +1,5 @@
-// One query against some slots of a cache, online softmax over 64 of them at a time; see
-// pattern_decoder.h. Bound by reading the slots seen. Parallel over batch × heads.
+// The queries of a group against some slots of a cache, online softmax over 64 of them at a time;
+// see pattern_decoder.h. Bound by reading the slots seen. Parallel over batch × heads.
 #include "variants/kernels/pattern_decoder.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/counters.h"
+#include "core/kernels/product.h"
 #include "core/kernels/rows.h"
 #include "core/parallel.h"
 #include "variants/kernels/softmax_merge.h"
@@ -23,7 +24,7 @@ class PatternDecoder final : public Decoder {
         layout_(std::move(layout)),
         keys_({heads(), layout_.slots, head_dim()}),
         values_({heads(), layout_.slots, head_dim()}),
-        queries_({heads(), head_dim()}) {}
+        work_({heads(), Room::reals(group(), head_dim())}) {}
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override {
@@ -36,15 +37,19 @@ class PatternDecoder final : public Decoder {
   }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim(), slot = layout_.place(length());
-    over_range(heads(), 4 * dim * visible() / heads(), [&](int64_t begin, int64_t end) {
+    const int64_t dim = head_dim(), rows = group(), slot = layout_.place(length());
+    const Seen seen = seen_next();
+    over_range(heads(), 4 * dim * seen.pairs / heads(), [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head) {
         put(head, slot, k + head * dim, v + head * dim);
-        answer(head, q + head * dim, out + head * dim);
+        over_runs(head, [&](Span queries, const std::vector<Span>& spans) {
+          const int64_t first = (head * rows + queries.begin) * dim;
+          answer(head, queries.end - queries.begin, spans, q + first, out + first);
+        });
       }
     });
-    count_flops(do_step_flops());
-    count_bytes(do_step_bytes());
+    count_flops(flops_of(seen));
+    count_bytes(bytes_of(seen));
   }
 
   void put(int64_t head, int64_t slot, const real* k, const real* v) const {
@@ -53,46 +58,96 @@ class PatternDecoder final : public Decoder {
     std::copy_n(v, head_dim(), values_.data() + at);
   }
 
-  void answer(int64_t head, const real* q, real* out) const {
+  // body(queries of the head's group, the slots that they all see): neighbours that see the same.
+  template <class Body>
+  void over_runs(int64_t head, const Body& body) const {
+    const int64_t first = head * group();
+    std::vector<Span> spans = layout_.seen(first, length()), next;
+    for (Span run{0, 1}; run.begin < group(); run = {run.end, run.end + 1}, spans.swap(next)) {
+      for (; run.end < group(); ++run.end)
+        if ((next = layout_.seen(first + run.end, length())) != spans) break;
+      body(run, spans);
+    }
+  }
+
+  // Of `rows` queries, in a head's part of work_.
+  struct Room {
+    int64_t rows;
+    real *logits, *products, *queries;  // [rows, kBlock], [kBlock, rows], [dim, rows]
+    real* sums;
+
+    Room(real* work, int64_t count, int64_t dim)
+        : rows(count),
+          logits(work),
+          products(logits + rows * kBlock),
+          queries(products + rows * kBlock),
+          sums(queries + padded_reals(rows * dim)) {}
+    static int64_t reals(int64_t rows, int64_t dim) {
+      return 2 * rows * kBlock + padded_reals(rows * dim) + GroupSums::reals(rows, dim);
+    }
+  };
+
+  void answer(int64_t head, int64_t rows, const std::vector<Span>& spans, const real* q,
+              real* out) const {
     const int64_t dim = head_dim();
     const real scale = static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
-    real* const query = queries_.data() + head * dim;
-    for (int64_t c = 0; c < dim; ++c) query[c] = scale * q[c];
-    RowSums sums{.sum = out};
-    std::fill_n(out, dim, real(0));
-    for (const Span span : layout_.seen(head, length()))
-      for (int64_t slot = span.begin; slot < span.end; slot += kBlock)
-        attend(head, slot, std::min(kBlock, span.end - slot), query, sums);
-    divide_row(dim, out, sums.mass, out);
+    const Room room(work_.data() + head * work_.dim(1), rows, dim);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < dim; ++c) room.queries[c * rows + r] = scale * q[r * dim + c];
+    const GroupSums sums = GroupSums::in(room.sums, rows, dim);
+    for (const Span span : spans)
+      for (int64_t slot = span.begin; slot < span.end; slot += kBlock) {
+        const int64_t count = std::min(kBlock, span.end - slot);
+        const int64_t at = (head * layout_.slots + slot) * dim;
+        score(keys_.data() + at, count, room);
+        add_keys(count, room.logits, kBlock, values_.data() + at, dim, sums);
+      }
+    for (int64_t r = 0; r < rows; ++r)
+      divide_row(dim, sums.sum + r * dim, sums.mass[r], out + r * dim);
   }
 
-  void attend(int64_t head, int64_t slot, int64_t count, const real* query, RowSums& sums) const {
-    const int64_t dim = head_dim(), at = (head * layout_.slots + slot) * dim;
-    alignas(64) real logits[kBlock];
-    for (int64_t j = 0; j < count; ++j)
-      logits[j] = row_dot(query, keys_.data() + at + j * dim, dim);
-    add_keys(count, logits, values_.data() + at, dim, sums);
+  // One query alone would leave a tile of the product empty.
+  void score(const real* keys, int64_t count, const Room& room) const {
+    const int64_t dim = head_dim(), rows = room.rows;
+    if (rows == 1) {
+      for (int64_t j = 0; j < count; ++j)
+        room.logits[j] = row_dot(room.queries, keys + j * dim, dim);
+      return;
+    }
+    product(count, rows, dim, {keys, dim}, {room.queries, rows}, room.products, rows);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < count; ++j) room.logits[r * kBlock + j] = room.products[j * rows + r];
   }
 
-  int64_t visible() const {  // slots that the next query sees, over all heads
-    int64_t count = 0;
+  struct Seen {
+    int64_t pairs = 0, slots = 0;  // of queries and slots, and of slots read, over all heads
+  };
+  Seen seen_next() const {
+    Seen seen;
     for (int64_t head = 0; head < heads(); ++head)
-      for (const Span span : layout_.seen(head, length())) count += span.end - span.begin;
-    return count;
+      over_runs(head, [&](Span queries, const std::vector<Span>& spans) {
+        for (const Span span : spans) {
+          seen.pairs += (queries.end - queries.begin) * (span.end - span.begin);
+          seen.slots += span.end - span.begin;
+        }
+      });
+    return seen;
+  }
+  double flops_of(Seen seen) const { return 4 * static_cast<double>(seen.pairs * head_dim()); }
+  double bytes_of(Seen seen) const {  // the slots seen, and the one written
+    return 2 * static_cast<double>(sizeof(real)) *
+           static_cast<double>((seen.slots + heads()) * head_dim());
   }
 
   int64_t do_state_bytes() const override {
     return 2 * keys_.size() * static_cast<int64_t>(sizeof(real));
   }
-  double do_step_flops() const override { return 4 * static_cast<double>(visible() * head_dim()); }
-  double do_step_bytes() const override {  // the slots seen, and the one written
-    return 2 * static_cast<double>(sizeof(real)) *
-           static_cast<double>((visible() + heads()) * head_dim());
-  }
+  double do_step_flops() const override { return flops_of(seen_next()); }
+  double do_step_bytes() const override { return bytes_of(seen_next()); }
 
   CacheLayout layout_;
   Tensor keys_, values_;  // [heads, slots, dim]
-  Tensor queries_;        // [heads, dim], scaled
+  Tensor work_;           // of a step, for each head
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Decoding by softmax attention to some of the past: a cache with a slot for each position that is
-// still to be seen. A step costs 4·d FLOPs and reads 2·d numbers for each position seen.
+// still to be seen. A step costs 4·d FLOPs for each query and position seen, and reads 2·d numbers
+// for the position, once for neighbouring queries of a group that see the same.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct CacheLayout {
   int64_t slots = 0;
   // The slot that holds a position from now on; what it held is forgotten.
   std::function<int64_t(int64_t position)> place;
-  // Slots that its query sees, itself among them; `head` of all batch entries.
+  // Slots that its query sees, itself among them; `head` of queries, of all batch entries.
   std::function<std::vector<Span>(int64_t head, int64_t position)> seen;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "variants/kernels/edge_attention.h"
+
 namespace attn {
 namespace {
 
@@ -26,7 +28,26 @@ std::vector<int32_t> before(int64_t position, int64_t degree, uint64_t seed) {
   return found;
 }
 
+// Itself and the ones before.
+std::vector<Span> spans_of(int64_t position, int64_t degree, uint64_t seed) {
+  std::vector<int32_t> seen = before(position, degree, seed);
+  seen.push_back(static_cast<int32_t>(position));
+  std::vector<Span> spans;
+  for (const int32_t j : seen)
+    if (!spans.empty() && spans.back().end == j)
+      ++spans.back().end;
+    else
+      spans.push_back({j, j + 1});
+  return spans;
+}
+
 }  // namespace
+
+CacheLayout graph_cache(int64_t capacity, int64_t degree, uint64_t seed) {
+  return {.slots = capacity,
+          .place = [](int64_t at) { return at; },
+          .seen = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); }};
+}
 
 Edges random_graph(const AttentionShape& shape, int64_t degree, uint64_t seed) {
   const int64_t n = shape.kv_len, shift = n - shape.q_len;
@@ -52,6 +73,12 @@ Edges random_graph(const AttentionShape& shape, int64_t degree, uint64_t seed) {
   }
   edges.first.push_back(std::ssize(edges.keys));
   return edges;
+}
+
+Cost graph_cost(const AttentionShape& shape, int64_t degree, uint64_t seed) {
+  AttentionShape one = shape;
+  one.batch = 1;
+  return edge_cost(shape, random_graph(one, degree, seed));
 }
 
 }  // namespace attn

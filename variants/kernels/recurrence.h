@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "variants/kernels/recurrent_cell.h"
 #include "variants/mixer.h"
@@ -32,12 +30,6 @@ Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrenc
 
 // Of both products, and the state of the decoder.
 Cost recurrence_cost(Cell cell, int64_t batch, int64_t len, int64_t in, int64_t dim);
-
-// Matrices of the variance of uniform numbers in ±1/√dim, biases of zeros but for 1 at the LSTM's
-// forget gate (Jozefowicz et al. 2015, PMLR 37, section 3.2). Each from a stream named after it.
-RecurrentWeights draw_recurrent(Cell cell, int64_t in, int64_t dim, uint64_t seed,
-                                const std::string& role);
-std::vector<Weight> named(const RecurrentWeights& weights, const std::string& role);
 
 // State h and c (GRU: h). A step costs 2·gates·dim·(in + dim) FLOPs and reads all weights.
 std::unique_ptr<Decoder> recurrent_decoder(const Shape& position, int64_t capacity, Cell cell,

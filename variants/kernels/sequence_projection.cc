@@ -9,6 +9,7 @@
 #include "core/counters.h"
 #include "core/kernels/product.h"
 #include "core/parallel.h"
+#include "variants/kernels/softmax_attention.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
@@ -111,6 +112,23 @@ Var project_sequence(const Var& projection, const Var& x, std::span<const int64_
     if (grads[0].defined()) add_weight_gradient(p, grad, grads[0]);
     if (grads[1].defined()) add_input_gradient(p, grad, grads[1]);
   });
+}
+
+Cost projected_cost(const AttentionShape& shape, int64_t rank, int64_t matrices) {
+  AttentionShape projected = shape;
+  projected.kv_len = rank;
+  const double heads = static_cast<double>(shape.batch * shape.heads),
+               keys = static_cast<double>(shape.kv_len);
+  const double slots = heads * static_cast<double>(rank * shape.head_dim);
+  Cost cost = softmax_cost(projected);
+  cost.flops += 4 * slots * keys;
+  cost.backward_flops += 8 * slots * keys;
+  cost.bytes +=
+      sizeof(real) * keys *
+      (2 * heads * static_cast<double>(shape.head_dim) + static_cast<double>(matrices * rank));
+  cost.peak_bytes += 2 * sizeof(real) * slots;
+  cost.state_bytes = 0;
+  return cost;
 }
 
 }  // namespace attn

@@ -9,14 +9,16 @@
 #include "core/kernels/exp.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
+#include "core/recycled.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
 
-int64_t length_of(const std::vector<int64_t>& lengths, int64_t entry, int64_t len) {
-  return lengths.empty() ? len : lengths[static_cast<size_t>(entry)];
-}
+using Lengths = std::span<const int64_t>;
+using KeptLengths = std::vector<int64_t, Recycled<int64_t>>;  // by a closure on the tape
+
+KeptLengths kept(Lengths lengths) { return {lengths.begin(), lengths.end()}; }
 
 // log Σ exp of n numbers, `step` apart.
 real log_sum(const real* x, int64_t n, int64_t step) {
@@ -50,7 +52,7 @@ struct Balance {
   Tensor scores;
   double temperature;
   int64_t iterations, block, len;
-  std::vector<int64_t> lengths;
+  KeptLengths lengths;
 
   int64_t all() const { return scores.dim(2); }
   int64_t blocks(int64_t head) const {
@@ -90,7 +92,7 @@ struct SortMatrices {
 struct Sort {
   Tensor log_sort, x;  // [batch, heads, blocks, blocks], [batch, heads, len, dim]
   int64_t block;
-  std::vector<int64_t> lengths;
+  KeptLengths lengths;
 
   int64_t all() const { return log_sort.dim(2); }
   int64_t dim() const { return x.dim(3); }
@@ -100,7 +102,8 @@ struct Sort {
   }
   const real* rows(int64_t head) const { return x.data() + head * x.dim(2) * dim(); }
   int64_t entry_reals() const { return 2 * block * dim(); }
-  int64_t work_reals() const { return 2 * padded_reals(all() * all()); }
+  static int64_t work_reals(int64_t all) { return 2 * padded_reals(all * all); }
+  int64_t work_reals() const { return work_reals(all()); }
 
   SortMatrices matrices(int64_t head, real* work) const {
     const SortMatrices s{work, work + padded_reals(all() * all()), blocks(head).count};
@@ -177,25 +180,9 @@ void sort_head_back(const Sort& p, int64_t head, const real* grad, std::span<Ten
 
 }  // namespace
 
-Var block_sums(const Var& x, int64_t block, const std::vector<int64_t>& lengths) {
-  const int64_t heads = x.dim(0) * x.dim(1), n = x.dim(2), d = x.dim(3), per_entry = x.dim(1);
-  const int64_t blocks = (n + block - 1) / block;
-  const Tensor out = Tensor::zeros(x.shape().with(2, blocks)), from = x.value();
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t i = 0; i < length_of(lengths, h / per_entry, n); i += block)
-      add_column_sums(out.data() + (h * blocks + i / block) * d, from.data() + (h * n + i) * d,
-                      std::min(block, length_of(lengths, h / per_entry, n) - i), d);
-  return custom_op(out, {x}, [=](const Tensor& grad, std::span<Tensor> grads) {
-    for (int64_t h = 0; h < heads; ++h)
-      for (int64_t i = 0; i < length_of(lengths, h / per_entry, n); ++i)
-        for (int64_t c = 0; c < d; ++c)
-          grads[0][(h * n + i) * d + c] += grad[(h * blocks + i / block) * d + c];
-  });
-}
-
 Var balanced(const Var& scores, double temperature, int64_t iterations, int64_t block, int64_t len,
-             const std::vector<int64_t>& lengths) {
-  const Balance p{scores.value(), temperature, iterations, block, len, lengths};
+             std::span<const int64_t> lengths) {
+  const Balance p{scores.value(), temperature, iterations, block, len, kept(lengths)};
   const Tensor out = Tensor::full(scores.shape(), -kInfinity);
   const int64_t m = p.all();
   run_tasks(out.dim(0) * out.dim(1), m * m, [&](int64_t head, real* work) {
@@ -210,8 +197,8 @@ Var balanced(const Var& scores, double temperature, int64_t iterations, int64_t 
 }
 
 Var sorted_and_own(const Var& log_sort, const Var& x, int64_t block,
-                   const std::vector<int64_t>& lengths) {
-  const Sort p{log_sort.value(), x.value(), block, lengths};
+                   std::span<const int64_t> lengths) {
+  const Sort p{log_sort.value(), x.value(), block, kept(lengths)};
   const Tensor out({p.heads() * p.all(), 1, 2 * block, p.dim()});
   const int64_t each = p.all() * p.entry_reals();
   run_tasks(p.heads(), p.work_reals(),
@@ -224,15 +211,25 @@ Var sorted_and_own(const Var& log_sort, const Var& x, int64_t block,
 }
 
 std::vector<int64_t> sorted_and_own_lengths(int64_t batch, int64_t heads, int64_t len,
-                                            int64_t block, const std::vector<int64_t>& lengths) {
+                                            int64_t block, std::span<const int64_t> lengths) {
   const int64_t all = (len + block - 1) / block;
   std::vector<int64_t> result;
+  result.reserve(static_cast<size_t>(batch * heads * all));
   for (int64_t entry = 0; entry < batch * heads * all; ++entry) {
     const Blocks b(length_of(lengths, entry / all / heads, len), block);
     const int64_t i = entry % all, own = i + 1 < b.count ? block : b.last;
     result.push_back(i < b.count ? b.rows + own : 0);
   }
   return result;
+}
+
+double balancing_workspace(int64_t heads, int64_t len, int64_t block) {
+  const int64_t count = Blocks(len, block).count;
+  return static_cast<double>(workspace_bytes(heads, count * count));
+}
+
+double sorting_workspace(int64_t heads, int64_t len, int64_t block) {
+  return static_cast<double>(workspace_bytes(heads, Sort::work_reals(Blocks(len, block).count)));
 }
 
 double sorting_flops(int64_t heads, int64_t len, int64_t dim, int64_t block) {

@@ -50,7 +50,7 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
   p.right = options.window;
   p.causal = options.causal;
   p.pinned = options.pinned;
-  p.kv_lengths = options.kv_lengths;
+  p.kv_lengths.assign(options.kv_lengths.begin(), options.kv_lengths.end());
   p.pattern = options.pattern;
   ATTN_CHECK(
       k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.value_dim),
@@ -71,6 +71,7 @@ class ForwardTile {
       : p_(p),
         band_(band),
         queries_(queries),
+        stride_(layout.stride),
         packed_(packed),
         out_(out),
         top_(top),
@@ -86,7 +87,7 @@ class ForwardTile {
     std::fill_n(mass_, rows, real(0));
   }
 
-  // The keys [piece.begin, piece.end) of k and v, at most kPiece. Returns the pairs multiplied.
+  // The keys [piece.begin, piece.end) of k and v, at most a piece. Returns the pairs multiplied.
   double add(Span piece, const real* k, const real* v) {
     if (packed_)
       panels_ = packed_ + piece.begin * p_.dim;
@@ -118,16 +119,18 @@ class ForwardTile {
 
   double add_strip(Span queries, Span keys, int64_t first, const real* v) {
     const int64_t rows = queries.end - queries.begin, at = queries.begin - queries_.begin;
+    const int64_t skip = round_down(keys.begin - first, kPanel);  // logits begin at this column
+    first += skip;
     const int64_t from = round_down(keys.begin - first, kRowMultiple);
     const int64_t to = round_up(keys.end - first, kRowMultiple);
-    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1}, panels_, scores_,
-                   kPiece);
+    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1},
+                   panels_ + skip * p_.dim, scores_, stride_);
     if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
-      hide(band_, queries.begin, rows, keys, first, from, to, scores_, kPiece, -kInfinity);
+      hide(band_, queries.begin, rows, keys, first, from, to, scores_, stride_, -kInfinity);
     real shrink[kWideStrip];
-    soften_rows(rows, to - from, scores_ + from, kPiece, top_ + at, mass_ + at, shrink);
+    soften_rows(rows, to - from, scores_ + from, stride_, top_ + at, mass_ + at, shrink);
     add_product(rows, p_.value_dim, keys.end - keys.begin,
-                {scores_ + (keys.begin - first), kPiece, 1},
+                {scores_ + (keys.begin - first), stride_, 1},
                 {v + keys.begin * p_.value_dim, p_.value_dim}, out_ + at * p_.value_dim,
                 p_.value_dim, shrink);
     return static_cast<double>(rows * (keys.end - keys.begin));
@@ -136,6 +139,7 @@ class ForwardTile {
   const SoftmaxProblem& p_;
   const Band& band_;
   Span queries_;
+  const int64_t stride_;
   const real* packed_;
   real *out_, *top_, *mass_, *query_, *keys_;
   const real* panels_;  // the piece's keys, packed
@@ -144,12 +148,12 @@ class ForwardTile {
 
 // The pieces of a tile's keys, numbered, so that parts can share them.
 template <class Visit>
-int64_t visit_pieces(const SoftmaxProblem& p, const Band& band, int64_t head, Span queries,
-                     Visit&& visit) {
+int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, int64_t head,
+                     Span queries, Visit&& visit) {
   int64_t number = 0;
   visit_spans(band, p.pattern.get(), head, queries, [&](Span span) {
-    for (int64_t j = span.begin; j < span.end; j += kPiece)
-      visit(number++, Span{j, std::min(j + kPiece, span.end)});
+    for (int64_t j = span.begin; j < span.end; j += size)
+      visit(number++, Span{j, std::min(j + size, span.end)});
   });
   return number;
 }
@@ -186,7 +190,7 @@ class Forward {
           const Tensor& out, const Tensor& log_sum)
       : p_(p),
         division_(p.q_len, p.pattern.get(), p.batch * p.heads),
-        layout_(division_.tiles, p.kv_len, p.dim),
+        layout_(p, division_.tiles),
         q_(q),
         k_(k),
         v_(v),
@@ -269,9 +273,10 @@ class Forward {
     const real* const k = k_.data() + head * p_.kv_len * p_.dim;
     const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
     const int64_t parts = division_.parts;
-    const int64_t pieces = visit_pieces(p_, band, head, queries, [](int64_t, Span) {});
+    const int64_t size = layout_.piece;
+    const int64_t pieces = visit_pieces(p_, size, band, head, queries, [](int64_t, Span) {});
     double pairs = 0;
-    visit_pieces(p_, band, head, queries, [&](int64_t number, Span piece) {
+    visit_pieces(p_, size, band, head, queries, [&](int64_t number, Span piece) {
       if (number >= pieces * part / parts && number < pieces * (part + 1) / parts)
         pairs += tile.add(piece, k, v);
     });

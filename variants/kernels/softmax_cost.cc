@@ -19,8 +19,7 @@ SoftmaxWork softmax_work(const SoftmaxProblem& p) {
     backward_pairs += count * softmax_backward_pairs(band, p.pattern.get(), head);
   }
   const double dims = static_cast<double>(p.dim + p.value_dim);
-  int64_t bytes =
-      workspace_bytes(division.tasks(), ForwardLayout(division.tiles, p.kv_len, p.dim).total);
+  int64_t bytes = workspace_bytes(division.tasks(), ForwardLayout(p, division.tiles).total);
   if (division.parts > 1)
     bytes +=
         static_cast<int64_t>(sizeof(real)) * division.tasks() * division.part_reals(p.value_dim);

@@ -1,5 +1,6 @@
 // Decoding by exact softmax attention: a cache of keys and values, all of them or (a window) a ring
-// of the last ones. A step costs 4·d FLOPs and reads 2·d numbers for each cached position.
+// of the last ones. A step costs 4·d FLOPs for each query and cached position, and reads 2·d
+// numbers for each position, once for all queries of a group.
 #pragma once
 
 #include <cstdint>

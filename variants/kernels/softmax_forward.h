@@ -8,13 +8,14 @@
 #include "core/kernels/product.h"
 #include "core/memory.h"
 #include "core/parallel.h"
-#include "variants/kernels/band.h"
+#include "variants/kernels/softmax_tiles.h"
 
 namespace attn {
 
 inline constexpr int64_t kStrip = kTileRows;  // queries: what the product keeps in registers
 inline constexpr int64_t kWideStrip = 12;  // where no mask cuts through: half the fetches of keys
 inline constexpr int64_t kPiece = 256;     // keys: a wide strip of logits is 12 KiB in float
+inline constexpr int64_t kNarrow = 448;    // keys: a strip of logits is 10.5 KiB in float
 
 // How the work is shared: tasks are (head, tile, part), where the parts of a tile take different
 // keys and are merged.
@@ -39,18 +40,30 @@ struct ForwardDivision {
   }
 };
 
+// Whether a strip takes all keys that it sees at once, from keys packed for its whole tile. A
+// border of pieces would cut half the strips of a window of 64 in two, and cost a tenth.
+inline bool is_narrow(const SoftmaxProblem& p) {
+  const int64_t right = p.causal ? 0 : p.right;
+  return !p.pattern && p.pinned == 0 && p.hole.after && p.left >= 0 && right >= 0 &&
+         p.left + right + kWideStrip + 2 * kPanel <= kNarrow;
+}
+
 // Offsets into a worker's workspace.
 struct ForwardLayout {
+  int64_t piece, stride;  // keys packed at once; logits of a row
   int64_t rows, query, keys, top, mass, scores, total;
 
-  ForwardLayout(const QueryTiles& tiles, int64_t kv_len, int64_t dim) {
+  ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
+    const bool narrow = is_narrow(p);
     rows = std::min(tiles.rows, tiles.q_len);
+    piece = narrow ? rows + p.left + (p.causal ? 0 : p.right) : kPiece;
+    stride = narrow ? kNarrow : kPiece;
     query = 0;
-    keys = query + padded_reals(rows * dim);
-    top = keys + padded_reals(packed_reals(std::min(kPiece, kv_len), dim));
+    keys = query + padded_reals(rows * p.dim);
+    top = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
     mass = top + padded_reals(rows);
     scores = mass + padded_reals(rows);
-    total = scores + kWideStrip * kPiece;
+    total = scores + kWideStrip * stride;
   }
 };
 

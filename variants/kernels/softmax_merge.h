@@ -8,6 +8,7 @@
 
 #include "core/kernels/product.h"
 #include "core/kernels/softmax_rows.h"
+#include "core/memory.h"
 #include "core/real.h"
 
 namespace attn {
@@ -18,14 +19,42 @@ struct RowSums {
   real top = -kInfinity, mass = 0;
 };
 
-// More keys of the query: `count` logits in units of log2, and as many rows [count, dim] of values.
-// `logits` is overwritten, and has room for a whole multiple of kRowMultiple.
-inline void add_keys(int64_t count, real* logits, const real* values, int64_t dim, RowSums& into) {
+// The same of several queries to the same keys, which are read once for all of them.
+struct GroupSums {
+  int64_t rows = 1;
+  real* sum = nullptr;  // [rows, dim]
+  real *top = nullptr, *mass = nullptr;
+  real* shrink = nullptr;  // [rows], room for add_keys
+
+  static int64_t reals(int64_t rows, int64_t dim) { return padded_reals(rows * (dim + 3)); }
+  // In `reals` numbers at `work`, of no key yet.
+  static GroupSums in(real* work, int64_t rows, int64_t dim) {
+    real* const rest = work + rows * dim;
+    const GroupSums made{rows, work, rest, rest + rows, rest + 2 * rows};
+    std::fill_n(made.sum, rows * dim, real(0));
+    std::fill_n(made.top, rows, -kInfinity);
+    std::fill_n(made.mass, rows, real(0));
+    return made;
+  }
+  RowSums row(int64_t r, int64_t dim) const { return {sum + r * dim, top[r], mass[r]}; }
+};
+
+// More keys of the queries: `count` logits of each in units of log2, rows `stride` apart, and as
+// many rows [count, dim] of values. `logits` is overwritten; a row has room for a whole multiple of
+// kRowMultiple.
+inline void add_keys(int64_t count, real* logits, int64_t stride, const real* values, int64_t dim,
+                     const GroupSums& into) {
   const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-  std::fill(logits + count, logits + padded, -kInfinity);
+  for (int64_t r = 0; r < into.rows; ++r)
+    std::fill(logits + r * stride + count, logits + r * stride + padded, -kInfinity);
+  soften_rows(into.rows, padded, logits, stride, into.top, into.mass, into.shrink);
+  add_product(into.rows, dim, count, {logits, stride}, {values, dim}, into.sum, dim, into.shrink);
+}
+
+// Of one query.
+inline void add_keys(int64_t count, real* logits, const real* values, int64_t dim, RowSums& into) {
   real shrink = 1;
-  soften_rows(1, padded, logits, padded, &into.top, &into.mass, &shrink);
-  add_product(1, dim, count, {logits, count}, {values, dim}, into.sum, dim, &shrink);
+  add_keys(count, logits, count, values, dim, {1, into.sum, &into.top, &into.mass, &shrink});
 }
 
 inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "core/kernels/product.h"
 #include "core/kernels/softmax_rows.h"
@@ -21,7 +20,7 @@ struct SoftmaxProblem {
   bool causal = false;
   int64_t pinned = 0;
   Hole hole = {};
-  std::vector<int64_t> kv_lengths = {};
+  IndexList kv_lengths = {};
   std::shared_ptr<const BlockPattern> pattern = {};
 
   Band band(int64_t batch_index) const {

@@ -1,6 +1,7 @@
-// What decoding a sparse pattern keeps: strided, every position, since each column is seen again;
-// fixed, the summaries of all blocks, and the rest of the current one.
+// A sparse pattern from its parameters, and what decoding it keeps: strided, every position, since
+// each column is seen again; fixed, the summaries of all blocks, and the rest of the current one.
 #include <algorithm>
+#include <cmath>
 
 #include "variants/kernels/strided_attention.h"
 
@@ -21,6 +22,20 @@ CacheLayout strided_cache(int64_t stride, int64_t capacity) {
 }
 
 }  // namespace
+
+SparsePattern SparsePattern::of(const AttentionConfig& config) {
+  constexpr int64_t kArenaStride = 128;  // of Long Range Arena's code, at every length
+  const Params& given = config.params;
+  const bool lra = given.text("as") == "lra";
+  int64_t stride = given.integer("stride");
+  if (stride == 0)
+    stride = lra ? kArenaStride : std::lround(std::sqrt(static_cast<double>(config.max_len)));
+  return {.fixed = lra || given.text("pattern") == "fixed",
+          .stride = stride,
+          .summary = std::min(given.integer("summary"), stride),
+          .first = lra,
+          .causal = lra || config.causal};
+}
 
 int64_t SparsePattern::summaries(int64_t count) const {
   const int64_t last = std::max<int64_t>(0, count % stride - (stride - summary));

@@ -21,6 +21,9 @@ struct SparsePattern {
   bool first = false;
   bool causal = false;
 
+  // From the parameters `pattern`, `stride`, `summary` and `as`. A stride of 0 is the whole number
+  // nearest to √max_len: that of the length at hand would let decoding differ from the forward.
+  static SparsePattern of(const AttentionConfig& config);
   int64_t summaries(int64_t count) const;  // of the first `count` positions
 };
 
@@ -29,11 +32,5 @@ Var sparse_attention(const Var& q, const Var& k, const Var& v, const SparsePatte
                      const std::vector<int64_t>& kv_lengths);
 Cost sparse_cost(const AttentionShape& shape, const SparsePattern& pattern);
 CacheLayout sparse_cache(const SparsePattern& pattern, int64_t capacity);
-
-// Queries and keys at equal positions modulo floor(length / block) + 1, where `length` is that of
-// the batch entry: groups of at most `block` keys.
-Var grouped_attention(const Var& q, const Var& k, const Var& v, int64_t block,
-                      const std::vector<int64_t>& kv_lengths);
-Cost grouped_cost(const AttentionShape& shape, int64_t block);
 
 }  // namespace attn

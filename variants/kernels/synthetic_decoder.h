@@ -1,5 +1,6 @@
-// Decoding where logits do not come from keys: a cache of values, half of what softmax attention
-// keeps. A step costs 2·d FLOPs and reads d numbers for each position, besides its logits.
+// Decoding where logits do not come from keys alone: a cache of values, half of what softmax
+// attention keeps, and of keys where their products are added. A step costs 2·d FLOPs for each
+// query and position, and reads d numbers for each position, besides its logits.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,12 @@
 namespace attn {
 
 struct SyntheticLogits {
-  // Logits of the query at `position` to keys [0, position], of head `head` of a batch entry; q is
-  // its row. Counts no FLOPs.
+  // Logits of the query at `position` to keys [0, position], of query head `head` of a batch entry;
+  // q is its row. Counts no FLOPs.
   std::function<void(int64_t head, int64_t position, const real* q, real* logits)> fill;
   double flops = 0, reals = 0;            // for each key; reals: of weights read
   double step_flops = 0, step_reals = 0;  // for each query
+  bool products = false;                  // q·k/√dim of the keys, cached too, is added
 };
 // Row of a matrix [heads, max_len, max_len].
 SyntheticLogits matrix_logits(const Tensor& matrix);

@@ -54,7 +54,7 @@ class WindowDecoder final : public MixerDecoder {
   }
 
   int64_t do_state_bytes() const override {
-    return static_cast<int64_t>(window_state_bytes(batch(), width(), kernel_));
+    return static_cast<int64_t>(sizeof(real)) * batch() * (kernel_ - 1) * width();
   }
   double do_step_flops() const override {
     double flops = 0;
@@ -80,10 +80,6 @@ class WindowDecoder final : public MixerDecoder {
 std::unique_ptr<Decoder> window_decoder(const Shape& position, int64_t capacity, int64_t kernel,
                                         std::vector<WindowLayer> layers) {
   return std::make_unique<WindowDecoder>(position, capacity, kernel, std::move(layers));
-}
-
-double window_state_bytes(int64_t batch, int64_t width, int64_t kernel) {
-  return sizeof(real) * static_cast<double>(batch * (kernel - 1) * width);
 }
 
 }  // namespace attn

@@ -19,7 +19,4 @@ struct WindowLayer {
 std::unique_ptr<Decoder> window_decoder(const Shape& position, int64_t capacity, int64_t kernel,
                                         std::vector<WindowLayer> layers);
 
-// Of it, after any number of positions.
-double window_state_bytes(int64_t batch, int64_t width, int64_t kernel);
-
 }  // namespace attn

@@ -209,7 +209,8 @@ Cost window_product_cost(int64_t batch, int64_t len, int64_t in, int64_t out, in
   const auto work = static_cast<double>(plan.workers * edge_reals(kernel, in));
   return {.flops = 2 * rows * depth * cols,
           .bytes = sizeof(real) * (rows * static_cast<double>(in) + rows * cols + depth * cols),
-          .peak_bytes = sizeof(real) * (rows * cols + work)};
+          .peak_bytes = sizeof(real) * (rows * cols + work),
+          .state_bytes = sizeof(real) * static_cast<double>(batch * (kernel - 1) * in)};
 }
 
 }  // namespace attn

@@ -21,7 +21,8 @@ struct Window {
 // count as zeros and are never read; rows of out at or beyond lengths[b] are zeros.
 Var window_product(const Var& x, const Var& weight, const Var& bias, const Window& window);
 
-// Of a forward with lengths empty; peak bytes with the result, without x.
+// Of a forward with lengths empty; peak bytes with the result, without x; the state of
+// window_decoder.h.
 Cost window_product_cost(int64_t batch, int64_t len, int64_t in, int64_t out, int64_t kernel);
 
 }  // namespace attn

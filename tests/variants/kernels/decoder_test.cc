@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "tests/core/on_every_isa.h"
-#include "tests/variants/oracle_bridge.h"
+#include "tests/variants/kernels/decoder_steps.h"
 #include "variants/kernels/linear_attention.h"
 #include "variants/kernels/linear_decoder.h"
 #include "variants/kernels/softmax_attention.h"
@@ -19,51 +19,6 @@ namespace attn {
 namespace {
 
 using bridge::array_of;
-
-struct Inputs {
-  Tensor q, k, v;
-};
-
-Inputs inputs(const Shape& shape, double scale = 1) {
-  return {bridge::normal(shape, "q", scale), bridge::normal(shape, "k", scale),
-          bridge::normal(shape, "v")};
-}
-
-// Positions [begin, end) of x = [batch, heads, len, dim].
-Tensor positions(const Tensor& x, int64_t begin, int64_t end) {
-  const Tensor result(x.shape().with(2, end - begin));
-  const int64_t len = x.dim(2), dim = x.dim(3), run = (end - begin) * dim;
-  for (int64_t head = 0; head < x.dim(0) * x.dim(1); ++head)
-    std::copy_n(x.data() + (head * len + begin) * dim, run, result.data() + head * run);
-  return result;
-}
-
-Tensor step(Decoder& decoder, const Inputs& x, int64_t i) {
-  const Tensor out = Tensor::full(x.q.shape().with(2, 1), bridge::kNaN);
-  decoder.step(positions(x.q, i, i + 1), positions(x.k, i, i + 1), positions(x.v, i, i + 1), out);
-  return out;
-}
-
-using Answer = std::function<oracle::Array(const oracle::Array& q, const oracle::Array& k,
-                                           const oracle::Array& v)>;
-
-// Appends `prefill` positions at once, in two parts, then one by one; the answer to each against
-// that of the oracle to the same query and the keys so far.
-void expect_steps(Decoder& decoder, const Inputs& x, int64_t prefill, const Answer& answer,
-                  double allowed = 40 * kEpsilon) {
-  const int64_t half = prefill / 2;
-  decoder.extend(positions(x.k, 0, half), positions(x.v, 0, half));
-  decoder.extend(positions(x.k, half, prefill), positions(x.v, half, prefill));
-  for (int64_t i = prefill; i < x.q.dim(2); ++i) {
-    const Tensor got = step(decoder, x, i);
-    EXPECT_EQ(decoder.length(), i + 1);
-    const oracle::Array want =
-        answer(array_of(positions(x.q, i, i + 1)), array_of(positions(x.k, 0, i + 1)),
-               array_of(positions(x.v, 0, i + 1)));
-    const double error = bridge::relative_error(got, want.x);
-    ASSERT_TRUE(error <= allowed) << "position " << i << ": " << error;
-  }
-}
 
 Answer softmax(int64_t window) {
   return [window](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
@@ -76,11 +31,6 @@ Answer kernel(const oracle::LogFeatures& phi) {
     return oracle::kernel_attention(q, k, v, {.causal = true}, phi);
   };
 }
-
-struct Threads {
-  explicit Threads(int count) { set_threads(count); }
-  ~Threads() { set_threads(1); }
-};
 
 TEST(SoftmaxDecoder, EveryLengthUpToTwoPanels) {
   const Inputs x = inputs({2, 2, 131, 5});

@@ -86,6 +86,28 @@ TEST(SoftmaxAttention, Windows) {
       }
 }
 
+// Windows so narrow that each strip takes its keys at once, in tiles of every size, and the first
+// ones that are wider.
+TEST(SoftmaxAttention, NarrowWindowsInLongTiles) {
+  const int before = threads();
+  for (const int threads_now : {1, 2}) {
+    set_threads(threads_now);
+    for (const int64_t window : {1, 64, 154, 155, 308, 309})
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "window " << window << " causal " << causal);
+        expect_matches(inputs({1, 1, 1100, 3}, 1100, 3), {.causal = causal, .window = window},
+                       false);
+        expect_matches(inputs({1, 1, 600, 3}, 900, 3), {.causal = causal, .window = window}, false);
+      }
+  }
+  set_threads(before);
+  Inputs x = inputs({2, 1, 700, 3}, 700, 3);
+  const std::vector<int64_t> lengths = {0, 450};
+  bridge::fill_padding(x.k, lengths, bridge::kNaN);
+  bridge::fill_padding(x.v, lengths, bridge::kNaN);
+  expect_matches(x, {.kv_lengths = lengths, .window = 40}, true);
+}
+
 TEST(SoftmaxAttention, LengthsWindowsAndScaleTogether) {
   for (const bool causal : {false, true}) {
     Inputs x = inputs({3, 2, 70, 4}, 90, 4);
@@ -167,7 +189,7 @@ TEST(SoftmaxAttention, BlockPatterns) {
 
 TEST(SoftmaxAttention, RefusesPatternsThatDoNotFit) {
   const Inputs x = inputs({1, 2, 40, 3}, 40, 3);
-  const auto run_with = [&](int64_t size, std::vector<int64_t> begin, std::vector<int64_t> keys) {
+  const auto run_with = [&](int64_t size, IndexList begin, IndexList keys) {
     SoftmaxOptions options;
     options.pattern =
         std::make_shared<const BlockPattern>(BlockPattern{size, std::move(begin), std::move(keys)});

@@ -1,0 +1,83 @@
+// What a table says of the functions that it sets beside each other; see grid.h.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/check.h"
+#include "harness/cli/grid.h"
+#include "harness/sweep/key.h"
+#include "variants/catalog.h"
+
+namespace attn::cli {
+namespace {
+
+AttentionShape shape_of(const Json& row) {
+  const Json& axes = row.at("axes");
+  const int64_t length = axes.at("length");
+  return {.batch = 1,
+          .heads = axes.value("heads", int64_t{1}),
+          .q_len = length,
+          .kv_len = length,
+          .head_dim = axes.value("head_dim", int64_t{16}),
+          .causal = axes.value("causal", false)};
+}
+
+double flops_of(const VariantInfo& info, const AttentionShape& shape,
+                const std::map<std::string, ParamValue>& params) {
+  return info
+      .build({.heads = shape.heads,
+              .head_dim = shape.head_dim,
+              .max_len = shape.kv_len,
+              .causal = shape.causal,
+              .seed = 0,
+              .params = {}},
+             params)
+      ->cost(shape)
+      .flops;
+}
+
+// A pattern that does the work of its limit, where every position is seen. Not along edges, which
+// are too many there.
+bool sees_all(const VariantInfo& info, const Json& row) {
+  if (info.family != "pattern" || info.traits.edges || !info.limit) return false;
+  const AttentionShape shape = shape_of(row);
+  const auto limit = info.limit(shape);
+  if (!limit) return false;
+  const auto own = params_of(row.at("variant").at("params"));
+  auto widest = own;
+  for (const auto& [name, value] : limit->params) widest[name] = value;
+  return std::abs(flops_of(info, shape, own) / flops_of(info, shape, widest) - 1) < 1e-3;
+}
+
+}  // namespace
+
+std::string joined(const std::set<std::string>& texts) {
+  return fmt::to_string(fmt::join(texts, ", "));
+}
+
+std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
+  std::set<std::string> exact, other, remarks;
+  std::map<std::string, std::set<int64_t>> complete;
+  for (const Json* row : rows) {
+    if (status_of(*row) != "ok") continue;
+    const VariantInfo& info = find_variant(row->at("variant").at("name").get<std::string>());
+    (info.traits.exact ? exact : other).insert(info.name);
+    const Params params(info.name, info.params, params_of(row->at("variant").at("params")));
+    if (!shape_of(*row).causal && info.always_causal && info.always_causal(params))
+      remarks.insert(label_of(*row) + " hides the future although the others do not: less work");
+    if (sees_all(info, *row))
+      complete[label_of(*row)].insert(row->at("axes").at("length").get<int64_t>());
+  }
+  std::vector<std::string> notes;
+  if (!exact.empty() && !other.empty())
+    notes.push_back(
+        fmt::format("not one function: exact softmax attention is {}; something else {} {}",
+                    joined(exact), other.size() == 1 ? "is" : "are", joined(other)));
+  for (const auto& [label, lengths] : complete)
+    notes.push_back(fmt::format("{} sees every position at length {}: it is exact attention there",
+                                label, fmt::join(lengths, ", ")));
+  notes.insert(notes.end(), remarks.begin(), remarks.end());
+  return notes;
+}
+
+}  // namespace attn::cli
