@@ -40,23 +40,20 @@ std::string pass_of(const std::string& measure) {
   return measure == "accuracy" ? "training, an example" : measure + ", a pass";
 }
 
-// What tells a row's table from others of its measure, but for lengths, over which figures range.
-std::string setting_of(const Json& row, const std::vector<Json>& rows) {
+// What tells a row's table from others of its measure, whose rows are `like`, but for lengths, over
+// which figures range.
+std::string setting_of(const Json& row, const std::vector<Json>& like) {
   std::string text;
   if (row.at("measure") == "accuracy") {
-    text = task_column(row, rows);
-    if (const std::string training = training_text(row, rows); !training.empty())
+    text = task_column(row, like);
+    if (const std::string training = training_text(row, like); !training.empty())
       text += ", " + training;
     return text;
   }
-  std::vector<const Json*> others;
-  for (const Json& other : rows)
-    if (other.at("measure") == row.at("measure")) others.push_back(&other);
   for (const char* axis : {"scope", "mode", "causal", "heads"}) {
     const Json own = row.at("axes").value(axis, Json());
-    if (std::all_of(others.begin(), others.end(), [&](const Json* other) {
-          return other->at("axes").value(axis, Json()) == own;
-        }))
+    if (std::all_of(like.begin(), like.end(),
+                    [&](const Json& other) { return other.at("axes").value(axis, Json()) == own; }))
       continue;
     const std::string value = text_of(own);
     text +=
@@ -71,11 +68,13 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
   using Place = std::array<std::string, 3>;  // measure, setting, variant
   std::vector<Place> order;
   std::map<Place, Entry> entries;
+  std::map<std::string, std::vector<Json>> by_measure;
+  for (const Json& row : rows) by_measure[row.at("measure")].push_back(row);
   for (const Json& row : rows) {
     if (status_of(row) != "ok" || !row.contains("ledger")) continue;
     const Json& ledger = row.at("ledger");
-    const Place place = {row.at("measure").get<std::string>(), setting_of(row, rows),
-                         label_of(row)};
+    const std::string measure = row.at("measure");
+    const Place place = {measure, setting_of(row, by_measure[measure]), label_of(row)};
     if (!entries.count(place)) order.push_back(place);
     Entry& entry = entries[place];
     entry.parameters.add(ledger.at("parameters"));

@@ -9,79 +9,11 @@
 #include "core/kernels/exp.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
-#include "core/recycled.h"
+#include "variants/kernels/log_sum.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
-
-using Lengths = std::span<const int64_t>;
-using KeptLengths = std::vector<int64_t, Recycled<int64_t>>;  // by a closure on the tape
-
-KeptLengths kept(Lengths lengths) { return {lengths.begin(), lengths.end()}; }
-
-// log Σ exp of n numbers, `step` apart.
-real log_sum(const real* x, int64_t n, int64_t step) {
-  real top = -kInfinity, sum = 0;
-  for (int64_t i = 0; i < n; ++i) top = std::max(top, x[i * step]);
-  for (int64_t i = 0; i < n; ++i) sum += fast_exp(x[i * step] - top);
-  return top + std::log(sum);
-}
-
-// Every row, or column, of x minus the logarithm of its sum.
-void normalise(int64_t n, real* x, int64_t stride, bool columns) {
-  const int64_t line = columns ? 1 : stride, step = columns ? stride : 1;
-  for (int64_t i = 0; i < n; ++i) {
-    const real sum = log_sum(x + i * line, n, step);
-    for (int64_t j = 0; j < n; ++j) x[i * line + j * step] -= sum;
-  }
-}
-
-// The gradient of y = x - log Σ exp(x) along lines: dx = dy - exp(y)·Σ dy; y and dy dense.
-void normalise_back(int64_t n, const real* y, real* slopes, bool columns) {
-  const int64_t line = columns ? 1 : n, step = columns ? n : 1;
-  for (int64_t i = 0; i < n; ++i) {
-    real sum = 0;
-    for (int64_t j = 0; j < n; ++j) sum += slopes[i * line + j * step];
-    for (int64_t j = 0; j < n; ++j)
-      slopes[i * line + j * step] -= fast_exp(y[i * line + j * step]) * sum;
-  }
-}
-
-struct Balance {
-  Tensor scores;
-  double temperature;
-  int64_t iterations, block, len;
-  KeptLengths lengths;
-
-  int64_t all() const { return scores.dim(2); }
-  int64_t blocks(int64_t head) const {
-    return Blocks(length_of(lengths, head / scores.dim(1), len), block).count;
-  }
-  // The valid scores / temperature, dense.
-  void start(int64_t head, int64_t n, real* x) const {
-    const real* const from = scores.data() + head * all() * all();
-    for (int64_t i = 0; i < n * n; ++i)
-      x[i] = from[i / n * all() + i % n] / static_cast<real>(temperature);
-  }
-};
-
-void balance_back(const Balance& p, const Tensor& grad, const Tensor& to) {
-  const int64_t m = p.all(), steps = 2 * p.iterations;
-  run_tasks(to.dim(0) * to.dim(1), (steps + 1) * m * m, [&](int64_t head, real* work) {
-    const int64_t n = p.blocks(head), size = n * n;
-    real* const slopes = work + steps * m * m;
-    p.start(head, n, work);
-    for (int64_t s = 0; s < steps; ++s) {  // every step's result, made again
-      if (s > 0) std::copy_n(work + (s - 1) * size, size, work + s * size);
-      normalise(n, work + s * size, n, s % 2 == 0);
-    }
-    for (int64_t i = 0; i < size; ++i) slopes[i] = grad[head * m * m + i / n * m + i % n];
-    for (int64_t s = steps - 1; s >= 0; --s) normalise_back(n, work + s * size, slopes, s % 2 == 0);
-    for (int64_t i = 0; i < size; ++i)
-      to[head * m * m + i / n * m + i % n] += slopes[i] / static_cast<real>(p.temperature);
-  });
-}
 
 // A head's matrices: rows of `size` numbers of S over all its blocks, and over all but the last.
 struct SortMatrices {
@@ -109,7 +41,7 @@ struct Sort {
     const SortMatrices s{work, work + padded_reals(all() * all()), blocks(head).count};
     const real* const log_s = log_sort.data() + head * all() * all();
     for (int64_t i = 0; i < s.n; ++i) {
-      const real others = log_sum(log_s + i * all(), s.n - 1, 1);
+      const real others = log_sum(log_s + i * all(), s.n - 1);
       for (int64_t j = 0; j < s.n; ++j) {
         s.whole[i * s.n + j] = fast_exp(log_s[i * all() + j]);
         s.rest[i * s.n + j] = j + 1 < s.n ? fast_exp(log_s[i * all() + j] - others) : real(0);
@@ -180,22 +112,6 @@ void sort_head_back(const Sort& p, int64_t head, const real* grad, std::span<Ten
 
 }  // namespace
 
-Var balanced(const Var& scores, double temperature, int64_t iterations, int64_t block, int64_t len,
-             std::span<const int64_t> lengths) {
-  const Balance p{scores.value(), temperature, iterations, block, len, kept(lengths)};
-  const Tensor out = Tensor::full(scores.shape(), -kInfinity);
-  const int64_t m = p.all();
-  run_tasks(out.dim(0) * out.dim(1), m * m, [&](int64_t head, real* work) {
-    const int64_t n = p.blocks(head);
-    p.start(head, n, work);
-    for (int64_t s = 0; s < 2 * iterations; ++s) normalise(n, work, n, s % 2 == 0);
-    for (int64_t i = 0; i < n; ++i) std::copy_n(work + i * n, n, out.data() + head * m * m + i * m);
-  });
-  return custom_op(out, {scores}, [p](const Tensor& grad, std::span<Tensor> grads) {
-    balance_back(p, grad, grads[0]);
-  });
-}
-
 Var sorted_and_own(const Var& log_sort, const Var& x, int64_t block,
                    std::span<const int64_t> lengths) {
   const Sort p{log_sort.value(), x.value(), block, kept(lengths)};
@@ -221,11 +137,6 @@ std::vector<int64_t> sorted_and_own_lengths(int64_t batch, int64_t heads, int64_
     result.push_back(i < b.count ? b.rows + own : 0);
   }
   return result;
-}
-
-double balancing_workspace(int64_t heads, int64_t len, int64_t block) {
-  const int64_t count = Blocks(len, block).count;
-  return static_cast<double>(workspace_bytes(heads, count * count));
 }
 
 double sorting_workspace(int64_t heads, int64_t len, int64_t block) {

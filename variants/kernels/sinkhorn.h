@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/recycled.h"
 #include "core/var.h"
 #include "variants/attention.h"
 
@@ -23,6 +24,12 @@ struct Blocks {
   int64_t count, last;  // blocks, and rows of the last one
   int64_t rows;         // of a sorted block: as many as the longest
 };
+
+// Of lengths, by a closure on the tape.
+using KeptLengths = std::vector<int64_t, Recycled<int64_t>>;
+inline KeptLengths kept(std::span<const int64_t> lengths) {
+  return {lengths.begin(), lengths.end()};
+}
 
 inline int64_t length_of(std::span<const int64_t> lengths, int64_t entry, int64_t len) {
   return lengths.empty() ? len : lengths[static_cast<size_t>(entry)];
