@@ -38,13 +38,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-bool holds(const ParamSpec& spec, const std::map<std::string, ParamValue>& values) {
-  const auto is = [&](const auto& condition) {
-    return to_string(values.at(condition.first)) == condition.second;
-  };
-  return spec.conditions.empty() || std::any_of(spec.conditions.begin(), spec.conditions.end(), is);
-}
-
 }  // namespace
 
 std::string to_string(const ParamValue& value) {
@@ -67,6 +60,15 @@ ParamSpec ParamSpec::when(const std::string& other, const std::string& chosen) c
   ParamSpec result = *this;
   result.conditions.emplace_back(other, chosen);
   return result;
+}
+
+bool ParamSpec::counts(const std::map<std::string, ParamValue>& all) const {
+  const auto is = [&](const auto& condition) {
+    const auto other = all.find(condition.first);
+    ATTN_CHECK(other != all.end(), "{} counts by {}, which does not exist", name, condition.first);
+    return to_string(other->second) == condition.second;
+  };
+  return conditions.empty() || std::any_of(conditions.begin(), conditions.end(), is);
 }
 
 std::string ParamSpec::condition() const {
@@ -146,9 +148,21 @@ Params::Params(std::string_view owner, const std::vector<ParamSpec>& specs,
                             nearest(name, names), join(names, ", ")));
   }
   for (const ParamSpec& spec : specs)
-    ATTN_CHECK(values_[spec.name] == spec.value || holds(spec, values_),
+    ATTN_CHECK(values_[spec.name] == spec.value || spec.counts(values_),
                "{}: {}={} has no effect here: {} counts only with {}", owner, spec.name,
                to_string(values_[spec.name]), spec.name, spec.condition());
+}
+
+std::map<std::string, ParamValue> effective(const std::vector<ParamSpec>& specs,
+                                            std::map<std::string, ParamValue> given) {
+  for (bool again = true; again;) {  // without one, another may lose its condition
+    again = false;
+    std::map<std::string, ParamValue> all = given;
+    for (const ParamSpec& spec : specs) all.emplace(spec.name, spec.value);
+    for (const ParamSpec& spec : specs)
+      if (!spec.counts(all)) again |= given.erase(spec.name) > 0;
+  }
+  return given;
 }
 
 const ParamValue& Params::at(std::string_view name) const {

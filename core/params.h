@@ -40,6 +40,7 @@ struct ParamSpec {
   std::vector<std::string> choices;
   std::vector<std::pair<std::string, std::string>> conditions;  // one must hold, if there are any
 
+  bool counts(const std::map<std::string, ParamValue>& all) const;  // with these values, all named
   std::string condition() const;  // "kind=random or as=lra"; "" where it always counts
   std::string type() const;       // "int", "float", "bool", "string"
   std::string range() const;      // "1..1000000000", "tiled|materialized", "true|false"
@@ -70,6 +71,10 @@ class Params {
   const ParamValue& at(std::string_view name) const;
   std::map<std::string, ParamValue> values_;
 };
+
+// Without those that have no effect beside the others (ParamSpec::when).
+std::map<std::string, ParamValue> effective(const std::vector<ParamSpec>& specs,
+                                            std::map<std::string, ParamValue> given);
 
 // The candidate with the smallest edit distance to `word`, for "did you mean"; "" when there is
 // none.

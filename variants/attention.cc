@@ -160,6 +160,12 @@ Cost Attention::cost(const AttentionShape& shape) const {
   return cost;
 }
 
+std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, ParamValue> given,
+                                                        const Limit& of) const {
+  for (const auto& [param, value] : of.params) given[param] = value;
+  return effective(params, std::move(given));
+}
+
 std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
                                                 const Params& chosen) const {
   if (shape.causal && !traits.causal) return "cannot be causal";

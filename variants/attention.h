@@ -111,6 +111,7 @@ class Decoder {
   void step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out);
   // The next step takes the place of the last one: the same step again and again, for the clock. A
   // cache overwrites that position; a sum cannot take it back, and only its work stays the same.
+  // Twice in a row only where nothing is forgotten: a ring has lost what a step pushed out.
   void step_back();
 
   int64_t length() const { return length_; }  // positions appended
@@ -226,6 +227,9 @@ struct VariantInfo {
   // Whether trait convex holds with these parameters; empty: with all.
   std::function<bool(const Params&)> convex_if;
 
+  // `given` with the limit's parameters in place of its own, and without what then has no effect.
+  std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
+                                             const Limit& of) const;
   // The whole verdict: traits first (causal, cross), then `skip_reason`.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
   // The same for decoding: trait decode first, then `no_decoder`.

@@ -13,7 +13,7 @@ class Longformer final : public Attention {
   explicit Longformer(const AttentionConfig& config) : Attention(config) {
     const bool lra = params().text("as") == "lra";
     options_.window = params().integer("window");
-    if (lra) options_.before = options_.window - 1;
+    if (lra) options_.before = options_.window > 0 ? options_.window - 1 : 0;
     options_.pinned = lra ? 0 : params().integer("global_tokens");
   }
 

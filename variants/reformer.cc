@@ -56,8 +56,9 @@ VariantInfo reformer() {
           "8·rounds·n·chunk·d FLOPs, 2·rounds·n·d·directions of hashing (buckets/2, and about "
           "√buckets above 128 of them); memory n·(d + 2·rounds); as=lra: chunk is n/buckets",
       .traits = {.causal = true, .random = true, .convex = true, .decode = true},
-      .params = {{"rounds", 4, "independent hashes, whose keys are united", 1, 256},
-                 ParamSpec("chunk", 64, "positions of a sorted chunk, which sees one before too")
+      .params = {{"rounds", 4, "independent hashes, whose keys are united", 1, 64},
+                 ParamSpec("chunk", 64, "positions of a sorted chunk, which sees one before too", 1,
+                           16384)
                      .when("as", "paper"),
                  {"buckets", 0, "of a hash; 0: two for each chunk of the longest length", 0, 65536},
                  {"as", {"paper", "lra"}, "lra: chunks without masks, logits times √d"}},

@@ -2,8 +2,6 @@
 // stochastic matrix sorts to its place. Tay et al. 2020, arXiv:2002.11296, section 3: R_I =
 // relu(Σ_I q)·W (q in the place of the first layer's output), S = Sinkhorn(exp(R / temperature)),
 // without Gumbel noise. Time 8·n·block·d + 4·n²/block·d, memory n·d + (n/block)².
-#include <algorithm>
-
 #include "core/check.h"
 #include "core/ops.h"
 #include "variants/attention.h"
@@ -15,7 +13,7 @@ namespace {
 class Sinkhorn final : public Attention {
  public:
   explicit Sinkhorn(const AttentionConfig& config)
-      : Attention(config), block_(std::min(params().integer("block"), config.max_len)) {
+      : Attention(config), block_(params().integer("block")) {
     if (params().text("as") == "lra") return;  // whose sorting has no effect
     const int64_t blocks = (config.max_len + block_ - 1) / block_;
     sort_ = glorot_weight("sort", {config.heads, config.head_dim, blocks});
@@ -54,8 +52,8 @@ VariantInfo sinkhorn() {
           "8·n·block·d FLOPs of attention, 4·n²/block·d of sorting; memory 10·n·d and (n/block)²; "
           "as=lra 8·n·block·d FLOPs, memory 3·n·d",
       .traits = {.linear_memory = false, .fixed_length = true, .convex = true},
-      .params = {{"block", 64, "positions of a block of queries and keys"},
-                 ParamSpec("temperature", 0.75, "of the scores before balancing", 1e-3, 1e3)
+      .params = {{"block", 64, "positions of a block of queries and keys", 1, 65536},
+                 ParamSpec("temperature", 0.75, "of the scores before balancing", 0.02, 1e3)
                      .when("as", "paper"),
                  ParamSpec("iterations", 8, "normalisations of columns, then rows", 1, 1000)
                      .when("as", "paper"),

@@ -67,9 +67,7 @@ VariantInfo synthesizer() {
                   "lra: Long Range Arena's logits, q·k/√d plus those of kind=random"}},
       .make = make_as<Synthesizer>,
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
-        return VariantInfo::Limit{.params = {{"as", std::string("lra")},
-                                             {"kind", std::string("dense")},
-                                             {"rank", int64_t{8}}},
+        return VariantInfo::Limit{.params = {{"as", std::string("lra")}},
                                   .prepare = [](const Attention& attention) {
                                     const Var logits = attention.weights()[0].value;
                                     logits.set_value(Tensor::zeros(logits.shape()));

@@ -132,8 +132,8 @@ void check_range(const Subject& subject, Verdict& verdict) {
       // Random features, whose order of keys does not matter, underflow at such logits: their
       // coarse weights then only have to stay finite.
       const Traits& traits = subject.info.traits;
-      const bool hull = subject.info.convex(subject.params) &&
-                        !(traits.random && traits.permutable && scale > 1);
+      const bool hull =
+          subject.info.convex(subject.params) && !(traits.random && traits.permutable && scale > 1);
       const double bound = hull ? largest(x.v) * (1 + tolerance(shape.kv_len)) : 1e30;
       verdict.expect(size, bound, "outputs reach {:.1e} for queries and keys of scale {:g} ({})",
                      size, scale, text(shape));

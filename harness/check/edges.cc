@@ -65,11 +65,9 @@ void compare_with_none(const Attention& attention, const AttentionShape& shape,
 // Where nothing but edges restricts what is seen: some variants have edges of their own where none
 // are given, and lose them at their limit.
 Subject seeing_all(const Subject& subject, const AttentionShape& shape) {
-  std::map<std::string, ParamValue> params = subject.given;
-  if (subject.info.limit)
-    if (const auto limit = subject.info.limit(shape))
-      for (const auto& [name, value] : limit->params) params[name] = value;
-  return {subject.info, params, subject.level};
+  const auto limit = subject.info.limit ? subject.info.limit(shape) : std::nullopt;
+  return {subject.info, limit ? subject.info.at_limit(subject.given, *limit) : subject.given,
+          subject.level};
 }
 
 void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,

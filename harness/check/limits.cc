@@ -86,9 +86,8 @@ void check_limit(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const auto limit = subject.info.limit(shape);
     if (!limit) continue;
-    std::map<std::string, ParamValue> params = subject.given;
-    for (const auto& [name, value] : limit->params) params[name] = value;
-    const Subject limiting(subject.info, params, subject.level);
+    const Subject limiting(subject.info, subject.info.at_limit(subject.given, *limit),
+                           subject.level);
     if (!limiting.can_run(shape)) continue;
     if (limit->tolerance > 1e-5 && shape.kv_len != 33)
       continue;  // by sampling: large, and no sharper elsewhere

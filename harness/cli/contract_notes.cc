@@ -1,8 +1,6 @@
 // What a table says of the functions that it sets beside each other; see grid.h.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "core/check.h"
 #include "harness/cli/grid.h"
 #include "harness/sweep/key.h"
@@ -22,31 +20,16 @@ AttentionShape shape_of(const Json& row) {
           .causal = axes.value("causal", false)};
 }
 
-double flops_of(const VariantInfo& info, const AttentionShape& shape,
-                const std::map<std::string, ParamValue>& params) {
-  return info
-      .build({.heads = shape.heads,
-              .head_dim = shape.head_dim,
-              .max_len = shape.kv_len,
-              .causal = shape.causal,
-              .seed = 0,
-              .params = {}},
-             params)
-      ->cost(shape)
-      .flops;
-}
-
-// A pattern that does the work of its limit, where every position is seen. Not along edges, which
-// are too many there.
-bool sees_all(const VariantInfo& info, const Json& row) {
+// A pattern whose reach is that of its limit or longer: every position is seen.
+bool sees_all(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
   if (info.family != "pattern" || info.traits.edges || !info.limit) return false;
-  const AttentionShape shape = shape_of(row);
   const auto limit = info.limit(shape);
   if (!limit) return false;
-  const auto own = params_of(row.at("variant").at("params"));
-  auto widest = own;
-  for (const auto& [name, value] : limit->params) widest[name] = value;
-  return std::abs(flops_of(info, shape, own) / flops_of(info, shape, widest) - 1) < 1e-3;
+  return std::all_of(limit->params.begin(), limit->params.end(), [&](const auto& at) {
+    const ParamValue& own = params.values().at(at.first);
+    const auto* reach = std::get_if<int64_t>(&at.second);
+    return reach ? std::get<int64_t>(own) >= *reach : own == at.second;
+  });
 }
 
 }  // namespace
@@ -64,15 +47,15 @@ std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
     (info.traits.exact ? exact : other).insert(info.name);
     const Params params(info.name, info.params, params_of(row->at("variant").at("params")));
     if (!shape_of(*row).causal && info.always_causal && info.always_causal(params))
-      remarks.insert(label_of(*row) + " hides the future although the others do not: less work");
-    if (sees_all(info, *row))
+      remarks.insert(label_of(*row) + " hides the future, though causal is false: less work");
+    if (sees_all(info, params, shape_of(*row)))
       complete[label_of(*row)].insert(row->at("axes").at("length").get<int64_t>());
   }
   std::vector<std::string> notes;
   if (!exact.empty() && !other.empty())
     notes.push_back(
-        fmt::format("not one function: exact softmax attention is {}; something else {} {}",
-                    joined(exact), other.size() == 1 ? "is" : "are", joined(other)));
+        fmt::format("not one function: exact softmax attention is {}; {} {} something else",
+                    joined(exact), joined(other), other.size() == 1 ? "computes" : "compute"));
   for (const auto& [label, lengths] : complete)
     notes.push_back(fmt::format("{} sees every position at length {}: it is exact attention there",
                                 label, fmt::join(lengths, ", ")));

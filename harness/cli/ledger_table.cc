@@ -43,22 +43,20 @@ std::string pass_of(const std::string& measure) {
 // What tells a row's table from others of its measure, whose rows are `like`, but for lengths, over
 // which figures range.
 std::string setting_of(const Json& row, const std::vector<Json>& like) {
-  std::string text;
-  if (row.at("measure") == "accuracy") {
-    text = task_column(row, like);
-    if (const std::string training = training_text(row, like); !training.empty())
-      text += ", " + training;
-    return text;
+  static const std::set<std::string> ranges = {"length", "seed", "repetitions", "input",
+                                               "input_scale"};
+  std::string text = row.at("measure") == "accuracy" ? task_column(row, like) : "";
+  const auto add = [&](const std::string& words) {
+    if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
+  };
+  for (const auto& [axis, own] : row.at("axes").items()) {
+    const bool differs = std::any_of(like.begin(), like.end(), [&, name = axis](const Json& other) {
+      return other.at("axes").value(name, Json()) != row.at("axes").at(name);
+    });
+    if (differs && !ranges.count(axis))
+      add(own.is_string() ? text_of(own) : fmt::format("{} {}", axis, text_of(own)));
   }
-  for (const char* axis : {"scope", "mode", "causal", "heads"}) {
-    const Json own = row.at("axes").value(axis, Json());
-    if (std::all_of(like.begin(), like.end(),
-                    [&](const Json& other) { return other.at("axes").value(axis, Json()) == own; }))
-      continue;
-    const std::string value = text_of(own);
-    text +=
-        (text.empty() ? "" : ", ") + (own.is_string() ? value : fmt::format("{} {}", axis, value));
-  }
+  if (row.at("measure") == "accuracy") add(training_text(row, like));
   return text;
 }
 

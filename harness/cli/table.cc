@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "harness/cli/grid.h"
+#include "harness/sweep/key.h"
 #include "variants/catalog.h"
 
 namespace attn::cli {
@@ -75,7 +76,7 @@ std::string label_of(const Json& row) {
   std::string text;
   for (const auto& [param, value] : row.at("variant").at("params").items()) {
     const auto it = defaults.values().find(param);
-    if (it != defaults.values().end() && text_of(value) == to_string(it->second)) continue;
+    if (it != defaults.values().end() && value == to_json(it->second)) continue;
     text += (text.empty() ? "" : ",") + param + "=" + text_of(value);
   }
   return text.empty() ? name : name + "[" + text + "]";

@@ -127,6 +127,8 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   const Var& source = memory.defined() ? memory : from;
   ATTN_CHECK(!s.mixer || !memory.defined(), "a mixer has no cross-attention");
   ATTN_CHECK(!s.turns.defined() || !memory.defined(), "rotary positions are of self-attention");
+  ATTN_CHECK(s.mixer || s.w_q.value.defined() || !memory.defined(),
+             "cross-attention of {}, which reads no queries", s.config.variant->name);
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
     if (s.mixer) return s.mixed(from, mask, residual);
     const State::Projected heads = s.projected(from, source, 0);

@@ -48,8 +48,16 @@ std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
   std::vector<std::pair<const VariantInfo*, Params>> resolved;
   for (const Spec& spec : specs) {
     const VariantInfo& info = find_variant(spec.name);
-    for (const Choice& choice : cross_product(spec.settings))
-      resolved.emplace_back(&info, typed(info.name, info.params, choice));
+    const std::vector<Choice> choices = cross_product(spec.settings);
+    std::set<std::string> seen;
+    for (const Choice& choice : choices) {
+      auto values = typed_choice(info.name, info.params, choice);
+      // Of a grid, a parameter that counts with some choices only is left out beside the others.
+      if (choices.size() > 1) values = effective(info.params, std::move(values));
+      Params params(info.name, info.params, values);
+      if (choices.size() == 1 || seen.insert(params.str()).second)
+        resolved.emplace_back(&info, std::move(params));
+    }
   }
   return resolved;
 }

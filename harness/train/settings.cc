@@ -103,7 +103,9 @@ std::optional<std::string> why_not_trainable(
     return fmt::format("heads {} are not a multiple of kv_heads {}", heads, kv_heads);
   if (variant.traits.mixer && kv_heads > 0)
     return fmt::format("{} has no keys that query heads could share (kv_heads)", variant.name);
-  if (variant.traits.mixer && training.text("positions") == "rotary")
+  const VariantInfo::Reads read =
+      variant.read_by(Params(variant.name, variant.params, variant_params));
+  if (!read.queries && !read.keys && training.text("positions") == "rotary")
     return fmt::format("{} has no queries and keys that rotary positions could turn", variant.name);
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;
   if (cls && shape.causal)

@@ -63,9 +63,9 @@ def crossing_length(lengths: Sequence[int], variant: np.ndarray, full: np.ndarra
     left = np.minimum(last, gap.shape[-1] - 2)
     here = np.take_along_axis(gap, left[..., None], -1)[..., 0]
     there = np.take_along_axis(gap, left[..., None] + 1, -1)[..., 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # where not `inside`
         at = x[left] + (x[left + 1] - x[left]) * here / (here - there)
-    out = np.where(inside, np.exp(at), out)
+        out = np.where(inside, np.exp(at), out)
     return np.where(slower[..., -1], np.inf, out)
 
 

@@ -137,7 +137,9 @@ class Styles:
                 k
                 for params in all_params
                 for k, v in params
-                if k.startswith(SETTING) or any(dict(other).get(k) != v for other in all_params)
+                if k.startswith(SETTING)
+                or (k == "as" and v != "paper")  # another function than the name tells
+                or any(dict(other).get(k) != v for other in all_params)
             }
             for index, params in enumerate(all_params):
                 label = " ".join([variant, *(_shown(k, v) for k, v in params if k in varying)])

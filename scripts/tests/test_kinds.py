@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -111,10 +112,23 @@ class Kinds(unittest.TestCase):
             self.assertGreater(ledger["flops"], 3 * 2 * 8 * 6 * 16 * 16)
             self.assertLess(ledger["flops"], 10 * 3 * 2 * 8 * 6 * 16 * 16)
         self.assertIn("parity ledger", printed)
-        self.assertRegex(printed, r"accuracy +linear +[0-9.]+ k +training, an example")
+        self.assertRegex(printed, r"accuracy +induction +linear +[0-9.]+ k +training, an example")
         self.assertIn("not one function: exact softmax attention is full", printed)
         rows, printed = self.sweep(["linear"], [INDUCTION])
         self.assertNotIn("not one function", printed)
+
+    def test_tables_say_where_a_name_misleads(self) -> None:
+        names = ["full", "truncated[window=[60,64]]", "local[as=[paper,lra],look_back=[0,2]]"]
+        variants = [word for name in [*names, "sparse[as=lra,summary=5]"] for word in ("-v", name)]
+        axes = "--measure speed --length 64 --causal false --heads 1 --head-dim 8 --repetitions 1"
+        done = attnbench("run", *variants, *axes.split(), "-q", "-f", "-o", "r", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        complete = re.findall(r"(\S+) sees every position at length 64", done.stdout)
+        self.assertEqual(sorted(complete), ["local", "local[look_back=2]", "truncated"])
+        self.assertIn("sparse[as=lra,summary=5] hides the future, though causal is", done.stdout)
+        rows = [json.loads(line) for line in (self.folder / "r").read_text().splitlines()]
+        local = [row for row in rows[1:] if row["variant"]["name"] == "local"]
+        self.assertEqual(len(local), 3, "as=lra has no look_back")
 
     def test_samples_hold_all_that_a_model_is_given(self) -> None:
         def first(task: str) -> dict:

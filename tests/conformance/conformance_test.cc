@@ -34,19 +34,21 @@ std::vector<Case> task_cases() {
   return cases;
 }
 
-// The defaults; every size at 3, or windows, blocks and ranks would span the short sequences of the
-// checks; and then one switch at a time at each of its other values.
+// The defaults, and one switch at a time at each of its other values; each of these again with
+// every size at 3, or windows, blocks and ranks would span the short sequences of the checks.
 std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
-  Given small;
-  for (const ParamSpec& spec : specs)
-    if (std::holds_alternative<int64_t>(spec.value) && spec.conditions.empty())
-      small[spec.name] = int64_t{3};
   std::vector<Given> result = {{}};
-  if (!small.empty()) result.push_back(small);
   for (const ParamSpec& spec : specs) {
     if (const bool* flag = std::get_if<bool>(&spec.value)) result.push_back({{spec.name, !*flag}});
     for (size_t i = 1; i < spec.choices.size(); i++)
       result.push_back({{spec.name, spec.choices[i]}});
+  }
+  for (const Given& given : std::vector<Given>(result)) {
+    Given small = given;
+    for (const ParamSpec& spec : specs)
+      if (std::holds_alternative<int64_t>(spec.value)) small[spec.name] = int64_t{3};
+    small = effective(specs, small);
+    if (small != given) result.push_back(small);
   }
   return result;
 }
