@@ -46,9 +46,10 @@ std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
     const VariantInfo& info = find_variant(row->at("variant").at("name").get<std::string>());
     (info.traits.exact ? exact : other).insert(info.name);
     const Params params(info.name, info.params, params_of(row->at("variant").at("params")));
-    if (!shape_of(*row).causal && info.always_causal && info.always_causal(params))
+    const AttentionShape shape = shape_of(*row);
+    if (!shape.causal && info.always_causal && info.always_causal(params))
       remarks.insert(label_of(*row) + " hides the future, though causal is false: less work");
-    if (sees_all(info, params, shape_of(*row)))
+    if (sees_all(info, params, shape))
       complete[label_of(*row)].insert(row->at("axes").at("length").get<int64_t>());
   }
   std::vector<std::string> notes;

@@ -14,7 +14,8 @@ CacheLayout band_cache(const SoftmaxOptions& options, int64_t capacity) {
           .seen =
               [=](int64_t, int64_t at) {
                 return std::vector{Span{0, std::min(at + 1, pinned + ring)}};
-              }};
+              },
+          .by_head = false};
 }
 
 }  // namespace attn

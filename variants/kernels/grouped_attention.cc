@@ -12,9 +12,6 @@
 namespace attn {
 namespace {
 
-// Gathered at once: q, k, v and the output; backward, the gradients too.
-constexpr int64_t kForwardArrays = 4, kBackwardArrays = 8;
-
 // Batch entries of one length.
 struct Grouping {
   Regroup regroup;

@@ -23,7 +23,8 @@ CacheLayout NeighbourBlocks::cache(int64_t capacity) const {
           .seen =
               [=, *this](int64_t, int64_t at) {
                 return ring_spans({std::max<int64_t>(0, at / size - back) * size, at + 1}, ring);
-              }};
+              },
+          .by_head = false};
 }
 
 Cost NeighbourBlocks::cost(const AttentionShape& shape) const {

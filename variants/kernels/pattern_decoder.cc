@@ -40,12 +40,13 @@ class PatternDecoder final : public Decoder {
     const int64_t dim = head_dim(), rows = group(), slot = layout_.place(length());
     const Seen seen = seen_next();
     over_range(heads(), 4 * dim * seen.pairs / heads(), [&](int64_t begin, int64_t end) {
-      for (int64_t head = begin; head < end; ++head) {
+      for (int64_t head = begin; head < end; ++head)
         put(head, slot, k + head * dim, v + head * dim);
-        over_runs(head, [&](Span queries, const std::vector<Span>& spans) {
-          const int64_t first = (head * rows + queries.begin) * dim;
-          answer(head, queries.end - queries.begin, spans, q + first, out + first);
-        });
+      for (const Run& run : seen.runs) {
+        if (run.head < begin || run.head >= end) continue;
+        const int64_t first = (run.head * rows + run.queries.begin) * dim;
+        answer(run.head, run.queries.end - run.queries.begin, seen.lists[run.list], q + first,
+               out + first);
       }
     });
     count_flops(flops_of(seen));
@@ -56,18 +57,6 @@ class PatternDecoder final : public Decoder {
     const int64_t at = (head * layout_.slots + slot) * head_dim();
     std::copy_n(k, head_dim(), keys_.data() + at);
     std::copy_n(v, head_dim(), values_.data() + at);
-  }
-
-  // body(queries of the head's group, the slots that they all see): neighbours that see the same.
-  template <class Body>
-  void over_runs(int64_t head, const Body& body) const {
-    const int64_t first = head * group();
-    std::vector<Span> spans = layout_.seen(first, length()), next;
-    for (Span run{0, 1}; run.begin < group(); run = {run.end, run.end + 1}, spans.swap(next)) {
-      for (; run.end < group(); ++run.end)
-        if ((next = layout_.seen(first + run.end, length())) != spans) break;
-      body(run, spans);
-    }
   }
 
   // Of `rows` queries, in a head's part of work_.
@@ -119,22 +108,43 @@ class PatternDecoder final : public Decoder {
       for (int64_t j = 0; j < count; ++j) room.logits[r * kBlock + j] = room.products[j * rows + r];
   }
 
+  // Neighbouring queries of a head's group that see the same slots.
+  struct Run {
+    int64_t head;
+    Span queries;
+    size_t list;
+  };
   struct Seen {
+    std::vector<std::vector<Span>> lists;
+    std::vector<Run> runs;
     int64_t pairs = 0, slots = 0;  // of queries and slots, and of slots read, over all heads
   };
   Seen seen_next() const {
     Seen seen;
     for (int64_t head = 0; head < heads(); ++head)
-      over_runs(head, [&](Span queries, const std::vector<Span>& spans) {
-        for (const Span span : spans) {
-          seen.pairs += (queries.end - queries.begin) * (span.end - span.begin);
-          seen.slots += span.end - span.begin;
+      for (int64_t r = 0; r < group(); ++r) {
+        if (layout_.by_head || seen.lists.empty()) {
+          std::vector<Span> spans = layout_.seen(head * group() + r, length());
+          if (seen.lists.empty() || spans != seen.lists.back())
+            seen.lists.push_back(std::move(spans));
         }
-      });
+        const size_t list = seen.lists.size() - 1;
+        if (r > 0 && seen.runs.back().list == list)
+          ++seen.runs.back().queries.end;
+        else
+          seen.runs.push_back({head, {r, r + 1}, list});
+      }
+    for (const Run& run : seen.runs)
+      for (const Span span : seen.lists[run.list]) {
+        seen.pairs += (run.queries.end - run.queries.begin) * (span.end - span.begin);
+        seen.slots += span.end - span.begin;
+      }
     return seen;
   }
-  double flops_of(Seen seen) const { return 4 * static_cast<double>(seen.pairs * head_dim()); }
-  double bytes_of(Seen seen) const {  // the slots seen, and the one written
+  double flops_of(const Seen& seen) const {
+    return 4 * static_cast<double>(seen.pairs * head_dim());
+  }
+  double bytes_of(const Seen& seen) const {  // the slots seen, and the one written
     return 2 * static_cast<double>(sizeof(real)) *
            static_cast<double>((seen.slots + heads()) * head_dim());
   }

@@ -16,9 +16,10 @@ namespace attn {
 struct CacheLayout {
   int64_t slots = 0;
   // The slot that holds a position from now on; what it held is forgotten.
-  std::function<int64_t(int64_t position)> place;
+  std::function<int64_t(int64_t position)> place = [](int64_t position) { return position; };
   // Slots that its query sees, itself among them; `head` of queries, of all batch entries.
   std::function<std::vector<Span>(int64_t head, int64_t position)> seen;
+  bool by_head = true;  // false: all heads see the same, and head 0 alone is asked for
 };
 
 // Logits are scaled by 1/sqrt(head_dim).

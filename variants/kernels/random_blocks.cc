@@ -50,7 +50,7 @@ CacheLayout RandomBlocks::cache(int64_t heads, int64_t capacity) const {
     for (const int64_t b : blocks) spans.push_back({b * size, std::min((b + 1) * size, at + 1)});
     return spans;
   };
-  return {.slots = capacity, .place = [](int64_t at) { return at; }, .seen = seen};
+  return {.slots = capacity, .seen = seen};
 }
 
 }  // namespace attn

@@ -45,8 +45,8 @@ std::vector<Span> spans_of(int64_t position, int64_t degree, uint64_t seed) {
 
 CacheLayout graph_cache(int64_t capacity, int64_t degree, uint64_t seed) {
   return {.slots = capacity,
-          .place = [](int64_t at) { return at; },
-          .seen = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); }};
+          .seen = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); },
+          .by_head = false};
 }
 
 Edges random_graph(const AttentionShape& shape, int64_t degree, uint64_t seed) {

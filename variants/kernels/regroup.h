@@ -10,6 +10,9 @@
 
 namespace attn {
 
+// Gathered at once by attention: q, k, v and the output; backward, the gradients too.
+inline constexpr int64_t kForwardArrays = 4, kBackwardArrays = 8;
+
 struct Regroup {
   int64_t len = 0;     // positions of the sequence
   int64_t groups = 0;  // of each head

@@ -24,7 +24,7 @@ struct SortMatrices {
 struct Sort {
   Tensor log_sort, x;  // [batch, heads, blocks, blocks], [batch, heads, len, dim]
   int64_t block;
-  KeptLengths lengths;
+  IndexList lengths;
 
   int64_t all() const { return log_sort.dim(2); }
   int64_t dim() const { return x.dim(3); }

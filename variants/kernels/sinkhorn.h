@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "core/recycled.h"
 #include "core/var.h"
 #include "variants/attention.h"
+#include "variants/kernels/band.h"
 
 namespace attn {
 
@@ -25,11 +25,8 @@ struct Blocks {
   int64_t rows;         // of a sorted block: as many as the longest
 };
 
-// Of lengths, by a closure on the tape.
-using KeptLengths = std::vector<int64_t, Recycled<int64_t>>;
-inline KeptLengths kept(std::span<const int64_t> lengths) {
-  return {lengths.begin(), lengths.end()};
-}
+// For a closure on the tape.
+inline IndexList kept(std::span<const int64_t> lengths) { return {lengths.begin(), lengths.end()}; }
 
 inline int64_t length_of(std::span<const int64_t> lengths, int64_t entry, int64_t len) {
   return lengths.empty() ? len : lengths[static_cast<size_t>(entry)];

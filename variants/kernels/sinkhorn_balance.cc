@@ -82,7 +82,7 @@ struct Balance {
   Tensor scores;
   double temperature;
   int64_t iterations, block, len;
-  KeptLengths lengths;
+  IndexList lengths;
 
   int64_t all() const { return scores.dim(2); }
   int64_t blocks(int64_t head) const {

@@ -10,7 +10,6 @@ namespace {
 
 CacheLayout strided_cache(int64_t stride, int64_t capacity) {
   return {.slots = capacity,
-          .place = [](int64_t at) { return at; },
           .seen =
               [stride](int64_t, int64_t at) {
                 std::vector<Span> spans;
@@ -18,7 +17,8 @@ CacheLayout strided_cache(int64_t stride, int64_t capacity) {
                 const int64_t near = std::max<int64_t>(0, at - stride + 1);
                 spans.push_back({near, at + 1});
                 return spans;
-              }};
+              },
+          .by_head = false};
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ CacheLayout sparse_cache(const SparsePattern& pattern, int64_t capacity) {
               [=](int64_t, int64_t at) {
                 return std::vector<Span>{{0, pattern.summaries(at + 1)},
                                          {kept, kept + passing(at % stride + 1)}};
-              }};
+              },
+          .by_head = false};
 }
 
 }  // namespace attn

@@ -16,9 +16,6 @@
 namespace attn {
 namespace {
 
-// Gathered at once: q, k, v and the output; backward, the gradients too.
-constexpr int64_t kForwardArrays = 4, kBackwardArrays = 8;
-
 // How the pattern is cut into a near and a far part that share no key.
 struct Division {
   SoftmaxProblem near, far;  // far: of one group
