@@ -7,6 +7,7 @@
 #include <string>
 
 #include "harness/check/check.h"
+#include "tests/places.h"
 
 namespace attn {
 namespace variants {
@@ -29,7 +30,7 @@ TEST(Guide, ItsVariantPassesEveryCheck) {
 }
 
 TEST(Guide, ItsVariantIsShort) {
-  std::ifstream file(ATTN_GUIDE_VARIANT);
+  std::ifstream file(guide_variant_file());
   int lines = 0;
   for (std::string line; std::getline(file, line); lines++) EXPECT_LE(columns(line), 100) << line;
   EXPECT_GE(lines, 20);

@@ -12,6 +12,8 @@
 
 #include <fmt/core.h>
 
+#include "tests/places.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,17 +137,17 @@ Lines lines_of(const fs::path& path) {
 std::vector<fs::path> sources() {
   std::vector<fs::path> result;
   for (const char* top : {"core", "variants", "tasks", "harness", "tests"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(ATTN_SOURCE_DIR) / top))
+    for (const auto& entry : fs::recursive_directory_iterator(source_folder() / top))
       if (entry.path().extension() == ".cc" || entry.path().extension() == ".h")
-        result.push_back(fs::relative(entry.path(), ATTN_SOURCE_DIR));
+        result.push_back(fs::relative(entry.path(), source_folder()));
   return result;
 }
 
 TEST(House, EveryFileKeepsTheRules) {
   const std::vector<fs::path> files = sources();
-  EXPECT_GT(files.size(), 50U) << "sources are read from " << ATTN_SOURCE_DIR;
+  EXPECT_GT(files.size(), 50U) << "sources are read from " << source_folder();
   for (const fs::path& path : files) {
-    const Lines lines = lines_of(fs::path(ATTN_SOURCE_DIR) / path);
+    const Lines lines = lines_of(source_folder() / path);
     EXPECT_EQ(file_fault(path, lines), "") << path.string();
     for (size_t i = 0; i < lines.size(); i++)
       EXPECT_EQ(line_fault(path.string(), lines[i]), "")

@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "tests/harness/sample_rows.h"
+#include "tests/places.h"
 
 namespace attn {
 namespace {
@@ -184,7 +185,7 @@ TEST(Schema, NotOkMeansNoNumbers) {
 }
 
 TEST(Schema, IsTheFileInResults) {
-  std::ifstream file(ATTN_SOURCE_DIR "/results/schema.json");
+  std::ifstream file(source_folder() / "results/schema.json");
   EXPECT_EQ(Json::parse(file), row_schema());
 }
 

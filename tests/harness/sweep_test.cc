@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "tests/harness/fake_cell.h"
+#include "tests/places.h"
 
 namespace attn {
 namespace {
@@ -170,7 +171,7 @@ TEST_F(Sweep, RefusesAFileItMayNotContinue) {
 }
 
 TEST_F(Sweep, TheRealProgramMeasuresEveryMeasure) {
-  request_.program = ATTN_PROGRAM;
+  request_.program = program_file().string();
   request_.timeout_s = 300;
   request_.variants = {"full[kernel=materialized]", "linear"};
   request_.tasks = {"mqar[vocab=32,pairs=2,length=16,train_examples=64]"};
@@ -189,7 +190,7 @@ TEST_F(Sweep, TheRealProgramMeasuresEveryMeasure) {
 }
 
 TEST_F(Sweep, TheRealProgramKeepsToItsMemory) {
-  request_.program = ATTN_PROGRAM;
+  request_.program = program_file().string();
   request_.timeout_s = 300;
   request_.variants = {"full[kernel=materialized]"};
   request_.axes = {{"measure", "memory"}, {"length", "2048"}, {"heads", "4"}};

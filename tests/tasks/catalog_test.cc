@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/check.h"
+#include "tests/places.h"
 #include "tests/tasks/score_of.h"
 
 namespace attn {
@@ -77,7 +78,7 @@ TEST(Catalog, NamesTheNearestTask) {
 }
 
 TEST(Catalog, HoldsEveryFileOfTheFolderAndSoDoesTheBuild) {
-  const std::filesystem::path folder = std::filesystem::path(ATTN_SOURCE_DIR) / "tasks";
+  const std::filesystem::path folder = source_folder() / "tasks";
   std::set<std::string> files, listed;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".cc") files.insert(entry.path().stem().string());

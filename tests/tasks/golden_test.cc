@@ -12,6 +12,7 @@
 
 #include "core/check.h"
 #include "tasks/catalog.h"
+#include "tests/places.h"
 
 namespace attn {
 namespace {
@@ -86,7 +87,7 @@ std::vector<Level> levels() {
 }
 
 std::set<std::string> golden() {
-  std::ifstream file(std::string(ATTN_SOURCE_DIR) + "/tests/tasks/golden.txt");
+  std::ifstream file(source_folder() / "tests/tasks/golden.txt");
   std::set<std::string> lines;
   for (std::string text; std::getline(file, text);)
     if (!text.empty() && text[0] != '#') lines.insert(text);

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "tests/places.h"
+
 namespace attn {
 namespace {
 
@@ -41,7 +43,7 @@ std::set<std::string> missing(const fs::path& folder, const std::set<std::string
 }
 
 TEST(Catalog, NamesEveryFileOfVariantsAndTasks) {
-  const fs::path source = ATTN_SOURCE_DIR;
+  const fs::path source = source_folder();
   EXPECT_EQ(missing(source / "variants", {"attention", "catalog", "mixer"}), std::set<std::string>{});
   EXPECT_EQ(missing(source / "tasks", {"task", "catalog"}), std::set<std::string>{});
 }
@@ -61,7 +63,7 @@ TEST(Catalog, IsCompleteAndConsistent) {
   std::set<std::string> names;
   for (const VariantInfo& info : all_variants()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
-    EXPECT_TRUE(fs::exists(fs::path(ATTN_SOURCE_DIR) / "variants" / (info.name + ".cc")))
+    EXPECT_TRUE(fs::exists(source_folder() / "variants" / (info.name + ".cc")))
         << info.name;
     EXPECT_FALSE(info.summary.empty() || info.paper.empty() || info.cost_formula.empty())
         << info.name;
