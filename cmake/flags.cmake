@@ -14,6 +14,7 @@ target_compile_options(attn_flags INTERFACE
   -fno-math-errno # nobody reads errno after mathematics, and with it square roots are not vectorised
   -fno-trapping-math # nobody reads floating-point exception flags, and loops with selects vectorise
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>  # the same bug, seen where headers are precompiled
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)      # not every loop marked for vectorising can be
 if(ATTN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -1,24 +1,61 @@
-# attn_library(name SOURCES file... DEPS library... [LINKS target...] [FLOAT_ONLY] [COLD])
-# makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources with real = double in namespace attn_f64.
-# COLD: code whose speed does not matter is compiled with -O1, which takes half the time.
+# attn_library(name SOURCES file... DEPS library... [LINKS target...] [ALONE file...] [FLOAT_SOURCES file...] [FLOAT_ONLY] [COLD])
+# makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
+# namespace attn_f64. It depends on those of DEPS that exist in double.
+# COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
+# cold: it checks gradients and computes references.
+# Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of core
+# are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
+# includes again for each instruction set. -DATTN_UNITY=OFF compiles every file alone and without a precompiled header.
+option(ATTN_UNITY "compile several sources as one, with a precompiled header" ON)
+set(ATTN_UNITY_BATCH 8) # sources compiled as one: an edit costs seconds, and all cores stay busy
+
+# attn_precompile(target header) compiles the header once for all sources of the target; in place of the header, another target
+# names the one whose precompiled header serves here too.
+function(attn_precompile target header)
+  if(NOT ATTN_UNITY)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # so that ccache sees through it
+  if(TARGET ${header})
+    target_precompile_headers(${target} REUSE_FROM ${header})
+  else()
+    target_precompile_headers(${target} PRIVATE ${header})
+  endif()
+endfunction()
+
+function(attn_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
+endfunction()
+
 function(attn_library name)
-  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "" "SOURCES;DEPS;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "" "SOURCES;DEPS;LINKS;ALONE;FLOAT_SOURCES" ${ARGN})
   set(kinds "")
   if(NOT ARG_FLOAT_ONLY)
     set(kinds "_f64")
   endif()
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   foreach(kind IN LISTS kinds ITEMS "")
     set(target attn_${name}${kind})
-    add_library(${target} STATIC ${ARG_SOURCES})
+    add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
     target_link_libraries(${target} PUBLIC attn_flags fmt::fmt ${ARG_LINKS})
-    if(ARG_COLD)
+    if(ARG_COLD OR kind)
       target_compile_options(${target} PRIVATE -O1)
     endif()
     foreach(dep IN LISTS ARG_DEPS)
-      target_link_libraries(${target} PUBLIC attn_${dep}${kind})
+      if(TARGET attn_${dep}${kind})
+        target_link_libraries(${target} PUBLIC attn_${dep}${kind})
+      endif()
     endforeach()
-    if(kind)
+    if(NOT kind)
+      target_sources(${target} PRIVATE ${ARG_FLOAT_SOURCES})
+    else()
       target_compile_definitions(${target} PUBLIC ATTN_DOUBLE attn=attn_f64)
+    endif()
+    attn_unite(${target})
+    if(name STREQUAL "core")
+      attn_precompile(${target} ${PROJECT_SOURCE_DIR}/core/precompiled.h)
+    else()
+      attn_precompile(${target} attn_core${kind})
     endif()
   endforeach()
 endfunction()

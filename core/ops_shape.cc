@@ -44,7 +44,7 @@ void copy_runs(real* to, int64_t to_stride, const real* from, int64_t from_strid
 
 // [outer, m, n, run] -> [outer, n, m, run]
 void swap_middle(real* to, const real* from, int64_t outer, int64_t m, int64_t n, int64_t run) {
-  constexpr int64_t kTile = 16;  // a tile of rows and columns stays in the first-level cache
+  constexpr int64_t kSquare = 16;  // a tile of rows and columns stays in the first-level cache
   over_range(outer, m * n * run, [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; o++) {
       const real* source = from + o * m * n * run;
@@ -55,10 +55,10 @@ void swap_middle(real* to, const real* from, int64_t outer, int64_t m, int64_t n
             std::copy_n(source + (i * n + j) * run, run, target + (j * m + i) * run);
         continue;
       }
-      for (int64_t i0 = 0; i0 < m; i0 += kTile)
-        for (int64_t j0 = 0; j0 < n; j0 += kTile)
-          for (int64_t j = j0; j < std::min(n, j0 + kTile); j++)
-            for (int64_t i = i0; i < std::min(m, i0 + kTile); i++)
+      for (int64_t i0 = 0; i0 < m; i0 += kSquare)
+        for (int64_t j0 = 0; j0 < n; j0 += kSquare)
+          for (int64_t j = j0; j < std::min(n, j0 + kSquare); j++)
+            for (int64_t i = i0; i < std::min(m, i0 + kSquare); i++)
               target[j * m + i] = source[i * n + j];
     }
   });

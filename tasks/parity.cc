@@ -8,7 +8,7 @@
 namespace attn::tasks {
 namespace {
 
-constexpr int32_t kZero = 1, kOne = 2;  // the tokens of the bits
+constexpr int32_t kZeroBit = 1, kOneBit = 2;  // the tokens of the bits
 
 class Parity final : public Task {
  public:
@@ -37,7 +37,7 @@ class Parity final : public Task {
     for (int32_t i = 0; i < n; i++) {
       const bool bit = random.coin();
       ones += bit;
-      e.tokens.push_back(bit ? kOne : kZero);
+      e.tokens.push_back(bit ? kOneBit : kZeroBit);
       e.evidence.push_back(i);
       if (!per_token_) continue;
       e.target[static_cast<size_t>(i)] = ones % 2;
@@ -87,7 +87,7 @@ class Parity final : public Task {
 
   std::string do_draw(const Example& e) const override {
     std::string text;
-    for (const int32_t token : e.tokens) text += token == kOne ? '1' : '0';
+    for (const int32_t token : e.tokens) text += token == kOneBit ? '1' : '0';
     text += fmt::format("\n{:.0f} ones; labels ", e.slices.at("ones"));
     for (const int32_t label : e.target)
       if (label != kIgnoredLabel) text += fmt::format("{}", label);

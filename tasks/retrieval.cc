@@ -20,7 +20,6 @@ namespace {
 // A topical word is a letter, a vowel, the letter again, a vowel. The letter gives subject and
 // topic; filler words hold it too.
 constexpr size_t kMostTopics = 4;
-constexpr std::array<std::string_view, 2> kSubjects = {"film", "quartet"};
 constexpr std::array<std::string_view, 2> kLetters = {"wckz", "ydvp"};
 constexpr std::string_view kVowels = "aeiou";
 constexpr size_t kWords = 25;                       // of a topic

@@ -19,7 +19,6 @@ namespace {
 
 // Every list of opinions has a letter of its own that filler words seldom hold: counting letters is
 // a fair guess at counting words, and where learning starts.
-constexpr std::array<std::string_view, 2> kSubjects = {"film", "quartet"};
 using Words = std::array<std::string_view, 8>;
 constexpr Words kOpinions[2][2] = {  // [subject][good]
     {{"weak", "bleak", "murky", "blank", "shaky", "stark", "creaky", "lacking"},

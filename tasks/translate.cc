@@ -65,8 +65,8 @@ class Translate final : public Task {
     return {head, 1, 1 - attach_, attach_ / 2, attach_ / 2};
   }
 
-  Phrase draw_phrase(Rng& random) const {
-    Phrase phrase;
+  NounPhrase draw_phrase(Rng& random) const {
+    NounPhrase phrase;
     do {
       Head& head = phrase.emplace_back();
       head.determiner = random.coin() ? kPlural : kSingular;
@@ -94,7 +94,7 @@ class Translate final : public Task {
   }
 
   // The last head first; each link after what it links, each adjective after its noun.
-  void append_output(const Phrase& phrase, std::vector<int32_t>& output) const {
+  void append_output(const NounPhrase& phrase, std::vector<int32_t>& output) const {
     for (auto head = phrase.rbegin(); head != phrase.rend(); ++head) {
       if (head->verb != 0) append_inflected(head->verb, *head, output);
       if (head->link != 0) output.push_back(word(head->link));
@@ -105,7 +105,7 @@ class Translate final : public Task {
   }
 
   Example do_example(Rng& random) const override {
-    Phrase subject, object;
+    NounPhrase subject, object;
     do {
       subject = draw_phrase(random);
       object = draw_phrase(random);

@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlockDepth = 256;  // 64 KiB of a panel
+constexpr int64_t kPieceDepth = 256;  // 64 KiB of a panel
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void PackedWeight::multiply(int64_t rows, Left x, Stretch inner, Stretch columns
                             int64_t c_row, bool accumulate) const {
   int64_t k = 0;
   do {  // once for a depth of 0: zeros
-    const int64_t d = std::min(kBlockDepth, inner.size - k);
+    const int64_t d = std::min(kPieceDepth, inner.size - k);
     const Left left = {x.data + k * x.step, x.row, x.step};
     for (int64_t j = 0, n = 0; j < columns.size; j += n) {  // to the end of a panel each time
       const int64_t column = columns.begin + j, within = column % kPanel;
@@ -47,7 +47,7 @@ void PackedWeight::multiply(int64_t rows, Left x, Stretch inner, Stretch columns
       else
         product(rows, n, d, left, right, c + j, c_row);
     }
-    k += kBlockDepth;
+    k += kPieceDepth;
   } while (k < inner.size);
 }
 

@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr double kAllowed = 0.05;        // relative
+constexpr double kAllowedCost = 0.05;        // relative
 constexpr double kSlackBytes = 8 << 10;  // rounding of blocks to 64 bytes, lengths, small tables
 constexpr double kLinear = 1.05;         // largest exponent that still counts as linear
 constexpr int64_t kShort = 1 << 15, kLong = 1 << 18;  // far beyond any window, rank or tile
@@ -87,14 +87,14 @@ void check_flops(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : shapes(subject)) {
     const Cost declared = subject.build(shape)->cost(shape);
     const double measured = measure(subject, shape).flops;
-    verdict.expect(std::abs(measured / declared.flops - 1), kAllowed,
+    verdict.expect(std::abs(measured / declared.flops - 1), kAllowedCost,
                    "{:.4g} FLOPs measured, {:.4g} declared ({})", measured, declared.flops,
                    text(shape));
     const double arrays = subject.info.traits.mixer ? 1 : 2;  // q and output, k and v
     const double least = sizeof(real) * arrays *
                          static_cast<double>(shape.batch * shape.heads * shape.head_dim) *
                          static_cast<double>(shape.q_len + shape.kv_len);
-    verdict.require(declared.bytes >= least * (1 - kAllowed),
+    verdict.require(declared.bytes >= least * (1 - kAllowedCost),
                     "{:.4g} bytes moved declared, inputs and output are {:.4g} ({})",
                     declared.bytes, least, text(shape));
     verdict.require(declared.state_bytes >= 0 && std::isfinite(declared.state_bytes),
@@ -110,7 +110,7 @@ void check_memory(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : shapes(subject)) {
     const double declared = subject.build(shape)->cost(shape).peak_bytes;
     const double measured = measure(subject, shape).bytes;
-    verdict.expect(std::max(0.0, std::abs(measured - declared) - kSlackBytes) / declared, kAllowed,
+    verdict.expect(std::max(0.0, std::abs(measured - declared) - kSlackBytes) / declared, kAllowedCost,
                    "peak of {:.4g} bytes measured, {:.4g} declared ({})", measured, declared,
                    text(shape));
   }

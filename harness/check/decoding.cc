@@ -16,8 +16,8 @@
 namespace attn {
 namespace {
 
-constexpr double kAllowed = kIsDouble ? 1e-10 : 1e-5;
-constexpr double kAllowedCost = 0.05;  // relative
+constexpr double kAllowedGap = kIsDouble ? 1e-10 : 1e-5;
+constexpr double kAllowedShare = 0.05;  // relative
 
 AttentionShape shape_of(int64_t length, int64_t heads) {
   return {.batch = 2,
@@ -83,7 +83,7 @@ void compare_rows(const Case& c, double scale, Verdict& verdict) {
   for (const int64_t prefill : std::set<int64_t>{0, n / 2, n - 1}) {
     const auto decoder = c.decoder();
     const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
-    verdict.expect(off.size, kAllowed,
+    verdict.expect(off.size, kAllowedGap,
                    "position {} decoded after {} appended at once is off by {:.1e} against the "
                    "causal forward ({}, inputs of scale {:g})",
                    prefill + off.row, prefill, off.size, c.name(), scale);
@@ -106,10 +106,10 @@ void compare_costs(const Case& c, Verdict& verdict) {
   decoder->step(last.q, last.k, last.v, Tensor(last.q.shape()));
   const double counted_flops = counters().flops - before.flops,
                counted_bytes = counters().bytes - before.bytes;
-  verdict.expect(off(counted_flops, flops), kAllowedCost,
+  verdict.expect(off(counted_flops, flops), kAllowedShare,
                  "{:.4g} FLOPs of a step counted, {:.4g} declared ({})", counted_flops, flops,
                  c.name());
-  verdict.expect(off(counted_bytes, bytes), kAllowedCost,
+  verdict.expect(off(counted_bytes, bytes), kAllowedShare,
                  "{:.4g} bytes of a step counted, {:.4g} declared ({})", counted_bytes, bytes,
                  c.name());
   const double state = c.attention.state_bytes(c.shape, c.kv_heads),
@@ -134,7 +134,7 @@ void compare_step_back(const Case& c, Verdict& verdict) {
   const Inputs doubled{with_last(x.q, last.q), with_last(x.k, last.k), with_last(x.v, last.v)};
   const Tensor twice = part(c.output(doubled, longer), 2, n, n + 1);
   const double as_once = gap(again, once).size, as_twice = gap(again, twice).size;
-  verdict.expect(as_twice <= kAllowed ? as_twice : as_once, kAllowed,
+  verdict.expect(as_twice <= kAllowedGap ? as_twice : as_once, kAllowedGap,
                  "a step taken back and made again is off by {:.1e} against the first one and by "
                  "{:.1e} against two positions alike ({})",
                  as_once, as_twice, c.name());

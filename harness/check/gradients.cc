@@ -16,7 +16,7 @@ namespace {
 // no kink of a ReLU.
 constexpr double kStep = kIsDouble ? 1e-6 : 1e-2;
 // Of ‖gradient‖ + 1: in float the difference quotient itself is only good to a few 1e-3.
-constexpr double kAllowed = kIsDouble ? 1e-6 : 1e-2;
+constexpr double kAllowedSlope = kIsDouble ? 1e-6 : 1e-2;
 
 double dot(const Tensor& a, const Tensor& b) {
   double sum = 0;
@@ -51,7 +51,7 @@ void compare(const Probe& probe, const std::string& name, const Tensor& at, cons
         (value(moved(at, kStep, along)) - value(moved(at, -kStep, along))) / (2 * kStep);
     const double claimed = dot(gradient, along);
     probe.verdict.expect(
-        std::abs(numeric - claimed) / scale, kAllowed,
+        std::abs(numeric - claimed) / scale, kAllowedSlope,
         "the gradient of {} gives {:.6g} along a direction where differences give {:.6g} ({})",
         name, claimed, numeric, probe.where);
   }

@@ -97,7 +97,7 @@ void require_finite(const Result& result) {
                result.option, values[i], i, result.like->type);
 }
 
-int run(const Arguments& arguments) {
+int run_apply(const Arguments& arguments) {
   ATTN_CHECK(arguments.has("variant"),
              "apply needs --variant SPEC (attnbench list variants shows them)");
   const Chosen chosen = choose_variant(arguments.get("variant"));
@@ -177,7 +177,7 @@ Verb apply_verb() {
                   {"grad-q", 0, "FILE", "gradient of q to write"},
                   {"grad-k", 0, "FILE", "gradient of k to write"},
                   {"grad-v", 0, "FILE", "gradient of v to write"}},
-      .run = run};
+      .run = run_apply};
 }
 
 }  // namespace attn::cli

@@ -28,7 +28,7 @@ void print_results(const std::vector<attn_check::Result>& results, bool color, b
   }
 }
 
-int run(const Arguments& arguments) {
+int run_check(const Arguments& arguments) {
   const bool color =
       wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
   const auto level = arguments.has("quick") ? attn_check::Level::quick : attn_check::Level::full;
@@ -59,7 +59,7 @@ Verb check_verb() {
                       {"quiet", 'q', "", "print red checks only"},
                       {"color", 0, "WHEN", "auto, always or never"}},
           .max_words = 1000,
-          .run = run};
+          .run = run_check};
 }
 
 }  // namespace attn::cli

@@ -79,7 +79,7 @@ void show_task(const Chosen& chosen, const Arguments& arguments) {
     print(arguments.has("markdown") ? markdown_of(sheet) : text_of(sheet));
 }
 
-int run(const Arguments& arguments) {
+int run_info(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
              "info needs the name of a variant or task (attnbench list shows them)");
   ATTN_CHECK(arguments.has("json") + arguments.has("markdown") + arguments.has("picture") <= 1,
@@ -117,7 +117,7 @@ Verb info_verb() {
                       {"picture", 0, "FILE.png", "image tasks: write the first example instead"},
                       {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"}},
           .max_words = 1,
-          .run = run};
+          .run = run_info};
 }
 
 }  // namespace attn::cli

@@ -61,7 +61,7 @@ Json as_json(bool variants, bool tasks, bool profiles) {
   return all;
 }
 
-int run(const Arguments& arguments) {
+int run_list(const Arguments& arguments) {
   const std::string what = arguments.words().empty() ? "all" : arguments.words()[0];
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
@@ -86,7 +86,7 @@ Verb list_verb() {
           .summary = "what there is, with traits, typed parameters and papers",
           .options = {{"json", 0, "", "print JSON"}},
           .max_words = 1,
-          .run = run};
+          .run = run_list};
 }
 
 }  // namespace attn::cli

@@ -12,7 +12,7 @@
 namespace attn::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_plot(const Arguments& arguments) {
   namespace fs = std::filesystem;
   // The program lies in <repository>/build/<preset>/.
   std::error_code ignored;
@@ -39,7 +39,7 @@ Verb plot_verb() {
           .summary = "pictures and their data from rows; default: the newest rows in results/",
           .options = {{"output", 'o', "FOLDER", "default: beside the rows"}},
           .max_words = 1000,
-          .run = run};
+          .run = run_plot};
 }
 
 }  // namespace attn::cli

@@ -131,7 +131,7 @@ std::string resume_hint(const Arguments& arguments, const std::string& output) {
   return text + " --output=" + shell_word(output);
 }
 
-int run(const Arguments& given) {
+int run_run(const Arguments& given) {
   Arguments arguments = given;
   if (arguments.has("config")) arguments.merge_config(arguments.get("config"), run_verb());
   SweepRequest request = request_from(arguments);
@@ -212,7 +212,7 @@ Verb run_verb() {
                {"color", 0, "WHEN", "auto (default), always or never"},
                {"progress", 0, "WHEN", "auto (default) or none"},
                {"quiet", 'q', "", "no progress and no closing lines"}},
-          .run = run};
+          .run = run_run};
 }
 
 }  // namespace attn::cli

@@ -14,7 +14,7 @@ Split parse_split(const std::string& name) {
   throw_error(fmt::format("--split {} is not valid; expected train, validation or test", name));
 }
 
-int run(const Arguments& arguments) {
+int run_sample(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
              "sample needs the name of a task (attnbench list tasks shows them)");
   const std::string& spec = arguments.words()[0];
@@ -51,7 +51,7 @@ Verb sample_verb() {
                       {"output", 'o', "PATH", "file, or folder; default: standard output"},
                       {"force", 'f', "", "replaces an earlier sample in the folder"}},
           .max_words = 1,
-          .run = run};
+          .run = run_sample};
 }
 
 }  // namespace attn::cli

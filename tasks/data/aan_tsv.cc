@@ -101,14 +101,14 @@ std::string column(const std::vector<int32_t>& tokens) {
   return text;
 }
 
-std::string folder_of(const Task& task) {
+std::string aan_folder(const Task& task) {
   ATTN_CHECK(task.shape().length <= kMostCharacters,
              "AAN pair files: of a text the first {} characters are read; length={} is more",
              kMostCharacters, task.shape().length);
   return "tsv_data";
 }
 
-void write(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
+void write_aan(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   int64_t id = 0;
   for (const auto& [split, name] : kFiles) {
     Output file(fmt::format("{}/{}", root, name));
@@ -129,7 +129,7 @@ std::unique_ptr<Source> aan_tsv(const std::string& folder, int64_t length) {
 
 const ReleasedFormat& aan_tsv_format() {
   static const ReleasedFormat format = {
-      .name = "AAN pair files", .folder = folder_of, .write = write};
+      .name = "AAN pair files", .folder = aan_folder, .write = write_aan};
   return format;
 }
 

@@ -11,7 +11,7 @@ namespace attn::data {
 namespace {
 
 constexpr int64_t kSide = 32, kPixels = kSide * kSide, kRecord = 1 + 3 * kPixels, kBatches = 5;
-constexpr const char* kFolder = "cifar-10-batches-bin";
+constexpr const char* kCifarFolder = "cifar-10-batches-bin";
 
 std::string batch_name(int64_t batch) { return fmt::format("data_batch_{}.bin", batch + 1); }
 
@@ -22,7 +22,7 @@ struct Place {
 class Cifar10 final : public Indexed<Place> {
  public:
   Cifar10(const std::string& folder, FromGrey example) : example_(std::move(example)) {
-    const std::string root = find_root(folder, kFolder, batch_name(0), "CIFAR-10 binary batches");
+    const std::string root = find_root(folder, kCifarFolder, batch_name(0), "CIFAR-10 binary batches");
     int64_t total = 0;
     for (int64_t batch = 0; batch < kBatches; batch++) total += open(root, batch_name(batch));
     open(root, "test_batch.bin");
@@ -83,14 +83,14 @@ std::string record_of(const Task& task, const Example& e) {
   return bytes;
 }
 
-std::string folder_of(const Task& task) {
+std::string cifar_folder(const Task& task) {
   ATTN_CHECK(task.picture_width() == kSide,
              "CIFAR-10 batches hold pictures of 32 x 32 pixels, these are {} wide; set side=32",
              task.picture_width());
-  return kFolder;
+  return kCifarFolder;
 }
 
-void write(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
+void write_cifar(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   const int64_t each = 2 * count;  // nine tenths of five batches train, the last tenth validates
   for (int64_t batch = 0; batch < kBatches; batch++) {
     Output file(root + "/" + batch_name(batch));
@@ -114,7 +114,7 @@ std::unique_ptr<Source> cifar10(const std::string& folder, FromGrey example) {
 
 const ReleasedFormat& cifar10_format() {
   static const ReleasedFormat format = {
-      .name = "CIFAR-10 binary batches", .train_share = 9, .folder = folder_of, .write = write};
+      .name = "CIFAR-10 binary batches", .train_share = 9, .folder = cifar_folder, .write = write_cifar};
   return format;
 }
 

@@ -11,7 +11,7 @@
 namespace attn::data {
 namespace {
 
-constexpr const char* kFolder = "aclImdb";
+constexpr const char* kImdbFolder = "aclImdb";
 constexpr const char* kLabels[] = {"neg", "pos"};
 
 struct Review {
@@ -28,7 +28,7 @@ struct Review {
 class Imdb final : public Indexed<Review> {
  public:
   Imdb(const std::string& folder, int64_t length)
-      : root_(find_root(folder, kFolder, "train/neg", "IMDb reviews")), length_(length) {
+      : root_(find_root(folder, kImdbFolder, "train/neg", "IMDb reviews")), length_(length) {
     for (const bool test : {false, true})
       for (const Review& review : listed(test)) {
         const Split split = test                      ? Split::test
@@ -85,7 +85,7 @@ void write_review(const Example& e, int64_t number, bool test, const std::string
   write_file(Review{number, label, label ? 8 : 3, test}.path(root), text_of(e.tokens));
 }
 
-void write(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
+void write_imdb(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   for (const char* split : {"train", "test"})
     for (const char* label : kLabels) make_folder(fmt::format("{}/{}/{}", root, split, label));
   for (int64_t i = 0; i < 9 * count; i++)  // 9 of 10 numbers: those that do not end in 9
@@ -105,8 +105,8 @@ std::unique_ptr<Source> imdb(const std::string& folder, int64_t length) {
 const ReleasedFormat& imdb_format() {
   static const ReleasedFormat format = {.name = "IMDb review files",
                                         .train_share = 9,
-                                        .folder = [](const Task&) { return std::string(kFolder); },
-                                        .write = write};
+                                        .folder = [](const Task&) { return std::string(kImdbFolder); },
+                                        .write = write_imdb};
   return format;
 }
 

@@ -166,7 +166,7 @@ std::string binary_form(const std::vector<int32_t>& tokens) {
   return done;
 }
 
-void write(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
+void write_listops(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   for (const auto& [split, name] : {std::pair{Split::train, "basic_train.tsv"},
                                     {Split::validation, "basic_val.tsv"},
                                     {Split::test, "basic_test.tsv"}}) {
@@ -191,7 +191,7 @@ const ReleasedFormat& listops_tsv_format() {
   static const ReleasedFormat format = {
       .name = "ListOps TSV files",
       .folder = [](const Task&) { return std::string("listops-1000"); },
-      .write = write};
+      .write = write_listops};
   return format;
 }
 

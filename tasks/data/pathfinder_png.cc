@@ -136,12 +136,12 @@ int64_t contour_of(const Task& task) {
   return values.count("contour") ? task.params().integer("contour") : 14;
 }
 
-std::string folder_of(const Task& task) {
+std::string pathfinder_folder(const Task& task) {
   level_of(contour_of(task));
   return size_of(task.picture_width());
 }
 
-void write(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
+void write_pathfinder(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   const std::string level = root + "/" + level_of(contour_of(task));
   make_folder(level + "/metadata");
   const std::pair<Split, int64_t> parts[] = {
@@ -180,7 +180,7 @@ std::unique_ptr<Source> pathfinder_png(const std::string& folder, int64_t side, 
 
 const ReleasedFormat& pathfinder_png_format() {
   static const ReleasedFormat format = {
-      .name = "Pathfinder PNG folders", .train_share = 8, .folder = folder_of, .write = write};
+      .name = "Pathfinder PNG folders", .train_share = 8, .folder = pathfinder_folder, .write = write_pathfinder};
   return format;
 }
 

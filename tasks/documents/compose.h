@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@
 namespace attn {
 
 inline constexpr int64_t kByteVocab = 257;  // byte + 1; 0 is padding
+
+// What the documents of text and retrieval are about.
+inline constexpr std::array<std::string_view, 2> kSubjects = {"film", "quartet"};
 
 // A word, or words that stay together, and what it is to its task (>= 0).
 struct Phrase {

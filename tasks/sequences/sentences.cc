@@ -26,14 +26,14 @@ std::vector<double> phrase_sums(int64_t length, int64_t most_adjectives, const W
 
 }  // namespace
 
-int64_t size_of(const Phrase& phrase) {
+int64_t size_of(const NounPhrase& phrase) {
   int64_t size = 0;
   for (const Head& head : phrase)
     size += 2 + std::ssize(head.adjectives) + (head.link != 0) + (head.verb != 0);
   return size;
 }
 
-void append(const Phrase& phrase, std::vector<int32_t>& tokens) {
+void append(const NounPhrase& phrase, std::vector<int32_t>& tokens) {
   for (const Head& head : phrase) {
     tokens.push_back(head.determiner);
     tokens.insert(tokens.end(), head.adjectives.begin(), head.adjectives.end());

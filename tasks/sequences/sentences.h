@@ -17,10 +17,10 @@ struct Head {
   std::vector<int32_t> adjectives{};
   int32_t link = 0, verb = 0;  // a preposition; or "that" and its verb; 0: the last head
 };
-using Phrase = std::vector<Head>;
+using NounPhrase = std::vector<Head>;
 
-int64_t size_of(const Phrase& phrase);  // tokens
-void append(const Phrase& phrase, std::vector<int32_t>& tokens);
+int64_t size_of(const NounPhrase& phrase);  // tokens
+void append(const NounPhrase& phrase, std::vector<int32_t>& tokens);
 
 // The sum, over all sentences of at most `length` tokens, of the product of the weights of their
 // parts (the verb between the phrases counts 1): all ones give the number of their forms.

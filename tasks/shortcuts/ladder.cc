@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kWidth = 512;        // features kept of a bag
 constexpr size_t kLabels = 20000;     // labels per position that are looked at: the first ones
-constexpr int64_t kMostClasses = 64;  // beyond it a linear classifier a class costs too much
 // Real values: levels of a single value, and so few that runs of four fit the hash.
 constexpr int kFine = 32, kCoarse = 6;
 

@@ -16,6 +16,9 @@ struct Sample {
   int32_t label() const { return example->target[position]; }
 };
 
+// Beyond so many classes, a linear classifier a class costs too much.
+inline constexpr int64_t kMostClasses = 64;
+
 // Appends the features of a sample that are not 0, each index of [0, kWideFeatures) at most once.
 inline constexpr size_t kWideFeatures = size_t{1} << 16;
 using Features = std::function<void(const Sample& sample, Row& row)>;

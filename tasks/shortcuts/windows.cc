@@ -10,10 +10,9 @@
 namespace attn {
 namespace {
 
-constexpr size_t kWidth = 256;        // features kept of a window
+constexpr size_t kWindowWidth = 256;        // features kept of a window
 constexpr size_t kPlaces = 16;        // windows tried
 constexpr size_t kChoosing = 2500;    // examples that choose the window
-constexpr int64_t kMostClasses = 64;  // beyond it a linear classifier a class costs too much
 
 // A part of a sequence, and where it begins within the window.
 struct Part {
@@ -179,12 +178,12 @@ double best_window_score(const std::vector<Sample>& train, const std::vector<Sam
   double best_score = -1;
   for (size_t place = 0; place < kPlaces; place++) {
     const double score =
-        selected_score(few, {}, shape.classes, kWidth, at_place(place, shape)).held_out;
+        selected_score(few, {}, shape.classes, kWindowWidth, at_place(place, shape)).held_out;
     if (!(score > best_score)) continue;
     best_score = score;
     best = place;
   }
-  return selected_score(train, test, shape.classes, kWidth, at_place(best, shape)).test;
+  return selected_score(train, test, shape.classes, kWindowWidth, at_place(best, shape)).test;
 }
 
 double window_around_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
@@ -202,7 +201,7 @@ double window_around_score(const std::vector<Sample>& train, const std::vector<S
   const bool values = shape.vocab == 0;
   if (shape.classes <= kMostClasses) {
     const RidgeScore linear =
-        selected_score(train, test, shape.classes, kWidth,
+        selected_score(train, test, shape.classes, kWindowWidth,
                        values ? values_around(window, shape) : tokens_around(window));
     offer(linear.held_out, [&] { return linear.test; });
   }
@@ -224,7 +223,7 @@ double window_around_score(const std::vector<Sample>& train, const std::vector<S
 
 double values_there_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
                           const TaskShape& shape) {
-  return selected_score(train, test, shape.classes, kWidth, values_around({0, 0}, shape)).test;
+  return selected_score(train, test, shape.classes, kWindowWidth, values_around({0, 0}, shape)).test;
 }
 
 }  // namespace attn

@@ -1,10 +1,10 @@
-// The checks check: a right variant and task pass everything, each planted fault turns exactly the
-// intended checks red.
+// The checks of variants check: a right variant passes everything, each planted fault turns exactly
+// the intended checks red.
 #include <gtest/gtest.h>
 
 #include "harness/check/check.h"
-#include "tests/conformance/broken_tasks.h"
 #include "tests/conformance/broken_variants.h"
+#include "tests/conformance/results_text.h"
 
 namespace attn {
 namespace {
@@ -12,19 +12,6 @@ namespace {
 using attn_check::Level;
 using attn_check::Outcome;
 using attn_check::Result;
-
-std::string lines(const std::vector<Result>& results) {
-  std::string all;
-  for (const Result& r : results) all += fmt::format("{} {}: {}\n", r.subject, r.name, r.detail);
-  return all;
-}
-
-std::vector<std::string> red(const std::vector<Result>& results) {
-  std::vector<std::string> names;
-  for (const Result& result : results)
-    if (result.outcome == Outcome::failed) names.push_back(result.name);
-  return names;
-}
 
 TEST(Textbook, PassesEveryCheck) {
   const auto results = check_variant(textbook(), {}, Level::full);
@@ -74,43 +61,6 @@ TEST_P(BrokenVariants, TurnsExactlyTheIntendedCheckRed) {
   EXPECT_EQ(red(results), GetParam().red) << lines(results);
 }
 INSTANTIATE_TEST_SUITE_P(Planted, BrokenVariants, testing::ValuesIn(broken_variants()),
-                         [](const auto& one) { return one.param.info.name; });
-
-TEST(TinyTask, PassesEveryCheck) {
-  const auto results = check_task(tiny_task(), {}, Level::full);
-  EXPECT_TRUE(all_passed(results)) << lines(results);
-  EXPECT_EQ(results.size(), task_check_names().size());
-}
-
-// The same under every seed, and fewer examples than are asked for.
-TEST(TinyTask, PassesEveryCheckWhenReadFromFiles) {
-  const auto results = check_task(tiny_read_task(), {}, Level::full);
-  EXPECT_TRUE(all_passed(results)) << lines(results);
-}
-
-TEST(TinyTask, PassesEveryCheckWhateverItsAnswersAre) {
-  for (const TaskInfo& info : {tiny_number_task(), tiny_sequence_task(), tiny_edges_task()}) {
-    const auto results = check_task(info, {}, Level::full);
-    EXPECT_TRUE(all_passed(results)) << lines(results);
-    EXPECT_EQ(results.size(), task_check_names().size());
-  }
-}
-
-TEST(TaskPreset, IsChecked) {
-  TaskInfo info = tiny_task();
-  info.presets = {{"two", "a preset", {{"train_examples", int64_t{2}}}}};
-  const auto results = check_task(info, {{"preset", std::string("two")}}, Level::quick, "examples");
-  ASSERT_EQ(results.size(), 1U);
-  EXPECT_EQ(results[0].outcome, Outcome::passed) << results[0].detail;
-  EXPECT_EQ(results[0].subject, "tiny[train_examples=2]");
-}
-
-class BrokenTasks : public testing::TestWithParam<BrokenTask> {};
-TEST_P(BrokenTasks, TurnsExactlyTheIntendedCheckRed) {
-  const auto results = check_task(GetParam().info, {}, Level::full);
-  EXPECT_EQ(red(results), GetParam().red) << lines(results);
-}
-INSTANTIATE_TEST_SUITE_P(Planted, BrokenTasks, testing::ValuesIn(broken_tasks()),
                          [](const auto& one) { return one.param.info.name; });
 
 }  // namespace

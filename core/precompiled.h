@@ -1,0 +1,35 @@
+// What nearly every file includes, compiled once for all of them (cmake/library.cmake). No file may include this one or
+// rely on it: each still includes what it uses, and builds without it (-DATTN_UNITY=OFF).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/check.h"
+#include "core/memory.h"
+#include "core/ops.h"
+#include "core/parallel.h"
+#include "core/params.h"
+#include "core/rng.h"
+#include "core/tensor.h"
+#include "core/var.h"

@@ -1,0 +1,53 @@
+// The checks of tasks check: a right task passes everything, each planted fault turns exactly the
+// intended checks red.
+#include <gtest/gtest.h>
+
+#include "harness/check/check.h"
+#include "tests/conformance/broken_tasks.h"
+#include "tests/conformance/results_text.h"
+
+namespace attn {
+namespace {
+
+using attn_check::Level;
+using attn_check::Outcome;
+
+TEST(TinyTask, PassesEveryCheck) {
+  const auto results = check_task(tiny_task(), {}, Level::full);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+  EXPECT_EQ(results.size(), task_check_names().size());
+}
+
+// The same under every seed, and fewer examples than are asked for.
+TEST(TinyTask, PassesEveryCheckWhenReadFromFiles) {
+  const auto results = check_task(tiny_read_task(), {}, Level::full);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+}
+
+TEST(TinyTask, PassesEveryCheckWhateverItsAnswersAre) {
+  for (const TaskInfo& info : {tiny_number_task(), tiny_sequence_task(), tiny_edges_task()}) {
+    const auto results = check_task(info, {}, Level::full);
+    EXPECT_TRUE(all_passed(results)) << lines(results);
+    EXPECT_EQ(results.size(), task_check_names().size());
+  }
+}
+
+TEST(TaskPreset, IsChecked) {
+  TaskInfo info = tiny_task();
+  info.presets = {{"two", "a preset", {{"train_examples", int64_t{2}}}}};
+  const auto results = check_task(info, {{"preset", std::string("two")}}, Level::quick, "examples");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].outcome, Outcome::passed) << results[0].detail;
+  EXPECT_EQ(results[0].subject, "tiny[train_examples=2]");
+}
+
+class BrokenTasks : public testing::TestWithParam<BrokenTask> {};
+TEST_P(BrokenTasks, TurnsExactlyTheIntendedCheckRed) {
+  const auto results = check_task(GetParam().info, {}, Level::full);
+  EXPECT_EQ(red(results), GetParam().red) << lines(results);
+}
+INSTANTIATE_TEST_SUITE_P(Planted, BrokenTasks, testing::ValuesIn(broken_tasks()),
+                         [](const auto& one) { return one.param.info.name; });
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,7 @@
+// What nearly every test includes, compiled once for all of them. As with core/precompiled.h, no file relies on it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/precompiled.h"
+#include "variants/attention.h"
