@@ -1,11 +1,12 @@
 // Speed cells: those that differ only in the variant are visited in turn, several rounds in random
 // order, so that a machine that slows down or warms up does so for all of them.
+#include "harness/sweep/rounds.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include "core/rng.h"
 #include "harness/measure/measure.h"
-#include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
