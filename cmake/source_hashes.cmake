@@ -1,35 +1,89 @@
 # Writes a table "folder/name -> hash of the sources its figures depend on" as C++: a row names the code that it was measured
 # with. Run at build time: cmake -DROOT=... -DOUT=... -P source_hashes.cmake
+#
+# A figure of a plug-in depends on its own file and on every other source that is not a plug-in's own: whatever is added to
+# these folders counts, until it is named here as something that cannot change a figure.
+set(bystanders # folders of harness/
+  check        # accepts or refuses, computes no figure
+  cli          # shows rows
+  store)       # writes rows
+set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
+  axes cells forecast gate grammar outcome pilots process profiles[a-z_]* resolve run_line scheduler sweep sweeper)
+# A catalog only lists: a new plug-in leaves the others' rows as they are.
+set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
+
+# The sources below these folders, relative to ROOT, in an order that does not depend on the machine.
+function(sources_of result)
+  list(TRANSFORM ARGN PREPEND ${ROOT}/ OUTPUT_VARIABLE patterns)
+  list(TRANSFORM patterns APPEND /*)
+  file(GLOB_RECURSE files LIST_DIRECTORIES false RELATIVE ${ROOT} ${patterns})
+  list(FILTER files EXCLUDE REGEX "(^|/)(CMakeLists\\.txt|\\.[^/]*|[^/]*~|[^/]*\\.(cmake|md))$")
+  list(REMOVE_ITEM files ${catalogs})
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# The names in a catalog, each with the one file that defines its plug-in: `own_<name>`, and `names`.
+function(plugins_of folder type)
+  file(READ ${ROOT}/${folder}/catalog.cc text)
+  string(REGEX MATCHALL "X\\([a-z0-9_]+\\)" names "${text}")
+  list(TRANSFORM names REPLACE "X\\(([a-z0-9_]+)\\)" "\\1")
+  sources_of(files ${folder})
+  foreach(name IN LISTS names)
+    set(own "")
+    foreach(file IN LISTS files)
+      if(file MATCHES "/${name}\\.cc$")
+        file(READ ${ROOT}/${file} text)
+        if(text MATCHES "\n${type} ${name}\\(\\)")
+          list(APPEND own ${file})
+        endif()
+      endif()
+    endforeach()
+    list(LENGTH own count)
+    if(NOT count EQUAL 1)
+      message(FATAL_ERROR "${folder}/catalog.cc lists ${name}: one ${name}.cc that defines '${type} ${name}()' is needed, "
+        "${count} found: ${own}")
+    endif()
+    set(own_${name} ${own} PARENT_SCOPE)
+  endforeach()
+  set(names ${names} PARENT_SCOPE)
+endfunction()
+
+# Of names and contents, so that a file that moves or vanishes changes it too.
 function(hash_of result)
   set(all "")
   foreach(file IN LISTS ARGN)
-    file(SHA256 ${file} hash)
-    string(APPEND all ${hash})
+    file(SHA256 ${ROOT}/${file} hash)
+    string(APPEND all "${file} ${hash}\n")
   endforeach()
   string(SHA256 hash "${all}")
-  string(SUBSTRING ${hash} 0 16 hash)
   set(${result} ${hash} PARENT_SCOPE)
 endfunction()
 
-file(GLOB shared ${ROOT}/core/*.h ${ROOT}/core/*.cc ${ROOT}/core/kernels/*
-  ${ROOT}/variants/attention.h ${ROOT}/variants/attention.cc ${ROOT}/variants/kernels/*
-  ${ROOT}/harness/model/*.h ${ROOT}/harness/model/*.cc ${ROOT}/harness/measure/*.h ${ROOT}/harness/measure/*.cc
-  ${ROOT}/harness/train/*.h ${ROOT}/harness/train/*.cc)
-# All folders below tasks/: readers, drawing, shortcuts.
-file(GLOB task_shared ${ROOT}/tasks/task.h ${ROOT}/tasks/task.cc ${ROOT}/tasks/*/*.h ${ROOT}/tasks/*/*.cc ${ROOT}/core/rng.*)
+file(GLOB rooms LIST_DIRECTORIES true RELATIVE ${ROOT} ${ROOT}/harness/*)
+list(JOIN bystanders "|" unable)
+list(FILTER rooms EXCLUDE REGEX "^harness/(${unable})$")
+sources_of(harness ${rooms})
+list(JOIN planning "|" unable)
+list(FILTER harness EXCLUDE REGEX "^harness/sweep/(${unable})\\.(h|cc)$")
+
 set(rows "")
 foreach(folder variants tasks)
-  file(GLOB files ${ROOT}/${folder}/*.cc)
-  foreach(file IN LISTS files)
-    get_filename_component(name ${file} NAME_WE)
-    if(name MATCHES "^(attention|catalog|task)$")
-      continue()
-    endif()
-    if(folder STREQUAL "variants")
-      hash_of(hash ${shared} ${file})
-    else()
-      hash_of(hash ${task_shared} ${file})
-    endif()
+  if(folder STREQUAL "variants")
+    plugins_of(variants VariantInfo)
+    sources_of(shared core variants)
+    list(APPEND shared ${harness})
+  else()
+    plugins_of(tasks TaskInfo) # a row of a task names its variant's hash too, and with it the harness
+    sources_of(shared core tasks)
+  endif()
+  foreach(name IN LISTS names)
+    list(REMOVE_ITEM shared ${own_${name}})
+  endforeach()
+  hash_of(common ${shared})
+  foreach(name IN LISTS names)
+    hash_of(own ${own_${name}})
+    string(SHA256 hash "${common} ${own}")
+    string(SUBSTRING ${hash} 0 16 hash)
     string(APPEND rows "    {\"${folder}/${name}\", \"${hash}\"},\n")
   endforeach()
 endforeach()

@@ -151,7 +151,7 @@ class FeedForwardGradient {
     return plan;
   }
 
-  void stretch(const RowTile& tile, int64_t w, Stretch columns) const {
+  void stretch(const RowTile& tile, int64_t w, Interval columns) const {
     const int64_t rows = tile.count, h = columns.begin, n = columns.size;
     const real *const x = f_.x.data() + tile.row * f_.in, *const g = g_ + tile.row * f_.out;
     const Hidden before = {f_.before.data() + tile.row * f_.hidden + h, f_.hidden};

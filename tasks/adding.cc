@@ -85,6 +85,7 @@ TaskInfo adding() {
           "Distance: from the one to the other.\n"
           "Slices: gap (positions between the marked ones, plus 1).",
       .metric = "mean_squared_error",
+      .control = "the sum over all positions of number times marker",
       .params = {{"length", 200, "numbers a sequence", 2, 1e6},
                  {"markers",
                   {"halves", "anywhere"},

@@ -79,6 +79,7 @@ TaskInfo majority() {
           "Label: 1 when ones are more than zeros, else 0. A bag of tokens suffices.\n"
           "Evidence: all n positions.\n"
           "Slices: length (n), margin (how many more there are of the commoner bit).",
+      .control = "a bag of tokens",
       .params = {{"length", 127, "bits at most; of an even number one stays unused", 13, 1e6},
                  {"min_length", 0, "bits at least; 0: always the most", 0, 1e6},
                  {"train_examples", 100000, "training set, repeated over epochs"}},

@@ -79,9 +79,9 @@ TaskInfo memorization() {
           "Evidence: the keys, each for the label behind it.\n"
           "Distance of a label: 1.\n"
           "What is measured is how well weights store a map, a control for the tasks that ask the\n"
-          "context: a look-up of the key answers whatever training showed, so that lift is about\n"
-          "0 at best.\n"
+          "context: a look-up of the key answers whatever training showed.\n"
           "Slices: none.",
+      .control = "a look-up of the key",
       .params = {{"vocab", 256, "tokens but padding: keys, values and the insert token", 5, 1e6},
                  {"length", 32, "sequence length, even", 2, 1e6},
                  {"map_seed", 0, "names the map", 0, 1e9},

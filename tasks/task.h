@@ -150,6 +150,9 @@ struct TaskInfo {
   std::string datasheet;  // a few lines: definition, labels, what `evidence` and `slices` mean
   // "accuracy"; "exact_match" of output sequences; "mean_squared_error" of real answers.
   std::string metric = "accuracy";
+  // Of a control, which a shortcut solves: what solves it. Its lift says nothing of attention, so
+  // none is given. Empty of every other task.
+  std::string control{};
   std::vector<ParamSpec> params;  // every task has `train_examples`
   std::vector<Preset> presets{};  // chosen by `preset=NAME`; other parameters given win over it
   std::function<std::unique_ptr<Task>(const Params&)> make;

@@ -17,7 +17,7 @@ class Recurrent final : public Mixer {
  public:
   explicit Recurrent(const AttentionConfig& config)
       : Mixer(config),
-        cell_(params().text("cell") == "lstm" ? Cell::lstm : Cell::gru),
+        cell_(params().text("cell") == "lstm" ? RecurrentCell::lstm : RecurrentCell::gru),
         both_(params().text("directions") == "both"),
         dim_(both_ ? width() / 2 : width()),
         forward_(draw("")),
@@ -30,12 +30,12 @@ class Recurrent final : public Mixer {
     const int64_t gates = gates_of(cell_) * dim_;
     const double deviation = 1 / std::sqrt(3 * static_cast<double>(dim_));
     const Tensor bias = Tensor::zeros({gates});
-    if (cell_ == Cell::lstm) std::fill_n(bias.data() + dim_, dim_, real(1));
+    if (cell_ == RecurrentCell::lstm) std::fill_n(bias.data() + dim_, dim_, real(1));
     RecurrentWeights drawn{normal_weight(role + "input", {width(), gates}, deviation),
                            weight(role + "bias", bias),
                            normal_weight(role + "state", {dim_, gates}, deviation),
                            {}};
-    if (cell_ == Cell::gru)
+    if (cell_ == RecurrentCell::gru)
       drawn.candidate_bias = weight(role + "candidate_bias", Tensor::zeros({dim_}));
     return drawn;
   }
@@ -65,7 +65,7 @@ class Recurrent final : public Mixer {
     return recurrent_decoder(position, capacity, cell_, forward_);
   }
 
-  Cell cell_;
+  RecurrentCell cell_;
   bool both_;
   int64_t dim_;  // of a direction's state
   RecurrentWeights forward_, backward_;

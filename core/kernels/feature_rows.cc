@@ -89,7 +89,7 @@ void elu(int64_t size, const real* x, real* out) {
   map_row(x, out, size, [](Vector v) { return elu_of(v); });
 }
 
-HWY_INLINE real max_of(const real* x, int64_t cols) {
+HWY_INLINE real largest_of(const real* x, int64_t cols) {
   const Tag d;
   Vector a = hn::Set(d, -kInfinity), b = a;
   int64_t j = 0;
@@ -107,7 +107,7 @@ void exp_below_top(int64_t rows, int64_t cols, real* x, int64_t stride, real fac
   const Vector factors = hn::Set(Tag(), factor);
   for (int64_t i = 0; i < rows; ++i) {
     real* const row = x + i * stride;
-    tops[i] = max_of(row, cols);
+    tops[i] = largest_of(row, cols);
     const Vector top = hn::Set(Tag(), tops[i]);
     map_row(row, row, cols, [=](Vector v) { return exp_of(hn::Mul(factors, hn::Sub(v, top))); });
   }

@@ -31,7 +31,7 @@ PackedWeight::PackedWeight(const Tensor& weight, bool transposed)
   }
 }
 
-void PackedWeight::multiply(int64_t rows, Left x, Stretch inner, Stretch columns, real* c,
+void PackedWeight::multiply(int64_t rows, Left x, Interval inner, Interval columns, real* c,
                             int64_t c_row, bool accumulate) const {
   int64_t k = 0;
   do {  // once for a depth of 0: zeros

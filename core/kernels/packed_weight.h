@@ -10,7 +10,7 @@
 
 namespace attn {
 
-struct Stretch {  // [begin, begin + size)
+struct Interval {  // [begin, begin + size)
   int64_t begin = 0, size = 0;
 };
 
@@ -21,7 +21,7 @@ class PackedWeight {
   int64_t depth() const { return depth_; }
   int64_t cols() const { return cols_; }
   // c [rows, columns.size] = or += x · weight[inner, columns]. x(i, k) for k in [0, inner.size).
-  void multiply(int64_t rows, Left x, Stretch inner, Stretch columns, real* c, int64_t c_row,
+  void multiply(int64_t rows, Left x, Interval inner, Interval columns, real* c, int64_t c_row,
                 bool accumulate) const;
   void multiply(int64_t rows, Left x, real* c, int64_t c_row, bool accumulate) const {
     multiply(rows, x, {0, depth_}, {0, cols_}, c, c_row, accumulate);

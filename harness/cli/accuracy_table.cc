@@ -42,7 +42,8 @@ std::string show(const Seeds& all) {
     }
     text += fmt::format(" [{:.3f}..{:.3f}]", low, high);
   }
-  text += fmt::format(" ({:+.3f})", mean_of(ok, "lift"));
+  const bool control = ok[0]->at("metrics").contains("control");
+  text += control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_of(ok, "lift"));
   if (ok.size() < all.size()) text += fmt::format(", {} not ok", all.size() - ok.size());
   return text;
 }
@@ -125,6 +126,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
   for (const std::string& column : group.columns) table.columns.push_back(column);
   std::set<std::string> reasons;
   std::vector<std::string> choices;
+  std::set<std::string> controls;
   bool seeds = false;
   for (const std::string& label : group.labels) {
     std::vector<std::string> line = {label};
@@ -136,6 +138,11 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
       }
       line.push_back(show(found->second));
       seeds = seeds || found->second.size() > 1;
+      for (const Json* row : found->second)
+        if (status_of(*row) == "ok" && row->at("metrics").contains("control"))
+          controls.insert(fmt::format("{} is a control: {} solves it; lift would say nothing",
+                                      text_of(row->at("task").at("name")),
+                                      text_of(row->at("metrics").at("control"))));
       for (const Json* row : found->second)
         if (status_of(*row) != "ok")
           reasons.insert(
@@ -150,6 +157,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
   for (const auto& [place, rows] : group.cells)
     members.insert(members.end(), rows.begin(), rows.end());
   for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
+  table.notes.insert(table.notes.end(), controls.begin(), controls.end());
   if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
   if (!choices.empty()) table.notes.push_back("chosen on validation:");

@@ -62,10 +62,19 @@ Json describe(const TaskInfo& info) {
     for (const auto& [name, value] : preset.values) values[name] = to_json(value);
     presets.push_back({{"name", preset.name}, {"help", preset.help}, {"params", values}});
   }
-  return {{"name", info.name},           {"summary", info.summary},
-          {"source", info.source},       {"metric", info.metric},
-          {"datasheet", info.datasheet}, {"params", describe_all(info.params)},
-          {"presets", presets}};
+  return {{"name", info.name},
+          {"summary", info.summary},
+          {"source", info.source},
+          {"metric", info.metric},
+          {"datasheet", info.datasheet},
+          {"params", describe_all(info.params)},
+          {"presets", presets},
+          {"control", info.control.empty() ? Json(nullptr) : Json(info.control)}};
+}
+
+std::string control_text(const TaskInfo& info) {
+  return fmt::format("control: {} solves this task; lift would say nothing, and is not given",
+                     info.control);
 }
 
 std::string traits_text(const Traits& traits) {

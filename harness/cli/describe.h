@@ -12,6 +12,7 @@ namespace attn::cli {
 Json describe(const ParamSpec& spec);
 Json describe(const VariantInfo& info);
 Json describe(const TaskInfo& info);
+std::string control_text(const TaskInfo& info);  // "control: … solves this task; …", of a control
 std::string traits_text(const Traits& traits);                  // "exact, causal, cross, padding"
 std::string params_text(const std::vector<ParamSpec>& params);  // a line each, indented
 

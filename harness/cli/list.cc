@@ -32,8 +32,10 @@ void list_variants() {
 void list_tasks() {
   print("tasks\n");
   for (const TaskInfo& info : all_tasks())
-    print(fmt::format("  {:<14} {}\n  {:<14} {}; parameters: {}\n", info.name, info.summary, "",
-                      info.source, param_line(info.params)));
+    print(fmt::format(
+        "  {:<14} {}\n{}  {:<14} {}; parameters: {}\n", info.name, info.summary,
+        info.control.empty() ? "" : fmt::format("  {:<14} {}\n", "", control_text(info)), "",
+        info.source, param_line(info.params)));
 }
 
 void list_profiles() {

@@ -37,6 +37,20 @@ std::string show_time(const Json& row) {
   return fmt::format("{:.3g} ±{:.0f}%", median * 1e3, std::ceil(100 * half / median));
 }
 
+// What the intervals of these cells leave out.
+std::vector<std::string> interval_notes(const Grid& grid) {
+  size_t alone = 0, timed = 0;
+  for (const auto& [place, row] : grid.cells) {
+    if (status_of(*row) != "ok") continue;
+    timed++;
+    alone += !row->contains("visits") || row->at("visits").size() == 1;
+  }
+  if (alone == 0) return {};
+  return {fmt::format("{}: the repetitions are taken as of one process, and what differs from "
+                      "process to process is not in the interval",
+                      alone == timed ? "intervals" : fmt::format("{} of {} intervals", alone, timed))};
+}
+
 // What bounds the time: of a token the state that it reads, of a pass the FMA peak.
 std::string show_load(const Json& metrics) {
   if (metrics.contains("state_bytes")) return human_bytes(metrics.at("state_bytes").get<double>());
@@ -52,7 +66,7 @@ Table speed_table(const std::string& group, Grid grid) {
                                    decode ? "of one token " : "", group),
               .columns = {"variant"},
               .rows = {},
-              .notes = {}};
+              .notes = interval_notes(grid)};
   for (const std::string& column : grid.columns) table.columns.push_back(column);
   fill(table, grid, show_time);
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());

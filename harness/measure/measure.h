@@ -23,10 +23,16 @@ std::vector<double> time_samples(Workload& workload,
 // --- statistics
 struct Summary {
   double median = 0, mean = 0, min = 0, mad = 0;  // mad: median absolute deviation
-  double ci_low = 0, ci_high = 0;                 // 95 % bootstrap interval of the median, seeded
+  // 95 %. Of several visits: of the geometric mean, over all visits that might be made, of the
+  // median time of a visit, from how the visits' own medians scatter. Of one: of the median of that
+  // one process, by seeded bootstrap; how another process would differ is not in it.
+  double ci_low = 0, ci_high = 0;
   int64_t n = 0;
 };
-Summary summarize(const std::vector<double>& samples, uint64_t seed = 0);
+// `visits`: how many samples each visit (a process of its own) gave, in the order of `samples`;
+// empty: one visit gave all.
+Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>& visits = {},
+                  uint64_t seed = 0);
 
 // --- memory: exact peaks of the counted pool during one run() after a warm-up run, and this
 // process's peak RSS Definitions are in memory.cc; run it in a process of its own, or

@@ -11,12 +11,23 @@
 namespace attn {
 namespace {
 
+// Whether a run ended by an error or a skip: Google Benchmark 1.8 replaced the flag `error_occurred`
+// by the state `skipped`, whose 0 is "not skipped". A template, so that only the member that exists
+// is compiled; the library has no version macro before 1.9.
+template <class Run>
+bool has_no_time(const Run& run) {
+  if constexpr (requires { run.skipped; })
+    return run.skipped != decltype(run.skipped){};
+  else
+    return run.error_occurred;
+}
+
 class SampleReporter final : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      if (run.error_occurred || run.run_type != Run::RT_Iteration) continue;
+      if (has_no_time(run) || run.run_type != Run::RT_Iteration) continue;
       samples.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
     }
   }

@@ -1,8 +1,9 @@
-// What a handful of samples say: median, mean, minimum, median absolute deviation, and an interval
-// of the median. Percentile bootstrap (Efron 1979): 10 000 resamples, O(10 000·n), a few
-// milliseconds.
+// What a handful of samples say: median, mean, minimum, median absolute deviation, and an interval.
+// Of several visits (processes): Student's t on the logarithms of their medians, O(n). Of one
+// visit: percentile bootstrap (Efron 1979), 10 000 resamples, O(10 000·n), a few milliseconds.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "core/check.h"
@@ -25,7 +26,7 @@ double median_of(std::vector<double>& values) {
 
 // One sample gives an interval of no width, two to five give their range: nothing better can be
 // said of so few.
-void add_interval(const std::vector<double>& samples, uint64_t seed, Summary& summary) {
+void add_interval_within(const std::vector<double>& samples, uint64_t seed, Summary& summary) {
   Rng stream = rng(seed, "bootstrap");
   std::vector<double> medians(kResamples), draw(samples.size());
   for (double& median : medians) {
@@ -38,9 +39,45 @@ void add_interval(const std::vector<double>& samples, uint64_t seed, Summary& su
   summary.ci_high = medians[kResamples - 1 - cut];
 }
 
+// The 97.5 % quantile of Student's t: exact to the digits shown, then the Cornish-Fisher expansion
+// (Abramowitz and Stegun, 26.7.5), whose error from 10 degrees on is below 2e-4.
+double t_quantile(size_t degrees) {
+  constexpr double kSmall[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582,
+                               2.446912,  2.364624, 2.306004, 2.262157};
+  if (degrees <= std::size(kSmall)) return kSmall[degrees - 1];
+  constexpr double z = 1.959963985, z2 = z * z;
+  const double n = static_cast<double>(degrees);
+  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
+              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n));
+}
+
+// Samples of one process are alike (one heap, one page layout, one state of the machine), so what
+// counts is how far the visits lie apart. Few visits make a bootstrap of visits far too narrow (75
+// % of three); t on their medians covers 94 to 96 % of 3 to 9 visits, whatever share of the scatter
+// lies between them. The logarithm, because disturbances multiply and only lengthen.
+void add_interval_between(const std::vector<double>& samples, const std::vector<int64_t>& visits,
+                          Summary& summary) {
+  std::vector<double> logs;
+  auto from = samples.begin();
+  for (const int64_t size : visits) {
+    std::vector<double> visit(from, from + size);
+    logs.push_back(std::log(median_of(visit)));
+    from += size;
+  }
+  const double count = static_cast<double>(logs.size());
+  const double centre = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : logs) squares += (value - centre) * (value - centre);
+  const double reach = t_quantile(logs.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  // The median of all samples is not the middle of the visits' own: it never lies outside.
+  summary.ci_low = std::min(std::exp(centre - reach), summary.median);
+  summary.ci_high = std::max(std::exp(centre + reach), summary.median);
+}
+
 }  // namespace
 
-Summary summarize(const std::vector<double>& samples, uint64_t seed) {
+Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>& visits,
+                  uint64_t seed) {
   ATTN_CHECK(!samples.empty(), "no samples to summarise");
   for (const double value : samples) ATTN_CHECK(std::isfinite(value), "a sample is not finite");
   Summary summary;
@@ -52,7 +89,18 @@ Summary summarize(const std::vector<double>& samples, uint64_t seed) {
   summary.min = *std::min_element(samples.begin(), samples.end());
   for (double& value : values) value = std::abs(value - summary.median);
   summary.mad = median_of(values);
-  add_interval(samples, seed, summary);
+  if (visits.size() <= 1) {
+    ATTN_CHECK(visits.empty() || visits[0] == summary.n, "a visit of {} samples, but {} are given",
+               visits[0], summary.n);
+    add_interval_within(samples, seed, summary);
+    return summary;
+  }
+  for (const int64_t size : visits) ATTN_CHECK(size >= 1, "a visit has {} samples", size);
+  const int64_t total = std::accumulate(visits.begin(), visits.end(), int64_t{0});
+  ATTN_CHECK(total == summary.n, "visits of {} samples in all, but {} are given", total, summary.n);
+  ATTN_CHECK(summary.min > 0, "a time is {}, but times of several visits must be above 0",
+             summary.min);
+  add_interval_between(samples, visits, summary);
   return summary;
 }
 

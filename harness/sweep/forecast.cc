@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/pilots.h"
+#include "harness/sweep/rounds.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 

@@ -14,12 +14,6 @@ struct Forecast {
   int64_t bytes = 0;
 };
 
-inline constexpr int kRounds =
-    3;  // a speed cell's samples are taken in so many visits, between those of other variants
-inline int64_t rounds_of(int64_t repetitions) {
-  return repetitions < kRounds ? repetitions : kRounds;
-}
-
 class Pilots;
 // Accuracy cells by their pilot, where there is one; all else by formula.
 Forecast forecast_of(const Json& key, const Pilots* pilots = nullptr);

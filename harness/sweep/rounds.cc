@@ -1,11 +1,12 @@
 // Speed cells: those that differ only in the variant are visited in turn, several rounds in random
 // order, so that a machine that slows down or warms up does so for all of them.
+#include "harness/sweep/rounds.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include "core/rng.h"
 #include "harness/measure/measure.h"
-#include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
@@ -17,7 +18,8 @@ namespace {
 struct Visits {
   size_t cell = 0;
   std::vector<double> samples;
-  Json reply;  // the last one, for what does not change from visit to visit
+  std::vector<int64_t> sizes;  // of them, how many each visit gave
+  Json reply;                  // the last one, for what does not change from visit to visit
   double seconds = 0;
   std::string started_at;
   bool ended = false;  // its row is written
@@ -94,22 +96,23 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
         continue;
       }
       for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
+      visit.sizes.push_back(static_cast<int64_t>(reply["samples"].size()));
       visit.reply = reply;
     }
     if (!stopping()) whole_rounds = round + 1;
   }
   for (Visits& visit : visits)
     if (!visit.ended && whole_rounds > 0)
-      write(visit, merged_speed(visit.cell, visit.samples, visit.reply));
+      write(visit, merged_speed(visit.cell, visit.samples, visit.sizes, visit.reply));
 }
 
 Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
-                           const Json& reply) const {
+                           const std::vector<int64_t>& visits, const Json& reply) const {
   const Json& axes = plan_.cells[cell].key["axes"];
   const double flops = reply["flops"];
-  const Summary time = summarize(samples, order_seed_);
-  if (!(time.min > 0))
+  if (!std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; }))
     return {{"status", "failed"}, {"reason", "the clock gave no time for a run"}};
+  const Summary time = summarize(samples, visits, order_seed_);
   Json fraction = nullptr, roofline = nullptr;
   if (const Json& calibration = result_.run["environment"]["calibration"]; !calibration.is_null()) {
     const Calibration machine = calibration_of(calibration);
@@ -144,8 +147,11 @@ Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
     metrics["roofline_s"] = roofline;
   }
   if (reply.contains("state_bytes")) metrics["state_bytes"] = reply["state_bytes"];
-  return {
-      {"status", "ok"}, {"reason", nullptr}, {"metrics", std::move(metrics)}, {"samples", samples}};
+  return {{"status", "ok"},
+          {"reason", nullptr},
+          {"metrics", std::move(metrics)},
+          {"samples", samples},
+          {"visits", visits}};
 }
 
 }  // namespace attn

@@ -119,7 +119,7 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
   if (ok) row["ledger"] = ledger_of(key, reply["metrics"]);
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
-  for (const char* extra : {"gate", "rounds", "order_seed"})
+  for (const char* extra : {"gate", "rounds", "visits", "order_seed"})
     if (reply.contains(extra)) row[extra] = reply[extra];
   return row;
 }

@@ -45,7 +45,8 @@ class Sweeper {
   // rounds.cc
   void run_speed();
   void run_group(const std::vector<size_t>& cells);
-  Json merged_speed(size_t cell, const std::vector<double>& samples, const Json& reply) const;
+  Json merged_speed(size_t cell, const std::vector<double>& samples,
+                    const std::vector<int64_t>& visits, const Json& reply) const;
 
   const SweepRequest& request_;
   const Plan& plan_;

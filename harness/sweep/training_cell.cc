@@ -141,6 +141,8 @@ Json accuracy(const Json& key) {
     shortcuts[shortcut.name] = shortcut.score;
     best = error ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
   }
+  const std::string& control = request.task->control;
+  const Json lift = control.empty() ? Json(error ? best - found.test : found.test - best) : Json();
   Json row = {
       {"metrics",
        {{"metric", request.task->metric},
@@ -150,7 +152,7 @@ Json accuracy(const Json& key) {
         {"validation", found.validation},
         {"chance", found.chance},
         {"shortcuts", shortcuts},
-        {"lift", error ? best - found.test : found.test - best},
+        {"lift", lift},
         {"steps", found.steps},
         {"best_step", found.best_step},
         {"stopped_by", found.stopped_by},
@@ -162,6 +164,7 @@ Json accuracy(const Json& key) {
         {"flops", finite_or_null(found.flops / static_cast<double>(found.examples))},
         {"final_train_loss", finite_or_null(found.final_train_loss)}}},
       {"samples", curve_json(found.curve)}};
+  if (!control.empty()) row["metrics"]["control"] = control;
   add_optional(found, request.task->metric, row["metrics"]);
   return row;
 }

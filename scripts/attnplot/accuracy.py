@@ -16,7 +16,7 @@ from .metric import error_ticks, is_error, name, unless_error, written
 from .page import Page, Picture
 from .rows import FAILURES, Rows
 from .style import GREY, INK, Series, Styles
-from .tasks import TaskGroup, score, stand_ins, task_columns, task_groups
+from .tasks import TaskGroup, controls, score, stand_ins, task_columns, task_groups
 from .tuned import chosen_on_validation, tuning_note
 
 LINE = 0.26  # inches per variant
@@ -38,6 +38,7 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
         cells,
         _interval_note(series, groups),
         "Chance and shortcut scores are measured on the same test split.",
+        controls(groups),
         stand_ins(cells),
         tuning_note(cells),
     )
@@ -164,7 +165,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
 def head(axes: Axes, group: TaskGroup) -> None:
     """The task as the panel's title, its parameters below."""
     task, _, told = group.title.partition("\n")
-    axes.set_title(task, pad=16)
+    axes.set_title(f"{task}, a control" if group.control else task, pad=16)
     axes.annotate(
         told,
         (0, 1),
@@ -215,6 +216,7 @@ def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
                 "half_interval": found.half if found else None,
                 "seeds": len(found.seeds) if found else 0,
                 "chance": chance,
+                "control": group.control,
                 "best_shortcut": shortcut[0] if shortcut else None,
                 "best_shortcut_score": shortcut[1] if shortcut else None,
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .rows import FAILURES, Cell, Rows
@@ -40,11 +41,24 @@ def _tool(env: dict[str, Any]) -> str:
 
 
 def repetitions(cells: list[Cell]) -> str:
-    counts = sorted({len(c.times()) or int(c.metric("time_s.n") or 0) for c in cells if c.ok})
-    if not counts:
+    """How many, in how many processes, and what the bands then mean."""
+    done = [c for c in cells if c.ok]
+    if not done:
         return ""
-    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}\u2013{counts[-1]}"
-    return f"Points are medians, bands their 95 % bootstrap intervals, n = {n} repetitions."
+    n = _span(len(c.times()) or int(c.metric("time_s.n") or 0) for c in done)
+    several = [c for c in done if len(c.visits) > 1]
+    within = "95 % bootstrap intervals of the repetitions as if of one process"
+    between = f"95 % t-intervals between {_span(len(c.visits) for c in several)} visits (processes)"
+    if len(several) == len(done):
+        bands = between
+    else:
+        bands = f"{between}, of other cells {within}" if several else within
+    return f"Points are medians, bands {bands}, n = {n} repetitions."
+
+
+def _span(counts: Iterable[int]) -> str:
+    found = sorted(set(counts))
+    return "\u2013".join(str(n) for n in dict.fromkeys((found[0], found[-1]))) if found else ""
 
 
 def missing(cells: list[Cell]) -> str:

@@ -1,4 +1,4 @@
-"""Where a variant's time curve crosses that of full attention, with a bootstrap interval."""
+"""Where a variant's time curve crosses that of full attention, with its interval."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .curves import length_text
+from .visits import Visits, draws, sure
 
 DRAWS = 1000
 SEED = 20240607
-Samples = Mapping[int, Sequence[float]]
+Samples = Mapping[int, Visits]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Crossing:
 
     `length` is -inf where it is faster at every measured length and +inf where it is not at the
     longest: then the crossing is not within the measured range [first, last]. So are the ends of
-    the interval, which is None where a curve has fewer than three repetitions somewhere.
+    the interval, which is None where a curve has too few repetitions somewhere.
     """
 
     length: float
@@ -83,16 +84,12 @@ def find_crossing(
     centre = [np.array([m[n] for n in lengths]) for m in medians]
     point = float(crossing_length(lengths, centre[0], centre[1]))
     low = high = None
-    if all(len(s.get(n, ())) >= 3 for s in (variant, full) for n in lengths):
+    if all(sure(s.get(n, ())) for s in (variant, full) for n in lengths):
         rng = np.random.default_rng(seed)
-        draws = [np.stack([_medians(s[n], rng) for n in lengths], axis=-1) for s in (variant, full)]
-        found = np.sort(crossing_length(lengths, draws[0], draws[1]))
+        drawn = [
+            np.stack([draws(s[n], rng, DRAWS) for n in lengths], axis=-1) for s in (variant, full)
+        ]
+        found = np.sort(crossing_length(lengths, drawn[0], drawn[1]))
         # Order statistics, not interpolation: an end may lie outside the measured range.
         low, high = float(found[int(0.025 * DRAWS)]), float(found[math.ceil(0.975 * DRAWS) - 1])
     return Crossing(point, low, high, lengths[0], lengths[-1])
-
-
-def _medians(samples: Sequence[float], rng: np.random.Generator) -> np.ndarray:
-    """Medians of DRAWS resamples with replacement."""
-    values = np.asarray(samples, dtype=float)
-    return np.median(values[rng.integers(0, len(values), size=(DRAWS, len(values)))], axis=-1)

@@ -152,7 +152,7 @@ def _notes(time: Panel | None, peak: Panel | None, trades: list[Trade]) -> list[
     if time:
         notes += [
             repetitions(list(time.cells)),
-            "Grey strip: crossings with 95 % bootstrap intervals; an arrow: out of range.",
+            "Grey strip: crossings with 95 % intervals; an arrow: out of range.",
         ]
     if peak:
         notes.append("Memory: exact peak of the counted pool, inputs and weights included.")

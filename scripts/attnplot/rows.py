@@ -39,6 +39,7 @@ class Cell:
     samples: Any
     run: str = ""
     training: dict[str, Any] = field(default_factory=dict)
+    visits: tuple[int, ...] = ()  # how many samples each process gave; empty in older rows
     tuned: tuple[str, ...] = ()  # training settings to be chosen on validation
 
     @property
@@ -65,6 +66,14 @@ class Cell:
         """The raw repetitions of a speed cell, in seconds."""
         raw = self.samples.get("time_s", []) if isinstance(self.samples, dict) else self.samples
         return [float(s) for s in raw or [] if isinstance(s, (int, float))]
+
+    def visited(self) -> list[list[float]]:
+        """The repetitions of each visit; where the row does not say, as if of one."""
+        times, out = self.times(), []
+        for size in self.visits or (len(times),):
+            out.append(times[:size])
+            times = times[size:]
+        return out
 
 
 @dataclass(frozen=True)
@@ -191,6 +200,12 @@ def _check(row: dict[str, Any], where: str, run: str | None) -> str:
             value = value.get(part) if isinstance(value, dict) else None
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
         need(good, f"an ok {row['measure']} cell needs the number metrics.{needed}")
+        visits = row.get("visits")
+        if row["measure"] == "speed" and visits is not None:
+            counts = isinstance(visits, list) and all(type(v) is int and v > 0 for v in visits)
+            given = len(row.get("samples") or ())
+            fits = counts and sum(visits) == given
+            need(fits, f"visits is {visits!r}, which does not add up to the {given} samples")
     return kind
 
 
@@ -210,6 +225,7 @@ def _cell(row: dict[str, Any]) -> Cell:
         samples=row.get("samples"),
         run=row["run"],
         training=row.get("training") or {},
+        visits=tuple(row.get("visits") or ()),
         tuned=tuple(row.get("tuned") or ()),
     )
 

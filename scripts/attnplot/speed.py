@@ -68,7 +68,7 @@ def crossings(series: list[Series], styles: Styles) -> list[tuple[Series, Crossi
     if styles.baseline(series) is None:
         return []
     samples = {
-        s.key: {n: [t for c in cells for t in c.times()] for n, cells in by_length(s).items()}
+        s.key: {n: [v for c in cells for v in c.visited()] for n, cells in by_length(s).items()}
         for s in series
     }
     medians = {
@@ -186,7 +186,7 @@ def _picture(
     quantity = time_of(cells[0])
     note = (
         "Grey strips: interpolated in log-log between measured lengths, in brackets the 95 % "
-        "bootstrap interval; an arrow: the crossing is not within the measured range."
+        "interval; an arrow: the crossing is not within the measured range."
     )
     scope = str(cells[0].axes.get("scope") or "attention")
     return draw_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +50,12 @@ class TaskGroup:
         best = min if is_error(self.metric) else max
         return best(scores.items(), key=lambda item: item[1]) if scores else None
 
+    @property
+    def control(self) -> str | None:
+        """What solves the task without attention, where the rows call it a control."""
+        said = (c.metrics.get("control") for c in self.cells if c.ok)
+        return next((str(text) for text in said if text), None)
+
     def select(self, series: list[Series]) -> list[Series]:
         mine = {c.id for c in self.cells}
         return [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
@@ -70,6 +77,13 @@ def task_groups(cells: list[Cell]) -> list[TaskGroup]:
         kind = [contract(members[0])] if "causal" in members[0].axes else []
         out.append(TaskGroup(f"{task}\n{', '.join(told + kind)}", tuple(members)))
     return [g for g in out if any(c.status != "skipped" for c in g.cells)]
+
+
+def controls(groups: Iterable[TaskGroup]) -> str:
+    """The caption's word on tasks that a shortcut solves."""
+    told = {g.title.partition("\n")[0]: g.control for g in groups if g.control}
+    names = "; ".join(f"{task}: {by} solves it" for task, by in told.items())
+    return f"Controls, whose lift says nothing: {names}." if told else ""
 
 
 PLACES = ("encoder", "decoder", "cross")  # where an encoder-decoder holds attention

@@ -68,7 +68,9 @@ def trade_panels(
     whole = [
         g
         for g in open_tasks
-        if g.metric == "accuracy" and all(score(s.cells) for s in g.select(series))
+        if g.metric == "accuracy"
+        and not g.control
+        and all(score(s.cells) for s in g.select(series))
     ]
     common = whole if len(whole) > 1 else []
     if common:
@@ -80,13 +82,14 @@ def trade_panels(
 
 
 def telling_trade(trades: list[Trade]) -> Trade | None:
-    """For the summary: the task with the most variants measured; of equals one without a causal
-    mask like the other panels, then a share rather than an error, then the one that tells the
-    variants apart best."""
+    """For the summary: a task that no shortcut solves rather than a control, then the one with the
+    most variants measured; of equals one without a causal mask like the other panels, then a share
+    rather than an error, then the one that tells the variants apart best."""
 
-    def rank(trade: Trade) -> tuple[int, bool, bool, float]:
+    def rank(trade: Trade) -> tuple[bool, int, bool, bool, float]:
         measured = sum(bool(d.score and d.speed) for d in trade.dots)
-        return measured, not trade.causal, not is_error(trade.metric), trade.spread
+        open_to_lift = not trade.groups[0].control
+        return open_to_lift, measured, not trade.causal, not is_error(trade.metric), trade.spread
 
     return max((t for t in trades if len(t.groups) == 1), key=rank, default=None)
 

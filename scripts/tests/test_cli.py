@@ -258,6 +258,21 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(table(slow | {("linear", 64): 0.5, ("linear", 128): 1}).endswith(" 64"))
             self.assertTrue(table(slow, "oom").endswith("oom"))  # no claim where it has no time
 
+    def test_intervals_of_one_process_are_said_to_be_so(self):
+        """One repetition is one visit; three are three processes, and rows record which gave what."""
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["run", "-v", "linear", "--length", "64", "--heads", "1"]
+            arguments += ["--head-dim", "16", "-o", "r.jsonl", "--force", "--repetitions"]
+            for repetitions, visits in (("1", [1]), ("4", [2, 1, 1])):
+                done = attnbench(*arguments, repetitions, cwd=folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                row = json.loads(Path(folder, "r.jsonl").read_text().splitlines()[1])
+                self.assertEqual(row["visits"], visits)
+                self.assertEqual("as of one process" in done.stdout, len(visits) == 1)
+                time = row["metrics"]["time_s"]
+                self.assertLessEqual(time["ci_low"], time["median"])
+                self.assertLessEqual(time["median"], time["ci_high"])
+
     def test_decoding_is_causal_and_says_what_it_holds(self):
         with tempfile.TemporaryDirectory() as folder:
             arguments = ["run", "-v", "full", "-v", "linear", "-v", "linformer", "-o", "r.jsonl"]

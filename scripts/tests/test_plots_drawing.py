@@ -11,9 +11,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from attnplot.guides import slope_guides
+from attnplot.accuracy import accuracy
 from attnplot.place import Label, place_labels
 from attnplot.rows import Rows, read_rows
 from attnplot.style import Styles
+from attnplot.tasks import controls, task_groups
 from attnplot.tradeoff import draw_trade
 from attnplot.trades import telling_trade, trade_panels
 
@@ -30,6 +32,30 @@ class Drawing(unittest.TestCase):
         rows = quick_rows()
         trade = telling_trade(trade_panels(rows, Styles(rows)))
         self.assertEqual((trade.title, len(trade.dots)), ("image, length=256, not causal", 5))
+
+    def test_the_summary_shows_no_control_where_there_is_another_task(self) -> None:
+        cells = fixture.quick_cells()
+        for cell in cells:
+            if cell["measure"] == "accuracy" and cell["task"]["name"] == "image":
+                if cell["status"] == "ok":
+                    cell["metrics"].update(control="a bag of pixels", lift=None)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = read_rows([fixture.write(Path(folder) / "rows.jsonl", cells)])
+        panels = trade_panels(rows, Styles(rows))
+        self.assertEqual(telling_trade(panels).title, "listops, length=256, not causal")
+        self.assertNotIn("mean of", " ".join(p.title for p in panels), "of one task, no mean")
+        told = controls(task_groups(rows.of("accuracy")))
+        self.assertEqual(
+            told, "Controls, whose lift says nothing: image: a bag of pixels solves it."
+        )
+        page = accuracy(rows, Styles(rows))[0]
+        self.addCleanup(plt.close, page.figure)
+        titles = [axes.get_title(loc="left") for axes in page.figure.axes]
+        self.assertIn("image, a control", titles)
+        self.assertIn("listops", titles)
+        by_task = dict(zip(page.data["task"], page.data["control"], strict=True))
+        self.assertEqual(by_task["image"], "a bag of pixels")
+        self.assertIsNone(by_task["listops"])
 
     def test_guides_keep_off_the_curves(self) -> None:
         for points in ([1, 1e4], [1e4, 1], [1, 1e4, 1e4, 1]):

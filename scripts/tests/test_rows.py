@@ -7,6 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
+
+from attnplot.caption import repetitions
 from attnplot.rows import Rows, RowsError, read_rows
 from attnplot.style import Styles
 
@@ -34,6 +37,42 @@ class ReadRows(unittest.TestCase):
         """A header and one good cell with some fields changed."""
         good = fixture.memory_cells()[0]
         return "\n".join(map(json.dumps, (fixture.header(), {**good, **changes}))) + "\n"
+
+    def test_visits_split_the_samples(self) -> None:
+        good = fixture.speed_cells(np.random.default_rng(1))[0] | {"visits": [4, 3, 2]}
+        file = self.folder / "rows.jsonl"
+        file.write_text("\n".join(map(json.dumps, (fixture.header(), good))) + "\n")
+        cell = read_rows([file], SCHEMA).cells[0]
+        self.assertEqual([len(v) for v in cell.visited()], [4, 3, 2])
+        self.assertEqual([t for v in cell.visited() for t in v], cell.times())
+        del good["visits"]  # as written before visits were recorded
+        file.write_text("\n".join(map(json.dumps, (fixture.header(), good))) + "\n")
+        cell = read_rows([file], SCHEMA).cells[0]
+        self.assertEqual(cell.visited(), [cell.times()])
+        for bad in ([4, 3, 1], [9, 0], "3", []):
+            lines = "\n".join(map(json.dumps, (fixture.header(), {**good, "visits": bad}))) + "\n"
+            self.assertRegex(self.fault(lines), "visits")
+
+    def test_captions_say_what_the_bands_mean(self) -> None:
+        cells = fixture.speed_cells(np.random.default_rng(1))[:3]
+        lines = [fixture.header(), *cells]
+
+        def words() -> str:
+            file = self.folder / "rows.jsonl"
+            file.write_text("\n".join(map(json.dumps, lines)) + "\n")
+            return repetitions(read_rows([file], SCHEMA).cells)
+
+        self.assertEqual(
+            words(),
+            "Points are medians, bands 95 % t-intervals between 3 visits (processes), "
+            "n = 9 repetitions.",
+        )
+        cells[0]["visits"] = [9]
+        self.assertIn("between 3 visits (processes), of other cells 95 % bootstrap", words())
+        for cell in cells:
+            cell.pop("visits")
+        self.assertIn("as if of one process", words())
+        self.assertNotIn("between", words())
 
     def test_good_rows_keep_everything(self) -> None:
         cells = fixture.quick_cells()

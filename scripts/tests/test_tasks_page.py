@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -30,6 +31,48 @@ class TasksPage(unittest.TestCase):
             self.assertIn(f"## {task['name']}\n", page)
             for preset in task["presets"]:
                 self.assertIn(f"`{task['name']}[preset={preset['name']}]`", page)
+
+    def test_says_which_tasks_are_controls(self) -> None:
+        """So do `list` and `info`, as text and as JSON. That a shortcut solves these tasks and no
+        others is tested beside the tasks, and read off the page here."""
+        page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+        tasks = json.loads(attnbench("list", "tasks", "--json").stdout)["tasks"]
+        self.assertEqual(
+            {t["name"] for t in tasks if t["control"]}, {"majority", "memorization", "adding"}
+        )
+        listed = attnbench("list", "tasks").stdout
+        for task in tasks:
+            said = f"control: {task['control']} solves this task; lift would say nothing"
+            (section,) = re.findall(rf"^## {task['name']}\n(.*?)(?=^## |\Z)", page, re.S | re.M)
+            entry = listed.partition(f"\n  {task['name']} ")[2].partition("parameters:")[0]
+            for where in (section, entry):
+                self.assertEqual(said in where, task["control"] is not None, task["name"])
+            rows = section.partition("| scores without attention |")[2].split("\n\n")[0]
+            scores = [float(x) for x in re.findall(r"\| ([0-9.]+) \|$", rows, re.M)]
+            chance, *shortcuts = scores
+            error = task["metric"] == "mean_squared_error"
+            solved = [score <= 0.01 * chance if error else score >= 0.99 for score in shortcuts]
+            self.assertEqual(any(solved), task["control"] is not None, task["name"])
+        for name in ("majority", "parity"):
+            self.assertEqual("control: " in attnbench("info", name).stdout, name == "majority")
+            sheet = json.loads(attnbench("info", name, "--json").stdout)
+            self.assertEqual(sheet["control"] is not None, name == "majority")
+
+    def test_rows_of_a_control_have_no_lift(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["run", "-v", "mean", "--train", "steps=2,batch=4,width=16,heads=1"]
+            arguments += ["--train", "test_examples=64,validation_examples=64"]
+            arguments += ["-t", "majority[length=15]", "-t", "parity[length=12]", "-o", "r.jsonl"]
+            done = attnbench(*arguments, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = map(json.loads, Path(folder, "r.jsonl").read_text().splitlines()[1:])
+            found = {row["task"]["name"]: row["metrics"] for row in rows}
+            self.assertIsNone(found["majority"]["lift"])
+            self.assertEqual(found["majority"]["control"], "a bag of tokens")
+            self.assertIsInstance(found["parity"]["lift"], float)
+            self.assertNotIn("control", found["parity"])
+            self.assertRegex(done.stdout, r"mean +0\.\d{3} \(control\) +0\.\d{3} \([+-]0\.\d{3}\)")
+            self.assertIn("majority is a control: a bag of tokens solves it", done.stdout)
 
 
 @unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")

@@ -93,7 +93,7 @@ double linear_score(const std::vector<Example>& train, const std::vector<Example
   ATTN_CHECK(!train.empty() && !test.empty(), "linear_score needs examples");
   const size_t size = train[0].values.size() + 1;  // the last entry is the bias
   const auto outputs = static_cast<size_t>(classes);
-  Normal normal(size, outputs);
+  NormalEquations normal(size, outputs);
   constexpr size_t kBlock = 32;  // 32 rows of 1025 doubles stay in a second-level cache
   for (size_t begin = 0; begin < train.size(); begin += kBlock) {
     std::vector<double> x;

@@ -8,7 +8,7 @@
 namespace attn {
 
 template <class Answer>
-void Normal::add(const std::vector<double>& x, size_t rows, const Answer& answer) {
+void NormalEquations::add(const std::vector<double>& x, size_t rows, const Answer& answer) {
   for (size_t i = 0; i < size_; i++) {
     double* row = &a_[i * size_];
     for (size_t e = 0; e < rows; e++) {
@@ -21,15 +21,15 @@ void Normal::add(const std::vector<double>& x, size_t rows, const Answer& answer
   }
 }
 
-void Normal::add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
+void NormalEquations::add_block(const std::vector<double>& x, const std::vector<size_t>& labels) {
   add(x, labels.size(), [&](double* b, size_t e, double xi) { b[labels[e]] += xi; });
 }
 
-void Normal::add_block(const std::vector<double>& x, const std::vector<double>& wanted) {
+void NormalEquations::add_block(const std::vector<double>& x, const std::vector<double>& wanted) {
   add(x, wanted.size(), [&](double* b, size_t e, double xi) { b[0] += wanted[e] * xi; });
 }
 
-std::vector<double> Normal::solve(double ridge) {
+std::vector<double> NormalEquations::solve(double ridge) {
   for (size_t i = 0; i < size_; i++) a_[i * size_ + i] += ridge;
   for (size_t j = 0; j < size_; j++) factor_column(j);
   for (size_t i = 0; i < size_; i++) {  // L·y = b
@@ -44,7 +44,7 @@ std::vector<double> Normal::solve(double ridge) {
 }
 
 // Scales column j, then takes its outer product off the rows below.
-void Normal::factor_column(size_t j) {
+void NormalEquations::factor_column(size_t j) {
   const double pivot = std::sqrt(a_[j * size_ + j]);
   a_[j * size_ + j] = pivot;
   std::vector<double> column(size_);
@@ -57,11 +57,11 @@ void Normal::factor_column(size_t j) {
   }
 }
 
-void Normal::subtract(size_t i, size_t j, double scale) {
+void NormalEquations::subtract(size_t i, size_t j, double scale) {
   for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] -= scale * b_[j * outputs_ + k];
 }
 
-void Normal::divide(size_t i) {
+void NormalEquations::divide(size_t i) {
   for (size_t k = 0; k < outputs_; k++) b_[i * outputs_ + k] /= a_[i * size_ + i];
 }
 

@@ -7,9 +7,9 @@
 
 namespace attn {
 
-class Normal {
+class NormalEquations {
  public:
-  Normal(size_t size, size_t outputs)
+  NormalEquations(size_t size, size_t outputs)
       : size_(size), outputs_(outputs), a_(size * size, 0.0), b_(size * outputs, 0.0) {}
 
   // A += xᵀ·x and b[:, label] += x for a block of examples: x is [labels.size(), size]. Blocks of

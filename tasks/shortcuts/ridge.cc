@@ -46,7 +46,7 @@ class Moments {
   // Weights on raw features, and the bias as the last row: [width + 1, classes]. A number to
   // predict is the one class.
   std::vector<double> fit(double strength) const {
-    Normal sums = sums_;
+    NormalEquations sums = sums_;
     const size_t width = sums.size() - 1, classes = sums.outputs();
     const double n = sums.a().back();
     const double* total = &sums.a()[width * (width + 1)];  // of each feature
@@ -57,7 +57,7 @@ class Moments {
       const double variance = square - mean * mean;
       scale[i] = variance > 1e-9 * square ? 1 / std::sqrt(variance) : 0;
     }
-    Normal scaled(width, classes);
+    NormalEquations scaled(width, classes);
     for (size_t i = 0; i < width; i++) {
       for (size_t j = 0; j <= i; j++)
         scaled.a()[i * width + j] =
@@ -79,7 +79,7 @@ class Moments {
   }
 
  private:
-  Normal sums_;
+  NormalEquations sums_;
 };
 
 double accuracy(const std::vector<double>& weights, const Rows& data, size_t begin, size_t end,

@@ -17,6 +17,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using attn::source_folder;
 using Lines = std::vector<std::string>;
 
 constexpr int64_t kLongestFile = 400;

@@ -57,6 +57,10 @@ TEST_F(Rounds, ShareTheRepetitionsAndMergeTheSamples) {
   const Json& row = result.rows.at(0);
   EXPECT_EQ(row["samples"], Json({0.5, 0.25, 0.5, 0.25, 0.5, 0.25}));
   EXPECT_EQ(row["rounds"], 3);
+  EXPECT_EQ(row["visits"], Json({2, 2, 2})) << "the samples that each process gave";
+  EXPECT_EQ(row["metrics"]["time_s"]["ci_low"], row["metrics"]["time_s"]["ci_high"])
+      << "three visits that agree; as six samples of one they would not";
+  EXPECT_EQ(schema_fault(row), "");
   EXPECT_EQ(row["order_seed"], result.run["order_seed"]);
   const Json& metrics = row["metrics"];
   EXPECT_EQ(metrics["time_s"]["n"], 6);

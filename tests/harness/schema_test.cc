@@ -116,6 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"speed", "/metrics/state_bytes", "0.5", "metrics.state_bytes: expected integer"},
         Breakage{"speed", "/samples", "[]", "samples: 0 entries"},
         Breakage{"speed", "/samples/1", "-1", "samples[1]: -1 is not above 0"},
+        Breakage{"speed", "/visits", "[2, 0]", "visits[1]: 0 is below 1"},
+        Breakage{"speed", "/visits", "[]", "visits: 0 entries"},
         Breakage{"speed", "/axes/mode", R"("backward")", "axes.mode: expected one of"},
         Breakage{"speed", "/axes/causal", "0", "axes.causal: expected boolean"},
         Breakage{"speed", "/axes/threads", "", "axes.threads: missing"},

@@ -167,6 +167,33 @@ TEST_P(EveryTask, ShortcutsStartWithAConstantHoldALadderAndAreAtLeastChance) {
   }
 }
 
+// The better end of both kinds of score: 1 is a solved task, 0 the best constant or no right
+// answer.
+double share_solved(const Task& task, const std::vector<Shortcut>& shortcuts) {
+  double best = 0;
+  for (const Shortcut& s : shortcuts)
+    best = std::max(best, task.shape().real ? 1 - s.score / task.chance() : s.score);
+  return best;
+}
+
+// Where a shortcut solves a task, lift can show nothing: it must be called a control, and a control
+// must be solved.
+TEST_P(EveryTask, AShortcutSolvesControlsAndNothingElse) {
+  const TaskInfo& info = find_task(GetParam());
+  std::vector<std::map<std::string, ParamValue>> levels = {{}};
+  for (const Preset& preset : info.presets)
+    if (preset.name == "standard") levels.push_back({{"preset", preset.name}});
+  for (const auto& level : levels) {
+    const auto task = info.build(level);
+    const double solved =
+        share_solved(*task, task->shortcuts(1, some(*task, 500), some(*task, 300)));
+    if (info.control.empty())
+      EXPECT_LT(solved, 0.99) << task->params().str();
+    else
+      EXPECT_GE(solved, 0.99) << task->params().str();
+  }
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> result;
   for (const TaskInfo& info : all_tasks()) result.push_back(info.name);

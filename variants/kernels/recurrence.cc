@@ -16,7 +16,7 @@ namespace attn {
 namespace {
 
 struct Sequences {
-  Cell cell;
+  RecurrentCell cell;
   bool reverse;
   std::vector<int64_t, Recycled<int64_t>> lengths;
   Tensor sums, state, candidate_bias;  // as in recurrence.h
@@ -45,7 +45,7 @@ struct Sequences {
 
 int64_t groups_of(int64_t batch) { return std::min<int64_t>(batch, threads()); }
 
-int64_t group_reals(Cell cell, int64_t rows, int64_t dim) {
+int64_t group_reals(RecurrentCell cell, int64_t rows, int64_t dim) {
   return (kept_of(cell) + gates_of(cell) + 2) * padded_reals(rows * dim);
 }
 
@@ -93,7 +93,7 @@ void advance(const Group& g, const PackedWeight& state, int64_t step) {
     if (t >= s.length(b)) {
       std::copy_n(step == 0 ? g.zeros : s.out_row(b, s.before(t)), dim, h);
       if (s.kept.defined()) std::fill_n(a, s.kept_row(), real(0));
-    } else if (s.cell == Cell::lstm) {
+    } else if (s.cell == RecurrentCell::lstm) {
       for (int64_t j = 0; j < gates; ++j) a[j] = sums[j] + parts[j];
       lstm_row(dim, a, g.cell_before(b, t), h);
     } else {
@@ -125,7 +125,7 @@ void retreat(const Group& g, const PackedWeight& turned, const real* grad, int64
     const real* const top = grad + (b * s.len() + t) * dim;
     for (int64_t j = 0; j < dim; ++j) dh[j] += top[j];
     if (t >= s.length(b)) continue;  // the state went through; its kept row is zeros
-    if (s.cell == Cell::lstm) {
+    if (s.cell == RecurrentCell::lstm) {
       lstm_row_back(dim, s.row_kept(b, t), g.cell_before(b, t), dh, dc);
       std::fill_n(dh, dim, real(0));
     } else {
@@ -163,14 +163,14 @@ void backward(const Sequences& s, const Tensor& grad, std::span<Tensor> grads) {
   });
   count_flops(s.product_flops());
   if (grads[1].defined()) add_state_gradient(s, grads[1].data());
-  if (s.cell == Cell::gru && grads[2].defined())
+  if (s.cell == RecurrentCell::gru && grads[2].defined())
     add_column_sums(grads[2].data(), s.kept.data() + 2 * dim, all, dim, row);
   if (!grads[0].defined()) return;
   over_range(all, gates, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const real* const a = s.kept.data() + i * row;
       real* const to = grads[0].data() + i * gates;
-      const int64_t shared = s.cell == Cell::lstm ? gates : 2 * dim, skip = dim;
+      const int64_t shared = s.cell == RecurrentCell::lstm ? gates : 2 * dim, skip = dim;
       for (int64_t j = 0; j < shared; ++j) to[j] += a[j];
       for (int64_t j = shared; j < gates; ++j) to[j] += a[skip + j];
     }
@@ -183,7 +183,8 @@ Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrenc
   const Var& bias = weights.candidate_bias;
   const int64_t dim = weights.state.dim(0), gates = gates_of(r.cell) * dim;
   const bool fits = sums.shape().rank() == 3 && sums.dim(2) == gates &&
-                    weights.state.dim(1) == gates && bias.defined() == (r.cell == Cell::gru);
+                    weights.state.dim(1) == gates &&
+                    bias.defined() == (r.cell == RecurrentCell::gru);
   ATTN_CHECK(fits, "a recurrence of {} with a state's weight of {}", sums.shape().str(),
              weights.state.shape().str());
   Sequences s{r.cell,
@@ -194,7 +195,7 @@ Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrenc
               bias.defined() ? bias.value() : Tensor(),
               Tensor(sums.shape().with(2, dim)),
               {}};
-  const bool gru = r.cell == Cell::gru;
+  const bool gru = r.cell == RecurrentCell::gru;
   if (gru ? recording({sums, weights.state, bias}) : recording({sums, weights.state}))
     s.kept = Tensor(sums.shape().with(2, s.kept_row()));
   forward(s);
@@ -204,7 +205,7 @@ Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrenc
              : custom_op(out, {sums, weights.state}, back);
 }
 
-Cost recurrence_cost(Cell cell, int64_t batch, int64_t len, int64_t in, int64_t dim) {
+Cost recurrence_cost(RecurrentCell cell, int64_t batch, int64_t len, int64_t in, int64_t dim) {
   const int64_t groups = groups_of(batch), most = (batch + groups - 1) / groups,
                 gates = gates_of(cell) * dim;
   const auto rows = static_cast<double>(batch * len), sums = rows * static_cast<double>(gates),
@@ -215,8 +216,8 @@ Cost recurrence_cost(Cell cell, int64_t batch, int64_t len, int64_t in, int64_t 
           .bytes = sizeof(real) * (x + 2 * sums + states + weights),
           .peak_bytes =
               work + sizeof(real) * (sums + states + static_cast<double>(packed_reals(gates, dim))),
-          .state_bytes =
-              sizeof(real) * static_cast<double>(batch * dim) * (cell == Cell::lstm ? 2 : 1)};
+          .state_bytes = sizeof(real) * static_cast<double>(batch * dim) *
+                         (cell == RecurrentCell::lstm ? 2 : 1)};
 }
 
 }  // namespace attn

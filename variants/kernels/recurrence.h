@@ -13,7 +13,7 @@
 namespace attn {
 
 struct Recurrence {
-  Cell cell = Cell::lstm;
+  RecurrentCell cell = RecurrentCell::lstm;
   bool reverse = false;                   // from the last valid position to the first
   std::span<const int64_t> lengths = {};  // valid positions of each batch entry; empty: all
 };
@@ -29,10 +29,10 @@ struct RecurrentWeights {
 Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrence& r);
 
 // Of both products, and the state of the decoder.
-Cost recurrence_cost(Cell cell, int64_t batch, int64_t len, int64_t in, int64_t dim);
+Cost recurrence_cost(RecurrentCell cell, int64_t batch, int64_t len, int64_t in, int64_t dim);
 
 // State h and c (GRU: h). A step costs 2·gates·dim·(in + dim) FLOPs and reads all weights.
-std::unique_ptr<Decoder> recurrent_decoder(const Shape& position, int64_t capacity, Cell cell,
-                                           const RecurrentWeights& weights);
+std::unique_ptr<Decoder> recurrent_decoder(const Shape& position, int64_t capacity,
+                                           RecurrentCell cell, const RecurrentWeights& weights);
 
 }  // namespace attn

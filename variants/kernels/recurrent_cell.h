@@ -11,12 +11,12 @@
 
 namespace attn {
 
-enum class Cell { lstm, gru };
+enum class RecurrentCell { lstm, gru };
 
-inline int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : 3; }
+inline int64_t gates_of(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
 // Stretches of `dim` numbers that a row keeps for its backward: LSTM i f g o and c; GRU r z n, and
 // what r is multiplied by.
-inline int64_t kept_of(Cell cell) { return cell == Cell::lstm ? 5 : 4; }
+inline int64_t kept_of(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 5 : 4; }
 
 // i, f, o = σ(..), g = tanh(..), c = f·c + i·g, h = o·tanh(c). `a`: the gates' sums become the
 // gates; a[4·dim ..) becomes c, which may be where c_before is.

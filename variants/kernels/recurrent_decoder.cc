@@ -11,7 +11,7 @@ namespace {
 
 class RecurrentDecoder final : public MixerDecoder {
  public:
-  RecurrentDecoder(const Shape& position, int64_t capacity, Cell cell,
+  RecurrentDecoder(const Shape& position, int64_t capacity, RecurrentCell cell,
                    const RecurrentWeights& weights)
       : MixerDecoder(position, capacity),
         cell_(cell),
@@ -20,7 +20,7 @@ class RecurrentDecoder final : public MixerDecoder {
         h_(Tensor::zeros({batch(), dim_})),
         rows_(Tensor::zeros({batch(), kept_of(cell) * dim_})),
         parts_({batch(), gates_of(cell) * dim_}) {
-    if (cell == Cell::lstm) c_ = Tensor::zeros({batch(), dim_});
+    if (cell == RecurrentCell::lstm) c_ = Tensor::zeros({batch(), dim_});
   }
 
  private:
@@ -42,7 +42,7 @@ class RecurrentDecoder final : public MixerDecoder {
     const int64_t gates = gates_of(cell_) * dim_;
     real *const a = rows_.data() + b * kept_of(cell_) * dim_, *const h = h_.data() + b * dim_;
     const real* const parts = parts_.data() + b * gates;
-    if (cell_ == Cell::gru)
+    if (cell_ == RecurrentCell::gru)
       return gru_row(dim_, a, parts, weights_.candidate_bias.value().data(), h, h);
     for (int64_t j = 0; j < gates; ++j) a[j] += parts[j];
     lstm_row(dim_, a, c_.data() + b * dim_, h);
@@ -61,7 +61,7 @@ class RecurrentDecoder final : public MixerDecoder {
     return 2 * static_cast<double>(do_state_bytes()) + sizeof(real) * static_cast<double>(numbers);
   }
 
-  Cell cell_;
+  RecurrentCell cell_;
   int64_t dim_;
   RecurrentWeights weights_;
   Tensor h_, c_;         // [batch, dim]; c of an LSTM
@@ -70,8 +70,8 @@ class RecurrentDecoder final : public MixerDecoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> recurrent_decoder(const Shape& position, int64_t capacity, Cell cell,
-                                           const RecurrentWeights& weights) {
+std::unique_ptr<Decoder> recurrent_decoder(const Shape& position, int64_t capacity,
+                                           RecurrentCell cell, const RecurrentWeights& weights) {
   return std::make_unique<RecurrentDecoder>(position, capacity, cell, weights);
 }
 

@@ -12,11 +12,11 @@
 
 namespace attn {
 
-struct Inputs {
+struct StepInputs {
   Tensor q, k, v;  // of k and v as many heads as keys have
 };
 
-inline Inputs inputs(const Shape& shape, double scale = 1) {
+inline StepInputs inputs(const Shape& shape, double scale = 1) {
   return {bridge::normal(shape, "q", scale), bridge::normal(shape, "k", scale),
           bridge::normal(shape, "v")};
 }
@@ -30,7 +30,7 @@ inline Tensor positions(const Tensor& x, int64_t begin, int64_t end) {
   return result;
 }
 
-inline Tensor step(Decoder& decoder, const Inputs& x, int64_t i) {
+inline Tensor step(Decoder& decoder, const StepInputs& x, int64_t i) {
   const Tensor out = Tensor::full(x.q.shape().with(2, 1), bridge::kNaN);
   decoder.step(positions(x.q, i, i + 1), positions(x.k, i, i + 1), positions(x.v, i, i + 1), out);
   return out;
@@ -41,8 +41,8 @@ using Answer = std::function<oracle::Array(const oracle::Array& q, const oracle:
 
 // Appends `prefill` positions at once, in two parts, then one by one; the answer to each against
 // that of the oracle to the same query and the keys so far, each for all its query heads.
-inline void expect_steps(Decoder& decoder, const Inputs& x, int64_t prefill, const Answer& answer,
-                         double allowed = 40 * kEpsilon) {
+inline void expect_steps(Decoder& decoder, const StepInputs& x, int64_t prefill,
+                         const Answer& answer, double allowed = 40 * kEpsilon) {
   const int64_t half = prefill / 2;
   decoder.extend(positions(x.k, 0, half), positions(x.v, 0, half));
   decoder.extend(positions(x.k, half, prefill), positions(x.v, half, prefill));

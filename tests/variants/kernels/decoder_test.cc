@@ -33,7 +33,7 @@ Answer kernel(const oracle::LogFeatures& phi) {
 }
 
 TEST(SoftmaxDecoder, EveryLengthUpToTwoPanels) {
-  const Inputs x = inputs({2, 2, 131, 5});
+  const StepInputs x = inputs({2, 2, 131, 5});
   expect_steps(*softmax_decoder({2, 2, 1, 5}, 131), x, 0, softmax(-1));
 }
 
@@ -41,7 +41,7 @@ TEST(SoftmaxDecoder, RingsOfEveryWidth) {
   for (const int64_t window : {0, 1, 2, 62, 63, 64, 65, 127}) {
     SCOPED_TRACE(window);
     const int64_t length = 2 * window + 3;
-    const Inputs x = inputs({1, 2, length, 3});
+    const StepInputs x = inputs({1, 2, length, 3});
     for (const int64_t prefill : {int64_t{0}, window / 2, window + 1, window + 2, length - 1})
       expect_steps(*softmax_decoder({1, 2, 1, 3}, length, window), x, prefill, softmax(window));
   }
@@ -50,7 +50,7 @@ TEST(SoftmaxDecoder, RingsOfEveryWidth) {
 TEST(SoftmaxDecoder, HeadWidthsAroundVectors) {
   for (const int64_t dim : {1, 7, 16, 17, 63, 64, 65, 130}) {
     SCOPED_TRACE(dim);
-    const Inputs x = inputs({1, 1, 70, dim});
+    const StepInputs x = inputs({1, 1, 70, dim});
     expect_steps(*softmax_decoder({1, 1, 1, dim}, 70), x, 60, softmax(-1));
   }
 }
@@ -61,19 +61,19 @@ TEST(SoftmaxDecoder, SplitsTheCacheOverThreads) {
     for (const int count : {2, 4})
       for (const int64_t length : {511, 1024, 1025, 2600}) {
         const Threads threads(count);
-        const Inputs x = inputs({1, heads, length, 4}, 3);
+        const StepInputs x = inputs({1, heads, length, 4}, 3);
         SCOPED_TRACE(testing::Message() << heads << " heads, " << count << " threads, " << length);
         expect_steps(*softmax_decoder({1, heads, 1, 4}, length), x, length - 1, softmax(-1));
       }
 }
 
 TEST(SoftmaxDecoder, LargeLogits) {
-  const Inputs x = inputs({1, 2, 300, 8}, 12);  // logits of up to 1000 or so
+  const StepInputs x = inputs({1, 2, 300, 8}, 12);  // logits of up to 1000 or so
   expect_steps(*softmax_decoder({1, 2, 1, 8}, 300), x, 250, softmax(-1), 1000 * kEpsilon);
 }
 
 // Steps from `prefill` on against the rows of the causal forward over the same positions.
-void expect_forward(Decoder& decoder, const Inputs& x, int64_t prefill, const Tensor& forward,
+void expect_forward(Decoder& decoder, const StepInputs& x, int64_t prefill, const Tensor& forward,
                     double allowed = 40 * kEpsilon) {
   decoder.extend(positions(x.k, 0, prefill), positions(x.v, 0, prefill));
   for (int64_t i = prefill; i < x.q.dim(2); ++i) {
@@ -84,15 +84,15 @@ void expect_forward(Decoder& decoder, const Inputs& x, int64_t prefill, const Te
 }
 
 TEST(SoftmaxDecoder, KeysOfWeightZeroAreAsInTheForward) {
-  Inputs x = inputs({1, 2, 2100, 4});
+  StepInputs x = inputs({1, 2, 2100, 4});
   x.q.fill(1);
   const auto hide = [&](int64_t begin, int64_t end) {
     for (int64_t head = 0; head < 2; ++head)
       std::fill_n(x.k.data() + (head * 2100 + begin) * 4, (end - begin) * 4, -kInfinity);
   };
   hide(0, 3);  // a query that sees nothing gets zeros
-  const Inputs few = {positions(x.q, 0, 6), positions(x.k, 0, 6), positions(x.v, 0, 6)};
-  const auto forward = [](const Inputs& of) {
+  const StepInputs few = {positions(x.q, 0, 6), positions(x.k, 0, 6), positions(x.v, 0, 6)};
+  const auto forward = [](const StepInputs& of) {
     return softmax_attention(Var(of.q), Var(of.k), Var(of.v), {.causal = true}).value();
   };
   for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(forward(few)[i], real(0));
@@ -112,7 +112,7 @@ TEST(SoftmaxDecoder, KeysOfWeightZeroAreAsInTheForward) {
 
 TEST(SoftmaxDecoder, AStepTakenBackIsTakenAgain) {
   for (const int64_t window : {-1, 4}) {
-    const Inputs x = inputs({1, 2, 21, 3});
+    const StepInputs x = inputs({1, 2, 21, 3});
     const auto decoder = softmax_decoder({1, 2, 1, 3}, 21, window);
     for (int64_t i = 0; i < 20; ++i) {
       const Tensor first = step(*decoder, x, i);
@@ -133,7 +133,7 @@ TEST(SoftmaxDecoder, HoldsItsSlotsAndNoMore) {
 }
 
 TEST(LinearDecoder, EluAgainstTheOracle) {
-  const Inputs x = inputs({2, 2, 20, 5});
+  const StepInputs x = inputs({2, 2, 20, 5});
   for (const int64_t prefill : {0, 7, 19})
     expect_steps(*linear_decoder({2, 2, 1, 5}, 20, elu_plus_one()), x, prefill,
                  kernel(oracle::elu_plus_one()));
@@ -142,7 +142,7 @@ TEST(LinearDecoder, EluAgainstTheOracle) {
 TEST(LinearDecoder, PrefillAtTheBordersOfChunks) {
   for (const int64_t prefill : {127, 128, 129, 256, 259, 513}) {
     SCOPED_TRACE(prefill);
-    const Inputs x = inputs({1, 1, prefill + 2, 3});
+    const StepInputs x = inputs({1, 1, prefill + 2, 3});
     expect_steps(*linear_decoder({1, 1, 1, 3}, prefill + 2, elu_plus_one()), x, prefill,
                  kernel(oracle::elu_plus_one()));
   }
@@ -154,7 +154,7 @@ TEST(LinearDecoder, RandomFeaturesAgainstTheOracle) {
       SCOPED_TRACE(testing::Message() << features << " features, scale " << scale);
       const Tensor omega = random_directions(2, features, 4, true, rng(3, "omega"));
       const oracle::Array directions = array_of(omega);
-      const Inputs x = inputs({2, 2, 24, 4}, scale);
+      const StepInputs x = inputs({2, 2, 24, 4}, scale);
       const double allowed = 400 * scale * scale * kEpsilon;  // rounding of exponents
       expect_steps(*linear_decoder({2, 2, 1, 4}, 24, positive_random(omega, std::pow(4, -0.25))), x,
                    9, kernel(oracle::positive_random(directions)), allowed);
@@ -164,7 +164,7 @@ TEST(LinearDecoder, RandomFeaturesAgainstTheOracle) {
 }
 
 TEST(LinearDecoder, AHugeKeyIsAsInTheForward) {
-  Inputs x = inputs({1, 2, 9, 4});
+  StepInputs x = inputs({1, 2, 9, 4});
   const real huge = kIsDouble ? real(1e160) : real(1e20);  // its square is infinite
   for (const int64_t position : {0, 5})
     for (int64_t head = 0; head < 2; ++head)
@@ -178,7 +178,7 @@ TEST(LinearDecoder, AHugeKeyIsAsInTheForward) {
 }
 
 TEST(LinearDecoder, SameBitsOnAnyNumberOfThreads) {
-  const Inputs x = inputs({2, 4, 40, 64});
+  const StepInputs x = inputs({2, 4, 40, 64});
   const Tensor omega = random_directions(4, 128, 64, true, rng(3, "omega"));
   Tensor outs[2];
   for (const int count : {1, 3}) {
@@ -201,7 +201,7 @@ TEST(LinearDecoder, HoldsAConstantState) {
 
 using DecodersByIsa = OnEveryIsa;
 TEST_F(DecodersByIsa, MatchTheOracle) {
-  const Inputs x = inputs({1, 2, 70, 20});
+  const StepInputs x = inputs({1, 2, 70, 20});
   const Tensor omega = random_directions(2, 100, 20, true, rng(3, "omega"));
   const oracle::Array directions = array_of(omega);
   each([&] {
@@ -215,7 +215,7 @@ TEST_F(DecodersByIsa, MatchTheOracle) {
 }
 
 TEST(Decoders, CountTheFlopsTheyDeclare) {
-  const Inputs x = inputs({1, 2, 100, 8});
+  const StepInputs x = inputs({1, 2, 100, 8});
   const Tensor omega = random_directions(2, 32, 8, true, rng(3, "omega"));
   const std::unique_ptr<Decoder> decoders[] = {
       softmax_decoder({1, 2, 1, 8}, 100), softmax_decoder({1, 2, 1, 8}, 100, 9),
@@ -239,7 +239,7 @@ TEST(Decoders, CountTheFlopsTheyDeclare) {
 
 TEST(Decoders, AskTheSystemForNothingInASteadyState) {
   const Threads threads(2);
-  const Inputs x = inputs({1, 2, 3000, 16});
+  const StepInputs x = inputs({1, 2, 3000, 16});
   const Tensor omega = random_directions(2, 32, 16, true, rng(3, "omega"));
   const std::unique_ptr<Decoder> decoders[] = {
       softmax_decoder({1, 2, 1, 16}, 3000),
@@ -257,7 +257,7 @@ TEST(Decoders, AskTheSystemForNothingInASteadyState) {
 }
 
 TEST(Decoders, RefuseWhatDoesNotFit) {
-  const Inputs x = inputs({1, 2, 4, 3});
+  const StepInputs x = inputs({1, 2, 4, 3});
   const auto decoder = softmax_decoder({1, 2, 1, 3}, 3);
   EXPECT_THROW(decoder->step_back(), Error);
   EXPECT_THROW(decoder->extend(x.k, x.v), Error);  // 4 positions

@@ -27,8 +27,8 @@ struct Sharing {
   int64_t batch, kv_heads, group, dim;
 
   Shape position() const { return {batch, kv_heads, group, dim}; }
-  Inputs inputs(int64_t len, double scale = 1) const {
-    const Inputs x = attn::inputs({batch, kv_heads * group, len, dim}, scale);
+  StepInputs inputs(int64_t len, double scale = 1) const {
+    const StepInputs x = attn::inputs({batch, kv_heads * group, len, dim}, scale);
     const Shape keys{batch, kv_heads, len, dim};
     return {x.q, bridge::normal(keys, "few k", scale), bridge::normal(keys, "few v")};
   }
@@ -195,7 +195,7 @@ TEST(SharedDecoder, HoldsAndReadsAsMuchAsItsHeadsOfKeys) {
 
 TEST(SharedDecoder, CountsWhatItDeclaresAndTakesStepsBack) {
   const Sharing s{1, 2, 3, 8};
-  const Inputs x = s.inputs(40);
+  const StepInputs x = s.inputs(40);
   size_t index = 0;
   for (const auto& decoder : decoders_of(s.position(), 40)) {
     SCOPED_TRACE(index);
@@ -238,9 +238,9 @@ std::unique_ptr<Attention> built(const std::string& name) {
 // with keys repeated by the caller.
 TEST(RepeatingDecoder, AnswersAsWithRepeatedKeys) {
   const Sharing s{2, 2, 2, 8};
-  const Inputs x = s.inputs(20);
+  const StepInputs x = s.inputs(20);
   const auto repeated = [](const Tensor& t) { return repeat_heads(Var(t), 2).value(); };
-  const Inputs all{x.q, repeated(x.k), repeated(x.v)};
+  const StepInputs all{x.q, repeated(x.k), repeated(x.v)};
   for (const char* name : {"additive", "performer", "mean", "conv", "recurrent"}) {
     SCOPED_TRACE(name);
     const auto attention = built(name);

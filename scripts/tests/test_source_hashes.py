@@ -1,0 +1,161 @@
+"""The hash of the sources behind a row: whatever a plug-in's figures depend on changes it, and another plug-in does not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "cmake" / "source_hashes.cmake"
+VARIANTS = ("full", "linear", "conv")
+TASKS = ("mqar", "copy")
+# Sources that several plug-ins share, and whose hashes an edit changes. Most of them are made up: a
+# file that is new counts like those that are old.
+EVERY_VARIANT = (
+    "harness/model/layer.cc",
+    "harness/train/deeper/loop.h",
+    "harness/measure/speed.cc",
+    "harness/sweep/one_cell.cc",
+    "harness/sweep/rounds.h",
+    "harness/sweep/something_new.cc",
+    "harness/room_of_the_future/clock.cc",
+    "variants/attention.h",
+    "variants/mixer.cc",
+    "variants/mixer.h",
+    "variants/kernels/linear.cc",  # a kernel named like a variant is no variant
+    "variants/kernels/deeper/tiles.inc",
+    "variants/family/shared.h",
+)
+EVERY_TASK = ("tasks/task.h", "tasks/chances.h", "tasks/data/png.cc", "tasks/recall/deep/draws.h")
+EVERYTHING = ("core/tensor.h", "core/kernels/exp2.cc", "core/simd/rows/rows.h")
+NOTHING = (
+    "variants/catalog.h",
+    "tasks/catalog.h",
+    "harness/check/algebra.cc",
+    "harness/cli/table.cc",
+    "harness/store/rows.cc",
+    "harness/sweep/profiles.cc",
+    "harness/sweep/profiles_long.cc",
+    "harness/sweep/forecast.h",
+    "variants/CMakeLists.txt",
+    "variants/README.md",
+    "variants/.full.cc.swp",
+    "variants/full.cc~",
+    "tests/core/tensor_test.cc",
+)
+
+
+@unittest.skipUnless(shutil.which("cmake"), "needs cmake")
+class SourceHashes(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = Path(temporary.name, "tree")
+        for path in (*EVERY_VARIANT, *EVERY_TASK, *EVERYTHING, *NOTHING):
+            self.write(path, "old\n")
+        for folder, kind, names in (
+            ("variants", "VariantInfo", VARIANTS),
+            ("tasks", "TaskInfo", TASKS),
+        ):
+            words = " ".join(f"X({name}) \\\n" for name in names)
+            self.write(f"{folder}/catalog.cc", f"#define LIST(X) \\\n {words}\nLIST(CALL)\n")
+            for name in names:
+                self.write(f"{folder}/{name}.cc", f"namespace {{}}\n{kind} {name}() {{}}\n")
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def run_script(self):
+        out = self.root.parent / "hashes.cc"
+        command = ["cmake", f"-DROOT={self.root}", f"-DOUT={out}", "-P", SCRIPT]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done, out.read_text() if out.exists() else ""
+
+    def hashes(self):
+        done, text = self.run_script()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = dict(re.findall(r'\{"([^"]+)", "([0-9a-f]{16})"\}', text))
+        wanted = {f"variants/{v}" for v in VARIANTS} | {f"tasks/{t}" for t in TASKS}
+        self.assertEqual(set(found), wanted)
+        self.assertEqual(len(set(found.values())), len(found))
+        return found
+
+    def changed(self, edit):
+        """The plug-ins whose hash an edit changes."""
+        before = self.hashes()
+        edit()
+        after = self.hashes()
+        return {name for name in before if before[name] != after[name]}
+
+    def test_a_shared_source_changes_all_that_depend_on_it(self):
+        variants = {f"variants/{v}" for v in VARIANTS}
+        tasks = {f"tasks/{t}" for t in TASKS}
+        for paths, wanted in (
+            (EVERY_VARIANT, variants),
+            (EVERY_TASK, tasks),
+            (EVERYTHING, variants | tasks),
+            (NOTHING, set()),
+        ):
+            for path in paths:
+                with self.subTest(path):
+                    edit = lambda path=path: self.write(path, f"new {path}\n")  # noqa: E731
+                    self.assertEqual(self.changed(edit), wanted)
+
+    def test_a_plug_in_s_own_file_changes_only_its_own(self):
+        for name in (*(f"variants/{v}" for v in VARIANTS), *(f"tasks/{t}" for t in TASKS)):
+            text = (self.root / f"{name}.cc").read_text()
+            edit = lambda n=name, t=text: self.write(f"{n}.cc", t + "// more\n")  # noqa: E731
+            self.assertEqual(self.changed(edit), {name})
+
+    def test_a_plug_in_may_stand_in_the_folder_of_its_family(self):
+        text = (self.root / "variants/conv.cc").read_text()
+
+        def move():
+            (self.root / "variants/conv.cc").unlink()
+            self.write("variants/family/conv.cc", text)
+
+        self.assertEqual(self.changed(move), {"variants/conv"})
+        edit = lambda: self.write("variants/family/conv.cc", text + "// more\n")  # noqa: E731
+        self.assertEqual(self.changed(edit), {"variants/conv"})
+
+    def test_files_that_come_move_or_go_count(self):
+        variants = {f"variants/{v}" for v in VARIANTS}
+        self.assertEqual(self.changed(lambda: self.write("variants/new.h", "")), variants)
+        header = self.root / "variants/new.h"
+        moved = lambda: header.rename(self.root / "variants/newer.h")  # noqa: E731
+        self.assertEqual(self.changed(moved), variants)
+        self.assertEqual(self.changed(lambda: (self.root / "variants/newer.h").unlink()), variants)
+
+    def test_a_new_plug_in_leaves_the_others_alone(self):
+        before = self.hashes()
+        catalog = (self.root / "variants/catalog.cc").read_text()
+        self.write("variants/catalog.cc", catalog.replace("X(full)", "X(full) X(newer)"))
+        done, _ = self.run_script()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "lists\\s+newer")
+        self.write("variants/newer.cc", "\nVariantInfo newer() {}\n")
+        done, text = self.run_script()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = dict(re.findall(r'\{"([^"]+)", "([0-9a-f]{16})"\}', text))
+        self.assertEqual({**before, "variants/newer": after["variants/newer"]}, after)
+
+    def test_the_real_tree_has_every_plug_in(self):
+        out = self.root.parent / "hashes.cc"
+        command = ["cmake", f"-DROOT={ROOT}", f"-DOUT={out}", "-P", SCRIPT]
+        self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
+        text = out.read_text()
+        for folder in ("variants", "tasks"):
+            names = re.findall(r"X\((\w+)\)", (ROOT / folder / "catalog.cc").read_text())
+            self.assertGreater(len(names), 15)
+            for name in names:
+                self.assertIn(f'"{folder}/{name}"', text)
+
+
+if __name__ == "__main__":
+    unittest.main()
