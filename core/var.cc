@@ -20,8 +20,9 @@ struct Record {
   Tensor gradient;  // on leaves: kept between backwards
   bool leaf = false;
   bool queued = false;
-  Backward backward;  // empty once released
-  Records inputs;     // null where no gradient is required
+  bool filled = false;  // its gradient, by the backward that runs now
+  Backward backward;    // empty once released
+  Records inputs;       // null where no gradient is required
 
   ~Record() { release(std::move(inputs)); }
   // Frees a chain of records in a loop: destructors calling destructors would exhaust the stack.
@@ -57,13 +58,54 @@ void make_unshared(Tensor& gradient) {
   if (gradient.defined() && !gradient.unshared()) gradient = gradient.clone();
 }
 
+// Where one backward leaves the gradients of its inputs. An input given several times has a buffer
+// of its own each time, summed when the backward is done: fused ops share out their work by input,
+// so that tasks which run at the same time add to different gradients.
+class Slots {
+ public:
+  explicit Slots(const Records& inputs) : inputs_(inputs) {
+    slots_.reserve(inputs.size());
+    for (const RecordPtr& input : inputs) {
+      if (!input) {
+        slots_.emplace_back(nullptr, Shape());
+      } else if (!std::exchange(input->filled, true)) {
+        slots_.emplace_back(&input->gradient, input->shape);
+      } else {
+        if (again_.empty()) again_.reserve(inputs.size());  // so that none of them moves
+        slots_.emplace_back(&again_.emplace_back(), input->shape);
+      }
+    }
+  }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+  ~Slots() {
+    for (const RecordPtr& input : inputs_)
+      if (input) input->filled = false;
+  }
+
+  std::span<GradSlot> all() { return slots_; }
+
+  void add_repeated() {
+    if (again_.empty()) return;
+    auto own = again_.begin();
+    for (const RecordPtr& input : inputs_) {
+      if (!input || std::exchange(input->filled, false)) continue;  // the first has its gradient
+      if (own->defined()) GradSlot(&input->gradient, input->shape).give(std::move(*own));
+      ++own;
+    }
+  }
+
+ private:
+  const Records& inputs_;
+  std::vector<GradSlot, Recycled<GradSlot>> slots_;
+  std::vector<Tensor, Recycled<Tensor>> again_;
+};
+
 void run(Record& record) {
-  std::vector<GradSlot, Recycled<GradSlot>> slots;
-  slots.reserve(record.inputs.size());
-  for (const RecordPtr& input : record.inputs)
-    slots.emplace_back(input ? &input->gradient : nullptr, input ? input->shape : Shape());
+  Slots slots(record.inputs);
   const Backward backward = std::exchange(record.backward, {});
-  backward(std::exchange(record.gradient, {}), slots);
+  backward(std::exchange(record.gradient, {}), slots.all());
+  slots.add_repeated();
 }
 
 }  // namespace
@@ -183,11 +225,9 @@ Var custom_op(Tensor value, std::initializer_list<Var> inputs,
   return record_op(
       std::move(value), std::span<const Var>(inputs.begin(), inputs.size()),
       [backward = std::move(backward)](const Tensor& gradient, std::span<GradSlot> slots) {
-        // All are opened before one is shared: an input may be given twice.
-        std::vector<Tensor*, Recycled<Tensor*>> sums;
-        for (GradSlot& slot : slots) sums.push_back(slot.needed() ? &slot.sum() : nullptr);
         std::vector<Tensor, Recycled<Tensor>> grads;
-        for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
+        grads.reserve(slots.size());
+        for (GradSlot& slot : slots) grads.push_back(slot.needed() ? slot.sum() : Tensor());
         backward(gradient, grads);
       });
 }
