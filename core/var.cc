@@ -24,15 +24,29 @@ struct Record {
   Backward backward;    // empty once released
   Records inputs;       // null where no gradient is required
 
-  ~Record() { release(std::move(inputs)); }
-  // Frees a chain of records in a loop: destructors calling destructors would exhaust the stack.
-  static void release(Records pending) {
-    while (!pending.empty()) {
-      const RecordPtr record = std::move(pending.back());
-      pending.pop_back();
-      if (record.use_count() != 1) continue;  // absent, or still used
-      for (RecordPtr& input : record->inputs) pending.push_back(std::move(input));
-      record->inputs.clear();
+  RecordPtr next;  // while it waits to be freed
+
+  ~Record() { release(inputs); }
+  // Frees a chain of records in a loop, since destructors that call destructors would exhaust the
+  // stack, and without memory of its own, since a destructor must not fail.
+  static void release(Records& inputs) noexcept {
+    RecordPtr waiting;  // a list of those that nobody else uses
+    const auto drop = [&waiting](Records& records) {
+      for (RecordPtr& record : records) {
+        if (record.use_count() != 1) {  // absent, or still used
+          record.reset();
+          continue;
+        }
+        record->next = std::move(waiting);
+        waiting = std::move(record);
+      }
+      records.clear();
+    };
+    drop(inputs);
+    while (waiting) {
+      const RecordPtr record = std::move(waiting);
+      waiting = std::move(record->next);
+      drop(record->inputs);
     }
   }
 };
@@ -201,7 +215,7 @@ void Var::backward(const Tensor& seed) const {
       else if (!std::exchange(input->queued, true))
         queue.push(std::move(input));
     }
-    Record::release(std::exchange(record->inputs, {}));
+    Record::release(record->inputs);
   }
   for (const RecordPtr& leaf : leaves) make_unshared(leaf->gradient);
 }
