@@ -115,7 +115,7 @@ class FeedForwardGradient {
       : f_(f),
         g_(g),
         wanted_(wanted),
-        plan_(plan_for(f, wanted)),
+        plan_(f.plan()),
         buffers_(f.buffers(2 * plan_.workers)),
         up_(wanted.up, f.in * f.hidden, plan_.workers),
         up_bias_(wanted.up_bias, f.hidden, plan_.workers),
@@ -144,13 +144,6 @@ class FeedForwardGradient {
   }
 
  private:
-  static TilePlan plan_for(const FeedForward& f, const Wanted& wanted) {
-    TilePlan plan = f.plan();
-    // x given as a weight too: one gradient, which workers must not share
-    if (wanted.x && (wanted.x == wanted.up || wanted.x == wanted.down)) plan.workers = 1;
-    return plan;
-  }
-
   void stretch(const RowTile& tile, int64_t w, Interval columns) const {
     const int64_t rows = tile.count, h = columns.begin, n = columns.size;
     const real *const x = f_.x.data() + tile.row * f_.in, *const g = g_ + tile.row * f_.out;

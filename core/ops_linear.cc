@@ -87,8 +87,7 @@ void project_back(const Projection& p, const real* g, const Wanted& wanted) {
   const int64_t in = p.from.width, out = p.to.width;
   count_flops(2 * p.multiply_adds() * ((wanted.weight != nullptr) + (wanted.x != nullptr)));
   const PackedWeight turned = wanted.x ? PackedWeight(p.weight, true) : PackedWeight();
-  TilePlan plan = p.plan();
-  if (wanted.weight == wanted.x) plan.workers = 1;  // x·x has one gradient
+  const TilePlan plan = p.plan();
   const int64_t workers = plan.workers;
   const TileWork work(p, plan);
   const WorkerSums weight(wanted.weight, in * out, workers), bias(wanted.bias, out, workers);

@@ -7,7 +7,7 @@
 namespace attn {
 
 // Where an op's backward leaves the gradient of one input. At most one of the calls below, once,
-// while needed().
+// while needed(). Those of several inputs never overlap, even where the inputs are one Var.
 class GradSlot {
  public:
   GradSlot(Tensor* gradient, Shape shape) : gradient_(gradient), shape_(shape) {}

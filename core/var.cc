@@ -20,18 +20,33 @@ struct Record {
   Tensor gradient;  // on leaves: kept between backwards
   bool leaf = false;
   bool queued = false;
-  Backward backward;  // empty once released
-  Records inputs;     // null where no gradient is required
+  bool filled = false;  // its gradient, by the backward that runs now
+  Backward backward;    // empty once released
+  Records inputs;       // null where no gradient is required
 
-  ~Record() { release(std::move(inputs)); }
-  // Frees a chain of records in a loop: destructors calling destructors would exhaust the stack.
-  static void release(Records pending) {
-    while (!pending.empty()) {
-      const RecordPtr record = std::move(pending.back());
-      pending.pop_back();
-      if (record.use_count() != 1) continue;  // absent, or still used
-      for (RecordPtr& input : record->inputs) pending.push_back(std::move(input));
-      record->inputs.clear();
+  RecordPtr next;  // while it waits to be freed
+
+  ~Record() { release(inputs); }
+  // Frees a chain of records in a loop, since destructors that call destructors would exhaust the
+  // stack, and without memory of its own, since a destructor must not fail.
+  static void release(Records& inputs) noexcept {
+    RecordPtr waiting;  // a list of those that nobody else uses
+    const auto drop = [&waiting](Records& records) {
+      for (RecordPtr& record : records) {
+        if (record.use_count() != 1) {  // absent, or still used
+          record.reset();
+          continue;
+        }
+        record->next = std::move(waiting);
+        waiting = std::move(record);
+      }
+      records.clear();
+    };
+    drop(inputs);
+    while (waiting) {
+      const RecordPtr record = std::move(waiting);
+      waiting = std::move(record->next);
+      drop(record->inputs);
     }
   }
 };
@@ -57,13 +72,54 @@ void make_unshared(Tensor& gradient) {
   if (gradient.defined() && !gradient.unshared()) gradient = gradient.clone();
 }
 
+// Where one backward leaves the gradients of its inputs. An input given several times has a buffer
+// of its own each time, summed when the backward is done: fused ops share out their work by input,
+// so that tasks which run at the same time add to different gradients.
+class Slots {
+ public:
+  explicit Slots(const Records& inputs) : inputs_(inputs) {
+    slots_.reserve(inputs.size());
+    for (const RecordPtr& input : inputs) {
+      if (!input) {
+        slots_.emplace_back(nullptr, Shape());
+      } else if (!std::exchange(input->filled, true)) {
+        slots_.emplace_back(&input->gradient, input->shape);
+      } else {
+        if (again_.empty()) again_.reserve(inputs.size());  // so that none of them moves
+        slots_.emplace_back(&again_.emplace_back(), input->shape);
+      }
+    }
+  }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+  ~Slots() {
+    for (const RecordPtr& input : inputs_)
+      if (input) input->filled = false;
+  }
+
+  std::span<GradSlot> all() { return slots_; }
+
+  void add_repeated() {
+    if (again_.empty()) return;
+    auto own = again_.begin();
+    for (const RecordPtr& input : inputs_) {
+      if (!input || std::exchange(input->filled, false)) continue;  // the first has its gradient
+      if (own->defined()) GradSlot(&input->gradient, input->shape).give(std::move(*own));
+      ++own;
+    }
+  }
+
+ private:
+  const Records& inputs_;
+  std::vector<GradSlot, Recycled<GradSlot>> slots_;
+  std::vector<Tensor, Recycled<Tensor>> again_;
+};
+
 void run(Record& record) {
-  std::vector<GradSlot, Recycled<GradSlot>> slots;
-  slots.reserve(record.inputs.size());
-  for (const RecordPtr& input : record.inputs)
-    slots.emplace_back(input ? &input->gradient : nullptr, input ? input->shape : Shape());
+  Slots slots(record.inputs);
   const Backward backward = std::exchange(record.backward, {});
-  backward(std::exchange(record.gradient, {}), slots);
+  backward(std::exchange(record.gradient, {}), slots.all());
+  slots.add_repeated();
 }
 
 }  // namespace
@@ -159,7 +215,7 @@ void Var::backward(const Tensor& seed) const {
       else if (!std::exchange(input->queued, true))
         queue.push(std::move(input));
     }
-    Record::release(std::exchange(record->inputs, {}));
+    Record::release(record->inputs);
   }
   for (const RecordPtr& leaf : leaves) make_unshared(leaf->gradient);
 }
@@ -183,11 +239,9 @@ Var custom_op(Tensor value, std::initializer_list<Var> inputs,
   return record_op(
       std::move(value), std::span<const Var>(inputs.begin(), inputs.size()),
       [backward = std::move(backward)](const Tensor& gradient, std::span<GradSlot> slots) {
-        // All are opened before one is shared: an input may be given twice.
-        std::vector<Tensor*, Recycled<Tensor*>> sums;
-        for (GradSlot& slot : slots) sums.push_back(slot.needed() ? &slot.sum() : nullptr);
         std::vector<Tensor, Recycled<Tensor>> grads;
-        for (Tensor* sum : sums) grads.push_back(sum ? *sum : Tensor());
+        grads.reserve(slots.size());
+        for (GradSlot& slot : slots) grads.push_back(slot.needed() ? slot.sum() : Tensor());
         backward(gradient, grads);
       });
 }

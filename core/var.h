@@ -46,7 +46,7 @@ class Var {
 // A fused op: `value` was computed from `inputs`; `backward(grad_value, grads)` must ADD the
 // gradient into grads[i] for each input that requires one. grads[i] is zero-filled or partly summed
 // and has the input's shape; it is an undefined Tensor where input i requires no gradient. Tensors
-// that `backward` captures are freed when the tape is.
+// that `backward` captures are freed when the tape is. No two of grads overlap, even for one Var.
 Var custom_op(Tensor value, std::initializer_list<Var> inputs,
               Function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward);
 

@@ -1,5 +1,6 @@
 // The tape: sums over paths, sharing, release, NoGrad, custom ops, memory between steps, long
 // chains.
+#include <algorithm>
 #include <cmath>
 
 #include "core/memory.h"
@@ -175,6 +176,76 @@ TEST(Var, CustomOp) {
   cube_times(learned, constant).backward(Tensor::full({6}, 1));
   EXPECT_TRUE(learned.grad().defined());
   EXPECT_FALSE(constant.grad().defined());
+}
+
+// Adds 1, 10, 100 .. to the gradients of its inputs, and says where these lie.
+Var probe(const std::vector<Var>& inputs, std::vector<real*>* places) {
+  const std::initializer_list<Var> given = {inputs[0], inputs[1], inputs[2], inputs[3]};
+  return custom_op(Tensor::zeros(inputs[0].shape()), given,
+                   [places](const Tensor&, std::span<Tensor> grads) {
+                     places->clear();
+                     real each = 1;
+                     for (const Tensor& grad : grads) {
+                       places->push_back(grad.data());
+                       for (int64_t i = 0; grad.defined() && i < grad.size(); ++i) grad[i] += each;
+                       each *= 10;
+                     }
+                   });
+}
+
+TEST(Var, AnInputGivenTwiceHasAGradientForEach) {
+  const Var a(random_tensor({6}, 1), true), b(random_tensor({6}, 2), true);
+  std::vector<real*> places;
+  const auto step = [&] { probe({a, b, a, a}, &places).backward(Tensor::full({6}, 1)); };
+  step();
+  std::vector<real*> apart = places;
+  std::sort(apart.begin(), apart.end());
+  EXPECT_EQ(std::adjacent_find(apart.begin(), apart.end()), apart.end());
+  EXPECT_EQ(places[0], a.grad().data()) << "the first needs no other buffer";
+  EXPECT_EQ(places[1], b.grad().data());
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(a.grad()[i], 1 + 100 + 1000);
+    EXPECT_EQ(b.grad()[i], 10);
+  }
+  step();
+  EXPECT_EQ(a.grad()[5], 2 * (1 + 100 + 1000));
+  const int64_t calls = memory_use().system_calls, live = memory_use().live_total;
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(memory_use().system_calls, calls);
+  EXPECT_EQ(memory_use().live_total, live);
+  probe({a, b, Var(b.value()), b}, &places).backward(Tensor::full({6}, 1));
+  EXPECT_EQ(places[2], nullptr) << "a constant";
+  EXPECT_EQ(a.grad()[0], 7 * (1 + 100 + 1000) + 1);
+  EXPECT_EQ(b.grad()[0], 7 * 10 + 10 + 1000);
+}
+
+TEST(Var, GradientsOfViewsAndOfSharedSumsAreApartToo) {
+  const Var a(random_tensor({6}, 1), true), b(random_tensor({6}, 2), true);
+  const Var first = reshape(a, {6}), second = reshape(a, {6}), third = scale(b, 2);
+  std::vector<real*> places;
+  const Var probed = probe({first, second, third, first}, &places);
+  // its backward runs first and gives one tensor to both
+  const Var later = add(add(second, third), first);
+  add(probed, later).backward(Tensor::full({6}, 1));
+  std::sort(places.begin(), places.end());
+  EXPECT_EQ(std::adjacent_find(places.begin(), places.end()), places.end());
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(a.grad()[i], 2 + 1 + 10 + 1000);
+    EXPECT_EQ(b.grad()[i], 2 * (1 + 100));
+  }
+}
+
+TEST(Var, AThrowingBackwardLeavesItsInputsUsable) {
+  const Var a(random_tensor({6}, 1), true);
+  const Var broken = custom_op(Tensor::zeros({6}), {a, a}, [](const Tensor&, std::span<Tensor>) {
+    throw Error("no gradient today");
+  });
+  EXPECT_THROW(broken.backward(Tensor::full({6}, 1)), Error);
+  a.zero_grad();
+  std::vector<real*> places;
+  probe({a, a, a, a}, &places).backward(Tensor::full({6}, 1));
+  EXPECT_EQ(places[0], a.grad().data());
+  EXPECT_EQ(a.grad()[0], 1111);
 }
 
 TEST(Var, BackwardOfALeafIsItsSeed) {
