@@ -1,11 +1,12 @@
-# attn_library(name SOURCES file... DEPS library... [LINKS target...] [ALONE file...] [FLOAT_SOURCES file...] [FLOAT_ONLY] [COLD])
+# attn_library(name SOURCES file... DEPS library... [LINKS target...] [ALONE file...] [FLOAT_SOURCES file...] [FLOAT_ONLY] [COLD]
+#   [PRECOMPILED header or target])
 # makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
 # namespace attn_f64. It depends on those of DEPS that exist in double.
 # COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
 # cold: it checks gradients and computes references.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of core
 # are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
-# includes again for each instruction set. -DATTN_UNITY=OFF compiles every file alone and without a precompiled header.
+# includes again for each instruction set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles every file alone and without a precompiled header.
 option(ATTN_UNITY "compile several sources as one, with a precompiled header" ON)
 set(ATTN_UNITY_BATCH 8) # sources compiled as one: an edit costs seconds, and all cores stay busy
 
@@ -23,14 +24,17 @@ function(attn_precompile target header)
   endif()
 endfunction()
 
+# attn_unite(target) compiles the sources of the target several at a time.
 function(attn_unite target)
+  # g++ takes a source that is included for a header, where types of an anonymous namespace would be a mistake.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
 endfunction()
 
 function(attn_library name)
-  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "" "SOURCES;DEPS;LINKS;ALONE;FLOAT_SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "PRECOMPILED" "SOURCES;DEPS;LINKS;ALONE;FLOAT_SOURCES" ${ARGN})
   set(kinds "")
-  if(NOT ARG_FLOAT_ONLY)
+  if(ATTN_F64 AND NOT ARG_FLOAT_ONLY)
     set(kinds "_f64")
   endif()
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -52,8 +56,8 @@ function(attn_library name)
       target_compile_definitions(${target} PUBLIC ATTN_DOUBLE attn=attn_f64)
     endif()
     attn_unite(${target})
-    if(name STREQUAL "core")
-      attn_precompile(${target} ${PROJECT_SOURCE_DIR}/core/precompiled.h)
+    if(ARG_PRECOMPILED)
+      attn_precompile(${target} ${ARG_PRECOMPILED})
     else()
       attn_precompile(${target} attn_core${kind})
     endif()

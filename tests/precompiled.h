@@ -5,3 +5,7 @@
 
 #include "core/precompiled.h"
 #include "variants/attention.h"
+
+#ifndef ATTN_DOUBLE  // the harness is float alone
+#include <nlohmann/json.hpp>
+#endif

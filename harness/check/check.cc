@@ -96,7 +96,7 @@ std::vector<Result> check_variant(const VariantInfo& info,
                                   const std::map<std::string, ParamValue>& params,
                                   attn_check::Level level, const std::string& only) {
   const Subject subject(info, params, level);
-  const bool bridged = !kIsDouble && in_catalog(info);
+  const bool bridged = !kIsDouble && attn_check::checks_in_double() && in_catalog(info);
   std::vector<Result> results;
   for (const VariantCheck& check : variant_check_table()) {
     if ((!only.empty() && only != check.name) || !check.applies(info)) continue;

@@ -7,6 +7,8 @@
 
 namespace attn_check {
 
+bool checks_in_double() { return true; }
+
 std::vector<Result> check_in_double(
     const std::string& variant,
     const std::map<std::string, std::variant<int64_t, double, bool, std::string>>& params,

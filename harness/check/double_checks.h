@@ -1,5 +1,6 @@
 // The bridge from the float program to the double build of the checks: gradients and all that
-// rounding blurs, of a catalogued variant. Compiled in the double build only.
+// rounding blurs, of a catalogued variant. Compiled in the double build only;
+// no_double_checks.cc stands in where there is none.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include "harness/check/result.h"
 
 namespace attn_check {
+
+bool checks_in_double();  // false in builds without the double twins (ATTN_F64=OFF)
 
 // `params` values have the type attn::ParamValue, which is the same std::variant in both builds.
 std::vector<Result> check_in_double(

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace oracle {
 
 using Index = std::int64_t;
+using Row = std::span<const double>;
 
 struct Array {  // [batch, heads, len, dim]
   Index batch = 0, heads = 0, len = 0, dim = 0;
@@ -22,10 +24,9 @@ struct Array {  // [batch, heads, len, dim]
   double at(Index b, Index h, Index i, Index c) const {
     return const_cast<Array*>(this)->at(b, h, i, c);
   }
-  std::vector<double> row(Index b, Index h, Index i) const {
-    std::vector<double> r;
-    for (Index c = 0; c < dim; ++c) r.push_back(at(b, h, i, c));
-    return r;
+  Row row(Index b, Index h, Index i) const {
+    return Row(x).subspan(static_cast<std::size_t>(((b * heads + h) * len + i) * dim),
+                          static_cast<std::size_t>(dim));
   }
 };
 
@@ -67,7 +68,7 @@ inline Array average(const Array& q, const Array& v, const Visibility& m, const 
   return out;
 }
 
-inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
+inline double dot(Row a, Row b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
@@ -82,12 +83,22 @@ inline Array softmax_attention(const Array& q, const Array& k, const Array& v, c
 }
 
 // logs of the features of one row of head h
-using LogFeatures = std::function<std::vector<double>(Index h, const std::vector<double>& x)>;
+using LogFeatures = std::function<std::vector<double>(Index h, Row x)>;
+
+inline std::vector<std::vector<double>> features_of(const Array& x, const LogFeatures& phi) {
+  std::vector<std::vector<double>> rows;
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i) rows.push_back(phi(h, x.row(b, h, i)));
+  return rows;
+}
 
 inline Array kernel_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
                               const LogFeatures& phi) {
+  const std::vector<std::vector<double>> of_q = features_of(q, phi), of_k = features_of(k, phi);
   return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
-    const std::vector<double> a = phi(h, q.row(b, h, i)), c = phi(h, k.row(b, h, j));
+    const std::vector<double>&a = of_q[static_cast<std::size_t>((b * q.heads + h) * q.len + i)],
+                             &c = of_k[static_cast<std::size_t>((b * k.heads + h) * k.len + j)];
     double top = -INFINITY, total = 0;
     for (std::size_t f = 0; f < a.size(); ++f) top = std::fmax(top, a[f] + c[f]);
     for (std::size_t f = 0; f < a.size(); ++f) total += std::exp(a[f] + c[f] - top);
@@ -96,7 +107,7 @@ inline Array kernel_attention(const Array& q, const Array& k, const Array& v, co
 }
 
 inline LogFeatures elu_plus_one() {
-  return [](Index, const std::vector<double>& x) {
+  return [](Index, Row x) {
     std::vector<double> r;
     for (const double value : x) r.push_back(value > 0 ? std::log(value + 1) : value);
     return r;
@@ -105,8 +116,8 @@ inline LogFeatures elu_plus_one() {
 
 // omega [1, heads or 1, features, dim]
 inline LogFeatures positive_random(const Array& omega) {
-  return [&omega](Index h, const std::vector<double>& x) {
-    std::vector<double> y = x, r;
+  return [&omega](Index h, Row x) {
+    std::vector<double> y(x.begin(), x.end()), r;
     for (double& value : y) value /= std::pow(static_cast<double>(x.size()), 0.25);
     for (Index f = 0; f < omega.len; ++f)
       r.push_back(dot(omega.row(0, omega.heads == 1 ? 0 : h, f), y) - dot(y, y) / 2);
@@ -115,7 +126,7 @@ inline LogFeatures positive_random(const Array& omega) {
 }
 
 inline LogFeatures relu_random(const Array& omega, double floor) {
-  return [&omega, floor](Index h, const std::vector<double>& x) {
+  return [&omega, floor](Index h, Row x) {
     std::vector<double> r;
     for (Index f = 0; f < omega.len; ++f)
       r.push_back(
@@ -126,7 +137,7 @@ inline LogFeatures relu_random(const Array& omega, double floor) {
 
 // Long Range Arena's: the inputs themselves in the place of projections.
 inline LogFeatures relu_plain(double floor) {
-  return [floor](Index, const std::vector<double>& x) {
+  return [floor](Index, Row x) {
     std::vector<double> r;
     for (const double value : x) r.push_back(std::log(std::fmax(0.0, value) + floor));
     return r;

@@ -16,7 +16,7 @@ struct Valid {  // rows of each batch entry; empty: all
 };
 
 // Σ_c row_c · w(c, j)
-inline double column(const std::vector<double>& row, const Array& w, Index first, Index j) {
+inline double column(Row row, const Array& w, Index first, Index j) {
   double sum = 0;
   for (std::size_t c = 0; c < row.size(); ++c)
     sum += row[c] * w.at(0, 0, first + static_cast<Index>(c), j);
@@ -54,7 +54,7 @@ struct RecurrentState {
 };
 
 // i f g o, as Gers et al. 2000, section 2
-inline void lstm(RecurrentState& s, const std::vector<double>& x, const std::vector<Array>& w) {
+inline void lstm(RecurrentState& s, Row x, const std::vector<Array>& w) {
   const std::vector<double> h = s.h;
   const Index n = static_cast<Index>(h.size());
   for (Index j = 0; j < n; ++j) {
@@ -70,7 +70,7 @@ inline void lstm(RecurrentState& s, const std::vector<double>& x, const std::vec
 
 // r z n: Cho et al. 2014, eqs. 5-8. `after`: r times the product with the state and its bias (as
 // cuDNN); else the product with r times the state (as in the paper).
-inline void gru(RecurrentState& s, const std::vector<double>& x, const std::vector<Array>& w,
+inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w,
                 bool after) {
   const std::vector<double> h = s.h;
   const Index n = static_cast<Index>(h.size());

@@ -18,7 +18,7 @@ struct Hashing {
 
 // argmax of [x·R, -x·R] for `first` directions, then for `second`; rotations [1, heads, rounds ·
 // (first + second), dim].
-inline Index hash(const std::vector<double>& x, const Array& rotations, Index head, Index round,
+inline Index hash(Row x, const Array& rotations, Index head, Index round,
                   Index first, Index second) {
   const auto half = [&](Index from, Index count) {
     Index best = 0;
@@ -53,8 +53,8 @@ inline std::vector<std::vector<Index>> sets_of(const Hashing& hashing, Index b, 
   return sets;
 }
 
-inline std::vector<double> unit(const std::vector<double>& x) {
-  std::vector<double> y = x;
+inline std::vector<double> unit(Row x) {
+  std::vector<double> y(x.begin(), x.end());
   const double size = std::sqrt(dot(x, x) + 1e-6 * static_cast<double>(x.size()));
   for (double& value : y) value /= size;
   return y;

@@ -67,9 +67,10 @@ inline std::vector<double> sorted_row(const Array& x, const Matrix& sort, Index 
   return r < valid ? row : std::vector<double>();
 }
 
+inline std::vector<double> copy_of(Row row) { return {row.begin(), row.end()}; }
+
 // Adds to `out` what query row i answers from these keys and values under a softmax of their own.
-inline void add_answer(const std::vector<double>& query,
-                       const std::vector<std::vector<double>>& keys,
+inline void add_answer(Row query, const std::vector<std::vector<double>>& keys,
                        const std::vector<std::vector<double>>& values, Array& out, Index b, Index h,
                        Index i) {
   std::vector<double> weights;
@@ -96,8 +97,8 @@ inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Arra
         std::vector<std::vector<double>> keys, values;
         for (Index r = 0; r < s.block; ++r) {
           if (own * s.block + r < valid) {
-            keys.push_back(k.row(b, h, own * s.block + r));
-            values.push_back(v.row(b, h, own * s.block + r));
+            keys.push_back(copy_of(k.row(b, h, own * s.block + r)));
+            values.push_back(copy_of(v.row(b, h, own * s.block + r)));
           }
           if (sorted_row(k, sort, b, h, valid, s.block, own, r).empty()) continue;
           keys.push_back(sorted_row(k, sort, b, h, valid, s.block, own, r));
@@ -132,8 +133,8 @@ inline Array sinkhorn_lra(const Array& q, const Array& k, const Array& v, Index 
       for (Index i = 0; i < q.len; ++i) {
         std::vector<std::vector<double>> keys, values;
         for (Index j = i % columns; j < valid; j += columns) {
-          keys.push_back(k.row(b, h, j));
-          values.push_back(v.row(b, h, j));
+          keys.push_back(copy_of(k.row(b, h, j)));
+          values.push_back(copy_of(v.row(b, h, j)));
         }
         add_answer(q.row(b, h, i), keys, values, out, b, h, i);
         add_answer(q.row(b, h, i), row_keys, row_values, out, b, h, i);

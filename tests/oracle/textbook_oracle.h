@@ -10,7 +10,7 @@
 namespace oracle {
 
 // x·W of one head: W [1, heads, dim, units].
-inline std::vector<double> projected(const std::vector<double>& x, const Array& w, Index h) {
+inline std::vector<double> projected(Row x, const Array& w, Index h) {
   std::vector<double> y;
   for (Index u = 0; u < w.dim; ++u) {
     double sum = 0;

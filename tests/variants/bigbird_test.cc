@@ -62,11 +62,12 @@ TEST(BigBird, SeesNeighboursEndsAndRandomBlocks) {
 // Long Range Arena's code, at any length above.
 TEST(BigBird, AsLraDrawsFromTheFirst1024Positions) {
   constexpr int64_t kSize = 128, kBlocks = 12, n = kSize * kBlocks;
+  constexpr int64_t kDim = 128;  // few forwards read off all weights
   Given params = given(kSize, 1, 0, 3);
   for (const std::string& as : {std::string("paper"), std::string("lra")}) {
     params["as"] = as;
     const Tensor weights =
-        bridge::even_weights(*bridge::build("bigbird", params, n, false), n, {false, {}});
+        bridge::even_weights(*bridge::build("bigbird", params, n, false, 3, kDim), n, {false, {}}, kDim);
     std::set<int64_t> late;
     for (int64_t head = 0; head < 2; ++head)
       for (int64_t b = 0; b < kBlocks; ++b) {

@@ -80,19 +80,20 @@ inline void expect_decoding(const std::string& name, const Given& given, int64_t
 }
 
 // weights(b, h, i, j) of all-zero queries: one over the number of keys seen, however often a key is
-// listed.
-inline Tensor even_weights(const Attention& attention, int64_t n, const Mask& mask) {
+// listed. `dim` is the variant's head_dim: each forward reads off so many columns.
+inline Tensor even_weights(const Attention& attention, int64_t n, const Mask& mask,
+                           int64_t dim = 5) {
   const NoGrad no_grad;
   const Tensor result = Tensor::zeros({2, 2, n, n});
-  const Tensor zeros = Tensor::zeros({2, 2, n, 5});
-  for (int64_t from = 0; from < n; from += 5) {
-    const Tensor v = Tensor::zeros({2, 2, n, 5});
+  const Tensor zeros = Tensor::zeros({2, 2, n, dim});
+  for (int64_t from = 0; from < n; from += dim) {
+    const Tensor v = Tensor::zeros({2, 2, n, dim});
+    const int64_t to = std::min(from + dim, n);
     for (int64_t head = 0; head < 4; ++head)
-      for (int64_t j = from; j < std::min(from + 5, n); ++j) v[(head * n + j) * 5 + j - from] = 1;
+      for (int64_t j = from; j < to; ++j) v[(head * n + j) * dim + j - from] = 1;
     const Tensor out = attention.forward(Var(zeros), Var(zeros), Var(v), mask).value();
     for (int64_t row = 0; row < 4 * n; ++row)
-      for (int64_t j = from; j < std::min(from + 5, n); ++j)
-        result[row * n + j] = out[row * 5 + j - from];
+      for (int64_t j = from; j < to; ++j) result[row * n + j] = out[row * dim + j - from];
   }
   return result;
 }

@@ -16,7 +16,7 @@ namespace {
 using bridge::array_of;
 
 oracle::LogFeatures logarithm() {
-  return [](oracle::Index, const std::vector<double>& x) {
+  return [](oracle::Index, oracle::Row x) {
     std::vector<double> r;
     for (const double value : x) r.push_back(std::log(value));
     return r;

@@ -1,0 +1,17 @@
+// The double side of the bridge in a build without the double twins (ATTN_F64=OFF, as under the sanitizers):
+// the float checks then test gradients themselves, with the tolerance of float.
+#include "core/check.h"
+#include "harness/check/double_checks.h"
+
+namespace attn_check {
+
+bool checks_in_double() { return false; }
+
+std::vector<Result> check_in_double(
+    const std::string& variant,
+    const std::map<std::string, std::variant<int64_t, double, bool, std::string>>&, Level,
+    const std::string&) {
+  attn::throw_error(fmt::format("{}: this build has no checks in double (ATTN_F64=OFF)", variant));
+}
+
+}  // namespace attn_check
