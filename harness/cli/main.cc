@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 
 #include "core/check.h"
 #include "core/kernels/isa.h"
@@ -26,7 +27,12 @@ std::string overview() {
       "from exact attention\n\n"
       "usage: attnbench VERB [OPTION...]\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:<8} {}\n", verb.name, verb.summary);
-  text += "\n  attnbench VERB --help explains one verb; attnbench --version tells what was built\n";
+  text +=
+      "\n  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
+      "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
+      "memory;\n"
+      "  2 wrong usage; 4 nothing matched; 5 a contract check is red; 6 input or output failed (a "
+      "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted\n";
   return text;
 }
 
@@ -90,3 +96,10 @@ int main(int argc, char** argv) {
     return attn::cli::kCellFailed;
   }
 }
+  } catch (const attn::IoError& error) {
+    attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));
+    return attn::cli::kInputOutput;
+  } catch (const std::filesystem::filesystem_error& error) {
+    attn::cli::warn(fmt::format("attnbench: cannot look at '{}': {}\n", error.path1().string(),
+                                error.code().message()));
+    return attn::cli::kInputOutput;

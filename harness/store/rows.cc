@@ -16,7 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/io_error.h"
+#include "harness/store/parse.h"
 
 namespace attn {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::string_view kFirstBytes =
     "{\"schema\":\"attnbench/1\"";  // of every line that append() writes
 
 [[noreturn]] void throw_errno(const std::string& path, std::string_view what) {
-  throw_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw_io_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
 class Descriptor {

@@ -16,7 +16,7 @@ inline constexpr const char* kSchema = "attnbench/1";
 // Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops
 // a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
-// the others are its cells. Error on a full or unwritable disk; what fits half is taken back.
+// the others are its cells. IoError on a full or unwritable disk; what fits half is taken back.
 // "schema" is each row's first field.
 class RowWriter {
  public:
@@ -35,8 +35,8 @@ class RowWriter {
   std::vector<Json> existing_;
 };
 
-// All rows of a file; Error names file:line and the fault. A torn last line is an error unless
-// `allow_torn`.
+// All rows of a file; Error names file:line and the fault, IoError a file that cannot be read. A
+// torn last line is an error unless `allow_torn`.
 std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
 
 // Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a
