@@ -66,8 +66,9 @@ std::string order_fault(const Json& row, const std::string& run) {
 }
 
 Json parse_line(const std::string& path, size_t number, std::string_view line, std::string& run) {
-  Json row = Json::parse(line, nullptr, false);
-  ATTN_CHECK(!row.is_discarded(), "{}:{}: not JSON", path, number);
+  Parsed parsed = parse_json(line);
+  ATTN_CHECK(parsed.fault.empty(), "{}:{}: {}", path, number, parsed.fault);
+  Json row = std::move(parsed.value);
   std::string fault = schema_fault(row);
   if (fault.empty()) fault = order_fault(row, run);
   ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);

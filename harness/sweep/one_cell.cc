@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "harness/check/check.h"
 #include "harness/measure/measure.h"
+#include "harness/store/parse.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
@@ -145,7 +146,7 @@ Json answer(const Json& request) {
 int run_cell_process() {
   std::cin >> std::noskipws;
   const std::string text((std::istream_iterator<char>(std::cin)), std::istream_iterator<char>());
-  const Json request = Json::parse(text, nullptr, false);
+  const Json request = parse_json(text).value;
   if (!request.is_object()) {
     std::cerr << "attnbench cell: a request in JSON is expected on stdin\n";
     return 2;

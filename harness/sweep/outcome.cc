@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "core/check.h"
+#include "harness/store/parse.h"
 
 namespace attn {
 namespace {
@@ -12,6 +13,18 @@ Json failure(const char* status, std::string reason, const ChildResult& result) 
   const std::string said = one_line(result.error_tail);
   if (!said.empty()) reason += ": " + said;
   return {{"status", status}, {"reason", std::move(reason)}};
+}
+
+// What every reply holds; the rest depends on the request.
+std::string reply_fault(const Json& reply) {
+  if (!reply.is_object() || !reply.contains("status") || !reply.contains("reason"))
+    return "an object with status and reason is expected";
+  const Json &status = reply["status"], &reason = reply["reason"];
+  if (status == "ok") return reason.is_null() ? "" : "a reason beside the status ok";
+  for (const char* known : {"failed", "diverged", "oom"})
+    if (status == known) return reason.is_string() ? "" : "a status without a reason";
+  return fmt::format("status {} is unknown",
+                     status.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -44,10 +57,10 @@ Json reply_of(const ChildResult& result, double timeout_s) {
     return failure("failed", "ended by " + signal_name(result.code), result);
   if (result.code != 0)
     return failure("failed", fmt::format("ended with exit code {}", result.code), result);
-  Json reply = Json::parse(result.output, nullptr, false);
-  if (!reply.is_object() || !reply.contains("status") || !reply.contains("reason"))
-    return failure("failed", "its process gave no result", result);
-  return reply;
+  auto [reply, fault] = parse_json(result.output);
+  if (fault.empty()) fault = reply_fault(reply);
+  if (!fault.empty()) return failure("failed", "its process gave no result: " + fault, result);
+  return std::move(reply);
 }
 
 }  // namespace attn
