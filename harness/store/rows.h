@@ -45,6 +45,8 @@ std::string schema_fault(const Json& row);
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string utc_now();   // 2026-11-20T12:00:00Z
+// Where `value` holds a number that is not finite: "metrics.test"; "" where it holds none.
+std::string non_finite_place(const Json& value);
 Json finite_or_null(double value);  // strict JSON has neither NaN nor infinity
 
 }  // namespace attn

@@ -15,6 +15,7 @@
 #include "harness/measure/measure.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/key.h"
+#include "harness/sweep/outcome.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
 #include "tasks/catalog.h"
@@ -122,6 +123,10 @@ Json dispatch(const Json& request) {
   return accuracy(key);
 }
 
+bool is_training(const Json& request) {
+  return request["do"] == "measure" && request["key"]["measure"] == "accuracy";
+}
+
 Json failure(const char* status, std::string reason) {
   return {{"status", status}, {"reason", std::move(reason)}};
 }
@@ -133,7 +138,7 @@ Json answer(const Json& request) {
     limit_memory(request.value("max_memory_bytes", int64_t{0}));
     Json reply = dispatch(request);
     if (!reply.contains("status")) reply["status"] = "ok", reply["reason"] = nullptr;
-    return reply;
+    return with_finite_figures(std::move(reply), is_training(request) ? "diverged" : "failed");
   } catch (const OutOfMemory& error) {
     return failure("oom", error.what());
   } catch (const std::bad_alloc&) {

@@ -29,6 +29,15 @@ std::string reply_fault(const Json& reply) {
 
 }  // namespace
 
+Json with_finite_figures(Json reply, const char* otherwise) {
+  const std::string place = non_finite_place(reply);
+  if (place.empty()) return reply;
+  Json fault = {{"status", otherwise}, {"reason", place + " is not a finite number"}};
+  if (reply.contains("samples") && non_finite_place(reply["samples"]).empty())
+    fault["samples"] = std::move(reply["samples"]);
+  return fault;
+}
+
 std::string one_line(std::string_view text, size_t most) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   const bool cut = text.size() > most;

@@ -18,10 +18,24 @@ struct Visits {
   size_t cell = 0;
   std::vector<double> samples;
   Json reply;  // the last one, for what does not change from visit to visit
+  int64_t rounds = 0;
   double seconds = 0;
   std::string started_at;
   bool ended = false;  // its row is written
 };
+
+// What a visit's reply lacks of what merging reads; "" where it is whole.
+std::string visit_fault(const Json& reply) {
+  const Json samples = reply.value("samples", Json(nullptr));
+  if (!samples.is_array() || samples.empty()) return "samples: expected an array of times";
+  for (const Json& sample : samples)
+    if (!sample.is_number()) return fmt::format("samples: {} is no time", sample.dump());
+  if (!reply.value("flops", Json(nullptr)).is_number()) return "flops: expected a number";
+  for (const char* name : {"bytes", "state_bytes"})
+    if (reply.contains(name) && !reply[name].is_number())
+      return fmt::format("{}: expected a number", name);
+  return "";
+}
 
 std::vector<size_t> shuffled(size_t count, Rng& random) {
   std::vector<size_t> order(count);
@@ -66,11 +80,10 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
   const int64_t repetitions = plan_.cells[cells[0]].key["axes"]["repetitions"];
   const int64_t rounds = rounds_of(repetitions);
   Rng random = rng(order_seed_, "order " + hash_of(group_of(plan_.cells[cells[0]].key)));
-  int64_t whole_rounds = 0;
   const auto write = [&](Visits& visit, Json reply) {
     reply["order_seed"] = order_seed_;
-    reply["rounds"] = whole_rounds;
-    finish(visit.cell, row_of(visit.cell, reply, visit.started_at, visit.seconds));
+    reply["rounds"] = visit.rounds;
+    finish(visit.cell, reply, visit.started_at, visit.seconds);
     visit.ended = true;
   };
 
@@ -86,21 +99,22 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       ChildPool pool;
       pool.start(visit.cell, child(request, std::max(0.001, timeout_s_ - visit.seconds)));
       const auto ended = pool.wait();
-      if (!ended) break;  // interrupted: this visit does not count
+      if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
       visit.seconds += ended->second.seconds;
-      const Json reply = reply_of(ended->second, timeout_s_);
+      Json reply = reply_of(ended->second, timeout_s_);
+      if (reply["status"] == "ok")
+        if (const std::string fault = visit_fault(reply); !fault.empty())
+          reply = {{"status", "failed"}, {"reason", "a visit gave no times: " + fault}};
       if (reply["status"] != "ok") {
         write(visit, reply);
         continue;
       }
       for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
-      visit.reply = reply;
+      visit.reply = std::move(reply);
+      if (++visit.rounds == rounds)
+        write(visit, merged_speed(visit.cell, visit.samples, visit.reply));
     }
-    if (!stopping()) whole_rounds = round + 1;
   }
-  for (Visits& visit : visits)
-    if (!visit.ended && whole_rounds > 0)
-      write(visit, merged_speed(visit.cell, visit.samples, visit.reply));
 }
 
 Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/kernels/isa.h"
 #include "core/parallel.h"
+#include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
@@ -24,6 +25,15 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"threads", key["axes"].value("threads", Json())},
           {"kernel", isa()}};
 }
+// Speed cells of earlier versions have rows though an interrupt cut their rounds short.
+bool is_cut_short(const Json& row) {
+  if (row["measure"] != "speed" || row["status"] != "ok") return false;
+  const Json rounds = row.value("rounds", Json()),
+             repetitions = row["axes"].value("repetitions", Json());
+  return rounds.is_number_integer() && repetitions.is_number_integer() &&
+         rounds.get<int64_t>() < rounds_of(repetitions.get<int64_t>());
+}
+
 
 std::string checked_output(const SweepRequest& request) {
   ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
@@ -49,7 +59,7 @@ void Sweeper::adopt_existing() {
     if (row["kind"] == "cell") held[row["cell"].get<std::string>()] = &row;
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
-    if (it == held.end()) continue;
+    if (it == held.end() || is_cut_short(*it->second)) continue;
     rows_[i] = *it->second;
     if (is_failure(rows_[i])) failures_++;
     if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
@@ -81,7 +91,9 @@ void Sweeper::announce(const std::string& current) const {
   if (report_) report_(progress(current));
 }
 
-void Sweeper::finish(size_t cell, Json row) {
+void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_at,
+                     double duration_s) {
+  Json row = sound_row(cell, reply, started_at, duration_s);
   writer_.append(row);
   if (is_failure(row)) {
     failures_++;
@@ -110,16 +122,31 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
       {"variant", key["variant"]},
       {"task", key["task"]},
       {"axes", key["axes"]},
-      {"metrics", ok ? reply["metrics"] : Json(nullptr)},
+      {"metrics", ok ? reply.value("metrics", Json(nullptr)) : Json(nullptr)},
       {"samples",
        ok || reply["status"] == "diverged" ? reply.value("samples", Json(nullptr)) : Json(nullptr)},
       {"started_at", started_at},
       {"duration_s", duration_s},
       {"source", key["source"]}};
-  if (ok) row["ledger"] = ledger_of(key, reply["metrics"]);
+  if (ok && row["metrics"].is_object()) row["ledger"] = ledger_of(key, row["metrics"]);
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "order_seed"})
+Json Sweeper::sound_row(size_t cell, const Json& reply, const std::string& started_at,
+                        double duration_s) const {
+  std::string fault;
+  try {
+    Json row = row_of(cell, reply, started_at, duration_s);
+    fault = schema_fault(row);
+    if (fault.empty()) return row;
+  } catch (const Json::exception& error) {  // a figure that is of another type
+    fault = error.what();
+  }
+  return row_of(cell,
+                {{"status", "failed"}, {"reason", "the result makes no row: " + one_line(fault)}},
+                started_at, duration_s);
+}
+
     if (reply.contains(extra)) row[extra] = reply[extra];
   return row;
 }
@@ -148,7 +175,7 @@ void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
     const auto ended = pool.wait();
     if (!ended) break;
     const auto& [cell, result] = *ended;
-    finish(cell, row_of(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds));
+    finish(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds);
   }
 }
 
@@ -159,7 +186,7 @@ SweepResult Sweeper::run() {
     begin_run();
     for (const size_t cell : missing(""))
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
-        finish(cell, row_of(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0));
+        finish(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0);
     if (!stopping()) check_contracts();
     if (!stopping()) run_speed();
     if (!stopping()) run_pooled(missing("memory"), 1);

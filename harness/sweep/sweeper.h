@@ -30,10 +30,14 @@ class Sweeper {
   void run_pooled(const std::vector<size_t>& cells, int jobs);
   Progress progress(const std::string& current) const;
   void announce(const std::string& current) const;
-  void finish(size_t cell, Json row);  // a row is done: to disk, then to `report`
+  // A cell is done: its row goes to disk, then to `report`.
+  void finish(size_t cell, const Json& reply, const std::string& started_at, double duration_s);
   Json row_of(size_t cell, const Json& reply, const std::string& started_at,
               double duration_s) const;
   Json measure_request(size_t cell, int jobs) const;
+  // row_of(); where that is no row of the schema, a row that says so, with status `failed`.
+  Json sound_row(size_t cell, const Json& reply, const std::string& started_at,
+                 double duration_s) const;
   ChildSpec child(const Json& request, double timeout_s) const;
 
   // run_line.cc
