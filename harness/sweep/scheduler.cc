@@ -9,7 +9,6 @@
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
-#include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
 
 namespace attn {
@@ -49,9 +48,9 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       plan_(plan),
       report_(report),
       writer_(checked_output(request), request.force),
-      timeout_s_(timeout_of(request)) {
-  jobs_ = request.jobs > 0 ? request.jobs : hardware_threads();
-}
+      timeout_s_(timeout_of(request)),
+      jobs_(request.jobs > 0 ? request.jobs : hardware_threads()),
+      remaining_(plan, jobs_) {}
 
 void Sweeper::adopt_existing() {
   std::map<std::string, const Json*> held;
@@ -62,6 +61,7 @@ void Sweeper::adopt_existing() {
     if (it == held.end() || is_cut_short(*it->second)) continue;
     rows_[i] = *it->second;
     if (is_failure(rows_[i])) failures_++;
+    remaining_.hold(i);
     if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
   }
 }
@@ -77,13 +77,8 @@ std::vector<size_t> Sweeper::missing(std::string_view measure) const {
 bool Sweeper::stopping() const { return failed_fast_ || InterruptGuard::signal() != 0; }
 
 Progress Sweeper::progress(const std::string& current) const {
-  double left = 0, done = 0;
-  for (size_t i = 0; i < plan_.cells.size(); i++)
-    if (!rows_.count(i)) left += share_of(plan_.cells[i], jobs_);
-  for (const size_t cell : finished_) done += share_of(plan_.cells[cell], jobs_);
   const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double pace = done > 1 ? spent / done : 1;  // this machine against the forecast
-  return {rows_.size(), plan_.cells.size(), failures_, current, left * std::clamp(pace, 0.1, 10.0),
+  return {rows_.size(), plan_.cells.size(), failures_, current, remaining_.seconds_left(spent),
           nullptr};
 }
 
@@ -100,7 +95,7 @@ void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_
     failed_fast_ = failed_fast_ || request_.fail_fast;
   }
   rows_[cell] = std::move(row);
-  finished_.push_back(cell);
+  remaining_.finish(cell);
   if (!report_) return;
   Progress now = progress(cell_text(plan_.cells[cell].key));
   now.row = &rows_[cell];
