@@ -92,17 +92,13 @@ int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
   return kOk;
 }
 
-void print_rows(const std::string& format, const std::vector<Json>& rows, bool color) {
-  if (format == "json") {
-    Json all = Json::array();
-    for (const Json& row : rows) all.push_back(row);
-    print(all.dump(2) + "\n");
-  } else if (format == "csv") {
-    print(render_csv(rows));
-  } else {
-    for (const Table& table : tables_of(rows))
-      print(format == "md" ? render_markdown(table) : render_text(table, color));
-  }
+std::string rendered(const std::string& format, const std::vector<Json>& rows, bool color) {
+  if (format == "json") return Json(rows).dump(2) + "\n";
+  if (format == "csv") return render_csv(rows);
+  std::string text;
+  for (const Table& table : tables_of(rows))
+    text += format == "md" ? render_markdown(table) : render_text(table, color);
+  return text;
 }
 
 std::string shell_word(const std::string& word) {
@@ -146,10 +142,15 @@ int run(const Arguments& given) {
     warn("attnbench: nothing matched: no cell has these variants, tasks and axes\n");
     return kNothingMatched;
   }
-  if (arguments.has("dry-run")) return dry_run(request, sweep, quiet);
-  require_writable(request.output);
-  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
-             "'{}' exists; --resume continues it, --force starts over", request.output);
+  ATTN_CHECK(arguments.has("dry-run") || !arguments.has("pilots"),
+             "--pilots goes with --dry-run; a sweep needs no forecast");
+  if (arguments.has("dry-run")) return dry_run(request, sweep, arguments.has("pilots"), quiet);
+  const bool to_stdout = request.output == kStdoutPath;
+  if (!to_stdout) {
+    require_writable(request.output);
+    ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+               "'{}' exists; --resume continues it, --force starts over", request.output);
+  }
 
   SweepResult result;
   {
@@ -159,7 +160,12 @@ int run(const Arguments& given) {
     ProgressLine line(kind, wants_color(color, Stream::err));
     result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
   }
-  print_rows(format, result.rows, wants_color(color, Stream::out));
+  if (to_stdout) {  // the rows are the data; tables are for the person beside them
+    if (!quiet) warn(rendered(format, result.rows, wants_color(color, Stream::err)));
+    if (result.signal) warn("interrupted; rows on standard output cannot be resumed\n");
+    return exit_code(result);
+  }
+  print(rendered(format, result.rows, wants_color(color, Stream::out)));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (result.signal)
     warn(fmt::format("interrupted; what was measured is in the rows. To go on: {}\n",
@@ -198,7 +204,8 @@ Verb run_verb() {
                {"profile", 0, "NAME",
                 "a named sweep (attnbench list profiles); flags override its axes"},
                {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
-               {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl"},
+               {"output", 'o', "FILE",
+                "default results/<UTC time>-<profile>.jsonl; -: standard output"},
                {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
                {"resume", 0, "=BOOL", "go on with an existing file; default true"},
                {"force", 'f', "", "start over, dropping an existing file"},

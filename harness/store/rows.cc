@@ -152,6 +152,12 @@ void lock_rows(int file, const std::string& path) {
 }  // namespace
 
 RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
+  if (path_ == kStdoutPath) {
+    path_ = "standard output";
+    file_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (file_ < 0) throw_errno(path_, "cannot write");
+    return;
+  }
   Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file.get() < 0) throw_errno(path_, "cannot open for writing");
   struct stat status {};

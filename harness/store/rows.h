@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr const char* kSchema = "attnbench/1";
 
+// In place of a path: rows go to standard output, and nothing is read back. ("./-" is a file.)
+inline constexpr const char* kStdoutPath = "-";
+
 // Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops
 // a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
@@ -42,11 +45,11 @@ std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
 // Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a
 // number".
 std::string schema_fault(const Json& row);
+// Where `value` holds a number that is not finite: "metrics.test"; "" where it holds none.
+std::string non_finite_place(const Json& value);
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string utc_now();   // 2026-11-20T12:00:00Z
-// Where `value` holds a number that is not finite: "metrics.test"; "" where it holds none.
-std::string non_finite_place(const Json& value);
 Json finite_or_null(double value);  // strict JSON has neither NaN nor infinity
 
 }  // namespace attn

@@ -24,6 +24,7 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"threads", key["axes"].value("threads", Json())},
           {"kernel", isa()}};
 }
+
 // Speed cells of earlier versions have rows though an interrupt cut their rounds short.
 bool is_cut_short(const Json& row) {
   if (row["measure"] != "speed" || row["status"] != "ok") return false;
@@ -33,9 +34,9 @@ bool is_cut_short(const Json& row) {
          rounds.get<int64_t>() < rounds_of(repetitions.get<int64_t>());
 }
 
-
 std::string checked_output(const SweepRequest& request) {
-  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+  ATTN_CHECK(request.output == kStdoutPath || request.resume || request.force ||
+                 !std::filesystem::exists(request.output),
              "'{}' exists; resume it, force a new start, or name another file", request.output);
   return request.output;
 }
@@ -60,8 +61,8 @@ void Sweeper::adopt_existing() {
     const auto it = held.find(plan_.cells[i].id);
     if (it == held.end() || is_cut_short(*it->second)) continue;
     rows_[i] = *it->second;
-    if (is_failure(rows_[i])) failures_++;
     remaining_.hold(i);
+    if (is_failure(rows_[i])) failures_++;
     if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
   }
 }
@@ -127,6 +128,10 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "order_seed"})
+    if (reply.contains(extra)) row[extra] = reply[extra];
+  return row;
+}
+
 Json Sweeper::sound_row(size_t cell, const Json& reply, const std::string& started_at,
                         double duration_s) const {
   std::string fault;
@@ -140,10 +145,6 @@ Json Sweeper::sound_row(size_t cell, const Json& reply, const std::string& start
   return row_of(cell,
                 {{"status", "failed"}, {"reason", "the result makes no row: " + one_line(fault)}},
                 started_at, duration_s);
-}
-
-    if (reply.contains(extra)) row[extra] = reply[extra];
-  return row;
 }
 
 Json Sweeper::measure_request(size_t cell, int jobs) const {
