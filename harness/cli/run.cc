@@ -67,8 +67,9 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
-  const int signal = run_pilots(request, plan, [&](const std::string& line) {
+// By formula, and by the pilots that are kept; those that are lacking are run when asked for.
+int dry_run(const SweepRequest& request, Plan& plan, bool with_pilots, bool quiet) {
+  const int signal = !with_pilots ? 0 : run_pilots(request, plan, [&](const std::string& line) {
     if (!quiet) warn(line + "\n");
   });
   if (signal) {
@@ -86,9 +87,10 @@ int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
                       human_bytes(static_cast<double>(cell.forecast_bytes))));
     runnable++;
   }
-  warn(fmt::format("{} cell{}, {} skipped; about {} in all; nothing was run\n", plan.cells.size(),
+  warn(fmt::format("{} cell{}, {} skipped; about {} in all; {} was run\n", plan.cells.size(),
                    plan.cells.size() == 1 ? "" : "s", plan.cells.size() - runnable,
-                   human_seconds(forecast_total(request, plan))));
+                   human_seconds(forecast_total(request, plan)),
+                   with_pilots ? "nothing but pilots" : "nothing"));
   return kOk;
 }
 
@@ -207,6 +209,8 @@ Verb run_verb() {
                {"output", 'o', "FILE",
                 "default results/<UTC time>-<profile>.jsonl; -: standard output"},
                {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
+               {"pilots", 0, "",
+                "with --dry-run: run a few steps of each training, to forecast better"},
                {"resume", 0, "=BOOL", "go on with an existing file; default true"},
                {"force", 'f', "", "start over, dropping an existing file"},
                {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
