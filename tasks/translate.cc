@@ -184,11 +184,11 @@ class Translate final : public Task {
 
   std::string do_draw(const Example& e) const override {
     std::string drawn = "source";
-    for (const int32_t token : e.tokens) drawn += " " + text(token);
+    for (const int32_t token : e.tokens) drawn += fmt::format(" {}", text(token));
     drawn += "\noutput";
     for (const int32_t token : e.target)
       drawn += token < endings_ ? fmt::format("-{}{}", token / 2, token % 2 ? "p" : "s")
-                                : " " + text(token - static_cast<int32_t>(endings_) + kThat);
+                                : fmt::format(" {}", text(token - static_cast<int32_t>(endings_) + kThat));
     return drawn + "\n";
   }
 

@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "core/kernels/isa.h"
 #include "core/params.h"
 #include "harness/cli/verbs.h"
@@ -26,7 +27,12 @@ std::string overview() {
       "from exact attention\n\n"
       "usage: attnbench VERB [OPTION...]\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:<8} {}\n", verb.name, verb.summary);
-  text += "\n  attnbench VERB --help explains one verb; attnbench --version tells what was built\n";
+  text +=
+      "\n  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
+      "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
+      "memory;\n"
+      "  2 wrong usage; 4 nothing matched; 5 a contract check is red; 6 input or output failed (a "
+      "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted\n";
   return text;
 }
 
@@ -40,29 +46,44 @@ std::string version() {
   return text;
 }
 
+const Verb& find_verb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) {
+    if (verb.name == name) return verb;
+    names.push_back(verb.name);
+  }
+  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name,
+                          nearest(name, names)));
+}
+
+// "help" or "help VERB"; asking for help on help gives the overview.
+int help(const std::vector<std::string>& arguments) {
+  ATTN_CHECK(arguments.size() <= 2, "unexpected argument '{}'; usage: attnbench help [VERB]",
+             arguments[2]);
+  const std::string name = arguments.size() < 2 ? "help" : arguments[1];
+  const bool general = name == "help" || name == "--help" || name == "-h";
+  print(general ? overview() : help_of(find_verb(name)));
+  return kOk;
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     warn(overview());
     return kUsage;
   }
   const std::string& name = arguments[0];
-  if (name == "--help" || name == "-h" || name == "help") return print(overview()), kOk;
+  if (name == "help") return help(arguments);
+  if (name == "--help" || name == "-h") return print(overview()), kOk;
   if (name == "--version") return print(version()), kOk;
   if (name == "cell") return run_cell_process();  // a sweep's child; not for people
   if (name == "peer") return run_peer_process();  // scripts/peers' child; not for people
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) {
-    names.push_back(verb.name);
-    if (verb.name != name) continue;
-    const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-    for (const std::string& word : rest) {
-      if (word == "--help" || word == "-h") return print(help_of(verb)), kOk;
-      if (word == "--") break;
-    }
-    return verb.run(parse(verb, rest));
+  const Verb& verb = find_verb(name);
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  for (const std::string& word : rest) {
+    if (word == "--help" || word == "-h") return print(help_of(verb)), kOk;
+    if (word == "--") break;
   }
-  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name,
-                          nearest(name, names)));
+  return verb.run(parse(verb, rest));
 }
 
 void hold_kernels() {
@@ -82,6 +103,13 @@ int main(int argc, char** argv) {
   try {
     attn::cli::hold_kernels();
     return attn::cli::dispatch({argv + 1, argv + argc});
+  } catch (const attn::IoError& error) {
+    attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));
+    return attn::cli::kInputOutput;
+  } catch (const std::filesystem::filesystem_error& error) {
+    attn::cli::warn(fmt::format("attnbench: cannot look at '{}': {}\n", error.path1().string(),
+                                error.code().message()));
+    return attn::cli::kInputOutput;
   } catch (const attn::Error& error) {
     attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));
     return attn::cli::kUsage;

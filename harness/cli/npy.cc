@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/check.h"
+#include "core/io_error.h"
 
 namespace attn::cli {
 namespace {
@@ -82,9 +82,11 @@ std::string Array::shape_text() const {
 
 Array read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  ATTN_CHECK(file.good(), "cannot read '{}': {}", path, std::strerror(errno));
-  ATTN_CHECK(!std::filesystem::is_directory(path), "'{}' is a folder; expected a .npy file", path);
+  ATTN_IO_CHECK(file.good(), "cannot read '{}': {}", path, std::strerror(errno));
+  ATTN_IO_CHECK(!std::filesystem::is_directory(path), "'{}' is a folder; expected a .npy file",
+                path);
   const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  ATTN_IO_CHECK(!file.bad(), "cannot read '{}': {}", path, std::strerror(errno));
   ATTN_CHECK(all.size() >= 12 && all.compare(0, 6, "\x93NUMPY") == 0, "{}: not a .npy file", path);
   const auto byte = [&](size_t i) {
     return static_cast<size_t>(static_cast<unsigned char>(all[i]));
@@ -150,7 +152,7 @@ void write_npy(const std::string& path, const Array& array) {
   const bool in_place = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
   const std::string temporary = in_place ? path : path + ".partial";
   std::FILE* const file = std::fopen(temporary.c_str(), "wb");
-  ATTN_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
+  ATTN_IO_CHECK(file, "cannot write '{}': {}", path, std::strerror(errno));
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
                        std::fflush(file) == 0 && (in_place || fsync(fileno(file)) == 0);
   const int fault = errno;
@@ -158,7 +160,7 @@ void write_npy(const std::string& path, const Array& array) {
   if (!written || (!in_place && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const int reason = written ? errno : fault;
     if (!in_place) std::remove(temporary.c_str());
-    throw_error(fmt::format("cannot write '{}': {}", path, std::strerror(reason)));
+    throw_io_error(fmt::format("cannot write '{}': {}", path, std::strerror(reason)));
   }
 }
 

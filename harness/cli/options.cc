@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "core/params.h"
 
 namespace attn::cli {
@@ -117,8 +117,8 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& arguments) {
 
 void Arguments::merge_config(const std::string& path, const Verb& verb) {
   std::ifstream file(path);
-  ATTN_CHECK(file.good() && !std::filesystem::is_directory(path),
-             "cannot read the config file '{}'", path);
+  ATTN_IO_CHECK(file.good() && !std::filesystem::is_directory(path),
+                "cannot read the config file '{}'", path);
   Values from_file;
   std::vector<std::string> words;
   try {

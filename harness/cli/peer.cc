@@ -12,7 +12,7 @@
 #include "core/parallel.h"
 #include "harness/cli/peer_sides.h"
 #include "harness/cli/verbs.h"
-#include "harness/store/rows.h"
+#include "harness/store/parse.h"
 #include "harness/sweep/run_line.h"
 
 namespace attn::cli {
@@ -85,7 +85,9 @@ int run_peer_process() {
   while (std::getline(std::cin, line)) {
     Json reply;
     try {
-      reply = peer.answer(Json::parse(line));
+      const Parsed request = parse_json(line);
+      ATTN_CHECK(request.fault.empty(), "the request is {}", request.fault);
+      reply = peer.answer(request.value);
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }

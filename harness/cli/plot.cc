@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "harness/cli/verbs.h"
 
 namespace attn::cli {
@@ -28,7 +28,7 @@ int run_plot(const Arguments& arguments) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(argv[0], argv.data());
-  throw_error(fmt::format("cannot start '{}': {}", wrapper.string(), std::strerror(errno)));
+  throw_io_error(fmt::format("cannot start '{}': {}", wrapper.string(), std::strerror(errno)));
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
-  const int signal = run_pilots(request, plan, [&](const std::string& line) {
+// By formula, and by the pilots that are kept; those that are lacking are run when asked for.
+int dry_run(const SweepRequest& request, Plan& plan, bool with_pilots, bool quiet) {
+  const int signal = !with_pilots ? 0 : run_pilots(request, plan, [&](const std::string& line) {
     if (!quiet) warn(line + "\n");
   });
   if (signal) {
@@ -86,23 +87,20 @@ int dry_run(const SweepRequest& request, Plan& plan, bool quiet) {
                       human_bytes(static_cast<double>(cell.forecast_bytes))));
     runnable++;
   }
-  warn(fmt::format("{} cell{}, {} skipped; about {} in all; nothing was run\n", plan.cells.size(),
+  warn(fmt::format("{} cell{}, {} skipped; about {} in all; {} was run\n", plan.cells.size(),
                    plan.cells.size() == 1 ? "" : "s", plan.cells.size() - runnable,
-                   human_seconds(forecast_total(request, plan))));
+                   human_seconds(forecast_total(request, plan)),
+                   with_pilots ? "nothing but pilots" : "nothing"));
   return kOk;
 }
 
-void print_rows(const std::string& format, const std::vector<Json>& rows, bool color) {
-  if (format == "json") {
-    Json all = Json::array();
-    for (const Json& row : rows) all.push_back(row);
-    print(all.dump(2) + "\n");
-  } else if (format == "csv") {
-    print(render_csv(rows));
-  } else {
-    for (const Table& table : tables_of(rows))
-      print(format == "md" ? render_markdown(table) : render_text(table, color));
-  }
+std::string rendered(const std::string& format, const std::vector<Json>& rows, bool color) {
+  if (format == "json") return Json(rows).dump(2) + "\n";
+  if (format == "csv") return render_csv(rows);
+  std::string text;
+  for (const Table& table : tables_of(rows))
+    text += format == "md" ? render_markdown(table) : render_text(table, color);
+  return text;
 }
 
 std::string shell_word(const std::string& word) {
@@ -146,10 +144,15 @@ int run_run(const Arguments& given) {
     warn("attnbench: nothing matched: no cell has these variants, tasks and axes\n");
     return kNothingMatched;
   }
-  if (arguments.has("dry-run")) return dry_run(request, sweep, quiet);
-  require_writable(request.output);
-  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
-             "'{}' exists; --resume continues it, --force starts over", request.output);
+  ATTN_CHECK(arguments.has("dry-run") || !arguments.has("pilots"),
+             "--pilots goes with --dry-run; a sweep needs no forecast");
+  if (arguments.has("dry-run")) return dry_run(request, sweep, arguments.has("pilots"), quiet);
+  const bool to_stdout = request.output == kStdoutPath;
+  if (!to_stdout) {
+    require_writable(request.output);
+    ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+               "'{}' exists; --resume continues it, --force starts over", request.output);
+  }
 
   SweepResult result;
   {
@@ -159,7 +162,12 @@ int run_run(const Arguments& given) {
     ProgressLine line(kind, wants_color(color, Stream::err));
     result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
   }
-  print_rows(format, result.rows, wants_color(color, Stream::out));
+  if (to_stdout) {  // the rows are the data; tables are for the person beside them
+    if (!quiet) warn(rendered(format, result.rows, wants_color(color, Stream::err)));
+    if (result.signal) warn("interrupted; rows on standard output cannot be resumed\n");
+    return exit_code(result);
+  }
+  print(rendered(format, result.rows, wants_color(color, Stream::out)));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (result.signal)
     warn(fmt::format("interrupted; what was measured is in the rows. To go on: {}\n",
@@ -198,8 +206,11 @@ Verb run_verb() {
                {"profile", 0, "NAME",
                 "a named sweep (attnbench list profiles); flags override its axes"},
                {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
-               {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl"},
+               {"output", 'o', "FILE",
+                "default results/<UTC time>-<profile>.jsonl; -: standard output"},
                {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
+               {"pilots", 0, "",
+                "with --dry-run: run a few steps of each training, to forecast better"},
                {"resume", 0, "=BOOL", "go on with an existing file; default true"},
                {"force", 'f', "", "start over, dropping an existing file"},
                {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},

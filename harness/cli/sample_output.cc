@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/rows.h"
 #include "tasks/data/files.h"
@@ -64,7 +64,7 @@ std::string prepared(const std::string& path, const std::string& inner, bool for
         path, kNote);
     std::error_code fault;
     fs::remove_all(root, fault);
-    ATTN_CHECK(!fault, "cannot remove '{}': {}", root, fault.message());
+    ATTN_IO_CHECK(!fault, "cannot remove '{}': {}", root, fault.message());
   }
   return root;
 }

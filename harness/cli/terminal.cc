@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "harness/cli/verbs.h"
 
 namespace attn::cli {
@@ -15,7 +15,7 @@ namespace attn::cli {
 void print(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  ATTN_CHECK(written, "cannot write to standard output: {}", std::strerror(errno));
+  ATTN_IO_CHECK(written, "cannot write to standard output: {}", std::strerror(errno));
 }
 
 void warn(std::string_view text) {
@@ -41,13 +41,14 @@ void require_writable(const std::string& path) {
       fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
   std::error_code error;
   fs::create_directories(folder, error);
-  ATTN_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}", folder.string(),
-             path, error ? error.message() : "a file of that name is in the way");
-  ATTN_CHECK(!fs::is_directory(path), "'{}' is a folder; expected a file", path);
-  ATTN_CHECK(access(folder.c_str(), W_OK) == 0, "cannot write into the folder '{}': {}",
-             folder.string(), std::strerror(errno));
-  ATTN_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0,
-             "cannot write '{}': {}", path, std::strerror(errno));
+  ATTN_IO_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}",
+                folder.string(), path,
+                error ? error.message() : "a file of that name is in the way");
+  ATTN_IO_CHECK(!fs::is_directory(path), "'{}' is a folder; expected a file", path);
+  ATTN_IO_CHECK(access(folder.c_str(), W_OK) == 0, "cannot write into the folder '{}': {}",
+                folder.string(), std::strerror(errno));
+  ATTN_IO_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0,
+                "cannot write '{}': {}", path, std::strerror(errno));
 }
 
 }  // namespace attn::cli

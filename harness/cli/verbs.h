@@ -10,7 +10,8 @@
 namespace attn::cli {
 
 // Exit codes of the contract; 130 and 143 come from signals.
-inline constexpr int kOk = 0, kCellFailed = 1, kUsage = 2, kNothingMatched = 4, kCheckFailed = 5;
+inline constexpr int kOk = 0, kCellFailed = 1, kUsage = 2, kNothingMatched = 4, kCheckFailed = 5,
+                     kInputOutput = 6;
 
 Verb list_verb();
 Verb info_verb();
@@ -22,17 +23,17 @@ Verb plot_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc
 
-void print(std::string_view
-               text);  // to stdout; an Error when it cannot be written (a full disk, a closed pipe)
-void warn(std::string_view text);  // to stderr
+void print(std::string_view text);  // to stdout; an IoError when it cannot be written (a full disk,
+                                    // a closed pipe)
+void warn(std::string_view text);   // to stderr
 
 enum class Stream { out, err };
 bool wants_color(const std::string& choice,
                  Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb
 bool is_terminal(Stream stream);
 
-// Error unless the folder of `path` exists (or can be made) and a file of that name can be written
-// there.
+// IoError unless the folder of `path` exists (or can be made) and a file of that name can be
+// written there.
 void require_writable(const std::string& path);
 
 }  // namespace attn::cli

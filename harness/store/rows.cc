@@ -16,7 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/io_error.h"
+#include "harness/store/parse.h"
 
 namespace attn {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::string_view kFirstBytes =
     "{\"schema\":\"attnbench/1\"";  // of every line that append() writes
 
 [[noreturn]] void throw_errno(const std::string& path, std::string_view what) {
-  throw_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw_io_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
 class Descriptor {
@@ -65,8 +66,9 @@ std::string order_fault(const Json& row, const std::string& run) {
 }
 
 Json parse_line(const std::string& path, size_t number, std::string_view line, std::string& run) {
-  Json row = Json::parse(line, nullptr, false);
-  ATTN_CHECK(!row.is_discarded(), "{}:{}: not JSON", path, number);
+  Parsed parsed = parse_json(line);
+  ATTN_CHECK(parsed.fault.empty(), "{}:{}: {}", path, number, parsed.fault);
+  Json row = std::move(parsed.value);
   std::string fault = schema_fault(row);
   if (fault.empty()) fault = order_fault(row, run);
   ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);
@@ -150,6 +152,12 @@ void lock_rows(int file, const std::string& path) {
 }  // namespace
 
 RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
+  if (path_ == kStdoutPath) {
+    path_ = "standard output";
+    file_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (file_ < 0) throw_errno(path_, "cannot write");
+    return;
+  }
   Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file.get() < 0) throw_errno(path_, "cannot open for writing");
   struct stat status {};

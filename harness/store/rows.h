@@ -13,10 +13,13 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr const char* kSchema = "attnbench/1";
 
+// In place of a path: rows go to standard output, and nothing is read back. ("./-" is a file.)
+inline constexpr const char* kStdoutPath = "-";
+
 // Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops
 // a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
-// the others are its cells. Error on a full or unwritable disk; what fits half is taken back.
+// the others are its cells. IoError on a full or unwritable disk; what fits half is taken back.
 // "schema" is each row's first field.
 class RowWriter {
  public:
@@ -35,13 +38,15 @@ class RowWriter {
   std::vector<Json> existing_;
 };
 
-// All rows of a file; Error names file:line and the fault. A torn last line is an error unless
-// `allow_torn`.
+// All rows of a file; Error names file:line and the fault, IoError a file that cannot be read. A
+// torn last line is an error unless `allow_torn`.
 std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
 
 // Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a
 // number".
 std::string schema_fault(const Json& row);
+// Where `value` holds a number that is not finite: "metrics.test"; "" where it holds none.
+std::string non_finite_place(const Json& value);
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string utc_now();   // 2026-11-20T12:00:00Z

@@ -4,6 +4,7 @@
 #include "harness/store/schema.h"
 
 #include <cmath>
+#include <optional>
 #include <regex>
 #include <string_view>
 #include <utility>
@@ -207,17 +208,16 @@ class Validator {
   const Json& root_;
 };
 
-// Neither JSON Schema nor nlohmann's writer (which prints null) refuses them.
-std::string non_finite_fault(const Json& value, const std::string& path) {
-  if (value.is_number_float() && !std::isfinite(value.get<double>()))
-    return at(path, "NaN and infinity are not JSON");
+// The path of the first, below `path`; nothing where there is none.
+std::optional<std::string> find_non_finite(const Json& value, const std::string& path) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return path;
   if (!value.is_structured()) return {};
   size_t index = 0;
   for (const auto& [key, inner] : value.items()) {
     const std::string place =
         value.is_array() ? fmt::format("{}[{}]", path, index++) : joined(path, key);
-    std::string found = non_finite_fault(inner, place);
-    if (!found.empty()) return found;
+    std::optional<std::string> found = find_non_finite(inner, place);
+    if (found) return found;
   }
   return {};
 }
@@ -238,9 +238,16 @@ const Json& row_schema() {
   return schema;
 }
 
+std::string non_finite_place(const Json& value) {
+  const std::optional<std::string> found = find_non_finite(value, "");
+  return found && found->empty() ? "the value" : found.value_or("");
+}
+
+// Neither JSON Schema nor nlohmann's writer, which prints null, refuses what is not finite.
 std::string schema_fault(const Json& row) {
-  std::string found = non_finite_fault(row, "");
-  return found.empty() ? Validator(row_schema()).fault(row_schema(), row, "") : found;
+  const std::string place = non_finite_place(row);
+  if (!place.empty()) return at(place, "NaN and infinity are not JSON");
+  return Validator(row_schema()).fault(row_schema(), row, "");
 }
 
 }  // namespace attn

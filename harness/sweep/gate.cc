@@ -17,9 +17,11 @@ std::string verdict(const ChildResult& result, double timeout_s) {
   const Json reply = reply_of(result, timeout_s);
   if (reply["status"] != "ok")
     return fmt::format("contract checks did not finish: {}", reply["reason"].get<std::string>());
-  if (reply["red"].is_null()) return "";
-  return fmt::format("contract check '{}' is red: {}", reply["red"].get<std::string>(),
-                     reply["detail"].get<std::string>());
+  const Json red = reply.value("red", Json("?")), detail = reply.value("detail", Json(""));
+  if (red.is_null()) return "";
+  if (!red.is_string() || !detail.is_string()) return "contract checks gave no verdict";
+  return fmt::format("contract check '{}' is red: {}", red.get<std::string>(),
+                     detail.get<std::string>());
 }
 
 }  // namespace
@@ -61,8 +63,7 @@ void Sweeper::check_contracts() {
     if (it == red.end() && !key["task"].is_null()) it = red.find(plugin_text(key["task"]));
     if (it == red.end() || stopping()) continue;
     result_.gate_failed = true;
-    finish(cell, row_of(cell, {{"status", "failed"}, {"reason", it->second}, {"gate", "red"}},
-                        utc_now(), 0));
+    finish(cell, {{"status", "failed"}, {"reason", it->second}, {"gate", "red"}}, utc_now(), 0);
   }
 }
 

@@ -13,7 +13,9 @@
 #include "core/parallel.h"
 #include "harness/check/check.h"
 #include "harness/measure/measure.h"
+#include "harness/store/parse.h"
 #include "harness/sweep/key.h"
+#include "harness/sweep/outcome.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
 #include "tasks/catalog.h"
@@ -121,6 +123,10 @@ Json dispatch(const Json& request) {
   return accuracy(key);
 }
 
+bool is_training(const Json& request) {
+  return request["do"] == "measure" && request["key"]["measure"] == "accuracy";
+}
+
 Json failure(const char* status, std::string reason) {
   return {{"status", status}, {"reason", std::move(reason)}};
 }
@@ -132,7 +138,7 @@ Json answer(const Json& request) {
     limit_memory(request.value("max_memory_bytes", int64_t{0}));
     Json reply = dispatch(request);
     if (!reply.contains("status")) reply["status"] = "ok", reply["reason"] = nullptr;
-    return reply;
+    return with_finite_figures(std::move(reply), is_training(request) ? "diverged" : "failed");
   } catch (const OutOfMemory& error) {
     return failure("oom", error.what());
   } catch (const std::bad_alloc&) {
@@ -145,7 +151,7 @@ Json answer(const Json& request) {
 int run_cell_process() {
   std::cin >> std::noskipws;
   const std::string text((std::istream_iterator<char>(std::cin)), std::istream_iterator<char>());
-  const Json request = Json::parse(text, nullptr, false);
+  const Json request = parse_json(text).value;
   if (!request.is_object()) {
     std::cerr << "attnbench cell: a request in JSON is expected on stdin\n";
     return 2;

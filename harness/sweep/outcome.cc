@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "core/check.h"
+#include "harness/store/parse.h"
 
 namespace attn {
 namespace {
@@ -14,7 +15,28 @@ Json failure(const char* status, std::string reason, const ChildResult& result) 
   return {{"status", status}, {"reason", std::move(reason)}};
 }
 
+// What every reply holds; the rest depends on the request.
+std::string reply_fault(const Json& reply) {
+  if (!reply.is_object() || !reply.contains("status") || !reply.contains("reason"))
+    return "an object with status and reason is expected";
+  const Json &status = reply["status"], &reason = reply["reason"];
+  if (status == "ok") return reason.is_null() ? "" : "a reason beside the status ok";
+  for (const char* known : {"failed", "diverged", "oom"})
+    if (status == known) return reason.is_string() ? "" : "a status without a reason";
+  return fmt::format("status {} is unknown",
+                     status.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 }  // namespace
+
+Json with_finite_figures(Json reply, const char* otherwise) {
+  const std::string place = non_finite_place(reply);
+  if (place.empty()) return reply;
+  Json fault = {{"status", otherwise}, {"reason", place + " is not a finite number"}};
+  if (reply.contains("samples") && non_finite_place(reply["samples"]).empty())
+    fault["samples"] = std::move(reply["samples"]);
+  return fault;
+}
 
 std::string one_line(std::string_view text, size_t most) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
@@ -44,10 +66,10 @@ Json reply_of(const ChildResult& result, double timeout_s) {
     return failure("failed", "ended by " + signal_name(result.code), result);
   if (result.code != 0)
     return failure("failed", fmt::format("ended with exit code {}", result.code), result);
-  Json reply = Json::parse(result.output, nullptr, false);
-  if (!reply.is_object() || !reply.contains("status") || !reply.contains("reason"))
-    return failure("failed", "its process gave no result", result);
-  return reply;
+  auto [reply, fault] = parse_json(result.output);
+  if (fault.empty()) fault = reply_fault(reply);
+  if (!fault.empty()) return failure("failed", "its process gave no result: " + fault, result);
+  return std::move(reply);
 }
 
 }  // namespace attn

@@ -9,12 +9,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "core/kernels/isa.h"
 #include "core/parallel.h"
 #include "harness/measure/measure.h"
+#include "harness/store/parse.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
@@ -103,8 +105,9 @@ Pilots::Pilots(std::string file) : file_(std::move(file)), all_(Json::object()) 
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file_, ignored)) return;
   std::ifstream in(file_);
-  Json read = Json::parse(in, nullptr, false);
-  if (read.is_object()) all_ = std::move(read);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  Parsed read = parse_json(text);
+  if (read.fault.empty() && read.value.is_object()) all_ = std::move(read.value);
 }
 
 std::optional<Pilot> Pilots::find(const Json& key) const {

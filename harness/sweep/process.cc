@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 #include <thread>
+#include <utility>
 
-#include "core/check.h"
+#include "core/io_error.h"
 
 namespace attn {
 namespace {
@@ -24,15 +26,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kErrorTail = 4096;  // bytes of stderr kept: a sanitizer's first lines fit
 constexpr size_t kMostOutput =
-    64 << 20;                // bytes of stdout kept: a runaway child must not fill this process
-constexpr int kTickMs = 50;  // how late a time limit or a signal may be noticed
-
-volatile sig_atomic_t seen_signal = 0;
-
-extern "C" void note_signal(int number) {
-  if (seen_signal != 0) _exit(128 + number);
-  seen_signal = number;
-}
+    64 << 20;  // bytes of stdout kept: a runaway child must not fill this process
+constexpr size_t kMostPerTurn = 256 << 10;  // bytes read of a pipe before limits and signals are
+                                            // looked at again: more than a pipe holds, so that the
+                                            // last turn reads all that a dead child left
+constexpr int kNotStarted = 127;            // exit code, as a shell says it
+constexpr int kTickMs = 50;                 // how late a time limit or a signal may be noticed
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -42,14 +41,14 @@ double since(Clock::time_point start) {
 // block or break.
 int input_file(const std::string& text) {
   const int file = memfd_create("input", MFD_CLOEXEC);
-  ATTN_CHECK(file >= 0, "cannot make the input of a child process: {}", strerror(errno));
+  ATTN_IO_CHECK(file >= 0, "cannot make the input of a child process: {}", strerror(errno));
   size_t done = 0;
   while (done < text.size()) {
     const ssize_t wrote = write(file, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
       close(file);
-      throw_error("cannot write the input of a child process");
+      throw_io_error("cannot write the input of a child process");
     }
     done += static_cast<size_t>(wrote);
   }
@@ -57,60 +56,98 @@ int input_file(const std::string& text) {
   return file;
 }
 
-[[noreturn]] void become(char* const* argv, int input, int output, int error, pid_t parent) {
+// What cannot be started sends errno through `fault`; its text is made by the parent.
+[[noreturn]] void become(char* const* argv, int input, int output, int error, int fault,
+                         pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent died before the line above
+  if (getppid() != parent) _exit(kNotStarted);  // the parent died before the line above
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   dup2(input, 0);
   dup2(output, 1);
   dup2(error, 2);
   execv(argv[0], argv);
-  const char* why = strerror(errno);
-  const char text[] = "cannot start: ";
-  if (write(2, text, sizeof text - 1) > 0 && write(2, why, strlen(why)) > 0) _exit(127);
-  _exit(127);
+  const int why = errno;
+  if (write(fault, &why, sizeof why) < 0) _exit(kNotStarted);
+  _exit(kNotStarted);
 }
+
+struct Pipe {
+  int read_end = -1, write_end = -1;
+  Pipe() {
+    int ends[2];
+    ATTN_IO_CHECK(pipe2(ends, O_CLOEXEC) == 0, "cannot make a pipe: {}", strerror(errno));
+    read_end = ends[0], write_end = ends[1];
+    fcntl(read_end, F_SETFL, O_NONBLOCK);
+  }
+  ~Pipe() {
+    if (read_end >= 0) close(read_end);
+    if (write_end >= 0) close(write_end);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int keep_read_end() { return std::exchange(read_end, -1); }
+};
 
 }  // namespace
 
 struct ChildPool::Child {
   size_t ticket = 0;
+  std::string program;
   pid_t pid = -1;
   int output = -1, error = -1;  // read ends; -1 after end of file
+  int fault = -1;               // read end: errno of a program that could not be started
   Clock::time_point start;
   double timeout_s = 0;
   bool late = false;
   ChildResult result;
 
-  // Reads what is there; false at the end of the file.
-  bool drain(int& file, std::string& into, size_t most, bool keep_tail) {
+  // Reads what is there, a turn's share at most: a child may write faster than this process reads.
+  template <class Take>
+  static void drain_file(int& file, const Take& take) {
     char buffer[65536];
-    for (;;) {
+    for (size_t done = 0; file >= 0 && done < kMostPerTurn;) {
       const ssize_t got = read(file, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return true;  // nothing more now
-      if (got == 0) {
-        close(file);
-        file = -1;
-        return false;
-      }
-      into.append(buffer, static_cast<size_t>(got));
-      if (into.size() > most)
-        into = keep_tail ? into.substr(into.size() - most) : into.substr(0, most);
+      if (got < 0) return;  // nothing more now
+      if (got == 0) close(std::exchange(file, -1));
+      done += static_cast<size_t>(got);
+      take(std::string_view(buffer, static_cast<size_t>(got)));
     }
   }
 
+  void drain() {
+    std::string &head = result.output, &tail = result.error_tail;
+    drain_file(output, [&](std::string_view more) {
+      head.append(more.substr(0, kMostOutput - head.size()));
+    });
+    drain_file(error, [&](std::string_view more) {
+      tail.append(more);
+      if (tail.size() > kErrorTail) tail.erase(0, tail.size() - kErrorTail);
+    });
+  }
+
+  // Kills what the child may have started. Only before the child is reaped: its number, which is
+  // the group's, may then belong to strangers.
+  void kill_group() const { kill(-pid, SIGKILL); }
+
   bool ended() {
-    int status = 0;
-    const pid_t got = waitpid(pid, &status, WNOHANG);
-    if (got == 0 || (got < 0 && errno == EINTR)) return false;
-    if (output >= 0) drain(output, result.output, kMostOutput, false);
-    if (error >= 0) drain(error, result.error_tail, kErrorTail, true);
-    if (output >= 0) close(output);
-    if (error >= 0) close(error);
-    kill(-pid, SIGKILL);  // what it may have started itself
+    siginfo_t end{};  // of a child that still runs it stays as it is
+    if (waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0) {
+      if (end.si_pid == 0) return false;
+      kill_group();
+    } else if (errno == EINTR) {
+      return false;
+    }
+    int status = 0;  // stays so where SIGCHLD is ignored and the system reaps
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    drain();
+    if (int why = 0; read(fault, &why, sizeof why) == sizeof why)
+      result.error_tail = fmt::format("cannot start '{}': {}", program, strerror(why));
+    for (const int file : {output, error, fault})
+      if (file >= 0) close(file);
     result.seconds = since(start);
     result.end = late                  ? ChildResult::End::timeout
                  : WIFSIGNALED(status) ? ChildResult::End::signalled
@@ -128,29 +165,23 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
   std::vector<char*> argv = {const_cast<char*>(spec.program.c_str())};
   for (const std::string& arg : spec.args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
+  Pipe output, error, fault;
   const int input = input_file(spec.input);
-  int out[2], err[2];
-  ATTN_CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0, "cannot make a pipe: {}",
-             strerror(errno));
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(argv.data(), input, out[1], err[1], parent);
+  if (pid == 0)
+    become(argv.data(), input, output.write_end, error.write_end, fault.write_end, parent);
+  const int why = errno;
   close(input);
-  close(out[1]);
-  close(err[1]);
-  fcntl(out[0], F_SETFL, O_NONBLOCK);
-  fcntl(err[0], F_SETFL, O_NONBLOCK);
-  if (pid < 0) {
-    close(out[0]);
-    close(err[0]);
-    throw_error(fmt::format("cannot start a child process: {}", strerror(errno)));
-  }
+  ATTN_IO_CHECK(pid > 0, "cannot start a child process: {}", strerror(why));
   setpgid(pid, pid);  // also here, so that it holds before the first kill
   Child child;
   child.ticket = ticket;
+  child.program = spec.program;
   child.pid = pid;
-  child.output = out[0];
-  child.error = err[0];
+  child.output = output.keep_read_end();
+  child.error = error.keep_read_end();
+  child.fault = fault.keep_read_end();
   child.start = Clock::now();
   child.timeout_s = spec.timeout_s;
   children_.push_back(std::move(child));
@@ -159,8 +190,8 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
 std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
   while (!children_.empty() && InterruptGuard::signal() == 0) {
     std::vector<pollfd> files;
-    bool silent =
-        false;  // a child that closed its pipes and is about to end: poll has nothing to wake for
+    bool silent = false;  // a child that closed its pipes and is about to end:
+                          // poll has nothing to wake for
     for (const Child& child : children_) {
       if (child.output >= 0) files.push_back({child.output, POLLIN, 0});
       if (child.error >= 0) files.push_back({child.error, POLLIN, 0});
@@ -169,11 +200,10 @@ std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
     poll(files.data(), files.size(), silent ? 1 : kTickMs);
     for (size_t i = 0; i < children_.size(); i++) {
       Child& child = children_[i];
-      if (child.output >= 0) child.drain(child.output, child.result.output, kMostOutput, false);
-      if (child.error >= 0) child.drain(child.error, child.result.error_tail, kErrorTail, true);
+      child.drain();
       if (child.timeout_s > 0 && !child.late && since(child.start) > child.timeout_s) {
         child.late = true;
-        kill(-child.pid, SIGKILL);
+        child.kill_group();
       }
       if (!child.ended()) continue;
       std::pair<size_t, ChildResult> finished{child.ticket, std::move(child.result)};
@@ -185,34 +215,10 @@ std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
 }
 
 void ChildPool::kill_all() {
-  for (Child& child : children_) kill(-child.pid, SIGKILL);
+  for (const Child& child : children_) child.kill_group();
   for (Child& child : children_)
     while (!child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   children_.clear();
-}
-
-namespace {
-struct sigaction interrupt_before, terminate_before;
-}
-
-InterruptGuard::InterruptGuard() {
-  seen_signal = 0;
-  struct sigaction action {};
-  action.sa_handler = note_signal;  // no SA_RESTART: poll returns, and the loop looks
-  sigaction(SIGINT, &action, &interrupt_before);
-  sigaction(SIGTERM, &action, &terminate_before);
-}
-
-InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &interrupt_before, nullptr);
-  sigaction(SIGTERM, &terminate_before, nullptr);
-  seen_signal = 0;
-}
-
-int InterruptGuard::signal() { return seen_signal; }
-
-std::string signal_name(int signal) {
-  return fmt::format("signal {} ({})", signal, strsignal(signal));
 }
 
 }  // namespace attn

@@ -25,6 +25,19 @@ struct Visits {
   bool ended = false;  // its row is written
 };
 
+// What a visit's reply lacks of what merging reads; "" where it is whole.
+std::string visit_fault(const Json& reply) {
+  const Json samples = reply.value("samples", Json(nullptr));
+  if (!samples.is_array() || samples.empty()) return "samples: expected an array of times";
+  for (const Json& sample : samples)
+    if (!sample.is_number()) return fmt::format("samples: {} is no time", sample.dump());
+  if (!reply.value("flops", Json(nullptr)).is_number()) return "flops: expected a number";
+  for (const char* name : {"bytes", "state_bytes"})
+    if (reply.contains(name) && !reply[name].is_number())
+      return fmt::format("{}: expected a number", name);
+  return "";
+}
+
 std::vector<size_t> shuffled(size_t count, Rng& random) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -68,11 +81,10 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
   const int64_t repetitions = plan_.cells[cells[0]].key["axes"]["repetitions"];
   const int64_t rounds = rounds_of(repetitions);
   Rng random = rng(order_seed_, "order " + hash_of(group_of(plan_.cells[cells[0]].key)));
-  int64_t whole_rounds = 0;
   const auto write = [&](Visits& visit, Json reply) {
     reply["order_seed"] = order_seed_;
-    reply["rounds"] = whole_rounds;
-    finish(visit.cell, row_of(visit.cell, reply, visit.started_at, visit.seconds));
+    reply["rounds"] = std::ssize(visit.sizes);
+    finish(visit.cell, reply, visit.started_at, visit.seconds);
     visit.ended = true;
   };
 
@@ -88,22 +100,23 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       ChildPool pool;
       pool.start(visit.cell, child(request, std::max(0.001, timeout_s_ - visit.seconds)));
       const auto ended = pool.wait();
-      if (!ended) break;  // interrupted: this visit does not count
+      if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
       visit.seconds += ended->second.seconds;
-      const Json reply = reply_of(ended->second, timeout_s_);
+      Json reply = reply_of(ended->second, timeout_s_);
+      if (reply["status"] == "ok")
+        if (const std::string fault = visit_fault(reply); !fault.empty())
+          reply = {{"status", "failed"}, {"reason", "a visit gave no times: " + fault}};
       if (reply["status"] != "ok") {
         write(visit, reply);
         continue;
       }
       for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
       visit.sizes.push_back(static_cast<int64_t>(reply["samples"].size()));
-      visit.reply = reply;
+      visit.reply = std::move(reply);
+      if (std::ssize(visit.sizes) == rounds)
+        write(visit, merged_speed(visit.cell, visit.samples, visit.sizes, visit.reply));
     }
-    if (!stopping()) whole_rounds = round + 1;
   }
-  for (Visits& visit : visits)
-    if (!visit.ended && whole_rounds > 0)
-      write(visit, merged_speed(visit.cell, visit.samples, visit.sizes, visit.reply));
 }
 
 Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,

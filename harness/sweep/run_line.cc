@@ -162,6 +162,10 @@ void Sweeper::begin_run() {
   order_seed_ = std::stoull(run["run"].get<std::string>(), nullptr, 16) >>
                 12;  // 52 bits: exact in every JSON reader
   run["order_seed"] = order_seed_;
+  if (const std::string fault = schema_fault(run); !fault.empty()) {
+    run["environment"]["calibration"] = nullptr;
+    run["environment"]["calibration_fault"] = fault;
+  }
   if (!stopping()) writer_.append(run);
   result_.run = std::move(run);
 }

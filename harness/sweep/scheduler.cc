@@ -6,9 +6,9 @@
 #include "core/check.h"
 #include "core/kernels/isa.h"
 #include "core/parallel.h"
+#include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
-#include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
 
 namespace attn {
@@ -25,8 +25,18 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"kernel", isa()}};
 }
 
+// Speed cells of earlier versions have rows though an interrupt cut their rounds short.
+bool is_cut_short(const Json& row) {
+  if (row["measure"] != "speed" || row["status"] != "ok") return false;
+  const Json rounds = row.value("rounds", Json()),
+             repetitions = row["axes"].value("repetitions", Json());
+  return rounds.is_number_integer() && repetitions.is_number_integer() &&
+         rounds.get<int64_t>() < rounds_of(repetitions.get<int64_t>());
+}
+
 std::string checked_output(const SweepRequest& request) {
-  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+  ATTN_CHECK(request.output == kStdoutPath || request.resume || request.force ||
+                 !std::filesystem::exists(request.output),
              "'{}' exists; resume it, force a new start, or name another file", request.output);
   return request.output;
 }
@@ -39,9 +49,9 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       plan_(plan),
       report_(report),
       writer_(checked_output(request), request.force),
-      timeout_s_(timeout_of(request)) {
-  jobs_ = request.jobs > 0 ? request.jobs : hardware_threads();
-}
+      timeout_s_(timeout_of(request)),
+      jobs_(request.jobs > 0 ? request.jobs : hardware_threads()),
+      remaining_(plan, jobs_) {}
 
 void Sweeper::adopt_existing() {
   std::map<std::string, const Json*> held;
@@ -49,8 +59,9 @@ void Sweeper::adopt_existing() {
     if (row["kind"] == "cell") held[row["cell"].get<std::string>()] = &row;
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
-    if (it == held.end()) continue;
+    if (it == held.end() || is_cut_short(*it->second)) continue;
     rows_[i] = *it->second;
+    remaining_.hold(i);
     if (is_failure(rows_[i])) failures_++;
     if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
   }
@@ -67,13 +78,8 @@ std::vector<size_t> Sweeper::missing(std::string_view measure) const {
 bool Sweeper::stopping() const { return failed_fast_ || InterruptGuard::signal() != 0; }
 
 Progress Sweeper::progress(const std::string& current) const {
-  double left = 0, done = 0;
-  for (size_t i = 0; i < plan_.cells.size(); i++)
-    if (!rows_.count(i)) left += share_of(plan_.cells[i], jobs_);
-  for (const size_t cell : finished_) done += share_of(plan_.cells[cell], jobs_);
   const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double pace = done > 1 ? spent / done : 1;  // this machine against the forecast
-  return {rows_.size(), plan_.cells.size(), failures_, current, left * std::clamp(pace, 0.1, 10.0),
+  return {rows_.size(), plan_.cells.size(), failures_, current, remaining_.seconds_left(spent),
           nullptr};
 }
 
@@ -81,14 +87,16 @@ void Sweeper::announce(const std::string& current) const {
   if (report_) report_(progress(current));
 }
 
-void Sweeper::finish(size_t cell, Json row) {
+void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_at,
+                     double duration_s) {
+  Json row = sound_row(cell, reply, started_at, duration_s);
   writer_.append(row);
   if (is_failure(row)) {
     failures_++;
     failed_fast_ = failed_fast_ || request_.fail_fast;
   }
   rows_[cell] = std::move(row);
-  finished_.push_back(cell);
+  remaining_.finish(cell);
   if (!report_) return;
   Progress now = progress(cell_text(plan_.cells[cell].key));
   now.row = &rows_[cell];
@@ -110,18 +118,33 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
       {"variant", key["variant"]},
       {"task", key["task"]},
       {"axes", key["axes"]},
-      {"metrics", ok ? reply["metrics"] : Json(nullptr)},
+      {"metrics", ok ? reply.value("metrics", Json(nullptr)) : Json(nullptr)},
       {"samples",
        ok || reply["status"] == "diverged" ? reply.value("samples", Json(nullptr)) : Json(nullptr)},
       {"started_at", started_at},
       {"duration_s", duration_s},
       {"source", key["source"]}};
-  if (ok) row["ledger"] = ledger_of(key, reply["metrics"]);
+  if (ok && row["metrics"].is_object()) row["ledger"] = ledger_of(key, row["metrics"]);
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "visits", "order_seed"})
     if (reply.contains(extra)) row[extra] = reply[extra];
   return row;
+}
+
+Json Sweeper::sound_row(size_t cell, const Json& reply, const std::string& started_at,
+                        double duration_s) const {
+  std::string fault;
+  try {
+    Json row = row_of(cell, reply, started_at, duration_s);
+    fault = schema_fault(row);
+    if (fault.empty()) return row;
+  } catch (const Json::exception& error) {  // a figure that is of another type
+    fault = error.what();
+  }
+  return row_of(cell,
+                {{"status", "failed"}, {"reason", "the result makes no row: " + one_line(fault)}},
+                started_at, duration_s);
 }
 
 Json Sweeper::measure_request(size_t cell, int jobs) const {
@@ -148,7 +171,7 @@ void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
     const auto ended = pool.wait();
     if (!ended) break;
     const auto& [cell, result] = *ended;
-    finish(cell, row_of(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds));
+    finish(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds);
   }
 }
 
@@ -159,7 +182,7 @@ SweepResult Sweeper::run() {
     begin_run();
     for (const size_t cell : missing(""))
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
-        finish(cell, row_of(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0));
+        finish(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0);
     if (!stopping()) check_contracts();
     if (!stopping()) run_speed();
     if (!stopping()) run_pooled(missing("memory"), 1);

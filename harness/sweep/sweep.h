@@ -87,8 +87,8 @@ struct SweepResult {
 // memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
 // checks are red has its cells written as `failed`. A file of another sweep, machine or build
 // is an Error that names the difference: one file, one run. The first SIGINT/SIGTERM ends the
-// current cells and returns: what is not finished is not recorded, but speed cells with a whole
-// round behind them are. A second one ends the process at once.
+// current cells and returns: what is not finished is not recorded, speed cells with rounds to go
+// among them, and resuming runs it. A second one ends the process at once.
 SweepResult run_sweep(const SweepRequest& request, const Plan& plan,
                       const std::function<void(const Progress&)>& report);
 

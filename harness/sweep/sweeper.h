@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/sweep/process.h"
+#include "harness/sweep/remaining.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn {
@@ -30,9 +31,13 @@ class Sweeper {
   void run_pooled(const std::vector<size_t>& cells, int jobs);
   Progress progress(const std::string& current) const;
   void announce(const std::string& current) const;
-  void finish(size_t cell, Json row);  // a row is done: to disk, then to `report`
+  // A cell is done: its row goes to disk, then to `report`.
+  void finish(size_t cell, const Json& reply, const std::string& started_at, double duration_s);
   Json row_of(size_t cell, const Json& reply, const std::string& started_at,
               double duration_s) const;
+  // row_of(); where that is no row of the schema, a row that says so, with status `failed`.
+  Json sound_row(size_t cell, const Json& reply, const std::string& started_at,
+                 double duration_s) const;
   Json measure_request(size_t cell, int jobs) const;
   ChildSpec child(const Json& request, double timeout_s) const;
 
@@ -55,13 +60,13 @@ class Sweeper {
   SweepResult result_;
   std::map<size_t, Json> rows_;  // by the cell's index in the plan
   const double timeout_s_;       // of a cell
-  int jobs_ = 1;
+  const int jobs_;
   int64_t free_bytes_ = 0;  // that the cells may use, all together
   uint64_t order_seed_ = 0;
   bool failed_fast_ = false;
   size_t failures_ = 0;
   Clock::time_point start_ = Clock::now();
-  std::vector<size_t> finished_;  // cells, by this process
+  Remaining remaining_;
 };
 
 }  // namespace attn

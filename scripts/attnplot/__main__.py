@@ -1,4 +1,5 @@
-"""attnplot plot [ROWS...] [-o DIR]; exit 0 drawn, 2 wrong usage or rows, 4 nothing to draw."""
+"""attnplot plot [ROWS...] [-o DIR]; exit 0 drawn, 2 wrong usage or rows, 4 nothing to draw,
+6 a file that cannot be read or written."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-from .rows import RowsError, read_rows
+from .rows import RowsError, UnreadableError, read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +47,7 @@ def checked_folder(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        stop(2, f"{folder}: cannot be written: {error.strerror}")
+        stop(6, f"{folder}: cannot be written: {error.strerror}")
     return folder
 
 
@@ -79,6 +80,8 @@ def main(arguments: list[str]) -> int:
     files = given.rows or newest_rows()
     try:
         rows = read_rows(files, ROOT / "results" / "schema.json")
+    except UnreadableError as error:
+        stop(6, str(error))
     except RowsError as error:
         stop(2, str(error))
     if not any(cell.status != "skipped" for cell in rows.cells):
@@ -93,7 +96,7 @@ def main(arguments: list[str]) -> int:
     try:
         written = save(draw_all(rows), folder)
     except OSError as error:
-        stop(2, f"{folder}: cannot be written: {error.strerror}")
+        stop(6, f"{folder}: cannot be written: {error.strerror}")
     try:
         print("\n".join(map(str, written)), flush=True)
     except BrokenPipeError:

@@ -22,6 +22,10 @@ class RowsError(Exception):
     """What is wrong with a rows file, as one line that starts with file and line number."""
 
 
+class UnreadableError(RowsError):
+    """A file that the system does not let us read."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One measured cell; `params` and `task_params` are canonical: they compare and hash."""
@@ -102,7 +106,7 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise RowsError(f"{file}: cannot be read: {error.strerror}") from None
+            raise UnreadableError(f"{file}: cannot be read: {error.strerror}") from None
         if not data:
             raise RowsError(f"{file}:1: empty; a rows file begins with a run header")
         for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):

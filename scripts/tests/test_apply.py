@@ -200,14 +200,14 @@ class Apply(unittest.TestCase):
             self.assertIn((variant, False, False), ran)
             self.assertIn((variant, False, True), ran)
 
-    def refused(self, expected, *arguments, folder):
+    def refused(self, expected, *arguments, folder, code=2):
         out = Path(folder) / "never.npy"
         done = subprocess.run(
             [PROGRAM, "apply", "--variant", "full", "--out", out, *arguments],
             capture_output=True,
             text=True,
         )
-        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertRegex(done.stderr, expected)
         self.assertFalse(out.exists())
@@ -255,7 +255,7 @@ class Apply(unittest.TestCase):
                     f"{folder}/good.npy",
                     folder=folder,
                 )
-            self.refused("cannot read", "--q", f"{folder}/none.npy", folder=folder)
+            self.refused("cannot read", "--q", f"{folder}/none.npy", folder=folder, code=6)
             inputs = [
                 "--q",
                 f"{folder}/good.npy",
@@ -268,7 +268,7 @@ class Apply(unittest.TestCase):
                 "no such weight", *inputs, "--set", f"omega={folder}/good.npy", folder=folder
             )
             self.refused("NAME=FILE", *inputs, "--set", "omega", folder=folder)
-            self.refused("folder", "--q", folder, folder=folder)
+            self.refused("folder", "--q", folder, folder=folder, code=6)
             np.save(f"{folder}/big.npy", np.full_like(good, 1e30))
             big = ["--q", f"{folder}/big.npy", "--k", f"{folder}/big.npy"]
             self.refused("too large for", *big, "--v", f"{folder}/good.npy", folder=folder)

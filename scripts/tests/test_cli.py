@@ -66,6 +66,48 @@ class CommandLine(unittest.TestCase):
         for what in ("variants", "tasks", "profiles"):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
 
+    def test_help_of_a_verb_is_its_help(self):
+        for verb in ("list", "info", "check", "run", "sample", "apply", "plot"):
+            done = attnbench("help", verb)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), verb)
+            self.assertEqual(done.stdout, attnbench(verb, "--help").stdout)
+        overview = attnbench("--help").stdout
+        for arguments in (["help"], ["help", "help"], ["help", "--help"]):
+            self.assertEqual(attnbench(*arguments).stdout, overview)
+        self.assertIn("6 input or output failed", overview)
+
+    def refuses(self, code, arguments, expected):
+        """One line, nothing on stdout, nothing written."""
+        with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
+            done = attnbench(*arguments, cwd=folder)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertRegex(done.stderr, expected)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+
+    def test_files_that_the_system_refuses(self):
+        """Each: exit 6, one line that names the file and what the system says."""
+        arrays = ["--k", "absent.npy", "--v", "absent.npy", "--out", "o.npy"]
+        apply = ["apply", "-v", "full", "--q"]
+        long = "a" * 300
+        cases = [
+            (["run", "-c", "absent.conf"], "absent.conf"),
+            (["run", "-c", "/"], "config file '/'"),
+            (["run", *TINY, "-o", "/proc/none/rows.jsonl"], "/proc/none"),
+            (["run", *TINY, "-o", "/"], "'/' is a folder"),
+            (["run", *TINY, "-qo", "/dev/full"], "/dev/full.*No space left"),
+            (["run", *TINY, "-o", f"{long}.jsonl"], f"{long}.jsonl.*too long"),
+            (["run", "-v", "full", "-t", "listops[data=/nowhere]"], "/nowhere: no such folder"),
+            (["sample", "mqar", "-o", "/dev/full"], "/dev/full.*No space left"),
+            (["sample", "mqar", "-o", "/proc/rows.jsonl"], "/proc/rows.jsonl"),
+            (["info", "image[side=16]", "--picture", "/dev/full"], "/dev/full.*No space left"),
+            ([*apply, "absent.npy", *arrays], "absent.npy.*No such file"),
+            ([*apply, "/", *arrays], "'/' is a folder"),
+        ]
+        for arguments, expected in cases:
+            self.refuses(6, arguments, expected)
+
     def test_usage_errors(self):
         """Each: exit 2, one line that names the value and what would be right, nothing on stdout, nothing written."""
         cases = [
@@ -109,12 +151,12 @@ class CommandLine(unittest.TestCase):
                 ],
                 "stebs.*steps",
             ),
-            (["run", "-c", "absent.conf"], "absent.conf"),
-            (["run", "-c", "/"], "config file '/'"),
             (["run", *TINY, "--resume=perhaps"], "perhaps.*true, false"),
             (["run", "--length", "1:999:+1", "--batch", "1:999:+1"], "more than 20000"),
             (["run", "--length", "1:999:+1", "--batch", "1:19:+1"], "more than 20000"),
-            (["run", *TINY, "-o", "/proc/none/rows.jsonl"], "/proc/none"),
+            (["run", *TINY, "--pilots"], "--pilots.*--dry-run"),
+            (["help", "rum"], "'rum'.*'run'"),
+            (["help", "run", "list"], "'list'.*help .VERB"),
             (["sample", "full"], "'full'"),
             (["sample", "mqar", "--split", "tset"], "tset"),
             (["sample", "mqar", "--count", "-1"], "-1"),
@@ -122,13 +164,7 @@ class CommandLine(unittest.TestCase):
             (["apply"], "--variant"),
         ]
         for arguments, expected in cases:
-            with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
-                done = attnbench(*arguments, cwd=folder)
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertEqual(done.stdout, "")
-                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-                self.assertRegex(done.stderr, expected)
-                self.assertEqual(list(Path(folder).iterdir()), [])
+            self.refuses(2, arguments, expected)
 
     def test_config_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -344,7 +380,7 @@ class CommandLine(unittest.TestCase):
         done = subprocess.run(
             f"{PROGRAM} list > /dev/full", shell=True, capture_output=True, text=True
         )
-        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.returncode, 6)
         self.assertEqual(done.stderr.count("\n"), 1)
 
 

@@ -181,7 +181,7 @@ class Refusals(InFolder):
         self.refused(2, r"^plot: .*rows.jsonl:85: not JSON", file)
 
     def test_no_such_file_or_option(self) -> None:
-        self.refused(2, "none.jsonl: cannot be read", self.folder / "none.jsonl")
+        self.refused(6, "none.jsonl: cannot be read", self.folder / "none.jsonl")
         self.refused(2, "unrecognized arguments: --colour", self.rows([]), "--colour")
 
     def test_nothing_to_draw(self) -> None:
@@ -199,7 +199,7 @@ class Refusals(InFolder):
 
     def test_output_folder_that_cannot_be(self) -> None:
         rows = self.rows(fixture.memory_cells())
-        self.refused(2, "cannot be written: Not a directory", rows, "-o", rows / "plots")
+        self.refused(6, "cannot be written: Not a directory", rows, "-o", rows / "plots")
 
 
 class Stability(InFolder):

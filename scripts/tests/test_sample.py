@@ -63,9 +63,9 @@ class Sample(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), spec)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def refused(self, *arguments: str) -> str:
+    def refused(self, *arguments: str, code: int = 2) -> str:
         done = attnbench(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), arguments)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
 
@@ -271,14 +271,16 @@ class Refuses(Sample):
 
     def test_what_cannot_be_written(self):
         for path in ("/dev/full", "/dev/null/x", str(self.folder)):
-            self.assertIn(path, self.refused("sample", "listops[length=60]", "-o", path))
+            self.assertIn(path, self.refused("sample", "listops[length=60]", "-o", path, code=6))
         self.write("file", "")
         for path in (self.folder / "file", "/dev/null/x"):
-            said = self.refused("sample", "image", "--format", "released", "-o", str(path))
+            command = ("sample", "image", "--format", "released", "-o", str(path))
+            said = self.refused(*command, code=6)
             self.assertIn(str(path), said)
 
     def test_damaged_data_is_one_line(self):
-        self.assertIn("no such folder", self.refused("sample", f"listops[data={self.folder}/none]"))
+        said = self.refused("sample", f"listops[data={self.folder}/none]", code=6)
+        self.assertIn("no such folder", said)
         self.assertIn("expected", self.refused("info", f"image[data={self.folder}]"))
         self.write("basic_train.tsv", "Source\tTarget\n( ( [MAX 4 ) ] )\tx\n")
         said = self.refused("sample", f"listops[data={self.folder}]")

@@ -126,4 +126,4 @@ class Datasheet(unittest.TestCase):
                 done = attnbench("info", *wrong)
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), wrong)
             done = attnbench("info", "image", "--picture", "/proc/x.png")
-            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (6, 1), done.stderr)

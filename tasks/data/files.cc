@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/check.h"
+#include "core/io_error.h"
 
 namespace attn::data {
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 File::File(std::string path) : path_(std::move(path)) {
   // Without waiting, which a named pipe would make it do.
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  ATTN_CHECK(descriptor_ >= 0, "cannot read '{}': {}", path_, std::strerror(errno));
+  ATTN_IO_CHECK(descriptor_ >= 0, "cannot read '{}': {}", path_, std::strerror(errno));
   struct stat facts {};
   const bool known = fstat(descriptor_, &facts) == 0;
   if (known && S_ISREG(facts.st_mode)) {
@@ -30,7 +30,7 @@ File::File(std::string path) : path_(std::move(path)) {
     return;
   }
   close(std::exchange(descriptor_, -1));
-  throw_error(fmt::format("cannot read '{}': it is not a file", path_));
+  throw_io_error(fmt::format("cannot read '{}': it is not a file", path_));
 }
 
 File::File(File&& other) noexcept
@@ -48,7 +48,7 @@ std::string File::read(int64_t offset, int64_t length) const {
     const ssize_t got =
         pread(descriptor_, bytes.data() + done, static_cast<size_t>(length - done), offset + done);
     if (got < 0 && errno == EINTR) continue;
-    ATTN_CHECK(got >= 0, "cannot read '{}': {}", path_, std::strerror(errno));
+    ATTN_IO_CHECK(got >= 0, "cannot read '{}': {}", path_, std::strerror(errno));
     ATTN_CHECK(got > 0, "{}: ends at byte {}, wanted {} bytes from byte {} on", path_,
                offset + done, length, offset);
     done += got;
@@ -110,7 +110,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   for (; !fault && it != fs::directory_iterator(); it.increment(fault))
     names.push_back(it->path().filename().string());
-  ATTN_CHECK(!fault, "cannot read the folder '{}': {}", folder, fault.message());
+  ATTN_IO_CHECK(!fault, "cannot read the folder '{}': {}", folder, fault.message());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -118,7 +118,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 std::string find_root(const std::string& folder, const std::string& inner, const std::string& entry,
                       std::string_view format) {
   std::error_code unreadable;
-  ATTN_CHECK(fs::is_directory(folder, unreadable), "data={}: no such folder", folder);
+  ATTN_IO_CHECK(fs::is_directory(folder, unreadable), "data={}: no such folder", folder);
   for (const std::string& root : {folder, folder + "/" + inner})
     if (fs::exists(root + "/" + entry, unreadable)) return root;
   throw_error(fmt::format("data={}: no {} there; expected {} in it or in its subfolder {}", folder,
@@ -133,17 +133,17 @@ int64_t whole_number(std::string_view text) {
 
 Output::Output(std::string path)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb"), std::fclose) {
-  ATTN_CHECK(file_, "cannot write '{}': {}", path_, std::strerror(errno));
+  ATTN_IO_CHECK(file_, "cannot write '{}': {}", path_, std::strerror(errno));
 }
 
 void Output::append(std::string_view bytes) {
-  ATTN_CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size(),
-             "cannot write '{}': {}", path_, std::strerror(errno));
+  ATTN_IO_CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size(),
+                "cannot write '{}': {}", path_, std::strerror(errno));
 }
 
 void Output::close() {
-  ATTN_CHECK(std::fclose(file_.release()) == 0, "cannot write '{}': {}", path_,
-             std::strerror(errno));
+  ATTN_IO_CHECK(std::fclose(file_.release()) == 0, "cannot write '{}': {}", path_,
+                std::strerror(errno));
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
@@ -155,7 +155,7 @@ void write_file(const std::string& path, std::string_view bytes) {
 void make_folder(const std::string& path) {
   std::error_code fault;
   fs::create_directories(path, fault);
-  ATTN_CHECK(!fault, "cannot make the folder '{}': {}", path, fault.message());
+  ATTN_IO_CHECK(!fault, "cannot make the folder '{}': {}", path, fault.message());
 }
 
 }  // namespace attn::data

@@ -1,5 +1,6 @@
 // Files of the released data sets: positioned reads that threads share, lines of large files, a
-// digest of contents, writing. Every error is one line that names the file.
+// digest of contents, writing. Every error is one line that names the file, an
+// IoError where the system refuses it.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <limits>
+
 namespace attn {
 namespace {
 
@@ -30,9 +32,31 @@ TEST(Outcome, NamesEachEnd) {
   EXPECT_EQ(reply_of(ended(End::exited, 2, "{}"), 1)["status"], "failed");
 }
 
+TEST(Outcome, FiguresThatAreNotFiniteAreNoResult) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Json sound = {{"status", "ok"}, {"metrics", {{"test", 0.5}, {"bins", {1, 2.5}}}}};
+  EXPECT_EQ(with_finite_figures(sound, "diverged"), sound);
+  Json broken = sound;
+  broken["metrics"]["test"] = kNan;
+  broken["samples"] = {{{"step", 1}, {"validation", nullptr}}};
+  EXPECT_EQ(with_finite_figures(broken, "diverged"),
+            Json({{"status", "diverged"},
+                  {"reason", "metrics.test is not a finite number"},
+                  {"samples", broken["samples"]}}));
+  broken["samples"][0]["step"] = kNan;
+  EXPECT_FALSE(with_finite_figures(broken, "failed").contains("samples"));
+  broken = sound;
+  broken["metrics"]["bins"][1] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(with_finite_figures(broken, "failed")["reason"],
+            "metrics.bins[1] is not a finite number");
+}
+
 TEST(Outcome, TakesAReplyAndRefusesAnythingElse) {
   EXPECT_EQ(reply_of(ended(End::exited, 0, R"({"status":"ok","reason":null,"x":1})"), 1)["x"], 1);
-  for (const char* text : {"", "[]", "{", "{}", R"({"status":"ok"})"})
+  for (const char* text :
+       {"", "[]", "{", "{}", R"({"status":"ok"})", R"({"status":"ok","reason":"x"})",
+        R"({"status":"failed","reason":null})", R"({"status":7,"reason":null})",
+        R"({"status":"fine","reason":"x"})"})
     EXPECT_EQ(reply_of(ended(End::exited, 0, text), 1)["status"], "failed") << text;
 }
 

@@ -44,6 +44,18 @@ bool was_killed(pid_t orphan) {
          WTERMSIG(status) == SIGKILL;
 }
 
+// In a process of its own, since it ends: `body` runs there, and its wait status comes back.
+int status_of(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
 TEST(Process, HandsOverInputAndOutput) {
   ChildSpec spec = shell("cat; echo trouble >&2");
   spec.input = std::string(3 << 20, 'x') + "end";  // larger than any pipe's buffer
@@ -62,7 +74,7 @@ TEST(Process, TellsExitCodesAndSignals) {
   EXPECT_EQ(crashed.output, "half\n");
   const ChildResult missing = run({"/nonexistent/program", {}, "", 0});
   EXPECT_EQ(missing.code, 127);
-  EXPECT_NE(missing.error_tail.find("cannot start"), std::string::npos);
+  EXPECT_EQ(missing.error_tail, "cannot start '/nonexistent/program': No such file or directory");
 }
 
 TEST(Process, KeepsTheTailOfStderr) {
@@ -79,6 +91,46 @@ TEST(Process, KillsWhatTakesTooLong) {
   EXPECT_EQ(result.end, End::timeout);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_TRUE(was_killed(std::stoi(result.output))) << "a grandchild outlived the time limit";
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Three writers, so that there is always more to read.
+constexpr const char* kBabble = "yes & yes & yes";
+constexpr const char* kBabbleOnBoth = "yes & yes & yes >&2 & yes >&2 & yes >&2";
+
+// Each in a process of its own, which SIGALRM ends where it does not come back.
+TEST(Process, AnEndlessOutputHidesNoTimeLimit) {
+  for (const char* script : {kBabble, kBabbleOnBoth}) {
+    const auto start = std::chrono::steady_clock::now();
+    const int status = status_of([&] {
+      alarm(20);
+      const ChildResult result = run(shell(script, 1));
+      _exit(result.end == End::timeout && result.output.substr(0, 4) == "y\ny\n" &&
+                    result.output.size() <= size_t{64} << 20 && result.error_tail.size() <= 4096
+                ? 0
+                : 1);
+    });
+    EXPECT_LT(seconds_since(start), 10) << script;
+    EXPECT_EQ(status, 0) << script;
+  }
+}
+
+TEST(Process, AnEndlessOutputHidesNoSignal) {
+  const auto start = std::chrono::steady_clock::now();
+  const int status = status_of([] {
+    alarm(20);
+    const InterruptGuard guard;
+    const std::string parent = std::to_string(getpid());
+    ChildPool pool;
+    pool.start(0, shell(std::string(kBabbleOnBoth) + " & sleep 1; kill -INT " + parent + "; wait"));
+    _exit(pool.wait() ? 1 : InterruptGuard::signal());
+  });
+  EXPECT_LT(seconds_since(start), 10);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), SIGINT);
 }
 
 TEST(Process, RunsSeveralAtOnce) {
@@ -111,18 +163,6 @@ TEST(Process, WaitEndsAtASignal) {
   raise(SIGTERM);
   EXPECT_EQ(InterruptGuard::signal(), SIGTERM);
   EXPECT_FALSE(pool.wait());
-}
-
-// In a process of its own, since it ends: `body` runs there, and its wait status comes back.
-int status_of(const std::function<void()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    body();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return status;
 }
 
 TEST(Process, ASecondSignalEndsTheProcess) {

@@ -1,13 +1,15 @@
 // Resuming: only what is missing runs, no cell twice, whatever moment the sweep was killed at.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <map>
 #include <thread>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "core/rng.h"
 #include "tests/harness/fake_cell.h"
 
@@ -110,6 +112,61 @@ TEST_F(Resume, AfterAnInterruptTheRestIsRun) {
   EXPECT_EQ(exit_code(rest), 0);
   EXPECT_EQ(requests("measure").size(), 5u);
   EXPECT_EQ(run_lines(read_rows(request_.output)), 1);
+}
+
+// What a child's NaN becomes in JSON, and other results that the schema refuses.
+TEST_F(Resume, AResultThatMakesNoRowFailsItsCellAlone) {
+  request_.axes = {{"measure", "fidelity"}, {"length", "64"}};
+  request_.variants = {"full", "linear"};
+  const std::string start = R"(*'"do":"measure"'*'"full"'*) echo '{"status":"ok","reason":null,)";
+  for (const auto& [reply, why] : std::map<std::string, std::string>{
+           {R"("samples":null,"metrics":{"relative_error":null,"cosine":1,"weights_kl":null})",
+            "metrics.relative_error: expected number, got null"},
+           {R"("samples":null,"metrics":{"cosine":1,"weights_kl":null})",
+            "metrics.relative_error: missing"},
+           {R"("samples":null,"metrics":[1])", "metrics: expected object"},
+           {R"("samples":null,"metrics":7)", ""},
+           {R"("samples":null)", "metrics: expected object"}}) {
+    request_.force = true;
+    behave(start + reply + "}';;");
+    const SweepResult result = sweep();
+    EXPECT_EQ(exit_code(result), 1);
+    ASSERT_EQ(result.rows.size(), 2u);
+    EXPECT_EQ(result.rows[0]["status"], "failed") << reply;
+    const std::string reason = result.rows[0]["reason"];
+    EXPECT_NE(reason.find("makes no row: "), std::string::npos) << reason;
+    EXPECT_NE(reason.find(why), std::string::npos) << reason;
+    EXPECT_EQ(result.rows[1]["status"], "ok");
+    const size_t asked = requests("measure").size();
+    request_.force = false;
+    EXPECT_EQ(Json(sweep().rows), Json(result.rows)) << "resumed, and nothing is run again";
+    EXPECT_EQ(requests("measure").size(), asked);
+  }
+}
+
+TEST_F(Resume, AFullDiskInMidSweepLosesNothing) {
+  request_.axes = {{"measure", "memory"}, {"length", "64:1024:*2"}};
+  request_.variants = {"full"};
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  std::string message;
+  try {
+    sweep([&](const Progress& progress) {
+      if (!progress.row || progress.done != 2) return;
+      // No more than half a row, as on a disk that fills up.
+      const rlimit small{std::filesystem::file_size(request_.output) + 300, old.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &small);
+    });
+  } catch (const IoError& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(message, request_.output + ": cannot write: File too large");
+  EXPECT_EQ(read_rows(request_.output).size(), 1u + 2);
+  EXPECT_EQ(sweep().rows.size(), 5u);
+  EXPECT_EQ(read_rows(request_.output).size(), 1u + 5);
 }
 
 TEST_F(Resume, KilledAtTenMomentsEveryCellIsThereOnce) {

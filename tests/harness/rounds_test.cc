@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "harness/store/schema.h"
@@ -147,22 +148,72 @@ TEST_F(Rounds, TheTimeLimitIsOfTheWholeCell) {
   EXPECT_EQ(sweep().rows.at(0)["status"], "timeout");
 }
 
-// Interrupted in the given round: how many rows there are then, and of how many rounds.
-TEST_F(Rounds, InterruptedAfterAWholeRoundTheSamplesCount) {
+std::function<void(const Progress&)> interrupt_in(const std::string& round) {
+  return [round](const Progress& progress) {
+    if (progress.current.ends_with(round)) raise(SIGINT);
+  };
+}
+
+TEST_F(Rounds, InterruptedCellsHaveNoRowAndAreCompletedLater) {
   request_.variants = {"full", "linear"};
   request_.axes["length"] = "64";
-  const auto interrupt_in = [](const std::string& round) {
-    return [round](const Progress& progress) {
-      if (progress.current.ends_with(round)) raise(SIGINT);
-    };
-  };
-  EXPECT_TRUE(sweep(interrupt_in("round 1/3")).rows.empty());
-  const SweepResult result = sweep(interrupt_in("round 2/3"));
-  EXPECT_EQ(exit_code(result), 130);
-  ASSERT_EQ(result.rows.size(), 2u);
-  for (const Json& row : result.rows) {
+  for (const char* round : {"round 1/3", "round 2/3"}) {
+    const SweepResult cut = sweep(interrupt_in(round));
+    EXPECT_EQ(exit_code(cut), 130);
+    EXPECT_TRUE(cut.rows.empty()) << round;
+  }
+  EXPECT_EQ(read_rows(request_.output).size(), 1u) << "the run line";
+  const SweepResult whole = sweep();
+  ASSERT_EQ(whole.rows.size(), 2u);
+  for (const Json& row : whole.rows) {
     EXPECT_EQ(row["status"], "ok");
-    EXPECT_EQ(row["rounds"], 1);
+    EXPECT_EQ(row["rounds"], 3);
+    EXPECT_EQ(row["metrics"]["time_s"]["n"], 6);
+  }
+}
+
+TEST_F(Rounds, ACellIsWrittenWhenItsOwnLastRoundIsDone) {
+  request_.axes["length"] = "64";
+  int last_visits = 0;
+  const SweepResult cut = sweep([&](const Progress& progress) {
+    if (!progress.row && progress.current.ends_with("round 3/3") && ++last_visits == 3)
+      raise(SIGINT);
+  });
+  EXPECT_EQ(exit_code(cut), 130);
+  ASSERT_EQ(cut.rows.size(), 2u) << "of five cells, two had all their rounds";
+  for (const Json& row : cut.rows) EXPECT_EQ(row["rounds"], 3);
+  EXPECT_EQ(sweep().rows.size(), 5u);
+  EXPECT_EQ(read_rows(request_.output).size(), 1u + 5) << "none is measured twice";
+}
+
+TEST_F(Rounds, RowsThatEarlierVersionsCutShortAreCompleted) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  sweep();
+  std::vector<Json> rows = read_rows(request_.output);
+  rows[1]["rounds"] = 1;
+  {
+    RowWriter writer(request_.output, true);
+    for (const Json& row : rows) writer.append(row);
+  }
+  EXPECT_EQ(sweep().rows.at(0)["rounds"], 3);
+  EXPECT_EQ(sweep().rows.size(), 1u);
+  EXPECT_EQ(requests("measure").size(), 6u) << "completed once";
+}
+
+TEST_F(Rounds, AReplyWithoutTimesFailsItsCellAlone) {
+  request_.variants = {"full", "linear"};
+  request_.axes["length"] = "64";
+  request_.force = true;
+  for (const char* reply :
+       {R"("flops":1)", R"("samples":[],"flops":1)", R"("samples":[null],"flops":1)",
+        R"("samples":["fast"],"flops":1)", R"("samples":[1])", R"("samples":[1],"flops":null)",
+        R"("samples":[1],"flops":1,"bytes":[])"}) {
+    behave(fmt::format(
+        R"(*'"do":"measure"'*'"full"'*) echo '{{"status":"ok","reason":null,{}}}';;)", reply));
+    const SweepResult result = sweep();
+    EXPECT_EQ(result.rows.at(0)["status"], "failed") << reply;
+    EXPECT_EQ(result.rows.at(1)["status"], "ok") << reply;
   }
 }
 

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <limits>
 
-#include "core/check.h"
+#include "core/io_error.h"
 #include "tests/harness/sample_rows.h"
 
 namespace attn {
@@ -179,6 +179,22 @@ TEST_F(Rows, AHalfWrittenLineIsTakenBack) {
   EXPECT_EQ(text(), before);
   writer.append(sample_cell("speed"));
   EXPECT_EQ(read_rows(path_).size(), 2u);
+}
+
+TEST_F(Rows, WhatTheSystemRefusesIsAnErrorOfItsOwnKind) {
+  EXPECT_THROW(RowWriter{"/no/such/folder/rows.jsonl"}, IoError);
+  EXPECT_THROW(RowWriter{testing::TempDir()}, IoError);
+  EXPECT_THROW(read_rows("/no/such/rows.jsonl"), IoError);
+  EXPECT_THROW(read_rows(testing::TempDir()), IoError);
+  RowWriter full("/dev/full");
+  EXPECT_THROW(full.append(sample_run()), IoError);
+  put("dear diary\n");
+  try {
+    read_rows(path_);
+    ADD_FAILURE() << "no Error";
+  } catch (const Error& error) {
+    EXPECT_EQ(dynamic_cast<const IoError*>(&error), nullptr) << "what a file says is no such fault";
+  }
 }
 
 TEST_F(Rows, UnusablePathsAreErrors) {

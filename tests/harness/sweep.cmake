@@ -1,5 +1,5 @@
 # Tests of harness/sweep.
-foreach(stem cells grammar outcome pilots process profiles resume rounds sweep tuned)
+foreach(stem cells grammar outcome pilots process process_group profiles remaining resume rounds sweep tuned)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
 # Of the command line what has no output of its own.
