@@ -6,7 +6,7 @@
 #include "tests/conformance/broken_tasks.h"
 #include "tests/conformance/results_text.h"
 
-namespace attn {
+namespace attn::broken_tasks_test {
 namespace {
 
 using attn_check::Level;
@@ -50,4 +50,4 @@ INSTANTIATE_TEST_SUITE_P(Planted, BrokenTasks, testing::ValuesIn(broken_tasks())
                          [](const auto& one) { return one.param.info.name; });
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::broken_tasks_test

@@ -6,7 +6,7 @@
 #include "tests/conformance/broken_variants.h"
 #include "tests/conformance/results_text.h"
 
-namespace attn {
+namespace attn::broken_test {
 namespace {
 
 using attn_check::Level;
@@ -64,4 +64,4 @@ INSTANTIATE_TEST_SUITE_P(Planted, BrokenVariants, testing::ValuesIn(broken_varia
                          [](const auto& one) { return one.param.info.name; });
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::broken_test

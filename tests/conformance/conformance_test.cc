@@ -11,7 +11,7 @@
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::conformance_test {
 namespace {
 
 using attn_check::Level;
@@ -112,4 +112,4 @@ TEST(DoubleBridge, RunsGradientsInDouble) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::conformance_test

@@ -9,7 +9,7 @@
 #include "harness/check/check.h"
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::guide_test {
 namespace variants {
 VariantInfo sigmoid();  // taken from CONTRIBUTING.md by tests/conformance/guide.cmake
 }
@@ -38,4 +38,4 @@ TEST(Guide, ItsVariantIsShort) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::guide_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace attn {
+namespace attn::exp_test {
 namespace {
 
 TEST(FastExp, WithinTwoUlpOverTheWholeRange) {
@@ -30,4 +30,4 @@ TEST(FastExp, Ends) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::exp_test

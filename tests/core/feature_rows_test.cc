@@ -11,7 +11,7 @@
 #include "core/kernels/isa.h"
 #include "core/rng.h"
 
-namespace attn {
+namespace attn::feature_rows_test {
 namespace {
 
 constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
@@ -115,4 +115,4 @@ TEST_P(FeatureRows, DotProducts) {
 INSTANTIATE_TEST_SUITE_P(Isa, FeatureRows, testing::ValuesIn(isas()));
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::feature_rows_test

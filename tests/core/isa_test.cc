@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::isa_test {
 namespace {
 
 class HeldIsa final : public testing::Environment {
@@ -46,4 +46,4 @@ TEST(Isa, HoldsToWhatIsNamed) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::isa_test

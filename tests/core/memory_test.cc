@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace attn {
+namespace attn::core_memory_test {
 namespace {
 
 constexpr int kActivations = static_cast<int>(Purpose::activations);
@@ -131,4 +131,4 @@ TEST(Memory, ThreadsShareThePool) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::core_memory_test

@@ -48,7 +48,7 @@ void operator delete(void* piece, size_t) noexcept { give_back(piece); }
 void operator delete(void* piece, std::align_val_t) noexcept { give_back(piece); }
 void operator delete(void* piece, size_t, std::align_val_t) noexcept { give_back(piece); }
 
-namespace attn {
+namespace attn::no_memory_test {
 namespace {
 
 TEST(NoMemory, TheRefusalReachesTheCore) {
@@ -92,4 +92,4 @@ TEST(NoMemory, TapesDieWithoutIt) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::no_memory_test

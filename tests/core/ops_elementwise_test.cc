@@ -5,7 +5,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_elementwise_test {
 namespace {
 
 using Pair = Var (*)(const Var&, const Var&);
@@ -131,4 +131,4 @@ TEST(OpsElementwise, ScaleAndShift) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_elementwise_test

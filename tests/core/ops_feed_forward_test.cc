@@ -8,7 +8,7 @@
 #include "core/parallel.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_feed_forward_test {
 namespace {
 
 struct Sizes {
@@ -205,4 +205,4 @@ TEST(Gelu, EndsWhereNumbersEnd) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_feed_forward_test

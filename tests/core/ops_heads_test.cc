@@ -7,7 +7,7 @@
 #include "tests/oracle/textbook_oracle.h"
 #include "tests/variants/oracle_bridge.h"
 
-namespace attn {
+namespace attn::ops_heads_test {
 namespace {
 
 TEST(Rotate, EqualsTheRotationWrittenOut) {
@@ -68,4 +68,4 @@ TEST(HeadOps, GradientsAreTheirTransposes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_heads_test

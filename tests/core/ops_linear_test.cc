@@ -7,7 +7,7 @@
 #include "core/parallel.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_linear_test {
 namespace {
 
 // `terms` products of numbers of size 1 in any order: 10·√terms roundings, and a few for the rest.
@@ -205,4 +205,4 @@ TEST(OpsLinear, ThreadsChangeOnlyTheLastBits) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_linear_test

@@ -4,7 +4,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_loss_test {
 namespace {
 
 TEST(OpsLoss, CrossEntropyIsTheMeanOverCountedRows) {
@@ -60,4 +60,4 @@ TEST(OpsLoss, MeanSquaredError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_loss_test

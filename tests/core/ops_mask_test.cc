@@ -5,7 +5,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_mask_test {
 namespace {
 
 TEST(OpsMask, DropoutDropsTheShareAskedForAndScalesTheRest) {
@@ -59,4 +59,4 @@ TEST(OpsMask, ZeroPaddingSelects) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_mask_test

@@ -7,7 +7,7 @@
 #include "core/parallel.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_matmul_test {
 namespace {
 
 // op(a_i) · op(b_i) by definition, the operand with fewer matrices repeated.
@@ -134,4 +134,4 @@ TEST(OpsMatmul, ThreadsSplitWithoutChangingTheAnswer) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_matmul_test

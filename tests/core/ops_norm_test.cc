@@ -6,7 +6,7 @@
 #include "core/parallel.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_norm_test {
 namespace {
 
 constexpr double kClose = 20 * static_cast<double>(kEpsilon);
@@ -121,4 +121,4 @@ TEST(OpsNorm, Embedding) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_norm_test

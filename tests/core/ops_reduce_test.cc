@@ -6,7 +6,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_reduce_test {
 namespace {
 
 constexpr double kClose = 50 * static_cast<double>(kEpsilon);
@@ -79,4 +79,4 @@ TEST(OpsReduce, PaddingNeverLeaks) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_reduce_test

@@ -4,7 +4,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::ops_shape_test {
 namespace {
 
 TEST(OpsShape, Reshape) {
@@ -99,4 +99,4 @@ TEST(OpsShape, HeadsSplitAndMerge) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ops_shape_test

@@ -14,7 +14,7 @@
 #include "core/memory.h"
 #include "core/var.h"
 
-namespace attn {
+namespace attn::parallel_test {
 namespace {
 
 class Parallel : public ::testing::Test {
@@ -114,4 +114,4 @@ TEST_F(Parallel, ThreadsBelongToTheThreadThatSetThem) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::parallel_test

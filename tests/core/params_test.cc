@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::params_test {
 namespace {
 
 std::vector<ParamSpec> specs() {
@@ -105,4 +105,4 @@ TEST(Params, NearestByEditDistance) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::params_test

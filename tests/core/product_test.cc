@@ -11,7 +11,7 @@
 #include "core/rng.h"
 #include "tests/core/on_every_isa.h"
 
-namespace attn {
+namespace attn::product_test {
 namespace {
 
 std::vector<real> numbers(int64_t count, const char* name) {
@@ -126,4 +126,4 @@ TEST_F(Product, InstructionSetsAgree) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::product_test

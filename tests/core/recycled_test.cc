@@ -13,7 +13,7 @@
 #include "core/function.h"
 #include "core/memory.h"
 
-namespace attn {
+namespace attn::recycled_test {
 namespace {
 
 TEST(Recycled, PiecesAreAlignedDisjointAndReused) {
@@ -100,4 +100,4 @@ TEST(Function, AReferenceCallsTheOriginal) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::recycled_test

@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::rng_test {
 namespace {
 
 void expect_bits(Rng stream, std::initializer_list<uint64_t> golden) {
@@ -73,4 +73,4 @@ TEST(Rng, MomentsOfTheDistributions) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::rng_test

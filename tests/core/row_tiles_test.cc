@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace attn {
+namespace attn::row_tiles_test {
 namespace {
 
 TEST(RowTiles, CoverEveryRowOnceInFairShares) {
@@ -87,4 +87,4 @@ TEST(RowTiles, WorkerSumsAddUpInOrder) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::row_tiles_test

@@ -10,7 +10,7 @@
 #include "core/rng.h"
 #include "tests/core/on_every_isa.h"
 
-namespace attn {
+namespace attn::softmax_rows_test {
 namespace {
 
 constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
@@ -132,4 +132,4 @@ TEST_F(SoftmaxRows, Slopes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::softmax_rows_test

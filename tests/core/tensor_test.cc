@@ -8,7 +8,7 @@
 
 #include "core/parallel.h"
 
-namespace attn {
+namespace attn::tensor_test {
 namespace {
 
 TEST(Shape, Dimensions) {
@@ -91,4 +91,4 @@ TEST(Tensor, NormalIsAFunctionOfItsStream) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::tensor_test

@@ -7,7 +7,7 @@
 #include "core/ops.h"
 #include "tests/core/gradient_check.h"
 
-namespace attn {
+namespace attn::var_test {
 namespace {
 
 TEST(Var, GradientsOfAllPathsAddUp) {
@@ -256,4 +256,4 @@ TEST(Var, BackwardOfALeafIsItsSeed) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::var_test

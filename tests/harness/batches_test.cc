@@ -15,7 +15,7 @@
 #include "tests/harness/toy.h"
 #include "tests/tasks/stored.h"
 
-namespace attn {
+namespace attn::batches_test {
 namespace {
 
 std::unique_ptr<Task> counting(int64_t train_examples) {
@@ -149,4 +149,4 @@ TEST(TrainingStream, StopsWhileBatchesWait) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::batches_test

@@ -10,7 +10,7 @@
 #include "core/kernels/product.h"
 #include "harness/measure/measure.h"
 
-namespace attn {
+namespace attn::calibrate_test {
 namespace {
 
 double product_rate() {
@@ -73,4 +73,4 @@ TEST(BandwidthOf, FollowsTheThreadsUsed) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::calibrate_test

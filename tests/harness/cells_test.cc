@@ -11,7 +11,7 @@
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::cells_test {
 namespace {
 
 std::string error_of(const SweepRequest& request) {
@@ -301,4 +301,4 @@ TEST(Cells, AFlagThatNothingListensToIsAnError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::cells_test

@@ -14,7 +14,7 @@
 #include "tests/harness/toy.h"
 #include "tests/harness/written_out.h"
 
-namespace attn {
+namespace attn::encoder_decoder_test {
 namespace {
 
 using namespace written_out;
@@ -237,4 +237,4 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::encoder_decoder_test

@@ -12,7 +12,7 @@
 
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::encoder_test {
 namespace {
 
 using toy::plain;
@@ -219,4 +219,4 @@ TEST(Encoder, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::encoder_test

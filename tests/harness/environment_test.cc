@@ -8,7 +8,7 @@
 #include "harness/store/schema.h"
 #include "tests/harness/sample_rows.h"
 
-namespace attn {
+namespace attn::environment_test {
 namespace {
 
 TEST(Environment, KeepsTheSchema) {
@@ -56,4 +56,4 @@ TEST(Environment, NamesNoHost) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::environment_test

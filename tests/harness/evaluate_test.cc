@@ -9,7 +9,7 @@
 
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::evaluate_test {
 namespace {
 
 ModelConfig labels_per_token() {
@@ -80,4 +80,4 @@ TEST(Evaluate, BinsLabelsByDistanceInAboutEqualNumbers) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::evaluate_test

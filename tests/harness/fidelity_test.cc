@@ -10,7 +10,7 @@
 #include "harness/measure/measure.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::fidelity_test {
 namespace {
 
 WorkloadSpec spec_of(const VariantInfo& info, bool causal = false) {
@@ -152,4 +152,4 @@ TEST(Fidelity, NaNIsNotHidden) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::fidelity_test

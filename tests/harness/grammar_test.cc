@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::grammar_test {
 namespace {
 
 using Values = std::vector<std::string>;
@@ -107,4 +107,4 @@ TEST(Grammar, TooManyCombinationsAreAnError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::grammar_test

@@ -14,7 +14,7 @@
 #include "core/ops.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::greedy_test {
 namespace {
 
 using Outputs = std::vector<std::vector<int32_t>>;
@@ -194,4 +194,4 @@ TEST(Greedy, AVariantThatCannotBeCausalDecodesByTheExactOne) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::greedy_test

@@ -14,10 +14,10 @@
 
 #include "tests/places.h"
 
+namespace attn::includes_test {
 namespace {
 
 namespace fs = std::filesystem;
-using attn::source_folder;
 using Lines = std::vector<std::string>;
 
 constexpr int64_t kLongestFile = 400;
@@ -194,3 +194,4 @@ TEST(House, PlantedFaultsAreSeen) {
 }
 
 }  // namespace
+}  // namespace attn::includes_test

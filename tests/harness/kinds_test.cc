@@ -13,7 +13,7 @@
 #include "tests/harness/made.h"
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::kinds_test {
 namespace {
 
 using toy::Made;
@@ -231,4 +231,4 @@ TEST(Kinds, StateBytesAreThoseOfTheDecodersOfAllLayers) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::kinds_test

@@ -9,7 +9,7 @@
 #include "tests/harness/toy.h"
 #include "tests/harness/written_out.h"
 
-namespace attn {
+namespace attn::layer_test {
 namespace {
 
 using namespace written_out;
@@ -100,4 +100,4 @@ TEST(Layer, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::layer_test

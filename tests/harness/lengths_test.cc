@@ -5,7 +5,7 @@
 
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::lengths_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -133,4 +133,4 @@ TEST(Lengths, OfWhatEndsAtTheTrainingLengthHaveAReason) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::lengths_test

@@ -13,7 +13,7 @@
 #include "variants/catalog.h"
 #include "variants/mixer.h"
 
-namespace attn {
+namespace attn::mixer_layer_test {
 namespace {
 
 using namespace written_out;
@@ -130,4 +130,4 @@ TEST(MixerLayer, RefusesRowsOfAnotherWidth) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::mixer_layer_test

@@ -10,7 +10,7 @@
 
 #include "core/ops.h"
 
-namespace attn {
+namespace attn::optimizer_test {
 namespace {
 
 // One parameter of the reference: value and both moments.
@@ -105,4 +105,4 @@ TEST(LearningRate, RisesLinearlyAndFallsAlongACosineToZero) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::optimizer_test

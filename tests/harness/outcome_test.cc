@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace attn {
+namespace attn::outcome_test {
 namespace {
 
 using End = ChildResult::End;
@@ -67,4 +67,4 @@ TEST(Outcome, ReasonsArePrintableAndShort) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::outcome_test

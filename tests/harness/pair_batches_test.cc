@@ -11,7 +11,7 @@
 #include "tests/harness/toy.h"
 #include "tests/tasks/stored.h"
 
-namespace attn {
+namespace attn::pair_batches_test {
 namespace {
 
 // Example i: one to four times the token i mod 5 + 1, then one to three times the next; label 1
@@ -123,4 +123,4 @@ TEST(PairBatches, AVariantWithoutPaddingIsRefused) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::pair_batches_test

@@ -14,7 +14,7 @@
 #include "harness/model/pair_head.h"
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::pairs_test {
 namespace {
 
 ModelConfig tiny() {
@@ -162,4 +162,4 @@ TEST(Pairs, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::pairs_test

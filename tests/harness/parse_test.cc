@@ -14,7 +14,7 @@
 #include "tests/harness/sample_rows.h"
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::parse_test {
 namespace {
 
 std::string repeated(const std::string& text, int times) {
@@ -126,4 +126,4 @@ TEST(ParseJson, IsTheOnlyWayIn) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::parse_test

@@ -8,7 +8,7 @@
 #include "harness/sweep/forecast.h"
 #include "tests/harness/fake_cell.h"
 
-namespace attn {
+namespace attn::pilots_test {
 namespace {
 
 constexpr const char* kPilot =
@@ -171,4 +171,4 @@ TEST(Timeouts, AreAskedForOrTheProfilesOrTenMinutes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::pilots_test

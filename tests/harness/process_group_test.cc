@@ -30,7 +30,7 @@ extern "C" int kill(pid_t target, int signal) noexcept {
   return static_cast<int>(syscall(SYS_kill, target, signal));
 }
 
-namespace attn {
+namespace attn::process_group_test {
 namespace {
 
 class ProcessGroup : public testing::Test {
@@ -66,4 +66,4 @@ TEST_F(ProcessGroup, OfChildrenThatEndedUnseenToo) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::process_group_test

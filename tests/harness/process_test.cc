@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-namespace attn {
+namespace attn::process_test {
 namespace {
 
 using End = ChildResult::End;
@@ -194,4 +194,4 @@ TEST(Process, ChildrenDieWithAParentThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::process_test

@@ -9,7 +9,7 @@
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::profiles_test {
 namespace {
 
 SweepRequest profile(const std::string& name) {
@@ -105,4 +105,4 @@ TEST(Profiles, ForecastsKeepTheirPromise) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::profiles_test

@@ -10,7 +10,7 @@
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/pilots.h"
 
-namespace attn {
+namespace attn::harness_remaining_test {
 namespace {
 
 constexpr int kJobs = 2;
@@ -82,4 +82,4 @@ TEST(Remaining, CostsNoMoreInALargePlan) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::harness_remaining_test

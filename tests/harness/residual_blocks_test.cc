@@ -15,7 +15,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::residual_blocks_test {
 namespace {
 
 constexpr int64_t kWidth = 24, kHeads = 4, kHeadDim = kWidth / kHeads, kLength = 9;
@@ -206,4 +206,4 @@ TEST(KvHeads, AndRotaryPositionsAreSkippedWithAReason) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::residual_blocks_test

@@ -13,7 +13,7 @@
 #include "core/rng.h"
 #include "tests/harness/fake_cell.h"
 
-namespace attn {
+namespace attn::resume_test {
 namespace {
 
 using Resume = FakeSweep;
@@ -204,4 +204,4 @@ TEST_F(Resume, KilledAtTenMomentsEveryCellIsThereOnce) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::resume_test

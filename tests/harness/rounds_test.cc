@@ -9,7 +9,7 @@
 #include "harness/store/schema.h"
 #include "tests/harness/fake_cell.h"
 
-namespace attn {
+namespace attn::rounds_test {
 namespace {
 
 class Rounds : public FakeSweep {
@@ -218,4 +218,4 @@ TEST_F(Rounds, AReplyWithoutTimesFailsItsCellAlone) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::rounds_test

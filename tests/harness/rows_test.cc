@@ -15,7 +15,7 @@
 #include "core/io_error.h"
 #include "tests/harness/sample_rows.h"
 
-namespace attn {
+namespace attn::rows_test {
 namespace {
 
 class Rows : public testing::Test {
@@ -244,4 +244,4 @@ TEST(Values, TimesAndNumbersKeepTheSchema) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::rows_test

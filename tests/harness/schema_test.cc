@@ -12,7 +12,7 @@
 #include "tests/harness/sample_rows.h"
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::schema_test {
 namespace {
 
 const char* const kMeasures[] = {"speed", "memory", "accuracy", "fidelity"};
@@ -197,4 +197,4 @@ TEST(Schema, RefusesKeywordsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::schema_test

@@ -15,7 +15,7 @@
 #include "harness/train/train.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::sequence_learner_test {
 namespace {
 
 LearnerSpec spec(const char* variant = "full",
@@ -189,4 +189,4 @@ TEST(SequenceLearner, LearnsToReverseInBlocksItHas) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sequence_learner_test

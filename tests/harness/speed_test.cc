@@ -7,7 +7,7 @@
 #include "harness/measure/measure.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::speed_test {
 namespace {
 
 // A stand-in whose forward lasts as long as it is told.
@@ -91,4 +91,4 @@ TEST(Speed, AnExceptionComesThrough) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::speed_test

@@ -12,7 +12,7 @@
 #include "core/rng.h"
 #include "harness/measure/measure.h"
 
-namespace attn {
+namespace attn::statistics_test {
 namespace {
 
 TEST(Statistics, OfKnownSamples) {
@@ -209,4 +209,4 @@ TEST(Statistics, SamplesOfVisitsTakenAsIndependentCoverFarTooSeldom) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::statistics_test

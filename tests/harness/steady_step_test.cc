@@ -50,7 +50,7 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
 }
 #endif
 
-namespace attn {
+namespace attn::steady_step_test {
 namespace {
 
 constexpr int64_t kBatch = 8, kLength = 64, kClasses = 5;
@@ -150,4 +150,4 @@ TEST(SteadyStep, TheCountersCount) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::steady_step_test

@@ -12,7 +12,7 @@
 #include "tests/harness/fake_cell.h"
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::sweep_test {
 namespace {
 
 using Sweep = FakeSweep;
@@ -201,4 +201,4 @@ TEST_F(Sweep, TheRealProgramKeepsToItsMemory) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sweep_test

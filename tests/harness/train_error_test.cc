@@ -8,7 +8,7 @@
 #include "tests/harness/made.h"
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::train_error_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -102,4 +102,4 @@ TEST(TrainError, AnErrorThatIsNotFiniteIsNoTarget) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::train_error_test

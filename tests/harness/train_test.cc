@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "tests/harness/toy.h"
 
-namespace attn {
+namespace attn::train_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -206,4 +206,4 @@ TEST(WhyNotTrainable, NamesTheReason) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::train_test

@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "tests/harness/fake_cell.h"
 
-namespace attn {
+namespace attn::tuned_test {
 namespace {
 
 class TunedSweep : public FakeSweep {
@@ -129,4 +129,4 @@ TEST(ChosenOnValidation, OtherContestsAndUntunedRowsAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::tuned_test

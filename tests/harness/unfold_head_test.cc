@@ -9,7 +9,7 @@
 
 #include "core/ops.h"
 
-namespace attn {
+namespace attn::unfold_head_test {
 namespace {
 
 constexpr int64_t kSize = 3, kWidth = 4, kHidden = 6, kLength = 5, kClasses = 2;
@@ -87,4 +87,4 @@ TEST(UnfoldHead, CanTellItsPositionsApart) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::unfold_head_test

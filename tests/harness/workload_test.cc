@@ -15,7 +15,7 @@
 #include "core/parallel.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::workload_test {
 namespace {
 
 WorkloadSpec spec_of(const char* variant, ScopeKind scope, Mode mode = Mode::forward) {
@@ -235,4 +235,4 @@ TEST(Workload, RefusesWhatTheVariantCannotDo) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::workload_test

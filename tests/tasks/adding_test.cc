@@ -8,7 +8,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::adding_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t length, const std::string& markers) {
@@ -108,4 +108,4 @@ TEST(Adding, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::adding_test

@@ -17,7 +17,7 @@
 #include "tests/places.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::tasks_catalog_test {
 namespace {
 
 // Quick settings: the defaults are those of the literature.
@@ -203,4 +203,4 @@ INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask, testing::ValuesIn(names()),
                          [](const auto& test) { return test.param; });
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::tasks_catalog_test

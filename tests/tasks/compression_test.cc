@@ -8,7 +8,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::compression_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t length) {
@@ -70,4 +70,4 @@ TEST(Compression, TooFewInputsAreAClearError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::compression_test

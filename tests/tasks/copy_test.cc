@@ -7,7 +7,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::copy_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t symbols, int64_t length, bool varied) {
@@ -123,4 +123,4 @@ TEST(Copy, TooFewDifferentInputsAreAClearError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::copy_test

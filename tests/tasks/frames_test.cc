@@ -11,7 +11,7 @@
 #include "tests/tasks/frames_solver.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::frames_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -188,4 +188,4 @@ TEST(Frames, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::frames_test

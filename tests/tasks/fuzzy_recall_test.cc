@@ -11,7 +11,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::fuzzy_recall_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t length, int64_t key_motif, int64_t value_motif,
@@ -197,4 +197,4 @@ TEST(FuzzyRecall, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::fuzzy_recall_test

@@ -14,7 +14,7 @@
 #include "tasks/catalog.h"
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::golden_test {
 namespace {
 
 constexpr uint64_t kSeed = 42;
@@ -150,4 +150,4 @@ TEST(GoldenFile, AChecksumSeesEveryPartOfAnExample) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::golden_test

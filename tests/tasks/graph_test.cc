@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::tasks_graph_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t length, int64_t degree, int64_t hops,
@@ -142,4 +142,4 @@ TEST(Graph, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::tasks_graph_test

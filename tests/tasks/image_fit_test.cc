@@ -13,7 +13,7 @@
 #include "core/parallel.h"
 #include "tasks/catalog.h"
 
-namespace attn {
+namespace attn::image_fit_test {
 namespace {
 
 enum Shape { disc, ring, half, square, frame, triangle, bar, plus, ell, dots };
@@ -212,4 +212,4 @@ TEST(ImageFit, NamesEveryShapeAtTheDefaultSize) { EXPECT_EQ(errors(32, pictures(
 TEST(ImageFit, NamesEveryShapeAtSideSixteen) { EXPECT_EQ(errors(16, pictures()), 0); }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::image_fit_test

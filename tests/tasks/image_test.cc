@@ -10,7 +10,7 @@
 #include "tasks/shortcuts/fitted.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::image_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t side, double noise) {
@@ -206,4 +206,4 @@ TEST(Image, ParametersOutOfRangeAreErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::image_test

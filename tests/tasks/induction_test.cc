@@ -8,7 +8,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::induction_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t symbols, int64_t length) {
@@ -118,4 +118,4 @@ TEST(Induction, TooFewDifferentInputsAreAClearError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::induction_test

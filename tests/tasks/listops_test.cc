@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::listops_test {
 namespace {
 
 std::unique_ptr<Task> make(std::map<std::string, ParamValue> given) {
@@ -255,4 +255,4 @@ TEST(Listops, ImpossibleLengthsAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::listops_test

@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::majority_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t length, int64_t min_length = 0) {
@@ -99,4 +99,4 @@ TEST(Majority, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::majority_test

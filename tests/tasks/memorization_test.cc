@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::memorization_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t length, int64_t map_seed = 0) {
@@ -101,4 +101,4 @@ TEST(Memorization, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::memorization_test

@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "tasks/catalog.h"
 
-namespace attn {
+namespace attn::mqar_settings_test {
 namespace {
 
 TEST(Mqar, SeveralPassesListTheSamePairsAgain) {
@@ -95,4 +95,4 @@ TEST(Mqar, LengthIsFree) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::mqar_settings_test

@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::mqar_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t pairs, int64_t length, double power,
@@ -170,4 +170,4 @@ TEST(Mqar, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::mqar_test

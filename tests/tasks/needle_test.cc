@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::needle_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t length, const char* haystack = "pairs",
@@ -245,4 +245,4 @@ TEST(Needle, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::needle_test

@@ -10,7 +10,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::noisy_recall_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t vocab, int64_t noise_vocab, int64_t length, double noise) {
@@ -158,4 +158,4 @@ TEST(NoisyRecall, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::noisy_recall_test

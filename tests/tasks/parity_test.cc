@@ -8,7 +8,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::parity_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t length, int64_t min_length = 0, bool per_token = false) {
@@ -114,4 +114,4 @@ TEST(Parity, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::parity_test

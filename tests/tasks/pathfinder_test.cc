@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "tasks/catalog.h"
 
-namespace attn {
+namespace attn::pathfinder_test {
 namespace {
 
 std::unique_ptr<Task> make(std::map<std::string, ParamValue> given) {
@@ -109,4 +109,4 @@ TEST(Pathx, IsPathfinderAtLength16384) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::pathfinder_test

@@ -12,7 +12,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::retrieval_test {
 namespace {
 
 std::unique_ptr<Task> make(std::map<std::string, ParamValue> given) {
@@ -158,4 +158,4 @@ TEST(Retrieval, DefaultsAreThoseOfLongRangeArenaAndErrorsAreClear) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::retrieval_test

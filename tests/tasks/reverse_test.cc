@@ -10,7 +10,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::reverse_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t symbols, int64_t length, int64_t min_length = 0) {
@@ -85,4 +85,4 @@ TEST(Reverse, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::reverse_test

@@ -9,7 +9,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::selective_copy_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t symbols, int64_t items, int64_t length,
@@ -130,4 +130,4 @@ TEST(SelectiveCopy, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::selective_copy_test

@@ -12,7 +12,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::sort_test {
 namespace {
 
 std::unique_ptr<Task> make(int64_t symbols, int64_t length, int64_t min_length = 0) {
@@ -75,4 +75,4 @@ TEST(Sort, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sort_test

@@ -11,7 +11,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::tagging_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -237,4 +237,4 @@ TEST(Tagging, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::tagging_test

@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "tests/tasks/stored.h"
 
-namespace attn {
+namespace attn::task_test {
 namespace {
 
 const std::vector<ParamSpec> kSpecs = {{"train_examples", 5, "size"}};
@@ -108,4 +108,4 @@ TEST(Task, ShortcutsFitOnTheTrainingSetAtMostAndStartWithTheMajority) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::task_test

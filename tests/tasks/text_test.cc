@@ -11,7 +11,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::text_test {
 namespace {
 
 std::unique_ptr<Task> make(std::map<std::string, ParamValue> given) {
@@ -172,4 +172,4 @@ TEST(Text, DefaultsAreThoseOfLongRangeArenaAndErrorsAreClear) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::text_test

@@ -15,7 +15,7 @@
 #include "tasks/sequences/sentences.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::translate_test {
 namespace {
 
 using Given = std::map<std::string, ParamValue>;
@@ -237,4 +237,4 @@ TEST(Translate, BadParametersAreClearErrors) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::translate_test

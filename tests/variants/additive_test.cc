@@ -5,7 +5,7 @@
 #include "tests/oracle/textbook_oracle.h"
 #include "tests/variants/textbook_cases.h"
 
-namespace attn {
+namespace attn::additive_test {
 namespace {
 
 oracle::Array twin(const std::vector<oracle::Array>& x, const oracle::Visibility& seen) {
@@ -77,4 +77,4 @@ TEST(Additive, RegressionProjectsQueriesAndKeys) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::additive_test

@@ -12,7 +12,7 @@
 #include "variants/catalog.h"
 #include "variants/mixer.h"
 
-namespace attn {
+namespace attn::attention_test {
 namespace {
 
 Var zeros(Shape shape) { return Var(Tensor::zeros(shape)); }
@@ -162,4 +162,4 @@ TEST(Attention, PeakMemoryGrowsAsDeclared) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::attention_test

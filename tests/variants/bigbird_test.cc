@@ -6,7 +6,7 @@
 
 #include "tests/variants/pattern_check.h"
 
-namespace attn {
+namespace attn::bigbird_test {
 namespace {
 
 using bridge::Given;
@@ -139,4 +139,4 @@ TEST(BigBird, Decodes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::bigbird_test

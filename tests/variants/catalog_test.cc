@@ -12,7 +12,7 @@
 
 #include "tests/places.h"
 
-namespace attn {
+namespace attn::variants_catalog_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ TEST(Catalog, IsCompleteAndConsistent) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::variants_catalog_test

@@ -3,7 +3,7 @@
 #include "core/ops.h"
 #include "tests/variants/mixers.h"
 
-namespace attn {
+namespace attn::conv_test {
 namespace {
 
 using namespace mixers;
@@ -77,4 +77,4 @@ TEST(Conv, RefusesAKernelWithoutAMiddle) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::conv_test

@@ -8,7 +8,7 @@
 #include "tests/variants/textbook_cases.h"
 #include "variants/kernels/random_graph.h"
 
-namespace attn {
+namespace attn::variants_graph_test {
 namespace {
 
 struct Inputs {
@@ -132,4 +132,4 @@ TEST(RandomGraph, EachPrefixIsTheGraphOfThatLength) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::variants_graph_test

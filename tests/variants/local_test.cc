@@ -3,7 +3,7 @@
 
 #include "tests/variants/pattern_check.h"
 
-namespace attn {
+namespace attn::local_test {
 namespace {
 
 using bridge::everywhere;
@@ -65,4 +65,4 @@ TEST(Local, Decodes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::local_test

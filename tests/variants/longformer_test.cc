@@ -4,7 +4,7 @@
 
 #include "tests/variants/pattern_check.h"
 
-namespace attn {
+namespace attn::longformer_test {
 namespace {
 
 using bridge::everywhere;
@@ -58,4 +58,4 @@ TEST(Longformer, Decodes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::longformer_test

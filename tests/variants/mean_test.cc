@@ -3,7 +3,7 @@
 #include "core/ops.h"
 #include "tests/variants/mixers.h"
 
-namespace attn {
+namespace attn::mean_test {
 namespace {
 
 using namespace mixers;
@@ -45,4 +45,4 @@ TEST(Mean, RegressionLongSumsKeepTheirBits) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::mean_test

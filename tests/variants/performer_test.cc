@@ -4,7 +4,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::performer_test {
 namespace {
 
 Tensor output(const std::string& as, uint64_t seed, double scale) {
@@ -31,4 +31,4 @@ TEST(Performer, RegressionLongRangeArenaHasNoRandomFeatures) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::performer_test

@@ -3,7 +3,7 @@
 // back.
 #include "tests/variants/mixers.h"
 
-namespace attn {
+namespace attn::recurrent_test {
 namespace {
 
 using namespace mixers;
@@ -119,4 +119,4 @@ TEST(Recurrent, RegressionTheWayBackBeginsAtTheLastValidPosition) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::recurrent_test

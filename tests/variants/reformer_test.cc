@@ -11,7 +11,7 @@
 #include "tests/variants/textbook_cases.h"
 #include "tests/variants/twin_check.h"
 
-namespace attn {
+namespace attn::reformer_test {
 namespace {
 
 using bridge::array_of;
@@ -271,4 +271,4 @@ TEST(ReformerDecoder, AsksTheSystemForNothingInASteadyState) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::reformer_test

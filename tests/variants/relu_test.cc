@@ -6,7 +6,7 @@
 #include "tests/oracle/textbook_oracle.h"
 #include "tests/variants/textbook_cases.h"
 
-namespace attn {
+namespace attn::relu_test {
 namespace {
 
 Tensor answer(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
@@ -73,4 +73,4 @@ TEST(Relu, GradientsDoNotDependOnHowAHeadIsShared) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::relu_test

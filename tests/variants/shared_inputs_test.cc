@@ -10,7 +10,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::shared_inputs_test {
 namespace {
 
 constexpr int64_t kLen = 600, kDim = 64;
@@ -108,4 +108,4 @@ INSTANTIATE_TEST_SUITE_P(Catalog, SharedInputs, testing::ValuesIn(everything()),
                          });
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::shared_inputs_test

@@ -6,7 +6,7 @@
 #include "tests/oracle/sinkhorn_oracle.h"
 #include "tests/variants/twin_check.h"
 
-namespace attn {
+namespace attn::sinkhorn_test {
 namespace {
 
 using bridge::array_of;
@@ -123,4 +123,4 @@ TEST(Sinkhorn, RefusesLongerSequences) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sinkhorn_test

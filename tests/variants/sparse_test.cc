@@ -3,7 +3,7 @@
 
 #include "tests/variants/pattern_check.h"
 
-namespace attn {
+namespace attn::sparse_test {
 namespace {
 
 using bridge::everywhere;
@@ -117,4 +117,4 @@ TEST(Sparse, Decodes) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sparse_test

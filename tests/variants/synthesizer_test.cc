@@ -5,7 +5,7 @@
 #include "tests/oracle/synthesizer_oracle.h"
 #include "tests/variants/twin_check.h"
 
-namespace attn {
+namespace attn::synthesizer_test {
 namespace {
 
 using bridge::array_of;
@@ -127,4 +127,4 @@ TEST(Synthesizer, RefusesLongerSequences) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::synthesizer_test

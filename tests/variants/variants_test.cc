@@ -7,7 +7,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
-namespace attn {
+namespace attn::variants_test {
 namespace {
 
 using bridge::array_of;
@@ -162,4 +162,4 @@ TEST(Variants, LinformerRefusesLongerSequences) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::variants_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attn {
+namespace attn::visible_pairs_test {
 namespace {
 
 TEST(VisiblePairs, FollowTheDefinition) {
@@ -26,4 +26,4 @@ TEST(VisiblePairs, FollowTheDefinition) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::visible_pairs_test

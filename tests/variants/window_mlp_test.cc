@@ -2,7 +2,7 @@
 // rows of padding.
 #include "tests/variants/mixers.h"
 
-namespace attn {
+namespace attn::window_mlp_test {
 namespace {
 
 using namespace mixers;
@@ -62,4 +62,4 @@ TEST(WindowMlp, RegressionPaddingStaysZeroDespiteBiases) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::window_mlp_test

@@ -5,7 +5,7 @@
 #include "tasks/data/sources.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn {
+namespace attn::aan_tsv_test {
 namespace {
 
 using data::text_of;
@@ -102,4 +102,4 @@ TEST_F(AanTsv, TheFingerprintFollowsTheContents) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::aan_tsv_test

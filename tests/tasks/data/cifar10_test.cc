@@ -5,7 +5,7 @@
 #include "tasks/data/grey.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn {
+namespace attn::cifar10_test {
 namespace {
 
 // A picture of one colour but for its first pixel, which is black.
@@ -135,4 +135,4 @@ TEST_F(Cifar10, DamageIsOneLineThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::cifar10_test

@@ -9,7 +9,7 @@
 
 #include "tests/tasks/data/folder.h"
 
-namespace attn::data {
+namespace attn::data::files_test {
 namespace {
 
 using Lines = std::vector<std::tuple<int64_t, int64_t, std::string>>;
@@ -98,4 +98,4 @@ TEST(Files, WhatCannotBeWrittenIsAnError) {
 }
 
 }  // namespace
-}  // namespace attn::data
+}  // namespace attn::data::files_test

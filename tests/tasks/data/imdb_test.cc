@@ -4,7 +4,7 @@
 #include "tasks/data/sources.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn {
+namespace attn::imdb_test {
 namespace {
 
 class Imdb : public testing::Test {
@@ -94,4 +94,4 @@ TEST_F(Imdb, DamageIsOneLineThatNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::imdb_test

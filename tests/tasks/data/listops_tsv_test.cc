@@ -7,7 +7,7 @@
 #include "tasks/catalog.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn {
+namespace attn::listops_tsv_test {
 namespace {
 
 const std::string kHead = "Source\tTarget\n";
@@ -163,4 +163,4 @@ TEST_F(ListopsTsv, ThreadsReadWhatOneThreadReads) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::listops_tsv_test

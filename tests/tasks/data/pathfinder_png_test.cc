@@ -9,7 +9,7 @@
 #include "tests/tasks/data/folder.h"
 #include "tests/tasks/stored.h"
 
-namespace attn {
+namespace attn::pathfinder_png_test {
 namespace {
 
 std::string flat_png(int level, uint32_t side = 32) {
@@ -212,4 +212,4 @@ TEST(PathfinderWriter, AThousandPicturesAFolder) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::pathfinder_png_test

@@ -7,7 +7,7 @@
 #include "tests/tasks/data/bare_png.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn::data {
+namespace attn::data::png_test {
 namespace {
 
 using Levels = std::vector<uint8_t>;
@@ -100,4 +100,4 @@ TEST(Png, WhatIsWrittenIsReadBack) {
 }
 
 }  // namespace
-}  // namespace attn::data
+}  // namespace attn::data::png_test

@@ -9,7 +9,7 @@
 #include "tasks/data/released.h"
 #include "tests/tasks/data/folder.h"
 
-namespace attn {
+namespace attn::round_trip_test {
 
 void PrintTo(const TaskInfo& info, std::ostream* out) { *out << info.name; }
 
@@ -94,4 +94,4 @@ TEST(Released, SettingsOutsideTheFormatAreRefused) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::round_trip_test

@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::draws_test {
 namespace {
 
 TEST(RecallDraws, ThePowerLawIsThatOfTheMathematicsLibrary) {
@@ -67,4 +67,4 @@ TEST(RecallDraws, TooFewInputsAreAClearError) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::draws_test

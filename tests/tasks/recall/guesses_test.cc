@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attn {
+namespace attn::guesses_test {
 namespace {
 
 const std::vector<int32_t> kTokens = {1, 5, 2, 6, 1, 7, 2, 1};
@@ -41,4 +41,4 @@ TEST(RecallGuesses, ScoresAreMeansOverTheScoredLabels) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::guesses_test

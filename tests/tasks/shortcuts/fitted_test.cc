@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/rng.h"
 
-namespace attn {
+namespace attn::fitted_test {
 namespace {
 
 Example labelled(int32_t token, std::vector<int32_t> target) {
@@ -92,4 +92,4 @@ TEST(Fitted, LinearScoreStaysCalmWithFewerExamplesThanInputs) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::fitted_test

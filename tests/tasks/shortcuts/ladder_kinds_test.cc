@@ -8,7 +8,7 @@
 #include "tasks/shortcuts/ladder.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::ladder_kinds_test {
 namespace {
 
 constexpr int64_t kLength = 40;
@@ -199,4 +199,4 @@ TEST(LadderKinds, FitsFewerExamplesOfManyChannels) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ladder_kinds_test

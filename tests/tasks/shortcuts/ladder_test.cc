@@ -9,7 +9,7 @@
 #include "core/rng.h"
 #include "tests/tasks/score_of.h"
 
-namespace attn {
+namespace attn::ladder_test {
 namespace {
 
 constexpr int64_t kLength = 96;
@@ -159,4 +159,4 @@ TEST(Ladder, FitsFewerOfTheLongestExamples) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ladder_test

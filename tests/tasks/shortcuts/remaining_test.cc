@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace attn {
+namespace attn::shortcuts_remaining_test {
 namespace {
 
 Example labels(std::vector<int32_t> target) { return {.tokens = {1}, .target = std::move(target)}; }
@@ -28,4 +28,4 @@ TEST(Remaining, CountsLabelsNotExamplesAndOnlyTheScored) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::shortcuts_remaining_test

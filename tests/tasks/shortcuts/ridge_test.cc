@@ -10,7 +10,7 @@
 #include "core/rng.h"
 #include "tasks/shortcuts/selection.h"
 
-namespace attn {
+namespace attn::ridge_test {
 namespace {
 
 // Three features, of which the label is the sign of 2·first − second; the third is constant.
@@ -97,4 +97,4 @@ TEST(Selection, KeepsTheFewFeaturesThatTellTheClassesApart) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::ridge_test

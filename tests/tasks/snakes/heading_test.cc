@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace attn::snakes {
+namespace attn::snakes::heading_test {
 namespace {
 
 TEST(Heading, SinesAreThoseOfTheStandardLibrary) {
@@ -55,4 +55,4 @@ TEST(Heading, CirclePixelsLieOnTheCircleOnce) {
 }
 
 }  // namespace
-}  // namespace attn::snakes
+}  // namespace attn::snakes::heading_test

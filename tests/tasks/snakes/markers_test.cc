@@ -8,7 +8,7 @@
 
 #include "tasks/snakes/scene.h"
 
-namespace attn::snakes {
+namespace attn::snakes::markers_test {
 namespace {
 
 TEST(Markers, AreFoundInThePixels) {
@@ -32,4 +32,4 @@ TEST(Markers, AreFoundInThePixels) {
 }
 
 }  // namespace
-}  // namespace attn::snakes
+}  // namespace attn::snakes::markers_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-namespace attn::snakes {
+namespace attn::snakes::raster_test {
 namespace {
 
 std::map<std::pair<int, int>, int> pixels(const Stamp& stamp, Offset anchor, int side) {
@@ -87,4 +87,4 @@ TEST(Raster, CanvasesAddByMaximumAndSumWhereStampsMeet) {
 }
 
 }  // namespace
-}  // namespace attn::snakes
+}  // namespace attn::snakes::raster_test

@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 
-namespace attn::snakes {
+namespace attn::snakes::scene_test {
 namespace {
 
 struct Stroke {
@@ -261,4 +261,4 @@ TEST(Scenes, WithoutRoomIsAnError) {
 }
 
 }  // namespace
-}  // namespace attn::snakes
+}  // namespace attn::snakes::scene_test

@@ -5,7 +5,7 @@
 
 #include "core/parallel.h"
 
-namespace attn {
+namespace attn::cached_test {
 namespace {
 
 TEST(Cached, MakesAValueOnceForEachKeyInARow) {
@@ -38,4 +38,4 @@ TEST(Cached, ServesSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::cached_test

@@ -15,7 +15,7 @@
 #include "variants/kernels/softmax_attention.h"
 #include "variants/kernels/softmax_decoder.h"
 
-namespace attn {
+namespace attn::decoder_test {
 namespace {
 
 using bridge::array_of;
@@ -271,4 +271,4 @@ TEST(Decoders, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::decoder_test

@@ -13,7 +13,7 @@
 #include "variants/kernels/softmax_attention.h"
 #include "variants/kernels/visible_pairs.h"
 
-namespace attn {
+namespace attn::edge_attention_test {
 namespace {
 
 using bridge::array_of;
@@ -228,4 +228,4 @@ TEST(VisiblePairs, HonourEdges) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::edge_attention_test

@@ -6,7 +6,7 @@
 
 #include "tests/variants/oracle_bridge.h"
 
-namespace attn {
+namespace attn::feature_maps_test {
 namespace {
 
 TEST(FeatureMaps, OrthogonalBlocksHaveGaussianLengths) {
@@ -98,4 +98,4 @@ TEST(FeatureMaps, EluKeepsSmallValues) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::feature_maps_test

@@ -10,7 +10,7 @@
 #include "tests/core/on_every_isa.h"
 #include "tests/variants/oracle_bridge.h"
 
-namespace attn {
+namespace attn::linear_attention_test {
 namespace {
 
 using bridge::array_of;
@@ -329,4 +329,4 @@ TEST(LinearAttention, LongSumsKeepTheirDigits) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::linear_attention_test

@@ -7,7 +7,7 @@
 #include "core/parallel.h"
 #include "tests/variants/oracle_bridge.h"
 
-namespace attn {
+namespace attn::sequence_projection_test {
 namespace {
 
 using bridge::array_of;
@@ -57,4 +57,4 @@ TEST(SequenceProjection, ThreadsDoNotChangeABit) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::sequence_projection_test

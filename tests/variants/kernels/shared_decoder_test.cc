@@ -20,7 +20,7 @@
 #include "variants/kernels/softmax_decoder.h"
 #include "variants/kernels/synthetic_decoder.h"
 
-namespace attn {
+namespace attn::shared_decoder_test {
 namespace {
 
 struct Sharing {
@@ -290,4 +290,4 @@ TEST(KvHeads, DivideTheStateWhereItIsShared) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::shared_decoder_test

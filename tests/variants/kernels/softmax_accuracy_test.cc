@@ -10,7 +10,7 @@
 #include "core/kernels/isa.h"
 #include "variants/kernels/softmax_attention.h"
 
-namespace attn {
+namespace attn::softmax_accuracy_test {
 namespace {
 
 constexpr int64_t kWidth = 64;
@@ -83,4 +83,4 @@ TEST(SoftmaxAccuracy, NoWorseThanPlainLoopsAtLogitsOfFifty) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::softmax_accuracy_test

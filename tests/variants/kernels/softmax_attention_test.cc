@@ -11,7 +11,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/kernels/band.h"
 
-namespace attn {
+namespace attn::softmax_attention_test {
 namespace {
 
 using bridge::array_of;
@@ -281,4 +281,4 @@ TEST(SoftmaxAttention, TiledEqualsMaterialized) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::softmax_attention_test
