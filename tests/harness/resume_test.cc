@@ -144,25 +144,40 @@ TEST_F(Resume, AResultThatMakesNoRowFailsItsCellAlone) {
   }
 }
 
+// While it lives, files can be made no longer than limit() says, as on a disk that fills up.
+class SmallDisk {
+ public:
+  SmallDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) { getrlimit(RLIMIT_FSIZE, &before_); }
+  ~SmallDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  void limit(uintmax_t bytes) const {
+    const rlimit small{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
 TEST_F(Resume, AFullDiskInMidSweepLosesNothing) {
   request_.axes = {{"measure", "memory"}, {"length", "64:1024:*2"}};
   request_.variants = {"full"};
-  rlimit old{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   std::string message;
-  try {
-    sweep([&](const Progress& progress) {
-      if (!progress.row || progress.done != 2) return;
-      // No more than half a row, as on a disk that fills up.
-      const rlimit small{std::filesystem::file_size(request_.output) + 300, old.rlim_max};
-      setrlimit(RLIMIT_FSIZE, &small);
-    });
-  } catch (const IoError& error) {
-    message = error.what();
+  {
+    const SmallDisk disk;
+    try {
+      sweep([&](const Progress& progress) {
+        constexpr uintmax_t kHalfARow = 300;
+        if (progress.row && progress.done == 2)
+          disk.limit(std::filesystem::file_size(request_.output) + kHalfARow);
+      });
+    } catch (const IoError& error) {
+      message = error.what();
+    }
   }
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
   EXPECT_EQ(message, request_.output + ": cannot write: File too large");
   EXPECT_EQ(read_rows(request_.output).size(), 1u + 2);
   EXPECT_EQ(sweep().rows.size(), 5u);
