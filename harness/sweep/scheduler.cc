@@ -22,7 +22,8 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"flops", metrics.value("flops", Json())},
           {"precision", "float32"},
           {"threads", key["axes"].value("threads", Json())},
-          {"kernel", isa()}};
+          {"kernel", isa()},
+          {"loops", compiled_isa()}};
 }
 
 std::string checked_output(const SweepRequest& request) {
