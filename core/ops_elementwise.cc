@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/exp.h"
-#include "core/kernels/gelu.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/tape.h"
@@ -40,17 +38,36 @@ Tensor map2(const Tensor& x, const Tensor& y, Tensor out, F f) {
   return out;
 }
 
+// out = f of each stretch: f(count, from, to), one of row_ops.h
+template <class F>
+Tensor map_rows(const Tensor& x, Tensor out, F f) {
+  over_range(x.size(), 8, [&](int64_t begin, int64_t end) {
+    f(end - begin, x.data() + begin, out.data() + begin);
+  });
+  return out;
+}
+
 // `derivative(kept, g)` where kept is the input or the output.
 enum class Keep { input, output };
-template <class F, class D>
-Var unary(const Var& a, Keep keep, F f, D derivative) {
+template <class D>
+Var recorded(const Var& a, const Tensor& y, Keep keep, D derivative) {
   const Tensor& x = a.value();
-  const Tensor y = map1(x, Tensor(x.shape()), f);
   return record_op(
       y, {&a, 1},
       [kept = keep == Keep::input ? x : y, derivative](Tensor g, std::span<GradSlot> in) {
         in[0].give(map2(kept, g, reuse(g), derivative));
       });
+}
+
+template <class F, class D>
+Var unary(const Var& a, Keep keep, F f, D derivative) {
+  return recorded(a, map1(a.value(), Tensor(a.shape()), f), keep, derivative);
+}
+
+// The same for an f of row_ops.h.
+template <class F, class D>
+Var unary_rows(const Var& a, F f, D derivative) {
+  return recorded(a, map_rows(a.value(), Tensor(a.shape()), f), Keep::output, derivative);
 }
 
 // How b is repeated to fill a: rows() times its size().
@@ -164,8 +181,8 @@ Var shift(const Var& a, double offset) {
 }
 
 Var exponential(const Var& a) {
-  return unary(
-      a, Keep::output, [](real x) { return fast_exp(x); }, [](real y, real g) { return g * y; });
+  const auto exps = [](int64_t n, const real* x, real* to) { exp_row(n, x, 1, 0, to); };
+  return unary_rows(a, exps, [](real y, real g) { return g * y; });
 }
 
 Var logarithm(const Var& a) {
@@ -191,9 +208,7 @@ Var relu(const Var& a) {
 }
 
 Var elu(const Var& a) {
-  return unary(
-      a, Keep::output, [](real x) { return x > 0 ? x : fast_exp(x) - 1; },
-      [](real y, real g) { return y > 0 ? g : g * (y + 1); });
+  return unary_rows(a, exp_or_line_row, [](real y, real g) { return y > 0 ? g : g * (y + 1); });
 }
 
 Var gelu(const Var& a) {
@@ -203,19 +218,8 @@ Var gelu(const Var& a) {
   const Tensor slope =
       record ? Tensor(x.shape()) : Tensor();  // Φ(x) + x·φ(x): known here, costly later
   over_range(x.size(), 8, [&](int64_t begin, int64_t end) {
-    const real* from = x.data();
-    real *to = y.data(), *derivative = slope.data();
-    if (!record) {
-      ATTN_INDEPENDENT
-      for (int64_t i = begin; i < end; i++) to[i] = gelu_at(from[i]).value;
-      return;
-    }
-    ATTN_INDEPENDENT
-    for (int64_t i = begin; i < end; i++) {
-      const Gelu at = gelu_at(from[i]);
-      to[i] = at.value;
-      derivative[i] = at.slope;
-    }
+    gelu_rows(1, end - begin, {x.data() + begin}, nullptr, {y.data() + begin},
+              {record ? slope.data() + begin : nullptr}, true);
   });
   return record_op(std::move(y), {&a, 1}, [slope](Tensor g, std::span<GradSlot> in) {
     in[0].give(map2(slope, g, reuse(g), [](real d, real v) { return d * v; }));
@@ -229,9 +233,7 @@ Var tanh(const Var& a) {
 }
 
 Var sigmoid(const Var& a) {
-  return unary(
-      a, Keep::output, [](real x) { return 1 / (1 + fast_exp(-x)); },
-      [](real y, real g) { return g * y * (1 - y); });
+  return unary_rows(a, sigmoid_row, [](real y, real g) { return g * y * (1 - y); });
 }
 
 }  // namespace attn

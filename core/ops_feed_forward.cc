@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/counters.h"
-#include "core/kernels/gelu.h"
 #include "core/kernels/packed_weight.h"
 #include "core/kernels/row_tiles.h"
 #include "core/kernels/rows.h"
@@ -45,37 +44,6 @@ struct FeedForward {
   }
 };
 
-// A block of hidden numbers: `rows` of `cols`, which lie `row` apart.
-struct Hidden {
-  real* data;
-  int64_t row;
-};
-
-// after = gelu(before + bias)
-void activate(Hidden before, const real* bias, Hidden after, int64_t rows, int64_t cols) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const real* const from = before.data + i * before.row;
-    real* const to = after.data + i * after.row;
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < cols; ++j) to[j] = gelu_at(from[j] + bias[j]).value;
-  }
-}
-
-// The same, and the gradient of `after` becomes that of `before`, in place.
-void activate_back(Hidden before, const real* bias, Hidden after, Hidden gradient, int64_t rows,
-                   int64_t cols) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const real* const from = before.data + i * before.row;
-    real *const to = after.data + i * after.row, *const slope = gradient.data + i * gradient.row;
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < cols; ++j) {
-      const Gelu at = gelu_at(from[j] + bias[j]);
-      to[j] = at.value;
-      slope[j] *= at.slope;
-    }
-  }
-}
-
 void forward(const FeedForward& f, const real* residual, real* y) {
   count_flops(2 * f.multiply_adds());
   const PackedWeight up(f.up, false), down(f.down, false);
@@ -84,7 +52,7 @@ void forward(const FeedForward& f, const real* residual, real* y) {
   const bool keep = f.before.defined();
   const Block buffers = f.buffers(workers * (keep ? 1 : 2));
   over_row_tiles(plan, [&](const RowTile& tile, int64_t w) {
-    const Hidden after = {f.buffer(buffers, w), f.buffer_row()};
+    const RowBlock after = {f.buffer(buffers, w), f.buffer_row()};
     real* const to = y + tile.row * f.out;
     for (int64_t i = 0; i < tile.count; ++i)
       for (int64_t j = 0; j < f.out; ++j)
@@ -92,11 +60,11 @@ void forward(const FeedForward& f, const real* residual, real* y) {
             f.down_bias[j] + (residual ? residual[(tile.row + i) * f.out + j] : real(0));
     for (int64_t h = 0; h < f.hidden; h += f.cut.stretch) {
       const int64_t n = std::min(f.cut.stretch, f.hidden - h);
-      const Hidden before = keep ? Hidden{f.before.data() + tile.row * f.hidden + h, f.hidden}
-                                 : Hidden{f.buffer(buffers, workers + w), f.buffer_row()};
+      const RowBlock before = keep ? RowBlock{f.before.data() + tile.row * f.hidden + h, f.hidden}
+                                   : RowBlock{f.buffer(buffers, workers + w), f.buffer_row()};
       up.multiply(tile.count, {f.x.data() + tile.row * f.in, f.in, 1}, {0, f.in}, {h, n},
                   before.data, before.row, false);
-      activate(before, f.up_bias.data() + h, after, tile.count, n);
+      gelu_rows(tile.count, n, before, f.up_bias.data() + h, after);
       down.multiply(tile.count, {after.data, after.row, 1}, {h, n}, {0, f.out}, to, f.out, true);
     }
   });
@@ -147,16 +115,16 @@ class FeedForwardGradient {
   void stretch(const RowTile& tile, int64_t w, Interval columns) const {
     const int64_t rows = tile.count, h = columns.begin, n = columns.size;
     const real *const x = f_.x.data() + tile.row * f_.in, *const g = g_ + tile.row * f_.out;
-    const Hidden before = {f_.before.data() + tile.row * f_.hidden + h, f_.hidden};
-    const Hidden after = {f_.buffer(buffers_, 2 * w), f_.buffer_row()};
-    const Hidden slope = {f_.buffer(buffers_, 2 * w + 1), f_.buffer_row()};
+    const RowBlock before = {f_.before.data() + tile.row * f_.hidden + h, f_.hidden};
+    const RowBlock after = {f_.buffer(buffers_, 2 * w), f_.buffer_row()};
+    const RowBlock slope = {f_.buffer(buffers_, 2 * w + 1), f_.buffer_row()};
     const real* const bias = f_.up_bias.data() + h;
     if (wanted_.before()) {
       down_turned_.multiply(rows, {g, f_.out, 1}, {0, f_.out}, columns, slope.data, slope.row,
                             false);
-      activate_back(before, bias, after, slope, rows, n);
+      gelu_rows(rows, n, before, bias, after, slope);
     } else {
-      activate(before, bias, after, rows, n);
+      gelu_rows(rows, n, before, bias, after);
     }
     if (wanted_.down)
       for (int64_t j = 0; j < f_.out; j += kPanel)

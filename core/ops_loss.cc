@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/recycled.h"
@@ -30,9 +29,7 @@ Var known_slope(double value, const Var& a, const Tensor& slope) {
 // -log softmax(x)[target]; slope, unless null, gets its gradient times `weight`.
 double row_loss(const real* x, int64_t n, int64_t target, real weight, real* slope, real* work) {
   const real most = row_max(x, n);
-  ATTN_INDEPENDENT
-  for (int64_t j = 0; j < n; j++) work[j] = fast_exp(x[j] - most);
-  const real total = row_sum(work, n);
+  const real total = exp_row(n, x, 1, most, work);
   if (slope) {
     const real factor = weight / total;
     for (int64_t j = 0; j < n; j++) slope[j] = work[j] * factor;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/recycled.h"
@@ -12,70 +11,12 @@
 namespace attn {
 namespace {
 
-// y = softmax(x); zeros where every entry is -infinity.
-void softmax_row(real* y, const real* x, int64_t n) {
-  const real most = row_max(x, n);
-  const real offset = most == -kInfinity ? real(0) : most;
-  ATTN_INDEPENDENT
-  for (int64_t j = 0; j < n; j++) y[j] = fast_exp(x[j] - offset);
-  const real total = row_sum(y, n);
-  const real factor = total == 0 ? real(0) : 1 / total;
-  for (int64_t j = 0; j < n; j++) y[j] *= factor;
-}
-
 // Rows of `width` numbers of x normalised with their mean and 1/deviation.
 struct Normalised {
   Tensor x;      // [.., width]
   Tensor stats;  // [rows, 2]
   int64_t rows, width;
 };
-
-void layer_norm_row(real* y, const real* x, real* stats, const real* gain, const real* bias,
-                    int64_t n, real epsilon) {
-  const real mean = row_sum(x, n) / static_cast<real>(n);
-  const real variance = sum_lanes(n, [x, mean](int64_t j, auto& t) {
-    std::memcpy(&t, x + j, sizeof t);
-    t -= mean;
-    t *= t;
-  });
-  const real rate = 1 / std::sqrt(variance / static_cast<real>(n) + epsilon);
-  ATTN_INDEPENDENT
-  for (int64_t j = 0; j < n; j++) y[j] = (x[j] - mean) * rate * gain[j] + bias[j];
-  if (!stats) return;
-  stats[0] = mean;
-  stats[1] = rate;
-}
-
-// dx of rows [begin, end) (unless null; `add`: to what is there), and the sums of g·x̂ and g over
-// them into dgain and dbias. `work` holds 2·width.
-void layer_norm_rows_back(const Normalised& kept, const real* g, const real* gain, real* dx,
-                          bool add, real* dgain, real* dbias, real* work, int64_t begin,
-                          int64_t end) {
-  const int64_t n = kept.width;
-  real *const unit = work, *const pull = work + n;  // x̂ and g·gain
-  for (int64_t row = begin; row < end; row++) {
-    const real *x = kept.x.data() + row * n, *up = g + row * n;
-    const real mean = kept.stats[2 * row], rate = kept.stats[2 * row + 1];
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < n; j++) {
-      unit[j] = (x[j] - mean) * rate;
-      pull[j] = up[j] * gain[j];
-      dgain[j] += up[j] * unit[j];
-      dbias[j] += up[j];
-    }
-    if (!dx) continue;
-    const real mean_pull = row_sum(pull, n) / static_cast<real>(n);
-    const real mean_both = row_dot(pull, unit, n) / static_cast<real>(n);
-    real* down = dx + row * n;
-    if (add) {
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < n; j++) down[j] += rate * (pull[j] - mean_pull - unit[j] * mean_both);
-    } else {
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < n; j++) down[j] = rate * (pull[j] - mean_pull - unit[j] * mean_both);
-    }
-  }
-}
 
 }  // namespace
 
@@ -96,8 +37,7 @@ Var scale_rows(const Var& a, const Var& factors) {
   return record_op(y, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
     if (in[1].needed()) {
       const Tensor ds(s.shape());
-      for (int64_t row = 0; row < rows; row++)
-        ds[row] = row_dot(g.data() + row * n, x.data() + row * n, n);
+      dots_of_rows(rows, n, g.data(), n, x.data(), n, ds.data());
       in[1].give(ds);
     }
     if (!in[0].needed()) return;
@@ -112,19 +52,13 @@ Var softmax(const Var& a) {
   const int64_t n = a.dim(-1), rows = n ? a.value().size() / n : 0;
   const Tensor y(a.shape());
   over_range(rows, 8 * n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++)
-      softmax_row(y.data() + row * n, a.value().data() + row * n, n);
+    softmax_rows(end - begin, n, a.value().data() + begin * n, y.data() + begin * n);
   });
   return record_op(y, {&a, 1}, [=](Tensor g, std::span<GradSlot> in) {
     const Tensor dx = g.unshared() ? g : Tensor(g.shape());
     over_range(rows, 2 * n, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++) {
-        const real *p = y.data() + row * n, *up = g.data() + row * n;
-        const real along = row_dot(p, up, n);
-        real* down = dx.data() + row * n;
-        ATTN_INDEPENDENT
-        for (int64_t j = 0; j < n; j++) down[j] = p[j] * (up[j] - along);
-      }
+      softmax_rows_back(end - begin, n, y.data() + begin * n, g.data() + begin * n,
+                        dx.data() + begin * n);
     });
     in[0].give(dx);
   });
@@ -141,31 +75,31 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
   const Normalised kept = {a.value(), record ? Tensor({rows, 2}) : Tensor(), rows, n};
   const Tensor y(a.shape()), scales = gain.value();
   over_range(rows, 4 * n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++)
-      layer_norm_row(y.data() + row * n, kept.x.data() + row * n,
-                     record ? kept.stats.data() + 2 * row : nullptr, scales.data(),
-                     bias.value().data(), n, static_cast<real>(epsilon));
+    layer_norm_rows(end - begin, n, kept.x.data() + begin * n, scales.data(), bias.value().data(),
+                    static_cast<real>(epsilon), y.data() + begin * n,
+                    record ? kept.stats.data() + 2 * begin : nullptr);
   });
   return record_op(y, inputs, [kept, scales](const Tensor& g, std::span<GradSlot> in) {
     const int64_t width = kept.width;
     const int64_t grain = std::max<int64_t>((kept.rows + threads() - 1) / threads(), 64);
     const int64_t pieces = std::max<int64_t>(1, (kept.rows + grain - 1) / grain);
-    const Tensor parts = Tensor::zeros({pieces, 4, width});  // dgain, dbias and work of each piece
+    const Tensor parts = Tensor::zeros({pieces, 2, width});  // dgain and dbias of each piece
     bool add = false;
     real* const dx = in[0].needed() ? in[0].target(add).data() : nullptr;
     parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
       for (int64_t piece = first; piece < last; piece++) {
-        real* part = parts.data() + piece * 4 * width;
-        layer_norm_rows_back(kept, g.data(), scales.data(), dx, add, part, part + width,
-                             part + 2 * width, piece * grain,
-                             std::min(kept.rows, (piece + 1) * grain));
+        real* const part = parts.data() + piece * 2 * width;
+        const int64_t begin = piece * grain, count = std::min(kept.rows - begin, grain);
+        layer_norm_rows_back(count, width, kept.x.data() + begin * width,
+                             kept.stats.data() + 2 * begin, g.data() + begin * width, scales.data(),
+                             dx ? dx + begin * width : nullptr, add, part, part + width);
       }
     });
     for (int64_t which = 0; which < 2; which++) {
       if (!in[1 + static_cast<size_t>(which)].needed()) continue;
       const Tensor& total = in[1 + static_cast<size_t>(which)].sum();
       for (int64_t piece = 0; piece < pieces; piece++)
-        for (int64_t j = 0; j < width; j++) total[j] += parts[(piece * 4 + which) * width + j];
+        for (int64_t j = 0; j < width; j++) total[j] += parts[(piece * 2 + which) * width + j];
     }
   });
 }
@@ -184,23 +118,24 @@ Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading) {
                   out.data() + i * dim);
   });
   if (!recording({&table, 1})) return Var(out);
-  return record_op(
-      out, {&table, 1},
-      [dim, kept = std::vector<int32_t, Recycled<int32_t>>(ids.begin(), ids.end())](
-          const Tensor& g, std::span<GradSlot> in) {
-        real* const rows = in[0].sum().data();
-        // Threads share the columns: rows may meet the same id.
-        const int64_t work = static_cast<int64_t>(kept.size());
-        over_range((dim + kLanes - 1) / kLanes, work * kLanes, [&](int64_t first, int64_t last) {
-          const int64_t begin = first * kLanes, end = std::min(dim, last * kLanes);
-          const real* from = g.data();
-          for (const int32_t id : kept) {
-            real* const row = rows + id * dim;
-            for (int64_t j = begin; j < end; j++) row[j] += from[j];
-            from += dim;
-          }
-        });
-      });
+  return record_op(out, {&table, 1},
+                   [dim, kept = std::vector<int32_t, Recycled<int32_t>>(ids.begin(), ids.end())](
+                       const Tensor& g, std::span<GradSlot> in) {
+                     real* const rows = in[0].sum().data();
+                     // Threads share the columns: rows may meet the same id.
+                     const int64_t work = static_cast<int64_t>(kept.size());
+                     constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
+                     over_range(
+                         (dim + kLine - 1) / kLine, work * kLine, [&](int64_t first, int64_t last) {
+                           const int64_t begin = first * kLine, end = std::min(dim, last * kLine);
+                           const real* from = g.data();
+                           for (const int32_t id : kept) {
+                             real* const row = rows + id * dim;
+                             for (int64_t j = begin; j < end; j++) row[j] += from[j];
+                             from += dim;
+                           }
+                         });
+                   });
 }
 
 }  // namespace attn

@@ -52,6 +52,24 @@ std::string isa() {
   return name_of(targets & -targets);  // the lowest bit is the best
 }
 
+std::string compiled_isa() {
+#if defined(__AVX512F__)
+  return "avx512";
+#elif defined(__AVX2__) && defined(__FMA__)
+  return "avx2";
+#elif defined(__AVX__)
+  return "avx";
+#elif defined(__SSE4_2__)
+  return "sse4.2";
+#elif defined(__SSE2__)
+  return "sse2";
+#elif defined(__ARM_NEON)
+  return "neon";
+#else
+  return "scalar";
+#endif
+}
+
 std::vector<std::string> isas() {
   std::vector<std::string> names;
   for (int64_t rest = everything(); rest; rest &= rest - 1) names.push_back(name_of(rest & -rest));

@@ -8,6 +8,9 @@
 namespace attn {
 
 std::string isa();  // "avx512", "avx2", "scalar": what runs now
+// What the compiler may use where it vectorises by itself, by the build's -march: loops outside the
+// kernels, which copy, add and scale and wait for memory. "avx512", "avx2", "avx", "sse4.2" ..
+std::string compiled_isa();
 // What this machine can run, best first. To find out, it lets go of what is held and takes it
 // again.
 std::vector<std::string> isas();

@@ -3,13 +3,19 @@
 #pragma once
 
 #define HWY_COMPILE_ALL_ATTAINABLE  // scalar code too, whatever -march says
+// A build for this machine alone, which has no AVX-512, saves the time to compile for that.
+#if defined(ATTN_NATIVE) && defined(__x86_64__) && !defined(__AVX512F__)
+#define ATTN_LACKED_TARGETS (HWY_AVX3)
+#else
+#define ATTN_LACKED_TARGETS 0
+#endif
 // SSE is not worth its compile time; sizeless SVE and RVV vectors do not fit into arrays; variants
 // of AVX-512 and NEON run the code of the plain one. Names that this Highway does not know are 0 in
 // preprocessor conditions, and defined so below for everything else.
-#define HWY_DISABLED_TARGETS                                                                    \
-  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_AVX10_2 | \
-   HWY_AVX10_2_512 | HWY_NEON_WITHOUT_AES | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 |  \
-   HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS                                                                       \
+  (ATTN_LACKED_TARGETS | HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3_ZEN4 |           \
+   HWY_AVX3_SPR | HWY_AVX10_2 | HWY_AVX10_2_512 | HWY_NEON_WITHOUT_AES | HWY_NEON_BF16 | HWY_SVE | \
+   HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/detect_targets.h>
 #ifndef HWY_SSE2
 #define HWY_SSE2 0

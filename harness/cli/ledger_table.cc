@@ -79,7 +79,9 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
     entry.flops.add(ledger.at("flops"));
     entry.precision.insert(text_of(ledger.at("precision")));
     entry.threads.insert(text_of(ledger.at("threads")));
-    entry.kernels.insert(text_of(ledger.at("kernel")));
+    const std::string kernel = text_of(ledger.at("kernel"));
+    const std::string loops = ledger.contains("loops") ? text_of(ledger.at("loops")) : kernel;
+    entry.kernels.insert(loops == kernel ? kernel : kernel + " (rest: " + loops + ")");
   }
   if (order.empty()) return {};
   Table table{.title = "parity ledger: what the variants were given",

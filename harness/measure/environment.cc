@@ -24,24 +24,6 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-std::string instruction_set() {
-#if defined(__AVX512F__)
-  return "avx512";
-#elif defined(__AVX2__) && defined(__FMA__)
-  return "avx2";
-#elif defined(__AVX__)
-  return "avx";
-#elif defined(__SSE4_2__)
-  return "sse4.2";
-#elif defined(__SSE2__)
-  return "sse2";
-#elif defined(__ARM_NEON)
-  return "neon";
-#else
-  return "scalar";
-#endif
-}
-
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -107,8 +89,8 @@ std::vector<EnvironmentField> environment() {
       text("build_type", kBuildInfo.build_type),
       text("libraries", kBuildInfo.libraries),
       text("benchmark_library_build", benchmark_library_build()),
-      text("instruction_set", instruction_set()),  // of compiled code, but for
-      text("kernel_instruction_set", isa()),       // the kernels, which choose at run time
+      text("instruction_set", compiled_isa()),  // of compiled code, but for
+      text("kernel_instruction_set", isa()),    // the kernels, which choose at run time
       text("cpu_model", cpu_model()),
       text("caches", caches()),
       number("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN))),

@@ -22,7 +22,8 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"flops", metrics.value("flops", Json())},
           {"precision", "float32"},
           {"threads", key["axes"].value("threads", Json())},
-          {"kernel", isa()}};
+          {"kernel", isa()},
+          {"loops", compiled_isa()}};
 }
 
 // Speed cells of earlier versions have rows though an interrupt cut their rounds short.

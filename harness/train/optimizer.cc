@@ -56,15 +56,8 @@ double AdamW::step(double learning_rate) {
                                                            parameters_[p].grad().data();
     real *const first = first_[p].data(), *const second = second_[p].data();
     over_range(parameters_[p].value().size(), 4, [&](int64_t begin, int64_t end) {
-      ATTN_INDEPENDENT
-      for (int64_t i = begin; i < end; ++i) {
-        const real g = gradient[i];
-        const real m = beta1 * first[i] + gain1 * g, v = beta2 * second[i] + gain2 * (g * g);
-        first[i] = m;
-        second[i] = v;
-        value[i] = kept * value[i] - rate * m / (std::sqrt(v) + floor);
-        gradient[i] = 0;
-      }
+      adam_row(end - begin, {beta1, beta2, gain1, gain2, rate, floor, kept}, value + begin,
+               gradient + begin, first + begin, second + begin);
     });
   }
   return norm;

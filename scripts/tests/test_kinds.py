@@ -107,6 +107,7 @@ class Kinds(unittest.TestCase):
             ledger = row["ledger"]
             self.assertEqual(ledger["parameters"], row["metrics"]["parameters"])
             self.assertEqual((ledger["precision"], ledger["threads"]), ("float32", 1))
+            self.assertIn(ledger["loops"], ("avx512", "avx2", "avx", "sse4.2", "sse2", "neon", "scalar"))
             # Forward and backward of 8 positions through one layer of width 16, at least the
             # projections and the feed-forward: 3 · 2 · 8 · (4 · 16² + 2 · 16 · 16).
             self.assertGreater(ledger["flops"], 3 * 2 * 8 * 6 * 16 * 16)

@@ -28,7 +28,10 @@ TEST(Isa, HoldsToWhatIsNamed) {
     hold_isa(name);
     EXPECT_EQ(isa(), name);
   }
+  const std::string compiled = compiled_isa();
   hold_isa("best");
+  EXPECT_EQ(compiled_isa(), compiled) << "what is compiled does not follow the switch";
+  EXPECT_FALSE(compiled.empty());
   EXPECT_EQ(isa(), all.front());
   try {
     hold_isa("sse9");

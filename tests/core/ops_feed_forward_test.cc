@@ -1,9 +1,8 @@
 // The fused feed-forward against loops in double and against differences; sizes at and beside the
-// edges of tiles, stretches and panels; GELU's accuracy over its whole range.
+// edges of tiles, stretches and panels.
 #include <cmath>
 
 #include "core/counters.h"
-#include "core/kernels/gelu.h"
 #include "core/ops.h"
 #include "core/parallel.h"
 #include "tests/core/gradient_check.h"
@@ -169,39 +168,6 @@ TEST(OpsFeedForward, WrongShapesThrow) {
     bad[i] = Var(random_tensor({2, 5}, 1));
     EXPECT_THROW(apply(bad), Error) << i;
   }
-}
-
-TEST(Gelu, CloseToTheExactValueOverItsWholeRange) {
-  for (double x = -13; x < 13; x += 0.00173) {
-    const real v = static_cast<real>(x);
-    const long double z = v, below = 0.5L * std::erfc(-z / std::sqrt(2.0L));
-    const long double density =
-        std::exp(-z * z / 2) / std::sqrt(2 * static_cast<long double>(M_PI));
-    const Gelu at = gelu_at(v);
-    // A few roundings, and that of the argument of e^(-x²/2) or erfc(x/√2), which they raise to x².
-    const long double units = (4 + z * z) * static_cast<long double>(kEpsilon);
-    ASSERT_LE(std::fabs(at.value - z * below), units * std::fabs(z) * below) << x;
-    ASSERT_LE(std::fabs(at.slope - (below + z * density)), units * (below + std::fabs(z) * density))
-        << x;
-    // Where the value matters beside others of size 1: two units in the last place.
-    ASSERT_LE(std::fabs(at.value - z * below),
-              2 * static_cast<long double>(kEpsilon) * std::max(1.0L, std::fabs(z)))
-        << x;
-  }
-  EXPECT_TRUE(std::isnan(gelu_at(std::numeric_limits<real>::quiet_NaN()).value));
-  EXPECT_NEAR(static_cast<double>(gelu_at(real(-40)).value), 0, 1e-36);
-  EXPECT_EQ(gelu_at(real(40)).value, real(40));
-}
-
-TEST(Gelu, EndsWhereNumbersEnd) {
-  constexpr real kEnd = std::numeric_limits<real>::infinity();
-  for (const real x : {real(-14), real(-1e10), real(-1e37), real(-1e38), -kEnd}) {
-    EXPECT_NEAR(static_cast<double>(gelu_at(x).value), 0, 1e-36) << x;
-    EXPECT_NEAR(static_cast<double>(gelu_at(x).slope), 0, 1e-36) << x;
-    EXPECT_EQ(gelu_at(-x).value, -x);
-    EXPECT_EQ(gelu_at(-x).slope, real(1)) << -x;
-  }
-  EXPECT_TRUE(std::isnan(gelu_at(std::numeric_limits<real>::quiet_NaN()).slope));
 }
 
 }  // namespace

@@ -11,14 +11,8 @@ namespace {
 
 constexpr int64_t kRows = kAdditiveRows;
 
-real total(const Lanes& x) {
-  real sum = 0;
-  for (int64_t l = 0; l < kLanes; ++l) sum += x[l];
-  return sum;
-}
-
 struct Layout {  // offsets into a worker's workspace; kept queries are at 0
-  int64_t panel, values, weights, slopes, dots, keys, total;
+  int64_t panel, values, weights, slopes, dots, keys, sums, total;
 
   Layout(int64_t padded, int64_t value_dim) {
     panel = padded_reals(kRows * padded);
@@ -27,7 +21,8 @@ struct Layout {  // offsets into a worker's workspace; kept queries are at 0
     slopes = weights + kRows * kPanel;
     dots = slopes + kRows * kPanel;
     keys = dots + padded_reals(kRows);
-    total = keys + kPanel * padded;
+    sums = keys + kPanel * padded;
+    total = sums + 2 * padded;
   }
 };
 
@@ -102,36 +97,19 @@ class Backward {
   }
 
   void add_slopes(int64_t h, int64_t i, int64_t rows, real* work) const {
-    for (int64_t r = 0; r < rows; ++r)
-      x_.far ? add_row<true>(h, i + r, r, work) : add_row<false>(h, i + r, r, work);
+    for (int64_t r = 0; r < rows; ++r) add_row(h, i + r, r, work);
   }
 
   // With r as in additive_scores.h: Σ_j slope·r(1 - r) of each unit to the query, the same to each
   // key, and Σ slope·r to the unit's weight: the slopes of a row sum to 0.
-  template <bool kIsFar>
   void add_row(int64_t h, int64_t i, int64_t r, real* work) const {
-    const real *const kept = work + r * padded_, *const slopes = work + layout_.slopes + r * kPanel;
+    real *const of_query = work + layout_.sums, *const of_unit = of_query + padded_;
+    additive_slopes({x_.far, padded_, work + r * padded_, work + layout_.panel},
+                    work + layout_.slopes + r * kPanel, work + layout_.keys, of_query, of_unit);
     const real* const w = x_.w.data() + h % p_.heads * p_.dim;
-    for (int64_t c = 0; c < p_.dim; ++c) {
-      real* const keys = work + layout_.keys + c * kPanel;
-      Lanes of_query = {}, of_unit = {};
-      for (int64_t g = 0; g < kPanel; g += kLanes) {
-        Lanes slope, sum;
-        std::memcpy(&slope, slopes + g, sizeof slope);
-        std::memcpy(&sum, keys + g, sizeof sum);
-        Lanes denominator;
-        additive_sum<kIsFar>(kept[c], work + layout_.panel + c * kPanel + g, denominator);
-        const Lanes inverse = 1 / denominator;
-        const Lanes once = slope * inverse, twice = once - once * inverse;
-        sum += twice;
-        of_query += twice;
-        of_unit += once;
-        std::memcpy(keys + g, &sum, sizeof sum);
-      }
-      if (grads_[0].defined())
-        grads_[0][(h * p_.q_len + i) * p_.dim + c] += 4 * w[c] * total(of_query);
-      of_units_[h * padded_ + c] -= 2 * total(of_unit);
-    }
+    real* const to = grads_[0].data() + (h * p_.q_len + i) * p_.dim;
+    for (int64_t c = 0; grads_[0].defined() && c < p_.dim; ++c) to[c] += 4 * w[c] * of_query[c];
+    for (int64_t c = 0; c < p_.dim; ++c) of_units_[h * padded_ + c] -= 2 * of_unit[c];
   }
 
   void add_keys(int64_t h, int64_t first, int64_t count, const real* sums) const {

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "core/counters.h"
+#include "core/kernels/attention_rows.h"
 #include "variants/kernels/additive_attention.h"
 #include "variants/kernels/additive_scores.h"
 #include "variants/kernels/panel_cache.h"
@@ -74,8 +75,7 @@ class AdditiveDecoder final : public Decoder {
     for (int64_t c = 0; c < units_; ++c) {
       const real factor = static_cast<real>(-2 * std::numbers::log2e) * weight[c], a = query[c];
       const real* const b = panel + c * width;
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < keys; ++j) logits[j] += factor / (1 + fast_exp(2 * (a + b[j])));
+      add_additive_unit(keys, a, b, factor, logits);
     }
   }
 

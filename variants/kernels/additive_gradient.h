@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/kernels/attention_rows.h"
 #include "core/tensor.h"
 #include "variants/kernels/additive_scores.h"
 #include "variants/kernels/prefix_plane.h"
@@ -31,8 +32,7 @@ struct AdditiveProblem {
   // Logits of a kept query and the keys of a panel, but for the row's constant.
   void scores(int64_t h, const real* kept, const real* panel, real* out) const {
     const real* const weight = scaled.data() + h % plane.heads * padded();
-    if (far) return additive_scores<true>(kept, weight, panel, padded(), out);
-    additive_scores<false>(kept, weight, panel, padded(), out);
+    additive_scores({far, padded(), kept, panel}, weight, out);
   }
 };
 

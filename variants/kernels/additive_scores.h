@@ -5,17 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "core/kernels/exp.h"
+#include "core/kernels/attention_rows.h"
 #include "core/kernels/product.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/row_ops.h"
 
 namespace attn {
 
-inline constexpr int64_t kUnitMultiple = 4;  // units that share a division
-// Above this r is below half a rounding of 1; the product of four still is a number.
-inline constexpr real kMostSum = kIsDouble ? real(1152921504606846976.0) : real(1073741824.0);
 // |2a| beyond which exponentials are taken of each sum, at some ten times the cost.
 inline constexpr real kFar = kIsDouble ? real(600) : real(80);
 
@@ -30,50 +26,25 @@ inline bool any_far(const real* x, int64_t size) {
 }
 
 // What a row is kept as: e^2x, or 2x where some row is far; 0 in the units that fill up.
-inline void additive_row(const real* x, int64_t units, bool far, real* to, int64_t step = 1) {
-  for (int64_t c = 0; c < units; ++c) to[c * step] = far ? 2 * x[c] : fast_exp(2 * x[c]);
-  for (int64_t c = units; c < padded_units(units); ++c) to[c * step] = 0;
+inline void additive_row(const real* x, int64_t units, bool far, real* to) {
+  if (far)
+    for (int64_t c = 0; c < units; ++c) to[c] = 2 * x[c];
+  else
+    exp_row(units, x, 2, 0, to);
+  std::fill(to + units, to + padded_units(units), real(0));
 }
 
 // Rows b [count, units] as a panel [padded units][kPanel].
 inline void additive_panel(const real* b, int64_t count, int64_t units, bool far, real* panel) {
+  constexpr int64_t kPart = 64;  // units, a multiple of kUnitMultiple
+  real part[kPart];
   std::fill_n(panel, padded_units(units) * kPanel, real(0));
-  for (int64_t j = 0; j < count; ++j) additive_row(b + j * units, units, far, panel + j, kPanel);
-}
-
-// sum = 1 + e^(2a + 2b) of one unit and the keys of one vector, at most kMostSum; NaN stays. Not
-// returned: a vector's way back differs between instruction sets.
-template <bool kIsFar>
-inline void additive_sum(real a, const real* b, Lanes& sum) {
-  Lanes keys;
-  std::memcpy(&keys, b, sizeof keys);
-  if constexpr (kIsFar) {
-    for (int64_t l = 0; l < kLanes; ++l) sum[l] = 1 + fast_exp(a + keys[l]);
-  } else {
-    sum = a * keys + 1;
-  }
-  sum = sum > kMostSum ? Lanes{} + kMostSum : sum;
-}
-
-// out[j] = Σ_c weight[c] / (1 + e^(2a_c + 2b_jc)) for the keys of a panel.
-template <bool kIsFar>
-void additive_scores(const real* a, const real* weight, const real* panel, int64_t padded,
-                     real* out) {
-  constexpr int64_t kVectors = kPanel / kLanes;
-  Lanes total[kVectors] = {};
-  for (int64_t c = 0; c < padded; c += kUnitMultiple)
-    for (int64_t g = 0; g < kVectors; ++g) {
-      const real* const b = panel + c * kPanel + g * kLanes;
-      Lanes d0, d1, d2, d3;
-      additive_sum<kIsFar>(a[c], b, d0);
-      additive_sum<kIsFar>(a[c + 1], b + kPanel, d1);
-      additive_sum<kIsFar>(a[c + 2], b + 2 * kPanel, d2);
-      additive_sum<kIsFar>(a[c + 3], b + 3 * kPanel, d3);
-      const Lanes n01 = weight[c] * d1 + weight[c + 1] * d0, d01 = d0 * d1;
-      const Lanes n23 = weight[c + 2] * d3 + weight[c + 3] * d2, d23 = d2 * d3;
-      total[g] += (n01 * d23 + n23 * d01) / (d01 * d23);
+  for (int64_t j = 0; j < count; ++j)
+    for (int64_t c = 0; c < units; c += kPart) {
+      const int64_t some = std::min(kPart, units - c);
+      additive_row(b + j * units + c, some, far, part);
+      for (int64_t i = 0; i < some; ++i) panel[(c + i) * kPanel + j] = part[i];
     }
-  std::memcpy(out, total, sizeof total);
 }
 
 }  // namespace attn

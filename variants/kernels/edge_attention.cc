@@ -9,9 +9,8 @@
 
 #include "core/check.h"
 #include "core/counters.h"
-#include "core/eigen.h"
-#include "core/kernels/exp.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/attention_rows.h"
+#include "core/kernels/row_ops.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
@@ -46,8 +45,12 @@ struct Problem {
   int64_t longest() const { return longest_list(*mask.edges); }
 };
 
-RowMap row(const Tensor& t, int64_t head, int64_t i) {
-  return {t.data() + (head * t.dim(2) + i) * t.dim(3), t.dim(3)};
+real* row(const Tensor& t, int64_t head, int64_t i) {
+  return t.data() + (head * t.dim(2) + i) * t.dim(3);
+}
+// Where a gradient is not wanted: null.
+real* row_if(const Tensor& t, int64_t head, int64_t i) {
+  return t.defined() ? row(t, head, i) : nullptr;
 }
 
 // Rows far apart come from memory one by one: asked for early, they come side by side. A hint, any
@@ -61,45 +64,31 @@ void fetch(const real* from, int64_t size) {
 void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
                   real* weights) {
   const int64_t dim = p.q.dim(3);
-  const real *const query = row(p.q, head, i).data(), *const all_keys = row(p.k, head, 0).data();
+  const real *const query = row(p.q, head, i), *const all_keys = row(p.k, head, 0);
   const real scale = p.scale();
   // Lists lie one behind the other: what follows this one is seen by the next query.
   constexpr std::ptrdiff_t kAhead = 16;  // edges
   const std::vector<int32_t>& listed = p.mask.edges->keys;
-  const real* const all_values = row(p.v, head, 0).data();
+  const real* const all_values = row(p.v, head, 0);
   for (size_t e = 0; e < keys.size(); ++e) {
     const int32_t* const at = keys.data() + e;
     if (listed.data() + listed.size() - at > kAhead) fetch(all_keys + at[kAhead] * dim, dim);
     fetch(all_values + *at * p.v.dim(3), p.v.dim(3));
     weights[e] = row_dot(query, all_keys + *at * dim, dim) * scale;
   }
-  RowMap all(weights, std::ssize(keys));
-  const real top = all.maxCoeff<Eigen::PropagateNaN>();
-  for (real& weight : all) weight = fast_exp(weight - top);
-  all /= all.sum();
+  const int64_t count = std::ssize(keys);
+  const real factor = 1 / exp_row(count, weights, 1, row_max(weights, count), weights);
+  for (int64_t e = 0; e < count; ++e) weights[e] *= factor;
+}
+
+ListedRows rows_of(const Tensor& t, std::span<const int32_t> keys) {
+  return {std::ssize(keys), t.dim(3), keys.data()};
 }
 
 void forward_row(const Problem& p, int64_t head, int64_t i, real* weights, const Tensor& out) {
   const std::span<const int32_t> keys = p.keys(head, i);
-  RowMap answer = row(out, head, i);
-  answer.setZero();
-  if (keys.empty()) return;
-  fill_weights(p, head, i, keys, weights);
-  const int64_t dim = p.v.dim(3);
-  const real* const values = row(p.v, head, 0).data();
-  real* const to = answer.data();
-  int64_t c = 0;
-  for (; c + kLanes <= dim; c += kLanes) {  // a vector of the sum stays in a register
-    Lanes sum = {};
-    for (size_t e = 0; e < keys.size(); ++e) {
-      Lanes value;
-      std::memcpy(&value, values + keys[e] * dim + c, sizeof value);
-      sum += weights[e] * value;
-    }
-    std::memcpy(to + c, &sum, sizeof sum);
-  }
-  for (; c < dim; ++c)
-    for (size_t e = 0; e < keys.size(); ++e) to[c] += weights[e] * values[keys[e] * dim + c];
+  if (!keys.empty()) fill_weights(p, head, i, keys, weights);
+  weighted_rows(rows_of(p.v, keys), weights, row(p.v, head, 0), row(out, head, i));
 }
 
 // Adds what query i sends back; `work` holds twice the longest list: weights, then the slopes dP.
@@ -109,19 +98,14 @@ void backward_row(const Problem& p, int64_t head, int64_t i, real* work, const T
   if (keys.empty()) return;
   const int64_t count = std::ssize(keys);
   fill_weights(p, head, i, keys, work);
-  const RowMap query = row(p.q, head, i), from = row(grad, head, i);
-  RowMap weights(work, count), slopes(work + count, count);
-  for (int64_t e = 0; e < count; ++e) {
-    const int64_t key = keys[static_cast<size_t>(e)];
-    slopes[e] = (from * row(p.v, head, key)).sum();
-    if (grads[2].defined()) row(grads[2], head, key) += weights[e] * from;
-  }
-  slopes = weights * (slopes - (weights * slopes).sum()) * p.scale();  // now of the dot products
-  for (int64_t e = 0; e < count; ++e) {
-    const int64_t key = keys[static_cast<size_t>(e)];
-    if (grads[0].defined()) row(grads[0], head, i) += slopes[e] * row(p.k, head, key);
-    if (grads[1].defined()) row(grads[1], head, key) += slopes[e] * query;
-  }
+  real *const weights = work, *const slopes = work + count;
+  dots_and_add(rows_of(p.v, keys), row(grad, head, i), row(p.v, head, 0), weights, slopes,
+               row_if(grads[2], head, 0));
+  const real mean = row_dot(weights, slopes, count), scale = p.scale();
+  for (int64_t e = 0; e < count; ++e)  // now of the dot products
+    slopes[e] = weights[e] * (slopes[e] - mean) * scale;
+  sum_and_add(rows_of(p.k, keys), row(p.q, head, i), row(p.k, head, 0), slopes,
+              row_if(grads[0], head, i), row_if(grads[1], head, 0));
 }
 
 double visible_edges(const Problem& p, int64_t head, int64_t begin, int64_t end) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/counters.h"
-#include "core/kernels/exp.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
 #include "core/parallel.h"
@@ -119,7 +118,7 @@ inline void relative_scales(const real* log_scale, real top, int64_t begin, int6
                             real* out) {
   if (!log_scale) return std::fill(out + begin, out + end, real(1));
   if (top == -kInfinity) return std::fill(out + begin, out + end, real(0));
-  for (int64_t j = begin; j < end; ++j) out[j] = fast_exp(log_scale[j] - top);
+  exp_row(end - begin, log_scale + begin, 1, top, out + begin);
 }
 
 // The running maximum M_i of log_scale over a chunk's keys as queries come to see them, and the

@@ -6,17 +6,18 @@
 
 #include "core/check.h"
 #include "core/counters.h"
-#include "core/eigen.h"
-#include "core/kernels/exp.h"
+#include "core/kernels/blocked_product.h"
+#include "core/kernels/row_ops.h"
 #include "core/ops.h"
 #include "core/parallel.h"
 #include "variants/kernels/band.h"
 #include "variants/kernels/softmax_attention.h"
+#include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kRows = 64;  // queries of a task
+constexpr int64_t kRows = 240;  // queries of a task: packing the keys is a twentieth of its product
 
 struct Problem {
   Tensor q, k;
@@ -34,67 +35,78 @@ struct Problem {
   }
 };
 
-// body(head, first row, rows) over blocks of queries.
+int64_t tasks_of(int64_t heads, int64_t q_len) { return heads * ((q_len + kRows - 1) / kRows); }
+
+// body(head, first row, rows, work) over blocks of queries; `reals` of work.
 template <class Body>
-void for_blocks(const Tensor& q, const Body& body) {
-  const int64_t blocks = (q.dim(2) + kRows - 1) / kRows;
-  parallel_for(q.dim(0) * q.dim(1) * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t % blocks * kRows;
-      body(t / blocks, first, std::min(kRows, q.dim(2) - first));
-    }
+void for_blocks(const Tensor& q, int64_t reals, const Body& body) {
+  const int64_t heads = q.dim(0) * q.dim(1), tasks = tasks_of(heads, q.dim(2));
+  run_tasks(tasks, reals, [&](int64_t task, real* work) {
+    const int64_t blocks = tasks / heads, first = task % blocks * kRows;
+    body(task / blocks, first, std::min(kRows, q.dim(2) - first), work);
   });
+}
+
+int64_t product_reals(int64_t kv_len, int64_t dim) {
+  return blocked_product_reals(kRows, kv_len, dim, {nullptr, 1, dim});
+}
+
+const real* rows_of(const Tensor& t, int64_t head, int64_t first = 0) {
+  return t.data() + (head * t.dim(2) + first) * t.dim(3);
 }
 
 void normalise(real* row, int64_t visible, int64_t size, real scale) {
   std::fill(row + visible, row + size, real(0));
   if (visible == 0) return;
-  RowMap logits(row, visible);
-  const real top = logits.maxCoeff<Eigen::PropagateNaN>() * scale;
-  for (int64_t j = 0; j < visible; ++j) row[j] = fast_exp(row[j] * scale - top);
-  logits /= logits.sum();
+  const real sum = exp_row(visible, row, scale, row_max(row, visible) * scale, row);
+  for (int64_t j = 0; j < visible; ++j) row[j] /= sum;
 }
 
 void fill_weights(const Problem& p, const Tensor& weights) {
-  for_blocks(p.q, [&](int64_t head, int64_t first, int64_t rows) {
-    const Band band = p.band(head);
-    auto block = matrix(weights, head).middleRows(first, rows);
-    block.leftCols(band.length).noalias() = matrix(p.q, head).middleRows(first, rows) *
-                                            matrix(p.k, head).topRows(band.length).transpose();
-    for (int64_t r = 0; r < rows; ++r)
-      normalise(&block(r, 0), band.end(first + r), p.k.dim(2), p.scale());
-    count_flops(2 * static_cast<double>(rows * band.length * p.q.dim(3)));
-  });
+  const int64_t keys = p.k.dim(2), d = p.q.dim(3);
+  for_blocks(p.q, product_reals(keys, d),
+             [&](int64_t head, int64_t first, int64_t rows, real* work) {
+               const Band band = p.band(head);
+               real* const block = weights.data() + (head * p.q.dim(2) + first) * keys;
+               blocked_product(rows, band.length, d, {rows_of(p.q, head, first), d},
+                               {rows_of(p.k, head), 1, d}, block, keys, false, work);
+               for (int64_t r = 0; r < rows; ++r)
+                 normalise(block + r * keys, band.end(first + r), keys, p.scale());
+               count_flops(2 * static_cast<double>(rows * band.length * d));
+             });
 }
 
 // dS = P∘(dP - P·dP), into `slopes`.
 void fill_slopes(const Problem& p, const Tensor& weights, const Tensor& grad,
                  const Tensor& slopes) {
-  for_blocks(p.q, [&](int64_t head, int64_t first, int64_t rows) {
+  const int64_t keys = p.k.dim(2);
+  for_blocks(p.q, 0, [&](int64_t head, int64_t first, int64_t rows, real*) {
     const Band band = p.band(head);
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t at = (head * p.q.dim(2) + first + r) * p.k.dim(2),
-                    visible = band.end(first + r);
-      const ConstRowMap weight(weights.data() + at, visible), from(grad.data() + at, visible);
-      RowMap slope(slopes.data() + at, visible);
-      slope = weight * (from - (weight * from).sum()) * p.scale();
-      std::fill(slopes.data() + at + visible, slopes.data() + at + p.k.dim(2), real(0));
+      const int64_t at = (head * p.q.dim(2) + first + r) * keys, visible = band.end(first + r);
+      real* const slope = slopes.data() + at;
+      softmax_rows_back(1, visible, weights.data() + at, grad.data() + at, slope);
+      for (int64_t j = 0; j < visible; ++j) slope[j] *= p.scale();
+      std::fill(slope + visible, slope + keys, real(0));
     }
   });
 }
 
 void add_gradients(const Problem& p, const Tensor& slopes, std::span<Tensor> grads) {
-  parallel_for(p.q.dim(0) * p.q.dim(1), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t head = begin; head < end; ++head) {
-      const int64_t length = p.band(head).length;
-      const auto slope = matrix(slopes, head).leftCols(length);
-      if (grads[0].defined())
-        matrix(grads[0], head).noalias() += slope * matrix(p.k, head).topRows(length);
-      if (grads[1].defined())
-        matrix(grads[1], head).topRows(length).noalias() += slope.transpose() * matrix(p.q, head);
-      count_flops(2.0 * (grads[0].defined() + grads[1].defined()) *
-                  static_cast<double>(p.q.dim(2) * length * p.q.dim(3)));
-    }
+  const int64_t n = p.q.dim(2), keys = p.k.dim(2), d = p.q.dim(3);
+  const int64_t reals = std::max(blocked_product_reals(n, d, keys, {nullptr, d}),
+                                 blocked_product_reals(keys, d, n, {nullptr, d}));
+  run_tasks(p.q.dim(0) * p.q.dim(1), reals, [&](int64_t head, real* work) {
+    const int64_t length = p.band(head).length;
+    const real* const slope = slopes.data() + head * n * keys;
+    if (grads[0].defined())
+      blocked_product(n, d, length, {slope, keys}, {rows_of(p.k, head), d},
+                      grads[0].data() + head * n * d, d, true, work);
+    if (grads[1].defined())
+      blocked_product(length, d, n, {slope, 1, keys}, {rows_of(p.q, head), d},
+                      grads[1].data() + head * keys * d, d, true, work);
+    count_flops(2.0 * (grads[0].defined() + grads[1].defined()) *
+                static_cast<double>(n * length * d));
   });
 }
 
@@ -129,7 +141,10 @@ Cost materialized_cost(const AttentionShape& shape) {
   const double pairs = rows * static_cast<double>(shape.kv_len);
   return {.flops = 4 * pairs * d,
           .bytes = size * (2 * d * (rows + keys) + 2 * pairs),  // the weights are written and read
-          .peak_bytes = size * (pairs + rows * d),
+          .peak_bytes =
+              size * (pairs + rows * d) +
+              static_cast<double>(workspace_bytes(tasks_of(shape.batch * shape.heads, shape.q_len),
+                                                  product_reals(shape.kv_len, shape.head_dim))),
           .state_bytes = size * 2 * d * keys};
 }
 

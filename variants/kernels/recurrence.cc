@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/counters.h"
 #include "core/kernels/packed_weight.h"
+#include "core/kernels/rows.h"
 #include "core/recycled.h"
 #include "variants/kernels/workers.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/counters.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/attention_rows.h"
 #include "variants/kernels/prefix_plane.h"
 #include "variants/kernels/workers.h"
 
@@ -43,14 +43,6 @@ struct Problem {
     return v.data() + (h * plane.kv_len + j) * plane.value_dim;
   }
 };
-
-void relu_rows(int64_t rows, int64_t cols, real* x, int64_t stride) {
-  for (int64_t r = 0; r < rows; ++r) {
-    real* const row = x + r * stride;
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < cols; ++j) row[j] = row[j] < 0 ? real(0) : row[j];  // NaN stays
-  }
-}
 
 struct ForwardLayout {  // offsets into a worker's workspace
   int64_t keys, weights, total;
@@ -172,13 +164,8 @@ class Backward {
     product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), slopes, kPiece);
     relu_rows(rows, cols, weights, kPiece);
     p_.hide(h, begin, rows, first, cols, weights, kPiece, 0);
-    for (int64_t r = 0; r < rows; ++r) {
-      const real factor = x_.factor(h, begin + r);
-      const real* const weight = weights + r * kPiece;
-      real* const slope = slopes + r * kPiece;
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < cols; ++j) slope[j] = weight[j] > 0 ? factor * slope[j] : real(0);
-    }
+    for (int64_t r = 0; r < rows; ++r)
+      relu_slopes(cols, weights + r * kPiece, x_.factor(h, begin + r), slopes + r * kPiece);
     if (grads_[2].defined())
       add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
                   dv);

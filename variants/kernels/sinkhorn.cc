@@ -6,10 +6,8 @@
 #include <cmath>
 
 #include "core/counters.h"
-#include "core/kernels/exp.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
-#include "variants/kernels/log_sum.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
@@ -41,11 +39,10 @@ struct Sort {
     const SortMatrices s{work, work + padded_reals(all() * all()), blocks(head).count};
     const real* const log_s = log_sort.data() + head * all() * all();
     for (int64_t i = 0; i < s.n; ++i) {
-      const real others = log_sum(log_s + i * all(), s.n - 1);
-      for (int64_t j = 0; j < s.n; ++j) {
-        s.whole[i * s.n + j] = fast_exp(log_s[i * all() + j]);
-        s.rest[i * s.n + j] = j + 1 < s.n ? fast_exp(log_s[i * all() + j] - others) : real(0);
-      }
+      const real* const from = log_s + i * all();
+      exp_row(s.n, from, 1, 0, s.whole + i * s.n);
+      exp_row(s.n - 1, from, 1, log_sum_row(s.n - 1, from), s.rest + i * s.n);
+      s.rest[i * s.n + s.n - 1] = 0;
     }
     return s;
   }

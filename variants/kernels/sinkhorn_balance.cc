@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
-#include "variants/kernels/log_sum.h"
 #include "variants/kernels/sinkhorn.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {
 namespace {
+
+constexpr int64_t kStripe = 64;  // columns taken together
 
 // stripe(first, count): the columns of an n-wide matrix, a stripe at a time.
 template <class Stripe>
@@ -22,7 +22,7 @@ void over_stripes(int64_t n, const Stripe& stripe) {
 // Every column of x, n by n, minus the logarithm of its sum.
 void normalise_columns(int64_t n, real* x) {
   over_stripes(n, [&](int64_t first, int64_t count) {
-    alignas(64) real top[kStripe], sum[kStripe];
+    alignas(64) real top[kStripe], sum[kStripe], terms[kStripe];
     std::fill_n(top, kStripe, -kInfinity);
     std::fill_n(sum, kStripe, real(0));
     for (int64_t i = 0; i < n; ++i) {
@@ -32,8 +32,9 @@ void normalise_columns(int64_t n, real* x) {
     }
     for (int64_t i = 0; i < n; ++i) {
       const real* const row = x + i * n + first;
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < count; ++j) sum[j] += fast_exp(row[j] - top[j]);
+      for (int64_t j = 0; j < count; ++j) terms[j] = row[j] - top[j];
+      exp_row(count, terms, 1, 0, terms);
+      for (int64_t j = 0; j < count; ++j) sum[j] += terms[j];
     }
     for (int64_t j = 0; j < count; ++j) sum[j] = top[j] + std::log(sum[j]);
     for (int64_t i = 0; i < n; ++i) {
@@ -48,7 +49,7 @@ void normalise(int64_t n, real* x, bool columns) {
   if (columns) return normalise_columns(n, x);
   for (int64_t i = 0; i < n; ++i) {
     real* const row = x + i * n;
-    const real sum = log_sum(row, n);
+    const real sum = log_sum_row(n, row);
     ATTN_INDEPENDENT
     for (int64_t j = 0; j < n; ++j) row[j] -= sum;
   }
@@ -56,13 +57,16 @@ void normalise(int64_t n, real* x, bool columns) {
 
 // The gradient of y = x - log Σ exp(x) along lines: dx = dy - exp(y)·Σ dy; y and dy n by n.
 void normalise_back(int64_t n, const real* y, real* slopes, bool columns) {
+  alignas(64) real weights[kStripe];
   if (!columns) {
     for (int64_t i = 0; i < n; ++i) {
       const real* const from = y + i * n;
       real* const to = slopes + i * n;
       const real sum = row_sum(to, n);
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < n; ++j) to[j] -= fast_exp(from[j]) * sum;
+      over_stripes(n, [&](int64_t first, int64_t count) {
+        exp_row(count, from + first, 1, 0, weights);
+        for (int64_t j = 0; j < count; ++j) to[first + j] -= weights[j] * sum;
+      });
     }
     return;
   }
@@ -72,8 +76,8 @@ void normalise_back(int64_t n, const real* y, real* slopes, bool columns) {
     for (int64_t i = 0; i < n; ++i) {
       const real* const from = y + i * n + first;
       real* const to = slopes + i * n + first;
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < count; ++j) to[j] -= fast_exp(from[j]) * sum[j];
+      exp_row(count, from, 1, 0, weights);
+      for (int64_t j = 0; j < count; ++j) to[j] -= weights[j] * sum[j];
     }
   });
 }

@@ -5,7 +5,7 @@
 // meet in rounds, each pair of shares once, so that no two touch the same rows: no atomics, no
 // copies.
 #include "core/counters.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/row_ops.h"
 #include "core/parallel.h"
 #include "variants/kernels/softmax_tiles.h"
 #include "variants/kernels/workers.h"
@@ -173,8 +173,7 @@ class SoftmaxGradient {
     if (!slopes_wanted())
       return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
     packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, slopes, stride);
-    for (int64_t r = 0; r < rows; ++r)
-      dots[r] = row_dot(grad + r * dv, out_.data() + (row + r) * dv, dv);
+    dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
     slope_rows(rows, to - from, weights + from, slopes + from, stride, log_sum_.data() + row, dots,
                real(p_.scale));
     if (!patch.whole) hide_patch(band, patch, first, slopes, 0);  // what is hidden may be NaN

@@ -6,7 +6,7 @@
 
 #include "core/counters.h"
 #include "core/kernels/product.h"
-#include "variants/kernels/squash.h"
+#include "core/kernels/row_ops.h"
 
 namespace attn {
 namespace {
@@ -43,10 +43,8 @@ class WindowDecoder final : public MixerDecoder {
       const int64_t cols = weight.dim(-1), depth = weight.size() / cols;
       real* const to = last ? out : hidden_[i].data();
       product(batch(), cols, depth, {from, depth}, {weight.data(), cols}, to, cols);
-      for (int64_t j = 0; j < batch() * cols; ++j) {
-        const real sum = to[j] + (bias.defined() ? bias[j % cols] : real(0));
-        to[j] = last ? sum : tanh_at(sum);
-      }
+      for (int64_t j = 0; bias.defined() && j < batch() * cols; ++j) to[j] += bias[j % cols];
+      if (!last) tanh_row(batch() * cols, to, to);
       from = to;
     }
     count_flops(do_step_flops());

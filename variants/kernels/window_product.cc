@@ -10,7 +10,6 @@
 #include "core/kernels/row_tiles.h"
 #include "core/kernels/rows.h"
 #include "core/recycled.h"
-#include "variants/kernels/squash.h"
 
 namespace attn {
 namespace {
@@ -82,11 +81,6 @@ struct Epilogue {
   bool tanh = false, accumulate = false;
 };
 
-void finish_rows(real* to, int64_t count) {
-  ATTN_INDEPENDENT
-  for (int64_t j = 0; j < count; ++j) to[j] = tanh_at(to[j]);
-}
-
 // c (+)= x · weight [depth, cols], read where it is: a copy in panels is no faster here, and would
 // be memory that does not grow with the length.
 void times(int64_t rows, Left x, const Tensor& weight, real* c, bool accumulate) {
@@ -118,7 +112,7 @@ void multiply(const Windows& w, const real* x, const Tensor& weight, const Epilo
       real* const to = result + row * out;
       for (int64_t i = 0; then.bias && i < rows; ++i) std::copy_n(then.bias, out, to + i * out);
       times(rows, {windows, w.width, 1}, weight, to, then.bias || then.accumulate);
-      if (then.tanh) finish_rows(to, rows * out);
+      if (then.tanh) tanh_row(rows * out, to, to);
     });
     count_flops(2 * static_cast<double>(valid) * each);
   });
