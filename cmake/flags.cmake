@@ -1,3 +1,11 @@
+# The compiler cache, where it is installed: it sees paths below the source folder as relative, so that another clone of the
+# same sources finds what this one compiled, and trusts precompiled headers. -DCMAKE_CXX_COMPILER_LAUNCHER= goes without.
+find_program(ATTN_CCACHE ccache)
+if(ATTN_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_SLOPPINESS=pch_defines,time_macros
+    CCACHE_NOHASHDIR=1 ${ATTN_CCACHE})
+endif()
+
 # The one INTERFACE target that holds every flag: mixing Eigen's alignment flags between files corrupts memory.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 set(ATTN_ARCH "x86-64-v2" CACHE STRING "value of -march; empty leaves the compiler's default")
