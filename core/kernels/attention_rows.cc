@@ -168,6 +168,40 @@ void slopes_of_relu(int64_t cols, const real* weight, real factor, real* slope) 
   });
 }
 
+using CodeTag = hn::Rebind<int32_t, Tag>;
+using Codes = hn::Vec<CodeTag>;
+using WholeTag = hn::RebindToSigned<Tag>;  // whole numbers as wide as `real`
+
+// 1 for the keys that a round shows, else 0.
+HWY_INLINE Codes shown_by(const BucketCodes& codes, int64_t round, int64_t j) {
+  const CodeTag d;
+  const Codes keys = hn::LoadU(d, codes.keys + round * codes.stride + j);
+  const Codes below = hn::Sub(hn::Set(d, codes.query[round]), keys);
+  const auto far =
+      hn::Or(hn::Lt(below, hn::Set(d, codes.least)), hn::Gt(below, hn::Set(d, codes.most)));
+  return hn::IfThenZeroElse(far, hn::Set(d, 1));
+}
+#if defined(ATTN_DOUBLE)
+HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return hn::PromoteTo(WholeTag(), x); }
+#else
+HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return x; }
+#endif
+
+void hide_unseen(int64_t count, const BucketCodes& codes, int64_t round, const real* logs,
+                 real* logits) {
+  static_assert(kRowMultiple % kVector == 0);
+  const Tag d;
+  for (int64_t j = 0; j < count; j += kVector) {
+    Codes rounds = hn::Zero(CodeTag());
+    for (int64_t r = 0; r < codes.rounds; ++r) rounds = hn::Add(rounds, shown_by(codes, r, j));
+    const Vector lower =
+        hn::Sub(hn::LoadU(d, logits + j), hn::GatherIndex(d, logs, widened(rounds)));
+    const auto seen =
+        hn::RebindMask(d, hn::Gt(widened(shown_by(codes, round, j)), hn::Zero(WholeTag())));
+    hn::StoreU(hn::IfThenElse(seen, lower, all_of(-kInfinity)), d, logits + j);
+  }
+}
+
 HWY_INLINE void add_times(int64_t dim, real factor, const real* from, real* to) {
   const Vector by = all_of(factor);
   over_row(dim, [=](int64_t j, auto part) HWY_ATTR {
@@ -218,6 +252,7 @@ HWY_EXPORT(slopes_of_panel);
 HWY_EXPORT(add_unit);
 HWY_EXPORT(relus);
 HWY_EXPORT(slopes_of_relu);
+HWY_EXPORT(hide_unseen);
 HWY_EXPORT(sum_of_rows);
 HWY_EXPORT(dots_then_add);
 HWY_EXPORT(sum_then_add);
@@ -252,6 +287,11 @@ void relu_rows(int64_t rows, int64_t cols, real* x, int64_t stride) {
 }
 void relu_slopes(int64_t cols, const real* weight, real factor, real* slope) {
   HWY_DYNAMIC_DISPATCH(slopes_of_relu)(cols, weight, factor, slope);
+}
+
+void hide_buckets(int64_t count, const BucketCodes& codes, int64_t round, const real* logs,
+                  real* logits) {
+  HWY_DYNAMIC_DISPATCH(hide_unseen)(count, codes, round, logs, logits);
 }
 
 void weighted_rows(const ListedRows& rows, const real* weights, const real* matrix, real* out) {

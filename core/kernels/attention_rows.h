@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/kernels/product.h"
+#include "core/kernels/softmax_rows.h"
 #include "core/real.h"
 
 namespace attn {
@@ -51,6 +52,19 @@ void add_additive_unit(int64_t keys, real a, const real* b, real factor, real* l
 void relu_rows(int64_t rows, int64_t cols, real* x, int64_t stride);
 // slope becomes factor·slope where weight is above 0, else 0.
 void relu_slopes(int64_t cols, const real* weight, real factor, real* slope);
+
+// Which keys each of `rounds` rounds of hashing shows a query: those whose code is below its own by
+// `least` to `most`. Codes of the keys lie `stride` apart from round to round.
+struct BucketCodes {
+  int64_t rounds, stride;
+  const int32_t* keys;
+  const int32_t* query;  // [rounds]
+  int32_t least, most;
+};
+// Of `count` logits, a multiple of kRowMultiple: less logs[number of rounds that show the key]; or
+// -infinity, where `round` does not show it.
+void hide_buckets(int64_t count, const BucketCodes& codes, int64_t round, const real* logs,
+                  real* logits);
 
 // Rows of `dim` numbers of a matrix, those that a list names.
 struct ListedRows {

@@ -161,6 +161,35 @@ TEST_F(AttentionRows, Relu) {
   });
 }
 
+TEST_F(AttentionRows, HiddenBuckets) {
+  each([] {
+    constexpr int64_t kKeys = 48, kStride = 64, kRounds = 5;
+    Rng random = rng(23, "codes");
+    std::vector<int32_t> keys(kRounds * kStride), query(kRounds);
+    for (int32_t& code : keys) code = static_cast<int32_t>(random.below(6));
+    for (int32_t& code : query) code = static_cast<int32_t>(random.below(6));
+    const Row logs = normal_row(kRounds + 1, "logs"), before = normal_row(kKeys, "logits");
+    for (const auto& [least, most] : {std::pair<int32_t, int32_t>{0, 1}, {1, 3}, {0, 0}})
+      for (int64_t round = 0; round < kRounds; ++round) {
+        Row logits = before;
+        hide_buckets(kKeys, {kRounds, kStride, keys.data(), query.data(), least, most}, round,
+                     logs.data(), logits.data());
+        for (size_t j = 0; j < kKeys; ++j) {
+          size_t count = 0;
+          bool seen = false;
+          for (int64_t r = 0; r < kRounds; ++r) {
+            const int32_t below =
+                query[static_cast<size_t>(r)] - keys[static_cast<size_t>(r * kStride) + j];
+            const bool shown = below >= least && below <= most;
+            count += shown;
+            if (r == round) seen = shown;
+          }
+          ASSERT_EQ(logits[j], seen ? before[j] - logs[count] : -kInfinity) << round << " " << j;
+        }
+      }
+  });
+}
+
 TEST_F(AttentionRows, ListedRows) {
   each([] {
     constexpr int64_t kRows = 6;

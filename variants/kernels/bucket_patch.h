@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "core/kernels/attention_rows.h"
 #include "core/kernels/product.h"
 #include "core/kernels/rows.h"
 #include "variants/kernels/bucket_attention.h"
@@ -69,7 +70,7 @@ struct BucketProblem {
 // Offsets into a worker's workspace. Forward, the keys of two chunks at once; backward, of one.
 struct BucketLayout {
   int64_t cols, stride, rows, total = 0;
-  int64_t queries, keys, panels, values, scores, out, codes, counts;
+  int64_t queries, keys, panels, values, scores, out, codes;
   int64_t value_panels = 0, slopes = 0, raw = 0, from = 0, dots = 0, sums = 0, to_keys = 0;
 
   BucketLayout(int64_t len, int64_t dim, int64_t rounds, int64_t chunk, bool backward)
@@ -78,7 +79,7 @@ struct BucketLayout {
         rows(std::min({len, chunk, backward ? kBucketWideStrip : kBucketStrip})) {
     queries = take(rows * dim), keys = take(cols * dim), panels = take(packed_reals(cols, dim));
     values = take(cols * dim), scores = take(rows * stride), out = take(rows * dim);
-    codes = take(ints(rounds * stride)), counts = take(ints(stride));
+    codes = take(ints(rounds * stride));
     if (!backward) return;
     value_panels = take(packed_reals(cols, dim)), slopes = take(rows * stride);
     raw = take(rows * dim), from = take(rows * dim), dots = take(rows), sums = take(rows);
@@ -159,10 +160,9 @@ class BucketPatch {
             scores(), layout_.stride);
     for (int64_t r = 0; r < rows; ++r) {
       real* const row = scores() + r * layout_.stride;
+      if (p_.options.strict) mask(order_[queries.begin + r], row);
       std::fill(row + count_, row + padded(), -kInfinity);
-      if (!p_.options.strict) continue;
-      mask(order_[queries.begin + r], row);
-      if (own + r >= 0) row[own + r] = -kInfinity;
+      if (p_.options.strict && own + r >= 0) row[own + r] = -kInfinity;
     }
   }
 
@@ -174,28 +174,12 @@ class BucketPatch {
   // Hides what this round does not show, and takes the logarithm of how many rounds show it from
   // the rest.
   void mask(int64_t i, real* row) const {
-    int32_t* const counts = reinterpret_cast<int32_t*>(work_ + layout_.counts);
-    const int64_t count = count_;
-    const int32_t least = p_.least();
-    const auto range = static_cast<uint32_t>(p_.most() - least);
-    const auto shown = [=](int32_t mine, int32_t theirs) {
-      return static_cast<uint32_t>(mine - theirs - least) <= range;
-    };
-    std::fill_n(counts, count_, 0);
-    for (int64_t r = 0; r < p_.sorted->rounds(); ++r) {
-      const int32_t mine = p_.sorted->codes(head_, r)[i];
-      const int32_t* const theirs = codes(r);
-      ATTN_INDEPENDENT
-      for (int64_t j = 0; j < count; ++j) counts[j] += shown(mine, theirs[j]);
-    }
-    const int32_t mine = p_.sorted->codes(head_, round_)[i];
-    const int32_t* const theirs = codes(round_);
-    const real* const logs = p_.log_count.data();
-    ATTN_INDEPENDENT
-    for (int64_t j = 0; j < count; ++j) {
-      const real lower = row[j] - logs[counts[j]];
-      row[j] = shown(mine, theirs[j]) ? lower : -kInfinity;
-    }
+    std::array<int32_t, kMostRounds> mine;
+    const int64_t rounds = p_.sorted->rounds();
+    for (int64_t r = 0; r < rounds; ++r)
+      mine[static_cast<size_t>(r)] = p_.sorted->codes(head_, r)[i];
+    hide_buckets(padded(), {rounds, layout_.stride, codes(0), mine.data(), p_.least(), p_.most()},
+                 round_, p_.log_count.data(), row);
   }
 
   const BucketProblem& p_;
