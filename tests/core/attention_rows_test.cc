@@ -8,7 +8,7 @@
 #include "core/tensor.h"
 #include "tests/core/on_every_isa.h"
 
-namespace attn {
+namespace attn::attention_rows_test {
 namespace {
 
 using Real = long double;
@@ -271,4 +271,4 @@ TEST_F(AttentionRows, TheSwitchReachesEveryKernel) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::attention_rows_test

@@ -10,7 +10,7 @@
 #include "core/tensor.h"
 #include "tests/core/on_every_isa.h"
 
-namespace attn {
+namespace attn::row_ops_test {
 namespace {
 
 using Real = long double;
@@ -298,4 +298,4 @@ TEST_F(RowOps, TheSwitchReachesEveryKernel) {
 }
 
 }  // namespace
-}  // namespace attn
+}  // namespace attn::row_ops_test
