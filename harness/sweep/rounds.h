@@ -8,7 +8,7 @@
 namespace attn {
 
 // Visits stand between those of other variants. Three are the fewest whose scatter says something:
-// the interval of two is three times as wide.
+// the interval of two would be over three times as wide.
 inline constexpr int kRounds = 3;
 inline int64_t rounds_of(int64_t repetitions) { return std::min<int64_t>(repetitions, kRounds); }
 
