@@ -9,10 +9,11 @@
 #include "harness/check/check.h"
 #include "tests/places.h"
 
-namespace attn::guide_test {
-namespace variants {
+namespace attn::variants {
 VariantInfo sigmoid();  // taken from CONTRIBUTING.md by tests/conformance/guide.cmake
 }
+
+namespace attn::guide_test {
 namespace {
 
 // Characters: UTF-8's continuation bytes take no room.

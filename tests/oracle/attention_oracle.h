@@ -61,9 +61,10 @@ inline Array average(const Array& q, const Array& v, const Visibility& m, const 
             top = std::fmax(top, seen.back().second);
           }
         for (const auto& [j, w] : seen) total += std::exp(w - top);
-        for (const auto& [j, w] : seen)
-          for (Index c = 0; c < v.dim; ++c)
-            out.at(b, h, i, c) += std::exp(w - top) / total * v.at(b, h, j, c);
+        for (const auto& [j, w] : seen) {
+          const double share = std::exp(w - top) / total;
+          for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, j, c);
+        }
       }
   return out;
 }
