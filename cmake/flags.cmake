@@ -10,6 +10,7 @@ endif()
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 set(ATTN_ARCH "x86-64-v2" CACHE STRING "value of -march; empty leaves the compiler's default")
 set(ATTN_SANITIZE "" CACHE STRING "value of -fsanitize, for example address,undefined")
+set(ATTN_NO_SANITIZE "" CACHE STRING "value of -fno-sanitize: what of it to leave out")
 option(ATTN_WERROR "warnings are errors" OFF)
 
 add_library(attn_flags INTERFACE)
@@ -36,6 +37,9 @@ target_compile_definitions(attn_flags INTERFACE EIGEN_DONT_PARALLELIZE
 if(ATTN_SANITIZE)
   target_compile_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
+  if(ATTN_NO_SANITIZE)
+    target_compile_options(attn_flags INTERFACE -fno-sanitize=${ATTN_NO_SANITIZE})
+  endif()
   target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
   target_compile_definitions(attn_flags INTERFACE ATTN_DEBUG)
   if(ATTN_SANITIZE MATCHES "thread") # libgomp is not instrumented: std::thread stands in for it

@@ -1,7 +1,9 @@
-// What must go on when the system refuses memory: destructors. The allocation functions of this
-// program are replaced by ones that can be told to fail on the calling thread.
+// What must go on when the system refuses memory: destructors. Here stands the one replacement of
+// the program's allocation functions, see allocations.h.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <vector>
@@ -9,52 +11,82 @@
 #include "core/memory.h"
 #include "core/ops.h"
 #include "core/recycled.h"
+#include "tests/core/allocations.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTN_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ATTN_SANITIZED 1
+#endif
+#endif
+
+namespace attn::counted_allocations {
 namespace {
 
+std::atomic<int64_t> calls = 0;
 thread_local bool refuse = false;
-thread_local int refusals = 0;
+thread_local int64_t refused = 0;
 
-void* allocate(size_t bytes, size_t alignment) {
+#ifndef ATTN_SANITIZED
+void* allocated(size_t bytes, size_t alignment) {
   if (refuse) {
-    ++refusals;
+    ++refused;
     throw std::bad_alloc();
   }
-  void* const piece =
-      alignment > alignof(std::max_align_t)
-          ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)
-          : std::malloc(bytes > 0 ? bytes : 1);
-  if (!piece) throw std::bad_alloc();
-  return piece;
+  ++calls;
+  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  void* const data = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, whole)
+                                                           : std::malloc(bytes > 0 ? bytes : 1);
+  if (!data) throw std::bad_alloc();
+  return data;
 }
-
-// not inlined, or the compiler would miss the `new` of what free() is given
-[[gnu::noinline]] void give_back(void* piece) { std::free(piece); }
-
-class Refusal {
- public:
-  Refusal() { refuse = true, refusals = 0; }
-  ~Refusal() { refuse = false; }
-};
+#endif
 
 }  // namespace
+}  // namespace attn::counted_allocations
 
-void* operator new(size_t bytes) { return allocate(bytes, 1); }
+#ifndef ATTN_SANITIZED  // not inlined, or the compiler would miss the `new` of what free() is given
+void* operator new(size_t bytes) { return attn::counted_allocations::allocated(bytes, 1); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<size_t>(alignment));
+  return attn::counted_allocations::allocated(bytes, static_cast<size_t>(alignment));
 }
-void operator delete(void* piece) noexcept { give_back(piece); }
-void operator delete(void* piece, size_t) noexcept { give_back(piece); }
-void operator delete(void* piece, std::align_val_t) noexcept { give_back(piece); }
-void operator delete(void* piece, size_t, std::align_val_t) noexcept { give_back(piece); }
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, size_t, std::align_val_t) noexcept {
+  std::free(data);
+}
+#endif
+
+namespace attn::no_memory_test {
+
+bool allocations_are_ours() {
+#ifdef ATTN_SANITIZED
+  return false;
+#else
+  return true;
+#endif
+}
+
+int64_t allocations() { return counted_allocations::calls; }
+
+RefusedMemory::RefusedMemory() {
+  counted_allocations::refuse = true, counted_allocations::refused = 0;
+}
+RefusedMemory::~RefusedMemory() { counted_allocations::refuse = false; }
+int64_t RefusedMemory::refusals() { return counted_allocations::refused; }
+
+}  // namespace attn::no_memory_test
 
 namespace attn::no_memory_test {
 namespace {
 
 TEST(NoMemory, TheRefusalReachesTheCore) {
-  const Refusal refusal;
+  if (!allocations_are_ours()) GTEST_SKIP() << "a sanitizer allocates";
+  const RefusedMemory refusal;
   EXPECT_THROW(recycled_allocate(size_t{1} << 24), std::bad_alloc);
-  EXPECT_EQ(refusals, 1);
+  EXPECT_EQ(RefusedMemory::refusals(), 1);
 }
 
 TEST(NoMemory, BlocksDieWithoutIt) {
@@ -63,9 +95,9 @@ TEST(NoMemory, BlocksDieWithoutIt) {
   std::vector<Block> blocks;
   for (int i = 0; i < 5000; ++i) blocks.emplace_back(kBytes, Purpose::workspace);
   {
-    const Refusal refusal;
+    const RefusedMemory refusal;
     blocks.clear();
-    EXPECT_EQ(refusals, 0);
+    EXPECT_EQ(RefusedMemory::refusals(), 0);
   }
   EXPECT_EQ(memory_use().live_total, before);
   const int64_t calls = memory_use().system_calls;
@@ -80,9 +112,9 @@ TEST(NoMemory, TapesDieWithoutIt) {
     for (int i = 0; i < 3000; ++i) chains.push_back(shift(scale(a, 2), 1));
     std::vector<Var> all = {concat(chains, 0)};
     chains.clear();
-    const Refusal refusal;
+    const RefusedMemory refusal;
     all.clear();
-    EXPECT_EQ(refusals, 0);
+    EXPECT_EQ(RefusedMemory::refusals(), 0);
   }
   // and they still can be walked
   const Var y = scale(a, 2);

@@ -139,12 +139,13 @@ Cost materialized_cost(const AttentionShape& shape) {
   const double keys = static_cast<double>(shape.batch * shape.heads * shape.kv_len),
                size = sizeof(real);
   const double pairs = rows * static_cast<double>(shape.kv_len);
+  // Of the product of queries and keys; the output is made when that is gone.
+  const double work =
+      static_cast<double>(workspace_bytes(tasks_of(shape.batch * shape.heads, shape.q_len),
+                                          product_reals(shape.kv_len, shape.head_dim)));
   return {.flops = 4 * pairs * d,
           .bytes = size * (2 * d * (rows + keys) + 2 * pairs),  // the weights are written and read
-          .peak_bytes =
-              size * (pairs + rows * d) +
-              static_cast<double>(workspace_bytes(tasks_of(shape.batch * shape.heads, shape.q_len),
-                                                  product_reals(shape.kv_len, shape.head_dim))),
+          .peak_bytes = size * pairs + std::max(size * rows * d, work),
           .state_bytes = size * 2 * d * keys};
 }
 
