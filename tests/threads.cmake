@@ -15,7 +15,7 @@ foreach(file IN LISTS threaded)
     message(FATAL_ERROR "tests/threads.cmake names ${file}, which is no test")
   endif()
 endforeach()
-set(float_tests ${threaded})
+set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/allocations.cc ${threaded})
 set(both_tests "")
 # Of the contract checks, those that start threads.
 set(threaded_checks "*Conformance*_threads:*Conformance*_determinism:*Conformance*_gradients:*Conformance*_decode")

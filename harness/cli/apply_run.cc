@@ -81,11 +81,7 @@ Output run(const Request& request) {
 
 }  // namespace
 
-#if defined(ATTN_NO_DOUBLE)
-Output run_double(const Request&) {
-  attn::throw_error("apply needs double precision, which this build leaves out (ATTN_F64=OFF)");
-}
-#elif defined(ATTN_DOUBLE)
+#ifdef ATTN_DOUBLE
 Output run_double(const Request& request) { return run(request); }
 #else
 Output run_float(const Request& request) { return run(request); }

@@ -1,4 +1,5 @@
 # Tests of core/: ops and the tape run in float and in double.
+list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/allocations.cc) # operator new, counted
 foreach(stem memory no_memory parallel params recycled rng row_tiles tensor)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

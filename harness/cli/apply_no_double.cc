@@ -1,0 +1,11 @@
+// run_double of a build without the double twins (ATTN_F64=OFF, as under the sanitizers).
+#include "core/check.h"
+#include "harness/cli/apply_run.h"
+
+namespace attn_apply {
+
+Output run_double(const Request&) {
+  attn::throw_error("apply needs double precision, which this build leaves out (ATTN_F64=OFF)");
+}
+
+}  // namespace attn_apply
