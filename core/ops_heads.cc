@@ -12,7 +12,7 @@ namespace attn {
 namespace {
 
 // Turned forwards, or back: the gradient of a rotation is the inverse one.
-Tensor turned(const Tensor& x, const Tensor& table, int64_t first, real direction) {
+Tensor swapped_heads(const Tensor& x, const Tensor& table, int64_t first, real direction) {
   const Tensor out(x.shape());
   const int64_t len = x.dim(2), dim = x.dim(3);
   over_range(dim ? x.size() / dim : 0, dim, [&](int64_t begin, int64_t end) {
@@ -50,9 +50,9 @@ Var rotate(const Var& a, const Tensor& table, int64_t first) {
              "rotate: {} by a table {}", a.shape().str(), table.shape().str());
   ATTN_CHECK(first >= 0 && first + a.dim(2) <= table.dim(0),
              "rotate: positions {} to {} of a table for {}", first, first + a.dim(2), table.dim(0));
-  return record_op(turned(a.value(), table, first, 1), {&a, 1},
+  return record_op(swapped_heads(a.value(), table, first, 1), {&a, 1},
                    [table, first](const Tensor& g, std::span<GradSlot> in) {
-                     in[0].give(turned(g, table, first, -1));
+                     in[0].give(swapped_heads(g, table, first, -1));
                    });
 }
 

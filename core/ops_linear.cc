@@ -79,11 +79,11 @@ void project(const Projection& p, const real* bias, const real* residual, real* 
 }
 
 // Adds the gradients of weight and bias; dx is overwritten, or added to. Null: not wanted.
-struct Wanted {
+struct WantedGradients {
   real *weight = nullptr, *bias = nullptr, *x = nullptr;
   bool accumulate = false;
 };
-void project_back(const Projection& p, const real* g, const Wanted& wanted) {
+void project_back(const Projection& p, const real* g, const WantedGradients& wanted) {
   const int64_t in = p.from.width, out = p.to.width;
   count_flops(2 * p.multiply_adds() * ((wanted.weight != nullptr) + (wanted.x != nullptr)));
   const PackedWeight turned = wanted.x ? PackedWeight(p.weight, true) : PackedWeight();
@@ -124,7 +124,7 @@ Var projected(const Var& x, const Var& weight, const Var& bias, const Var& resid
           residual.defined() ? residual.value().data() : nullptr, out.data());
   const Var inputs[] = {x, weight, bias, residual};
   return record_op(out, inputs, [p](const Tensor& g, std::span<GradSlot> in) {
-    Wanted wanted;
+    WantedGradients wanted;
     if (in[1].needed()) wanted.weight = in[1].sum().data();
     if (in[2].needed()) wanted.bias = in[2].sum().data();
     if (in[0].needed()) wanted.x = in[0].target(wanted.accumulate).data();

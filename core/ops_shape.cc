@@ -9,7 +9,7 @@ namespace attn {
 namespace {
 
 // A shape seen as [outer, dim, inner].
-struct Cut {
+struct Slice {
   int64_t outer = 1, size = 1, inner = 1;
 };
 
@@ -19,8 +19,8 @@ int axis(const char* name, const Shape& shape, int dim) {
   return at;
 }
 
-Cut cut(const Shape& shape, int at) {
-  Cut result;
+Slice cut(const Shape& shape, int at) {
+  Slice result;
   for (int i = 0; i < at; i++) result.outer *= shape[i];
   result.size = shape[at];
   for (int i = at + 1; i < shape.rank(); i++) result.inner *= shape[i];
@@ -87,7 +87,7 @@ Var slice(const Var& a, int dim, int64_t begin, int64_t end) {
   const int at = axis("slice", a.shape(), dim);
   ATTN_CHECK(begin >= 0 && begin <= end && end <= a.dim(at),
              "slice: [{}, {}) of dimension {} of {}", begin, end, dim, a.shape().str());
-  const Cut whole = cut(a.shape(), at);
+  const Slice whole = cut(a.shape(), at);
   const int64_t stride = whole.size * whole.inner, run = (end - begin) * whole.inner;
   const int64_t offset = begin * whole.inner;
   const Tensor out(a.shape().with(at, end - begin));
@@ -108,7 +108,7 @@ Var concat(std::span<const Var> parts, int dim) {
     total += part.dim(at);
   }
   const Tensor out(parts[0].shape().with(at, total));
-  const Cut whole = cut(out.shape(), at);
+  const Slice whole = cut(out.shape(), at);
   const int64_t stride = whole.size * whole.inner;
   int64_t offset = 0;
   for (const Var& part : parts) {

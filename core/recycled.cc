@@ -13,7 +13,7 @@ namespace attn {
 namespace {
 
 constexpr size_t kSmallest = 64;
-constexpr int kClasses = 40;
+constexpr int kPieceClasses = 40;
 
 struct Piece {
   Piece* next;  // never poisoned: the leak checker follows it
@@ -21,7 +21,7 @@ struct Piece {
 
 struct Lists {
   std::mutex mutex;
-  Piece* free[kClasses] = {};
+  Piece* free[kPieceClasses] = {};
   int64_t fetches = 0;
 };
 
@@ -30,15 +30,15 @@ Lists& lists() {
   return *instance;
 }
 
-int size_class(size_t bytes) {
+int piece_class(size_t bytes) {
   return bytes <= kSmallest ? 0 : static_cast<int>(std::bit_width((bytes - 1) / kSmallest));
 }
 
 }  // namespace
 
 void* recycled_allocate(size_t bytes) {
-  const int wanted = size_class(bytes);
-  if (wanted >= kClasses) throw std::bad_alloc();
+  const int wanted = piece_class(bytes);
+  if (wanted >= kPieceClasses) throw std::bad_alloc();
   Lists& all = lists();
   {
     const std::lock_guard lock(all.mutex);
@@ -54,7 +54,7 @@ void* recycled_allocate(size_t bytes) {
 
 void recycled_free(void* piece, size_t bytes) noexcept {
   if (!piece) return;
-  const int held = size_class(bytes);
+  const int held = piece_class(bytes);
   Lists& all = lists();
   const std::lock_guard lock(all.mutex);
   all.free[held] = new (piece) Piece{all.free[held]};

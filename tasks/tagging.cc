@@ -11,7 +11,7 @@
 namespace attn::tasks {
 namespace {
 
-enum Token : int32_t { kStop = 1, kThat, kA, kThe, kFirstWord };
+enum Word : int32_t { kStop = 1, kThatWord, kA, kThe, kFirstWord };
 enum Role : int32_t { kAdjective, kSubject, kObject, kVerb, kRelativeVerb, kRoles };
 constexpr const char* kRoleNames[] = {"adj", "subj", "obj", "verb", "rel-verb"};
 
@@ -65,7 +65,7 @@ class Tagging final : public Task {
     add_phrase(random, noun, s);
     if (!(random.uniform() < relative_)) return;
     s.relative = true;
-    add(kThat, s);
+    add(kThatWord, s);
     if (random.coin()) {  // that the man saw
       add_phrase(random, kSubject, s);
       add(random, kRelativeVerb, s);
@@ -143,7 +143,7 @@ std::string Tagging::do_draw(const Example& e) const {
     if (token == kStop)
       text += ".\n";
     else if (token < kFirstWord)
-      text += token == kThat ? "that " : token == kA ? "a " : "the ";
+      text += token == kThatWord ? "that " : token == kA ? "a " : "the ";
     else
       text += fmt::format("w{}/{} ", token - kFirstWord, kRoleNames[e.target[i]]);
   }

@@ -13,7 +13,9 @@
 namespace attn::tasks {
 namespace {
 
-using namespace sequences;
+using sequences::Head, sequences::NounPhrase, sequences::Weights;
+using sequences::longest_translation, sequences::sentence_sum;
+using sequences::kPlural, sequences::kSingular, sequences::kThat;
 
 class Translate final : public Task {
  public:

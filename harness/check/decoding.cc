@@ -19,7 +19,7 @@ namespace {
 constexpr double kAllowedGap = kIsDouble ? 1e-10 : 1e-5;
 constexpr double kAllowedShare = 0.05;  // relative
 
-AttentionShape shape_of(int64_t length, int64_t heads) {
+AttentionShape decoded_shape(int64_t length, int64_t heads) {
   return {.batch = 2,
           .heads = heads,
           .q_len = length,
@@ -144,7 +144,7 @@ void compare_step_back(const Case& c, Verdict& verdict) {
 
 void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t kv_heads,
                   Verdict& verdict) {
-  const AttentionShape shape = shape_of(length, heads);
+  const AttentionShape shape = decoded_shape(length, heads);
   if (subject.info.why_no_decoder(shape, subject.params)) return;
   AttentionShape longer = shape;  // what is built for a longest length sees one more at the end
   longer.q_len = longer.kv_len = length + 1;

@@ -54,7 +54,7 @@ double relative_error(const Tensor& a, const Tensor& b) {
   return std::sqrt(difference / std::max(norm, 1e-30));
 }
 
-void compare(const Attention& attention, const AttentionShape& shape,
+void compare_with_limit(const Attention& attention, const AttentionShape& shape,
              const std::vector<std::vector<int64_t>>& lengths, double scale, double allowed,
              Verdict& verdict) {
   const Inputs x = make_inputs(shape, 41, scale);
@@ -77,7 +77,7 @@ void check_exact(const Subject& subject, Verdict& verdict) {
     if (subject.info.traits.padding && shape.kv_len > 1)
       lengths.push_back({shape.kv_len - 1, shape.kv_len / 2});
     for (const double scale : {1.0, 5.0})  // 5: saturated weights
-      compare(*attention, shape, lengths, scale, kIsDouble ? 1e-10 : 1e-5 * scale * scale, verdict);
+      compare_with_limit(*attention, shape, lengths, scale, kIsDouble ? 1e-10 : 1e-5 * scale * scale, verdict);
   }
 }
 
@@ -94,7 +94,7 @@ void check_limit(const Subject& subject, Verdict& verdict) {
     const auto attention = limiting.build(shape);
     if (limit->prepare) limit->prepare(*attention);
     const double allowed = kIsDouble && limit->tolerance <= 1e-5 ? 1e-10 : limit->tolerance;
-    compare(*attention, shape, {{}}, limit->input_scale, allowed, verdict);
+    compare_with_limit(*attention, shape, {{}}, limit->input_scale, allowed, verdict);
   }
 }
 

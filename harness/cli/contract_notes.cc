@@ -9,7 +9,7 @@
 namespace attn::cli {
 namespace {
 
-AttentionShape shape_of(const Json& row) {
+AttentionShape shape_of_axes(const Json& row) {
   const Json& axes = row.at("axes");
   const int64_t length = axes.at("length");
   return {.batch = 1,
@@ -46,7 +46,7 @@ std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
     const VariantInfo& info = find_variant(row->at("variant").at("name").get<std::string>());
     (info.traits.exact ? exact : other).insert(info.name);
     const Params params(info.name, info.params, params_of(row->at("variant").at("params")));
-    const AttentionShape shape = shape_of(*row);
+    const AttentionShape shape = shape_of_axes(*row);
     if (!shape.causal && info.always_causal && info.always_causal(params))
       remarks.insert(label_of(*row) + " hides the future, though causal is false: less work");
     if (sees_all(info, params, shape))

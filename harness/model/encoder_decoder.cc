@@ -13,7 +13,7 @@ namespace attn {
 
 namespace {
 
-const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
+const EncoderDecoderConfig& checked_config(const EncoderDecoderConfig& config) {
   const ModelConfig& m = config.model;
   ATTN_CHECK(m.layer.variant, "a layer needs an attention variant");
   ATTN_CHECK(m.layers >= 1 && m.length >= 1 && m.classes >= 1 && config.outputs >= 1,
@@ -123,7 +123,7 @@ struct EncoderDecoder::State {
 };
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
-    : state_(std::make_unique<State>(checked(config))) {}
+    : state_(std::make_unique<State>(checked_config(config))) {}
 EncoderDecoder::~EncoderDecoder() = default;
 
 EncoderDecoder::Memory EncoderDecoder::encode(const Batch& batch, Rng* dropout) const {

@@ -127,7 +127,7 @@ bool is_training(const Json& request) {
   return request["do"] == "measure" && request["key"]["measure"] == "accuracy";
 }
 
-Json failure(const char* status, std::string reason) {
+Json failure_reply(const char* status, std::string reason) {
   return {{"status", status}, {"reason", std::move(reason)}};
 }
 
@@ -140,11 +140,11 @@ Json answer(const Json& request) {
     if (!reply.contains("status")) reply["status"] = "ok", reply["reason"] = nullptr;
     return with_finite_figures(std::move(reply), is_training(request) ? "diverged" : "failed");
   } catch (const OutOfMemory& error) {
-    return failure("oom", error.what());
+    return failure_reply("oom", error.what());
   } catch (const std::bad_alloc&) {
-    return failure("oom", "the system gave no more memory");
+    return failure_reply("oom", "the system gave no more memory");
   } catch (const std::exception& error) {
-    return failure("failed", error.what());
+    return failure_reply("failed", error.what());
   }
 }
 

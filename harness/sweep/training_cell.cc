@@ -17,9 +17,9 @@
 namespace attn {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
-double seconds_between(Clock::time_point begin, Clock::time_point end) {
+double seconds_between(WallClock::time_point begin, WallClock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
@@ -102,9 +102,9 @@ Json training_pilot(const Json& asked) {
   training["stretch"] = 1;
   TrainRequest request = training_of(key);
   request.shortcuts = false;
-  std::vector<Clock::time_point> ticks;
+  std::vector<WallClock::time_point> ticks;
   const TrainResult found =
-      train(request, [&](int64_t) { return ticks.push_back(Clock::now()), true; });
+      train(request, [&](int64_t) { return ticks.push_back(WallClock::now()), true; });
   ATTN_CHECK(ticks.size() > 1, "the training ended at step {} ({})", found.steps, found.stopped_by);
   double step = seconds_between(ticks[0], ticks[1]);
   for (size_t i = 2; i < ticks.size(); i++)
@@ -116,9 +116,9 @@ Json training_pilot(const Json& asked) {
 Json shortcuts_pilot(const Json& key) {
   const TrainRequest request = training_of(key);
   const auto task = request.task->build(request.task_params);
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   task->shortcuts(request.seed, kShortcutExamples, request.training.integer("test_examples"));
-  return {{"shortcuts_s", seconds_between(begin, Clock::now())}};
+  return {{"shortcuts_s", seconds_between(begin, WallClock::now())}};
 }
 
 }  // namespace

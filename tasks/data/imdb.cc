@@ -12,7 +12,7 @@ namespace attn::data {
 namespace {
 
 constexpr const char* kImdbFolder = "aclImdb";
-constexpr const char* kLabels[] = {"neg", "pos"};
+constexpr const char* kImdbLabels[] = {"neg", "pos"};
 
 struct Review {
   int64_t number;
@@ -20,7 +20,7 @@ struct Review {
   bool test;  // which of the two folders
 
   std::string path(const std::string& root) const {
-    return fmt::format("{}/{}/{}/{}_{}.txt", root, test ? "test" : "train", kLabels[label], number,
+    return fmt::format("{}/{}/{}/{}_{}.txt", root, test ? "test" : "train", kImdbLabels[label], number,
                        rating);
   }
 };
@@ -47,7 +47,7 @@ class Imdb final : public Indexed<Review> {
     std::vector<Review> all;
     for (const int32_t label : {0, 1}) {
       const std::string folder =
-          fmt::format("{}/{}/{}", root_, test ? "test" : "train", kLabels[label]);
+          fmt::format("{}/{}/{}", root_, test ? "test" : "train", kImdbLabels[label]);
       for (const std::string& name : names_in(folder)) {
         if (!name.ends_with(".txt")) continue;
         const size_t bar = name.find('_');
@@ -87,7 +87,7 @@ void write_review(const Example& e, int64_t number, bool test, const std::string
 
 void write_imdb(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
   for (const char* split : {"train", "test"})
-    for (const char* label : kLabels) make_folder(fmt::format("{}/{}/{}", root, split, label));
+    for (const char* label : kImdbLabels) make_folder(fmt::format("{}/{}/{}", root, split, label));
   for (int64_t i = 0; i < 9 * count; i++)  // 9 of 10 numbers: those that do not end in 9
     write_review(task.example(seed, Split::train, i), i / 9 * 10 + i % 9, false, root);
   for (int64_t i = 0; i < count; i++) {

@@ -12,14 +12,14 @@ namespace attn::data {
 namespace {
 
 // The ids of the task: digits 0..9 are 1..10.
-constexpr std::array<std::string_view, 16> kWords = {
+constexpr std::array<std::string_view, 16> kTokenWords = {
     "", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[MED", "[SM", "]"};
-constexpr int32_t kFirstOperator = 11, kClose = 15;
+constexpr int32_t kFirstOperator = 11, kCloseText = 15;
 constexpr std::string_view kHeader = "Source\tTarget";
 
 int32_t token_of(std::string_view word) {
-  for (size_t id = 1; id < kWords.size(); id++)
-    if (kWords[id] == word) return static_cast<int32_t>(id);
+  for (size_t id = 1; id < kTokenWords.size(); id++)
+    if (kTokenWords[id] == word) return static_cast<int32_t>(id);
   return 0;
 }
 
@@ -32,9 +32,9 @@ class Nesting {
   bool take(int32_t token) {
     if (started_ && depth_ == 0) return false;
     started_ = true;
-    if (token == kClose && (depth_ == 0 || last_ >= kFirstOperator) && last_ != kClose)
+    if (token == kCloseText && (depth_ == 0 || last_ >= kFirstOperator) && last_ != kCloseText)
       return false;
-    if (token >= kFirstOperator) depth_ += token == kClose ? -1 : 1;
+    if (token >= kFirstOperator) depth_ += token == kCloseText ? -1 : 1;
     last_ = token;
     return depth_ <= kDeepest;
   }
@@ -150,13 +150,13 @@ std::string binary_form(const std::vector<int32_t>& tokens) {
   std::vector<std::string> open;  // what of each operator is read
   std::string done;
   for (const int32_t token : tokens) {
-    const std::string word(kWords.at(static_cast<size_t>(token)));
-    if (token >= kFirstOperator && token < kClose) {
+    const std::string word(kTokenWords.at(static_cast<size_t>(token)));
+    if (token >= kFirstOperator && token < kCloseText) {
       open.push_back(word);
       continue;
     }
     done = word;
-    if (token == kClose) {
+    if (token == kCloseText) {
       done = fmt::format("( {} ] )", open.back());
       open.pop_back();
     }

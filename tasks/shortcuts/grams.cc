@@ -53,7 +53,7 @@ void count(const std::vector<int32_t>& document, Patterns patterns, Tally& tally
       tally.add(bucket(extended(extended(apart << 40, document[i]), document[i + apart])));
 }
 
-void add(Row& row, size_t index, double value) {
+void add_gram(Row& row, size_t index, double value) {
   if (value != 0) row.emplace_back(static_cast<int32_t>(index), static_cast<float>(value));
 }
 
@@ -107,19 +107,19 @@ Features pattern_counts(const Symbols& symbols, Patterns patterns) {
     count(symbols.of(*sample.example), patterns, one);
     if (sample.example->second.empty()) {
       for (const size_t b : one.touched()) {
-        add(row, 2 * b, one[b]);
-        add(row, 2 * b + 1, 1);
+        add_gram(row, 2 * b, one[b]);
+        add_gram(row, 2 * b + 1, 1);
       }
       return;
     }
     Tally other;
     count(sample.example->second, patterns, other);
     for (const size_t b : one.touched()) {
-      add(row, 2 * b, static_cast<double>(one[b]) * other[b]);
-      add(row, 2 * b + 1, std::abs(one[b] - other[b]));
+      add_gram(row, 2 * b, static_cast<double>(one[b]) * other[b]);
+      add_gram(row, 2 * b + 1, std::abs(one[b] - other[b]));
     }
     for (const size_t b : other.touched())
-      if (one[b] == 0) add(row, 2 * b + 1, other[b]);
+      if (one[b] == 0) add_gram(row, 2 * b + 1, other[b]);
   };
 }
 
@@ -133,13 +133,13 @@ Features overlap(const Symbols& symbols) {
       count_runs(first, n, n, one);
       count_runs(second, n, n, other);
       const auto [shared, cosine] = likeness(one, other);
-      add(row, index++, shared);
-      add(row, index++, cosine);
+      add_gram(row, index++, shared);
+      add_gram(row, index++, cosine);
     }
     const double a = static_cast<double>(first.size()), b = static_cast<double>(second.size());
-    add(row, index++, std::min(a, b) / std::max(a, b));
-    add(row, index++, first.front() == second.front());
-    add(row, index++, first.back() == second.back());
+    add_gram(row, index++, std::min(a, b) / std::max(a, b));
+    add_gram(row, index++, first.front() == second.front());
+    add_gram(row, index++, first.back() == second.back());
   };
 }
 

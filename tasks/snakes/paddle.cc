@@ -6,17 +6,17 @@
 namespace attn::snakes {
 namespace {
 
-constexpr int kFine = 2;  // fine pixels a pixel
+constexpr int kFineGrid = 2;  // fine pixels a pixel
 
 Paddles::Stroke draw(const Settings& s, double margin, Heading heading) {
   const int reach =
       s.length + static_cast<int>(std::ceil(s.thickness) + std::ceil(margin + s.clearance));
   Paddles::Stroke stroke;
-  stroke.far = moved(heading, kFine * s.length);
-  Fine line(kFine * reach);
-  line.line(stroke.far, static_cast<int>(kFine * s.thickness + 0.5));
+  stroke.far = moved(heading, kFineGrid * s.length);
+  Fine line(kFineGrid * reach);
+  line.line(stroke.far, static_cast<int>(kFineGrid * s.thickness + 0.5));
   stroke.line = line.halved();
-  stroke.mask = line.dilated(static_cast<int>(kFine * (margin + s.clearance))).halved();
+  stroke.mask = line.dilated(static_cast<int>(kFineGrid * (margin + s.clearance))).halved();
   each_pixel(stroke.mask, {reach, reach}, 2 * reach + 1, [&](int y, int x, uint8_t grey) {
     if (grey == 255) stroke.full.push_back({y - reach, x - reach});
   });

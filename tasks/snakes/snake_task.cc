@@ -16,7 +16,7 @@ namespace {
 // Grey levels 0..1 become (grey − mean)/deviation; measured at side 32, contour 14.
 constexpr double kMean = 0.104, kDeviation = 0.221;
 constexpr int kGreyLevels = 256;
-constexpr int64_t kCoarse = 16;  // squares along an edge that the linear score sees
+constexpr int64_t kCoarseGrid = 16;  // squares along an edge that the linear score sees
 
 Example example_of(std::span<const uint8_t> grey, int32_t label, bool tokens) {
   Example e{.target = {label}};
@@ -93,8 +93,8 @@ std::vector<Shortcut> SnakeTask::do_shortcuts(const std::vector<Example>& train,
   return {{"markers' distance", lookup_score(train, test, distance)},
           {"markers' places", lookup_score(train, test, places)},
           {"mean grey level", lookup_score(train, test, grey)},
-          {"linear pixels", linear_score(reduced_pictures(*this, train, kCoarse),
-                                         reduced_pictures(*this, test, kCoarse), 2)}};
+          {"linear pixels", linear_score(reduced_pictures(*this, train, kCoarseGrid),
+                                         reduced_pictures(*this, test, kCoarseGrid), 2)}};
 }
 
 std::string SnakeTask::do_draw(const Example& e) const {
