@@ -1,7 +1,8 @@
 # The compiler cache, where it is installed: it sees paths below the source folder as relative, so that another clone of the
-# same sources finds what this one compiled, and trusts precompiled headers. -DCMAKE_CXX_COMPILER_LAUNCHER= goes without.
+# same sources finds what this one compiled, and trusts precompiled headers. -DATTN_CCACHE= goes without;
+# another launcher that was asked for is kept.
 find_program(ATTN_CCACHE ccache)
-if(ATTN_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+if(ATTN_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER STREQUAL "ccache"))
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_SLOPPINESS=pch_defines,time_macros
     CCACHE_NOHASHDIR=1 ${ATTN_CCACHE})
 endif()
@@ -23,7 +24,7 @@ target_compile_options(attn_flags INTERFACE
   -fno-math-errno # nobody reads errno after mathematics, and with it square roots are not vectorised
   -fno-trapping-math # nobody reads floating-point exception flags, and loops with selects vectorise
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>  # the same bug, seen where headers are precompiled
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow> # the same bug, where headers are precompiled
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)      # not every loop marked for vectorising can be
 if(ATTN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -41,7 +42,7 @@ if(ATTN_SANITIZE)
     target_compile_options(attn_flags INTERFACE -fno-sanitize=${ATTN_NO_SANITIZE})
   endif()
   target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
-  target_compile_definitions(attn_flags INTERFACE ATTN_DEBUG)
+  target_compile_definitions(attn_flags INTERFACE ATTN_DEBUG ATTN_SANITIZED)
   if(ATTN_SANITIZE MATCHES "thread") # libgomp is not instrumented: std::thread stands in for it
     target_compile_definitions(attn_flags INTERFACE ATTN_STD_THREADS)
   endif()

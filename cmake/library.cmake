@@ -26,9 +26,12 @@ endfunction()
 
 # attn_unite(target) compiles the sources of the target several at a time.
 function(attn_unite target)
+  if(NOT ATTN_UNITY)
+    return()
+  endif()
   # g++ takes a source that is included for a header, where types of an anonymous namespace would be a mistake.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
 endfunction()
 
 function(attn_library name)

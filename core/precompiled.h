@@ -1,5 +1,6 @@
-// What nearly every file includes, compiled once for all of them (cmake/library.cmake). No file may include this one or
-// rely on it: each still includes what it uses, and builds without it (-DATTN_UNITY=OFF).
+// What nearly every file includes, compiled once for all of them (cmake/library.cmake). No file may
+// include this one or rely on it: each still includes what it uses, and builds without it
+// (-DATTN_UNITY=OFF).
 #pragma once
 
 #include <fmt/format.h>

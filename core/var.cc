@@ -78,14 +78,16 @@ void make_unshared(Tensor& gradient) {
 class Slots {
  public:
   explicit Slots(const Records& inputs) : inputs_(inputs) {
+    // Whatever can fail comes first: a flag that stayed set would lose the input's next gradient.
+    // No slot and no gradient moves once it has been handed out.
     slots_.reserve(inputs.size());
+    again_.reserve(repeats(inputs));
     for (const RecordPtr& input : inputs) {
       if (!input) {
         slots_.emplace_back(nullptr, Shape());
       } else if (!std::exchange(input->filled, true)) {
         slots_.emplace_back(&input->gradient, input->shape);
       } else {
-        if (again_.empty()) again_.reserve(inputs.size());  // so that none of them moves
         slots_.emplace_back(&again_.emplace_back(), input->shape);
       }
     }
@@ -110,6 +112,15 @@ class Slots {
   }
 
  private:
+  static size_t repeats(const Records& inputs) {
+    size_t count = 0;
+    for (const RecordPtr& input : inputs)
+      if (input) count += std::exchange(input->filled, true);
+    for (const RecordPtr& input : inputs)
+      if (input) input->filled = false;
+    return count;
+  }
+
   const Records& inputs_;
   std::vector<GradSlot, Recycled<GradSlot>> slots_;
   std::vector<Tensor, Recycled<Tensor>> again_;

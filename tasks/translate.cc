@@ -14,8 +14,8 @@ namespace attn::tasks {
 namespace {
 
 using sequences::Head, sequences::NounPhrase, sequences::Weights;
-using sequences::longest_translation, sequences::sentence_sum;
 using sequences::kPlural, sequences::kSingular, sequences::kThat;
+using sequences::longest_translation, sequences::sentence_sum;
 
 class Translate final : public Task {
  public:
@@ -189,8 +189,9 @@ class Translate final : public Task {
     for (const int32_t token : e.tokens) drawn += fmt::format(" {}", text(token));
     drawn += "\noutput";
     for (const int32_t token : e.target)
-      drawn += token < endings_ ? fmt::format("-{}{}", token / 2, token % 2 ? "p" : "s")
-                                : fmt::format(" {}", text(token - static_cast<int32_t>(endings_) + kThat));
+      drawn += token < endings_
+                   ? fmt::format("-{}{}", token / 2, token % 2 ? "p" : "s")
+                   : fmt::format(" {}", text(token - static_cast<int32_t>(endings_) + kThat));
     return drawn + "\n";
   }
 

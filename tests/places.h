@@ -1,5 +1,6 @@
-// Where the tests find the sources, the program and the guide's variant. The build writes the answers into
-// one generated file, so that no other object depends on the folder that it was built in.
+// Where the tests find the sources, the program and the guide's variant. The build writes the
+// answers into one generated file, so that no other object depends on the folder that it was built
+// in.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// What nearly every test includes, compiled once for all of them. As with core/precompiled.h, no file relies on it.
+// What nearly every test includes, compiled once for all of them. As with core/precompiled.h, no
+// file relies on it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,12 +1,13 @@
-# The tests that ThreadSanitizer is for: what starts threads, what threads share, every kernel at two threads or more. The
-# others run on one thread, or repeat what these do; preset tsan-all runs them too.
+# The tests that ThreadSanitizer is for: what starts threads, what threads share, every kernel at two threads or more (by the
+# contract checks named below). Preset tsan-all runs the others too.
 set(threaded
   core/memory core/no_memory core/parallel core/recycled core/row_tiles core/tensor core/var
   core/ops_feed_forward core/ops_linear core/ops_matmul core/ops_norm
-  variants/attention variants/shared_inputs variants/kernels/cached variants/kernels/decoder
+  variants/attention variants/relu variants/shared_inputs variants/kernels/cached variants/kernels/decoder
   variants/kernels/edge_attention variants/kernels/linear_attention variants/kernels/sequence_projection
   variants/kernels/shared_decoder variants/kernels/softmax_attention
-  harness/batches harness/evaluate harness/pair_batches harness/steady_step harness/train harness/workload
+  tasks/task tasks/shortcuts/ladder
+  harness/batches harness/evaluate harness/fidelity harness/pair_batches harness/steady_step harness/train harness/workload
   conformance/conformance)
 list(TRANSFORM threaded PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(TRANSFORM threaded APPEND _test.cc)

@@ -34,8 +34,8 @@ HWY_INLINE real dot(const real* x, const real* y, int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 real dot_of(const real* x, const real* y, int64_t n) { return dot(x, y, n); }
-void dots_between(int64_t rows, int64_t cols, const real* x, int64_t x_row, const real* y, int64_t y_row,
-             real* dots) {
+void dots_between(int64_t rows, int64_t cols, const real* x, int64_t x_row, const real* y,
+                  int64_t y_row, real* dots) {
   for (int64_t i = 0; i < rows; ++i) dots[i] = dot(x + i * x_row, y + i * y_row, cols);
 }
 

@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr double kAllowedCost = 0.05;        // relative
+constexpr double kAllowedCost = 0.05;    // relative
 constexpr double kSlackBytes = 8 << 10;  // rounding of blocks to 64 bytes, lengths, small tables
 constexpr double kLinear = 1.05;         // largest exponent that still counts as linear
 constexpr int64_t kShort = 1 << 15, kLong = 1 << 18;  // far beyond any window, rank or tile
@@ -110,9 +110,9 @@ void check_memory(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : shapes(subject)) {
     const double declared = subject.build(shape)->cost(shape).peak_bytes;
     const double measured = measure(subject, shape).bytes;
-    verdict.expect(std::max(0.0, std::abs(measured - declared) - kSlackBytes) / declared, kAllowedCost,
-                   "peak of {:.4g} bytes measured, {:.4g} declared ({})", measured, declared,
-                   text(shape));
+    verdict.expect(std::max(0.0, std::abs(measured - declared) - kSlackBytes) / declared,
+                   kAllowedCost, "peak of {:.4g} bytes measured, {:.4g} declared ({})", measured,
+                   declared, text(shape));
   }
   if (!subject.info.traits.linear_memory || !subject.defaults()) return;
   const double exponent = declared_exponent(subject, &Cost::peak_bytes);

@@ -55,8 +55,8 @@ double relative_error(const Tensor& a, const Tensor& b) {
 }
 
 void compare_with_limit(const Attention& attention, const AttentionShape& shape,
-             const std::vector<std::vector<int64_t>>& lengths, double scale, double allowed,
-             Verdict& verdict) {
+                        const std::vector<std::vector<int64_t>>& lengths, double scale,
+                        double allowed, Verdict& verdict) {
   const Inputs x = make_inputs(shape, 41, scale);
   for (const std::vector<int64_t>& valid : lengths) {
     const Mask mask = mask_of(shape, valid);
@@ -77,7 +77,8 @@ void check_exact(const Subject& subject, Verdict& verdict) {
     if (subject.info.traits.padding && shape.kv_len > 1)
       lengths.push_back({shape.kv_len - 1, shape.kv_len / 2});
     for (const double scale : {1.0, 5.0})  // 5: saturated weights
-      compare_with_limit(*attention, shape, lengths, scale, kIsDouble ? 1e-10 : 1e-5 * scale * scale, verdict);
+      compare_with_limit(*attention, shape, lengths, scale,
+                         kIsDouble ? 1e-10 : 1e-5 * scale * scale, verdict);
   }
 }
 

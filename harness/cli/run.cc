@@ -170,7 +170,7 @@ int run_run(const Arguments& given) {
   print(rendered(format, result.rows, wants_color(color, Stream::out)));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (result.signal)
-    warn(fmt::format("interrupted; what was measured is in the rows. To go on: {}\n",
+    warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
                      resume_hint(arguments, request.output)));
   return exit_code(result);
 }

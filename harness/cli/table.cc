@@ -46,9 +46,10 @@ std::vector<std::string> interval_notes(const Grid& grid) {
     alone += !row->contains("visits") || row->at("visits").size() == 1;
   }
   if (alone == 0) return {};
-  return {fmt::format("{}: the repetitions are taken as of one process, and what differs from "
-                      "process to process is not in the interval",
-                      alone == timed ? "intervals" : fmt::format("{} of {} intervals", alone, timed))};
+  return {
+      fmt::format("{}: the repetitions are taken as of one process, and what differs from "
+                  "process to process is not in the interval",
+                  alone == timed ? "intervals" : fmt::format("{} of {} intervals", alone, timed))};
 }
 
 // What bounds the time: of a token the state that it reads, of a pass the FMA peak.

@@ -11,9 +11,9 @@
 namespace attn {
 namespace {
 
-// Whether a run ended by an error or a skip: Google Benchmark 1.8 replaced the flag `error_occurred`
-// by the state `skipped`, whose 0 is "not skipped". A template, so that only the member that exists
-// is compiled; the library has no version macro before 1.9.
+// Whether a run ended by an error or a skip: Google Benchmark 1.8 replaced the flag
+// `error_occurred` by the state `skipped`, whose 0 is "not skipped". A template, so that only the
+// member that exists is compiled; the library has no version macro before 1.9.
 template <class Run>
 bool has_no_time(const Run& run) {
   if constexpr (requires { run.skipped; })

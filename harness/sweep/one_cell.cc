@@ -21,7 +21,7 @@
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ATTN_SANITIZED
 #define ATTN_SHADOW_MEMORY 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

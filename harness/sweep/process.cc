@@ -27,11 +27,10 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kErrorTail = 4096;  // bytes of stderr kept: a sanitizer's first lines fit
 constexpr size_t kMostOutput =
     64 << 20;  // bytes of stdout kept: a runaway child must not fill this process
-constexpr size_t kMostPerTurn = 256 << 10;  // bytes read of a pipe before limits and signals are
-                                            // looked at again: more than a pipe holds, so that the
-                                            // last turn reads all that a dead child left
-constexpr int kNotStarted = 127;            // exit code, as a shell says it
-constexpr int kTickMs = 50;                 // how late a time limit or a signal may be noticed
+// Bytes read of a pipe before limits and signals are looked at again.
+constexpr size_t kMostPerTurn = 256 << 10;
+constexpr int kNotStarted = 127;  // exit code, as a shell says it
+constexpr int kTickMs = 50;       // how late a time limit or a signal may be noticed
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -103,11 +102,11 @@ struct ChildPool::Child {
   bool late = false;
   ChildResult result;
 
-  // Reads what is there, a turn's share at most: a child may write faster than this process reads.
+  // Reads what is there, `most` bytes at most: a child may write faster than this process reads.
   template <class Take>
-  static void drain_file(int& file, const Take& take) {
+  static void drain_file(int& file, size_t most, const Take& take) {
     char buffer[65536];
-    for (size_t done = 0; file >= 0 && done < kMostPerTurn;) {
+    for (size_t done = 0; file >= 0 && done < most;) {
       const ssize_t got = read(file, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return;  // nothing more now
@@ -117,12 +116,12 @@ struct ChildPool::Child {
     }
   }
 
-  void drain() {
+  void drain(size_t most) {
     std::string &head = result.output, &tail = result.error_tail;
-    drain_file(output, [&](std::string_view more) {
+    drain_file(output, most, [&](std::string_view more) {
       head.append(more.substr(0, kMostOutput - head.size()));
     });
-    drain_file(error, [&](std::string_view more) {
+    drain_file(error, most, [&](std::string_view more) {
       tail.append(more);
       if (tail.size() > kErrorTail) tail.erase(0, tail.size() - kErrorTail);
     });
@@ -143,7 +142,7 @@ struct ChildPool::Child {
     int status = 0;  // stays so where SIGCHLD is ignored and the system reaps
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    drain();
+    drain(kMostOutput);  // all that the dead child left: a pipe's size depends on the machine
     if (int why = 0; read(fault, &why, sizeof why) == sizeof why)
       result.error_tail = fmt::format("cannot start '{}': {}", program, strerror(why));
     for (const int file : {output, error, fault})
@@ -200,7 +199,7 @@ std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
     poll(files.data(), files.size(), silent ? 1 : kTickMs);
     for (size_t i = 0; i < children_.size(); i++) {
       Child& child = children_[i];
-      child.drain();
+      child.drain(kMostPerTurn);
       if (child.timeout_s > 0 && !child.late && since(child.start) > child.timeout_s) {
         child.late = true;
         child.kill_group();

@@ -26,15 +26,6 @@ Json ledger_of(const Json& key, const Json& metrics) {
           {"loops", compiled_isa()}};
 }
 
-// Speed cells of earlier versions have rows though an interrupt cut their rounds short.
-bool is_cut_short(const Json& row) {
-  if (row["measure"] != "speed" || row["status"] != "ok") return false;
-  const Json rounds = row.value("rounds", Json()),
-             repetitions = row["axes"].value("repetitions", Json());
-  return rounds.is_number_integer() && repetitions.is_number_integer() &&
-         rounds.get<int64_t>() < rounds_of(repetitions.get<int64_t>());
-}
-
 std::string checked_output(const SweepRequest& request) {
   ATTN_CHECK(request.output == kStdoutPath || request.resume || request.force ||
                  !std::filesystem::exists(request.output),
@@ -60,7 +51,7 @@ void Sweeper::adopt_existing() {
     if (row["kind"] == "cell") held[row["cell"].get<std::string>()] = &row;
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
-    if (it == held.end() || is_cut_short(*it->second)) continue;
+    if (it == held.end()) continue;
     rows_[i] = *it->second;
     remaining_.hold(i);
     if (is_failure(rows_[i])) failures_++;

@@ -41,6 +41,8 @@ NOTHING = (
     "harness/sweep/profiles.cc",
     "harness/sweep/profiles_long.cc",
     "harness/sweep/forecast.h",
+    "harness/sweep/interrupt.cc",
+    "harness/sweep/remaining.h",
     "variants/CMakeLists.txt",
     "variants/README.md",
     "variants/.full.cc.swp",

@@ -22,7 +22,8 @@ struct Place {
 class Cifar10 final : public Indexed<Place> {
  public:
   Cifar10(const std::string& folder, FromGrey example) : example_(std::move(example)) {
-    const std::string root = find_root(folder, kCifarFolder, batch_name(0), "CIFAR-10 binary batches");
+    const std::string root =
+        find_root(folder, kCifarFolder, batch_name(0), "CIFAR-10 binary batches");
     int64_t total = 0;
     for (int64_t batch = 0; batch < kBatches; batch++) total += open(root, batch_name(batch));
     open(root, "test_batch.bin");
@@ -113,8 +114,10 @@ std::unique_ptr<Source> cifar10(const std::string& folder, FromGrey example) {
 }
 
 const ReleasedFormat& cifar10_format() {
-  static const ReleasedFormat format = {
-      .name = "CIFAR-10 binary batches", .train_share = 9, .folder = cifar_folder, .write = write_cifar};
+  static const ReleasedFormat format = {.name = "CIFAR-10 binary batches",
+                                        .train_share = 9,
+                                        .folder = cifar_folder,
+                                        .write = write_cifar};
   return format;
 }
 

@@ -20,8 +20,8 @@ struct Review {
   bool test;  // which of the two folders
 
   std::string path(const std::string& root) const {
-    return fmt::format("{}/{}/{}/{}_{}.txt", root, test ? "test" : "train", kImdbLabels[label], number,
-                       rating);
+    return fmt::format("{}/{}/{}/{}_{}.txt", root, test ? "test" : "train", kImdbLabels[label],
+                       number, rating);
   }
 };
 
@@ -103,10 +103,11 @@ std::unique_ptr<Source> imdb(const std::string& folder, int64_t length) {
 }
 
 const ReleasedFormat& imdb_format() {
-  static const ReleasedFormat format = {.name = "IMDb review files",
-                                        .train_share = 9,
-                                        .folder = [](const Task&) { return std::string(kImdbFolder); },
-                                        .write = write_imdb};
+  static const ReleasedFormat format = {
+      .name = "IMDb review files",
+      .train_share = 9,
+      .folder = [](const Task&) { return std::string(kImdbFolder); },
+      .write = write_imdb};
   return format;
 }
 

@@ -179,8 +179,10 @@ std::unique_ptr<Source> pathfinder_png(const std::string& folder, int64_t side, 
 }
 
 const ReleasedFormat& pathfinder_png_format() {
-  static const ReleasedFormat format = {
-      .name = "Pathfinder PNG folders", .train_share = 8, .folder = pathfinder_folder, .write = write_pathfinder};
+  static const ReleasedFormat format = {.name = "Pathfinder PNG folders",
+                                        .train_share = 8,
+                                        .folder = pathfinder_folder,
+                                        .write = write_pathfinder};
   return format;
 }
 

@@ -13,8 +13,8 @@
 namespace attn {
 namespace {
 
-constexpr size_t kWidth = 512;        // features kept of a bag
-constexpr size_t kLabels = 20000;     // labels per position that are looked at: the first ones
+constexpr size_t kWidth = 512;     // features kept of a bag
+constexpr size_t kLabels = 20000;  // labels per position that are looked at: the first ones
 // Real values: levels of a single value, and so few that runs of four fit the hash.
 constexpr int kFine = 32, kCoarse = 6;
 

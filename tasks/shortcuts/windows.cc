@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-constexpr size_t kWindowWidth = 256;        // features kept of a window
+constexpr size_t kWindowWidth = 256;  // features kept of a window
 constexpr size_t kPlaces = 16;        // windows tried
 constexpr size_t kChoosing = 2500;    // examples that choose the window
 
@@ -223,7 +223,8 @@ double window_around_score(const std::vector<Sample>& train, const std::vector<S
 
 double values_there_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
                           const TaskShape& shape) {
-  return selected_score(train, test, shape.classes, kWindowWidth, values_around({0, 0}, shape)).test;
+  return selected_score(train, test, shape.classes, kWindowWidth, values_around({0, 0}, shape))
+      .test;
 }
 
 }  // namespace attn

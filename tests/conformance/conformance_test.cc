@@ -61,7 +61,7 @@ std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
 // unless ATTN_CONFORMANCE=full asks for more.
 std::vector<Result> check_as_here(const VariantInfo& info, const Given& given,
                                   const std::string& check) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ATTN_SANITIZED
   const char* const wanted = std::getenv("ATTN_CONFORMANCE");
   if (!wanted || std::string_view(wanted) != "full") {
     auto results = check_variant(info, given, Level::quick, check);

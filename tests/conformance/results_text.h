@@ -12,7 +12,8 @@ namespace attn {
 
 inline std::string lines(const std::vector<attn_check::Result>& results) {
   std::string all;
-  for (const attn_check::Result& r : results) all += fmt::format("{} {}: {}\n", r.subject, r.name, r.detail);
+  for (const attn_check::Result& r : results)
+    all += fmt::format("{} {}: {}\n", r.subject, r.name, r.detail);
   return all;
 }
 

@@ -38,7 +38,9 @@ TEST(Params, ValuesWithoutEffectAreRefused) {
   EXPECT_EQ(Params("it", list, {{"kind", lower}, {"rank", int64_t{3}}}).integer("rank"), 3);
   EXPECT_EQ(Params("it", list, {{"kind", plain}, {"rank", int64_t{8}}}).integer("rank"), 8)
       << "a row names the default too";
-  EXPECT_EQ(message_of([&] { Params("it", list, {{"rank", int64_t{3}}}); }),
+  EXPECT_EQ(message_of([&] {
+              Params("it", list, {{"rank", int64_t{3}}});
+            }),
             "it: rank=3 has no effect here: rank counts only with kind=low or kind=lower");
 }
 

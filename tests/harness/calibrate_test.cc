@@ -27,7 +27,7 @@ double product_rate() {
   return 2.0 * kSide * kSide * kSide / best;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#if defined(ATTN_SANITIZED) || !defined(__OPTIMIZE__)
 constexpr bool kSlowBuild = true;
 #else
 constexpr bool kSlowBuild = false;

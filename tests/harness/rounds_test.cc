@@ -186,21 +186,6 @@ TEST_F(Rounds, ACellIsWrittenWhenItsOwnLastRoundIsDone) {
   EXPECT_EQ(read_rows(request_.output).size(), 1u + 5) << "none is measured twice";
 }
 
-TEST_F(Rounds, RowsThatEarlierVersionsCutShortAreCompleted) {
-  request_.variants = {"full"};
-  request_.axes["length"] = "64";
-  sweep();
-  std::vector<Json> rows = read_rows(request_.output);
-  rows[1]["rounds"] = 1;
-  {
-    RowWriter writer(request_.output, true);
-    for (const Json& row : rows) writer.append(row);
-  }
-  EXPECT_EQ(sweep().rows.at(0)["rounds"], 3);
-  EXPECT_EQ(sweep().rows.size(), 1u);
-  EXPECT_EQ(requests("measure").size(), 6u) << "completed once";
-}
-
 TEST_F(Rounds, AReplyWithoutTimesFailsItsCellAlone) {
   request_.variants = {"full", "linear"};
   request_.axes["length"] = "64";

@@ -99,7 +99,7 @@ inline Array kernel_attention(const Array& q, const Array& k, const Array& v, co
   const std::vector<std::vector<double>> of_q = features_of(q, phi), of_k = features_of(k, phi);
   return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
     const std::vector<double>&a = of_q[static_cast<std::size_t>((b * q.heads + h) * q.len + i)],
-                             &c = of_k[static_cast<std::size_t>((b * k.heads + h) * k.len + j)];
+          &c = of_k[static_cast<std::size_t>((b * k.heads + h) * k.len + j)];
     double top = -INFINITY, total = 0;
     for (std::size_t f = 0; f < a.size(); ++f) top = std::fmax(top, a[f] + c[f]);
     for (std::size_t f = 0; f < a.size(); ++f) total += std::exp(a[f] + c[f] - top);

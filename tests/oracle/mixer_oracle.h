@@ -70,8 +70,7 @@ inline void lstm(RecurrentState& s, Row x, const std::vector<Array>& w) {
 
 // r z n: Cho et al. 2014, eqs. 5-8. `after`: r times the product with the state and its bias (as
 // cuDNN); else the product with r times the state (as in the paper).
-inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w,
-                bool after) {
+inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w, bool after) {
   const std::vector<double> h = s.h;
   const Index n = static_cast<Index>(h.size());
   const auto input = [&](Index g, Index j) {

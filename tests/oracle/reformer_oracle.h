@@ -18,8 +18,8 @@ struct Hashing {
 
 // argmax of [x·R, -x·R] for `first` directions, then for `second`; rotations [1, heads, rounds ·
 // (first + second), dim].
-inline Index hash(Row x, const Array& rotations, Index head, Index round,
-                  Index first, Index second) {
+inline Index hash(Row x, const Array& rotations, Index head, Index round, Index first,
+                  Index second) {
   const auto half = [&](Index from, Index count) {
     Index best = 0;
     double most = -INFINITY;

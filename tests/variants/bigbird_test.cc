@@ -66,8 +66,8 @@ TEST(BigBird, AsLraDrawsFromTheFirst1024Positions) {
   Given params = given(kSize, 1, 0, 3);
   for (const std::string& as : {std::string("paper"), std::string("lra")}) {
     params["as"] = as;
-    const Tensor weights =
-        bridge::even_weights(*bridge::build("bigbird", params, n, false, 3, kDim), n, {false, {}}, kDim);
+    const Tensor weights = bridge::even_weights(
+        *bridge::build("bigbird", params, n, false, 3, kDim), n, {false, {}}, kDim);
     std::set<int64_t> late;
     for (int64_t head = 0; head < 2; ++head)
       for (int64_t b = 0; b < kBlocks; ++b) {

@@ -44,7 +44,8 @@ std::set<std::string> missing(const fs::path& folder, const std::set<std::string
 
 TEST(Catalog, NamesEveryFileOfVariantsAndTasks) {
   const fs::path source = source_folder();
-  EXPECT_EQ(missing(source / "variants", {"attention", "catalog", "mixer"}), std::set<std::string>{});
+  EXPECT_EQ(missing(source / "variants", {"attention", "catalog", "mixer"}),
+            std::set<std::string>{});
   EXPECT_EQ(missing(source / "tasks", {"task", "catalog"}), std::set<std::string>{});
 }
 
@@ -63,8 +64,7 @@ TEST(Catalog, IsCompleteAndConsistent) {
   std::set<std::string> names;
   for (const VariantInfo& info : all_variants()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
-    EXPECT_TRUE(fs::exists(source_folder() / "variants" / (info.name + ".cc")))
-        << info.name;
+    EXPECT_TRUE(fs::exists(source_folder() / "variants" / (info.name + ".cc"))) << info.name;
     EXPECT_FALSE(info.summary.empty() || info.paper.empty() || info.cost_formula.empty())
         << info.name;
     EXPECT_TRUE(info.make) << info.name;

@@ -58,8 +58,7 @@ TEST(Synthesizer, RegressionLongRangeArenaComparesQueriesWithKeys) {
                other = bridge::normal({1, 2, 20, 6}, "other");
   for (const std::string as : {"paper", "lra"}) {
     const auto attention =
-        find_variant("synthesizer")
-            .build({2, 6, 20, false, 1, {}}, {{"as", as}});
+        find_variant("synthesizer").build({2, 6, 20, false, 1, {}}, {{"as", as}});
     const NoGrad no_grad;
     const Tensor first = attention->forward(Var(q), Var(k), Var(k)).value(),
                  second = attention->forward(Var(q), Var(other), Var(k)).value();

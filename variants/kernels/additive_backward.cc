@@ -107,8 +107,10 @@ class Backward {
     additive_slopes({x_.far, padded_, work + r * padded_, work + layout_.panel},
                     work + layout_.slopes + r * kPanel, work + layout_.keys, of_query, of_unit);
     const real* const w = x_.w.data() + h % p_.heads * p_.dim;
-    real* const to = grads_[0].data() + (h * p_.q_len + i) * p_.dim;
-    for (int64_t c = 0; grads_[0].defined() && c < p_.dim; ++c) to[c] += 4 * w[c] * of_query[c];
+    if (grads_[0].defined()) {
+      real* const to = grads_[0].data() + (h * p_.q_len + i) * p_.dim;
+      for (int64_t c = 0; c < p_.dim; ++c) to[c] += 4 * w[c] * of_query[c];
+    }
     for (int64_t c = 0; c < p_.dim; ++c) of_units_[h * padded_ + c] -= 2 * of_unit[c];
   }
 

@@ -1,0 +1,99 @@
+"""The names in the anonymous namespaces of one folder differ.
+
+Several sources of a folder are compiled as one (cmake/library.cmake). There a name of one source can hide a name that
+another means, or join its overloads, without a word from the compiler.
+"""
+
+import collections
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+ALONE = ("variants/kernels/", "core/kernels/")  # compiled file by file
+
+ANONYMOUS = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.M | re.S)
+TEMPLATE = r"^(?:template <[^\n]*>\n)?"
+DEFINITIONS = (
+    re.compile(TEMPLATE + r"(?:class|struct|union|enum(?: class)?) (\w+)", re.M),
+    re.compile(
+        TEMPLATE + r"(?!using|return|namespace|#|class|struct|enum|//|\}|  )"
+        r"[\w:<>,&\* \[\]]+?[ &\*](\w+)\(",
+        re.M,
+    ),
+    re.compile(
+        r"^(?:constexpr|const|static|inline|thread_local|volatile|std::)[^\n=({]*?[ *&](\w+)"
+        r"(?:\[\w*\])*(?: =|\{|;)",
+        re.M,
+    ),
+    re.compile(r"^using (\w+) =", re.M),
+)
+CONSTANTS = re.compile(r"^(?:constexpr|const) [\w:]+ ((?:\w+ = [^,;]+, )+\w+ = [^;]+);", re.M)
+ENUM = re.compile(r"^enum[^{]*\{([^}]*)\}", re.M)
+
+
+def folder_of(path):
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "harness" else parts[0]
+
+
+def names_in(text):
+    """The names that the anonymous namespaces of a source define."""
+    names = set()
+    for body in ANONYMOUS.findall(text):
+        for pattern in DEFINITIONS:
+            names.update(pattern.findall(body))
+        for constants in CONSTANTS.findall(body):
+            names.update(re.findall(r"(\w+) =", constants))
+        for values in ENUM.findall(body):
+            names.update(re.findall(r"\w+", re.sub(r"=[^,]*", "", values)))
+    return names
+
+
+def repeated(sources):
+    """(folder, name, files) of each name that two sources of a folder define; sources: {path: text}."""
+    files = collections.defaultdict(list)
+    for path, text in sources.items():
+        for name in names_in(text):
+            files[folder_of(path), name].append(path)
+    return sorted((*key, sorted(paths)) for key, paths in files.items() if len(paths) > 1)
+
+
+class Names(unittest.TestCase):
+    def test_differ_within_a_folder(self):
+        paths = [
+            path
+            for folder in ("core", "variants", "tasks", "harness")
+            for path in (ROOT / folder).rglob("*.cc")
+        ]
+        sources = {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+        sources = {path: text for path, text in sources.items() if not path.startswith(ALONE)}
+        self.assertGreater(len(sources), 150)
+        self.assertEqual(repeated(sources), [])
+
+    def test_repeats_are_seen(self):
+        def source(body):
+            return f"namespace attn {{\nnamespace {{\n\n{body}\n\n}}  // namespace\n}}\n"
+
+        for body in (
+            "class Name final {\n};",
+            "int64_t name(int64_t x) {\n  return x;\n}",
+            "constexpr int kName = 1;",
+            "constexpr int32_t kOther = 1, kName = 2;",
+            "enum Kind : int32_t { kFirst = 1, kName };",
+            "using Name = std::vector<int>;",
+        ):
+            twice = {"tasks/one.cc": source(body), "tasks/two.cc": source(body)}
+            self.assertTrue(repeated(twice), body)
+            apart = {"tasks/one.cc": source(body), "core/two.cc": source(body)}
+            self.assertEqual(repeated(apart), [], body)
+
+    def test_no_source_opens_a_namespace_whole(self):
+        # such names give way to those of another source without an error
+        for folder in ("core", "variants", "tasks", "harness"):
+            for path in (ROOT / folder).rglob("*.cc"):
+                self.assertNotRegex(path.read_text(), r"(?m)^using namespace (?!std)", str(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
