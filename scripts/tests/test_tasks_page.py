@@ -60,8 +60,10 @@ class TasksPage(unittest.TestCase):
 
     def test_rows_of_a_control_have_no_lift(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            arguments = ["run", "-v", "mean", "--train", "steps=2,batch=4,width=16,heads=1"]
-            arguments += ["--train", "test_examples=64,validation_examples=64"]
+            arguments = ["run", "-v", "mean", "--train"]
+            arguments += [
+                "steps=2,batch=4,width=16,heads=1,test_examples=64,validation_examples=64"
+            ]
             arguments += ["-t", "majority[length=15]", "-t", "parity[length=12]", "-o", "r.jsonl"]
             done = attnbench(*arguments, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stderr)
