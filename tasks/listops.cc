@@ -15,7 +15,7 @@ namespace attn::tasks {
 namespace {
 
 // Ids: 0 padding, 1..10 the digits 0..9, 11..14 the operators, 15 the closing bracket.
-enum Token : int32_t { kDigit = 1, kMin = 11, kMax, kMed, kSum, kClose, kVocab };
+enum ListToken : int32_t { kDigit = 1, kMin = 11, kMax, kMed, kSum, kClose, kVocab };
 constexpr const char* kOperatorNames[] = {"[MIN", "[MAX", "[MED", "[SM"};
 
 int apply(int32_t op, std::vector<int>& args) {

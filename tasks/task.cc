@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-void check_inputs(const Example& e, const TaskShape& shape) {
+void check_example_inputs(const Example& e, const TaskShape& shape) {
   ATTN_CHECK(e.tokens.empty() != e.values.empty(),
              "example has {} tokens and {} values; exactly one must be filled", e.tokens.size(),
              e.values.size());
@@ -165,7 +165,7 @@ std::vector<int32_t> spans(const Example& e, const TaskShape& shape) {
 
 Example Task::finished(Example e) const {
   const TaskShape s = shape();
-  check_inputs(e, s);
+  check_example_inputs(e, s);
   check_target(e, s);
   check_edges(e, s);
   check_evidence(e, s);

@@ -53,7 +53,7 @@ void check_examples(const TaskSubject& subject, Verdict& verdict) {
   verdict.require(task.train_examples() >= 1, "{} training examples", task.train_examples());
 }
 
-void check_determinism(const TaskSubject& subject, Verdict& verdict) {
+void check_repeats(const TaskSubject& subject, Verdict& verdict) {
   const Task& task = subject.task();
   const auto again = subject.make();
   for (const Split split : kSplits) {
@@ -67,7 +67,7 @@ void check_determinism(const TaskSubject& subject, Verdict& verdict) {
   }
 }
 
-void check_threads(const TaskSubject& subject, Verdict& verdict) {
+void check_shared_use(const TaskSubject& subject, Verdict& verdict) {
   struct Restore {
     int before = threads();
     ~Restore() { set_threads(before); }
@@ -141,13 +141,13 @@ struct TaskCheck {
 
 // The first one must hold for the others to mean anything.
 constexpr TaskCheck kTaskChecks[] = {
-    {"examples", check_examples, true},   {"determinism", check_determinism, true},
-    {"threads", check_threads, true},     {"splits", check_splits, true},
+    {"examples", check_examples, true},   {"determinism", check_repeats, true},
+    {"threads", check_shared_use, true},  {"splits", check_splits, true},
     {"distances", check_distances, true}, {"balance", check_balance, true},
     {"chance", check_chance, true},       {"shortcuts", check_shortcuts, false},
 };
 
-Result run_check(const TaskCheck& check, const TaskSubject& subject, const std::string& name) {
+Result run_task_check(const TaskCheck& check, const TaskSubject& subject, const std::string& name) {
   Result result{name, check.name, Outcome::passed, ""};
   try {
     Verdict verdict;
@@ -170,14 +170,14 @@ std::vector<Result> check_task(const TaskInfo& info,
   const Params resolved = info.resolve(params);  // an Error here is the caller's
   const std::string name =
       params.empty() ? info.name : fmt::format("{}[{}]", info.name, resolved.str());
-  const Result examples = run_check(kTaskChecks[0], subject, name);
+  const Result examples = run_task_check(kTaskChecks[0], subject, name);
   std::vector<Result> results;
   for (const TaskCheck& check : kTaskChecks) {
     if ((!only.empty() && only != check.name) || (!check.quick && level != Level::full)) continue;
     if (check.name == examples.name)
       results.push_back(examples);
     else if (examples.outcome == Outcome::passed)
-      results.push_back(run_check(check, subject, name));
+      results.push_back(run_task_check(check, subject, name));
     else
       results.push_back({name, check.name, Outcome::skipped, "needs valid examples"});
   }

@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 
 bool may_stand_alone(const Option& option) { return option.value.starts_with('='); }
 
-po::options_description describe(const Verb& verb) {
+po::options_description describe_options(const Verb& verb) {
   po::options_description description;
   for (const Option& option : verb.options) {
     const std::string names = option.letter ? option.name + "," + option.letter : option.name;
@@ -52,9 +52,9 @@ std::string without_dashes(std::string name) {
   return name.substr(0, name.find('='));
 }
 
-using Values = std::map<std::string, std::vector<std::string>>;
+using GivenValues = std::map<std::string, std::vector<std::string>>;
 
-void collect(const Verb& verb, const std::vector<po::option>& options, Values& values,
+void collect(const Verb& verb, const std::vector<po::option>& options, GivenValues& values,
              std::vector<std::string>& words) {
   for (const po::option& option : options) {
     if (option.position_key >= 0) {
@@ -94,7 +94,7 @@ double parse_scaled(const std::string& text, const std::map<char, double>& units
 }  // namespace
 
 Arguments parse(const Verb& verb, const std::vector<std::string>& arguments) {
-  const po::options_description description = describe(verb);
+  const po::options_description description = describe_options(verb);
   Arguments result;
   result.as_given_ = arguments;
   try {
@@ -119,7 +119,7 @@ void Arguments::merge_config(const std::string& path, const Verb& verb) {
   std::ifstream file(path);
   ATTN_IO_CHECK(file.good() && !std::filesystem::is_directory(path),
                 "cannot read the config file '{}'", path);
-  Values from_file;
+  GivenValues from_file;
   std::vector<std::string> words;
   try {
     // Unregistered keys come through here, so that collect() can name the nearest known one.

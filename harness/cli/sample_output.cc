@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNote = "attnbench-sample.txt";
 
-Json label_of(const std::vector<int32_t>& labels) {
+Json labels_json(const std::vector<int32_t>& labels) {
   return labels.size() == 1 ? Json(labels[0]) : Json(labels);
 }
 
@@ -36,7 +36,7 @@ std::string line_of(const Example& example, bool outputs) {
   if (!example.wanted.empty())
     row["target"] = example.wanted[0];
   else
-    row["target"] = outputs ? Json(example.target) : label_of(example.target);
+    row["target"] = outputs ? Json(example.target) : labels_json(example.target);
   row["evidence"] = example.evidence;
   row["distances"] = example.distances;
   row["slices"] = Json::object();

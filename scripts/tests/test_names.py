@@ -1,4 +1,4 @@
-"""The names in the anonymous namespaces of one folder differ.
+"""The names in the anonymous namespaces of one folder differ, from each other and from those of its headers.
 
 Several sources of a folder are compiled as one (cmake/library.cmake). There a name of one source can hide a name that
 another means, or join its overloads, without a word from the compiler.
@@ -29,7 +29,7 @@ DEFINITIONS = (
     re.compile(r"^using (\w+) =", re.M),
 )
 CONSTANTS = re.compile(r"^(?:constexpr|const) [\w:]+ ((?:\w+ = [^,;]+, )+\w+ = [^;]+);", re.M)
-ENUM = re.compile(r"^enum[^{]*\{([^}]*)\}", re.M)
+ENUM = re.compile(r"^enum (?!class)[^{]*\{([^}]*)\}", re.M)
 
 
 def folder_of(path):
@@ -37,10 +37,10 @@ def folder_of(path):
     return "/".join(parts[:2]) if parts[0] == "harness" else parts[0]
 
 
-def names_in(text):
-    """The names that the anonymous namespaces of a source define."""
+def names_in(text, bodies=None):
+    """The names that the anonymous namespaces of a source define, or those of a header."""
     names = set()
-    for body in ANONYMOUS.findall(text):
+    for body in bodies or ANONYMOUS.findall(text):
         for pattern in DEFINITIONS:
             names.update(pattern.findall(body))
         for constants in CONSTANTS.findall(body):
@@ -51,12 +51,16 @@ def names_in(text):
 
 
 def repeated(sources):
-    """(folder, name, files) of each name that two sources of a folder define; sources: {path: text}."""
-    files = collections.defaultdict(list)
+    """(folder, name, files) of each name that a source of a folder and another file there define; sources: {path: text}."""
+    files = collections.defaultdict(set)
+    hidden = set()
     for path, text in sources.items():
-        for name in names_in(text):
-            files[folder_of(path), name].append(path)
-    return sorted((*key, sorted(paths)) for key, paths in files.items() if len(paths) > 1)
+        header = path.endswith(".h")
+        for name in names_in(text, [text] if header else None):
+            files[folder_of(path), name].add(path)
+            if not header:
+                hidden.add((folder_of(path), name))
+    return sorted((*key, sorted(files[key])) for key in hidden if len(files[key]) > 1)
 
 
 class Names(unittest.TestCase):
@@ -64,7 +68,8 @@ class Names(unittest.TestCase):
         paths = [
             path
             for folder in ("core", "variants", "tasks", "harness")
-            for path in (ROOT / folder).rglob("*.cc")
+            for path in (ROOT / folder).rglob("*.[ch]*")
+            if path.suffix in (".cc", ".h")
         ]
         sources = {str(path.relative_to(ROOT)): path.read_text() for path in paths}
         sources = {path: text for path, text in sources.items() if not path.startswith(ALONE)}
@@ -85,6 +90,8 @@ class Names(unittest.TestCase):
         ):
             twice = {"tasks/one.cc": source(body), "tasks/two.cc": source(body)}
             self.assertTrue(repeated(twice), body)
+            header = {"tasks/one.cc": source(body), "tasks/two.h": body + "\n"}
+            self.assertTrue(repeated(header), body)
             apart = {"tasks/one.cc": source(body), "core/two.cc": source(body)}
             self.assertEqual(repeated(apart), [], body)
 

@@ -22,7 +22,7 @@ std::string level_of(int64_t contour) {
   return contour == 6 ? "curv_baseline" : fmt::format("curv_contour_length_{}", contour);
 }
 
-std::string size_of(int64_t side) {
+std::string picture_size(int64_t side) {
   ATTN_CHECK(side == 32 || side == 64 || side == 128 || side == 256,
              "side={}; the released pictures have 32, 64, 128 or 256 pixels a side", side);
   return fmt::format("pathfinder{}", side);
@@ -51,7 +51,7 @@ class PathfinderPng final : public Indexed<int32_t> {
   PathfinderPng(const std::string& folder, int64_t side, int64_t contour, FromGrey example)
       : side_(side), example_(std::move(example)) {
     const std::string level = level_of(contour);
-    root_ = find_root(folder, size_of(side), level, "Pathfinder pictures") + "/" + level;
+    root_ = find_root(folder, picture_size(side), level, "Pathfinder pictures") + "/" + level;
     for (const std::string& name : metadata_names()) list(name, level);
     const int64_t total = std::ssize(pictures_);
     for (int64_t i = 0; i < total; i++) {
@@ -138,7 +138,7 @@ int64_t contour_of(const Task& task) {
 
 std::string pathfinder_folder(const Task& task) {
   level_of(contour_of(task));
-  return size_of(task.picture_width());
+  return picture_size(task.picture_width());
 }
 
 void write_pathfinder(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
