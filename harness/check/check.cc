@@ -96,12 +96,18 @@ std::vector<Result> check_variant(const VariantInfo& info,
                                   const std::map<std::string, ParamValue>& params,
                                   attn_check::Level level, const std::string& only) {
   const Subject subject(info, params, level);
-  const bool bridged = !kIsDouble && attn_check::checks_in_double() && in_catalog(info);
+  const bool catalogued = !kIsDouble && in_catalog(info);
+  const bool bridged = catalogued && attn_check::checks_in_double();
   std::vector<Result> results;
   for (const VariantCheck& check : variant_check_table()) {
     if ((!only.empty() && only != check.name) || !check.applies(info)) continue;
     if (!subject.full() && !check.quick) continue;
-    if (bridged && check.precision == Precision::only_double) continue;
+    if (catalogued && check.precision == Precision::only_double) {
+      if (!bridged)
+        results.push_back({subject_name(info, subject.params, !params.empty()), check.name,
+                           Outcome::skipped, "this build has no double precision (ATTN_F64=OFF)"});
+      continue;
+    }
     results.push_back(run_check(check, subject));
   }
   if (bridged) {

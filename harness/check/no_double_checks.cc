@@ -1,5 +1,5 @@
 // The double side of the bridge in a build without the double twins (ATTN_F64=OFF, as under the
-// sanitizers): the float checks then test gradients themselves, with the tolerance of float.
+// sanitizers): what only double can judge is then skipped.
 #include "core/check.h"
 #include "harness/check/double_checks.h"
 
