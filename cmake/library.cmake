@@ -6,7 +6,8 @@
 # cold: it checks gradients and computes references.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of core
 # are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
-# includes again for each instruction set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles every file alone and without a precompiled header.
+# includes again for each instruction set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles
+# every file alone and without a precompiled header.
 option(ATTN_UNITY "compile several sources as one, with a precompiled header" ON)
 set(ATTN_UNITY_BATCH 8) # sources compiled as one: an edit costs seconds, and all cores stay busy
 
