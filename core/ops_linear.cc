@@ -4,8 +4,8 @@
 
 #include "core/counters.h"
 #include "core/kernels/packed_weight.h"
+#include "core/kernels/row_ops.h"
 #include "core/kernels/row_tiles.h"
-#include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/tape.h"
 

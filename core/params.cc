@@ -25,6 +25,15 @@ bool read_number(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// A whole number; "4k" is 4096, as the axes of plots write it.
+bool read_whole(std::string_view text, int64_t& value) {
+  constexpr int64_t kKibi = 1024;
+  const bool in_kibi = text.ends_with('k');
+  if (in_kibi) text.remove_suffix(1);
+  if (!read_number(text, value)) return false;
+  return !in_kibi || !__builtin_mul_overflow(value, kKibi, &value);
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); j++) row[j] = j;
@@ -100,7 +109,7 @@ ParamValue ParamSpec::parse(std::string_view owner, std::string_view text) const
   ParamValue parsed = value;
   if (std::holds_alternative<int64_t>(value)) {
     int64_t number = 0;
-    if (!read_number(text, number)) refuse();
+    if (!read_whole(text, number)) refuse();
     parsed = number;
   } else if (std::holds_alternative<double>(value)) {
     double number = 0;

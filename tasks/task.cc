@@ -239,11 +239,27 @@ std::vector<ParamSpec> TaskInfo::accepted() const {
   return all;
 }
 
+std::string TaskInfo::default_preset(const std::map<std::string, ParamValue>& given) const {
+  const auto data = given.find("data");
+  const bool is_read = data != given.end() && !to_string(data->second).empty();
+  const char* const level = is_read ? "lra" : "standard";
+  const bool exists = std::any_of(presets.begin(), presets.end(),
+                                  [&](const Preset& preset) { return preset.name == level; });
+  return exists ? level : "";
+}
+
+std::vector<ParamSpec> TaskInfo::params_by_default() const {
+  std::vector<ParamSpec> specs = params;
+  const Params chosen = resolve();
+  for (ParamSpec& spec : specs) spec.value = chosen.values().at(spec.name);
+  return specs;
+}
+
 Params TaskInfo::resolve(const std::map<std::string, ParamValue>& given) const {
   std::map<std::string, ParamValue> values = given;
   const auto chosen = values.extract("preset");
-  if (chosen.empty()) return Params(name, params, values);
-  const std::string wanted = to_string(chosen.mapped());
+  const std::string wanted = chosen.empty() ? default_preset(given) : to_string(chosen.mapped());
+  if (wanted.empty() && chosen.empty()) return Params(name, params, values);
   std::vector<std::string> known;
   for (const Preset& preset : presets) {
     known.push_back(preset.name);

@@ -154,13 +154,21 @@ struct TaskInfo {
   // none is given. Empty of every other task.
   std::string control{};
   std::vector<ParamSpec> params;  // every task has `train_examples`
-  std::vector<Preset> presets{};  // chosen by `preset=NAME`; other parameters given win over it
+  // Chosen by `preset=NAME`; other parameters given win over it. A level named "standard" is what a
+  // spec without `preset` means.
+  std::vector<Preset> presets{};
   std::function<std::unique_ptr<Task>(const Params&)> make;
   const ReleasedFormat* released = nullptr;  // how examples are written as LRA's data; null: none
 
   // `params`, and `preset` where there are any: what a spec may name.
   std::vector<ParamSpec> accepted() const;
-  // Defaults, overlaid with the preset's values, overlaid with `given`; "preset" is gone.
+  // The level of a spec that names none: "standard" where the task has it, "lra" where `given`
+  // names released data; "": the defaults of `params`.
+  std::string default_preset(const std::map<std::string, ParamValue>& given = {}) const;
+  // `params` with the values that a spec without parameters gets, for listings.
+  std::vector<ParamSpec> params_by_default() const;
+  // Defaults, overlaid with the preset's values (default_preset() where `given` names no `preset`),
+  // overlaid with `given`; "preset" is gone.
   Params resolve(const std::map<std::string, ParamValue>& given = {}) const;
   // Resolves, then makes. The one way in which the harness builds a task.
   std::unique_ptr<Task> build(const std::map<std::string, ParamValue>& given = {}) const;

@@ -82,6 +82,10 @@ void gru_back(int64_t dim, real* a, const real* h_before, real* dh) {
   });
 }
 
+// Above this r of additive_scores is less than half a rounding of 1; the product of four such sums
+// still is a number.
+constexpr real kMostSum = kIsDouble ? real(1152921504606846976.0) : real(1073741824.0);
+
 // 1 + e^(2a + 2b) of one unit and the keys of one vector, at most kMostSum; NaN stays.
 template <bool kIsFar>
 HWY_INLINE Vector sum_at(real a, const real* b) {

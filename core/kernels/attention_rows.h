@@ -30,8 +30,6 @@ void gru_row(int64_t dim, real* a, const real* s, const real* candidate_bias, co
 void gru_row_back(int64_t dim, real* a, const real* h_before, real* dh);
 
 inline constexpr int64_t kUnitMultiple = 4;  // units of additive scores that share a division
-// Above this r, below, is less than half a rounding of 1; the product of four still is a number.
-inline constexpr real kMostSum = kIsDouble ? real(1152921504606846976.0) : real(1073741824.0);
 // A kept query and a panel of kept keys [units][kPanel], as in additive_scores.h: numbers e^2a, or,
 // where some are far from 0, 2a.
 struct AdditiveRows {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/kernels/rows.h"
+#include "core/kernels/row_ops.h"
 
 namespace attn {
 namespace {

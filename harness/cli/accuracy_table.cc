@@ -4,6 +4,8 @@
 #include "core/check.h"
 #include "harness/cli/grid.h"
 #include "harness/cli/tuned.h"
+#include "harness/measure/measure.h"
+#include "harness/sweep/labels.h"
 
 namespace attn::cli {
 namespace {
@@ -29,19 +31,28 @@ Seeds ok_ones(const Seeds& rows) {
   return ok;
 }
 
-// "0.912 (+0.120)"; of several seeds the mean and the range, of failures among them how many.
+// Half of the 95 % interval of the mean: Student's t over the seeds; of one seed 1.96 standard
+// errors over its test examples. NaN where a row of one seed holds no standard error.
+double half_interval(const Seeds& ok) {
+  const double count = static_cast<double>(ok.size()), mean = mean_of(ok, "test");
+  if (ok.size() == 1) {
+    const Json& metrics = ok[0]->at("metrics");
+    const Json error = metrics.value("test_stderr", Json(nullptr));
+    return error.is_number() ? 1.96 * error.get<double>() : std::nan("");
+  }
+  double squares = 0;
+  for (const Json* row : ok) squares += std::pow(metric(*row, "test") - mean, 2);
+  return student_t_975(ok.size() - 1) * std::sqrt(squares / (count - 1) / count);
+}
+
+// "0.912 ±0.010 (+0.120)": the mean over the seeds, half of its interval, and the lift; of failures
+// among them how many.
 std::string show(const Seeds& all) {
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
   std::string text = fmt::format("{:.3f}", mean_of(ok, "test"));
-  if (ok.size() > 1) {
-    double low = metric(*ok[0], "test"), high = low;
-    for (const Json* row : ok) {
-      low = std::min(low, metric(*row, "test"));
-      high = std::max(high, metric(*row, "test"));
-    }
-    text += fmt::format(" [{:.3f}..{:.3f}]", low, high);
-  }
+  if (const double half = half_interval(ok); std::isfinite(half))
+    text += fmt::format(" ±{:.3f}", half);
   const bool control = ok[0]->at("metrics").contains("control");
   text += control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_of(ok, "lift"));
   if (ok.size() < all.size()) text += fmt::format(", {} not ok", all.size() - ok.size());
@@ -118,11 +129,12 @@ void add_references(const Group& group, Table& table) {
 
 // `all`: the rows with those that tuning did not choose.
 Table table_of(const std::string& title, const Group& group, const std::vector<Json>& all) {
-  Table table{.title = fmt::format("test score (lift over the best shortcut){}{}",
-                                   title.empty() ? "" : "; ", title),
-              .columns = {"variant"},
-              .rows = {},
-              .notes = {}};
+  Table table{
+      .title = fmt::format("test score ± half its 95 % interval (lift over the best shortcut){}{}",
+                           title.empty() ? "" : "; ", title),
+      .columns = {"variant"},
+      .rows = {},
+      .notes = {}};
   for (const std::string& column : group.columns) table.columns.push_back(column);
   std::set<std::string> reasons;
   std::vector<std::string> choices;
@@ -158,7 +170,10 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
     members.insert(members.end(), rows.begin(), rows.end());
   for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
   table.notes.insert(table.notes.end(), controls.begin(), controls.end());
-  if (seeds) table.notes.push_back("of several seeds: the mean, [lowest..highest]");
+  table.notes.push_back(
+      seeds ? "±: 95 % interval of the mean over seeds (Student's t); of one seed, over its test "
+              "examples"
+            : "±: 95 % interval over the test examples; another seed may differ by more");
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
   if (!choices.empty()) table.notes.push_back("chosen on validation:");
   table.notes.insert(table.notes.end(), choices.begin(), choices.end());
@@ -167,21 +182,8 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
 
 }  // namespace
 
-std::string task_column(const Json& row, const std::vector<Json>& rows) {
-  const Json& task = row.at("task");
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task").at("name") == task.at("name"))
-      others.push_back(other.at("task").at("params"));
-  const std::string text =
-      differing(task.at("params"), others,
-                [](const auto& name, const auto& value) { return name + "=" + value; });
-  const std::string name = task.at("name");
-  return text.empty() ? name : name + "[" + text + "]";
-}
-
 std::string task_heading(const Json& row, const std::vector<Json>& rows) {
-  const std::string column = task_column(row, rows);
+  const std::string column = task_label(row.at("task"));
   const auto scored = std::find_if(rows.begin(), rows.end(), [&](const Json& other) {
     return status_of(other) == "ok" && other.at("task").at("name") == row.at("task").at("name");
   });  // the row itself may have no score

@@ -20,9 +20,12 @@ AttentionShape shape_of_axes(const Json& row) {
           .causal = axes.value("causal", false)};
 }
 
-// A pattern whose reach is that of its limit or longer: every position is seen.
+// A pattern, or blocks that are sorted, whose reach is that of its limit or longer: every position
+// is seen.
 bool sees_all(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
-  if (info.family != "pattern" || info.traits.edges || !info.limit) return false;
+  const bool selects = info.family == "pattern" || info.family == "hashing or routing";
+  const VariantInfo::Reads read = info.read_by(params);
+  if (!selects || !read.queries || !read.keys || info.traits.edges || !info.limit) return false;
   const auto limit = info.limit(shape);
   if (!limit) return false;
   return std::all_of(limit->params.begin(), limit->params.end(), [&](const auto& at) {

@@ -190,7 +190,7 @@ std::string text_of(const Datasheet& sheet) {
                       sheet.examples);
   for (const Shortcut& shortcut : sheet.shortcuts)
     text += fmt::format("  {:<28} {:.3f}\n", shortcut.name, shortcut.score);
-  text += "parameters\n" + params_text(info.params);
+  text += "parameters\n" + params_text(info.params_by_default());
   if (!info.presets.empty()) text += "presets\n" + presets_text(info);
   return text + "datasheet\n" + info.datasheet + "\nexample (seed 0, train, index 0)\n" +
          sheet.drawn + "\n";
@@ -202,7 +202,7 @@ std::string markdown_of(const Datasheet& sheet) {
                                  info.summary, info.source, info.datasheet);
   if (!info.control.empty()) text += "**" + control_text(info) + "**\n\n";
   text += "| parameter | default | range | meaning |\n|---|---|---|---|\n";
-  for (const ParamSpec& spec : info.params)
+  for (const ParamSpec& spec : info.params_by_default())
     text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, to_string(spec.value),
                         table_text(spec.range()), spec.help);
   text += "\n";
@@ -265,10 +265,7 @@ std::string tasks_page() {
       "counted from the best of them. The distance of a label is the number of positions from the\n"
       "first evidence that it depends on to the last.\n\n";
   for (const TaskInfo& info : all_tasks()) {
-    std::map<std::string, ParamValue> given;
-    for (const Preset& preset : info.presets)
-      if (preset.name == "standard") given["preset"] = preset.name;
-    text += markdown_of(datasheet_of(info, given));
+    text += markdown_of(datasheet_of(info, {}));
   }
   text.pop_back();
   return text;

@@ -10,22 +10,24 @@ namespace {
 struct NamedTrait {
   const char* name;
   bool Traits::*member;
+  const char* meaning;
 };
 constexpr NamedTrait kTraits[] = {
-    {"exact", &Traits::exact},
-    {"causal", &Traits::causal},
-    {"cross", &Traits::cross},
-    {"padding", &Traits::padding},
-    {"linear_time", &Traits::linear_time},
-    {"linear_memory", &Traits::linear_memory},
-    {"random", &Traits::random},
-    {"fixed_length", &Traits::fixed_length},
-    {"convex", &Traits::convex},
-    {"permutable", &Traits::permutable},
-    {"decode", &Traits::decode},
-    {"edges", &Traits::edges},
-    {"rowwise", &Traits::rowwise},
-    {"mixer", &Traits::mixer},
+    {"exact", &Traits::exact, "equals softmax attention for every input"},
+    {"causal", &Traits::causal, "can hide the future"},
+    {"cross", &Traits::cross, "takes keys of another length than the queries"},
+    {"padding", &Traits::padding, "leaves out padded keys"},
+    {"linear_time", &Traits::linear_time, "FLOPs grow linearly with the length"},
+    {"linear_memory", &Traits::linear_memory, "memory grows linearly with the length"},
+    {"random", &Traits::random, "draws random features or patterns, by seed"},
+    {"fixed_length", &Traits::fixed_length, "is built for a longest length"},
+    {"convex", &Traits::convex,
+     "an output is a weighted mean of values: weights are at least 0 and sum to 1"},
+    {"permutable", &Traits::permutable, "permuting the positions permutes the output"},
+    {"decode", &Traits::decode, "answers one token after another from a state"},
+    {"edges", &Traits::edges, "attends along the edges of a graph, where a task gives them"},
+    {"rowwise", &Traits::rowwise, "answers a query by itself, whatever the other queries are"},
+    {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 
 Json describe_all(const std::vector<ParamSpec>& params) {
@@ -67,7 +69,7 @@ Json describe(const TaskInfo& info) {
           {"source", info.source},
           {"metric", info.metric},
           {"datasheet", info.datasheet},
-          {"params", describe_all(info.params)},
+          {"params", describe_all(info.params_by_default())},
           {"presets", presets},
           {"control", info.control.empty() ? Json(nullptr) : Json(info.control)}};
 }
@@ -82,6 +84,13 @@ std::string traits_text(const Traits& traits) {
   for (const NamedTrait& trait : kTraits)
     if (traits.*trait.member) text += (text.empty() ? "" : ", ") + std::string(trait.name);
   return text;
+}
+
+std::string explained_traits(const Traits& traits) {
+  std::string text;
+  for (const NamedTrait& trait : kTraits)
+    if (traits.*trait.member) text += fmt::format("  {:<18} {}\n", trait.name, trait.meaning);
+  return text.empty() ? "  none\n" : text;
 }
 
 std::string params_text(const std::vector<ParamSpec>& params) {

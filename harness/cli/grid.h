@@ -69,6 +69,10 @@ void fill(Table& table, const Grid& grid, Show show) {
   table.notes.insert(table.notes.end(), reasons.begin(), reasons.end());
 }
 
+// The first measured length from which on the variant's whole interval lies under full attention's,
+// to the last length; empty when one of the two was not measured there.
+std::string wins_from(const Grid& grid, const std::string& label);
+
 // Accuracy cells, a column a task: over seeds, and of tuned settings those chosen on validation.
 std::vector<Table> accuracy_tables(const std::vector<Json>& rows);
 
@@ -86,9 +90,7 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows);
 // and where a variant computes another thing at these lengths or masks than its name tells.
 std::vector<std::string> contract_notes(const std::vector<const Json*>& rows);
 
-// "mqar[pairs=4]": the parameters that tell a row from the other rows of the same task.
-std::string task_column(const Json& row, const std::vector<Json>& rows);
-// "adding, mean squared error": that, and the metric where it is not accuracy.
+// "adding, mean squared error": the task's label, and the metric where it is not accuracy.
 std::string task_heading(const Json& row, const std::vector<Json>& rows);
 // "steps 100": the training settings that tell a row from others of the same task, but for those in
 // `without` and those that were chosen for each variant.

@@ -4,6 +4,7 @@
 #include "harness/cli/describe.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"
+#include "harness/train/train.h"
 #include "tasks/data/png.h"
 
 namespace attn::cli {
@@ -42,14 +43,17 @@ void show_variant(const Chosen& chosen, bool json) {
     print(all.dump(2) + "\n");
     return;
   }
-  print(fmt::format("{}: {}\npaper    {}\ntraits   {}\ncost     {}\n", info.name, info.summary,
-                    info.paper, traits_text(info.traits), info.cost_formula));
+  print(fmt::format("{}: {}\npaper    {}\ncost     {}\n", info.name, info.summary, info.paper,
+                    info.cost_formula));
+  const std::string state = info.traits.decode
+                                ? fmt::format("{:.3g} bytes of state to decode", cost.state_bytes)
+                                : "cannot decode";
   print(
       fmt::format("         at length {}, {} heads of {}: {:.3g} FLOPs, {:.3g} bytes moved, {:.3g} "
-                  "bytes of memory above "
-                  "q, k, v, {:.3g} bytes of state to decode\n",
+                  "bytes of memory above q, k, v, {}\n",
                   kShown.kv_len, kShown.heads, kShown.head_dim, cost.flops, cost.bytes,
-                  cost.peak_bytes, cost.state_bytes));
+                  cost.peak_bytes, state));
+  print("traits\n" + explained_traits(info.traits));
   for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
   print("parameters\n" + params_text(info.params));
   print(fmt::format("weights ({} heads of {}, longest sequence {})\n", kShown.heads,
@@ -79,16 +83,37 @@ void show_task(const Chosen& chosen, const Arguments& arguments) {
     print(arguments.has("markdown") ? markdown_of(sheet) : text_of(sheet));
 }
 
+// The settings of run --train.
+void show_training(bool json) {
+  if (!json) {
+    print("training: the settings of run --train, one recipe for all variants\n");
+    print(params_text(training_params()));
+    return;
+  }
+  Json list = Json::array();
+  for (const ParamSpec& spec : training_params()) list.push_back(describe(spec));
+  print(Json({{"name", "training"}, {"params", list}}).dump(2) + "\n");
+}
+
+bool of_a_task(const Arguments& arguments) {
+  return arguments.has("picture") || arguments.has("markdown");
+}
+
 int run_info(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(),
-             "info needs the name of a variant or task (attnbench list shows them)");
+             "info needs the name of a variant or task (attnbench list shows them), or training");
   ATTN_CHECK(arguments.has("json") + arguments.has("markdown") + arguments.has("picture") <= 1,
              "--json, --markdown and --picture exclude each other");
   if (arguments.words()[0] == "tasks" && arguments.has("markdown")) {
     print(tasks_page());
     return kOk;
   }
-  const bool of_tasks = arguments.has("picture") || arguments.has("markdown");
+  if (arguments.words()[0] == "training") {
+    ATTN_CHECK(!of_a_task(arguments), "--picture and --markdown are for tasks; not for training");
+    show_training(arguments.has("json"));
+    return kOk;
+  }
+  const bool of_tasks = of_a_task(arguments);
   std::vector<Chosen> chosen = choose(arguments.words()[0]);
   if (of_tasks) std::erase_if(chosen, [](const Chosen& one) { return !one.task; });
   ATTN_CHECK(!chosen.empty(), "--picture and --markdown are for tasks; {} is a variant",
@@ -111,8 +136,9 @@ int run_info(const Arguments& arguments) {
 
 Verb info_verb() {
   return {.name = "info",
-          .usage = "NAME [--json | --markdown | --picture FILE.png]",
-          .summary = "one variant's cost and weights, or one task's datasheet and an example",
+          .usage = "NAME|training [--json | --markdown | --picture FILE.png]",
+          .summary =
+              "one variant's cost and weights, one task's datasheet and an example, or `training`",
           .options = {{"json", 0, "", "print JSON"},
                       {"picture", 0, "FILE.png", "image tasks: write the first example instead"},
                       {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"}},

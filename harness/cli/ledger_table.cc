@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "harness/cli/grid.h"
+#include "harness/sweep/labels.h"
 
 namespace attn::cli {
 namespace {
@@ -45,7 +46,7 @@ std::string pass_of(const std::string& measure) {
 std::string setting_of(const Json& row, const std::vector<Json>& like) {
   static const std::set<std::string> ranges = {"length", "seed", "repetitions", "input",
                                                "input_scale"};
-  std::string text = row.at("measure") == "accuracy" ? task_column(row, like) : "";
+  std::string text = row.at("measure") == "accuracy" ? task_label(row.at("task")) : "";
   const auto add = [&](const std::string& words) {
     if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
   };

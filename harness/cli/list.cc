@@ -35,7 +35,7 @@ void list_tasks() {
     print(fmt::format(
         "  {:<14} {}\n{}  {:<14} {}; parameters: {}\n", info.name, info.summary,
         info.control.empty() ? "" : fmt::format("  {:<14} {}\n", "", control_text(info)), "",
-        info.source, param_line(info.params)));
+        info.source, param_line(info.params_by_default())));
 }
 
 void list_profiles() {

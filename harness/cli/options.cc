@@ -41,6 +41,9 @@ const Option* find_option(const Verb& verb, const std::string& name) {
 }
 
 std::string unknown_option(const Verb& verb, const std::string& name) {
+  if (name == "device" || name == "gpu" || name == "cuda")
+    return fmt::format("unknown option '{}'; attnbench measures this machine's processor alone",
+                       name);
   std::vector<std::string> names;
   for (const Option& option : verb.options) names.push_back(option.name);
   return fmt::format("unknown option '{}'; nearest is '{}' (attnbench {} --help lists them)", name,
@@ -194,6 +197,8 @@ double parse_seconds(const std::string& text) {
 
 int64_t parse_bytes(const std::string& text) {
   constexpr double kKibi = 1024;
+  ATTN_CHECK(text.empty() || text.back() < '0' || text.back() > '9',
+             "'{0}' has no unit; write {0}M or {0}G", text);
   return static_cast<int64_t>(parse_scaled(text,
                                            {{'K', kKibi},
                                             {'M', kKibi * kKibi},

@@ -11,6 +11,8 @@
 namespace attn::cli {
 namespace {
 
+constexpr std::chrono::seconds kSilence{30};  // the longest without a line
+
 size_t terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
@@ -20,39 +22,68 @@ std::string failures_text(const Progress& progress) {
   return progress.failures ? fmt::format(", {} failed", progress.failures) : "";
 }
 
-}  // namespace
-
-std::string cell_text(const Json& row) {
-  std::string text = row.at("measure").get<std::string>() + " " + label_of(row);
-  if (row.at("task").is_object()) text += " on " + row.at("task").at("name").get<std::string>();
-  for (const auto& [name, value] : row.at("axes").items())
-    if (name != "seed" && name != "threads" && !value.is_null())
-      text += " " + (value.is_string() ? value.get<std::string>() : name + "=" + value.dump());
-  return text;
+// "145 cells"; "" of a phase that counts nothing.
+std::string count_text(size_t count, const std::string& phase) {
+  if (count == 0) return "";
+  const char* const noun = phase == "contract checks" ? "subject" : "cell";
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-ProgressLine::~ProgressLine() {
-  if (open_) warn("\n");
+}  // namespace
+
+ProgressLine::~ProgressLine() { end(); }
+
+void ProgressLine::say(const std::string& line) {
+  warn((open_ ? "\r\033[K" : "") + line + "\n");
+  open_ = false;
+  said_ = Clock::now();
+}
+
+void ProgressLine::begin(const Progress& progress) {
+  phase_ = progress.phase;
+  phase_total_ = progress.phase_total;
+  phase_start_ = Clock::now();
+  if (kind_ == Kind::rewritten) return;
+  const std::string count = count_text(phase_total_, phase_);
+  say(fmt::format("{}{}{}", phase_, count.empty() ? "" : ": " + count,
+                  progress.done < progress.total && progress.seconds_left > 0
+                      ? fmt::format("; about {} left", human_seconds(progress.seconds_left))
+                      : ""));
+}
+
+void ProgressLine::end() {
+  if (kind_ == Kind::rewritten && !phase_.empty()) {
+    const double spent = std::chrono::duration<double>(Clock::now() - phase_start_).count();
+    const std::string count = count_text(phase_total_, phase_);
+    say(fmt::format("{:<16} {:<13} {}", phase_, count, human_seconds(spent)));
+  }
+  phase_.clear();
+}
+
+void ProgressLine::name_cell(const Progress& progress) {
+  const Json& row = *progress.row;
+  const std::string status = row.at("status");
+  const bool is_failure = status != "ok" && status != "skipped";
+  if (!is_failure && !verbose_) return;
+  const std::string reason = status == "ok" ? "" : ": " + row.at("reason").get<std::string>();
+  say(fmt::format("[{}/{}] {} {}{}", progress.done, progress.total, progress.current, status,
+                  reason));
 }
 
 void ProgressLine::show(const Progress& progress) {
   if (kind_ == Kind::none) return;
-  if (kind_ == Kind::lines) {
-    if (!progress.row) return;
-    const std::string status = progress.row->at("status");
-    const std::string reason =
-        status == "ok" ? "" : ": " + progress.row->at("reason").get<std::string>();
-    warn(fmt::format("[{}/{}] {} {}{}{}\n", progress.done, progress.total, cell_text(*progress.row),
-                     status, reason,
-                     progress.done < progress.total
-                         ? fmt::format(" ({} left{})", human_seconds(progress.seconds_left),
-                                       failures_text(progress))
-                         : ""));
+  if (progress.phase != phase_) {
+    end();
+    begin(progress);
+  }
+  if (progress.row) name_cell(progress);
+  const std::string left =
+      fmt::format("{}/{}  about {} left{}", progress.done, progress.total,
+                  human_seconds(progress.seconds_left), failures_text(progress));
+  if (kind_ == Kind::phases) {
+    if (!verbose_ && Clock::now() - said_ > kSilence) say(fmt::format("  {} {}", phase_, left));
     return;
   }
-  const std::string left =
-      fmt::format("{}/{}  {} left{}", progress.done, progress.total,
-                  human_seconds(progress.seconds_left), failures_text(progress));
   std::string line = left + "  " + progress.current;
   line.resize(std::min(line.size(), terminal_width() - 1));
   const bool red = color_ && progress.failures > 0;

@@ -6,28 +6,19 @@
 #include <filesystem>
 
 #include "core/check.h"
+#include "harness/cli/closing.h"
+#include "harness/cli/dry_run.h"
+#include "harness/cli/grid.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/run_options.h"
 #include "harness/cli/table.h"
 #include "harness/cli/verbs.h"
+#include "harness/store/parse.h"
+#include "harness/sweep/axes.h"
 #include "harness/sweep/pilots.h"
 
 namespace attn::cli {
 namespace {
-
-// Options that are axes: the option's name, and the axis's.
-constexpr std::pair<const char*, const char*> kAxes[] = {{"measure", "measure"},
-                                                         {"length", "length"},
-                                                         {"batch", "batch"},
-                                                         {"heads", "heads"},
-                                                         {"head-dim", "head_dim"},
-                                                         {"mode", "mode"},
-                                                         {"scope", "scope"},
-                                                         {"causal", "causal"},
-                                                         {"threads", "threads"},
-                                                         {"seed", "seed"},
-                                                         {"input", "input"},
-                                                         {"input-scale", "input_scale"},
-                                                         {"repetitions", "repetitions"}};
 
 void parse_shard(const std::string& text, SweepRequest& request) {
   char slash = 0, rest = 0;
@@ -36,6 +27,23 @@ void parse_shard(const std::string& text, SweepRequest& request) {
   ATTN_CHECK(found == 3 && slash == '/' && request.shards >= 1 && request.shard >= 0 &&
                  request.shard < request.shards,
              "--shard {} is not valid; expected i/n with 0 <= i < n", text);
+}
+
+// "steps=500,width=64", or the `training` object of a row, whose members become such settings.
+std::string training_text(const std::string& given) {
+  if (given.find_first_not_of(' ') == std::string::npos ||
+      given[given.find_first_not_of(' ')] != '{')
+    return given;
+  const Parsed parsed = parse_json(given);
+  ATTN_CHECK(parsed.fault.empty() && parsed.value.is_object(),
+             "--train '{}' is neither settings such as steps=500,width=64 nor a row's training "
+             "object",
+             given);
+  std::string text;
+  for (const auto& [name, value] : parsed.value.items())
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
 }
 
 std::string default_output(const std::string& profile) {
@@ -50,9 +58,11 @@ SweepRequest request_from(const Arguments& arguments) {
   request.profile = arguments.get("profile");
   request.variants = arguments.all("variant");
   request.tasks = arguments.all("task");
-  for (const auto& [option, axis] : kAxes)
-    if (arguments.has(option)) request.axes[axis] = arguments.get(option);
-  request.training = arguments.get("train");
+  if (arguments.has("measure")) request.axes["measure"] = arguments.get("measure");
+  for (const AxisInfo& axis : all_axes())
+    if (const std::string option = option_of(axis); arguments.has(option))
+      request.axes[axis.spec.name] = arguments.get(option);
+  request.training = training_text(arguments.get("train"));
   request.tune = arguments.get("tune");
   request.pilots = Pilots::default_file();
   request.output = arguments.get("output", default_output(request.profile));
@@ -67,38 +77,16 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-// By formula, and by the pilots that are kept; those that are lacking are run when asked for.
-int dry_run(const SweepRequest& request, Plan& plan, bool with_pilots, bool quiet) {
-  const int signal = !with_pilots ? 0 : run_pilots(request, plan, [&](const std::string& line) {
-    if (!quiet) warn(line + "\n");
-  });
-  if (signal) {
-    warn("interrupted; the pilots that were measured are kept\n");
-    return 128 + signal;
-  }
-  size_t runnable = 0;
-  for (const Cell& cell : plan.cells) {
-    const std::string what = cell_text(cell.key);
-    if (!cell.skip.empty()) {
-      print(fmt::format("{} {} skipped: {}\n", cell.id, what, cell.skip));
-      continue;
-    }
-    print(fmt::format("{} {} about {}, {}\n", cell.id, what, human_seconds(cell.forecast_s),
-                      human_bytes(static_cast<double>(cell.forecast_bytes))));
-    runnable++;
-  }
-  warn(fmt::format("{} cell{}, {} skipped; about {} in all; {} was run\n", plan.cells.size(),
-                   plan.cells.size() == 1 ? "" : "s", plan.cells.size() - runnable,
-                   human_seconds(forecast_total(request, plan)),
-                   with_pilots ? "nothing but pilots" : "nothing"));
-  return kOk;
-}
-
-std::string rendered(const std::string& format, const std::vector<Json>& rows, bool color) {
+std::string rendered(const std::string& format, const std::vector<Json>& rows, bool with_ledger,
+                     bool color) {
   if (format == "json") return Json(rows).dump(2) + "\n";
   if (format == "csv") return render_csv(rows);
+  std::vector<Table> tables = tables_of(rows);
+  if (with_ledger)
+    for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
+  if (auto closing = closing_table(rows)) tables.push_back(std::move(*closing));
   std::string text;
-  for (const Table& table : tables_of(rows))
+  for (const Table& table : tables)
     text += format == "md" ? render_markdown(table) : render_text(table, color);
   return text;
 }
@@ -146,7 +134,10 @@ int run_run(const Arguments& given) {
   }
   ATTN_CHECK(arguments.has("dry-run") || !arguments.has("pilots"),
              "--pilots goes with --dry-run; a sweep needs no forecast");
-  if (arguments.has("dry-run")) return dry_run(request, sweep, arguments.has("pilots"), quiet);
+  if (arguments.has("dry-run"))
+    return dry_run(request, sweep, {format, arguments.has("pilots"), quiet});
+  if (!quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
+
   const bool to_stdout = request.output == kStdoutPath;
   if (!to_stdout) {
     require_writable(request.output);
@@ -158,16 +149,19 @@ int run_run(const Arguments& given) {
   {
     const auto kind = quiet || progress == "none" ? ProgressLine::Kind::none
                       : is_terminal(Stream::err)  ? ProgressLine::Kind::rewritten
-                                                  : ProgressLine::Kind::lines;
-    ProgressLine line(kind, wants_color(color, Stream::err));
+                                                  : ProgressLine::Kind::phases;
+    ProgressLine line(kind, arguments.has("verbose"), wants_color(color, Stream::err));
     result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
   }
   if (to_stdout) {  // the rows are the data; tables are for the person beside them
-    if (!quiet) warn(rendered(format, result.rows, wants_color(color, Stream::err)));
+    if (!quiet)
+      warn(rendered(format, result.rows, arguments.has("ledger"), wants_color(color, Stream::err)));
     if (result.signal) warn("interrupted; rows on standard output cannot be resumed\n");
     return exit_code(result);
   }
-  print(rendered(format, result.rows, wants_color(color, Stream::out)));
+  print(rendered(format, result.rows, arguments.has("ledger"), wants_color(color, Stream::out)));
+  if (!quiet && result.reused > 0)
+    warn(fmt::format("{} of {} cells reused\n", result.reused, sweep.cells.size()));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (result.signal)
     warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
@@ -181,48 +175,7 @@ Verb run_verb() {
   return {.name = "run",
           .usage = "[OPTION...]",
           .summary = "runs a sweep and writes rows",
-          .options =
-              {{"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]",
-                true},
-               {"task", 't', "SPEC", "repeatable; for example listops[length=128:512:*2]", true},
-               {"measure", 0, "LIST", "speed,memory,accuracy,fidelity"},
-               {"length", 0, "LIST", "values and ranges: 256,512 or 256:4096:*2 or 100:500:+100"},
-               {"batch", 0, "LIST", "sequences at a time"},
-               {"heads", 0, "LIST", "attention heads"},
-               {"head-dim", 0, "LIST", "width of a head"},
-               {"mode", 0, "LIST",
-                "forward,train,decode (train: forward and backward; decode: one token, causal)"},
-               {"scope", 0, "LIST", "attention,layer,model"},
-               {"causal", 0, "LIST", "false,true"},
-               {"threads", 0, "LIST", "threads of a cell"},
-               {"seed", 0, "LIST", "seeds"},
-               {"input", 0, "LIST", "fidelity: random,needle"},
-               {"input-scale", 0, "LIST", "fidelity: standard deviation of queries and keys"},
-               {"repetitions", 0, "N", "speed: samples a cell"},
-               {"train", 0, "LIST",
-                "accuracy: training settings, steps=500,width=64 (recorded in the rows)"},
-               {"tune", 0, "LIST",
-                "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
-               {"profile", 0, "NAME",
-                "a named sweep (attnbench list profiles); flags override its axes"},
-               {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
-               {"output", 'o', "FILE",
-                "default results/<UTC time>-<profile>.jsonl; -: standard output"},
-               {"dry-run", 'n', "", "print the cells with forecast time and memory; run nothing"},
-               {"pilots", 0, "",
-                "with --dry-run: run a few steps of each training, to forecast better"},
-               {"resume", 0, "=BOOL", "go on with an existing file; default true"},
-               {"force", 'f', "", "start over, dropping an existing file"},
-               {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
-               {"timeout", 0, "TIME",
-                "of a cell; 90s, 10m (default, unless the profile allows more), 1h"},
-               {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
-               {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
-               {"fail-fast", 0, "", "stop at the first cell that fails"},
-               {"format", 0, "KIND", "table (default), json, csv or md"},
-               {"color", 0, "WHEN", "auto (default), always or never"},
-               {"progress", 0, "WHEN", "auto (default) or none"},
-               {"quiet", 'q', "", "no progress and no closing lines"}},
+          .options = run_options(),
           .run = run_run};
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "harness/cli/grid.h"
+#include "harness/sweep/labels.h"
 
 namespace attn::cli {
 namespace {
@@ -82,7 +83,7 @@ std::vector<Table> decoding_tables(const std::vector<Json>& rows) {
     if (!has(row, "places")) continue;
     const Json& metrics = row.at("metrics");
     std::vector<std::string> line = {
-        label(row, rows), task_column(row, rows),
+        label(row, rows), task_label(row.at("task")),
         fmt::format("{:.3f}", metrics.at("token_accuracy").get<double>()), replaced(row)};
     if (has(row, "decoding")) {
       const Json& decoding = metrics.at("decoding");

@@ -9,26 +9,10 @@
 
 #include "core/check.h"
 #include "harness/cli/grid.h"
-#include "harness/sweep/key.h"
-#include "variants/catalog.h"
+#include "harness/sweep/labels.h"
 
 namespace attn::cli {
 namespace {
-
-// The first measured length from which on the variant's whole interval lies under full attention's,
-// to the last length; empty when one of the two was not measured there.
-std::string wins_from(const Grid& grid, const std::string& label) {
-  std::string from;
-  for (auto column = grid.columns.rbegin(); column != grid.columns.rend(); ++column) {
-    const Json *mine = grid.find(label, *column), *full = grid.find("full", *column);
-    if (!mine || !full || status_of(*mine) != "ok" || status_of(*full) != "ok") break;
-    if (!(mine->at("metrics").at("time_s").at("ci_high").get<double>() <
-          full->at("metrics").at("time_s").at("ci_low").get<double>()))
-      return from.empty() ? "not up to " + *column : from;
-    from = *column;
-  }
-  return from;
-}
 
 std::string show_time(const Json& row) {
   const Json& time = row.at("metrics").at("time_s");
@@ -85,17 +69,20 @@ Table speed_table(const std::string& group, Grid grid) {
 
 }  // namespace
 
-std::string label_of(const Json& row) {
-  const std::string name = row.at("variant").at("name");
-  const Params defaults(name, find_variant(name).params);
-  std::string text;
-  for (const auto& [param, value] : row.at("variant").at("params").items()) {
-    const auto it = defaults.values().find(param);
-    if (it != defaults.values().end() && value == to_json(it->second)) continue;
-    text += (text.empty() ? "" : ",") + param + "=" + text_of(value);
+std::string wins_from(const Grid& grid, const std::string& label) {
+  std::string from;
+  for (auto column = grid.columns.rbegin(); column != grid.columns.rend(); ++column) {
+    const Json *mine = grid.find(label, *column), *full = grid.find("full", *column);
+    if (!mine || !full || status_of(*mine) != "ok" || status_of(*full) != "ok") break;
+    if (!(mine->at("metrics").at("time_s").at("ci_high").get<double>() <
+          full->at("metrics").at("time_s").at("ci_low").get<double>()))
+      return from.empty() ? "not up to " + *column : from;
+    from = *column;
   }
-  return text.empty() ? name : name + "[" + text + "]";
+  return from;
 }
+
+std::string label_of(const Json& row) { return variant_label(row.at("variant")); }
 
 std::vector<Table> tables_of(const std::vector<Json>& rows) {
   std::vector<Table> tables;
@@ -157,7 +144,6 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
         });
         return table;
       });
-  for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
   return tables;
 }
 

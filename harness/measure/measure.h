@@ -21,6 +21,9 @@ std::vector<double> time_samples(Workload& workload,
                                  const TimingOptions& options);  // seconds per run(), one a sample
 
 // --- statistics
+// The 97.5 % quantile of Student's t with `degrees` > 0 degrees of freedom.
+double student_t_975(size_t degrees);
+
 struct Summary {
   double median = 0, mean = 0, min = 0, mad = 0;  // mad: median absolute deviation
   // 95 %. Of several visits: of the geometric mean, over all visits that might be made, of the

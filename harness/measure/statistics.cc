@@ -11,6 +11,19 @@
 #include "harness/measure/measure.h"
 
 namespace attn {
+
+// Exact to the digits shown, then the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5),
+// whose error from 10 degrees on is below 2e-4.
+double student_t_975(size_t degrees) {
+  constexpr double kSmall[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582,
+                               2.446912,  2.364624, 2.306004, 2.262157};
+  if (degrees <= std::size(kSmall)) return kSmall[degrees - 1];
+  constexpr double z = 1.959963985, z2 = z * z;
+  const double n = static_cast<double>(degrees);
+  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
+              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n));
+}
+
 namespace {
 
 constexpr int kResamples = 10000;  // the interval's ends are then sure to about 0.2 percentiles
@@ -39,18 +52,6 @@ void add_interval_within(const std::vector<double>& samples, uint64_t seed, Summ
   summary.ci_high = medians[kResamples - 1 - cut];
 }
 
-// The 97.5 % quantile of Student's t: exact to the digits shown, then the Cornish-Fisher expansion
-// (Abramowitz and Stegun, 26.7.5), whose error from 10 degrees on is below 2e-4.
-double t_quantile(size_t degrees) {
-  constexpr double kSmall[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582,
-                               2.446912,  2.364624, 2.306004, 2.262157};
-  if (degrees <= std::size(kSmall)) return kSmall[degrees - 1];
-  constexpr double z = 1.959963985, z2 = z * z;
-  const double n = static_cast<double>(degrees);
-  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
-              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n));
-}
-
 // Samples of one process are alike (one heap, one page layout, one state of the machine), so what
 // counts is how far the visits lie apart. Few visits make a bootstrap of visits far too narrow (75
 // % of three); t on their medians covers 94 to 96 % of 3 to 9 visits, whatever share of the scatter
@@ -68,7 +69,7 @@ void add_interval_between(const std::vector<double>& samples, const std::vector<
   const double centre = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
   double squares = 0;
   for (const double value : logs) squares += (value - centre) * (value - centre);
-  const double reach = t_quantile(logs.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  const double reach = student_t_975(logs.size() - 1) * std::sqrt(squares / (count - 1) / count);
   // The median of all samples is not the middle of the visits' own: it never lies outside.
   summary.ci_low = std::min(std::exp(centre - reach), summary.median);
   summary.ci_high = std::max(std::exp(centre + reach), summary.median);

@@ -56,10 +56,10 @@ std::string read_all(int file, const std::string& path) {
   }
 }
 
-// `run` is the id of the file's run line, empty before the first line: one file, one run.
+// `run` is the id of the file's run line, empty before the first line: one file, one run. Further
+// run lines of the same id say what the file was widened by.
 std::string order_fault(const Json& row, const std::string& run) {
-  if (row["kind"] == "run") return run.empty() ? "" : "a second run line: a file holds one run";
-  if (run.empty()) return "the first line must describe the run";
+  if (run.empty()) return row["kind"] == "run" ? "" : "the first line must describe the run";
   if (row["run"] == run) return {};
   return fmt::format("run: {} is not the run of the first line, {}", row["run"].get<std::string>(),
                      run);

@@ -19,8 +19,9 @@ inline constexpr const char* kStdoutPath = "-";
 // Appends whole lines; each is on disk (fsync) when append returns. Opening an existing file drops
 // a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
-// the others are its cells. IoError on a full or unwritable disk; what fits half is taken back.
-// "schema" is each row's first field.
+// the others are its cells, or further run lines of the same id, of sweeps that widened the file.
+// IoError on a full or unwritable disk; what fits half is taken back. "schema" is each row's first
+// field.
 class RowWriter {
  public:
   explicit RowWriter(std::string path, bool truncate = false);

@@ -8,6 +8,7 @@
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
+#include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/sweep.h"
@@ -48,6 +49,7 @@ class Collector {
       const Forecast forecast = forecast_of(key, &pilots_);
       cell.forecast_s = forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
+      cell.is_piloted = forecast.is_measured;
     }
     cell.key = std::move(key);
     cell.skip = std::move(skip);
@@ -171,6 +173,8 @@ Plan plan(const SweepRequest& request) {
                    {"max_memory_bytes", request.max_memory_bytes},
                    {"shard", fmt::format("{}/{}", request.shard, request.shards)}};
   result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);
+  std::vector<std::string> labels = cell_labels(result.cells);
+  for (size_t i = 0; i < labels.size(); i++) result.cells[i].label = std::move(labels[i]);
   return result;
 }
 

@@ -21,7 +21,7 @@ constexpr double kRate =
 constexpr double kDoubleRate = 2e9;  // of the plain double reference that fidelity compares with
 constexpr double kTrainRate =
     1e11;  // in the training of small models, by the same formula: the quick profile's cells, on a
-           // core of 118e9; a pilot replaces it
+           // core of kForecastPeak; a pilot replaces it
 constexpr double kReadRate = 1e10;          // bytes/s of one core, beyond its caches
 constexpr double kNormalRate = 5e7;         // random numbers a second
 constexpr double kStart = 0.05;             // seconds to start a cell's process
@@ -173,7 +173,7 @@ Forecast of_training(const Json& key, const Pilots* pilots) {
   if (pilot)
     seconds = kStart + pilot->step_s * setting("steps") + pilot->shortcuts_s +
               pilot->evaluation_s * evaluated;
-  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes)};
+  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes), pilot.has_value()};
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ namespace attn {
 struct Forecast {
   double seconds = 0;
   int64_t bytes = 0;
+  bool is_measured = false;  // by a pilot on this machine
 };
+
+inline constexpr double kForecastPeak = 118e9;  // FLOP/s of the core that the formulas are set for
 
 class Pilots;
 // Accuracy cells by their pilot, where there is one; all else by formula.

@@ -44,6 +44,7 @@ void Sweeper::check_contracts() {
     if (const Json& task = plan_.cells[cell].key["task"]; !task.is_null()) add("task", task);
   }
 
+  if (!subjects.empty()) begin_phase("contract checks", subjects.size());
   ChildPool pool;
   size_t next = 0;
   while (!stopping() && (next < subjects.size() || pool.running() > 0)) {

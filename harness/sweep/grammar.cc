@@ -40,9 +40,14 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
+// A number of a range; "4k" is 4096, as in ParamSpec::parse.
 bool read_double(std::string_view text, double& value) {
+  const bool in_kibi = text.ends_with('k');
+  if (in_kibi) text.remove_suffix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  if (in_kibi) value *= 1024;
+  return std::isfinite(value);
 }
 
 // "a:b:*2" or "a:b:+k"; the end is included where the steps reach it.
@@ -123,6 +128,10 @@ Spec parse_spec(std::string_view text) {
   Spec spec{std::string(text.substr(0, end)), {}};
   std::string_view rest = text.substr(end);
   if (rest.empty()) return spec;
+  ATTN_CHECK(rest.front() != ',',
+             "'{}' names more than one; give each an option of its own, as in -v full -v linear or "
+             "-t mqar -t copy",
+             text);
   ATTN_CHECK(rest.front() == '[',
              "'{}' is no spec: '{}' after the name; write name or name[param=value]", text, rest);
   ATTN_CHECK(rest.size() >= 2 && rest.back() == ']', "'{}' is no spec: it does not end with ']'",

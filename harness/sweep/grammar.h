@@ -1,6 +1,6 @@
 // The grammar of what runs: specs "name[param=value,param=[v,v]]" and values "v,v", "a:b:*2",
-// "a:b:+k" (ends included). Text in, text out: what a value means is known to ParamSpec. Every
-// Error is one line that quotes the offending text.
+// "a:b:+k" (ends included; 4k is 4096). Text in, text out: what a value means is known to
+// ParamSpec. Every Error is one line that quotes the offending text.
 #pragma once
 
 #include <string>

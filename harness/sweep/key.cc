@@ -78,14 +78,6 @@ std::string plugin_text(const Json& plugin) {
   return words.empty() ? name : fmt::format("{}[{}]", name, join(words));
 }
 
-std::string cell_text(const Json& key) {
-  std::string text = key["measure"].get<std::string>() + " " + plugin_text(key["variant"]);
-  if (!key["task"].is_null()) text += fmt::format(" {}", key["task"]["name"].get<std::string>());
-  for (const auto& [name, value] : key["axes"].items())
-    text += fmt::format(" {}={}", name, short_text(value));
-  return text;
-}
-
 WorkloadSpec workload_of(const Json& key) {
   const Json& axes = key["axes"];
   WorkloadSpec spec;

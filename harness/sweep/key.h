@@ -32,9 +32,8 @@ std::map<std::string, ParamValue> typed_choice(std::string_view owner,
 
 Json plugin_json(const std::string& name, const Params& params);  // {"name":…, "params":{…}}
 std::string plugin_text(const Json& plugin);  // "linformer[rank=64,shared=false]"
-std::string cell_text(const Json& key);     // for people: "speed linformer[rank=64] length=512 …"
-WorkloadSpec workload_of(const Json& key);  // of speed, memory and fidelity cells
-Json group_of(const Json& key);             // the key but for the variant
+WorkloadSpec workload_of(const Json& key);    // of speed, memory and fidelity cells
+Json group_of(const Json& key);               // the key but for the variant
 
 // The hash of the sources a variant's or a task's figures depend on, taken when the program was
 // built.

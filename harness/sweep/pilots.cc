@@ -156,9 +156,8 @@ int run_pilots(const SweepRequest& request, Plan& plan,
       const auto& [index, what] = wanted[next];
       const Cell& cell = plan.cells[index];
       const bool training = what == Pilots::Of::training;
-      report(fmt::format(
-          "pilot {}/{}: {}", next + 1, wanted.size(),
-          training ? cell_text(cell.key) : "shortcuts of " + plugin_text(cell.key["task"])));
+      report(fmt::format("pilot {}/{}: {}", next + 1, wanted.size(),
+                         training ? cell.label : "shortcuts of " + plugin_text(cell.key["task"])));
       const Json ask = {{"do", "pilot"},
                         {"of", training ? "training" : "shortcuts"},
                         {"key", cell.key},

@@ -7,28 +7,66 @@
 #include "harness/sweep/pilots.h"
 
 namespace attn {
+namespace {
+
+// Seconds of forecast that what is known before weighs as much as.
+constexpr double kPrior = 2;
+
+double pace_of(double spent, double done, double before) {
+  return std::clamp((spent + kPrior * before) / (done + kPrior), 0.1, 10.0);
+}
+
+}  // namespace
 
 Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
+  std::map<std::string, size_t> lanes;
   for (const Cell& cell : plan.cells) {
+    const std::string measure = cell.key["measure"];
+    const Json task = cell.key.value("task", Json(nullptr));
+    const auto [lane, is_new] = lanes.emplace(
+        measure + " " + (task.is_null() ? "" : task["name"].get<std::string>()), lanes_.size());
+    if (is_new) lanes_.push_back({measure, {}});
+    lane_of_.push_back(lane->second);
+    if (measure == "accuracy" && !cell.is_piloted) by_formula_ = true;
     shares_.push_back(share_of(cell, jobs));
-    left_ += shares_.back();
+    wholes_.push_back(shares_.back());
+    jobs_of_.push_back(shares_.back() > 0 ? cell.forecast_s / shares_.back() : 1);
+    lanes_[lane->second].sums.left += shares_.back();
+    measures_[measure].left += shares_.back();
   }
 }
 
 void Remaining::hold(size_t cell) {
-  left_ -= std::exchange(shares_[cell], 0);
+  const double share = std::exchange(shares_[cell], 0);
+  lanes_[lane_of_[cell]].sums.left -= share;
+  measures_[lanes_[lane_of_[cell]].measure].left -= share;
   open_--;
 }
 
-void Remaining::finish(size_t cell) {
-  done_ += shares_[cell];
-  hold(cell);
+void Remaining::spend(size_t cell, double fraction, double seconds) {
+  const double share = std::min(fraction * wholes_[cell], shares_[cell]);
+  shares_[cell] -= share;
+  Lane& lane = lanes_[lane_of_[cell]];
+  for (Sums* sums : {&lane.sums, &measures_[lane.measure]}) {
+    sums->left -= share;
+    sums->done += share;
+    sums->spent += seconds / jobs_of_[cell];
+  }
 }
 
-double Remaining::seconds_left(double spent_s) const {
-  if (open_ == 0) return 0;                             // not what rounding left of the sum
-  const double pace = done_ > 1 ? spent_s / done_ : 1;  // this machine against the forecast
-  return std::max(0.0, left_) * std::clamp(pace, 0.1, 10.0);
+void Remaining::finish(size_t cell) { hold(cell); }
+
+double Remaining::seconds_left() const {
+  if (open_ == 0) return 0;  // not what rounding left of the sums
+  std::map<std::string, double> paces;
+  for (const auto& [measure, sums] : measures_)
+    paces[measure] =
+        pace_of(sums.spent, sums.done, measure == "accuracy" && by_formula_ ? training_pace_ : 1);
+  double seconds = 0;
+  for (const Lane& lane : lanes_)
+    seconds += std::max(0.0, lane.sums.left) *
+               pace_of(lane.sums.spent, lane.sums.done, paces[lane.measure]);
+  return seconds;
 }
 
 }  // namespace attn

@@ -1,8 +1,11 @@
-// The forecast of what is left of a sweep, corrected by the pace so far. Running sums, since it is
-// asked for at every cell of up to 20,000: O(1) a call.
+// The forecast of what is left of a sweep, corrected by the pace so far: of each measure, and of
+// each task among the accuracy cells, since a formula errs alike within them. Running sums, since
+// the forecast is asked for at every cell of up to 20,000.
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "harness/sweep/sweep.h"
@@ -12,15 +15,33 @@ namespace attn {
 class Remaining {
  public:
   Remaining(const Plan& plan, int jobs);
-  void hold(size_t cell);    // its row was there before
-  void finish(size_t cell);  // it was run, by this process
-  // `spent_s`: seconds since this process began to run cells.
-  double seconds_left(double spent_s) const;
+  // Seconds that training takes on this machine over those that the formula says; used until cells
+  // of accuracy are done, unless all forecasts are pilots'.
+  void set_training_pace(double pace) { training_pace_ = pace; }
+  void hold(size_t cell);  // its row was there before
+  // `fraction` of the cell's work took `seconds` of its process.
+  void spend(size_t cell, double fraction, double seconds);
+  void finish(size_t cell);  // what was not spent of it comes no more
+  double seconds_left() const;
 
  private:
-  std::vector<double> shares_;  // by cell, as they enter the sum; 0 once it is done
-  size_t open_ = 0;             // cells to do
-  double left_ = 0, done_ = 0;  // sums of their shares, of those finished
+  struct Sums {
+    double left = 0, done = 0, spent = 0;  // forecast to do and done, seconds that the latter took
+  };
+  struct Lane {
+    std::string measure;
+    Sums sums;
+  };
+
+  std::vector<Lane> lanes_;
+  std::vector<size_t> lane_of_;  // by cell
+  std::vector<double> shares_;   // by cell, what is left of its forecast
+  std::vector<double> wholes_;   // by cell, its forecast
+  std::vector<double> jobs_of_;  // by cell, how many cells of its kind go at a time
+  std::map<std::string, Sums> measures_;
+  double training_pace_ = 1;
+  bool by_formula_ = false;  // some training has no forecast by a pilot
+  size_t open_ = 0;          // cells to do
 };
 
 }  // namespace attn

@@ -16,7 +16,8 @@ namespace attn {
 namespace {
 
 // What was asked for, each entry standing on the profile's entries of the same name: they lend the
-// parameters not given. Nothing asked: the profile's own; nothing there either: everything known.
+// parameters not given, but for those of which the profile compares several values. Nothing asked:
+// the profile's own; nothing there either: everything known.
 std::vector<Spec> chosen(const std::vector<std::string>& asked,
                          const std::vector<std::string>& offered,
                          const std::vector<std::string>& known) {
@@ -25,9 +26,14 @@ std::vector<Spec> chosen(const std::vector<std::string>& asked,
   for (const std::string& text : asked) {
     const Spec spec = parse_spec(text);
     bool lent = false;
-    for (const Spec& other : base)
-      if (other.name == spec.name)
-        specs.push_back({spec.name, overlay(other.settings, spec.settings)}), lent = true;
+    for (const Spec& other : base) {
+      if (other.name != spec.name) continue;
+      std::vector<Setting> single;
+      for (const Setting& setting : other.settings)
+        if (setting.values.size() == 1) single.push_back(setting);
+      specs.push_back({spec.name, overlay(std::move(single), spec.settings)});
+      lent = true;
+    }
     if (!lent) specs.push_back(spec);
   }
   if (asked.empty()) specs = base;
@@ -43,10 +49,18 @@ std::vector<std::string> names_of(const std::vector<Info>& infos) {
   return names;
 }
 
+template <class Info>
+bool holds(const std::vector<Info>& infos, const std::string& name) {
+  return std::any_of(infos.begin(), infos.end(),
+                     [&](const Info& info) { return info.name == name; });
+}
+
 std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
     const std::vector<Spec>& specs) {
   std::vector<std::pair<const VariantInfo*, Params>> resolved;
   for (const Spec& spec : specs) {
+    ATTN_CHECK(holds(all_variants(), spec.name) || !holds(all_tasks(), spec.name),
+               "'{0}' is a task, not a variant: use -t {0}", spec.name);
     const VariantInfo& info = find_variant(spec.name);
     const std::vector<Choice> choices = cross_product(spec.settings);
     std::set<std::string> seen;
@@ -65,6 +79,8 @@ std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
 std::vector<std::pair<const TaskInfo*, Params>> resolve_tasks(const std::vector<Spec>& specs) {
   std::vector<std::pair<const TaskInfo*, Params>> resolved;
   for (const Spec& spec : specs) {
+    ATTN_CHECK(holds(all_tasks(), spec.name) || !holds(all_variants(), spec.name),
+               "'{0}' is a variant, not a task: use -v {0}", spec.name);
     const TaskInfo& info = find_task(spec.name);
     const std::vector<ParamSpec> accepted = info.accepted();
     for (const Choice& choice : cross_product(spec.settings))

@@ -92,8 +92,7 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
     for (const size_t i : shuffled(visits.size(), random)) {
       Visits& visit = visits[i];
       if (visit.ended || stopping()) continue;
-      announce(
-          fmt::format("{} round {}/{}", cell_text(plan_.cells[visit.cell].key), round + 1, rounds));
+      announce(fmt::format("{} round {}/{}", plan_.cells[visit.cell].label, round + 1, rounds));
       if (visit.started_at.empty()) visit.started_at = utc_now();
       Json request = measure_request(visit.cell, 1);
       request["repetitions"] = share(repetitions, rounds, round);
@@ -102,6 +101,7 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       const auto ended = pool.wait();
       if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
       visit.seconds += ended->second.seconds;
+      remaining_.spend(visit.cell, 1.0 / static_cast<double>(rounds), ended->second.seconds);
       Json reply = reply_of(ended->second, timeout_s_);
       if (reply["status"] == "ok")
         if (const std::string fault = visit_fault(reply); !fault.empty())

@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/parallel.h"
 #include "harness/measure/measure.h"
+#include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
@@ -31,13 +32,19 @@ Json number_of(const std::string& text) {
   return read.ec == std::errc() && read.ptr == end ? finite_or_null(value) : Json(nullptr);
 }
 
-// The parts of a run line that tell one way of measuring from another.
-Json identity_of(const Json& run) {
-  Json environment = run["environment"], config = run["config"];
+// The part of a run line that tells one machine and build from another.
+Json machine_of(const Json& run) {
+  Json environment = run["environment"];
   for (const char* passing : {"load_before", "calibration", "calibration_fault"})
     environment.erase(passing);
+  return {{"environment", environment}};
+}
+
+// What was asked for, without the limits.
+Json question_of(const Json& run) {
+  Json config = run["config"];
   for (const char* limit : {"jobs", "timeout_s", "max_memory_bytes", "shard"}) config.erase(limit);
-  return {{"config", config}, {"environment", environment}};
+  return config;
 }
 
 // Where two identities part first, as "environment.commit: 1a2b… there, 3c4d… here"; "" when they
@@ -126,6 +133,40 @@ Json environment_json() {
   return object;
 }
 
+void Sweeper::set_pace_of(const Json& run) {
+  if (const Json& found = run["environment"]["calibration"]; found.is_object())
+    remaining_.set_training_pace(kForecastPeak / found["fma_flops_per_s_one"].get<double>());
+}
+
+// A file of the same machine, build and sources goes on as its run. Where this sweep is not one of
+// those that its run lines describe, a further run line of the same id describes it.
+bool Sweeper::continue_run(const Json& run) {
+  const std::vector<Json>& held = writer_.existing();
+  if (held.empty()) return false;
+  result_.run = held.front();
+  const std::string other = difference(machine_of(result_.run), machine_of(run), "");
+  ATTN_CHECK(other.empty(),
+             "'{}' was measured elsewhere ({}); name another output file, or --force to start over",
+             request_.output, other);
+  ATTN_CHECK(result_.run["config"]["protocol"] == run["config"]["protocol"],
+             "'{}' was measured in another way (protocol {}, now {}); name another output file, or "
+             "--force to start over",
+             request_.output, result_.run["config"]["protocol"].dump(),
+             run["config"]["protocol"].dump());
+  require_same_sources(request_.output, held);
+  order_seed_ = result_.run.value("order_seed", uint64_t{0});
+  set_pace_of(result_.run);
+  const bool is_known = std::any_of(held.begin(), held.end(), [&](const Json& row) {
+    return row["kind"] == "run" && question_of(row) == question_of(run);
+  });
+  if (!is_known) {
+    Json wider = result_.run;
+    for (const char* own : {"argv", "config", "started_at"}) wider[own] = run[own];
+    writer_.append(wider);
+  }
+  return true;
+}
+
 void Sweeper::begin_run() {
   free_bytes_ = free_memory();
   Json run = {{"schema", kSchema},
@@ -136,26 +177,17 @@ void Sweeper::begin_run() {
               {"environment", environment_json()},
               {"started_at", utc_now()},
               {"variants", variants_json()}};
-  for (const Json& row : writer_.existing())
-    if (row["kind"] == "run") result_.run = row;
-  if (!result_.run.is_null()) {
-    const std::string other = difference(identity_of(result_.run), identity_of(run), "");
-    ATTN_CHECK(other.empty(),
-               "'{}' holds another run ({}); name another output file, or --force to start over",
-               request_.output, other);
-    require_same_sources(request_.output, writer_.existing());
-    order_seed_ = result_.run.value("order_seed", uint64_t{0});
-    return;
-  }
-  announce("calibrating the machine");
+  if (continue_run(run)) return;
+  begin_phase("calibration", 0);
   ChildPool pool;
   pool.start(0, child({{"do", "calibrate"}, {"threads", hardware_threads()}}, kCalibrationTimeout));
   run["environment"]["calibration"] = nullptr;
   if (const auto ended = pool.wait()) {
     const Json reply = reply_of(ended->second, kCalibrationTimeout);
-    if (reply["status"] == "ok")
+    if (reply["status"] == "ok") {
       run["environment"]["calibration"] = reply["calibration"];
-    else
+      set_pace_of(run);
+    } else
       run["environment"]["calibration_fault"] = reply["reason"];
   }
   run["run"] = hash_of({run["started_at"], run["config"], run["environment"], getpid()});

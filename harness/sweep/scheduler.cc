@@ -69,10 +69,20 @@ std::vector<size_t> Sweeper::missing(std::string_view measure) const {
 
 bool Sweeper::stopping() const { return failed_fast_ || InterruptGuard::signal() != 0; }
 
+void Sweeper::begin_phase(const std::string& name, size_t total) {
+  phase_ = name;
+  phase_total_ = total;
+  announce(name);
+}
+
 Progress Sweeper::progress(const std::string& current) const {
-  const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-  return {rows_.size(), plan_.cells.size(), failures_, current, remaining_.seconds_left(spent),
-          nullptr};
+  return {.done = rows_.size(),
+          .total = plan_.cells.size(),
+          .failures = failures_,
+          .phase = phase_,
+          .phase_total = phase_total_,
+          .current = current,
+          .seconds_left = remaining_.seconds_left()};
 }
 
 void Sweeper::announce(const std::string& current) const {
@@ -90,7 +100,7 @@ void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_
   rows_[cell] = std::move(row);
   remaining_.finish(cell);
   if (!report_) return;
-  Progress now = progress(cell_text(plan_.cells[cell].key));
+  Progress now = progress(plan_.cells[cell].label);
   now.row = &rows_[cell];
   report_(now);
 }
@@ -149,20 +159,25 @@ ChildSpec Sweeper::child(const Json& request, double timeout_s) const {
   return {request_.program, {"cell"}, request.dump(), timeout_s};
 }
 
-void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
+void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
+  if (jobs > 1)  // the longest first, so that none of them runs alone at the end
+    std::stable_sort(cells.begin(), cells.end(), [&](size_t a, size_t b) {
+      return plan_.cells[a].forecast_s > plan_.cells[b].forecast_s;
+    });
   ChildPool pool;
   std::map<size_t, std::string> started_at;
   size_t next = 0;
   while (!stopping() && (next < cells.size() || pool.running() > 0)) {
     while (next < cells.size() && pool.running() < static_cast<size_t>(jobs)) {
       const size_t cell = cells[next++];
-      announce(cell_text(plan_.cells[cell].key));
+      announce(plan_.cells[cell].label);
       started_at[cell] = utc_now();
       pool.start(cell, child(measure_request(cell, jobs), timeout_s_));
     }
     const auto ended = pool.wait();
     if (!ended) break;
     const auto& [cell, result] = *ended;
+    remaining_.spend(cell, 1, result.seconds);
     finish(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds);
   }
 }
@@ -170,19 +185,24 @@ void Sweeper::run_pooled(const std::vector<size_t>& cells, int jobs) {
 SweepResult Sweeper::run() {
   const InterruptGuard guard;
   adopt_existing();
+  result_.reused = rows_.size();
   if (!missing("").empty()) {
     begin_run();
     for (const size_t cell : missing(""))
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
         finish(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0);
     if (!stopping()) check_contracts();
-    if (!stopping()) run_speed();
-    if (!stopping()) run_pooled(missing("memory"), 1);
-    if (!stopping()) run_pooled(missing("fidelity"), jobs_);
-    if (!stopping()) run_pooled(missing("accuracy"), jobs_);
+    for (const char* measure : {"speed", "memory", "fidelity", "accuracy"}) {
+      const std::vector<size_t> cells = missing(measure);
+      if (stopping() || cells.empty()) continue;
+      begin_phase(measure, cells.size());
+      if (phase_ == "speed")
+        run_speed();
+      else
+        run_pooled(cells, phase_ == "memory" ? 1 : jobs_);
+    }
   } else {
-    for (const Json& row : writer_.existing())
-      if (row["kind"] == "run") result_.run = row;
+    result_.run = writer_.existing().front();
   }
   for (auto& [cell, row] : rows_) result_.rows.push_back(std::move(row));
   result_.signal = InterruptGuard::signal();

@@ -43,8 +43,10 @@ struct Cell {
   Json key;        // everything that can change the value: measure, variant, task, axes, training,
                    // source; canonical
   std::string id;  // hash_of(key)
+  std::string label;  // for people: what tells it from the others, see labels.h
   double forecast_s = 0;
   int64_t forecast_bytes = 0;
+  bool is_piloted = false;         // the forecast was measured on this machine
   std::string skip;                // reason why it cannot run; "" : it can
   std::vector<std::string> tuned;  // training settings to be chosen on validation
 };
@@ -69,7 +71,9 @@ Plan plan(const SweepRequest& request);
 
 struct Progress {
   size_t done = 0, total = 0, failures = 0;
-  std::string current;  // short text of the cell
+  std::string phase;       // "calibration", "contract checks", or a measure
+  size_t phase_total = 0;  // cells or subjects of the phase; 0: it counts none
+  std::string current;     // label of the cell
   double seconds_left = 0;
   const Json* row = nullptr;  // the row just finished, or null
 };
@@ -77,6 +81,7 @@ struct Progress {
 struct SweepResult {
   std::vector<Json> rows;    // all cells of the plan, those read from an existing file included
   Json run;                  // the run line
+  size_t reused = 0;         // how many of them the file held already
   int signal = 0;            // SIGINT or SIGTERM when interrupted
   bool gate_failed = false;  // a variant's quick checks were red
 };
@@ -85,10 +90,11 @@ struct SweepResult {
 // (to measure failures again, start over with `force`, or drop their lines). Speed cells run alone,
 // those that differ only in the variant in rounds of random order, each visit a process of its own;
 // memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
-// checks are red has its cells written as `failed`. A file of another sweep, machine or build
-// is an Error that names the difference: one file, one run. The first SIGINT/SIGTERM ends the
-// current cells and returns: what is not finished is not recorded, speed cells with rounds to go
-// among them, and resuming runs it. A second one ends the process at once.
+// checks are red has its cells written as `failed`. A file of another machine or build is an
+// Error that names the difference; a file of another sweep is widened: its cells stay, and a
+// further run line says what was asked. The first SIGINT/SIGTERM ends the current cells and
+// returns: what is not finished is not recorded, speed cells with rounds to go among them, and
+// resuming runs it. A second one ends the process at once.
 SweepResult run_sweep(const SweepRequest& request, const Plan& plan,
                       const std::function<void(const Progress&)>& report);
 

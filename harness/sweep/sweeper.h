@@ -2,7 +2,6 @@
 // run. Private to harness/sweep.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -22,13 +21,12 @@ class Sweeper {
   SweepResult run();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   // scheduler.cc
   void adopt_existing();
   std::vector<size_t> missing(std::string_view measure) const;
   bool stopping() const;
-  void run_pooled(const std::vector<size_t>& cells, int jobs);
+  void run_pooled(std::vector<size_t> cells, int jobs);
+  void begin_phase(const std::string& name, size_t total);
   Progress progress(const std::string& current) const;
   void announce(const std::string& current) const;
   // A cell is done: its row goes to disk, then to `report`.
@@ -43,6 +41,8 @@ class Sweeper {
 
   // run_line.cc
   void begin_run();
+  bool continue_run(const Json& run);  // false: the file holds none
+  void set_pace_of(const Json& run);
 
   // gate.cc
   void check_contracts();
@@ -65,7 +65,8 @@ class Sweeper {
   uint64_t order_seed_ = 0;
   bool failed_fast_ = false;
   size_t failures_ = 0;
-  Clock::time_point start_ = Clock::now();
+  std::string phase_;
+  size_t phase_total_ = 0;
   Remaining remaining_;
 };
 

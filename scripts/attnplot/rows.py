@@ -116,7 +116,7 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
             if validator is not None:
                 _validate(validator, row, where)
             if kind == "run":
-                head = row
+                head = head or row  # a later one of the same id says what the file was widened by
             else:
                 cell = _cell(row)
                 cells.pop(cell.id, None)  # a cell run again: its last row stands
@@ -160,7 +160,7 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
 def _check(row: dict[str, Any], where: str, run: str | None) -> str:
     """Checks what the plots rely on; results/schema.json, where present, checks the rest.
 
-    `run` is the id in the file's first line, None before it: one file, one run.
+    `run` is the id in the file's first line, None before it: all lines are of that run.
     """
 
     def need(condition: bool, what: str) -> None:
@@ -171,11 +171,11 @@ def _check(row: dict[str, Any], where: str, run: str | None) -> str:
     kind = row.get("kind")
     need(kind in ("run", "cell"), f"kind is {kind!r}, not 'run' or 'cell'")
     need(run is not None or kind == "run", "the first line is no run header")
-    need(run is None or kind != "run", "a second run line; a rows file holds one run")
     need(isinstance(row.get("run"), str), "'run' is missing or no string")
+    same = run is None or row["run"] == run
+    need(same, f"run is {row['run']!r}, not that of the first line, {run!r}")
     if kind == "run":
         return kind
-    need(row["run"] == run, f"run is {row['run']!r}, not that of the first line, {run!r}")
     need(isinstance(row.get("cell"), str), "'cell' is missing or no string")
     need(row.get("status") in STATUSES, f"status {row.get('status')!r} is unknown")
     need(row.get("measure") in MEASURES, f"measure {row.get('measure')!r} is unknown")

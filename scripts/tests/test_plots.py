@@ -194,8 +194,8 @@ class Refusals(InFolder):
             self.refused(4, "^plot: no rows file given and none in results/")
 
     def test_second_run_line(self) -> None:
-        file = self.rows([fixture.header()])
-        self.refused(2, "^plot: .*rows.jsonl:2: a second run line", file)
+        file = self.rows([{**fixture.header(), "run": "another"}])
+        self.refused(2, "^plot: .*rows.jsonl:2: run is 'another'", file)
 
     def test_output_folder_that_cannot_be(self) -> None:
         rows = self.rows(fixture.memory_cells())

@@ -121,6 +121,7 @@ class ReadRows(unittest.TestCase):
 
     def test_faults_name_line_and_reason(self) -> None:
         header = json.dumps(fixture.header())
+        other = json.dumps({**fixture.header(), "run": "other"})
         good = self.lines()
         cases = (
             ("", r":1: empty"),
@@ -129,7 +130,7 @@ class ReadRows(unittest.TestCase):
             (good[:-20], r":2: not JSON.*truncated"),
             (header + "\n[1]\n", r":2: a row is a JSON object, not list"),
             (good.splitlines()[1] + "\n", r":1: the first line is no run header"),
-            (header + "\n" + header + "\n", r":2: a second run line"),
+            (header + "\n" + other + "\n", r":2: run is 'other', not that of the first line"),
             (self.lines(run="other"), r":2: run is 'other', not that of the first line"),
             (self.lines(schema="attnbench/2"), r":2: schema is 'attnbench/2'"),
             (self.lines(kind="row"), r":2: kind is 'row'"),

@@ -1,4 +1,4 @@
-// The running sums against the plain ones, and their cost for the largest plans.
+// The forecast of what is left against its definition, and its cost for the largest plans.
 #include "harness/sweep/remaining.h"
 
 #include <gtest/gtest.h>
@@ -8,59 +8,65 @@
 
 #include "core/rng.h"
 #include "harness/sweep/grammar.h"
-#include "harness/sweep/pilots.h"
 
 namespace attn::harness_remaining_test {
 namespace {
 
 constexpr int kJobs = 2;
 
+Cell made_cell(const char* measure, const char* task, double forecast_s) {
+  Cell cell;
+  cell.key = {{"measure", measure}, {"task", nullptr}};
+  if (task) cell.key["task"] = {{"name", task}};
+  cell.forecast_s = forecast_s;
+  return cell;
+}
+
 Plan made_plan(size_t count, Rng& random) {
   Plan plan;
   const char* const measures[] = {"speed", "memory", "fidelity", "accuracy"};
-  for (size_t i = 0; i < count; i++) {
-    Cell cell;
-    cell.key = {{"measure", measures[random.below(4)]}};
-    cell.forecast_s = static_cast<double>(random.below(100'000)) * 1e-3;
-    plan.cells.push_back(std::move(cell));
-  }
+  for (size_t i = 0; i < count; i++)
+    plan.cells.push_back(made_cell(measures[random.below(4)], nullptr,
+                                   static_cast<double>(random.below(100'000)) * 1e-3));
   return plan;
 }
 
-enum class State { open, held, finished };
-
-// As it is defined: over all cells.
-double plain_sum(const Plan& plan, const std::vector<State>& states, double spent_s) {
-  double left = 0, done = 0;
-  for (size_t i = 0; i < plan.cells.size(); i++) {
-    const double share = share_of(plan.cells[i], kJobs);
-    if (states[i] == State::open) left += share;
-    if (states[i] == State::finished) done += share;
-  }
-  return left * std::clamp(done > 1 ? spent_s / done : 1, 0.1, 10.0);
+TEST(Remaining, IsTheSumOfTheForecastsBeforeAnythingIsDone) {
+  Plan plan;
+  plan.cells = {made_cell("speed", nullptr, 30), made_cell("accuracy", "mqar", 40),
+                made_cell("accuracy", "copy", 60), made_cell("memory", nullptr, 5)};
+  Remaining remaining(plan, kJobs);
+  EXPECT_DOUBLE_EQ(remaining.seconds_left(), 30 + (40 + 60) / 2 + 5);
+  remaining.set_training_pace(3);
+  EXPECT_DOUBLE_EQ(remaining.seconds_left(), 30 + 3 * (40 + 60) / 2 + 5);
+  remaining.hold(0);
+  EXPECT_DOUBLE_EQ(remaining.seconds_left(), 3 * (40 + 60) / 2 + 5);
 }
 
-TEST(Remaining, IsThePlainSumAtEveryMoment) {
-  Rng random = rng(3, "remaining");
-  const Plan plan = made_plan(500, random);
-  std::vector<State> states(plan.cells.size(), State::open);
-  std::vector<size_t> order;
-  for (size_t i = 0; i < states.size(); i++) order.push_back(i);
-  for (size_t i = order.size(); i > 1; i--) std::swap(order[i - 1], order[random.below(i)]);
+TEST(Remaining, CorrectsAMeasureAndATaskByTheirOwnPace) {
+  Plan plan;
+  for (int i = 0; i < 2; i++)
+    for (const char* task : {"mqar", "copy"})
+      plan.cells.push_back(made_cell("accuracy", task, 400));
+  plan.cells.push_back(made_cell("speed", nullptr, 100));
   Remaining remaining(plan, kJobs);
-  EXPECT_DOUBLE_EQ(remaining.seconds_left(0), plain_sum(plan, states, 0));
-  double spent = 0;
-  for (size_t i = 0; i < order.size(); i++) {
-    const bool held = i < 100;  // those of the file come first
-    states[order[i]] = held ? State::held : State::finished;
-    if (held)
-      remaining.hold(order[i]);
-    else
-      remaining.finish(order[i]), spent += static_cast<double>(random.below(100));
-    const double wanted = plain_sum(plan, states, spent);
-    ASSERT_NEAR(remaining.seconds_left(spent), wanted, 1e-6 * (1 + wanted)) << i;
-  }
-  EXPECT_EQ(remaining.seconds_left(spent), 0);
+  remaining.spend(0, 1, 1200);  // mqar takes three times what the formula says
+  remaining.finish(0);
+  // The other cell of mqar at its pace, those of copy at that of the measure, speed as forecast.
+  EXPECT_NEAR(remaining.seconds_left(), 3 * 200 + 3 * 400 + 100, 0.02 * 1900);
+  remaining.spend(1, 1, 200);  // copy takes half of it
+  remaining.finish(1);
+  EXPECT_NEAR(remaining.seconds_left(), 3 * 200 + 0.5 * 200 + 100, 0.02 * 800);
+}
+
+TEST(Remaining, CountsAVisitOfACellBeforeTheCellIsDone) {
+  Plan plan;
+  plan.cells = {made_cell("speed", nullptr, 90), made_cell("speed", nullptr, 90)};
+  Remaining remaining(plan, kJobs);
+  for (const size_t cell : {0, 1}) remaining.spend(cell, 1.0 / 3, 60);
+  EXPECT_NEAR(remaining.seconds_left(), 2 * 120, 5);  // two visits of each are left, at that pace
+  for (const size_t cell : {0, 1}) remaining.finish(cell);
+  EXPECT_EQ(remaining.seconds_left(), 0);
 }
 
 // A sum over all cells at each of them would take 20,000 times longer.
@@ -72,8 +78,9 @@ TEST(Remaining, CostsNoMoreInALargePlan) {
     const auto start = std::chrono::steady_clock::now();
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
+      remaining.spend(i, 1, 1);
       remaining.finish(i);
-      sum += remaining.seconds_left(static_cast<double>(i));
+      sum += remaining.seconds_left();
     }
     EXPECT_GE(sum, 0);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

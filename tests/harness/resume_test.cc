@@ -56,22 +56,42 @@ std::string refusal(const std::string& path, const std::function<void()>& other)
   return message;
 }
 
-TEST_F(Resume, AFileHoldsOneRun) {
+TEST_F(Resume, AFileIsWidenedOnTheSameMachine) {
   request_.axes = {{"measure", "memory"}, {"length", "64"}};
   request_.variants = {"full"};
   sweep();
   request_.axes["length"] = "64,128";
-  const std::string wider = refusal(request_.output, [&] { sweep(); });
-  EXPECT_NE(wider.find("holds another run (config.sweeps[0].axes.length"), std::string::npos)
-      << wider;
+  const SweepResult wider = sweep();
+  EXPECT_EQ(wider.rows.size(), 2u);
+  EXPECT_EQ(wider.reused, 1u);
+  EXPECT_EQ(requests("measure").size(), 2u) << "only the new length is measured";
+  EXPECT_EQ(requests("calibrate").size(), 1u);
+  EXPECT_EQ(run_lines(read_rows(request_.output)), 2);
+  const std::vector<Json> rows = read_rows(request_.output);
+  EXPECT_EQ(rows[2]["run"], rows[0]["run"]);
+  EXPECT_EQ(rows[2]["config"]["sweeps"][0]["axes"]["length"], Json({64, 128}));
   request_.axes["length"] = "64";
-  request_.variants = {"full", "performer", "truncated", "linformer[share_heads=false]"};
-  const std::string more = refusal(request_.output, [&] { sweep(); });  // a long list: what parts
-  EXPECT_NE(more.find("sweeps[0].variants[1]: nothing there, \"performer["), std::string::npos)
-      << more;
-  request_.variants = {"full"};
+  EXPECT_EQ(sweep().reused, 1u) << "the first question again";
   request_.timeout_s = 77;  // limits may change between attempts
-  EXPECT_EQ(sweep().rows.size(), 1u);
+  request_.axes["length"] = "64,128,256";
+  sweep();
+  EXPECT_EQ(run_lines(read_rows(request_.output)), 3);
+}
+
+TEST_F(Resume, AnotherMachineIsRefused) {
+  request_.axes = {{"measure", "memory"}, {"length", "64"}};
+  request_.variants = {"full"};
+  sweep();
+  std::vector<Json> rows = read_rows(request_.output);
+  rows[0]["environment"]["cpu_model"] = "another processor";
+  {
+    RowWriter writer(request_.output, true);
+    for (const Json& row : rows) writer.append(row);
+  }
+  request_.axes["length"] = "64,128";
+  const std::string message = refusal(request_.output, [&] { sweep(); });
+  EXPECT_NE(message.find("was measured elsewhere (environment.cpu_model"), std::string::npos)
+      << message;
 }
 
 TEST_F(Resume, OtherSourcesAreRefused) {

@@ -127,7 +127,16 @@ TEST_F(Rows, BeginWithTheirRun) {
   EXPECT_THROW(writer.append(second), Error);
   EXPECT_EQ(read_rows(path_).size(), 2u);
   put(second.dump() + "\n");
-  EXPECT_NE(error_of([&] { read_rows(path_); }).find(":3: a second run line"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_rows(path_); }).find(":3: run: r2 is not the run"),
+            std::string::npos);
+}
+
+TEST_F(Rows, ARunLineOfTheSameIdMayFollow) {
+  RowWriter writer(path_);
+  writer.append(sample_run());
+  writer.append(sample_cell("speed"));
+  writer.append(sample_run());
+  EXPECT_EQ(read_rows(path_).size(), 3u);
 }
 
 TEST_F(Rows, RefuseNaN) {

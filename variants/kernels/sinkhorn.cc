@@ -7,7 +7,7 @@
 
 #include "core/counters.h"
 #include "core/kernels/product.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/row_ops.h"
 #include "variants/kernels/workers.h"
 
 namespace attn {

@@ -8,7 +8,7 @@
 
 #include "core/counters.h"
 #include "core/kernels/product.h"
-#include "core/kernels/rows.h"
+#include "core/kernels/row_ops.h"
 #include "core/kernels/softmax_rows.h"
 #include "core/recycled.h"
 #include "variants/kernels/softmax_merge.h"

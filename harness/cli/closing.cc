@@ -1,0 +1,245 @@
+// The closing table; see closing.h.
+#include "harness/cli/closing.h"
+
+#include <cmath>
+
+#include "core/check.h"
+#include "harness/cli/grid.h"
+#include "harness/cli/tuned.h"
+#include "harness/sweep/labels.h"
+
+namespace attn::cli {
+namespace {
+
+constexpr const char* kBaseline = "full";
+
+std::string name_of(const Json& row) { return row.at("variant").at("name"); }
+
+// The cells of one measure by length, of the set of axes that has most cells of attention's forward
+// pass; "full" as it is by default, other variants by their first parameters.
+Grid by_length(const std::vector<Json>& rows, const std::string& measure) {
+  std::map<std::string, Grid> groups;
+  for (const Json& row : rows) {
+    const Json& axes = row.at("axes");
+    if (row.at("measure") != measure || axes.value("mode", "forward") != "forward" ||
+        axes.value("scope", "attention") != "attention" || axes.value("causal", false))
+      continue;
+    Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
+    const std::string name = name_of(row), label = label_of(row);
+    const bool is_other = name == kBaseline && label != kBaseline;
+    const auto held = std::find_if(grid.cells.begin(), grid.cells.end(), [&](const auto& cell) {
+      return cell.first.first == name && label_of(*cell.second) != label;
+    });
+    if (!is_other && held == grid.cells.end()) grid.add(name, text_of(axes.at("length")), row);
+  }
+  Grid largest;
+  for (auto& [axes, grid] : groups)
+    if (grid.cells.size() > largest.cells.size()) largest = std::move(grid);
+  if (!largest.cells.empty()) largest.sort_columns_as_numbers();
+  return largest;
+}
+
+// A figure at the longest length over that of exact attention there; "" where one lacks.
+std::string beside_full(const Grid& grid, const std::string& name, const Json::json_pointer& at) {
+  if (grid.columns.empty() || name == kBaseline) return "";
+  const Json *own = grid.find(name, grid.columns.back()),
+             *full = grid.find(kBaseline, grid.columns.back());
+  if (!own || !full || status_of(*full) != "ok") return "";
+  if (status_of(*own) != "ok") return status_of(*own);
+  const double ratio =
+      own->at("metrics").at(at).get<double>() / full->at("metrics").at(at).get<double>();
+  return fmt::format("{:.3g}", ratio);
+}
+
+using Cells = std::vector<const Json*>;
+
+// Of one variant on one task.
+struct Score {
+  double test = 0, lift = 0;  // means over the seeds
+  bool is_control = false, is_error = false;
+  std::string longer;  // "0.31 at 4096": at the longest tested length, where there are several
+};
+
+std::optional<Score> score_of(const Cells& cells) {
+  Score score;
+  int count = 0;
+  for (const Json* row : cells) {
+    if (status_of(*row) != "ok") continue;
+    const Json& metrics = row->at("metrics");
+    score.test += metrics.at("test").get<double>();
+    if (metrics.at("lift").is_number()) score.lift += metrics.at("lift").get<double>();
+    score.is_control = metrics.contains("control");
+    score.is_error = is_error(*row);
+    if (const Json lengths = metrics.value("by_length", Json()); lengths.is_array())
+      for (const Json& at : lengths)
+        if (at.at("test").is_number())
+          score.longer =
+              fmt::format("{:.3f} at {}", at.at("test").get<double>(), text_of(at.at("length")));
+    count++;
+  }
+  if (count == 0) return std::nullopt;
+  score.test /= count;
+  score.lift /= count;
+  return score;
+}
+
+// "0.991 (+0.412)": score and lift; parameters where they are not `label`'s.
+std::string score_text(const Cells& cells, const std::string& label) {
+  const std::optional<Score> score = score_of(cells);
+  if (!score) return cells.empty() ? "" : status_of(*cells[0]);
+  std::string text = fmt::format("{:.3f}", score->test);
+  text += score->is_control ? std::string(" (control)") : fmt::format(" ({:+.3f})", score->lift);
+  const std::string own = label_of(*cells[0]);
+  const size_t bracket = own.find('[');
+  if (own != label && bracket != std::string::npos) text += " " + own.substr(bracket);
+  return text;
+}
+
+// What the rows hold of each variant, by its name.
+struct Closing {
+  Grid speed, memory;
+  std::vector<std::string> names, tasks;
+  std::map<std::pair<std::string, std::string>, Cells> scores;  // by name and task
+  std::map<std::string, std::string> labels;                    // of the first row of a name
+
+  explicit Closing(const std::vector<Json>& rows)
+      : speed(by_length(rows, "speed")), memory(by_length(rows, "memory")) {
+    const auto note = [](std::vector<std::string>& list, const std::string& name) {
+      if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+    };
+    for (const Grid* grid : {&speed, &memory})
+      for (const std::string& name : grid->labels) {
+        note(names, name);
+        labels.emplace(name, label_of(*grid->find(name, grid->columns.front())));
+      }
+    for (const Json& row : chosen_on_validation(rows)) {
+      if (row.at("measure") != "accuracy") continue;
+      const std::string task = task_heading(row, rows), name = name_of(row);
+      note(names, name);
+      note(tasks, task);
+      for (const Json& own : rows)  // chosen_on_validation() returns copies
+        if (own.at("cell") == row.at("cell")) scores[{name, task}].push_back(&own);
+    }
+  }
+  std::optional<Score> score(const std::string& name, const std::string& task) const {
+    const auto found = scores.find({name, task});
+    return found == scores.end() ? std::nullopt : score_of(found->second);
+  }
+};
+
+constexpr double kKeeps = 0.05;  // a score this much below full's still keeps up
+
+// Whether a variant scores as full does, to within kKeeps; nullopt: it or full was not scored.
+std::optional<bool> keeps_up(const Closing& closing, const std::string& name,
+                             const std::string& task) {
+  const auto own = closing.score(name, task), full = closing.score(kBaseline, task);
+  if (!own || !full) return std::nullopt;
+  return own->is_error ? own->test <= full->test + kKeeps : own->test >= full->test - kKeeps;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  return words.empty() ? "none" : fmt::to_string(fmt::join(words, ", "));
+}
+
+// "at 16384 tokens a pass of full takes 812 ms; of that time linear takes 0.02, …".
+void add_times(const Closing& closing, std::vector<std::string>& sentences) {
+  if (closing.speed.cells.empty()) return;
+  const std::string& length = closing.speed.columns.back();
+  const Json* full = closing.speed.find(kBaseline, length);
+  if (!full || status_of(*full) != "ok") return;
+  std::vector<std::string> parts;
+  for (const std::string& name : closing.speed.labels)
+    if (const std::string ratio = beside_full(closing.speed, name, "/time_s/median"_json_pointer);
+        !ratio.empty())
+      parts.push_back(name + " " + ratio);
+  const double seconds = full->at("metrics").at("time_s").at("median");
+  sentences.push_back(fmt::format("at {} tokens a pass of full takes {}; of that time: {}", length,
+                                  human_seconds(seconds), listed(parts)));
+}
+
+void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
+  for (const std::string& task : closing.tasks) {
+    const auto full = closing.score(kBaseline, task);
+    if (!full || full->is_control) continue;
+    std::vector<std::string> keep, fall, longer;
+    for (const std::string& name : closing.names) {
+      const auto kept = keeps_up(closing, name, task);
+      if (!kept) continue;
+      if (name != kBaseline) (*kept ? keep : fall).push_back(name);
+      if (const auto own = closing.score(name, task); !own->longer.empty())
+        longer.push_back(name + " " + own->longer);
+    }
+    sentences.push_back(fmt::format(
+        "{}: full scores {:.3f}, {:.2f} {} the best shortcut; within {} of it: {}; not: {}", task,
+        full->test, std::abs(full->lift), full->lift >= 0 ? "above" : "below", kKeeps, listed(keep),
+        listed(fall)));
+    if (!longer.empty())
+      sentences.push_back(
+          fmt::format("{}, at the longest sequences tested: {}", task, listed(longer)));
+  }
+}
+
+void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
+  if (closing.speed.cells.empty() || closing.tasks.empty()) return;
+  std::string fastest;
+  double least = 1;
+  for (const std::string& name : closing.speed.labels) {
+    const bool keeps =
+        std::all_of(closing.tasks.begin(), closing.tasks.end(), [&](const auto& task) {
+          const auto full = closing.score(kBaseline, task);
+          return !full || full->is_control || keeps_up(closing, name, task).value_or(false);
+        });
+    const std::string ratio = beside_full(closing.speed, name, "/time_s/median"_json_pointer);
+    if (!keeps || ratio.empty() || !std::isdigit(static_cast<unsigned char>(ratio[0]))) continue;
+    if (std::stod(ratio) < least) fastest = name, least = std::stod(ratio);
+  }
+  const std::string& length = closing.speed.columns.back();
+  sentences.push_back(
+      fastest.empty()
+          ? fmt::format("no variant is faster than full at {} tokens and keeps its score on every "
+                        "task here",
+                        length)
+          : fmt::format("fastest at {} tokens of those that keep full's score on every task: {} "
+                        "({:.3g} of its time)",
+                        length, fastest, least));
+}
+
+}  // namespace
+
+std::optional<Table> closing_table(const std::vector<Json>& rows) {
+  Closing closing(rows);
+  const size_t measures =
+      !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
+  const bool has_full =
+      std::find(closing.names.begin(), closing.names.end(), kBaseline) != closing.names.end();
+  if (measures < 2 || !has_full) return std::nullopt;
+  Table table{.title = "in short: forward pass of attention, not causal; score (lift) by task",
+              .columns = {"variant"},
+              .rows = {},
+              .notes = {}};
+  if (!closing.speed.cells.empty()) {
+    table.columns.push_back("faster than full from");
+    table.columns.push_back(fmt::format("time at {}, full = 1", closing.speed.columns.back()));
+  }
+  if (!closing.memory.cells.empty())
+    table.columns.push_back(fmt::format("memory at {}, full = 1", closing.memory.columns.back()));
+  table.columns.insert(table.columns.end(), closing.tasks.begin(), closing.tasks.end());
+  for (const std::string& name : closing.names) {
+    std::vector<std::string> line = {closing.labels.count(name) ? closing.labels[name] : name};
+    if (!closing.speed.cells.empty()) {
+      line.push_back(name == kBaseline ? "" : wins_from(closing.speed, name));
+      line.push_back(beside_full(closing.speed, name, "/time_s/median"_json_pointer));
+    }
+    if (!closing.memory.cells.empty())
+      line.push_back(beside_full(closing.memory, name, "/peak_bytes"_json_pointer));
+    for (const std::string& task : closing.tasks)
+      line.push_back(score_text(closing.scores[{name, task}], line[0]));
+    table.rows.push_back(std::move(line));
+  }
+  add_times(closing, table.notes);
+  add_scores(closing, table.notes);
+  add_choice(closing, table.notes);
+  return table;
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,17 @@
+// The few figures that a reader wants first: one line a variant, with where it overtakes exact
+// attention, its time and memory beside it at the longest length, and its score on each task; and
+// what they add up to, in sentences.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "harness/cli/table.h"
+
+namespace attn::cli {
+
+// nullopt where `rows` have fewer than two of speed, memory and accuracy, or no exact attention.
+// Its notes are the sentences.
+std::optional<Table> closing_table(const std::vector<Json>& rows);
+
+}  // namespace attn::cli

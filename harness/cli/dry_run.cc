@@ -1,0 +1,133 @@
+// Forecasts on paper; see dry_run.h.
+#include "harness/cli/dry_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "core/check.h"
+#include "harness/cli/table.h"
+#include "harness/cli/verbs.h"
+#include "harness/sweep/labels.h"
+#include "harness/sweep/pilots.h"
+
+namespace attn::cli {
+namespace {
+
+constexpr double kLong = 30 * 60;  // seconds
+
+Json cell_json(const Cell& cell) {
+  Json json = {{"cell", cell.id}};
+  for (const char* part : {"measure", "variant", "task", "axes", "training"})
+    json[part] = cell.key.at(part);
+  const bool runs = cell.skip.empty();
+  json["forecast_s"] = runs ? Json(cell.forecast_s) : Json(nullptr);
+  json["forecast_bytes"] = runs ? Json(cell.forecast_bytes) : Json(nullptr);
+  json["skipped"] = runs ? Json(nullptr) : Json(cell.skip);
+  return json;
+}
+
+void print_lines(const Plan& plan) {
+  for (const Cell& cell : plan.cells)
+    print(cell.skip.empty() ? fmt::format("{} {} about {}, {}\n", cell.id, cell.label,
+                                          human_seconds(cell.forecast_s),
+                                          human_bytes(static_cast<double>(cell.forecast_bytes)))
+                            : fmt::format("{} {} skipped: {}\n", cell.id, cell.label, cell.skip));
+}
+
+void print_cells(const Plan& plan, const std::string& format) {
+  if (format == "table") return print_lines(plan);
+  std::vector<Json> cells;
+  for (const Cell& cell : plan.cells) cells.push_back(cell_json(cell));
+  if (format == "json") return print(Json(cells).dump(2) + "\n");
+  if (format == "csv") return print(render_csv(cells));
+  Table table{
+      .title = "cells", .columns = {"cell", "what", "time", "memory"}, .rows = {}, .notes = {}};
+  for (const Cell& cell : plan.cells)
+    table.rows.push_back(
+        cell.skip.empty()
+            ? std::vector<std::string>{cell.id, cell.label, human_seconds(cell.forecast_s),
+                                       human_bytes(static_cast<double>(cell.forecast_bytes))}
+            : std::vector<std::string>{cell.id, cell.label, "skipped", cell.skip});
+  print(render_markdown(table));
+}
+
+// Ids of the cells that the rows file holds; none where it cannot be read, which run_sweep says.
+std::set<std::string> held_cells(const SweepRequest& request) {
+  std::set<std::string> ids;
+  if (request.force || request.output == kStdoutPath || !std::filesystem::exists(request.output))
+    return ids;
+  try {
+    for (const Json& row : read_rows(request.output, true))
+      if (row["kind"] == "cell") ids.insert(row["cell"]);
+  } catch (const Error&) {
+  }
+  return ids;
+}
+
+// "accuracy on text": what a cell's time is counted under.
+std::string part_of(const Cell& cell) {
+  const std::string measure = cell.key["measure"];
+  const Json& task = cell.key["task"];
+  return task.is_null() ? measure : measure + " on " + task_label(task);
+}
+
+std::string shorter_text(const Cell& cell) {
+  const Json& task = cell.key["task"];
+  if (task.is_null()) return "shorter --length, fewer --repetitions";
+  return fmt::format("a smaller level (attnbench info {}), or --train with fewer steps",
+                     task["name"].get<std::string>());
+}
+
+}  // namespace
+
+int dry_run(const SweepRequest& request, Plan& plan, const DryRun& how) {
+  const int signal = !how.with_pilots ? 0 : run_pilots(request, plan, [&](const std::string& line) {
+    if (!how.quiet) warn(line + "\n");
+  });
+  if (signal) {
+    warn("interrupted; the pilots that were measured are kept\n");
+    return 128 + signal;
+  }
+  print_cells(plan, how.format);
+  const auto runnable = std::count_if(plan.cells.begin(), plan.cells.end(),
+                                      [](const Cell& cell) { return cell.skip.empty(); });
+  warn(fmt::format("{} cell{}, {} skipped; about {} in all; {} was run\n", plan.cells.size(),
+                   plan.cells.size() == 1 ? "" : "s", std::ssize(plan.cells) - runnable,
+                   human_seconds(forecast_total(request, plan)),
+                   how.with_pilots ? "nothing but pilots" : "nothing"));
+  return kOk;
+}
+
+bool agrees_to_long_run(const SweepRequest& request, const Plan& plan) {
+  const std::set<std::string> held = held_cells(request);
+  Plan open;
+  for (const Cell& cell : plan.cells)
+    if (!held.count(cell.id)) open.cells.push_back(cell);
+  const double seconds = forecast_total(request, open);
+  if (seconds < kLong) return true;
+  std::map<std::string, Plan> parts;
+  for (const Cell& cell : open.cells) parts[part_of(cell)].cells.push_back(cell);
+  const auto total = [&](const auto& part) { return forecast_total(request, part.second); };
+  const auto most = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
+    return total(a) < total(b);
+  });
+  warn(
+      fmt::format("this sweep takes about {}, of which {} {}; {} would cut that "
+                  "(--dry-run lists every cell)\n",
+                  human_seconds(seconds), most->first, human_seconds(total(*most)),
+                  shorter_text(most->second.cells.front())));
+  if (!is_terminal(Stream::err) || !isatty(STDIN_FILENO)) return true;
+  warn("run it? [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  const bool agrees = answer == "y" || answer == "Y" || answer == "yes";
+  if (!agrees) warn("nothing was run\n");
+  return agrees;
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,81 @@
+// See run_options.h.
+#include "harness/cli/run_options.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "harness/train/train.h"
+
+namespace attn::cli {
+namespace {
+
+std::string axis_help(const AxisInfo& axis) {
+  const ParamSpec& spec = axis.spec;
+  std::string values = spec.choices.empty() ? "" : join(spec.choices) + "; ";
+  if (std::holds_alternative<bool>(spec.value)) values = "false,true; ";
+  return fmt::format("{}{}; default {}{}", values, spec.help, to_string(spec.value),
+                     axis.measures.size() == 1 ? fmt::format(" ({} alone)", axis.measures[0]) : "");
+}
+
+// "steps 2000, batch 32, …": the training settings that are changed most.
+std::string training_help() {
+  std::string text;
+  for (const char* name : {"steps", "batch", "learning_rate", "layers", "width", "heads"})
+    for (const ParamSpec& spec : training_params())
+      if (spec.name == name)
+        text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, to_string(spec.value));
+  return text;
+}
+
+}  // namespace
+
+std::string option_of(const AxisInfo& axis) {
+  std::string name = axis.spec.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::vector<Option> run_options() {
+  std::vector<Option> options = {
+      {"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]", true},
+      {"task", 't', "SPEC",
+       "repeatable; mqar, mqar[preset=small] or mqar[pairs=[4,8]]; no level named: standard", true},
+      {"measure", 0, "LIST",
+       "speed,memory,accuracy,fidelity; default speed, with -t accuracy, with a profile all of "
+       "its"},
+  };
+  for (const AxisInfo& axis : all_axes())
+    options.push_back({option_of(axis), 0, "LIST", axis_help(axis)});
+  const std::vector<Option> others = {
+      {"train", 0, "LIST",
+       fmt::format("accuracy: training settings, or the training object of a row; defaults {}, … "
+                   "(attnbench info training)",
+                   training_help())},
+      {"tune", 0, "LIST",
+       "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
+      {"profile", 0, "NAME", "a named sweep (attnbench list profiles); flags override its axes"},
+      {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
+      {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl; -: standard output"},
+      {"dry-run", 'n', "",
+       "print the cells with forecast time and memory (--format too); run nothing"},
+      {"pilots", 0, "", "with --dry-run: run a few steps of each training, to forecast better"},
+      {"yes", 'y', "", "do not ask before a sweep that is forecast to take over 30 minutes"},
+      {"resume", 0, "=BOOL", "go on with an existing file, or widen it; default true"},
+      {"force", 'f', "", "start over, dropping an existing file"},
+      {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
+      {"timeout", 0, "TIME", "of a cell; 90s, 10m (default, unless the profile allows more), 1h"},
+      {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
+      {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
+      {"fail-fast", 0, "", "stop at the first cell that fails"},
+      {"format", 0, "KIND", "table (default), json, csv or md"},
+      {"ledger", 0, "",
+       "print the parity ledger too: parameters, FLOPs and kernels of each variant"},
+      {"color", 0, "WHEN", "auto (default), always or never"},
+      {"progress", 0, "WHEN", "auto (default) or none"},
+      {"verbose", 0, "", "a line a cell, rather than a few a phase"},
+      {"quiet", 'q', "", "no progress and no closing lines"}};
+  options.insert(options.end(), others.begin(), others.end());
+  return options;
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,23 @@
+// What people read for a variant, a task and a cell: parameters that are at their defaults, and
+// axes and settings that are the same in the whole sweep, are left out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/store/rows.h"
+
+namespace attn {
+
+struct Cell;
+
+// "performer[features=64]": the parameters that are not the default. `variant`: name and params.
+std::string variant_label(const Json& variant);
+// "text" at its default level, "text[preset=small]" at another, "mqar[pairs=4]" where parameters
+// differ from every level: those that differ from the default.
+std::string task_label(const Json& task);
+// "accuracy linear on mqar seed=1": of each cell what tells it from the others of its measure; its
+// length always, where it is an axis.
+std::vector<std::string> cell_labels(const std::vector<Cell>& cells);
+
+}  // namespace attn
