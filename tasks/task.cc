@@ -241,11 +241,11 @@ std::vector<ParamSpec> TaskInfo::accepted() const {
 
 std::string TaskInfo::default_preset(const std::map<std::string, ParamValue>& given) const {
   const auto data = given.find("data");
-  const bool is_read = data != given.end() && !to_string(data->second).empty();
-  const char* const level = is_read ? "lra" : "standard";
-  const bool exists = std::any_of(presets.begin(), presets.end(),
-                                  [&](const Preset& preset) { return preset.name == level; });
-  return exists ? level : "";
+  if (data != given.end() && !to_string(data->second).empty()) return "";
+  const bool exists = std::any_of(presets.begin(), presets.end(), [](const Preset& preset) {
+    return preset.name == "standard";
+  });
+  return exists ? "standard" : "";
 }
 
 std::vector<ParamSpec> TaskInfo::params_by_default() const {

@@ -162,8 +162,8 @@ struct TaskInfo {
 
   // `params`, and `preset` where there are any: what a spec may name.
   std::vector<ParamSpec> accepted() const;
-  // The level of a spec that names none: "standard" where the task has it, "lra" where `given`
-  // names released data; "": the defaults of `params`.
+  // The level of a spec that names none: "standard" where the task has it; "", the defaults of
+  // `params`, where `given` names released data, whose sizes these are.
   std::string default_preset(const std::map<std::string, ParamValue>& given = {}) const;
   // `params` with the values that a spec without parameters gets, for listings.
   std::vector<ParamSpec> params_by_default() const;

@@ -52,6 +52,11 @@ void Sweeper::adopt_existing() {
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
     if (it == held.end()) continue;
+    // A choice of tuning stands for others beside it; the same cell asked for alone does not.
+    ATTN_CHECK(it->second->value("tuned", Json::array()) == Json(plan_.cells[i].tuned),
+               "'{}' holds {} {}; name another output file, or --force to start over",
+               request_.output, plan_.cells[i].label,
+               plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
     rows_[i] = *it->second;
     remaining_.hold(i);
     if (is_failure(rows_[i])) failures_++;

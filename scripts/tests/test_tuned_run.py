@@ -57,8 +57,10 @@ class TunedRun(unittest.TestCase):
         self.assertEqual(self.run_sweep().returncode, 0)
         again = self.rows.read_text().splitlines(keepends=True)
         self.assertEqual((again[:5], len(again)), (lines[:5], len(lines)))
-        other = attnbench(*SWEEP, *TUNE[2:], cwd=self.folder)
+        alone = [word + ",learning_rate=1e-3" if word.startswith("steps=") else word for word in SWEEP]
+        other = attnbench(*alone, *TUNE[2:], cwd=self.folder)  # a cell that is one of the choices
         self.assertEqual((other.returncode, len(other.stderr.splitlines())), (2, 1), other.stderr)
+        self.assertIn("as a choice of --tune", other.stderr)
 
     def test_refusals(self) -> None:
         cases = [

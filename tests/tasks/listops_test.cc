@@ -209,8 +209,8 @@ TEST(Listops, OperatorsAndDigitsAreUniform) {
   EXPECT_EQ(seen.size(), 15u);
 }
 
-TEST(Listops, DefaultsAreThoseOfLongRangeArena) {
-  const auto task = make({});
+TEST(Listops, ALevelIsThatOfLongRangeArena) {
+  const auto task = make({{"preset", std::string("lra")}});
   EXPECT_EQ(task->shape().length, 2000);
   EXPECT_EQ(task->train_examples(), 96000);
   for (int64_t i = 0; i < 20; i++) {

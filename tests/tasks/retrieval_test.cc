@@ -144,11 +144,12 @@ TEST(Retrieval, TheDialGoesFromCountingToLongRange) {
   EXPECT_NEAR(score_of(local, "same subject"), 0.5, noise);
 }
 
-TEST(Retrieval, DefaultsAreThoseOfLongRangeArenaAndErrorsAreClear) {
-  EXPECT_EQ(make({})->shape().length, 4000);
-  EXPECT_EQ(make({})->shape().vocab, 257);
-  EXPECT_TRUE(make({})->shape().pairs);
-  EXPECT_EQ(make({})->train_examples(), 147086);
+TEST(Retrieval, ALevelIsThatOfLongRangeArenaAndErrorsAreClear) {
+  const auto task = make({{"preset", std::string("lra")}});
+  EXPECT_EQ(task->shape().length, 4000);
+  EXPECT_EQ(task->shape().vocab, 257);
+  EXPECT_TRUE(task->shape().pairs);
+  EXPECT_EQ(task->train_examples(), 147086);
   try {
     make({{"topics", int64_t{4}}, {"main", 0.2}});
     FAIL();

@@ -159,10 +159,12 @@ TEST(Text, NegationsAndCountsFollowTheParameters) {
   EXPECT_NEAR(turned / opinions, 0.3, 5 * std::sqrt(0.3 * 0.7 / opinions));
 }
 
-TEST(Text, DefaultsAreThoseOfLongRangeArenaAndErrorsAreClear) {
-  EXPECT_EQ(make({})->shape().length, 4000);
-  EXPECT_EQ(make({})->shape().vocab, 257);
-  EXPECT_EQ(make({})->train_examples(), 25000);
+TEST(Text, ALevelIsThatOfLongRangeArenaAndErrorsAreClear) {
+  const auto task = make({{"preset", std::string("lra")}});
+  EXPECT_EQ(task->shape().length, 4000);
+  EXPECT_EQ(task->shape().vocab, 257);
+  EXPECT_EQ(task->train_examples(), 25000);
+  EXPECT_EQ(make({})->shape().length, 1024) << "the standard level, where none is named";
   try {
     make({{"length", int64_t{100}}, {"opinions", int64_t{9}}});
     FAIL();

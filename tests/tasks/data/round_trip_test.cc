@@ -24,7 +24,7 @@ using Values = std::map<std::string, ParamValue>;
 Values setting(const std::string& name) {
   if (name == "listops") return {{"length", int64_t{80}}, {"min_length", int64_t{3}}};
   if (name == "text" || name == "retrieval") return {{"length", int64_t{200}}};
-  return {};
+  return {{"preset", std::string("lra")}};
 }
 
 std::vector<TaskInfo> with_format() {
