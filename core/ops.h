@@ -12,8 +12,12 @@
 
 namespace attn {
 
-// Elementwise. `b` may also be [last dim of a] (added to every row), a single element, or, for 4-D
-// `a` = [b, h, m, n], [h, m, n] or [m, n]: it is broadcast over leading dimensions.
+// FLOPs are counted for products alone (matmul, linear, feed_forward): what goes over its input
+// once waits for memory, and counts as none.
+
+// Elementwise. `b` may also be [last dim of a] (added to every row), a single element, for 4-D
+// `a` = [b, h, m, n], [h, m, n] or [m, n], which is broadcast over leading dimensions, or [.., 1]
+// for `a` = [.., n]: a number for each row, such as row_norm gives.
 Var add(const Var& a, const Var& b);
 Var subtract(const Var& a, const Var& b);
 Var multiply(const Var& a, const Var& b);
@@ -23,6 +27,8 @@ Var shift(const Var& a, double offset);
 Var exponential(const Var& a);
 Var logarithm(const Var& a);
 Var square_root(const Var& a);
+Var rsqrt(const Var& a);       // 1/√x
+Var reciprocal(const Var& a);  // 1/x
 Var square(const Var& a);
 Var relu(const Var& a);
 Var elu(const Var& a);   // x for x > 0, e^x - 1 below
@@ -75,6 +81,8 @@ Var mean_positions(const Var& a, std::span<const int64_t> lengths);
 
 // Row r of a = [.., n] times factors[r]; factors has the shape of `a` without its last dimension.
 Var scale_rows(const Var& a, const Var& factors);
+// The Euclidean (L2) norm of each row: [.., n] -> [.., 1]. A row of zeros gets no gradient.
+Var row_norm(const Var& a);
 // Rows to weights. A row whose every entry is -inf gives zeros, forward and backward.
 Var softmax(const Var& a);
 Var layer_norm(const Var& a, const Var& gain, const Var& bias,

@@ -70,12 +70,17 @@ Var unary_rows(const Var& a, F f, D derivative) {
   return recorded(a, map_rows(a.value(), Tensor(a.shape()), f), Keep::output, derivative);
 }
 
-// How b is repeated to fill a: rows() times its size().
-int64_t repeats(const char* name, const Shape& a, const Shape& b) {
+// b holds one number for each row of a: the shape of a with a last dimension of 1.
+bool is_column(const Shape& a, const Shape& b) {
+  return b.rank() >= 1 && b.rank() == a.rank() && b == a.with(a.rank() - 1, 1);
+}
+
+// b is repeated over leading dimensions of a, or along its rows, or is a single element.
+void require_broadcast(const char* name, const Shape& a, const Shape& b) {
   bool fits = b.rank() <= a.rank();
   for (int i = 1; fits && i <= b.rank(); i++) fits = a[-i] == b[-i];
-  ATTN_CHECK(fits || b.size() == 1, "{}: {} does not broadcast to {}", name, b.str(), a.str());
-  return b.size() > 0 ? a.size() / b.size() : 0;
+  ATTN_CHECK(fits || b.size() == 1 || is_column(a, b), "{}: {} does not broadcast to {}", name,
+             b.str(), a.str());
 }
 
 // out = f(a, b), b repeated.
@@ -85,8 +90,19 @@ Tensor map_broadcast(const Tensor& a, const Tensor& b, Tensor out, F f) {
   const real *x = a.data(), *y = b.data();
   real* to = out.data();
   if (b.size() == 1) return map1(a, out, [f, c = y[0]](real v) { return f(v, c); });
+  if (is_column(a.shape(), b.shape())) {
+    const int64_t n = a.dim(-1);
+    over_range(b.size(), n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) {
+        const real c = y[row];
+        ATTN_INDEPENDENT
+        for (int64_t j = 0; j < n; j++) to[row * n + j] = f(x[row * n + j], c);
+      }
+    });
+    return out;
+  }
   const int64_t n = b.size();
-  over_range(a.size() / n, n, [&](int64_t begin, int64_t end) {
+  over_range(n ? a.size() / n : 0, n, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) ATTN_INDEPENDENT
     for (int64_t j = 0; j < n; j++) to[row * n + j] = f(x[row * n + j], y[j]);
   });
@@ -105,6 +121,13 @@ Tensor reduce_to(const Shape& b, const Tensor& g) {
     out[0] = static_cast<real>(total);
     return out;
   }
+  if (is_column(g.shape(), b)) {
+    const int64_t width = g.dim(-1);
+    over_range(n, width, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) out[row] = row_sum(g.data() + row * width, width);
+    });
+    return out;
+  }
   const int64_t rows = n ? g.size() / n : 0;
   over_range(n, rows, [&](int64_t begin, int64_t end) {
     add_column_sums(out.data() + begin, g.data() + begin, rows, end - begin, n);
@@ -115,7 +138,7 @@ Tensor reduce_to(const Shape& b, const Tensor& g) {
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
-  repeats("add", a.shape(), b.shape());
+  require_broadcast("add", a.shape(), b.shape());
   const Var inputs[] = {a, b};
   Tensor y =
       map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p + q; });
@@ -126,7 +149,7 @@ Var add(const Var& a, const Var& b) {
 }
 
 Var subtract(const Var& a, const Var& b) {
-  repeats("subtract", a.shape(), b.shape());
+  require_broadcast("subtract", a.shape(), b.shape());
   const Var inputs[] = {a, b};
   Tensor y =
       map_broadcast(a.value(), b.value(), Tensor(a.shape()), [](real p, real q) { return p - q; });
@@ -140,7 +163,7 @@ Var subtract(const Var& a, const Var& b) {
 }
 
 Var multiply(const Var& a, const Var& b) {
-  repeats("multiply", a.shape(), b.shape());
+  require_broadcast("multiply", a.shape(), b.shape());
   const Var inputs[] = {a, b};
   const auto product = [](real p, real q) { return p * q; };
   const Tensor x = a.value(), y = b.value();
@@ -153,7 +176,7 @@ Var multiply(const Var& a, const Var& b) {
 }
 
 Var divide(const Var& a, const Var& b) {
-  repeats("divide", a.shape(), b.shape());
+  require_broadcast("divide", a.shape(), b.shape());
   const Var inputs[] = {a, b};
   const auto ratio = [](real p, real q) { return p / q; };
   const Tensor y = b.value();
@@ -194,6 +217,17 @@ Var square_root(const Var& a) {
   return unary(
       a, Keep::output, [](real x) { return std::sqrt(x); },
       [](real y, real g) { return real(0.5) * g / y; });
+}
+
+Var rsqrt(const Var& a) {
+  return unary(
+      a, Keep::output, [](real x) { return 1 / std::sqrt(x); },
+      [](real y, real g) { return real(-0.5) * g * y * y * y; });
+}
+
+Var reciprocal(const Var& a) {
+  return unary(
+      a, Keep::output, [](real x) { return 1 / x; }, [](real y, real g) { return -g * y * y; });
 }
 
 Var square(const Var& a) {

@@ -1,5 +1,5 @@
-// Row scaling, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and embedding, each
-// fused: few passes over a row that sits in the first-level cache.
+// Row scaling, row norms, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and
+// embedding, each fused: few passes over a row that sits in the first-level cache.
 #include <algorithm>
 #include <cmath>
 
@@ -43,6 +43,28 @@ Var scale_rows(const Var& a, const Var& factors) {
     if (!in[0].needed()) return;
     const Tensor dx(x.shape());
     times(g, dx);
+    in[0].give(dx);
+  });
+}
+
+Var row_norm(const Var& a) {
+  ATTN_CHECK(a.shape().rank() >= 1, "row_norm: {}", a.shape().str());
+  const Shape kept = a.shape().with(a.shape().rank() - 1, 1);
+  const int64_t n = a.dim(-1), rows = kept.size();
+  const Tensor x = a.value(), y(kept);
+  over_range(rows, n, [&](int64_t begin, int64_t end) {
+    const real* const from = x.data() + begin * n;
+    dots_of_rows(end - begin, n, from, n, from, n, y.data() + begin);
+    for (int64_t row = begin; row < end; row++) y[row] = std::sqrt(y[row]);
+  });
+  return record_op(y, {&a, 1}, [=](const Tensor& g, std::span<GradSlot> in) {
+    const Tensor dx(x.shape());
+    over_range(rows, n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) {
+        const real factor = y[row] > 0 ? g[row] / y[row] : real(0);
+        for (int64_t j = row * n; j < (row + 1) * n; j++) dx[j] = factor * x[j];
+      }
+    });
     in[0].give(dx);
   });
 }

@@ -104,8 +104,11 @@ std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity,
 
 double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) const {
   const int64_t kept = checked_kv_heads(kv_heads), group = config_.heads / kept;
+  const std::optional<Cost> declared = declared_cost(shape);
+  if (!declared)
+    return static_cast<double>(decoder(shape.batch, shape.kv_len, kept)->state_bytes());
   const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
-  return cost(shape).state_bytes / static_cast<double>(shared ? group : 1);
+  return declared->state_bytes / static_cast<double>(shared ? group : 1);
 }
 
 std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
@@ -154,10 +157,19 @@ Var Attention::glorot_weight(const std::string& name, const Shape& shape) {
   return normal_weight(name, shape, std::sqrt(2.0 / static_cast<double>(shape[-2] + shape[-1])));
 }
 
-Cost Attention::cost(const AttentionShape& shape) const {
+Cost Attention::do_cost(const AttentionShape&) const { return {.declared = false}; }
+
+std::optional<Cost> Attention::declared_cost(const AttentionShape& shape) const {
   Cost cost = do_cost(shape);
+  if (!cost.declared) return std::nullopt;
   if (cost.backward_flops == 0) cost.backward_flops = 2 * cost.flops;
   return cost;
+}
+
+Cost Attention::cost(const AttentionShape& shape) const {
+  const std::optional<Cost> declared = declared_cost(shape);
+  ATTN_CHECK(declared, "the variant declares no cost");
+  return *declared;
 }
 
 std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, ParamValue> given,

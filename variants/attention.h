@@ -38,7 +38,7 @@ struct AttentionShape {
 };
 
 // By formula, for one forward without gradients. FLOPs count a multiply-add as 2 and leave out exp,
-// divisions and maxima.
+// divisions and maxima. Declaring it is optional: see counted_cost.h for what is counted instead.
 struct Cost {
   double flops = 0;
   double backward_flops =
@@ -49,6 +49,7 @@ struct Cost {
       0;  // pool peak above q, k, v and the weights: the output, temporaries and workspace
   double state_bytes =
       0;  // what decoding one more token needs to keep, after kv_len tokens, where trait decode is
+  bool declared = true;  // false: the variant declares none, and nothing above says anything
 };
 
 // What a variant object is built for.
@@ -151,11 +152,14 @@ class Attention {
   // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
   // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
-  Cost cost(const AttentionShape& shape) const;
+  // By the variant's own formulas; nullopt where it declares none.
+  std::optional<Cost> declared_cost(const AttentionShape& shape) const;
+  Cost cost(const AttentionShape& shape) const;  // the same; Error where it declares none
   // For `capacity` positions of `batch` sequences; built causal, trait decode. Keys of `kv_heads`
   // heads, of which heads is a multiple; 0: of all.
   std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0) const;
-  // What that decoder holds, by the formula of cost(), for batch and kv_len of the shape.
+  // What that decoder holds, for batch and kv_len of the shape: by the formula of cost(), or, where
+  // none is declared, as a decoder made for it holds.
   double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
   std::vector<Weight> weights() const { return weights_; }
   const AttentionConfig& config() const { return config_; }
@@ -173,7 +177,7 @@ class Attention {
 
  private:
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
-  virtual Cost do_cost(const AttentionShape& shape) const = 0;
+  virtual Cost do_cost(const AttentionShape& shape) const;  // default: not declared
   // `position` as the constructor of Decoder takes it. Null where a group is more than one and each
   // query head needs a state of its own: then it is asked for [batch, heads, 1, head_dim], and keys
   // are repeated. A mixer is never asked for groups.

@@ -80,11 +80,13 @@ Result run_check(const VariantCheck& check, const Subject& subject) {
   try {
     Verdict verdict;
     check.run(subject, verdict);
-    if (verdict.empty())
+    if (verdict.skipped() || verdict.empty())
       result.outcome = Outcome::skipped;
     else if (verdict.failed())
       result.outcome = Outcome::failed;
-    result.detail = verdict.empty() ? subject.why_no_shape() : verdict.detail();
+    result.detail = verdict.skipped() ? verdict.why_skipped()
+                    : verdict.empty() ? subject.why_no_shape()
+                                      : verdict.detail();
   } catch (const std::exception& error) {
     result.outcome = Outcome::failed;
     result.detail = fmt::format("threw: {}", error.what());

@@ -32,6 +32,10 @@ class Verdict {
   void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
     if (is_worst(holds ? 0 : 1, 0)) detail_ = fmt::format(text, std::forward<Args>(args)...);
   }
+  // Nothing to hold against a bound: says why, unless something else failed.
+  void skip(std::string why) { skipped_ = std::move(why); }
+  bool skipped() const { return !skipped_.empty() && !failed(); }
+  const std::string& why_skipped() const { return skipped_; }
   bool empty() const { return worst_ < 0; }  // nothing could be measured
   bool failed() const { return worst_ > 1; }
   const std::string& detail() const { return detail_; }
@@ -40,7 +44,7 @@ class Verdict {
   bool is_worst(double figure, double bound);
 
   double worst_ = -1;  // figure / bound
-  std::string detail_;
+  std::string detail_, skipped_;
 };
 
 struct Inputs {

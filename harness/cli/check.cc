@@ -1,7 +1,9 @@
 // attnbench check [NAME...]: the contract checks of variants and tasks, a line each; exit 5 when
-// one is red.
+// one is red. With --derive: the cost of a variant as formulas, fitted to what was counted.
 #include "harness/check/check.h"
 
+#include "core/check.h"
+#include "harness/check/derive.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"
 
@@ -28,6 +30,18 @@ void print_results(const std::vector<attn_check::Result>& results, bool color, b
   }
 }
 
+// A name that a variant and a task share means the variant.
+int derive(std::vector<Chosen> chosen, const Arguments& arguments) {
+  ATTN_CHECK(!arguments.has("quick") && !arguments.has("quiet"),
+             "--derive runs no checks: --quick and --quiet do not go with it");
+  ATTN_CHECK(!chosen.empty(),
+             "--derive needs the name of a variant: attnbench check NAME --derive");
+  for (const std::string& word : arguments.words()) choose_variant(word);
+  std::erase_if(chosen, [](const Chosen& one) { return !one.variant; });
+  for (const Chosen& one : chosen) print(derive_cost(*one.variant, one.params).text());
+  return kOk;
+}
+
 int run_check(const Arguments& arguments) {
   const bool color =
       wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
@@ -35,10 +49,11 @@ int run_check(const Arguments& arguments) {
   std::vector<Chosen> chosen;
   for (const std::string& word : arguments.words())
     for (Chosen& one : choose(word)) chosen.push_back(std::move(one));
-  if (chosen.empty()) {
+  if (chosen.empty() && !arguments.has("derive")) {
     for (const VariantInfo& info : all_variants()) chosen.push_back({.variant = &info});
     for (const TaskInfo& info : all_tasks()) chosen.push_back({.task = &info});
   }
+  if (arguments.has("derive")) return derive(chosen, arguments);
   Counts counts;
   for (const Chosen& one : chosen)
     print_results(one.variant ? check_variant(*one.variant, one.params, level)
@@ -53,9 +68,11 @@ int run_check(const Arguments& arguments) {
 
 Verb check_verb() {
   return {.name = "check",
-          .usage = "[NAME...]",
+          .usage = "[NAME...] | NAME --derive",
           .summary = "runs the contract checks on variants and tasks; exit 5 when one is red",
           .options = {{"quick", 0, "", "only the checks that `run` asks before it publishes"},
+                      {"derive", 0, "",
+                       "a variant: fit formulas to the counted cost and print them as do_cost"},
                       {"quiet", 'q', "", "print red checks only"},
                       {"color", 0, "WHEN", "auto, always or never"}},
           .max_words = 1000,

@@ -6,6 +6,7 @@
 #include "harness/cli/verbs.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"
+#include "variants/counted_cost.h"
 
 namespace attn::cli {
 namespace {
@@ -20,10 +21,47 @@ std::unique_ptr<Attention> build_shown(const Chosen& chosen) {
       chosen.params);
 }
 
+// The figures for kShown: by formula or, where none is declared, as counted; null is unknown.
+Json cost_shown(const Chosen& chosen, const Attention& attention) {
+  Json all = {{"length", kShown.kv_len}, {"heads", kShown.heads}, {"head_dim", kShown.head_dim}};
+  const std::optional<Cost> declared = attention.declared_cost(kShown);
+  all["declared"] = declared.has_value();
+  for (const char* figure : {"flops", "bytes", "peak_bytes", "state_bytes"}) all[figure] = nullptr;
+  if (declared) {
+    all["flops"] = declared->flops;
+    all["bytes"] = declared->bytes;
+    all["peak_bytes"] = declared->peak_bytes;
+    all["state_bytes"] = declared->state_bytes;
+    return all;
+  }
+  const VariantInfo& info = *chosen.variant;
+  if (!info.why_not(kShown, Params(info.name, info.params, chosen.params))) {
+    const CountedCost counted = counted_cost(attention, kShown);
+    all["flops"] = counted.flops;
+    all["peak_bytes"] = counted.peak_bytes;
+  }
+  if (const auto held = held_state_bytes(info, chosen.params, kShown)) all["state_bytes"] = *held;
+  return all;
+}
+
+std::string cost_line(const Json& cost, bool decodes) {
+  const auto figure = [&](const char* name, const char* unit, const char* unknown) {
+    return cost[name].is_null() ? std::string(unknown)
+                                : fmt::format("{:.3g} {}", cost[name].get<double>(), unit);
+  };
+  return fmt::format("         {}at length {}, {} heads of {}: {}, {}, {}, {}\n",
+                     cost["declared"].get<bool>() ? "" : "measured, not declared: ", kShown.kv_len,
+                     kShown.heads, kShown.head_dim, figure("flops", "FLOPs", "unknown FLOPs"),
+                     figure("bytes", "bytes moved", "bytes moved not declared"),
+                     figure("peak_bytes", "bytes of memory above q, k, v", "memory unknown"),
+                     decodes ? figure("state_bytes", "bytes of state to decode", "state unknown")
+                             : std::string("cannot decode"));
+}
+
 void show_variant(const Chosen& chosen, bool json) {
   const VariantInfo& info = *chosen.variant;
   const auto attention = build_shown(chosen);
-  const Cost cost = attention->cost(kShown);
+  const Json cost = cost_shown(chosen, *attention);
   if (json) {
     Json all = describe(info);
     all["weights"] = Json::array();
@@ -33,26 +71,13 @@ void show_variant(const Chosen& chosen, bool json) {
       all["weights"].push_back(
           {{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
     }
-    all["cost"] = {{"length", kShown.kv_len},
-                   {"heads", kShown.heads},
-                   {"head_dim", kShown.head_dim},
-                   {"flops", cost.flops},
-                   {"bytes", cost.bytes},
-                   {"peak_bytes", cost.peak_bytes},
-                   {"state_bytes", cost.state_bytes}};
+    all["cost"] = cost;
     print(all.dump(2) + "\n");
     return;
   }
   print(fmt::format("{}: {}\npaper    {}\ncost     {}\n", info.name, info.summary, info.paper,
-                    info.cost_formula));
-  const std::string state = info.traits.decode
-                                ? fmt::format("{:.3g} bytes of state to decode", cost.state_bytes)
-                                : "cannot decode";
-  print(
-      fmt::format("         at length {}, {} heads of {}: {:.3g} FLOPs, {:.3g} bytes moved, {:.3g} "
-                  "bytes of memory above q, k, v, {}\n",
-                  kShown.kv_len, kShown.heads, kShown.head_dim, cost.flops, cost.bytes,
-                  cost.peak_bytes, state));
+                    info.cost_formula.empty() ? "no formula" : info.cost_formula));
+  print(cost_line(cost, info.traits.decode));
   print("traits\n" + explained_traits(info.traits));
   for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
   print("parameters\n" + params_text(info.params));

@@ -33,8 +33,14 @@ struct Range {
 
 struct Entry {
   Range parameters, flops;
+  bool counted = false;  // FLOPs of a variant that declares none
   std::set<std::string> precision, threads, kernels;
 };
+
+std::string flops_text(const Entry& entry) {
+  const std::string text = entry.flops.text("FLOP");
+  return entry.counted && !text.empty() ? text + " measured" : text;
+}
 
 // What "FLOPs" counts in a row of this measure.
 std::string pass_of(const std::string& measure) {
@@ -78,6 +84,7 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
     Entry& entry = entries[place];
     entry.parameters.add(ledger.at("parameters"));
     entry.flops.add(ledger.at("flops"));
+    entry.counted = entry.counted || ledger.value("cost", "") == "measured";
     entry.precision.insert(text_of(ledger.at("precision")));
     entry.threads.insert(text_of(ledger.at("threads")));
     const std::string kernel = text_of(ledger.at("kernel"));
@@ -95,7 +102,7 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
   for (const Place& place : order) {
     const Entry& entry = entries[place];
     table.rows.push_back({place[0], place[1], place[2], entry.parameters.text(""),
-                          pass_of(place[0]), entry.flops.text("FLOP"), joined(entry.precision),
+                          pass_of(place[0]), flops_text(entry), joined(entry.precision),
                           joined(entry.threads), joined(entry.kernels)});
     if (one_setting) table.rows.back().erase(table.rows.back().begin() + 1);
   }

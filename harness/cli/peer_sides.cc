@@ -61,9 +61,10 @@ class AttentionSide::State {
   }
 
   Json flops() const {
-    const Cost cost =
-        attention_->cost({q_.dim(0), q_.dim(1), q_.dim(2), k_.dim(2), q_.dim(3), mask_.causal});
-    return {{"forward", cost.flops}, {"train", cost.flops + cost.backward_flops}};
+    const std::optional<Cost> cost = attention_->declared_cost(
+        {q_.dim(0), q_.dim(1), q_.dim(2), k_.dim(2), q_.dim(3), mask_.causal});
+    if (!cost) return Json::object();  // not declared
+    return {{"forward", cost->flops}, {"train", cost->flops + cost->backward_flops}};
   }
 
   Tensor forward() const {

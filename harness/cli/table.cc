@@ -36,9 +36,22 @@ std::vector<std::string> interval_notes(const Grid& grid) {
                   alone == timed ? "intervals" : fmt::format("{} of {} intervals", alone, timed))};
 }
 
+// Whose FLOPs, and so shares of the peak, are counted.
+std::vector<std::string> cost_notes(const Grid& grid) {
+  std::set<std::string> counted;
+  for (const auto& [place, row] : grid.cells)
+    if (status_of(*row) == "ok" &&
+        row->value("ledger", Json::object()).value("cost", "") == "measured")
+      counted.insert(place.first);
+  if (counted.empty()) return {};
+  return {fmt::format("FLOPs of {} are measured: no cost is declared, and no roofline can be had",
+                      joined(counted))};
+}
+
 // What bounds the time: of a token the state that it reads, of a pass the FMA peak.
 std::string show_load(const Json& metrics) {
-  if (metrics.contains("state_bytes")) return human_bytes(metrics.at("state_bytes").get<double>());
+  if (metrics.value("state_bytes", Json()).is_number())
+    return human_bytes(metrics.at("state_bytes").get<double>());
   const Json& fraction = metrics.at("peak_fraction");
   return fraction.is_number() ? fmt::format("{:.2f}", fraction.get<double>()) : "";
 }
@@ -55,6 +68,7 @@ Table speed_table(const std::string& group, Grid grid) {
   for (const std::string& column : grid.columns) table.columns.push_back(column);
   fill(table, grid, show_time);
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
+  for (std::string& note : cost_notes(grid)) table.notes.push_back(std::move(note));
   const bool has_full = grid.labels.size() > 1 && std::find(grid.labels.begin(), grid.labels.end(),
                                                             "full") != grid.labels.end();
   if (has_full) table.columns.push_back("faster than full from");

@@ -45,8 +45,9 @@ struct MemoryFigures {
   int64_t weights_bytes = 0, activations_bytes = 0, workspace_bytes = 0;  // peak of each purpose
   int64_t extra_bytes = 0;  // peak above inputs and weights: what Cost::peak_bytes declares
   // By formula; 0 where none applies: other modes than forward, scopes other than attention.
-  int64_t declared_extra_bytes = 0;
-  int64_t state_bytes = 0;  // by formula; mode decode: as held
+  // nullopt: the variant declares no cost.
+  std::optional<int64_t> declared_extra_bytes = 0;
+  std::optional<int64_t> state_bytes;  // see Workload::state_bytes
   int64_t rss_peak_bytes = 0;
 };
 MemoryFigures measure_memory(Workload& workload);

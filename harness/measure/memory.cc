@@ -45,10 +45,12 @@ MemoryFigures measure_memory(Workload& workload) {
   figures.extra_bytes = use.peak_total - before;
   const WorkloadSpec& spec = workload.spec();
   if (spec.mode == Mode::forward && spec.scope == ScopeKind::attention) {
-    figures.declared_extra_bytes = std::llround(workload.attention_cost().peak_bytes);
+    figures.declared_extra_bytes.reset();
+    if (const std::optional<Cost>& cost = workload.attention_cost())
+      figures.declared_extra_bytes = std::llround(cost->peak_bytes);
   }
-  figures.state_bytes = workload.state_bytes();
   figures.rss_peak_bytes = rss_peak_bytes();
+  figures.state_bytes = workload.state_bytes();  // last: it may make a decoder
   return figures;
 }
 

@@ -1,6 +1,6 @@
 // One variant at one shape with inputs and weights made once: bare attention, an encoder layer, or
 // a model of two layers. run() costs one forward, one forward and backward with all gradients, or
-// one step of decoding; its FLOPs are given by formula.
+// one step of decoding; its FLOPs are given by formula, or counted where none is declared.
 #include "harness/measure/workload.h"
 
 #include <algorithm>
@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/counters.h"
 #include "core/parallel.h"
 #include "harness/model/encoder.h"
+#include "variants/counted_cost.h"
 #include "variants/mixer.h"
 
 namespace attn {
@@ -117,7 +119,7 @@ struct Workload::State {
     ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
     set_threads(spec.threads);
     attention = make_attention();
-    cost = attention->cost(attention_shape(spec));
+    cost = attention->declared_cost(attention_shape(spec));
     if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
     if (spec.scope == ScopeKind::layer) layer = std::make_unique<Layer>(layer_config(spec));
     if (spec.scope == ScopeKind::model) model = std::make_unique<Encoder>(model_config(spec));
@@ -195,8 +197,35 @@ struct Workload::State {
                               {spec.causal, {}});  // [batch, heads, length, head_dim]
   }
 
+  void run() {
+    set_threads(spec.threads);
+    ran = true;
+    if (decoder) {
+      decoder->step(inputs[0].value(), inputs[1].value(), inputs[2].value(), out);
+      decoder->step_back();
+      return;
+    }
+    if (spec.mode == Mode::forward) {
+      const NoGrad no_grad;
+      forward();
+      return;
+    }
+    for (const Var& leaf : leaves) leaf.zero_grad();
+    forward().backward(seed);
+  }
+
+  // FLOPs of one run, as counted in a second one: what is made on first use is none of its cost.
+  double counted_flops() {
+    if (!ran) run();
+    const double before = counters().flops;
+    run();
+    return counters().flops - before;
+  }
+
   WorkloadSpec spec;
-  Cost cost;
+  std::optional<Cost> cost;       // declared
+  std::optional<double> counted;  // FLOPs, where none are declared
+  bool ran = false;
   std::unique_ptr<Attention> attention;
   std::unique_ptr<Layer> layer;
   std::unique_ptr<Encoder> model;
@@ -211,32 +240,23 @@ struct Workload::State {
 Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>(spec)) {}
 Workload::~Workload() = default;
 
-void Workload::run() {
-  const State& s = *state_;
-  set_threads(s.spec.threads);
-  if (s.decoder) {
-    s.decoder->step(s.inputs[0].value(), s.inputs[1].value(), s.inputs[2].value(), s.out);
-    s.decoder->step_back();
-    return;
-  }
-  if (s.spec.mode == Mode::forward) {
-    const NoGrad no_grad;
-    s.forward();
-    return;
-  }
-  for (const Var& leaf : s.leaves) leaf.zero_grad();
-  s.forward().backward(s.seed);
-}
+void Workload::run() { state_->run(); }
+
+bool Workload::declares_cost() const { return state_->decoder || state_->cost; }
 
 double Workload::flops() const {
-  const State& s = *state_;
+  State& s = *state_;
   if (s.decoder) return s.decoder->step_flops();
+  if (!s.cost) {
+    if (!s.counted) s.counted = s.counted_flops();
+    return *s.counted;
+  }
   const bool train = s.spec.mode == Mode::train;
   double dense = 0;
   if (s.spec.scope != ScopeKind::attention)
     dense = static_cast<double>(layers()) * dense_flops(s.spec);
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
-  const double attention = s.cost.flops + (train ? s.cost.backward_flops : 0);
+  const double attention = s.cost->flops + (train ? s.cost->backward_flops : 0);
   return static_cast<double>(layers()) * attention + dense * (train ? kDenseTrain : 1);
 }
 
@@ -244,7 +264,7 @@ std::optional<double> Workload::bytes() const {
   const State& s = *state_;
   if (s.decoder) return s.decoder->step_bytes();
   if (s.spec.mode != Mode::forward || s.spec.scope != ScopeKind::attention) return std::nullopt;
-  return s.cost.bytes;
+  return s.cost ? std::optional(s.cost->bytes) : std::nullopt;
 }
 
 const Attention& Workload::attention() const {
@@ -253,14 +273,18 @@ const Attention& Workload::attention() const {
   return *state_->attention;
 }
 
-const Cost& Workload::attention_cost() const { return state_->cost; }
+const std::optional<Cost>& Workload::attention_cost() const { return state_->cost; }
 int64_t Workload::layers() const {
   return state_->spec.scope == ScopeKind::model ? kModelLayers : 1;
 }
 
-int64_t Workload::state_bytes() const {
+std::optional<int64_t> Workload::state_bytes() const {
   const State& s = *state_;
-  return s.decoder ? s.decoder->state_bytes() : layers() * std::llround(s.cost.state_bytes);
+  if (s.decoder) return s.decoder->state_bytes();
+  if (s.cost) return layers() * std::llround(s.cost->state_bytes);
+  const std::optional<double> held =
+      held_state_bytes(*s.spec.variant, s.spec.params, attention_shape(s.spec));
+  return held ? std::optional(layers() * std::llround(*held)) : std::nullopt;
 }
 
 const Tensor& Workload::decoded() const {

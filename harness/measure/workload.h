@@ -45,14 +45,21 @@ class Workload {
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
-  double flops() const;  // by formula, of one run(): the backward of dense layers counts twice
-  // By formula, that one run() must move; nullopt where none applies: mode train, other scopes.
+  // Of one run(), by formula: the backward of dense layers counts twice. Where the variant declares
+  // no cost, as one more run() counts them; a step of decoding is declared by its decoder.
+  double flops() const;
+  bool declares_cost() const;  // false: flops() are counted
+  // By formula, that one run() must move; nullopt where none applies: mode train, other scopes, a
+  // variant that declares no cost.
   std::optional<double> bytes() const;
   const Attention& attention() const;  // scope attention only
-  const Cost& attention_cost() const;  // declared, of one attention at this shape
-  int64_t state_bytes() const;         // of all layers: by formula, in mode decode as held
-  int64_t layers() const;              // attentions in one run(): 2 at scope model, 1 elsewhere
-  const Tensor& decoded() const;       // [batch, heads, 1, head_dim] of the last run(), mode decode
+  // Declared, of one attention at this shape; nullopt where none is.
+  const std::optional<Cost>& attention_cost() const;
+  // Of all layers: by formula, in mode decode as held. Where the variant declares no cost, what a
+  // decoder made for it holds, and nullopt where there is none.
+  std::optional<int64_t> state_bytes() const;
+  int64_t layers() const;         // attentions in one run(): 2 at scope model, 1 elsewhere
+  const Tensor& decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
   const WorkloadSpec& spec() const;
 
  private:

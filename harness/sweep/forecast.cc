@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/check.h"
@@ -12,6 +14,7 @@
 #include "harness/sweep/rounds.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
+#include "variants/counted_cost.h"
 
 namespace attn {
 namespace {
@@ -36,18 +39,63 @@ struct LimitedMemory {
   LimitedMemory& operator=(const LimitedMemory&) = delete;
 };
 
-// The declared cost of one forward. Variants with weights for each position are built for a few:
-// their formulas do not depend on it.
-Cost declared(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+std::unique_ptr<Attention> build(const VariantInfo& info, const Json& params,
+                                 const AttentionShape& shape, int64_t max_len) {
+  AttentionConfig config;
+  config.heads = shape.heads;
+  config.head_dim = shape.head_dim;
+  config.max_len = max_len;
+  config.causal = shape.causal;
+  return info.build(config, params_of(params));
+}
+
+// Of a variant that declares no cost, as counted at three short lengths and carried on by the
+// parabola through them: right for what grows with n, with n² and with both.
+Cost counted(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+  constexpr double kLengths[] = {64, 128, 256};
+  const auto n = static_cast<double>(shape.kv_len);
+  const auto count = [&](int64_t length) {
+    AttentionShape at = shape;
+    at.batch = 1;
+    at.q_len = at.kv_len = length;
+    const CountedCost seen = counted_cost(*build(info, params, at, length), at);
+    return Cost{.flops = seen.flops,
+                .peak_bytes = seen.peak_bytes,
+                .state_bytes = held_state_bytes(info, params_of(params), at).value_or(0)};
+  };
+  Cost cost;
+  if (n <= kLengths[2]) {
+    cost = count(shape.kv_len);
+  } else {
+    const double* const x = kLengths;
+    const double share[] = {(n - x[1]) * (n - x[2]) / ((x[0] - x[1]) * (x[0] - x[2])),
+                            (n - x[0]) * (n - x[2]) / ((x[1] - x[0]) * (x[1] - x[2])),
+                            (n - x[0]) * (n - x[1]) / ((x[2] - x[0]) * (x[2] - x[1]))};
+    for (size_t i = 0; i < 3; i++) {
+      const Cost at = count(static_cast<int64_t>(x[i]));
+      for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
+        cost.*field += share[i] * at.*field;
+    }
+    for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
+      cost.*field = std::max(0.0, cost.*field);
+  }
+  for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
+    cost.*field *= static_cast<double>(shape.batch);
+  cost.flops *= static_cast<double>(shape.q_len) / n;
+  return cost;
+}
+
+// The cost of one forward. Variants with weights for each position are built for a few where their
+// formulas, which do not depend on it, are declared.
+Cost cost_of(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
   // Weights beyond the limit are the cell's own business: planning must not fill the memory.
   const LimitedMemory limited(kMostWeights);
   try {
-    AttentionConfig config;
-    config.heads = shape.heads;
-    config.head_dim = shape.head_dim;
-    config.max_len = info.traits.fixed_length ? std::min<int64_t>(shape.kv_len, 16) : shape.kv_len;
-    config.causal = shape.causal;
-    return info.build(config, params_of(params))->cost(shape);
+    const int64_t few = std::min<int64_t>(shape.kv_len, 16);
+    const auto attention =
+        build(info, params, shape, info.traits.fixed_length ? few : shape.kv_len);
+    const std::optional<Cost> declared = attention->declared_cost(shape);
+    return declared ? *declared : counted(info, params, shape);
   } catch (const std::exception&) {
     return {};  // the cell itself will say what is wrong
   }
@@ -71,7 +119,7 @@ double dense_flops(const VariantInfo& info, const Json& params, double tokens, d
 Forecast of_decoding(const Json& key, const WorkloadSpec& spec) {
   AttentionShape shape = shape_of(spec);
   shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
-  const Cost cost = declared(*spec.variant, key["variant"]["params"], shape);
+  const Cost cost = cost_of(*spec.variant, key["variant"]["params"], shape);
   const double numbers = 2 * static_cast<double>(spec.batch * spec.heads * spec.length *
                                                  spec.head_dim);  // keys and values
   const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
@@ -88,7 +136,7 @@ Forecast of_decoding(const Json& key, const WorkloadSpec& spec) {
 Forecast of_shape(const Json& key) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec);
-  const Cost cost = declared(*spec.variant, key["variant"]["params"], shape_of(spec));
+  const Cost cost = cost_of(*spec.variant, key["variant"]["params"], shape_of(spec));
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
@@ -127,7 +175,7 @@ Pass pass_of(const Json& key, int64_t times) {
   const int64_t length = key["axes"]["length"].get<int64_t>() * times, heads = training["heads"];
   const AttentionShape shape{
       1, heads, length, length, training["width"].get<int64_t>() / heads, key["axes"]["causal"]};
-  const Cost cost = declared(info, key["variant"]["params"], shape);
+  const Cost cost = cost_of(info, key["variant"]["params"], shape);
   const int64_t kv_heads = training["kv_heads"];
   const double kept =
       kv_heads > 0 ? static_cast<double>(kv_heads) / static_cast<double>(heads) : 1.0;

@@ -45,14 +45,26 @@ void limit_memory(int64_t bytes) {
 #endif
 }
 
+Json or_null(const std::optional<int64_t>& figure) { return figure ? Json(*figure) : Json(); }
+
+// Whether FLOPs, bytes and states are by the variant's formulas, for the row's ledger.
+const char* source_of(const Workload& workload) {
+  return workload.declares_cost() ? "declared" : "measured";
+}
+
 Json speed(const Json& request) {
   Workload workload(workload_of(request["key"]));
   TimingOptions timing;
   timing.repetitions = request["repetitions"];
-  Json reply = {{"samples", time_samples(workload, timing)}, {"flops", workload.flops()}};
+  Json reply = {{"samples", time_samples(workload, timing)},
+                {"flops", workload.flops()},
+                {"cost", source_of(workload)}};
   const WorkloadSpec& spec = workload.spec();
-  if (spec.mode == Mode::decode) reply["state_bytes"] = workload.state_bytes();
-  if (const std::optional<double> bytes = workload.bytes()) reply["bytes"] = *bytes;
+  if (spec.mode == Mode::decode) reply["state_bytes"] = or_null(workload.state_bytes());
+  if (const std::optional<double> bytes = workload.bytes())
+    reply["bytes"] = *bytes;
+  else if (!workload.declares_cost())
+    reply["bytes"] = nullptr;  // not declared, and nothing counts them
   return reply;
 }
 
@@ -65,9 +77,10 @@ Json memory(const Json& key) {
             {"activations_bytes", found.activations_bytes},
             {"workspace_bytes", found.workspace_bytes},
             {"extra_bytes", found.extra_bytes},
-            {"declared_extra_bytes", found.declared_extra_bytes},
-            {"state_bytes", found.state_bytes},
+            {"declared_extra_bytes", or_null(found.declared_extra_bytes)},
+            {"state_bytes", or_null(found.state_bytes)},
             {"rss_peak_bytes", found.rss_peak_bytes}}},
+          {"cost", source_of(workload)},
           {"samples", nullptr}};
 }
 
@@ -77,11 +90,13 @@ Json fidelity(const Json& key) {
   const FidelityFigures found = measure_fidelity(spec, input, key["axes"]["input_scale"]);
   ATTN_CHECK(std::isfinite(found.relative_error) && std::isfinite(found.cosine),
              "the output is not finite");
+  const Workload workload(spec);
   return {{"metrics",
            {{"relative_error", found.relative_error},
             {"cosine", found.cosine},
             {"weights_kl", found.weights_kl ? finite_or_null(*found.weights_kl) : Json(nullptr)},
-            {"flops", Workload(spec).flops()}}},
+            {"flops", workload.flops()}}},
+          {"cost", source_of(workload)},
           {"samples", nullptr}};
 }
 

@@ -9,8 +9,9 @@
 namespace attn {
 
 // Replies, those of measuring by measure:
-//   speed     {"samples": [s…], "flops"}          (one visit; the parent merges them)
-//   memory, fidelity, accuracy  {"metrics", "samples"}
+//   speed     {"samples": [s…], "flops", "cost"}  (one visit; the parent merges them)
+//   memory, fidelity  {"metrics", "samples", "cost"}      cost: "declared" or "measured"
+//   accuracy  {"metrics", "samples"}
 //   check     {"red": null or the failed check's name, "detail"}
 //   calibrate {"calibration"}
 //   pilot     {"step_s", "evaluation_s"} or {"shortcuts_s"}

@@ -32,8 +32,8 @@ std::string visit_fault(const Json& reply) {
   for (const Json& sample : samples)
     if (!sample.is_number()) return fmt::format("samples: {} is no time", sample.dump());
   if (!reply.value("flops", Json(nullptr)).is_number()) return "flops: expected a number";
-  for (const char* name : {"bytes", "state_bytes"})
-    if (reply.contains(name) && !reply[name].is_number())
+  for (const char* name : {"bytes", "state_bytes"})  // null: not declared
+    if (reply.contains(name) && !reply[name].is_number() && !reply[name].is_null())
       return fmt::format("{}: expected a number", name);
   return "";
 }
@@ -139,7 +139,7 @@ Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
                    "calibration or the cost formula is wrong",
                    flops / time.median, reached)}};
     fraction = reached;
-    if (reply.contains("bytes"))
+    if (reply.value("bytes", Json()).is_number())
       roofline = roofline_of(machine, axes["threads"], flops, reply["bytes"]);
   }
   const double positions = axes["mode"] == "decode" ? 1 : axes["length"].get<double>();
@@ -160,11 +160,13 @@ Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
     metrics["roofline_s"] = roofline;
   }
   if (reply.contains("state_bytes")) metrics["state_bytes"] = reply["state_bytes"];
-  return {{"status", "ok"},
-          {"reason", nullptr},
-          {"metrics", std::move(metrics)},
-          {"samples", samples},
-          {"visits", visits}};
+  Json merged = {{"status", "ok"},
+                 {"reason", nullptr},
+                 {"metrics", std::move(metrics)},
+                 {"samples", samples},
+                 {"visits", visits}};
+  if (reply.contains("cost")) merged["cost"] = reply["cost"];
+  return merged;
 }
 
 }  // namespace attn

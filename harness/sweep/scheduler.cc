@@ -17,13 +17,16 @@ namespace {
 bool is_failure(const Json& row) { return row["status"] != "ok" && row["status"] != "skipped"; }
 
 // What this variant was given, for the parity ledger of the tables.
-Json ledger_of(const Json& key, const Json& metrics) {
-  return {{"parameters", metrics.value("parameters", Json())},
-          {"flops", metrics.value("flops", Json())},
-          {"precision", "float32"},
-          {"threads", key["axes"].value("threads", Json())},
-          {"kernel", isa()},
-          {"loops", compiled_isa()}};
+Json ledger_of(const Json& key, const Json& reply) {
+  const Json& metrics = reply["metrics"];
+  Json ledger = {{"parameters", metrics.value("parameters", Json())},
+                 {"flops", metrics.value("flops", Json())},
+                 {"precision", "float32"},
+                 {"threads", key["axes"].value("threads", Json())},
+                 {"kernel", isa()},
+                 {"loops", compiled_isa()}};
+  if (reply.contains("cost")) ledger["cost"] = reply["cost"];
+  return ledger;
 }
 
 std::string checked_output(const SweepRequest& request) {
@@ -131,7 +134,7 @@ Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_
       {"started_at", started_at},
       {"duration_s", duration_s},
       {"source", key["source"]}};
-  if (ok && row["metrics"].is_object()) row["ledger"] = ledger_of(key, row["metrics"]);
+  if (ok && row["metrics"].is_object()) row["ledger"] = ledger_of(key, reply);
   if (!key["training"].is_null()) row["training"] = key["training"];
   if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
   for (const char* extra : {"gate", "rounds", "visits", "order_seed"})

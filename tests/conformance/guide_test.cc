@@ -35,7 +35,7 @@ TEST(Guide, ItsVariantIsShort) {
   int lines = 0;
   for (std::string line; std::getline(file, line); lines++) EXPECT_LE(columns(line), 100) << line;
   EXPECT_GE(lines, 20);
-  EXPECT_LE(lines, 60);
+  EXPECT_LE(lines, 50);
 }
 
 }  // namespace

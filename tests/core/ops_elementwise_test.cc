@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops.h"
+#include "core/parallel.h"
 #include "tests/core/gradient_check.h"
 
 namespace attn::ops_elementwise_test {
@@ -27,15 +28,16 @@ TEST(OpsElementwise, PairsFollowTheirFormula) {
                         {multiply, [](double p, double q) { return p * q; }},
                         {divide, [](double p, double q) { return p / q; }}};
   const Tensor a = random_tensor({2, 3, 5, 19}, 1);
-  for (const Shape& shape :
-       {Shape{2, 3, 5, 19}, Shape{3, 5, 19}, Shape{5, 19}, Shape{19}, Shape{1}}) {
+  for (const Shape& shape : {Shape{2, 3, 5, 19}, Shape{3, 5, 19}, Shape{5, 19}, Shape{19}, Shape{1},
+                             Shape{2, 3, 5, 1}}) {
     const Tensor b = positive(shape, 2);
+    const int64_t along = shape == Shape{2, 3, 5, 1} ? 19 : 1;  // elements of `a` that share one
     for (const Case& c : cases) {
       const Tensor y = c.op(Var(a), Var(b)).value();
       ASSERT_EQ(y.shape(), a.shape());
       for (int64_t i = 0; i < a.size(); i++) {
         const double expected =
-            c.formula(static_cast<double>(a[i]), static_cast<double>(b[i % b.size()]));
+            c.formula(static_cast<double>(a[i]), static_cast<double>(b[i / along % b.size()]));
         ASSERT_NEAR(static_cast<double>(y[i]), expected,
                     4 * static_cast<double>(kEpsilon) * (1 + std::fabs(expected)));
       }
@@ -50,6 +52,8 @@ TEST(OpsElementwise, WrongShapesThrow) {
     EXPECT_THROW(op(a, Var(random_tensor({2}, 2))), Error);
     EXPECT_THROW(op(a, Var(random_tensor({3, 2}, 2))), Error);
     EXPECT_THROW(op(a, Var(random_tensor({2, 2, 3}, 2))), Error);
+    EXPECT_THROW(op(a, Var(random_tensor({3, 1}, 2))), Error);
+    EXPECT_THROW(op(a, Var(random_tensor({2, 1, 1}, 2))), Error);
     EXPECT_THROW(op(a, Var()), Error);
   }
 }
@@ -65,6 +69,8 @@ TEST(OpsElementwise, SinglesFollowTheirFormula) {
       {"exponential", exponential, [](double x) { return std::exp(x); }, false},
       {"logarithm", logarithm, [](double x) { return std::log(x); }, true},
       {"square_root", square_root, [](double x) { return std::sqrt(x); }, true},
+      {"rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, true},
+      {"reciprocal", reciprocal, [](double x) { return 1 / x; }, true},
       {"square", square, [](double x) { return x * x; }, false},
       {"relu", relu, [](double x) { return x > 0 ? x : 0; }, false},
       {"elu", elu, [](double x) { return x > 0 ? x : std::expm1(x); }, false},
@@ -120,6 +126,28 @@ TEST(OpsElementwise, BitsDoNotDependOnThePosition) {
   for (const Single op : {Single(exponential), Single(gelu), Single(elu), Single(sigmoid)}) {
     const Tensor y = op(Var(Tensor::full({67}, real(-0.7318)))).value();
     for (const real v : y.values()) ASSERT_EQ(v, y[0]);
+  }
+}
+
+// Where threads share the rows, each row still meets its own number, forward and backward.
+TEST(OpsElementwise, ColumnsOnThreads) {
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  set_threads(3);
+  const int64_t rows = 1001, n = 130;  // more elements than one thread would keep to itself
+  const Var a(random_tensor({rows, n}, 5), true), b(positive({rows, 1}, 6), true);
+  const Var y = divide(a, b);
+  y.backward(Tensor::full({rows, n}, 1));
+  for (int64_t row = 0; row < rows; row++) {
+    double total = 0;
+    for (int64_t j = 0; j < n; j++) {
+      ASSERT_EQ(y.value()[row * n + j], a.value()[row * n + j] / b.value()[row]);
+      total += static_cast<double>(a.value()[row * n + j]);
+    }
+    const double expected = -total / std::pow(static_cast<double>(b.value()[row]), 2);
+    ASSERT_NEAR(static_cast<double>(b.grad()[row]), expected, 2000 * static_cast<double>(kEpsilon));
   }
 }
 

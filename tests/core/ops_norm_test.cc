@@ -102,6 +102,35 @@ TEST(OpsNorm, ScaleRows) {
   EXPECT_THROW(scale_rows(Var(a), Var(random_tensor({2, 5}, 2))), Error);
 }
 
+TEST(OpsNorm, RowNormIsTheEuclideanNormOfEachRow) {
+  for (const int64_t n : {1, 5, 16, 67}) {
+    const Tensor x = random_tensor({2, 3, n}, 10);
+    const Tensor y = row_norm(Var(x)).value();
+    ASSERT_EQ(y.shape(), Shape({2, 3, 1}));
+    for (int64_t row = 0; row < 6; row++) {
+      double total = 0;
+      for (int64_t j = 0; j < n; j++) total += std::pow(static_cast<double>(x[row * n + j]), 2);
+      ASSERT_NEAR(static_cast<double>(y[row]), std::sqrt(total), kClose * (1 + total));
+    }
+    expect_gradients([](const std::vector<Var>& in) { return row_norm(in[0]); }, {x});
+    // What it is for: rows of length 1.
+    expect_gradients([](const std::vector<Var>& in) { return divide(in[0], row_norm(in[0])); },
+                     {x});
+  }
+  EXPECT_THROW(row_norm(Var(Tensor(Shape()))), Error);
+}
+
+TEST(OpsNorm, RowNormOfZerosHasNoGradient) {
+  const Tensor x = random_tensor({2, 4}, 11);
+  for (int64_t j = 0; j < 4; j++) x[j] = 0;
+  const Var in(x, true);
+  const Var y = row_norm(in);
+  y.backward(Tensor::full({2, 1}, 1));
+  EXPECT_EQ(y.value()[0], real(0));
+  for (int64_t j = 0; j < 4; j++) EXPECT_EQ(in.grad()[j], real(0));
+  for (int64_t j = 4; j < 8; j++) EXPECT_NEAR(in.grad()[j], x[j] / y.value()[1], kClose);
+}
+
 TEST(OpsNorm, Embedding) {
   const Tensor table = random_tensor({5, 3}, 9);
   const std::vector<int32_t> ids = {4, 0, 4, 1, 4, 3};

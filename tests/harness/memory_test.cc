@@ -36,8 +36,8 @@ TEST(Memory, MaterializedGrowsQuadraticallyAndAsDeclared) {
   EXPECT_LE(exponent(small, large, 4), 2.05);
   for (const MemoryFigures& found : {small, large}) {
     EXPECT_NEAR(
-        static_cast<double>(found.extra_bytes) / static_cast<double>(found.declared_extra_bytes), 1,
-        0.05);
+        static_cast<double>(found.extra_bytes) / static_cast<double>(*found.declared_extra_bytes),
+        1, 0.05);
   }
 }
 
@@ -46,8 +46,8 @@ TEST(Memory, TiledGrowsLinearlyAndAsDeclared) {
   EXPECT_LE(exponent(small, large, 4), 1.05);
   for (const MemoryFigures& found : {small, large}) {
     EXPECT_NEAR(
-        static_cast<double>(found.extra_bytes) / static_cast<double>(found.declared_extra_bytes), 1,
-        0.05);
+        static_cast<double>(found.extra_bytes) / static_cast<double>(*found.declared_extra_bytes),
+        1, 0.05);
   }
 }
 
@@ -76,7 +76,7 @@ TEST(Memory, DecodingHoldsItsState) {
   const int64_t row = 2 * 16 * static_cast<int64_t>(sizeof(real));
   const MemoryFigures found = figures_of("tiled", 3000, Mode::decode);
   EXPECT_EQ(found.state_bytes, 2 * 3000 * row);
-  EXPECT_EQ(found.activations_bytes, found.state_bytes + 4 * row);
+  EXPECT_EQ(found.activations_bytes, *found.state_bytes + 4 * row);
   EXPECT_LE(found.extra_bytes, 16 << 10);
   EXPECT_EQ(found.peak_bytes, found.activations_bytes + found.workspace_bytes);
 }

@@ -104,7 +104,9 @@ TEST(MixerLayer, HasNoDistanceFromAttention) {
 TEST(MixerLayer, IsMeasuredOnTheRowsOfTheLayer) {
   Workload workload({.variant = &find_variant("mean"), .length = 512, .batch = 2});
   const MemoryFigures found = measure_memory(workload);
-  EXPECT_NEAR(static_cast<double>(found.extra_bytes) / found.declared_extra_bytes, 1, 0.01);
+  EXPECT_NEAR(
+      static_cast<double>(found.extra_bytes) / static_cast<double>(*found.declared_extra_bytes), 1,
+      0.01);
 }
 
 // The trait and the class say the same, and what is split into heads is what is side by side.

@@ -120,6 +120,20 @@ TEST_F(Rounds, RooflineIsTheSlowerOfArithmeticAndMemory) {
   }
 }
 
+TEST_F(Rounds, WhatIsNotDeclaredHasNoRoofline) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  behave(
+      R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
+      R"("bytes":null,"cost":"measured"}';;)");
+  const Json row = sweep().rows.at(0);
+  EXPECT_EQ(row["status"], "ok") << row["reason"];
+  EXPECT_TRUE(row["metrics"]["bytes"].is_null());
+  EXPECT_TRUE(row["metrics"]["roofline_s"].is_null());
+  EXPECT_EQ(row["ledger"]["cost"], "measured");
+  EXPECT_EQ(schema_fault(row), "");
+}
+
 TEST_F(Rounds, PeakFollowsTheThreads) {
   request_.variants = {"full"};
   request_.axes["length"] = "64";

@@ -112,8 +112,8 @@ TEST(Workload, DecodesTheLastTokenOfALengthEveryTime) {
         EXPECT_DOUBLE_EQ(workload.flops(), flops) << info.name << length;
       }
       EXPECT_EQ(memory_use().live_total, live) << info.name << length;
-      EXPECT_NEAR(static_cast<double>(workload.state_bytes()),
-                  workload.attention_cost().state_bytes, 256)
+      EXPECT_NEAR(static_cast<double>(*workload.state_bytes()),
+                  workload.attention_cost()->state_bytes, 256)
           << info.name << length;
     }
   }
@@ -166,9 +166,9 @@ TEST(Workload, BytesOfATokenAreThoseOfItsState) {
   const Workload linear(decode_spec(find_variant("linear"), 100));
   EXPECT_EQ(linear.bytes(), 2 * kReal * kMatrices * kDim * (kDim + 1));
   const Workload performer(decode_spec(find_variant("performer"), 100));
-  EXPECT_GT(performer.bytes(), 2 * static_cast<double>(performer.state_bytes()));
+  EXPECT_GT(performer.bytes(), 2 * static_cast<double>(*performer.state_bytes()));
   const Workload forward(spec_of("full", ScopeKind::attention));
-  EXPECT_EQ(forward.bytes(), forward.attention_cost().bytes);
+  EXPECT_EQ(forward.bytes(), forward.attention_cost()->bytes);
   EXPECT_EQ(Workload(spec_of("full", ScopeKind::layer)).bytes(), std::nullopt);
   EXPECT_EQ(Workload(spec_of("full", ScopeKind::attention, Mode::train)).bytes(), std::nullopt);
 }
@@ -185,7 +185,8 @@ TEST(Workload, OfTheFirstFiveOnlyTheFullStateGrowsWithTheContext) {
   for (const char* name : {"full", "truncated", "performer", "linear"}) {
     const VariantInfo& info = find_variant(name);
     const Workload near(decode_spec(info, 100)), far(decode_spec(info, 400));
-    const auto growth = static_cast<double>(far.state_bytes()) / near.state_bytes();
+    const auto growth =
+        static_cast<double>(*far.state_bytes()) / static_cast<double>(*near.state_bytes());
     EXPECT_EQ(growth, info.traits.linear_time ? 1 : 4) << info.name;
     EXPECT_EQ(far.flops() / near.flops(), growth) << info.name;
   }
@@ -195,7 +196,8 @@ TEST(Workload, NoStateOrTokenGrowsFasterThanTheContext) {
   for (const VariantInfo& info : all_variants()) {
     if (!info.traits.decode) continue;
     const Workload near(decode_spec(info, 500)), far(decode_spec(info, 2000));
-    const auto growth = static_cast<double>(far.state_bytes()) / near.state_bytes();
+    const auto growth =
+        static_cast<double>(*far.state_bytes()) / static_cast<double>(*near.state_bytes());
     EXPECT_GE(growth, 1) << info.name;
     EXPECT_LE(growth, 4) << info.name;
     EXPECT_LE(far.flops() / near.flops(), 4) << info.name;

@@ -2,6 +2,7 @@
 list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/counted_cost_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/kernels/softmax_accuracy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shared_inputs_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/visible_pairs_test.cc)
