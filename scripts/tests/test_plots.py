@@ -5,22 +5,28 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import os
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
 
+import numpy as np
 from matplotlib.colors import to_rgb
 from PIL import Image
 
 from attnplot.__main__ import main
+from attnplot.looks import COLORS, DASHES, MARKERS
 from attnplot.rows import read_rows
-from attnplot.style import COLORS, DASHES, MARKERS, Styles
+from attnplot.style import Styles
 
 from . import decode_rows, fixture
 
-NAMES = ("overview", "speed-attention", "speed-layer", "memory-attention", "accuracy", "tradeoff")
+NAMES = (
+    *("overview", "memory-attention", "accuracy", "tradeoff", "fidelity"),
+    *(f"{kind}-{of}" for kind in ("speed", "speed-relative", "crossing") for of in ("attention", "layer")),
+)
 
 
 def plot(*arguments: object) -> tuple[int, str, str]:
@@ -49,9 +55,9 @@ class Gallery(InFolder):
         done = plot(self.rows(fixture.quick_cells()))
         self.assertEqual((done[0], done[2]), (0, ""))
         out = self.folder / "rows-plots"
-        wanted = {f"{n}.{e}" for n in (*NAMES, "fidelity") for e in ("png", "svg", "csv")}
-        self.assertEqual({f.name for f in out.iterdir()}, wanted | {"crossing.csv"})
-        self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted | {"crossing.csv"})
+        wanted = {f"{n}.{e}" for n in NAMES for e in ("png", "svg", "csv")}
+        self.assertEqual({f.name for f in out.iterdir()}, wanted)
+        self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted)
         for file in out.glob("*.png"):
             self.assertGreater(file.stat().st_size, 20_000, file)
         self.check_data(out)
@@ -72,8 +78,16 @@ class Gallery(InFolder):
         self.assertEqual(
             {r["best_shortcut"] for r in scores if r["task"] == "listops"}, {"root_operator"}
         )
-        crossing = next(r for r in self.table(out / "crossing.csv") if r["variant"] == "performer")
+        listed = self.table(out / "crossing-attention.csv")
+        crossing = next(r for r in listed if r["variant"] == "performer")
         self.assertAlmostEqual(float(crossing["crossing"]), 1.9e-5 / 1.1e-8, delta=90)
+        self.assertEqual(crossing["faster_than_full_from"], "2048")
+        relative = self.table(out / "speed-relative-attention.csv")
+        ratio = next(r for r in relative if r["variant"] == "performer" and r["length"] == "16384")
+        law = fixture.seconds("performer", 16384) / fixture.seconds("full", 16384)
+        self.assertAlmostEqual(float(ratio["time_over_exact"]) / law, 1, delta=0.1)
+        self.assertLess(float(ratio["ci_low"]), float(ratio["time_over_exact"]))
+        self.assertLess(float(ratio["time_over_exact"]), float(ratio["ci_high"]))
 
     def test_pictures_say_what_they_show(self) -> None:
         out = self.folder / "out"
@@ -190,8 +204,8 @@ class Refusals(InFolder):
         self.refused(4, "nothing to draw", self.rows([]))
 
     def test_no_rows_at_all(self) -> None:
-        with mock.patch("attnplot.__main__.ROOT", self.folder), contextlib.chdir(self.folder):
-            self.refused(4, "^plot: no rows file given and none in results/")
+        with contextlib.chdir(self.folder):
+            self.refused(2, "^plot: name a rows file: there is none in .*/results; ")
 
     def test_second_run_line(self) -> None:
         file = self.rows([fixture.header()])
@@ -200,6 +214,53 @@ class Refusals(InFolder):
     def test_output_folder_that_cannot_be(self) -> None:
         rows = self.rows(fixture.memory_cells())
         self.refused(6, "cannot be written: Not a directory", rows, "-o", rows / "plots")
+
+
+class Newest(InFolder):
+    def test_rows_of_this_folder_or_its_repository_are_drawn_and_named(self) -> None:
+        inner = self.folder / "repository" / "deep" / "er"
+        for folder in (inner / "results", self.folder / "repository" / ".git"):
+            folder.mkdir(parents=True)
+        outer = self.folder / "repository" / "results"
+        outer.mkdir()
+        old = fixture.write(inner / "results" / "old.jsonl", fixture.memory_cells())
+        new = fixture.write(outer / "new.jsonl", fixture.memory_cells())
+        os.utime(old, (1, 1))
+        for gone, drawn in ((None, new), (new, old)):
+            if gone:
+                gone.unlink()
+            with contextlib.chdir(inner):
+                code, out, err = plot("-o", self.folder / "out")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(err, f"plot: draws {drawn.resolve()}, the newest rows\n")
+
+    def test_the_program_s_own_rows_are_not_another_folder_s(self) -> None:
+        own = self.folder / "own"
+        (own / "results").mkdir(parents=True)
+        fixture.write(own / "results" / "rows.jsonl", fixture.memory_cells())
+        away = self.folder / "away"
+        away.mkdir()
+        with mock.patch("attnplot.__main__.ROOT", own):
+            with contextlib.chdir(away):
+                self.assertEqual(plot()[0], 2)
+            with contextlib.chdir(own / "results"):
+                self.assertEqual(plot("-o", self.folder / "out")[0], 0)
+
+
+class Machines(InFolder):
+    def test_two_machines_are_not_called_one(self) -> None:
+        for cpus, words in ((("A", "A"), "one machine"), (("A", "B"), "two machines")):
+            files = []
+            for index, cpu in enumerate(cpus):
+                head = fixture.header()
+                head["environment"]["cpu_model"] = cpu
+                cells = fixture.memory_cells() if index else fixture.speed_cells(np.random.default_rng(1))
+                files.append(fixture.write(self.folder / f"{index}.jsonl", cells, head))
+            out = self.folder / "-".join(cpus)
+            self.assertEqual(plot(*files, "-o", out)[0], 0)
+            told = Image.open(out / "overview.png").text
+            self.assertIn(f"on {words}", told["Title"])
+            self.assertEqual("Caution, two machines: " in told["Description"], words != "one machine")
 
 
 class Stability(InFolder):
