@@ -69,9 +69,9 @@ def main(arguments: list[str]) -> int:
         nargs="*",
         type=Path,
         metavar="ROWS",
-        help="rows files, drawn together; default: the newest in results/ here or of the repository "
-        "about this folder. Of a cell that several "
-        "files hold, measured by the same program on the same machine, the later file's counts; "
+        help="rows files, drawn together; default: the newest in results/ here or of the "
+        "repository about this folder. Of a cell that several files hold, measured by the same "
+        "program on the same machine, the later file's counts; "
         "if anything but the time differs, each file's are drawn, labelled (file name)",
     )
     parser.add_argument(

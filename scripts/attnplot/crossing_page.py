@@ -49,11 +49,11 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
     words = caption(
         rows,
         [],
-        f"Faster than {baseline} from: as in the tables, the first measured length from which on the "
-        f"whole 95 % interval lies below that of {baseline}. Crossing: where the medians cross, "
-        "interpolated in log-log between measured lengths, with its 95 % interval; an arrow: not within "
-        "the measured lengths; no point: the interval holds all of them. \u2013: one of the two has no "
-        "time at the longest length.",
+        f"Faster than {baseline} from: as in the tables, the first measured length from which on "
+        f"the whole 95 % interval lies below that of {baseline}. Crossing: where the medians "
+        "cross, interpolated in log-log between measured lengths, with its 95 % interval; an "
+        "arrow: not within the measured lengths; no point: the interval holds all of them. "
+        "\u2013: one of the two has no time at the longest length.",
         repetitions(cells).partition(", bands ")[0] + ".",
         f"Shape: {shape_text(cells[0])}.",
     )

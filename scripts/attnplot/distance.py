@@ -37,9 +37,9 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         return caption(
             rows,
             drawn,
-            "Test labels in bins of about equal counts, drawn at the bin's middle, by the number of "
-            "positions from the first to the last evidence that a label depends on; bars are 95 % "
-            f"intervals: {ONE_SEED}, of several t-intervals over the seeds.",
+            "Test labels in bins of about equal counts, drawn at the bin's middle, by the number "
+            "of positions from the first to the last evidence that a label depends on; bars are "
+            f"95 % intervals: {ONE_SEED}, of several t-intervals over the seeds.",
             stand_ins(drawn),
             tuning_note(drawn),
         )

@@ -44,7 +44,7 @@ def facets(series: list[Series], styles: Styles, *, by_variant: bool = False) ->
 
 
 def recolored(series: list[Series]) -> list[Series]:
-    """With other colours where two variants of different groups have the same, while any is free."""
+    """With other colours where variants of different groups have the same, while any is free."""
     colors = {v: next(s.look.color for s in series if s.variant == v) for v in _variants(series)}
     taken: set[str] = set()
     for variant, color in colors.items():

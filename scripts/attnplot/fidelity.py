@@ -66,8 +66,8 @@ class Input:
 
 
 def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
-    """For each contract a page with a pair of panels for each kind of input, cost on the left, scale
-    on the right; or a page for each kind with the variants in parts."""
+    """For each contract a page with a pair of panels for each kind of input, cost on the left,
+    scale on the right; or a page for each kind with the variants in parts."""
     out = []
     everything = rows.of("fidelity")
     for which in dict.fromkeys(contract(c) for c in everything if c.status != "skipped"):
@@ -100,7 +100,8 @@ def _picture(
     page = Page(
         f"Error against {against}, and against input scale"
         + (f": {sheet.panel.title}" if sheet.panel else ""),
-        "lower is better" + ("; in the panels against time also further left" if shown.timed else "")
+        "lower is better"
+        + ("; in the panels against time also further left" if shown.timed else "")
         + ("; the variants of the other panels are grey" if parts else ""),
         words,
         [],

@@ -1,4 +1,4 @@
-"""How a variant is drawn: colours for the colour-blind, and a marker and a dash that tell it alone."""
+"""How a variant is drawn: colours for the colour-blind, marker and dash that tell it alone."""
 
 from __future__ import annotations
 

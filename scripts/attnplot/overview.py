@@ -109,8 +109,8 @@ def _leaders(panel: Panel, series: list[Series], styles: Styles) -> list[Series]
 def _told(panel: Panel) -> str:
     what = "fastest" if panel.cells[0].measure == "speed" else "smallest"
     return (
-        f"Named curves: exact attention and, of each part of the other pictures, the {what} at length "
-        f"{length_text(max(panel.lengths))}, at most {MOST}; the other variants are grey."
+        f"Named curves: exact attention and, of each part of the other pictures, the {what} at "
+        f"length {length_text(max(panel.lengths))}, at most {MOST}; the other variants are grey."
     )
 
 
@@ -154,6 +154,12 @@ def _title(panel: Panel, quantity: Quantity) -> str:
 def _draw_trade(page: Page, column: int, trade: Trade, styles: Styles) -> None:
     """The circles' legend takes the lowest part of the panel's room."""
     named = front(trade, styles)
+    if len(named) < len(trade.dots):
+        exact = {s.key for s in styles.baselines([d.series for d in trade.dots])}
+        rest = [d.series for d in trade.dots if d.series.key in named - exact]
+        looks = {s.key: s for s in recolored(rest)}
+        dots = [replace(d, series=looks.get(d.series.key, d.series)) for d in trade.dots]
+        trade = replace(trade, dots=dots)
     largest = largest_peak([trade])
     axes = page.panel(0, column)
     x, y, wide, high = axes.get_position().bounds

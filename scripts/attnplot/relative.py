@@ -15,6 +15,7 @@ from .speed import scope_words
 from .style import Styles
 from .timings import against_exact, ratio
 
+LABEL = "time, exact attention = \u00d71"
 Ratios = dict[str, tuple[float, float, float]]  # with its interval, by cell
 
 
@@ -73,4 +74,4 @@ def _quantity(ratios: Ratios) -> Quantity:
         names = ("time_over_exact", "ci_low", "ci_high")
         return dict(zip(names, ratios.get(cell.id, (None, None, None))))
 
-    return Quantity("ratio", "time, exact attention = \u00d71", part(0), (part(1), part(2)), columns)
+    return Quantity("ratio", LABEL, part(0), (part(1), part(2)), columns)

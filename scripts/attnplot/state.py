@@ -48,8 +48,9 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
             rows,
             [c for c in cells if any(c.task == g.cells[0].task for g in shown)],
             "State: what decoding keeps of one sequence at the task's length, all layers together. "
-            "A line joins a variant's settings in the order of their state, named at the points, the "
-            f"variant at its largest; bars are 95 % intervals: {ONE_SEED}, of several t-intervals.",
+            "A line joins a variant's settings in the order of their state, named at the points, "
+            f"the variant at its largest; bars are 95 % intervals: {ONE_SEED}, of several "
+            "t-intervals.",
             _stateless(cells, shown, styles),
             stand_ins(own),
             tuning_note(own),

@@ -1,4 +1,4 @@
-"""The times of a panel's series against those of exact attention: ratios, crossings, the tables' rule."""
+"""The times of a panel's series against those of exact attention: ratios and crossings."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict
 
 
 def ratio(own: Timing, full: Timing, length: int) -> tuple[float, float, float] | None:
-    """The time as a multiple of exact attention's, with its 95 % interval, which is the ratio itself
-    where there are too few repetitions or the two are one."""
+    """The time as a multiple of exact attention's, with its 95 % interval, which is the ratio
+    itself where there are too few repetitions or the two are one."""
     if length not in own.medians or length not in full.medians:
         return None
     point = own.medians[length] / full.medians[length]
@@ -89,8 +89,8 @@ def _median(cell: Cell) -> float:
 
 def _interval(cells: list[Cell]) -> Interval:
     """Over all seeds."""
-    ends = [
-        (cell.metric("time_s.ci_low") or _median(cell), cell.metric("time_s.ci_high") or _median(cell))
-        for cell in cells
-    ]
-    return min(low for low, _ in ends), max(high for _, high in ends)
+    low, high = (
+        [cell.metric(f"time_s.{end}") or _median(cell) for cell in cells]
+        for end in ("ci_low", "ci_high")
+    )
+    return min(low), max(high)

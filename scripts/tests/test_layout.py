@@ -105,7 +105,8 @@ class Layout(unittest.TestCase):
             said = [t.get_text() for t, _ in found]
             boxes = np.array([b.extents for _, b in found])
             wide, high = picture.figure.get_size_inches() * picture.figure.dpi
-            out = (boxes[:, :2] < -1).any(axis=1) | (boxes[:, 2:] > (wide + 1, high + 1)).any(axis=1)
+            low, high = boxes[:, :2] < -1, boxes[:, 2:] > (wide + 1, high + 1)
+            out = (low | high).any(axis=1)
             faults += [f"{what}: {said[i]!r} outside" for i in np.flatnonzero(out)]
             boxes = boxes + np.array([1.0, 1.5, -1.0, -1.5])  # they hold room above and below
             low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
@@ -150,13 +151,14 @@ class Layout(unittest.TestCase):
                 self.assertEqual(wanted - said, set(), f"{kind} of {count}")
 
     def test_no_two_lines_of_a_panel_look_alike(self) -> None:
-        """Neither without colours, by marker, fill, width and dash, nor by colour, fill and width."""
+        """Neither without colours, by marker, fill, width and dash, nor by colour and weight."""
         for what, name, picture in self.each():
             if is_list(name):
                 continue
             for axes in panels(picture):
                 lines = [line for line in axes.lines if _is_curve(line)]
-                shapes = [(*_weight(x), x.get_marker(), str(x._unscaled_dash_pattern)) for x in lines]
+                dashes = [str(x._unscaled_dash_pattern) for x in lines]
+                shapes = [(*_weight(x), x.get_marker(), d) for x, d in zip(lines, dashes)]
                 colors = [(*_weight(x), x.get_color()) for x in lines]
                 self.assertEqual(len(set(shapes)), len(shapes), what)
                 self.assertEqual(len(set(colors)), len(colors), what)
@@ -183,7 +185,8 @@ class Looks(unittest.TestCase):
         for count in COUNTS:
             styles = Styles(many.rows(count))
             named = [v for g in styles.groups for v in g.variants]
-            self.assertEqual(sorted(named), sorted(n for n, _, _ in many.variants(count) if n != "full"))
+            wanted = [n for n, _, _ in many.variants(count) if n != "full"]
+            self.assertEqual(sorted(named), sorted(wanted))
             for group in styles.groups:
                 colors = {styles.look(v).color for v in group.variants}
                 self.assertEqual(len(colors), len(group.variants), group.title)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import os
 import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -25,7 +23,8 @@ from . import decode_rows, fixture
 
 NAMES = (
     *("overview", "memory-attention", "accuracy", "tradeoff", "fidelity"),
-    *(f"{kind}-{of}" for kind in ("speed", "speed-relative", "crossing") for of in ("attention", "layer")),
+    *("speed-attention", "speed-relative-attention", "crossing-attention"),
+    *("speed-layer", "speed-relative-layer", "crossing-layer"),
 )
 
 
@@ -51,10 +50,18 @@ class InFolder(unittest.TestCase):
 
 
 class Gallery(InFolder):
+    @classmethod
+    def setUpClass(cls) -> None:
+        """The quick rows are drawn once, beside their file."""
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        rows = fixture.write(Path(temporary.name) / "rows.jsonl", fixture.quick_cells())
+        cls.done = plot(rows)
+        cls.quick = Path(temporary.name) / "rows-plots"
+
     def test_everything_is_drawn_with_its_data(self) -> None:
-        done = plot(self.rows(fixture.quick_cells()))
+        done, out = self.done, self.quick
         self.assertEqual((done[0], done[2]), (0, ""))
-        out = self.folder / "rows-plots"
         wanted = {f"{n}.{e}" for n in NAMES for e in ("png", "svg", "csv")}
         self.assertEqual({f.name for f in out.iterdir()}, wanted)
         self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted)
@@ -90,8 +97,7 @@ class Gallery(InFolder):
         self.assertLess(float(ratio["time_over_exact"]), float(ratio["ci_high"]))
 
     def test_pictures_say_what_they_show(self) -> None:
-        out = self.folder / "out"
-        self.assertEqual(plot(self.rows(fixture.quick_cells()), "-o", out)[0], 0)
+        out = self.quick
         told = Image.open(out / "overview.png").text
         self.assertIn("Attention variants", told["Title"])
         for panel in ("Time: forward, not causal", "Accuracy: image, length=256, not causal"):
@@ -110,7 +116,7 @@ class Gallery(InFolder):
 
     def test_one_measure_alone(self) -> None:
         for name, cells, stem in (
-            ("s", [c for c in fixture.quick_cells() if c["measure"] == "speed"], "speed-layer"),
+            ("s", fixture.speed_cells(np.random.default_rng(7), ("layer",)), "speed-layer"),
             ("m", fixture.memory_cells(), "memory-attention"),
             ("a", fixture.accuracy_cells(), "accuracy"),
             ("f", [c for c in fixture.fidelity_cells() if c["measure"] == "fidelity"], "fidelity"),
@@ -139,9 +145,7 @@ class Gallery(InFolder):
         for name, values in panels.items():
             self.assertFalse(decoding & {f"{float(v):.9g}" for v in values if v}, name)
         trade = self.table(self.folder / "out" / "tradeoff.csv")
-        plain = self.folder / "plain"
-        self.assertEqual(plot(self.rows(fixture.quick_cells(), "p.jsonl"), "-o", plain)[0], 0)
-        self.assertEqual(trade, self.table(plain / "tradeoff.csv"))
+        self.assertEqual(trade, self.table(self.quick / "tradeoff.csv"))
 
     def test_decoding_alone(self) -> None:
         out = self.folder / "out"
@@ -214,53 +218,6 @@ class Refusals(InFolder):
     def test_output_folder_that_cannot_be(self) -> None:
         rows = self.rows(fixture.memory_cells())
         self.refused(6, "cannot be written: Not a directory", rows, "-o", rows / "plots")
-
-
-class Newest(InFolder):
-    def test_rows_of_this_folder_or_its_repository_are_drawn_and_named(self) -> None:
-        inner = self.folder / "repository" / "deep" / "er"
-        for folder in (inner / "results", self.folder / "repository" / ".git"):
-            folder.mkdir(parents=True)
-        outer = self.folder / "repository" / "results"
-        outer.mkdir()
-        old = fixture.write(inner / "results" / "old.jsonl", fixture.memory_cells())
-        new = fixture.write(outer / "new.jsonl", fixture.memory_cells())
-        os.utime(old, (1, 1))
-        for gone, drawn in ((None, new), (new, old)):
-            if gone:
-                gone.unlink()
-            with contextlib.chdir(inner):
-                code, out, err = plot("-o", self.folder / "out")
-            self.assertEqual(code, 0, err)
-            self.assertEqual(err, f"plot: draws {drawn.resolve()}, the newest rows\n")
-
-    def test_the_program_s_own_rows_are_not_another_folder_s(self) -> None:
-        own = self.folder / "own"
-        (own / "results").mkdir(parents=True)
-        fixture.write(own / "results" / "rows.jsonl", fixture.memory_cells())
-        away = self.folder / "away"
-        away.mkdir()
-        with mock.patch("attnplot.__main__.ROOT", own):
-            with contextlib.chdir(away):
-                self.assertEqual(plot()[0], 2)
-            with contextlib.chdir(own / "results"):
-                self.assertEqual(plot("-o", self.folder / "out")[0], 0)
-
-
-class Machines(InFolder):
-    def test_two_machines_are_not_called_one(self) -> None:
-        for cpus, words in ((("A", "A"), "one machine"), (("A", "B"), "two machines")):
-            files = []
-            for index, cpu in enumerate(cpus):
-                head = fixture.header()
-                head["environment"]["cpu_model"] = cpu
-                cells = fixture.memory_cells() if index else fixture.speed_cells(np.random.default_rng(1))
-                files.append(fixture.write(self.folder / f"{index}.jsonl", cells, head))
-            out = self.folder / "-".join(cpus)
-            self.assertEqual(plot(*files, "-o", out)[0], 0)
-            told = Image.open(out / "overview.png").text
-            self.assertIn(f"on {words}", told["Title"])
-            self.assertEqual("Caution, two machines: " in told["Description"], words != "one machine")
 
 
 class Stability(InFolder):
