@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "harness/cli/faster_from.h"
 #include "harness/cli/grid.h"
 #include "harness/sweep/key.h"
 #include "variants/catalog.h"
@@ -15,19 +16,17 @@
 namespace attn::cli {
 namespace {
 
-// The first measured length from which on the variant's whole interval lies under full attention's,
-// to the last length; empty when one of the two was not measured there.
 std::string wins_from(const Grid& grid, const std::string& label) {
-  std::string from;
-  for (auto column = grid.columns.rbegin(); column != grid.columns.rend(); ++column) {
-    const Json *mine = grid.find(label, *column), *full = grid.find("full", *column);
-    if (!mine || !full || status_of(*mine) != "ok" || status_of(*full) != "ok") break;
-    if (!(mine->at("metrics").at("time_s").at("ci_high").get<double>() <
-          full->at("metrics").at("time_s").at("ci_low").get<double>()))
-      return from.empty() ? "not up to " + *column : from;
-    from = *column;
-  }
-  return from;
+  const auto times_of = [&](const std::string& of) {
+    TimesByLength times;
+    for (const std::string& column : grid.columns)
+      if (const Json* row = grid.find(of, column); row && status_of(*row) == "ok") {
+        const Json& time = row->at("metrics").at("time_s");
+        times[column] = {time.at("ci_low").get<double>(), time.at("ci_high").get<double>()};
+      }
+    return times;
+  };
+  return faster_from(grid.columns, times_of(label), times_of("full"));
 }
 
 std::string show_time(const Json& row) {
