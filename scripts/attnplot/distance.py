@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from .accuracy import CHANCE
 from .caption import caption
@@ -99,20 +99,24 @@ def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     chance = place.panel.reference("chance")
     if chance is not None:
         axes.axhline(chance, **CHANCE, zorder=1.5)
-    values, ends, last = [chance or 0.0], [], 1.0
+    values: list[float] = [chance or 0.0]
+    ends: list[End] = []
+    places: list[float] = []
     for s in place.own:
         points = _points(s.cells)
         if not points:
             continue
         values += [value for _, value, _ in points]
-        last = max(last, points[-1][0])
+        places += [x for x, _, _ in points]
         bar_line(axes, s.look, *zip(*points))
         ends.append(End(points[-1][:2], s.label, s.look))
     score_axis(axes, place.panel.metric, values)
-    axes.set_xlim(left=0)
+    first, last = min(places, default=0.0), max(places, default=1.0)
+    axes.set_xlim(left=first - 0.06 * (last - first))
     share = make_room(axes, ends, last)
     grey_lines(axes, ([p[:2] for p in _points(s.cells)] for s in place.others))
-    axes.xaxis.set_major_locator(MaxNLocator(4 if share > 0.6 else 3, integer=True))
+    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
+    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
     axes.set_xlabel("distance, positions")
     name_ends(axes, ends, share)
 
