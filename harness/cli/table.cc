@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "harness/cli/faster_from.h"
 #include "harness/cli/grid.h"
 #include "harness/sweep/labels.h"
 
@@ -84,16 +85,16 @@ Table speed_table(const std::string& group, Grid grid) {
 }  // namespace
 
 std::string wins_from(const Grid& grid, const std::string& label) {
-  std::string from;
-  for (auto column = grid.columns.rbegin(); column != grid.columns.rend(); ++column) {
-    const Json *mine = grid.find(label, *column), *full = grid.find("full", *column);
-    if (!mine || !full || status_of(*mine) != "ok" || status_of(*full) != "ok") break;
-    if (!(mine->at("metrics").at("time_s").at("ci_high").get<double>() <
-          full->at("metrics").at("time_s").at("ci_low").get<double>()))
-      return from.empty() ? "not up to " + *column : from;
-    from = *column;
-  }
-  return from;
+  const auto times_of = [&](const std::string& of) {
+    TimesByLength times;
+    for (const std::string& column : grid.columns)
+      if (const Json* row = grid.find(of, column); row && status_of(*row) == "ok") {
+        const Json& time = row->at("metrics").at("time_s");
+        times[column] = {time.at("ci_low").get<double>(), time.at("ci_high").get<double>()};
+      }
+    return times;
+  };
+  return faster_from(grid.columns, times_of(label), times_of("full"));
 }
 
 std::string label_of(const Json& row) { return variant_label(row.at("variant")); }

@@ -101,7 +101,7 @@ int64_t first_number(const char* path, std::string_view name = "") {
 Json variants_json() {
   Json list = Json::array();
   for (const VariantInfo& info : all_variants())
-    list.push_back({{"name", info.name}, {"order", list.size()}});
+    list.push_back({{"name", info.name}, {"order", list.size()}, {"family", info.family}});
   return list;
 }
 

@@ -26,18 +26,22 @@ def stop(code: int, message: str) -> NoReturn:
 
 
 def newest_rows() -> list[Path]:
-    """The rows file written last, in ./results or in the repository's."""
-    found = {
-        f.resolve()
-        for folder in (Path("results"), ROOT / "results")
-        for f in folder.glob("*.jsonl")
-    }
+    """The rows file written last in ./results or in those of the repository about us; it is named,
+    since nobody chose it."""
+    here = Path.cwd()
+    folders = dict.fromkeys(f / "results" for f in (here, repository(here)) if f)
+    found = {f.resolve() for folder in folders for f in folder.glob("*.jsonl")}
     if not found:
-        stop(
-            4,
-            "no rows file given and none in results/; 'scripts/bench' makes one",
-        )
-    return [max(found, key=lambda f: (f.stat().st_mtime, f.name))]
+        where = " or ".join(map(str, folders))
+        stop(2, f"name a rows file: there is none in {where}; 'scripts/bench' makes one")
+    newest = max(found, key=lambda f: (f.stat().st_mtime, f.name))
+    print(f"plot: draws {newest}, the newest rows", file=sys.stderr)
+    return [newest]
+
+
+def repository(folder: Path) -> Path | None:
+    """The one that `folder` belongs to; this program's own also without version control."""
+    return next((f for f in (folder, *folder.parents) if f == ROOT or (f / ".git").exists()), None)
 
 
 def checked_folder(folder: Path) -> Path:
@@ -65,8 +69,9 @@ def main(arguments: list[str]) -> int:
         nargs="*",
         type=Path,
         metavar="ROWS",
-        help="rows files, drawn together; default: the newest in results/. Of a cell that several "
-        "files hold, measured by the same program on the same machine, the later file's counts; "
+        help="rows files, drawn together; default: the newest in results/ here or of the "
+        "repository about this folder. Of a cell that several files hold, measured by the same "
+        "program on the same machine, the later file's counts; "
         "if anything but the time differs, each file's are drawn, labelled (file name)",
     )
     parser.add_argument(

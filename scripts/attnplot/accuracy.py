@@ -12,27 +12,54 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .caption import caption
+from .ends import text_width
 from .metric import error_ticks, is_error, name, unless_error, written
 from .page import Page, Picture
-from .rows import FAILURES, Rows
+from .rows import FAILURES, Cell, Rows
 from .style import GREY, INK, Series, Styles
-from .tasks import TaskGroup, controls, score, stand_ins, task_columns, task_groups
+from .tasks import ONE_SEED, TaskGroup, controls, score, stand_ins, task_columns, task_groups
+from .ticks import log_ticks
 from .tuned import chosen_on_validation, tuning_note
 
-LINE = 0.26  # inches per variant
+LINE, CLOSE = 0.26, 0.18  # inches per variant, and where there are many
+GAP, TALLEST = 1.16, 24.0  # inches between rows of panels, and of a page
 CHANCE = {"color": "#8a8a8a", "linestyle": (0, (1, 1.4)), "linewidth": 1.2}
 SHORTCUT = {"color": "#444444", "linestyle": (0, (5, 2)), "linewidth": 1.1}
 
 
 def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
+    """As many pages as keep below the tallest that is read well."""
     cells = chosen_on_validation(rows.of("accuracy"))
     groups = task_groups(cells)
     if not groups:
         return []
     series = styles.series([c for g in groups for c in g.cells])
     columns = min(3, len(groups))
+    height = (LINE if len(series) <= 8 else CLOSE) * len(series) + 0.1
+    rows_of_page = max(1, int(TALLEST / (height + GAP)))
+    each = rows_of_page * columns
+    grouped = {c.id for g in groups for c in g.cells}
+    out = []
+    for number in range(math.ceil(len(groups) / each)):
+        own = groups[number * each : (number + 1) * each]
+        shown = [c for g in own for c in g.cells]
+        if number == 0:  # the first caption names what no page draws
+            shown += [c for c in cells if c.id not in grouped]
+        name = "accuracy" + (f"-{number + 1}" if number else "")
+        out.append(_page(name, rows, own, shown, series, columns, height))
+    return out
+
+
+def _page(
+    name: str,
+    rows: Rows,
+    groups: list[TaskGroup],
+    cells: list[Cell],
+    series: list[Series],
+    columns: int,
+    height: float,
+) -> Picture:
     grid_rows = math.ceil(len(groups) / columns)
-    heights = [LINE * len(series) + 0.1] * grid_rows
     words = caption(
         rows,
         cells,
@@ -42,20 +69,23 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
         stand_ins(cells),
         tuning_note(cells),
     )
-    legend = [
-        (Line2D([], [], **CHANCE), "chance"),
-        (Line2D([], [], **SHORTCUT), "best shortcut, named under each panel"),
-    ]
+    legend = []
+    if any(g.reference("chance") is not None for g in groups):
+        legend.append((Line2D([], [], **CHANCE), "chance"))
+    if any(g.best_shortcut() for g in groups):
+        legend.append((Line2D([], [], **SHORTCUT), "best shortcut, named under each panel"))
+    left = 0.3 + max(text_width(s.label, 8) for s in series) / 72
     page = Page(
         "Accuracy by task",
         "test score of the weights that were best on validation; "
         + unless_error([g.metric for g in groups], "further right is better", "further left"),
         words,
         legend,
-        heights,
+        [height] * grid_rows,
         columns,
-        gaps=[0.46] + [1.16] * (grid_rows - 1),
-        left=_label_room(series),
+        gaps=[0.46] + [GAP] * (grid_rows - 1),
+        width=max(7.2, 5.4 + left),
+        left=left,
         between=0.5,
         right=0.5,
         below=0.86,
@@ -65,7 +95,7 @@ def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
         axes = page.panel(index // columns, index % columns)
         _draw(axes, group, group.select(series), labels=index % columns == 0)
         table += _table(group, group.select(series))
-    return [Picture("accuracy", page.figure, pd.DataFrame(table), words)]
+    return Picture(name, page.figure, pd.DataFrame(table), words)
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:
@@ -78,9 +108,10 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
         levels = [chance or 0.0, shortcut[1] if shortcut else 0.0]
         axes.set_xscale("log")
         axes.set_xlim(error_ticks(axes.xaxis, [*means, *levels], most=4))
+        log_ticks(axes, axes.xaxis, lambda v: f"{v:g}")
     else:
         axes.set_xlim(min([0.0, *means]), max([1.0, *means]))
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_locator(MaxNLocator(2))
     if chance is not None:
         axes.axvline(chance, **CHANCE, zorder=1.5)
     if shortcut is not None:
@@ -177,16 +208,12 @@ def head(axes: Axes, group: TaskGroup) -> None:
     )
 
 
-def _label_room(series: list[Series]) -> float:
-    return 0.3 + 0.072 * max(len(s.label) for s in series)
-
-
 def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
     counts = {len(sc.seeds) for g in groups for s in g.select(series) if (sc := score(s.cells))}
     if counts == {1}:
         known = any(c.metric("test_stderr") is not None for g in groups for c in g.cells)
         return (
-            "n = 1 seed; bars are 95 % intervals over the test examples."
+            f"n = 1 seed; bars are 95 % intervals, {ONE_SEED}."
             if known
             else "n = 1 seed; the rows hold no error of the test score."
         )
@@ -195,7 +222,7 @@ def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
         if len(counts) > 1
         else str(max(counts, default=0))
     )
-    one = ", of one seed over the test examples" if 1 in counts else ""
+    one = f"; {ONE_SEED}" if 1 in counts else ""
     return f"n = {n} seeds (ticks); bars are 95 % t-intervals of their mean{one}."
 
 

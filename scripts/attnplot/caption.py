@@ -11,10 +11,22 @@ from .rows import FAILURES, Cell, Rows
 def provenance(rows: Rows) -> str:
     """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234.`"""
     names = ", ".join(f.name for f in rows.files)
-    machines = unique(_machine(r.get("environment") or {}) for r in rows.runs)
+    told = unique(_machine(r.get("environment") or {}) for r in rows.runs)
     tools = unique(_tool(r.get("environment") or {}) for r in rows.runs)
-    mixed = "Caution, several machines: " if len(machines) > 1 else "Machine: "
-    return f"Rows: {names}. {mixed}{'; '.join(machines)}. {'; '.join(tools)}."
+    several = machines(rows)
+    mixed = "Machine: " if several == "one machine" else f"Caution, {several}: "
+    return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}."
+
+
+MACHINE = ("cpu_model", "cores", "memory_bytes", "caches", "instruction_set")
+
+
+def machines(rows: Rows) -> str:
+    """`one machine` where nothing tells the runs' machines apart, else how many."""
+    told = [r.get("environment") or {} for r in rows.runs]
+    count = len({tuple(str(env.get(name)) for name in MACHINE) for env in told})
+    words = ("one machine", "two machines", "three machines", "four machines")
+    return words[count - 1] if 0 < count <= len(words) else f"{count} machines"
 
 
 def _machine(env: dict[str, Any]) -> str:

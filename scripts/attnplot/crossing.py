@@ -1,4 +1,4 @@
-"""Where a variant's time curve crosses that of full attention, with its interval."""
+"""Where a variant's time curve crosses that of full attention, interpolated, with its interval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Samples = Mapping[int, Visits]
 
 @dataclass(frozen=True)
 class Crossing:
-    """The length from which on a variant is the faster one.
+    """The length from which on a variant's median is the smaller one.
 
     `length` is -inf where it is faster at every measured length and +inf where it is not at the
     longest: then the crossing is not within the measured range [first, last]. So are the ends of
@@ -35,17 +35,22 @@ class Crossing:
     def within(self) -> bool:
         return math.isfinite(self.length)
 
+    @property
+    def unclear(self) -> bool:
+        """Whether the interval holds every length: then the point says nothing."""
+        return self.low == -math.inf and self.high == math.inf
+
     def text(self) -> str:
-        """Reads on after `faster than full from length`."""
-        if self.length == math.inf:
-            return f"not up to {length_text(self.last)}"
-        if self.length == -math.inf:
-            return f"{length_text(self.first)}, the shortest measured"
-        if self.low is None or self.high is None:
-            return f"{self.length:,.0f}"
-        low = f"{self.low:,.0f}" if math.isfinite(self.low) else f"<{length_text(self.first)}"
-        high = f"{self.high:,.0f}" if math.isfinite(self.high) else f">{length_text(self.last)}"
-        return f"{self.length:,.0f} ({low}\u2013{high})"
+        first, last = length_text(self.first), length_text(self.last)
+        if self.unclear:
+            return f"unclear (<{first} to >{last})"
+        at = {math.inf: f"beyond {last}", -math.inf: f"before {first}"}
+        point = at.get(self.length, f"{self.length:,.0f}")
+        if self.low is None or self.high is None or self.low == self.high:
+            return point
+        low = f"{self.low:,.0f}" if math.isfinite(self.low) else f"<{first}"
+        high = f"{self.high:,.0f}" if math.isfinite(self.high) else f">{last}"
+        return f"{point} ({low}\u2013{high})"
 
 
 def crossing_length(lengths: Sequence[int], variant: np.ndarray, full: np.ndarray) -> np.ndarray:

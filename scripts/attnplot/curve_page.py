@@ -1,8 +1,8 @@
-"""Draws a page of panels over length, for any quantity."""
+"""Draws pages of panels over length, for any quantity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,82 +12,101 @@ from matplotlib.axes import Axes
 
 from .curves import (
     Value,
-    bytes_text,
+    draw_behind,
     draw_curve,
     draw_failures,
+    end_of,
+    failed_at,
+    failure_height,
     length_axis,
-    length_text,
-    log_axis,
-    seconds_text,
+    length_ticks,
+    value_axis,
+    value_text,
 )
+from .dots import draw_dots
+from .ends import End, make_room, name_ends
 from .guides import slope_guides
-from .page import Page, Picture, handles
+from .page import Page, Picture
 from .panels import Panel, drawn_series
-from .rows import FAILURES, Cell
+from .rows import Cell
+from .sheets import WIDE, Place, Sheet, sheets
 from .style import Series, Styles
 
 PANEL_HEIGHT = 2.25  # inches
+FAN = "the grey fan shows growth with n and with n\u00b2"
+BEHIND = "the variants of the other panels are grey; the scales of the panels differ"
 
 
 @dataclass(frozen=True)
 class Quantity:
     """What a page shows: the value, its band, and how its axis reads."""
 
-    kind: str  # "seconds" or "bytes"
+    kind: str  # "seconds", "bytes" or "ratio"
     label: str
     value: Value
     band: tuple[Value, Value] | None
     columns: Callable[[Cell], dict[str, Any]]  # of the CSV
 
     def text(self, value: float) -> str:
-        return bytes_text(value) if self.kind == "bytes" else seconds_text(value)
+        return value_text(self.kind, value)
 
 
-# A strip of fixed lines under each panel: how many lines it needs, and what draws it.
-Strip = tuple[Callable[[Panel, list[Series]], float], Callable[[Axes, Panel, list[Series]], None]]
+@dataclass(frozen=True)
+class Words:
+    """What a page says: `better` begins its subtitle, `caption` is given the panels shown."""
+
+    title: str
+    better: str
+    caption: Callable[[list[Panel]], str]
 
 
-def draw_page(
+def draw_pages(
+    styles: Styles, name: str, panels: list[Panel], quantity: Quantity, words: Words
+) -> list[Picture]:
+    """A page with every panel, or a page for each panel with its lines in parts."""
+    shown = drawn_series(panels, styles)
+    grid = [(p, p.row, p.column) for p in panels]
+    out = []
+    for sheet in sheets(grid, shown, styles):
+        own = [sheet.panel] if sheet.panel else panels
+        stem = f"{name}-{sheet.panel.suffix}" if sheet.panel else name
+        out.append(_page(styles, stem, own, sheet, quantity, words))
+    return out
+
+
+def _page(
     styles: Styles,
     name: str,
     panels: list[Panel],
+    sheet: Sheet[Panel],
     quantity: Quantity,
-    *,
-    title: str,
-    subtitle: str,
-    words: str,
-    strip: Strip | None = None,
+    words: Words,
 ) -> Picture:
-    series = styles.series([c for p in panels for c in p.cells])
-    shown = drawn_series(panels, styles)
-    rows = sorted({p.row for p in panels})
-    lines = {p.title: strip[0](p, p.select(shown)) if strip and p.is_curve else 0 for p in panels}
-    heights, gaps = [], []
-    for row in rows:
-        in_strip = max(lines[p.title] for p in panels if p.row == row)
-        heights += [PANEL_HEIGHT, 0.165 * in_strip + 0.05] if strip else [PANEL_HEIGHT]
-        gaps += [0.3 if row == 0 else 0.78] + ([0.07 if in_strip else 0.0] if strip else [])
+    parts = sheet.panel is not None and len(sheet.places) > 1
+    told = words.caption(panels)
     page = Page(
-        title,
-        subtitle,
-        words,
-        handles(shown),
-        heights,
-        max(p.column for p in panels) + 1,
-        gaps=gaps,
+        words.title + (f", {sheet.panel.title}" if sheet.panel else ""),
+        words.better,
+        told,
+        [],
+        [PANEL_HEIGHT] * sheet.rows,
+        sheet.columns,
+        width=WIDE if sheet.columns > 2 else 8.6 if parts else 7.2,
+        gaps=[0.3] + [0.78] * (sheet.rows - 1),
         left=0.85,
+        between=0.75 if parts else 0.3,
     )
-    for row in rows:
-        _draw_row(
-            page,
-            [p for p in panels if p.row == row],
-            row * (2 if strip else 1),
-            shown,
-            quantity,
-            strip,
-            lines,
-        )
-    table = [
+    fans = []
+    for row in range(sheet.rows):
+        fans += _draw_row(page, [p for p in sheet.places if p.row == row], quantity, parts)
+    notes = [words.better, FAN if any(fans) else "", BEHIND if parts else ""]
+    page.say("; ".join(filter(None, notes)))
+    return Picture(name, page.figure, pd.DataFrame(_table(styles, panels, quantity)), told)
+
+
+def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict[str, Any]]:
+    series = styles.series([c for p in panels for c in p.cells])
+    return [
         {
             "panel": p.title,
             "series": s.label,
@@ -101,113 +120,72 @@ def draw_page(
         for s in p.select(series)
         for c in sorted(s.cells, key=lambda c: c.length or 0)
     ]
-    return Picture(name, page.figure, pd.DataFrame(table), words)
 
 
 def _draw_row(
-    page: Page,
-    panels: list[Panel],
-    place: int,
-    shown: list[Series],
-    quantity: Quantity,
-    strip: Strip | None,
-    lines: dict[str, float],
-) -> None:
+    page: Page, places: list[Place[Panel]], quantity: Quantity, parts: bool
+) -> list[bool]:
+    """Panels of different parts have scales of their own, others share one. Whether each has a fan
+    of slopes."""
     shared: Axes | None = None
-    drawn: list[tuple[Axes, Panel]] = []
-    for panel in panels:
-        own = panel.select(shown)
-        axes = page.panel(place, panel.column, share_y=shared if panel.is_curve else None)
-        axes.set_title(panel.title)
-        if not panel.is_curve:
-            draw_dots(axes, own, quantity)
+    drawn: list[tuple[Axes, Place[Panel]]] = []
+    for place in places:
+        curve = place.panel.is_curve
+        axes = page.panel(place.row, place.column, share_y=shared if curve else None)
+        axes.set_title(place.title)
+        if not curve:
+            draw_dots(axes, place.own, quantity)
             continue
-        draw_panel(axes, own, panel.lengths, quantity)
-        drawn.append((axes, panel))
-        if shared is None:
-            shared = axes
-            axes.set_ylabel(quantity.label)
+        drawn.append((axes, place))
+        if shared is None or parts:
+            axes.set_ylabel(quantity.label if place.column == 0 else "")
         else:
             axes.tick_params(labelleft=False)
-    finish([axes for axes, _ in drawn], [p.select(shown) for _, p in drawn], quantity)
-    for axes, panel in drawn:
-        under = axes
-        if strip and lines[panel.title]:
-            axes.tick_params(labelbottom=False)
-            under = page.panel(place + 1, panel.column, share_x=axes)
-            strip[1](under, panel, panel.select(shown))
-            top = under.get_ylim()[1]  # strips side by side: the same height of a line
-            under.set_ylim(top + max(lines[p.title] for p in panels), top)
-        under.set_xlabel("sequence length (tokens, 1k = 1024)")
+        if not parts:
+            shared = shared or axes
+    groups = [[one] for one in drawn] if parts else [drawn]
+    return [fan for group in groups if group for fan in draw_panels(group, quantity)]
 
 
-def draw_panel(axes: Axes, series: list[Series], lengths: list[int], quantity: Quantity) -> None:
-    for s in series:
-        draw_curve(axes, s, quantity.value, quantity.band)
-    axes.set_yscale("log")
-    length_axis(axes, lengths)
-
-
-def finish(row: list[Axes], series: list[list[Series]], quantity: Quantity) -> None:
-    """Limits, ticks, guides and failures, once all panels that share a value axis are drawn."""
-    if not row:
-        return
-    failing = max(sum(any(c.status in FAILURES for c in s.cells) for s in own) for own in series)
-    low, high = np.log(row[0].get_ylim())
-    high += (high - low) * 0.1 * failing  # room for the crosses
+def draw_panels(row: Sequence[tuple[Axes, Place[Panel]]], quantity: Quantity) -> list[bool]:
+    """Panels that share a value axis: curves, limits, the fans, crosses and names. Whether each has
+    a fan of slopes."""
+    for axes, place in row:
+        for s in place.own:
+            draw_curve(axes, s, quantity.value, quantity.band)
+        axes.set_yscale("log")
+        length_axis(axes, place.panel.lengths)
+    first = row[0][0]
+    failing = max(sum(bool(failed_at(s)) for s in place.own) for _, place in row)
+    low, high = np.log(first.get_ylim())
+    high += (high - low) * 0.075 * failing  # room for the crosses
     if high - low < np.log(20):  # a flat picture should look flat
         low, high = (low + high - np.log(20)) / 2, (low + high + np.log(20)) / 2
-    row[0].set_ylim(np.exp(low), np.exp(high))
-    for axes, own in zip(row, series):
-        log_axis(axes, quantity.kind)
-        slope_guides(axes, top=0.94 - 0.085 * failing)
-        draw_failures(axes, own)
+    fans = []
+    for axes, place in row:
+        draw_behind(axes, place.others, quantity.value)
+        axes.set_ylim(np.exp(low), np.exp(high))
+        ends = _ends(axes, place, quantity)
+        share = make_room(axes, ends, max(place.panel.lengths))
+        length_ticks(axes, place.panel.lengths, share)
+        value_axis(axes, quantity.kind)
+        top = 0.94 - 0.07 * failing
+        fans.append(quantity.kind != "ratio" and slope_guides(axes, top=top, right=share))
+        draw_failures(axes, place.own)
+        name_ends(axes, ends, share)
+    return fans
 
 
-def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
-    """One length only: a line per variant instead of curves of one point."""
-    length = next(c.length for s in series for c in s.cells if c.status != "skipped")
-    axes.set_xscale("log")
-    for y, s in enumerate(series):
-        for cell in s.cells:
-            value = quantity.value(cell) if cell.ok else None
-            if value:
-                ends = (
-                    [end(cell) or value for end in quantity.band]
-                    if quantity.band
-                    else [value, value]
-                )
-                axes.plot(
-                    ends,
-                    [y, y],
-                    color=s.look.color,
-                    linewidth=3.5,
-                    alpha=0.45,
-                    solid_capstyle="butt",
-                )
-                axes.plot([value], [y], **s.look.line())
-                axes.annotate(
-                    quantity.text(value),
-                    (value, y),
-                    xytext=(0, 5),
-                    textcoords="offset points",
-                    ha="center",
-                    va="bottom",
-                    fontsize=8,
-                )
-            elif cell.status in FAILURES:
-                axes.annotate(
-                    f"\u2715 {cell.status}",
-                    (0.02, y),
-                    xycoords=axes.get_yaxis_transform(),
-                    va="center",
-                    fontsize=8,
-                    color=s.look.ink,
-                )
-    low, high = axes.get_xlim()
-    axes.set_xlim(low / 1.6, high * 1.6)
-    axes.set_ylim(len(series) - 0.5, -0.7)
-    axes.set_yticks(range(len(series)), [s.label for s in series])
-    axes.xaxis.set_major_formatter(lambda v, _: quantity.text(v))
-    axes.minorticks_off()
-    axes.set_xlabel(f"{quantity.label} at length {length_text(length or 0)}")
+def _ends(axes: Axes, place: Place[Panel], quantity: Quantity) -> list[End]:
+    """The names, of what has no number at the cross of its last cell."""
+    low, high = np.log(axes.get_ylim())
+    out, row = [], 0
+    for s in place.own:
+        end, failed = end_of(s, quantity.value), failed_at(s)
+        if end.at is None and failed:
+            height = float(np.exp(low + (high - low) * failure_height(row)))
+            end = End((failed[-1][0], height), end.text, end.look)
+        row += bool(failed)
+        if end.at or failed:
+            out.append(end)
+    return out

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from .ends import End, last_point
+from .looks import BEHIND
 from .rows import FAILURES, Cell
 from .style import Series
+from .ticks import log_ticks
 
 Value = Callable[[Cell], float | None]
+TICK = 22  # points that a length needs under an axis
 SHAPE = ("batch", "heads", "head_dim", "threads")
 
 
@@ -44,17 +48,23 @@ def length_text(n: float) -> str:
 
 
 def length_axis(axes: Axes, lengths: list[int], *, label: bool = True) -> None:
-    """Logarithmic to base 2, with ticks at measured lengths, fewer where they would crowd."""
+    """Logarithmic to base 2, from the shortest to the longest."""
     axes.set_xscale("log", base=2)
-    shown = sorted(set(lengths))
-    while len(shown) > 8:
-        shown = shown[::-1][::2][::-1]
-    axes.xaxis.set_major_locator(FixedLocator(shown))
+    length_ticks(axes, lengths)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: length_text(n)))
     axes.set_xlim(min(lengths) / 1.18, max(lengths) * 1.18)
     if label:
         axes.set_xlabel("sequence length (tokens, 1k = 1024)")
+
+
+def length_ticks(axes: Axes, lengths: list[int], share: float = 1.0) -> None:
+    """At measured lengths, fewer where they would crowd in that share of the panel."""
+    shown = sorted(set(lengths))
+    wide = share * axes.get_window_extent().width / axes.figure.dpi * 72
+    while len(shown) > 2 and len(shown) * TICK > wide:
+        shown = shown[::-1][::2][::-1]
+    axes.xaxis.set_major_locator(FixedLocator(shown))
 
 
 def seconds_text(value: float, _: object = None) -> str:
@@ -71,23 +81,28 @@ def bytes_text(value: float, _: object = None) -> str:
     return f"{value:.3g} B"
 
 
-def log_axis(axes: Axes, kind: str) -> None:
-    """A logarithmic value axis in seconds or bytes."""
-    if kind == "bytes":
-        axes.set_yscale("log", base=2)
-        low, high = np.log2(axes.get_ylim())
-        step = max(1, int(np.ceil((high - low) / 8)))
-        first = int(np.ceil(low / step) * step)
-        axes.yaxis.set_major_locator(
-            FixedLocator([2.0**p for p in range(first, int(high) + 1, step)])
-        )
-        axes.yaxis.set_major_formatter(FuncFormatter(bytes_text))
-    else:
+def ratio_text(value: float, _: object = None) -> str:
+    """`×0.5`: of a time, as a multiple of another."""
+    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
+
+
+def value_text(kind: str, value: float) -> str:
+    return {"bytes": bytes_text, "ratio": ratio_text}.get(kind, seconds_text)(value)
+
+
+def value_axis(axes: Axes, kind: str) -> None:
+    """A logarithmic value axis in seconds, in bytes (to base 2) or of ratios."""
+    if kind != "bytes":
         axes.set_yscale("log")
-        low, high = axes.get_ylim()
-        subs = (1, 2, 5) if high / low < 100 else (1,)
-        axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=8))
-        axes.yaxis.set_major_formatter(FuncFormatter(seconds_text))
+        log_ticks(axes, axes.yaxis, lambda v: value_text(kind, v))
+        return
+    axes.set_yscale("log", base=2)
+    low, high = np.log2(axes.get_ylim())
+    step = max(1, int(np.ceil((high - low) / 8)))
+    first = int(np.ceil(low / step) * step)
+    ticks = [2.0**p for p in range(first, int(np.floor(high)) + 1, step)]
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_major_formatter(FuncFormatter(bytes_text))
     axes.yaxis.set_minor_locator(NullLocator())
 
 
@@ -122,21 +137,40 @@ def draw_curve(
         )
 
 
-def draw_failures(axes: Axes, series: list[Series], *, top: float = 0.955) -> None:
-    """A cross at the upper edge for every cell that ended without a number."""
-    place = axes.get_xaxis_transform()
+def draw_behind(axes: Axes, series: list[Series], value: Value) -> None:
+    """Curves of other panels, for comparison: grey, without names."""
+    lines = []
+    for s in series:
+        points = by_length(s)
+        heights = [np.median([value(c) or np.nan for c in cells]) for cells in points.values()]
+        lines.append(list(zip(points, heights)))
+    grey_lines(axes, lines)
+
+
+def grey_lines(axes: Axes, lines: Iterable[Iterable[tuple[float, float]]]) -> None:
+    """All as one line with gaps, which is drawn much sooner than many."""
+    gap = (np.nan, np.nan)
+    points = [p for line in lines for p in (*line, gap)]
+    if points:
+        axes.plot(*zip(*points), color=BEHIND, linewidth=0.8, zorder=1.2)
+
+
+def failed_at(series: Series) -> list[tuple[int, str]]:
+    """Lengths and statuses without a number."""
+    return sorted({(c.length, c.status) for c in series.cells if c.status in FAILURES and c.length})
+
+
+def draw_failures(axes: Axes, series: list[Series]) -> None:
+    """A cross at the upper edge for every cell that ended without a number, a row a variant."""
     row = 0
     for s in series:
-        failed = sorted(
-            {(c.length, c.status) for c in s.cells if c.status in FAILURES and c.length}
-        )
+        failed = failed_at(s)
         if not failed:
             continue
-        y, row = top - 0.085 * row, row + 1
         axes.plot(
             [n for n, _ in failed],
-            [y] * len(failed),
-            transform=place,
+            [failure_height(row)] * len(failed),
+            transform=axes.get_xaxis_transform(),
             marker="X",
             markersize=6.5,
             linestyle="none",
@@ -146,17 +180,18 @@ def draw_failures(axes: Axes, series: list[Series], *, top: float = 0.955) -> No
             clip_on=False,
             zorder=6,
         )
-        words = f"{s.label}: {', '.join(dict.fromkeys(status for _, status in failed))}"
-        low, high = axes.get_xlim()
-        left = np.log(failed[0][0] / low) > np.log(high / low) / 2
-        axes.annotate(
-            words,
-            ((failed[0] if left else failed[-1])[0], y),
-            xycoords=place,
-            va="center",
-            xytext=(-7 if left else 7, 0),
-            textcoords="offset points",
-            fontsize=8,
-            ha="right" if left else "left",
-            color=s.look.ink,
-        )
+        row += 1
+
+
+def failure_height(row: int) -> float:
+    """Of the crosses of the row-th variant that has any, as a share of the panel."""
+    return 0.955 - 0.07 * row
+
+
+def end_of(series: Series, value: Value) -> End:
+    """The name at the end of a curve, with what became of the cells that have no number."""
+    points = by_length(series)
+    heights = [float(np.median([value(c) or np.nan for c in own])) for own in points.values()]
+    statuses = dict.fromkeys(status for _, status in failed_at(series))
+    told = f" ({', '.join(statuses)})" if statuses else ""
+    return End(last_point(list(points), heights), series.label + told, series.look)

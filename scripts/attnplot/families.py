@@ -1,4 +1,4 @@
-"""Parameterisations of one variant in one figure: a legend entry together, told apart by weight."""
+"""Parameterisations of one variant in one figure: told apart by weight and fill."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
-from .caption import brief
 from .style import Series, number
 
 THIN, BOLD = 0.9, 2.2  # points, the lines of the smallest and of the largest parameter
 HALVES = ("left", "bottom", "top")
 
 
-def families(series: list[Series]) -> tuple[list[Series], list[tuple[Line2D, str]]]:
-    """The series ordered by parameter within a variant, restyled, and a legend of the variants."""
+def families(series: list[Series]) -> list[Series]:
+    """The series ordered by parameter within a variant, and restyled."""
     members: dict[str, list[Series]] = {}
     for s in series:
         members.setdefault(s.variant, []).append(s)
-    out, legend = [], []
-    for own in members.values():
-        if len(own) > 1:
-            own = _graded(sorted(own, key=_by_value))
-        out += own
-        legend.append((Line2D([], [], **own[-1].look.line()), brief([s.label for s in own])))
-    return out, legend
+    return [
+        s
+        for own in members.values()
+        for s in (_graded(sorted(own, key=_by_value)) if len(own) > 1 else own)
+    ]
 
 
 def tag(series: Series) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -21,85 +21,146 @@ from .fidelity_panels import (
 )
 from .page import Page, Picture
 from .rows import Cell, Rows
+from .sheets import Sheet, sheets
 from .style import Series, Styles
 
 FAMILY_NOTE = " Within a variant a larger parameter has a bolder line and a fuller marker."
+HEIGHT = 2.1  # inches of a panel
 KINDS = {"random": "random inputs", "needle": "planted needles"}
 
 
+@dataclass(frozen=True)
+class Contract:
+    """Cells of one contract at one length, as a panel for each kind of input."""
+
+    which: str
+    cells: list[Cell]
+    timed: Timed
+    length: int
+
+    @property
+    def scales(self) -> list[float]:
+        return sorted({scale_of(c) for c in self.cells})
+
+    @property
+    def at(self) -> float:
+        return min(self.scales, key=lambda s: abs(s - 1.0))
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a pair of panels draws."""
+
+    kind: str
+    length: int
+
+    @property
+    def title(self) -> str:
+        return KINDS[self.kind]
+
+    def select(self, series: list[Series]) -> list[Series]:
+        def mine(cell: Cell) -> bool:
+            return _kind(cell) == self.kind and cell.length == self.length
+
+        return [replace(s, cells=tuple(c for c in s.cells if mine(c))) for s in series]
+
+
 def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
-    """A page per contract: a row per kind of input, cost on the left, scale on the right."""
+    """For each contract a page with a pair of panels for each kind of input, cost on the left,
+    scale on the right; or a page for each kind with the variants in parts."""
     out = []
     everything = rows.of("fidelity")
-    contracts = list(dict.fromkeys(contract(c) for c in everything if c.status != "skipped"))
-    for which in contracts:
+    for which in dict.fromkeys(contract(c) for c in everything if c.status != "skipped"):
         cells = [c for c in everything if contract(c) == which]
+        timed = _costs(rows.of("speed"), cells, which)
+        shown = Contract(which, cells, timed, _length(cells, timed))
+        series = families(styles.series([c for c in cells if c.status != "skipped"]))
+        kinds = sorted({_kind(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
+        grid = [(Input(kind, shown.length), row, 0) for row, kind in enumerate(kinds)]
         name = "fidelity-causal" if which == "causal" else "fidelity"
-        out.append(_picture(name, which, cells, rows, styles))
+        for sheet in sheets(grid, series, styles, by_variant=True, columns=2):
+            own = [sheet.panel.kind] if sheet.panel else kinds
+            stem = f"{name}-{sheet.panel.kind}" if sheet.panel else name
+            out.append(_picture(stem, shown, sheet, own, series, rows))
     return out
 
 
-def _picture(name: str, which: str, cells: list[Cell], rows: Rows, styles: Styles) -> Picture:
-    series, legend = families(styles.series([c for c in cells if c.status != "skipped"]))
-    kinds = sorted({_kind(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
-    timed = _costs(rows.of("speed"), cells, which)
-    length = _length(cells, timed)
-    scales = sorted({scale_of(c) for c in cells})
-    at = min(scales, key=lambda s: abs(s - 1.0))
-    words = caption(
+def _picture(
+    name: str,
+    shown: Contract,
+    sheet: Sheet[Input],
+    kinds: list[str],
+    series: list[Series],
+    rows: Rows,
+) -> Picture:
+    words = _words(rows, shown, [c for c in shown.cells if _kind(c) in kinds], series)
+    columns = 2 * sheet.columns
+    parts = sheet.panel is not None and len(sheet.places) > 1
+    against = "time" if shown.timed else "variant"
+    page = Page(
+        f"Error against {against}, and against input scale"
+        + (f": {sheet.panel.title}" if sheet.panel else ""),
+        "lower is better"
+        + ("; in the panels against time also further left" if shown.timed else "")
+        + ("; the variants of the other panels are grey" if parts else ""),
+        words,
+        [],
+        [HEIGHT] * sheet.rows,
+        columns,
+        gaps=[0.3] + [0.74] * (sheet.rows - 1),
+        left=0.72,
+        width=7.2 if columns == 2 else 13.2,
+        between=0.62 if columns > 2 else 0.3,
+    )
+    table: list[dict[str, Any]] = []
+    for place in sheet.places:
+        left, right = (page.panel(place.row, 2 * place.column + i) for i in (0, 1))
+        told = place.title if place.title else KINDS[kinds[0]]
+        left.set_title(f"{told}: error against {against}" if not parts else told)
+        right.set_title(f"{told}: error against scale" if not parts else "against scale")
+        floor = limits([left, right], place.own)
+        at_one = [only_scale(s, shown.at) for s in place.own]
+        against_cost(left, at_one, shown.timed, floor)
+        against_scale(right, place.own, place.others, shown.scales, floor)
+        right.tick_params(labelleft=False)
+        if place.column == 0:
+            left.set_ylabel("relative error")
+    for kind in kinds:
+        for s in Input(kind, shown.length).select(series):
+            table += [_line(kind, s, c, shown.timed) for c in s.cells]
+    return Picture(name, page.figure, pd.DataFrame(table), words)
+
+
+def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series]) -> str:
+    several = len({s.variant for s in series}) < len(series)
+    return caption(
         rows,
         cells,
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016, exact in double; "
-        f"{which}, length {length_text(length)}, n = 1 draw of inputs, no interval. "
-        f"Left: input scale {at:g}; "
-        + ("time of one forward call" if timed else "no times in these rows")
-        + _not_timed(series, timed, length)
-        + f". Errors below {EXACT:g} are rounding and drawn on the lower edge."
-        + (FAMILY_NOTE if len(legend) < len(series) else ""),
+        f"{shown.which}, length {length_text(shown.length)}, n = 1 draw of inputs, no interval. "
+        "The scale of inputs is the standard deviation of queries and keys. "
+        f"Left: input scale {shown.at:g}; "
+        + ("time of one forward call" if shown.timed else "no times in these rows")
+        + _not_timed(series, shown.timed, shown.length)
+        + f". Errors below {EXACT:g} are rounding and drawn on the lower edge, named exact."
+        + (FAMILY_NOTE if several else ""),
     )
-    page = Page(
-        "Error against cost, and against input scale",
-        "lower is better; in the left panels also further left",
-        words,
-        legend,
-        [2.1] * len(kinds),
-        2,
-        gaps=[0.3] + [0.74] * (len(kinds) - 1),
-        left=0.72,
-    )
-    table: list[dict[str, Any]] = []
-    for row, kind in enumerate(kinds):
-        left, right = page.panel(row, 0), page.panel(row, 1)
-        left.set_title(f"{KINDS[kind]}: error against {'time' if timed else 'variant'}")
-        right.set_title(f"{KINDS[kind]}: error against scale")
-        own = [
-            replace(s, cells=tuple(c for c in s.cells if _kind(c) == kind and c.length == length))
-            for s in series
-        ]
-        floor = limits([left, right], own)
-        against_cost(left, [only_scale(s, at) for s in own], timed, floor)
-        against_scale(right, own, scales, floor)
-        right.tick_params(labelleft=False)
-        left.set_ylabel("relative error")
-        table += [
-            {
-                "input": kind,
-                "series": s.label,
-                "variant": s.variant,
-                "length": c.length,
-                "input_scale": scale_of(c),
-                "status": c.status,
-                "reason": c.reason,
-                "relative_error": c.metric("relative_error"),
-                "cosine": c.metric("cosine"),
-                "weights_kl": c.metric("weights_kl"),
-                "time_s": timed.get((s.key, c.length)),
-            }
-            for s in series
-            for c in s.cells
-            if _kind(c) == kind
-        ]
-    return Picture(name, page.figure, pd.DataFrame(table), words)
+
+
+def _line(kind: str, s: Series, c: Cell, timed: Timed) -> dict[str, Any]:
+    return {
+        "input": kind,
+        "series": s.label,
+        "variant": s.variant,
+        "length": c.length,
+        "input_scale": scale_of(c),
+        "status": c.status,
+        "reason": c.reason,
+        "relative_error": c.metric("relative_error"),
+        "cosine": c.metric("cosine"),
+        "weights_kl": c.metric("weights_kl"),
+        "time_s": timed.get((s.key, c.length)),
+    }
 
 
 def _kind(cell: Cell) -> str:

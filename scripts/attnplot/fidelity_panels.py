@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .curves import seconds_text
+from .curves import grey_lines, seconds_text
+from .ends import End, make_room, name_ends, wrapped
 from .families import tag
 from .place import Label, place_labels
 from .rows import FAILURES, Cell
 from .runs import run_of
-from .style import GREY, Series, halo
+from .looks import halo
+from .style import Series
+from .ticks import log_ticks
 
 EXACT = 1e-5  # below it an answer in float is exact up to rounding
 Timed = dict[tuple[Any, int | None], float]  # seconds by series and length
-APART = 8.5  # points between labels at the end of lines
 
 
 def scale_of(cell: Cell) -> float:
@@ -39,23 +41,20 @@ def limits(panels: list[Axes], series: list[Series]) -> float:
     for axes in panels:
         axes.set_yscale("log")
         axes.set_ylim(floor, high * spread**0.14)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        log_ticks(axes, axes.yaxis, lambda v: f"{v:g}")
         if exact:
-            axes.annotate(
-                "exact up to rounding",
-                (0.5, 0),
-                xycoords="axes fraction",
-                xytext=(0, 7),
-                ha="center",
-                textcoords="offset points",
-                fontsize=8,
-                color=GREY,
-                style="italic",
-                path_effects=halo(),
-            )
+            _name_floor(axes, floor)
     return floor
+
+
+def _name_floor(axes: Axes, floor: float) -> None:
+    """A tick on the lower edge for what is exact up to rounding, in place of those near it."""
+    low, high = axes.get_ylim()
+    ticks = [t for t in axes.yaxis.get_major_locator().locs if t > low * (high / low) ** 0.06]
+    axes.yaxis.set_major_locator(FixedLocator([floor, *ticks]))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda v, _: "exact" if v <= floor * 1.001 else f"{v:g}")
+    )
 
 
 def _value(cell: Cell, floor: float) -> float:
@@ -64,7 +63,10 @@ def _value(cell: Cell, floor: float) -> float:
 
 
 def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -> None:
-    """Points; a run's parameterisations of one variant are joined: they trade cost for error."""
+    """Points; a run's parameterisations of one variant are joined: they trade cost for error. The
+    first and the last of those are named, with the variant at the last."""
+    failed = 0
+    short: dict[str, str] = {}
     paths: dict[tuple[str, str | None], list[Label]] = {}
     for index, s in enumerate(series):
         for cell in s.cells:
@@ -73,28 +75,32 @@ def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -
                 y = _value(cell, floor)
                 axes.plot([x], [y], **{**s.look.line(), "markersize": 6.5}, clip_on=False)
                 path = paths.setdefault((s.variant, run_of(s.params)), [])
-                path.append(Label(x, y, 4, tag(s), s.look.ink))
+                path.append(Label(x, y, 4, s.label, s.look.ink))
+                short[s.label] = tag(s)
             elif cell.status in FAILURES:
-                _cross(axes, s, cell, index)
+                _cross(axes, s, cell, failed)
+                failed += 1
     for (variant, _), path in paths.items():
         look = next(s.look for s in series if s.variant == variant)
         axes.plot([p.x for p in path], [p.y for p in path], color=look.color, linewidth=0.9)
     axes.xaxis.set_minor_locator(NullLocator())
     if not timed:
         axes.set_xticks([])
+        axes.set_xlim(0, len(series) + 1.5)
     else:
         axes.set_xscale("log")
         low, high = axes.get_xlim()
-        axes.set_xlim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
-        axes.xaxis.set_major_formatter(FuncFormatter(seconds_text))
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlim(low / (high / low) ** 0.08, high * (high / low) ** 0.2)
+        log_ticks(axes, axes.xaxis, seconds_text)
         axes.set_xlabel("time per forward call")
-    ends = [p for path in paths.values() for p in dict.fromkeys((path[0], path[-1])) if p.text]
+    ends = [replace(path[-1], text=wrapped(path[-1].text)) for path in paths.values()]
+    ends += [
+        replace(path[0], text=short[path[0].text]) for path in paths.values() if len(path) > 1
+    ]
     points = [(p.x, p.y, p.radius) for path in paths.values() for p in path]
     for path in paths.values():
         points += [at for a, b in zip(path, path[1:]) for at in _between(a, b)]
-    place_labels(axes, ends, [], points=points)
+    place_labels(axes, ends, points=points)
 
 
 def _between(a: Label, b: Label) -> list[tuple[float, float, float]]:
@@ -131,68 +137,43 @@ def _failed(series: Series) -> dict[str, Any]:
     }
 
 
-def against_scale(axes: Axes, series: list[Series], scales: list[float], floor: float) -> None:
-    lines: list[tuple[Series, list[tuple[float, float]]]] = []
-    for index, s in enumerate(series):
-        at = sorted({scale_of(c) for c in s.cells if c.ok})
-        points = [
-            (x, float(np.median([_value(c, floor) for c in only_scale(s, x).cells if c.ok])))
-            for x in at
-        ]
+def against_scale(
+    axes: Axes, series: list[Series], others: list[Series], scales: list[float], floor: float
+) -> None:
+    ends, failing = [], 0
+    for s in series:
+        points = _by_scale(s, floor)
+        failed = sorted({(scale_of(c), c.status) for c in s.cells if c.status in FAILURES})
+        height = 0.95 - 0.07 * failing
+        axes.plot(
+            [x for x, _ in failed],
+            [height] * len(failed),
+            **_failed(s),
+            transform=axes.get_xaxis_transform(),
+        )
+        failing += bool(failed)
         if points:
             axes.plot(*zip(*points), **s.look.line(), clip_on=False)
-            lines.append((s, points))
-        failed = [scale_of(c) for c in s.cells if c.status in FAILURES]
-        heights = [0.95 - 0.09 * index] * len(failed)
-        axes.plot(failed, heights, **_failed(s), transform=axes.get_xaxis_transform())
+        statuses = dict.fromkeys(status for _, status in failed)
+        told = f" ({', '.join(statuses)})" if statuses else ""
+        if points or failed:
+            ends.append(End(points[-1] if points else None, s.label + told, s.look))
     axes.set_xscale("log", base=2)
-    spread = max((max(scales) / min(scales)) ** 0.14, 1.2)  # a single scale needs room too
+    spread = max((max(scales) / min(scales)) ** 0.06, 1.1)  # a single scale needs room too
     axes.set_xlim(min(scales) / spread, max(scales) * spread)
     axes.xaxis.set_major_locator(FixedLocator(scales))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("scale of queries and keys (standard deviation)")
-    _label_ends(axes, lines)
+    axes.set_xlabel("scale of queries and keys")
+    share = make_room(axes, ends, max(scales))
+    grey_lines(axes, (_by_scale(s, floor) for s in others))
+    name_ends(axes, ends, share)
 
 
-def _label_ends(axes: Axes, lines: list[tuple[Series, list[tuple[float, float]]]]) -> None:
-    """The parameter's value at the end of a line that lies freer, if there is room for it."""
-    pixel = axes.figure.dpi / 72
-    height = {
-        (s.key, side): axes.transData.transform(points[side])[1] / pixel
-        for s, points in lines
-        for side in (-1, 0)
-    }
-    taken: dict[int, list[float]] = {-1: [], 0: []}
-    for s, points in lines:
-        if sum(other.variant == s.variant for other, _ in lines) < 2:
-            continue
-        room = {
-            side: min(
-                [
-                    abs(height[s.key, side] - h)
-                    for (key, end), h in height.items()
-                    if end == side and key != s.key
-                ]
-                + [100.0]
-            )
-            for side in (-1, 0)
-        }
-        for side in sorted(room, key=lambda e: -room[e]):
-            y = height[s.key, side]
-            if room[side] < 4 or any(abs(y - other) < APART for other in taken[side]):
-                continue
-            taken[side].append(y)
-            axes.annotate(
-                tag(s),
-                points[side],
-                xytext=(6 if side else -6, 0),
-                textcoords="offset points",
-                ha="left" if side else "right",
-                va="center",
-                fontsize=8,
-                color=s.look.ink,
-                path_effects=halo(),
-                zorder=8,
-            )
-            break
+def _by_scale(series: Series, floor: float) -> list[tuple[float, float]]:
+    """The median error at each scale."""
+    at = sorted({scale_of(c) for c in series.cells if c.ok})
+    return [
+        (x, float(np.median([_value(c, floor) for c in only_scale(series, x).cells if c.ok])))
+        for x in at
+    ]

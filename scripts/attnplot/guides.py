@@ -14,23 +14,24 @@ RISE, WIDEST = 0.09, 0.26  # of the panel: the slope of n, and the fan's width
 LABEL = (0.06, 0.05)  # room for a label at the end of a slope
 
 
-def slope_guides(axes: Axes, *, top: float = 0.94) -> None:
-    """Drawn in the corner that is farthest from the curves; left out where none is clear."""
+def slope_guides(axes: Axes, *, top: float = 0.94, right: float = 1.0) -> bool:
+    """Drawn left of `right` in the corner that is farthest from the curves; False where none is
+    clear and it is left out."""
     (x0, x1), (y0, y1) = np.log(axes.get_xlim()), np.log(axes.get_ylim())
     aspect = (x1 - x0) / (y1 - y0)  # what slope 1 looks like
     wide = min(WIDEST, RISE / aspect)
     high = 2 * wide * aspect
     if high > 0.5:
         wide, high = 0.5 * wide / high, 0.5
-    left, right = 0.04, 0.96 - wide - LABEL[0]
+    left, right = 0.04, right - 0.04 - wide - LABEL[0]
     upper, lower = top - high, 0.05
     middle = (upper + lower) / 2
     corners = [(x, y) for y in (upper, lower, middle) for x in (left, right, (left + right) / 2)]
     curves = _in_panel(axes, axes.lines)
     room = {c: _distance(curves, c, (wide + LABEL[0], high + LABEL[1])) for c in corners}
     place = next((c for c in corners if room[c] > 0.05), max(corners, key=lambda c: room[c]))
-    if not room[place] > 0:
-        return
+    if right < left or not room[place] > 0:
+        return False
     for slope, text in ((1, "n"), (2, "n\u00b2")):
         end = (place[0] + wide, place[1] + slope * wide * aspect)
         axes.plot(
@@ -52,6 +53,7 @@ def slope_guides(axes: Axes, *, top: float = 0.94) -> None:
             va="center",
             path_effects=halo(),
         )
+    return True
 
 
 def _in_panel(axes: Axes, lines: Iterable[Line2D]) -> np.ndarray:

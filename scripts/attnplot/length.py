@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from .accuracy import CHANCE
 from .caption import brief, caption, unique
-from .curves import length_axis, length_text
+from .curves import grey_lines, length_axis, length_text, length_ticks
+from .ends import End, make_room, name_ends
 from .metric import score_axis, unless_error
-from .page import Picture, handles
+from .page import Picture
 from .rows import Cell, Rows
+from .sheets import Place
 from .style import Series, Styles
-from .task_panels import TaskPage, bar_line
-from .tasks import TaskGroup, over_seeds, stand_ins, task_columns, task_groups
+from .task_panels import TaskLayout, TaskWords, bar_line, task_pages
+from .tasks import ONE_SEED, TaskGroup, over_seeds, stand_ins, task_columns, task_groups
 from .trained import told_apart
 from .tuned import tuning_note, winners
 
@@ -30,42 +32,44 @@ def length(rows: Rows, styles: Styles) -> list[Picture]:
     groups = [g for g in task_groups(cells) if len({n for c in g.cells for n in _scored(c)}) > 1]
     if not groups:
         return []
-    drawn = [c for g in groups for c in g.cells]
-    series = styles.series(drawn)
-    words = caption(
-        rows,
-        drawn,
-        "The same weights at multiples of the length that they were trained at; bars are 95 % "
-        "intervals: of one seed over the test examples, of several t-intervals over the seeds.",
-        _positions(drawn),
-        _skipped(groups, series),
-        stand_ins(drawn),
-        tuning_note(drawn),
-    )
-    page = TaskPage(
-        "Accuracy by length",
-        "test score beyond the length of training; "
-        + unless_error(
-            (g.metric for g in groups), "a line that falls does not generalise", "one that rises"
-        ),
-        words,
-        [
-            *handles(series),
-            (Line2D([], [], **CHANCE), "chance"),
-            (Line2D([], [], **TRAINED), "length of training"),
-        ],
+    series = styles.series([c for g in groups for c in g.cells])
+
+    def words(shown: Sequence[TaskGroup]) -> str:
+        drawn = [c for g in shown for c in g.cells]
+        return caption(
+            rows,
+            drawn,
+            "The same weights at multiples of the length that they were trained at; bars are 95 % "
+            f"intervals: {ONE_SEED}, of several t-intervals over the seeds.",
+            _positions(drawn),
+            _skipped(shown, series),
+            stand_ins(drawn),
+            tuning_note(drawn),
+        )
+
+    def subtitle(shown: Sequence[TaskGroup]) -> str:
+        better = unless_error(
+            (g.metric for g in shown), "a line that falls does not generalise", "one that rises"
+        )
+        return f"test score beyond the length of training; {better}"
+
+    legend = [
+        (Line2D([], [], **CHANCE), "chance"),
+        (Line2D([], [], **TRAINED), "length of training"),
+    ]
+    return task_pages(
+        TaskWords("accuracy-length", "Accuracy by length", subtitle, words, legend),
+        TaskLayout(most_columns=2, height=1.9, row_gap=1.03, below=0.68),
         groups,
-        most_columns=2,
-        height=1.9,
-        row_gap=1.03,
-        below=0.68,
+        series,
+        styles,
+        _draw,
+        _table,
     )
-    table: list[dict[str, Any]] = []
-    for axes, group in page.panels():
-        _draw(axes, group, group.select(series))
-        for s in group.select(series):
-            table += [line for c in s.cells for line in _lines(group, s, c)]
-    return [Picture("accuracy-length", page.page.figure, pd.DataFrame(table), words)]
+
+
+def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
+    return [line for s in series for c in s.cells for line in _lines(group, s, c)]
 
 
 def _entries(cell: Cell) -> list[dict[str, Any]]:
@@ -87,7 +91,8 @@ def _points(cells: tuple[Cell, ...]) -> list[tuple[int, float, float]]:
     return out
 
 
-def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
+def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
+    group = place.panel
     chances = {
         n: float(e["chance"])
         for c in group.cells
@@ -98,19 +103,24 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series]) -> None:
     axes.plot(sorted(chances), [chances[n] for n in sorted(chances)], **CHANCE, zorder=1.5)
     for trained in sorted({_trained_at(c) for c in group.cells}):
         axes.axvline(trained, **TRAINED, zorder=1)
-    values = list(chances.values())
-    for s in series:
+    values, ends = list(chances.values()), []
+    for s in place.own:
         points = _points(s.cells)
         if not points:
             continue
         values += [mean for _, mean, _ in points]
         bar_line(axes, s.look, *zip(*points))
+        ends.append(End(points[-1][:2], s.label, s.look))
     score_axis(axes, group.metric, values)
     length_axis(axes, lengths)
+    share = make_room(axes, ends, max(lengths))
+    length_ticks(axes, lengths, share)
+    grey_lines(axes, ([p[:2] for p in _points(s.cells)] for s in place.others))
     factors = {n: int(e["factor"]) for c in group.cells for n, e in _scored(c).items()}
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda n, _: f"{length_text(n)}\n\u00d7{factors[round(n)]}")
     )
+    name_ends(axes, ends, share)
 
 
 def _trained_at(cell: Cell) -> int:
@@ -127,7 +137,7 @@ def _positions(cells: list[Cell]) -> str:
     return f"Positions: {kinds[0]}." if len(kinds) == 1 else ""
 
 
-def _skipped(groups: list[TaskGroup], series: list[Series]) -> str:
+def _skipped(groups: Sequence[TaskGroup], series: list[Series]) -> str:
     """`No score: full learned at x2, x4 (why)`: equal reasons are told once."""
     told: dict[str, dict[str, list[int]]] = {}
     for group in groups:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .caption import caption
-from .curve_page import Quantity, draw_page
+from .curve_page import Quantity, Words, draw_pages
 from .curves import shape_text
 from .page import Picture
-from .panels import decodes, pages, undrawn
+from .panels import Panel, decodes, pages, undrawn
 from .rows import Cell, Rows
-from .speed import WORDS
+from .speed import scope_words
 from .style import Styles
 
 FIGURES = (
@@ -44,27 +44,21 @@ def _span(cell: Cell) -> str:
 
 
 def memory(rows: Rows, styles: Styles) -> list[Picture]:
-    pictures = []
+    out = []
     for name, panels in pages("memory", rows.of("memory")):
-        cells = [c for p in panels for c in p.cells]
-        scope = str(cells[0].axes.get("scope") or "attention")
-        words = caption(
-            rows,
-            cells,
-            f"Peak of the counted memory pool during {_span(cells[0])} included: "
-            "exact, n = 1, no interval.",
-            undrawn(panels, styles),
-            f"Shape: {shape_text(cells[0])}.",
-        )
-        pictures.append(
-            draw_page(
-                styles,
-                name,
-                panels,
-                PEAK,
-                title=f"{heading(cells[0])} against sequence length: {WORDS.get(scope, scope)}",
-                subtitle="lower is better; the grey fan shows growth with n and with n\u00b2",
-                words=words,
+        first = panels[0].cells[0]
+        title = f"{heading(first)} against sequence length: {scope_words(panels)}"
+
+        def words(shown: list[Panel]) -> str:
+            cells = [c for p in shown for c in p.cells]
+            return caption(
+                rows,
+                cells,
+                f"Peak of the counted memory pool during {_span(cells[0])} included: "
+                "exact, n = 1, no interval.",
+                undrawn(shown, styles),
+                f"Shape: {shape_text(cells[0])}.",
             )
-        )
-    return pictures
+
+        out += draw_pages(styles, name, panels, PEAK, Words(title, "lower is better", words))
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +51,11 @@ def operating_point(
     *,
     causal: bool | None = None,
     like: Context | None = None,
+    near: int | None = None,
 ) -> Point | None:
     """The context that most series have a value in; among those the one nearest `like`, then the
-    widest scope, a training step before a forward pass, the longest length."""
+    widest scope, the length nearest to `near`, a training step before a forward pass, the longest
+    length."""
     groups: dict[Context, list[Cell]] = {}
     for cell in cells:
         if decodes(cell):  # one token's time says nothing of a whole sequence's
@@ -69,6 +72,7 @@ def operating_point(
             covered,
             same,
             SCOPES.index(scope) if scope in SCOPES else -1,
+            -abs(math.log(length / near)) if near and length else 0.0,
             mode == "train",
             length,
             context[4:],

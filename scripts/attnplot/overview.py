@@ -1,28 +1,32 @@
-"""The summary in one wide picture: time with the crossings, memory, and the trade-off."""
+"""The summary in one wide picture: time, memory, and the trade-off of accuracy and speed."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from .caption import caption, repetitions, unique
-from .crossing import Crossing
-from .curve_page import Quantity, draw_panel, finish
-from .curves import shape_text
+from .caption import caption, machines, repetitions, unique
+from .curve_page import FAN, Quantity, draw_panels
+from .curves import by_length, length_text, shape_text
+from .facets import facets, recolored
+from .groups import MOST
 from .memory import PEAK
 from .memory import heading as memory_heading
 from .operating import SCOPES
-from .page import Page, Picture, handles
+from .page import Page, Picture
 from .panels import MODES, Panel, drawn_series, pages, undrawn
 from .rows import Rows
-from .speed import baseline_name, crossings, draw_strip, strip_lines, time_of
+from .sheets import Place
 from .speed import heading as time_heading
+from .speed import time_of
 from .style import Series, Styles
-from .tradeoff import area_legend, draw_trade, other_params
-from .trades import Trade, telling_trade, trade_panels
+from .tradeoff import area_legend, draw_trade, level_handles, largest_peak, trade_words
+from .trades import Trade, front, telling_trade, trade_panels
 
-HEIGHT, AREA_LEGEND = 3.9, 0.72  # inches: a panel with what is under it, and the circles' legend
+HEIGHT, AREA_LEGEND = 3.9, 0.72  # inches: a panel, and the circles' legend
 
 
 def overview(rows: Rows, styles: Styles) -> list[Picture]:
@@ -32,45 +36,99 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
     parts = [p for p in (time, peak, *trades) if p is not None]
     if len(parts) < 2:  # a single panel is one of the other pictures
         return []
-    cells = [c for p in (time, peak) if p for c in p.cells]
-    accuracy = [c for t in trades for g in t.groups for c in g.cells]
-    series = styles.series(cells or accuracy)
     curves = [p for p in (time, peak) if p]
-    shown = drawn_series(curves, styles) if curves else series
-    words = caption(rows, cells + accuracy, *_notes(time, peak, trades), undrawn(curves, styles))
-    found = crossings(time.select(shown), styles) if time else []
-    under = 0.165 * strip_lines(found) + 0.05 if found else 0.0
+    cells = [c for p in curves for c in p.cells]
+    accuracy = [c for t in trades for g in t.groups for c in g.cells]
+    shown = drawn_series(curves, styles) if curves else []
+    named = _leaders(curves[0], shown, styles) if curves else []
+    looks = {s.key: s.look for s in named}
+    notes = _notes(time, peak, trades, styles)
+    if curves and len(named) < len(shown):
+        notes.append(_told(curves[0]))
+    words = caption(rows, cells + accuracy, *notes, undrawn(curves, styles))
     page = Page(
-        "Attention variants on one machine",
-        "time and memory: lower is better; accuracy: up and to the right is better",
+        f"Attention variants on {machines(rows)}",
+        "",
         words,
-        handles(shown),
-        [HEIGHT - under, under + 0.01],
+        level_handles(trades),
+        [HEIGHT],
         len(parts),
         width=3.9 * len(parts),
-        gaps=[0.32, 0.07],
+        gaps=[0.32],
         left=0.86,
         right=0.15,
         between=0.86,
-        below=0.52,
+        below=0.62,
         scale=1.1,
     )
-    table: list[dict[str, Any]] = []
+    fans = []
     for column, part in enumerate(parts):
         if isinstance(part, Trade):
-            _draw_trade(page, column, part, under)
+            _draw_trade(page, column, part, styles)
             continue
-        quantity, strip = (time_of(part.cells[0]), found) if part is time else (PEAK, [])
-        _draw_curves(page, column, part, quantity, part.select(shown), strip, styles, under)
+        quantity = time_of(part.cells[0]) if part is time else PEAK
+        own = part.select(shown)
+        here = [replace(s, look=looks[s.key]) for s in own if s.key in looks]
+        others = [s for s in own if s.key not in looks]
+        axes = page.panel(0, column)
+        axes.set_title(_title(part, quantity))
+        axes.set_ylabel(quantity.label)
+        place = Place(part, part.title, 0, column, here or own, others if here else [])
+        fans += draw_panels([(axes, place)], quantity)
+    better = [
+        " and ".join(w for w, p in (("time", time), ("memory", peak)) if p) + ": lower is better"
+        if curves
+        else "",
+        "accuracy: up and to the right is better" if trades else "",
+        FAN if any(fans) else "",
+    ]
+    page.say("; ".join(filter(None, better)))
+    return [Picture("overview", page.figure, _table(time, peak, trades, styles), words)]
+
+
+def _leaders(panel: Panel, series: list[Series], styles: Styles) -> list[Series]:
+    """What is drawn in full: all, or where there are many exact attention and of each group the
+    series with the least time, of those measured at the longest length; the least of these, as many
+    as there are colours."""
+    if len(facets(series, styles)) == 1:
+        return series
+    longest = max(panel.lengths)
+    quantity = time_of(panel.cells[0]) if panel.cells[0].measure == "speed" else PEAK
+    exact = styles.baselines(series)
+    least: dict[str, tuple[float, Series]] = {}
+    for s in panel.select(series):
+        at = by_length(s).get(longest)
+        value = quantity.value(at[0]) if at else None
+        title = next((g.title for g in styles.groups if s.variant in g.variants), None)
+        if value and title and value < least.get(title, (math.inf,))[0]:
+            least[title] = value, s
+    keys = [s.key for _, s in sorted(least.values(), key=lambda found: found[0])[:MOST]]
+    return exact + recolored([s for s in series if s.key in keys])
+
+
+def _told(panel: Panel) -> str:
+    what = "fastest" if panel.cells[0].measure == "speed" else "smallest"
+    return (
+        f"Named curves: exact attention and, of each part of the other pictures, the {what} at "
+        f"length {length_text(max(panel.lengths))}, at most {MOST}; the other variants are grey."
+    )
+
+
+def _table(
+    time: Panel | None, peak: Panel | None, trades: list[Trade], styles: Styles
+) -> pd.DataFrame:
+    table: list[dict[str, Any]] = []
+    for panel in (p for p in (time, peak) if p):
+        quantity = time_of(panel.cells[0]) if panel is time else PEAK
         table += [
             {
-                "panel": _title(part, quantity),
+                "panel": _title(panel, quantity),
                 "series": s.label,
                 "length": c.length,
                 "status": c.status,
                 "value": quantity.value(c),
             }
-            for s in part.select(series)
+            for s in styles.series(list(panel.cells))
             for c in s.cells
         ]
     table += [
@@ -85,7 +143,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         for t in trades
         for d in t.dots
     ]
-    return [Picture("overview", page.figure, pd.DataFrame(table), words)]
+    return pd.DataFrame(table)
 
 
 def _title(panel: Panel, quantity: Quantity) -> str:
@@ -93,37 +151,22 @@ def _title(panel: Panel, quantity: Quantity) -> str:
     return f"{words}: {panel.title}"
 
 
-def _draw_curves(
-    page: Page,
-    column: int,
-    panel: Panel,
-    quantity: Quantity,
-    own: list[Series],
-    found: list[tuple[Series, Crossing]],
-    styles: Styles,
-    under: float,
-) -> None:
-    axes = page.panel(0, column, deeper=0.0 if found else under + 0.07)
-    axes.set_title(_title(panel, quantity))
-    draw_panel(axes, own, panel.lengths, quantity)
-    axes.set_ylabel(quantity.label)
-    finish([axes], [own], quantity)
-    if found:
-        axes.tick_params(labelbottom=False)
-        axes = page.panel(1, column, share_x=axes)
-        draw_strip(axes, found, baseline_name(own, styles))
-    axes.set_xlabel("sequence length (tokens, 1k = 1024)")
-
-
-def _draw_trade(page: Page, column: int, trade: Trade, under: float) -> None:
+def _draw_trade(page: Page, column: int, trade: Trade, styles: Styles) -> None:
     """The circles' legend takes the lowest part of the panel's room."""
-    largest = max((d.peak for d in trade.dots if d.peak), default=None)
-    axes = page.panel(0, column, deeper=under + 0.07)
+    named = front(trade, styles)
+    if len(named) < len(trade.dots):
+        exact = {s.key for s in styles.baselines([d.series for d in trade.dots])}
+        rest = [d.series for d in trade.dots if d.series.key in named - exact]
+        looks = {s.key: s for s in recolored(rest)}
+        dots = [replace(d, series=looks.get(d.series.key, d.series)) for d in trade.dots]
+        trade = replace(trade, dots=dots)
+    largest = largest_peak([trade])
+    axes = page.panel(0, column)
     x, y, wide, high = axes.get_position().bounds
     cut = (AREA_LEGEND if largest else 0.0) / page.figure.get_figheight()
     axes.set_position((x, y + cut, wide, high - cut))
     axes.set_title(f"Accuracy: {trade.title}")
-    draw_trade(axes, trade, largest, scale=1.1, size=8.5)
+    draw_trade(axes, trade, largest, named=named, scale=1.1, size=8.5)
     axes.set_ylabel(trade.label)
     if largest:
         legend = page.figure.add_axes((x, y - 0.62 * cut, wide, 0.5 * cut))
@@ -147,20 +190,22 @@ def _panel(measure: str, rows: Rows) -> Panel | None:
     return min(panels, key=rank, default=None)
 
 
-def _notes(time: Panel | None, peak: Panel | None, trades: list[Trade]) -> list[str]:
+def _notes(
+    time: Panel | None, peak: Panel | None, trades: list[Trade], styles: Styles
+) -> list[str]:
     notes = []
     if time:
-        notes += [
-            repetitions(list(time.cells)),
-            "Grey strip: crossings with 95 % intervals; an arrow: out of range.",
-        ]
+        notes.append(repetitions(list(time.cells)))
     if peak:
         notes.append("Memory: exact peak of the counted pool, inputs and weights included.")
     shapes = unique(f"{shape_text(p.cells[0])}" for p in (time, peak) if p)
     if shapes:
         notes.append(f"Shape: {'; '.join(shapes)}.")
     if trades:
-        notes.append(
-            "Accuracy: at the task's own length, bars its 95 % interval." + other_params(trades)
-        )
+        notes.append(trade_words(trades))
+        if any(len(front(t, styles)) < len(t.dots) for t in trades):
+            notes.append(
+                "Named points: exact attention and what no other beats in both accuracy and speed; "
+                "the other variants are grey."
+            )
     return notes

@@ -11,16 +11,16 @@ from xml.sax.saxutils import escape
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
-from .style import GREY, GRID, INK, Series
+from .ends import text_width
+from .looks import GREY, GRID, INK
 
-plt.rcParams.update(
+matplotlib.rcParams.update(
     {
         "font.family": "DejaVu Sans",
         "font.size": 8.5,
@@ -91,13 +91,15 @@ class Page:
         head = (0.5 + 0.21 * len(legend_rows) + (0.06 if legend_rows else 0)) * self.scale
         foot = self.below + (0.155 * len(lines) + 0.1) * self.scale
         height = head + sum(self.heights) + sum(self.gaps) + foot
-        self.figure = plt.figure(figsize=(self.width, height))
+        self.figure = Figure(figsize=(self.width, height))
         self.figure.set_label(f"{self.title} ({self.subtitle})")
         self._height, self._top = height, height - head
         at = height - 0.2 * self.scale
         self._text(0.12, at, self.title, size=10.5 * self.scale, weight="bold", va="center")
         at -= 0.2 * self.scale
-        self._text(0.12, at, self.subtitle, size=8.5 * self.scale, color=GREY, va="center")
+        self._subtitle = self._text(
+            0.12, at, self.subtitle, size=8.5 * self.scale, color=GREY, va="center"
+        )
         at -= 0.21 * self.scale
         for row in legend_rows:
             self.figure.legend(
@@ -124,6 +126,11 @@ class Page:
             va="bottom",
             linespacing=1.32,
         )
+
+    def say(self, subtitle: str) -> None:
+        """Another subtitle, once it is known what is drawn."""
+        self._subtitle.set_text(subtitle)
+        self.figure.set_label(f"{self.title} ({subtitle})")
 
     def panel(
         self,
@@ -163,12 +170,8 @@ class Page:
             room -= need
         return rows
 
-    def _text(self, x: float, y: float, text: str, **kwargs: object) -> None:
-        self.figure.text(x / self.width, y / self._height, text, **kwargs)
-
-
-def handles(series: list[Series]) -> list[tuple[Line2D, str]]:
-    return [(Line2D([], [], **s.look.line()), s.label) for s in series]
+    def _text(self, x: float, y: float, text: str, **kwargs: object) -> Text:
+        return self.figure.text(x / self.width, y / self._height, text, **kwargs)
 
 
 def save(pictures: list[Picture], folder: Path) -> list[Path]:
@@ -183,7 +186,6 @@ def save(pictures: list[Picture], folder: Path) -> list[Path]:
             drawn = io.StringIO()
             picture.figure.savefig(drawn, format="svg", metadata={**told, "Date": None})
             svg.write_text(_described(drawn.getvalue(), told["Description"]), encoding="utf-8")
-            plt.close(picture.figure)
             written += [png, svg]
         path = folder / f"{picture.name}.csv"
         picture.data.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
@@ -208,10 +210,7 @@ def _described(svg: str, text: str) -> str:
 
 
 def _inches(text: str, points: float) -> float:
-    font = get_font(findfont("DejaVu Sans"))
-    font.set_size(points, 72)
-    font.set_text(text)
-    return font.get_width_height()[0] / 64 / 72  # in 26.6 fixed point
+    return text_width(text, points) / 72
 
 
 def _wrap(text: str, width: float, points: float) -> list[str]:

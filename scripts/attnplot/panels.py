@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from .caption import brief
@@ -24,6 +25,13 @@ class Panel:
     cells: tuple[Cell, ...]
 
     @property
+    def suffix(self) -> str:
+        """Of the files of a picture of this panel alone: `train-causal`."""
+        axes = self.cells[0].axes
+        mode = "" if decodes(self.cells[0]) else str(axes.get("mode") or "forward")
+        return "-".join(w for w in (mode, "causal" if axes.get("causal") else "") if w) or "open"
+
+    @cached_property
     def lengths(self) -> list[int]:
         return sorted({c.length for c in self.cells if c.length and c.status != "skipped"})
 
@@ -31,18 +39,15 @@ class Panel:
     def is_curve(self) -> bool:
         return len(self.lengths) > 1
 
-    @property
+    @cached_property
     def drawn(self) -> tuple[Cell, ...]:
         """What makes curves: in a panel of several lengths, no series of a single one."""
         reach: dict[Any, set[int | None]] = {}
         for c in self.cells:
             if c.status != "skipped":
                 reach.setdefault((c.variant, c.params), set()).add(c.length)
-        return tuple(
-            c
-            for c in self.cells
-            if len(reach.get((c.variant, c.params), ())) > (1 if self.is_curve else 0)
-        )
+        least = 2 if self.is_curve else 1
+        return tuple(c for c in self.cells if len(reach.get((c.variant, c.params), ())) >= least)
 
     def select(self, series: list[Series]) -> list[Series]:
         mine = {c.id for c in self.cells}

@@ -1,15 +1,20 @@
-"""Puts labels beside points and on lines so that they cover neither each other nor the points."""
+"""Puts labels beside points so that they cover neither each other nor the points."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.transforms import Bbox
 
-from .style import GREY, halo
+from .ends import LEADER, text_width
+from .style import halo
+
+DISTANCES = (0, 9, 18, 30, 44, 60)  # points from a point's disc to its label
+FAR = 6.0  # points beyond which a thin line leads to the label
+ANGLES = (0, 180, 90, 270, 45, 315, 135, 225, 20, 160, 340, 200, 70, 110, 250, 290)  # degrees
 
 
 @dataclass(frozen=True)
@@ -25,99 +30,99 @@ class Label:
 
 def place_labels(
     axes: Axes,
-    labels: list[Label],
-    levels: list[tuple[float, str]],
+    labels: Sequence[Label],
+    levels: Sequence[float] = (),
     *,
     size: float = 8,
     points: list[tuple[float, float, float]] | None = None,
 ) -> None:
-    """Every label takes the place beside its point that overlaps least; then every level, a line
-    across the panel, is named where there is room along it. `points` (x, y, radius) are all that
-    labels should not cover, by default those that have one."""
+    """Every label takes the place about its point that overlaps least: nothing that is taken, then
+    no point, then no line across the panel at one of `levels`. `points` (x, y, radius) are all that
+    labels should not cover, by default those that have one. All limits are set before."""
     pixel = axes.figure.dpi / 72
     frame = axes.get_window_extent()
-    discs = {}
-    for x, y, radius in points or [(p.x, p.y, p.radius) for p in labels]:
-        (cx, cy), r = axes.transData.transform((x, y)), radius * pixel
-        discs[x, y] = Bbox.from_extents(cx - r, cy - r, cx + r, cy + r)
-    heights = [axes.transData.transform((labels[0].x if labels else 1, y))[1] for y, _ in levels]
-    lines = [Bbox.from_extents(frame.x0, h - 3, frame.x1, h + 3) for h in heights]
-    taken: list[Bbox] = []
+    given = points or [(p.x, p.y, p.radius) for p in labels]
+    discs = _boxes([_disc(axes, x, y, radius * pixel) for x, y, radius in given])
+    heights = [axes.transData.transform((labels[0].x if labels else 1, y))[1] for y in levels]
+    lines = _boxes([(frame.x0, h - 3, frame.x1, h + 3) for h in heights])
+    taken: list[np.ndarray] = []
     for label in labels:
-        others = [disc for at, disc in discs.items() if at != (label.x, label.y)]
-        spots = [((label.x, label.y), "data", *spot) for spot in _beside(label.radius)]
-        _put(axes, label.text, label.color, spots, size, (frame, taken, others, lines))
-    for (y, text), line in zip(levels, lines):
-        at = [(x, ha) for x, ha in ((0.01, "left"), (0.99, "right"), (0.5, "center"))]
-        at += [(x, "center") for x in np.linspace(0.2, 0.8, 7)]
-        spots = [
-            ((x, y), axes.get_yaxis_transform(), 0, dy, ha, va)
-            for x, ha in at
-            for dy, va in ((2.5, "bottom"), (-2.5, "top"))
-        ]
-        rest = [other for other in lines if other is not line]
-        _put(axes, text, GREY, spots, size, (frame, taken, list(discs.values()), rest))
+        wide, high = (side * pixel for side in _size(label.text, size))
+        distances, spots = _spots(axes, label, wide, high)
+        cost = 2.0 * np.arange(len(spots))
+        cost += 60 * (wide * high - _overlap(spots, _boxes([frame.extents])))
+        cost += 60 * _overlap(spots, _boxes(taken)) + 8 * _overlap(spots, discs)
+        cost += 2 * _overlap(spots, lines)
+        best = int(np.argmin(cost))
+        taken.append(spots[best])
+        _write(axes, label, spots[best], distances[best], size)
 
 
-def _beside(radius: float) -> list[tuple[float, float, str, str]]:
-    gap, diagonal = radius + 2.5, 0.72 * radius + 2.5
-    return [
-        (gap, 0, "left", "center"),
-        (-gap, 0, "right", "center"),
-        (0, gap, "center", "bottom"),
-        (0, -gap, "center", "top"),
-        (diagonal, diagonal, "left", "bottom"),
-        (diagonal, -diagonal, "left", "top"),
-        (-diagonal, diagonal, "right", "bottom"),
-        (-diagonal, -diagonal, "right", "top"),
-        (gap - 2, 6, "left", "bottom"),
-        (gap - 2, -6, "left", "top"),
-        (2 - gap, 6, "right", "bottom"),
-        (2 - gap, -6, "right", "top"),
-    ]
+def _spots(axes: Axes, label: Label, wide: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Distances in points [spots] with the text's boxes in pixels [spots, 4], the best first."""
+    pixel = axes.figure.dpi / 72
+    at = axes.transData.transform((label.x, label.y))
+    distances = np.repeat(DISTANCES, len(ANGLES))
+    angles = np.tile(np.radians(ANGLES), len(DISTANCES))
+    towards = np.column_stack([np.cos(angles), np.sin(angles)])
+    reach = (label.radius + 2.5 + distances[:, None]) * pixel + np.array([wide, high]) / 2
+    corner = at + towards * reach - np.array([wide, high]) / 2
+    return distances, np.hstack([corner, corner + np.array([wide, high])])
 
 
-def _put(
+def _write(
     axes: Axes,
-    text: str,
-    color: Any,
-    spots: list[tuple[Any, ...]],
+    label: Label,
+    box: np.ndarray,
+    distance: float,
     size: float,
-    obstacles: tuple[Bbox, list[Bbox], list[Bbox], list[Bbox]],
 ) -> None:
-    """Writes the text at the cheapest spot and adds its box to the taken ones."""
-    frame, taken, discs, lines = obstacles
-    renderer = axes.figure.canvas.get_renderer()
-    best: tuple[float, Any, Bbox] | None = None
-    for rank, (at, coords, dx, dy, ha, va) in enumerate(spots):
-        note = axes.annotate(
-            text,
-            at,
-            xycoords=coords,
-            xytext=(dx, dy),
-            textcoords="offset points",
-            ha=ha,
-            va=va,
-            fontsize=size,
-            color=color,
-            zorder=8,
-            path_effects=halo(),
-        )
-        box = note.get_window_extent(renderer)
-        cost = rank * 4 + 12 * (box.width * box.height - _overlap(box, frame))
-        cost += sum(6 * _overlap(box, t) for t in taken) + sum(3 * _overlap(box, d) for d in discs)
-        cost += sum(2 * _overlap(box, line) for line in lines)
-        if best is None or cost < best[0]:
-            if best:
-                best[1].remove()
-            best = cost, note, box
-        else:
-            note.remove()
-    assert best is not None
-    taken.append(best[2])
+    to_panel = axes.transAxes.inverted()
+    axes.text(
+        *to_panel.transform(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)),
+        label.text,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        linespacing=1.05,
+        fontsize=size,
+        color=label.color,
+        zorder=8,
+        path_effects=halo(),
+    )
+    if distance < FAR:
+        return
+    at = axes.transData.transform((label.x, label.y))
+    end = np.clip(at, box[:2], box[2:])
+    start = at + (end - at) * min(1.0, label.radius * axes.figure.dpi / 72 / np.hypot(*(end - at)))
+    corners = to_panel.transform([start, end])
+    axes.plot(
+        *corners.T,
+        transform=axes.transAxes,
+        color=label.color,
+        linewidth=0.6,
+        alpha=0.7,
+        zorder=7,
+        gid=LEADER,
+    )
 
 
-def _overlap(a: Bbox, b: Bbox) -> float:
-    wide = min(a.x1, b.x1) - max(a.x0, b.x0)
-    high = min(a.y1, b.y1) - max(a.y0, b.y0)
-    return wide * high if wide > 0 and high > 0 else 0.0
+def _size(text: str, points: float) -> tuple[float, float]:
+    lines = text.split("\n")
+    return max(text_width(line, points) for line in lines) + 1, 1.22 * points * len(lines)
+
+
+def _disc(axes: Axes, x: float, y: float, radius: float) -> tuple[float, float, float, float]:
+    cx, cy = axes.transData.transform((x, y))
+    return cx - radius, cy - radius, cx + radius, cy + radius
+
+
+def _boxes(extents: Sequence[Any]) -> np.ndarray:
+    return np.array([tuple(e) for e in extents], dtype=float).reshape(-1, 4)
+
+
+def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The area that each box shares with all of the others, in square pixels."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.clip(high - low, 0, None).prod(axis=2).sum(axis=1)

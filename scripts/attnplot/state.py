@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from .accuracy import CHANCE, SHORTCUT
 from .caption import brief, caption, unique
-from .curves import bytes_text
+from .curves import bytes_text, grey_lines
+from .ends import wrapped
 from .families import tag
+from .looks import BEHIND
 from .metric import score_axis, unless_error
 from .page import Picture
 from .place import Label, place_labels
 from .rows import Cell, Rows
+from .sheets import Place
 from .style import Look, Series, Styles
-from .task_panels import TaskPage, bar_line
-from .tasks import Score, TaskGroup, score, stand_ins, task_columns, task_groups
+from .task_panels import TaskLayout, TaskWords, bar_line, task_pages
+from .tasks import ONE_SEED, Score, TaskGroup, score, stand_ins, task_columns, task_groups
 from .trained import told_apart
 from .tuned import tuning_note, winners
 
-Point = tuple[int, Score, str]  # state in bytes, score over seeds, what tells it from its line
+# State in bytes, score over seeds, what tells it from its line, all that tells it.
+Point = tuple[int, Score, str, str]
 
 
 def state(rows: Rows, styles: Styles) -> list[Picture]:
@@ -36,40 +39,62 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
     groups = [g for g in task_groups(drawn) if len({_bytes(c) for c in g.cells}) > 1]
     if not groups:
         return []
-    drawn = [c for g in groups for c in g.cells]
-    families = _families(styles.series(drawn))
-    words = caption(
-        rows,
-        [c for c in cells if any(c.task == g.cells[0].task for g in groups)],
-        "State: what decoding keeps of one sequence at the task's length, all layers together. "
-        "A line joins a variant's settings in the order of their state, named at the points; bars "
-        "are 95 % intervals: of one seed over the test examples, of several t-intervals.",
-        _stateless(cells, groups, styles),
-        stand_ins(drawn),
-        tuning_note(drawn),
-    )
-    page = TaskPage(
-        "Accuracy against decode state",
-        "test score; "
-        + unless_error((g.metric for g in groups), "up and to the left is better", "down and left"),
-        words,
-        [
-            *((Line2D([], [], **look.line()), name) for name, (look, _) in families.items()),
-            (Line2D([], [], **SHORTCUT), "best shortcut"),
-            (Line2D([], [], **CHANCE), "chance"),
-        ],
+    series = styles.series([c for g in groups for c in g.cells])
+    families = _families(series)
+
+    def words(shown: Sequence[TaskGroup]) -> str:
+        own = [c for g in shown for c in g.cells]
+        return caption(
+            rows,
+            [c for c in cells if any(c.task == g.cells[0].task for g in shown)],
+            "State: what decoding keeps of one sequence at the task's length, all layers together. "
+            "A line joins a variant's settings in the order of their state, named at the points, "
+            f"the variant at its largest; bars are 95 % intervals: {ONE_SEED}, of several "
+            "t-intervals.",
+            _stateless(cells, shown, styles),
+            stand_ins(own),
+            tuning_note(own),
+        )
+
+    def subtitle(shown: Sequence[TaskGroup]) -> str:
+        better = unless_error(
+            (g.metric for g in shown), "up and to the left is better", "down and left"
+        )
+        return f"test score; {better}"
+
+    def draw(axes: Axes, place: Place[TaskGroup]) -> None:
+        def lines(chosen: list[Series]) -> list[tuple[Look, list[Point]]]:
+            keys = {s.key: s for s in chosen}
+            found = [
+                (look, _points([keys[s.key] for s in own if s.key in keys]))
+                for look, own in families.values()
+            ]
+            return [(look, points) for look, points in found if points]
+
+        _draw(axes, place.panel, lines(place.own), lines(place.others))
+
+    def table(group: TaskGroup, chosen: list[Series]) -> list[dict[str, Any]]:
+        keys = {s.key: s for s in chosen}
+        return [
+            _line(group, name, point)
+            for name, (_, own) in families.items()
+            for point in _points([keys[s.key] for s in own])
+        ]
+
+    legend = [
+        (Line2D([], [], **SHORTCUT), "best shortcut"),
+        (Line2D([], [], **CHANCE), "chance"),
+    ]
+    return task_pages(
+        TaskWords("accuracy-state", "Accuracy against decode state", subtitle, words, legend),
+        TaskLayout(most_columns=2, height=2.2, row_gap=0.9, below=0.55),
         groups,
-        most_columns=2,
-        height=2.1,
-        row_gap=0.9,
-        below=0.55,
+        series,
+        styles,
+        draw,
+        table,
+        by_variant=True,
     )
-    table: list[dict[str, Any]] = []
-    for axes, group in page.panels():
-        lines = {name: _points(group.select(own)) for name, (_, own) in families.items()}
-        _draw(axes, group, [(families[n][0], points) for n, points in lines.items() if points])
-        table += [_line(group, name, point) for name, points in lines.items() for point in points]
-    return [Picture("accuracy-state", page.page.figure, pd.DataFrame(table), words)]
 
 
 def _bytes(cell: Cell) -> int:
@@ -136,11 +161,17 @@ def _points(family: list[Series]) -> list[Point]:
     for s in family:
         found = score(s.cells)
         if found:
-            points.append((_bytes(s.cells[0]), found, tag(s) if len(family) > 1 else ""))
+            told = tag(s) if len(family) > 1 else ""
+            points.append((_bytes(s.cells[0]), found, told, s.label))
     return sorted(points, key=lambda p: (p[0], p[2]))
 
 
-def _draw(axes: Axes, group: TaskGroup, lines: list[tuple[Look, list[Point]]]) -> None:
+def _draw(
+    axes: Axes,
+    group: TaskGroup,
+    lines: list[tuple[Look, list[Point]]],
+    others: list[tuple[Look, list[Point]]],
+) -> None:
     points = [p for _, own in lines for p in own]
     chance, shortcut = group.reference("chance"), group.best_shortcut()
     levels = [*([chance] if chance is not None else []), *([shortcut[1]] if shortcut else [])]
@@ -151,13 +182,25 @@ def _draw(axes: Axes, group: TaskGroup, lines: list[tuple[Look, list[Point]]]) -
         bar_line(axes, look, *zip(*((p[0], p[1].mean, p[1].half or 0.0) for p in own)))
     score_axis(axes, group.metric, [*(p[1].mean for p in points), *levels])
     _bytes_axis(axes, [p[0] for p in points])
+    behind = [[(p[0], p[1].mean) for p in own] for _, own in others]
+    grey_lines(axes, behind)
+    if behind:
+        axes.plot(*zip(*(at for own in behind for at in own)), "o", color=BEHIND, markersize=3)
     labels = [
-        Label(p[0], p[1].mean, 3.4, p[2], look.ink) for look, own in lines for p in own if p[2]
+        Label(p[0], p[1].mean, 3.4, _told(own, p), look.ink)
+        for look, own in lines
+        for p in own
+        if _told(own, p)
     ]
     taken = [(p[0], p[1].mean, 3.4) for p in points]
     bar = (-1, -0.5, 0.5, 1)
     taken += [(p[0], p[1].mean + t * p[1].half, 1.5) for p in points if p[1].half for t in bar]
-    place_labels(axes, labels, [], size=8, points=taken)
+    place_labels(axes, labels, levels, size=8, points=taken)
+
+
+def _told(line: list[Point], point: Point) -> str:
+    """All at the largest state, at the others what differs."""
+    return wrapped(point[3]) if point is line[-1] else point[2]
 
 
 def _bytes_axis(axes: Axes, values: list[int]) -> None:
@@ -173,7 +216,7 @@ def _bytes_axis(axes: Axes, values: list[int]) -> None:
     axes.set_xlabel("decode state of one sequence")
 
 
-def _stateless(cells: list[Cell], groups: list[TaskGroup], styles: Styles) -> str:
+def _stateless(cells: list[Cell], groups: Sequence[TaskGroup], styles: Styles) -> str:
     tasks = {(g.cells[0].task, g.cells[0].task_params) for g in groups}
     none = [c for c in cells if c.ok and not _bytes(c) and (c.task, c.task_params) in tasks]
     names = unique(s.variant for s in styles.series(none))
@@ -181,7 +224,7 @@ def _stateless(cells: list[Cell], groups: list[TaskGroup], styles: Styles) -> st
 
 
 def _line(group: TaskGroup, name: str, point: Point) -> dict[str, Any]:
-    state_bytes, found, told = point
+    state_bytes, found, told, _ = point
     shortcut = group.best_shortcut()
     return {
         **task_columns(group.cells[0]),

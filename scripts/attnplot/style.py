@@ -5,71 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib.colors import to_rgb
-from matplotlib.patheffects import AbstractPathEffect, withStroke
-
+from . import looks
+from .groups import Group, grouped
+from .looks import GREY, GRID, INK, Look, halo
 from .rows import Cell, Params, Rows, canonical
 from .runs import RUN, run_of
 from .trained import SETTING, shown, without_settings
 
+__all__ = ["BASELINE", "GREY", "GRID", "INK", "Look", "Series", "Styles", "halo", "number"]
 BASELINE = "full"
-INK, GREY, GRID = "#222222", "#6b6b6b", "#e4e4e4"
-# After Okabe and Ito's colour-blind-safe set, moved apart in lightness: they differ in grey too.
-COLORS = ("#000000", "#E89A00", "#0B559F", "#CC4414", "#2AAE84", "#A9559B", "#6FBBE8", "#7A6A00")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
-DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 1.6)),
-    (0, (6, 1.5, 1.2, 1.5)),
-    (0, (2.6, 1.3)),
-    (0, (1.1, 1.1)),
-    (0, (8, 2)),
-    (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2)),
-    (0, (1.1, 2.2)),
-)
-FILLS = (
-    "full",
-    "none",
-    "left",
-    "bottom",
-    "top",
-)  # parameterisations of one variant, defaults first
-
-
-def halo() -> list[AbstractPathEffect]:
-    """A white edge that keeps text readable over lines."""
-    return [withStroke(linewidth=2.4, foreground="white")]
-
-
-@dataclass(frozen=True)
-class Look:
-    color: str
-    marker: str
-    dash: Any
-    fill: str = "full"
-    width: float = 1.7
-
-    @property
-    def ink(self) -> tuple[float, float, float]:
-        """The colour for text: darkened until it reads well on white."""
-        rgb = to_rgb(self.color)
-        light = 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]
-        dark = min(1.0, 0.42 / light) if light else 1.0
-        return rgb[0] * dark, rgb[1] * dark, rgb[2] * dark
-
-    def line(self) -> dict[str, Any]:
-        """Keyword arguments of a matplotlib line."""
-        return {
-            "color": self.color,
-            "marker": self.marker,
-            "linestyle": self.dash,
-            "linewidth": self.width,
-            "markersize": 4.6,
-            "markeredgewidth": 1.1,
-            "fillstyle": self.fill,
-            "markerfacecoloralt": "white",
-            "markerfacecolor": "white" if self.fill == "none" else self.color,
-        }
 
 
 @dataclass(frozen=True)
@@ -92,11 +36,13 @@ class Styles:
 
     def __init__(self, rows: Rows) -> None:
         self._place: dict[str, int] = {}
+        self._family: dict[str, str] = {}
         self._defaults: dict[str, Params] = {}
         for run in rows.runs:
             listed = [v for v in run.get("variants") or [] if isinstance(v, dict) and "name" in v]
             for index, info in enumerate(listed):
                 self._place.setdefault(info["name"], int(info.get("order", index)))
+                self._family.setdefault(info["name"], str(info.get("family") or ""))
                 if isinstance(info.get("params"), dict):
                     self._defaults.setdefault(info["name"], canonical(info["params"]))
         counts: dict[str, dict[Params, int]] = {}
@@ -107,20 +53,39 @@ class Styles:
         for variant, own in counts.items():  # rows without defaults: what was measured most
             self._defaults.setdefault(variant, max(own, key=lambda params: own[params]))
 
+        self._number = {v: i for i, v in enumerate(v for v in self._ordered() if v != BASELINE)}
+        held = set(counts)
+        self.groups = self._grouped([v for v in self._number if v in held])
+        self._color: dict[str, int] = {}
+        for group in self.groups:
+            self._choose_colors(group)
+
+    def _ordered(self) -> list[str]:
+        return sorted(self._place, key=lambda v: self._place[v])
+
+    def _grouped(self, variants: list[str]) -> list[Group]:
+        families: dict[str, list[str]] = {}
+        for variant in variants:
+            families.setdefault(self._family.get(variant, ""), []).append(variant)
+        return grouped(list(families.items()))
+
+    def _choose_colors(self, group: Group) -> None:
+        """Each variant has the colour of its place in the catalog, unless one before it in its
+        panel has it: then the next that is free."""
+        count = len(looks.COLORS) - 1
+        taken: set[int] = set()
+        for variant in group.variants:
+            wanted = [(self._number[variant] + step) % count for step in range(count)]
+            self._color[variant] = next((c for c in wanted if c not in taken), wanted[0])
+            taken.add(self._color[variant])
+
     def place(self, variant: str) -> int:
         return self._place[variant]
 
     def look(self, variant: str, parameterisation: int = 0) -> Look:
-        place = self._place[variant]
-        # Past eight variants the colours repeat with another marker and dash.
-        shift = place // len(COLORS)
-        return Look(
-            COLORS[place % len(COLORS)],
-            MARKERS[(place + 3 * shift) % len(MARKERS)],
-            DASHES[(place + shift) % len(DASHES)],
-            FILLS[parameterisation % len(FILLS)],
-            1.7 if parameterisation == 0 else 1.1,
-        )
+        if variant == BASELINE:
+            return looks.exact(parameterisation)
+        return looks.look(self._number[variant], self._color[variant], parameterisation)
 
     def series(self, cells: list[Cell]) -> list[Series]:
         """Groups cells by variant and parameters: catalog order, default parameters first."""
@@ -158,6 +123,11 @@ class Styles:
         """Exact attention as people run it, `full` with its default parameters, of that run."""
         full = [s for s in series if s.variant == BASELINE]
         return next((s for s in full if run_of(s.params) == run), full[0] if full else None)
+
+    def baselines(self, series: list[Series]) -> list[Series]:
+        """The baseline of every run."""
+        found = {run_of(s.params): self.baseline(series, run_of(s.params)) for s in series}
+        return list({s.key: s for s in found.values() if s is not None}.values())
 
     def _params_order(self, variant: str) -> Any:
         default = dict(self._defaults[variant])

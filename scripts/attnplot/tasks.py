@@ -86,6 +86,10 @@ def controls(groups: Iterable[TaskGroup]) -> str:
     return f"Controls, whose lift says nothing: {names}." if told else ""
 
 
+# What the interval of a score says where only one seed was trained; tables give it none.
+ONE_SEED = (
+    "of one seed over the test examples (\u00b11.96 standard errors; how seeds differ is not in it)"
+)
 PLACES = ("encoder", "decoder", "cross")  # where an encoder-decoder holds attention
 
 

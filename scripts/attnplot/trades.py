@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .curves import length_text
+from .facets import facets
 from .metric import is_error, name
 from .operating import Point, operating_point
 from .rows import FAILURES, Cell, Rows
@@ -24,7 +27,7 @@ class Dot:
     speed: float | None  # tokens per second
     peak: float | None
     status: str
-    params: str = ""  # where the cost was measured with others: `features=64, cost at features=256`
+    params: str = ""  # where the cost was measured with others: `cost at features=256`
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,25 @@ class Trade:
     @property
     def metric(self) -> str:
         return self.groups[0].metric
+
+    @property
+    def slug(self) -> str:
+        """Of the files of a picture of this panel alone."""
+        return "mean" if len(self.groups) > 1 else str(self.groups[0].cells[0].task)
+
+    def select(self, series: list[Series]) -> list[Series]:
+        mine = {d.series.key for d in self.dots}
+        return [s for s in series if s.key in mine]
+
+    @property
+    def axis(self) -> str:
+        """Of the costs: where they were measured, and the scores where that is elsewhere."""
+        lengths = sorted({c.length for g in self.groups for c in g.cells if c.length})
+        told = f"tokens per second\n({self.speed.text()})"
+        if not lengths or lengths == [self.speed.context[3]]:
+            return told
+        span = "\u2013".join(length_text(n) for n in dict.fromkeys((lengths[0], lengths[-1])))
+        return f"{told}\nscores: length {span}"
 
     @property
     def label(self) -> str:
@@ -98,12 +120,13 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
     causal = next(
         (bool(c.axes["causal"]) for g in groups for c in g.cells if "causal" in c.axes), None
     )
-    speed = operating_point(rows.of("speed"), series, causal=causal) or operating_point(
-        rows.of("speed"), series
-    )
+    near = max((c.length for g in groups for c in g.cells if c.length), default=None)
+    speed = operating_point(
+        rows.of("speed"), series, causal=causal, near=near
+    ) or operating_point(rows.of("speed"), series, near=near)
     if speed is None:
         return []
-    memory = operating_point(rows.of("memory"), series, like=speed.context)
+    memory = operating_point(rows.of("memory"), series, like=speed.context, near=near)
     dots = []
     for s in series:
         picked = [g.select([s])[0].cells for g in groups]
@@ -133,7 +156,7 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
                 s,
                 mean,
                 at.metric("tokens_per_s") if at and at.ok else None,
-                peak.metric("peak_bytes") if peak and peak.ok else None,
+                _peak(s, at, peak),
                 status,
                 _other_params(s, at) if at else "",
             )
@@ -144,11 +167,33 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
     return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), chance, best)]
 
 
+def _peak(series: Series, at: Cell | None, peak: Cell | None) -> float | None:
+    """The memory, where it is that of the score's parameters, or of those that the point names."""
+    if peak is None or not peak.ok:
+        return None
+    known = [without_settings(series.params), *([at.params] if at else [])]
+    return peak.metric("peak_bytes") if peak.params in known else None
+
+
 def _other_params(series: Series, cell: Cell) -> str:
-    """`performer features=64, cost at features=256`; empty where the parameters agree."""
+    """`cost at features=256`; empty where the parameters are those of the score."""
     own, other = dict(without_settings(series.params)), dict(cell.params)
     differ = sorted(k for k in own.keys() | other.keys() if own.get(k) != other.get(k))
-    if not differ:
-        return ""
-    here, there = (", ".join(f"{k}={p.get(k)}" for k in differ) for p in (own, other))
-    return f"{series.variant} {here}, cost at {there}"
+    return f"cost at {', '.join(f'{k}={other.get(k)}' for k in differ)}" if differ else ""
+
+
+def front(trade: Trade, styles: Styles) -> set[Any]:
+    """The series to be named: all of a few; of many exact attention and those that no other beats
+    in both score and speed."""
+    measured = [d for d in trade.dots if d.score and d.speed]
+    if len(facets([d.series for d in trade.dots], styles)) == 1:
+        return {d.series.key for d in trade.dots}
+    sign = -1 if is_error(trade.metric) else 1
+    named = {s.key for s in styles.baselines([d.series for d in trade.dots])}
+    for dot in measured:
+        beaten = any(
+            sign * o.score.mean > sign * dot.score.mean and o.speed > dot.speed for o in measured
+        )
+        if not beaten:
+            named.add(dot.series.key)
+    return named

@@ -52,7 +52,7 @@ def cell(
     row = fixture.cell(
         "accuracy",
         name,
-        {**dict(fixture.VARIANTS)[name], **(params or {})},
+        {**dict(fixture.VARIANTS).get(name, {}), **(params or {})},
         {"length": 64, "causal": causal, "threads": 1, "seed": seed},
         task={"name": task, "params": {"length": 64, "train_examples": 6400}},
         metrics={

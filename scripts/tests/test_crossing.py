@@ -103,16 +103,23 @@ class Crossings(unittest.TestCase):
     def test_outside_the_measured_range(self) -> None:
         never = cross(curve(1e-3, 1), curve(7e-9, 2))
         self.assertEqual((never.length, never.within), (math.inf, False))
-        self.assertEqual(never.text(), "not up to 4k")
+        self.assertEqual(never.text(), "beyond 4k")
         always = cross(curve(1e-7, 1), curve(7e-9, 2))
         self.assertEqual((always.length, always.within), (-math.inf, False))
-        self.assertEqual(always.text(), "256, the shortest measured")
+        self.assertEqual(always.text(), "before 256")
 
     def test_interval_open_where_the_edge_is_near(self) -> None:
         found = cross(curve(7e-9 * 4000, 1), curve(7e-9, 2), 0.1)
         self.assertTrue(found.within)
         self.assertEqual(found.high, math.inf)
         self.assertIn(">4k", found.text())
+
+    def test_an_interval_of_all_lengths_says_nothing(self) -> None:
+        same = {n: t for n, t in curve(7e-6, 1).items() if n in (256, 4096)}
+        found = cross(same, same, 0.2)
+        self.assertTrue(found.unclear)
+        self.assertEqual(found.text(), "unclear (<256 to >4k)")
+        self.assertFalse(cross(curve(7e-6, 1), curve(7e-9, 2)).unclear)
 
     def test_last_of_several_crossings_counts(self) -> None:
         full = dict.fromkeys(LENGTHS, 1.0)

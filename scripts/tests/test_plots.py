@@ -8,19 +8,24 @@ import io
 import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 from xml.etree import ElementTree
 
+import numpy as np
 from matplotlib.colors import to_rgb
 from PIL import Image
 
 from attnplot.__main__ import main
+from attnplot.looks import COLORS, DASHES, MARKERS
 from attnplot.rows import read_rows
-from attnplot.style import COLORS, DASHES, MARKERS, Styles
+from attnplot.style import Styles
 
 from . import decode_rows, fixture
 
-NAMES = ("overview", "speed-attention", "speed-layer", "memory-attention", "accuracy", "tradeoff")
+NAMES = (
+    *("overview", "memory-attention", "accuracy", "tradeoff", "fidelity"),
+    *("speed-attention", "speed-relative-attention", "crossing-attention"),
+    *("speed-layer", "speed-relative-layer", "crossing-layer"),
+)
 
 
 def plot(*arguments: object) -> tuple[int, str, str]:
@@ -45,13 +50,21 @@ class InFolder(unittest.TestCase):
 
 
 class Gallery(InFolder):
+    @classmethod
+    def setUpClass(cls) -> None:
+        """The quick rows are drawn once, beside their file."""
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        rows = fixture.write(Path(temporary.name) / "rows.jsonl", fixture.quick_cells())
+        cls.done = plot(rows)
+        cls.quick = Path(temporary.name) / "rows-plots"
+
     def test_everything_is_drawn_with_its_data(self) -> None:
-        done = plot(self.rows(fixture.quick_cells()))
+        done, out = self.done, self.quick
         self.assertEqual((done[0], done[2]), (0, ""))
-        out = self.folder / "rows-plots"
-        wanted = {f"{n}.{e}" for n in (*NAMES, "fidelity") for e in ("png", "svg", "csv")}
-        self.assertEqual({f.name for f in out.iterdir()}, wanted | {"crossing.csv"})
-        self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted | {"crossing.csv"})
+        wanted = {f"{n}.{e}" for n in NAMES for e in ("png", "svg", "csv")}
+        self.assertEqual({f.name for f in out.iterdir()}, wanted)
+        self.assertEqual({Path(p).name for p in done[1].splitlines()}, wanted)
         for file in out.glob("*.png"):
             self.assertGreater(file.stat().st_size, 20_000, file)
         self.check_data(out)
@@ -72,12 +85,19 @@ class Gallery(InFolder):
         self.assertEqual(
             {r["best_shortcut"] for r in scores if r["task"] == "listops"}, {"root_operator"}
         )
-        crossing = next(r for r in self.table(out / "crossing.csv") if r["variant"] == "performer")
+        listed = self.table(out / "crossing-attention.csv")
+        crossing = next(r for r in listed if r["variant"] == "performer")
         self.assertAlmostEqual(float(crossing["crossing"]), 1.9e-5 / 1.1e-8, delta=90)
+        self.assertEqual(crossing["faster_than_full_from"], "2048")
+        relative = self.table(out / "speed-relative-attention.csv")
+        ratio = next(r for r in relative if r["variant"] == "performer" and r["length"] == "16384")
+        law = fixture.seconds("performer", 16384) / fixture.seconds("full", 16384)
+        self.assertAlmostEqual(float(ratio["time_over_exact"]) / law, 1, delta=0.1)
+        self.assertLess(float(ratio["ci_low"]), float(ratio["time_over_exact"]))
+        self.assertLess(float(ratio["time_over_exact"]), float(ratio["ci_high"]))
 
     def test_pictures_say_what_they_show(self) -> None:
-        out = self.folder / "out"
-        self.assertEqual(plot(self.rows(fixture.quick_cells()), "-o", out)[0], 0)
+        out = self.quick
         told = Image.open(out / "overview.png").text
         self.assertIn("Attention variants", told["Title"])
         for panel in ("Time: forward, not causal", "Accuracy: image, length=256, not causal"):
@@ -96,7 +116,7 @@ class Gallery(InFolder):
 
     def test_one_measure_alone(self) -> None:
         for name, cells, stem in (
-            ("s", [c for c in fixture.quick_cells() if c["measure"] == "speed"], "speed-layer"),
+            ("s", fixture.speed_cells(np.random.default_rng(7), ("layer",)), "speed-layer"),
             ("m", fixture.memory_cells(), "memory-attention"),
             ("a", fixture.accuracy_cells(), "accuracy"),
             ("f", [c for c in fixture.fidelity_cells() if c["measure"] == "fidelity"], "fidelity"),
@@ -125,9 +145,7 @@ class Gallery(InFolder):
         for name, values in panels.items():
             self.assertFalse(decoding & {f"{float(v):.9g}" for v in values if v}, name)
         trade = self.table(self.folder / "out" / "tradeoff.csv")
-        plain = self.folder / "plain"
-        self.assertEqual(plot(self.rows(fixture.quick_cells(), "p.jsonl"), "-o", plain)[0], 0)
-        self.assertEqual(trade, self.table(plain / "tradeoff.csv"))
+        self.assertEqual(trade, self.table(self.quick / "tradeoff.csv"))
 
     def test_decoding_alone(self) -> None:
         out = self.folder / "out"
@@ -190,8 +208,8 @@ class Refusals(InFolder):
         self.refused(4, "nothing to draw", self.rows([]))
 
     def test_no_rows_at_all(self) -> None:
-        with mock.patch("attnplot.__main__.ROOT", self.folder), contextlib.chdir(self.folder):
-            self.refused(4, "^plot: no rows file given and none in results/")
+        with contextlib.chdir(self.folder):
+            self.refused(2, "^plot: name a rows file: there is none in .*/results; ")
 
     def test_second_run_line(self) -> None:
         file = self.rows([{**fixture.header(), "run": "another"}])

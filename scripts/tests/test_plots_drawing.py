@@ -10,8 +10,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from attnplot.guides import slope_guides
 from attnplot.accuracy import accuracy
+from attnplot.ends import spread
+from attnplot.guides import slope_guides
 from attnplot.place import Label, place_labels
 from attnplot.rows import Rows, read_rows
 from attnplot.style import Styles
@@ -78,13 +79,19 @@ class Drawing(unittest.TestCase):
         self.addCleanup(plt.close, figure)
         axes.set(xlim=(0, 1), ylim=(0, 1))
         labels = [Label(0.5, y, 12, f"variant {y}", "k") for y in (0.5, 0.52, 0.56)]
-        place_labels(axes, labels, [(0.5, "best shortcut"), (0.02, "chance")])
+        place_labels(axes, labels, [0.5])
         boxes = [text.get_window_extent() for text in axes.texts]
-        self.assertEqual(len(boxes), 5)
+        self.assertEqual(len(boxes), 3)
         for a, b in itertools.combinations(boxes, 2):
             self.assertFalse(a.overlaps(b))
         level = axes.transData.transform((0, 0.5))[1]
         self.assertFalse(any(box.y0 < level < box.y1 for box in boxes))
+
+    def test_names_at_line_ends_stack_in_order(self) -> None:
+        self.assertEqual(spread([5, 5, 5], [10, 10, 10], 100), [5, 15, 25])
+        self.assertEqual(spread([50, 52, 90], [10, 10, 10], 100), [46, 56, 90])
+        self.assertEqual(spread([99, 99], [10, 10], 100), [85, 95])
+        self.assertEqual(spread([], [], 100), [])
 
     def test_accuracy_axis_has_regular_ticks_from_0_to_1(self) -> None:
         rows = quick_rows()

@@ -1,0 +1,160 @@
+"""From which length on each variant is faster than exact attention: a list a panel of times."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from .caption import caption, repetitions
+from .crossing import Crossing
+from .curves import length_axis, shape_text
+from .ends import text_width
+from .facets import facets
+from .page import Page, Picture
+from .panels import Panel, drawn_series, pages
+from .rows import Rows
+from .runs import run_of
+from .speed import scope_words
+from .style import GREY, Styles
+from .timings import Verdict, verdicts
+
+LINE, HEAD = 0.18, 1.3  # inches of a variant, and lines for the columns' headings
+SIZE = 8.0
+RULE, CROSS = 8, 132  # points from the panel's edge to the two columns of text
+RIGHT = 3.15  # inches for them
+Found = list[tuple[Panel, list[Verdict]]]
+
+
+def crossings(rows: Rows, styles: Styles) -> list[Picture]:
+    """A page for each page of times, or one for each panel where there are many variants."""
+    out = []
+    for name, panels in pages("speed", rows.of("speed")):
+        shown = drawn_series(panels, styles)
+        found = [(p, verdicts(p, p.select(shown), styles)) for p in panels if p.is_curve]
+        found = [(panel, told) for panel, told in found if told]
+        stem = name.replace("speed-", "crossing-", 1)
+        if len(facets(shown, styles)) == 1:
+            out += [_picture(rows, styles, stem, found)] if found else []
+        else:
+            out += [_picture(rows, styles, f"{stem}-{f[0].suffix}", [f]) for f in found]
+    return out
+
+
+def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
+    cells = [c for p, _ in found for c in p.cells]
+    baseline = baseline_name(found, styles)
+    words = caption(
+        rows,
+        [],
+        f"Faster than {baseline} from: as in the tables, the first measured length from which on "
+        f"the whole 95 % interval lies below that of {baseline}. Crossing: where the medians "
+        "cross, interpolated in log-log between measured lengths, with its 95 % interval; an "
+        "arrow: not within the measured lengths; no point: the interval holds all of them. "
+        "\u2013: one of the two has no time at the longest length.",
+        repetitions(cells).partition(", bands ")[0] + ".",
+        f"Shape: {shape_text(cells[0])}.",
+    )
+    labels = [v.series.label for _, told in found for v in told]
+    page = Page(
+        f"Where variants overtake exact attention: {scope_words([found[0][0]])}",
+        "further left is better",
+        words,
+        [],
+        [LINE * (len(told) + HEAD) for _, told in found],
+        1,
+        width=max(7.2, 5.6 + max(text_width(x, SIZE) for x in labels) / 72),
+        gaps=[0.32] + [0.74] * (len(found) - 1),
+        left=0.3 + max(text_width(x, SIZE) for x in labels) / 72,
+        right=RIGHT,
+    )
+    table: list[dict[str, Any]] = []
+    for row, (panel, told) in enumerate(found):
+        axes = page.panel(row, 0)
+        axes.set_title(panel.title)
+        _draw(axes, panel, told, baseline)
+        table += [_columns(panel, v) for v in told]
+    return Picture(name, page.figure, pd.DataFrame(table), words)
+
+
+def baseline_name(found: Found, styles: Styles) -> str:
+    """What the lines are compared with: with several runs, each variant with its own run's."""
+    series = styles.series([c for p, _ in found for c in p.drawn])
+    full = styles.baseline(series)
+    runs = {run_of(s.params) for s in series}
+    return "full" if full is None or len(runs) > 1 else full.label
+
+
+def _draw(axes: Axes, panel: Panel, told: list[Verdict], baseline: str) -> None:
+    length_axis(axes, panel.lengths)
+    axes.set_ylim(len(told) - 0.4, -HEAD - 0.4)
+    axes.set_yticks(range(len(told)), [v.series.label for v in told], fontsize=SIZE)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    _write(axes, -HEAD + 0.35, RULE, f"faster than {baseline} from", GREY)
+    _write(axes, -HEAD + 0.35, CROSS, "crossing, interpolated", GREY)
+    for y, verdict in enumerate(told):
+        ink = verdict.series.look.ink
+        _write(axes, y, RULE, verdict.faster_from or "\u2013", ink)
+        _write(axes, y, CROSS, verdict.crossing.text(), ink)
+        if not verdict.crossing.unclear:
+            _mark(axes, y, verdict)
+
+
+def _write(axes: Axes, y: float, points: float, text: str, color: Any) -> None:
+    axes.annotate(
+        text,
+        (1, y),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(points, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=SIZE,
+        color=color,
+        annotation_clip=False,
+    )
+
+
+def _mark(axes: Axes, y: float, verdict: Verdict) -> None:
+    look, crossing = verdict.series.look, verdict.crossing
+    first, last = axes.get_xlim()
+    ends = [e for e in (crossing.low, crossing.high) if e is not None]
+    reach = [min(max(e, first), last) for e in (*ends, crossing.length)]
+    axes.plot(
+        [min(reach), max(reach)],
+        [y, y],
+        color=look.color,
+        linewidth=4,
+        alpha=0.4,
+        solid_capstyle="butt",
+    )
+    at = reach[-1]
+    marker = look.marker if crossing.within else "<" if at == first else ">"
+    style = {**look.line(), "marker": marker, "linestyle": "none"}
+    axes.plot([at], [y], **style, clip_on=False)
+
+
+def _columns(panel: Panel, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "panel": panel.title,
+        "series": verdict.series.label,
+        "variant": verdict.series.variant,
+        "faster_than_full_from": verdict.faster_from,
+        **_numbers(verdict.crossing),
+    }
+
+
+def _numbers(c: Crossing) -> dict[str, Any]:
+    def finite(value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
+
+    return {
+        "crossing": None if c.unclear else finite(c.length),
+        "ci_low": finite(c.low),
+        "ci_high": finite(c.high),
+        "text": c.text(),
+        "measured_from": c.first,
+        "measured_to": c.last,
+    }

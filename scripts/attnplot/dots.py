@@ -1,0 +1,70 @@
+"""A panel of one length only: a line per variant instead of curves of one point."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.axes import Axes
+
+from .curves import length_text
+from .looks import halo
+from .rows import FAILURES
+from .style import Series
+from .ticks import log_ticks
+
+if TYPE_CHECKING:
+    from .curve_page import Quantity
+
+
+def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
+    length = next((c.length for s in series for c in s.cells if c.status != "skipped"), 0)
+    axes.set_xscale("log")
+    words: list[tuple[str, float | None, int, Any]] = []
+    for y, s in enumerate(series):
+        for cell in s.cells:
+            value = quantity.value(cell) if cell.ok else None
+            if value:
+                ends = (
+                    [end(cell) or value for end in quantity.band]
+                    if quantity.band
+                    else [value, value]
+                )
+                axes.plot(
+                    ends,
+                    [y, y],
+                    color=s.look.color,
+                    linewidth=3.5,
+                    alpha=0.45,
+                    solid_capstyle="butt",
+                )
+                axes.plot([value], [y], **s.look.line())
+                words.append((f"{s.label}: {quantity.text(value)}", value, y, s.look.ink))
+            elif cell.status in FAILURES:
+                words.append((f"\u2715 {s.label}: {cell.status}", None, y, s.look.ink))
+    low, high = axes.get_xlim()
+    axes.set_xlim(low / 1.6, high * 1.6)
+    axes.set_ylim(len(series) - 0.4, -0.6)
+    axes.set_yticks([])
+    for text, value, y, ink in words:
+        _write(axes, text, value, y, ink)
+    log_ticks(axes, axes.xaxis, quantity.text)
+    axes.set_xlabel(f"{quantity.label} at length {length_text(length or 0)}")
+
+
+def _write(axes: Axes, text: str, value: float | None, y: float, ink: Any) -> None:
+    """Beside the point, on the side of the panel's middle; what has none at the left edge."""
+    low, high = axes.get_xlim()
+    right = value is None or value < math.sqrt(low * high)
+    axes.annotate(
+        text,
+        (0.02, y) if value is None else (value, y),
+        xycoords=axes.get_yaxis_transform() if value is None else "data",
+        xytext=(0 if value is None else 7 if right else -7, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="center",
+        fontsize=8,
+        color=ink,
+        path_effects=halo(),
+    )

@@ -1,0 +1,58 @@
+"""Round ticks of logarithmic axes, as many as their labels have room for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from .ends import text_width
+
+STEPS: tuple[tuple[float, ...], ...] = (  # within a decade, from many to few
+    (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9),
+    (1, 1.5, 2, 3, 4, 5, 7),
+    (1, 2, 5),
+    (1, 3),
+    (1,),
+)
+MOST = 8  # ticks of an axis
+POINTS, APART = 8.0, 7.0  # of a label's text, and between labels
+
+
+def log_ticks(axes: Axes, axis: Axis, text: Callable[[float], str]) -> None:
+    """Of the x or y axis, once its limits are set."""
+    low, high = sorted(axis.get_view_interval())
+    across = axis is axes.xaxis
+    frame = axes.get_window_extent()
+    room = (frame.width if across else frame.height) / axes.figure.dpi * 72
+    scale = room / math.log(high / low)
+    choices = _choices(low, high)
+    fitting = (t for t in choices if len(t) <= MOST and _fit(t, scale, text, across))
+    ticks = next(fitting, choices[-1])
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda v, _: text(v)))
+
+
+def _choices(low: float, high: float) -> list[list[float]]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    out = []
+    for steps in STEPS:
+        out.append([s * 10.0**d for d in range(first, last + 1) for s in steps])
+    out += [[10.0**d for d in range(first, last + 1) if d % every == 0] for every in (2, 3, 4, 6)]
+    inside = [[t for t in ticks if low <= t <= high] for ticks in out]
+    return [ticks for ticks in inside if ticks] or [[math.sqrt(low * high)]]
+
+
+def _fit(
+    ticks: list[float], scale: float, text: Callable[[float], str], across: bool
+) -> bool:
+    """Whether neighbours keep apart: along x by their widths, along y by a line and a half."""
+    for a, b in zip(ticks, ticks[1:]):
+        half = (text_width(text(a), POINTS) + text_width(text(b), POINTS)) / 2
+        if scale * math.log(b / a) < (half + APART if across else 2.2 * POINTS):
+            return False
+    return True

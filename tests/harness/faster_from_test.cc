@@ -1,0 +1,37 @@
+// "Faster than full from": the cases that tables and pictures answer alike, in
+// tests/data/faster_from.json.
+#include "harness/cli/faster_from.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "harness/store/rows.h"
+#include "tests/places.h"
+
+namespace attn::faster_from_test {
+namespace {
+
+cli::TimesByLength times_of(const Json& by_length) {
+  cli::TimesByLength times;
+  for (const auto& [length, ends] : by_length.items())
+    times[length] = {ends.at(0).get<double>(), ends.at(1).get<double>()};
+  return times;
+}
+
+TEST(FasterFrom, AnswersTheSharedCases) {
+  std::ifstream file(source_folder() / "tests" / "data" / "faster_from.json");
+  const Json cases = Json::parse(file).at("cases");
+  ASSERT_GE(cases.size(), 8u);
+  for (const Json& one : cases) {
+    std::vector<std::string> lengths;
+    for (const Json& length : one.at("lengths"))
+      lengths.push_back(std::to_string(length.get<int64_t>()));
+    EXPECT_EQ(cli::faster_from(lengths, times_of(one.at("variant")), times_of(one.at("full"))),
+              one.at("answer").get<std::string>())
+        << one.at("name");
+  }
+}
+
+}  // namespace
+}  // namespace attn::faster_from_test
