@@ -112,9 +112,11 @@ struct Closing {
         note(names, name);
         labels.emplace(name, label_of(*grid->find(name, grid->columns.front())));
       }
-    for (const Json& row : chosen_on_validation(rows)) {
-      if (row.at("measure") != "accuracy") continue;
-      const std::string task = task_heading(row, rows), name = name_of(row);
+    std::vector<Json> trained;
+    for (const Json& row : chosen_on_validation(rows))
+      if (row.at("measure") == "accuracy") trained.push_back(row);
+    for (const Json& row : trained) {
+      const std::string task = task_heading(row, trained), name = name_of(row);
       note(names, name);
       note(tasks, task);
       for (const Json& own : rows)  // chosen_on_validation() returns copies
