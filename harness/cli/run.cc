@@ -30,7 +30,7 @@ void parse_shard(const std::string& text, SweepRequest& request) {
 }
 
 // "steps=500,width=64", or the `training` object of a row, whose members become such settings.
-std::string training_text(const std::string& given) {
+std::string train_settings(const std::string& given) {
   if (given.find_first_not_of(' ') == std::string::npos ||
       given[given.find_first_not_of(' ')] != '{')
     return given;
@@ -62,7 +62,7 @@ SweepRequest request_from(const Arguments& arguments) {
   for (const AxisInfo& axis : all_axes())
     if (const std::string option = option_of(axis); arguments.has(option))
       request.axes[axis.spec.name] = arguments.get(option);
-  request.training = training_text(arguments.get("train"));
+  request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
   request.pilots = Pilots::default_file();
   request.output = arguments.get("output", default_output(request.profile));

@@ -184,11 +184,14 @@ class WritesWhatPythonReads(Sample):
                 self.assertEqual(len(tree.split()), 3 * len(example["tokens"]) - 2)
 
     def test_cifar10(self):
-        self.released("image", 2)
+        self.released("image[preset=lra]", 2)
         root = self.folder / "cifar-10-batches-bin"
         records = b"".join((root / f"data_batch_{n}.bin").read_bytes() for n in range(1, 6))
         self.assertEqual(len(records), 20 * 3073)
-        wanted = self.read("image", "train", 18) + self.read("image", "validation", 2)
+        wanted = [
+            *self.read("image[preset=lra]", "train", 18),
+            *self.read("image[preset=lra]", "validation", 2),
+        ]
         for n, example in enumerate(wanted):
             label, *pixels = records[3073 * n : 3073 * (n + 1)]
             self.assertEqual(label, example["target"])
@@ -224,7 +227,7 @@ class WritesWhatPythonReads(Sample):
                 self.assertEqual(tokens_of(second), example["second"])
 
     def test_pathfinder(self):
-        spec = "pathfinder[contour=9,inputs=tokens]"
+        spec = "pathfinder[side=32,contour=9,inputs=tokens]"
         self.released(spec, 1)
         level = self.folder / "pathfinder32" / "curv_contour_length_9"
         rows = [line.split() for line in (level / "metadata" / "0.npy").read_text().splitlines()]
@@ -274,7 +277,7 @@ class Refuses(Sample):
             self.assertIn(path, self.refused("sample", "listops[length=60]", "-o", path, code=6))
         self.write("file", "")
         for path in (self.folder / "file", "/dev/null/x"):
-            command = ("sample", "image", "--format", "released", "-o", str(path))
+            command = ("sample", "image[preset=lra]", "--format", "released", "-o", str(path))
             said = self.refused(*command, code=6)
             self.assertIn(str(path), said)
 
