@@ -73,7 +73,9 @@ class TasksPage(unittest.TestCase):
             self.assertEqual(found["majority"]["control"], "a bag of tokens")
             self.assertIsInstance(found["parity"]["lift"], float)
             self.assertNotIn("control", found["parity"])
-            self.assertRegex(done.stdout, r"mean +0\.\d{3} \(control\) +0\.\d{3} \([+-]0\.\d{3}\)")
+            score = r"0\.\d{3} ±0\.\d{3}"
+            lift = r"\([+-]0\.\d{3}\)"
+            self.assertRegex(done.stdout, rf"mean +{score} \(control\) +{score} {lift}")
             self.assertIn("majority is a control: a bag of tokens solves it", done.stdout)
 
 

@@ -26,7 +26,8 @@ class Undeclared(unittest.TestCase):
                 if row["variant"]["name"] == "linear":
                     self._undeclare(row)
             path.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
-            again = attnbench(*SWEEP, "-o", str(path), cwd=folder)  # nothing is left to measure
+            # Nothing is left to measure.
+            again = attnbench(*SWEEP, "-o", str(path), "--ledger", cwd=folder)
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertIn("FLOPs of linear are measured: no cost is declared", again.stdout)
             ledger = again.stdout[again.stdout.index("parity ledger") :].splitlines()

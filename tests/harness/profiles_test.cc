@@ -73,8 +73,9 @@ TEST(Profiles, AVariantAskedForKeepsTheProfilesParameters) {
   request.variants = {"truncated"};
   request.tasks = {"mqar"};
   const Plan lent = plan(request);
-  ASSERT_EQ(lent.cells.size(), 1u);
-  EXPECT_EQ(lent.cells[0].key["variant"]["params"]["window"], 8);
+  ASSERT_EQ(lent.cells.size(), 3u) << "a cell a seed";
+  EXPECT_EQ(lent.cells[0].key["variant"]["params"]["window"], 16);
+  EXPECT_EQ(lent.cells[0].key["task"]["params"]["length"], 64) << "the profile's level";
   request.variants = {"truncated[window=5]"};
   EXPECT_EQ(plan(request).cells.at(0).key["variant"]["params"]["window"], 5);
 }
