@@ -74,12 +74,21 @@ class Training {
   Rng dropout_ = rng(3, "dropout");
 };
 
+// Under a sanitizer, which replaces the allocator and takes a hundred times as long, one step after
+// another at two threads is all that is looked at, by the sanitizer.
+#ifdef ATTN_SANITIZED
+constexpr bool kCounts = false;
+#else
+constexpr bool kCounts = true;
+#endif
+
 TEST(SteadyStep, TakesNothingFromTheSystem) {
-  constexpr int kWarmUp = 4, kSteps = 6;
+  constexpr int kWarmUp = kCounts ? 4 : 1, kSteps = kCounts ? 6 : 1;
   for (const VariantInfo& variant : all_variants())
     for (const int count : {1, 2})
       for (const double dropout : {0.0, 0.1})
         for (const bool padded : {false, true}) {
+          if (!kCounts && (count == 1 || dropout == 0)) continue;
           if (padded && !variant.traits.padding) continue;
           SCOPED_TRACE(::testing::Message() << variant.name << ", " << count << " threads, dropout "
                                             << dropout << ", padded " << padded);
@@ -90,6 +99,7 @@ TEST(SteadyStep, TakesNothingFromTheSystem) {
           for (int i = 0; i < kSteps; ++i) training.step();
           const Taken after = taken();
           set_threads(1);
+          if (!kCounts) continue;
           EXPECT_EQ(after.system_calls, before.system_calls);
           // The lengths of a padded batch are a std::vector in Mask: each op that keeps them copies
           // these few numbers.
