@@ -85,7 +85,7 @@ Profile baselines_profile() {
   timed["repetitions"] = "9";
   return {{.name = "baselines",
            .summary = "every variant: time and memory from 2048 to 16384 positions, recall, and "
-                      "frames, with short windows; six minutes on 2 cores",
+                      "frames, with short windows; ten minutes on 2 cores",
            .version = 2},
           {{"speed", {}, {}, timed, ""},
            {"memory", {}, {}, lengths, ""},
