@@ -10,7 +10,8 @@ const std::vector<std::string>& first_variants() {
 }
 
 // Every task of the first kind by the first five variants, three seeds, each variant with the same
-// learning rates to choose from on validation; lengths and steps are what 2 cores train in a day. The other measures are those behind its pictures.
+// learning rates to choose from on validation; lengths and steps are what 2 cores train in a day.
+// The other measures are those behind its pictures.
 Profile standard_profile() {
   const std::map<std::string, std::string> seeds = {{"seed", "0,1,2"}};
   const std::string grid = "learning_rate=[1e-3,3e-3]";
