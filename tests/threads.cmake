@@ -19,4 +19,4 @@ endforeach()
 set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/allocations.cc ${threaded})
 set(both_tests "")
 # Of the contract checks, those that start threads.
-set(threaded_checks "*Conformance*_threads:*Conformance*_determinism:*Conformance*_decode")
+set(threaded_checks "*Conformance*_threads:*Conformance*_determinism")
