@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/kernels/max_lane.h"
 HWY_BEFORE_NAMESPACE();
 namespace attn {
 namespace HWY_NAMESPACE {
@@ -98,7 +99,7 @@ HWY_INLINE real largest_of(const real* x, int64_t cols) {
     b = hn::Max(b, hn::LoadU(d, x + j + kLanes));
   }
   if (j + kLanes <= cols) a = hn::Max(a, hn::LoadU(d, x + j)), j += kLanes;
-  real top = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  real top = max_lane(d, hn::Max(a, b));
   for (; j < cols; ++j) top = x[j] > top ? x[j] : top;
   return top;
 }

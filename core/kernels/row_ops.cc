@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/kernels/max_lane.h"
 #include "core/kernels/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,7 +47,7 @@ HWY_INLINE real max_in_row(const real* x, int64_t n) {
     const Vector v = part.keep_or(part.load(x + j), most);
     most = hn::IfThenElse(hn::Gt(v, most), v, most);  // passes over NaN
   });
-  return hn::GetLane(hn::MaxOfLanes(d, most));
+  return max_lane(d, most);
 }
 real max_of_row(const real* x, int64_t n) { return max_in_row(x, n); }
 

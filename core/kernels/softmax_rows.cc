@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/kernels/max_lane.h"
 HWY_BEFORE_NAMESPACE();
 namespace attn {
 namespace HWY_NAMESPACE {
@@ -81,7 +82,7 @@ HWY_INLINE real max_of(const real* x, int64_t cols) {
     b = hn::Max(b, hn::LoadU(d, x + j + kLanes));
   }
   if (j < cols) a = hn::Max(a, hn::LoadU(d, x + j));
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  return max_lane(d, hn::Max(a, b));
 }
 
 // A maximum passes over NaN where hidden pairs follow it.

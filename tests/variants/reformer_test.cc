@@ -121,7 +121,7 @@ TEST(Reformer, TheFutureMovesNoBorder) {
   for (int64_t i = 48 * 6; i < 96 * 6; ++i) other[i] = q[i % 6];  // all in one bucket
   const std::map<std::string, ParamValue> given = {{"chunk", int64_t{4}}, {"buckets", int64_t{8}}};
   const Tensor a = output(given, q, v, true), b = output(given, other, v, true);
-  for (int64_t i = 0; i < 48 * 6; ++i) ASSERT_EQ(a[i], b[i]) << i;
+  for (int64_t i = 0; i < 48 * 6; ++i) ASSERT_NEAR(a[i], b[i], 20 * kEpsilon) << i;
 }
 
 TEST(Reformer, AsLraMultipliesByTheRootAndSeesWholeChunks) {
