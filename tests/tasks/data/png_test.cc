@@ -57,7 +57,9 @@ TEST(Png, DamageIsOneLineThatNamesTheFile) {
     ASSERT_EQ(text.substr(0, 7), "p.png: ") << length;
     ASSERT_EQ(text.find('\n'), std::string::npos) << text;
   }
-  for (size_t at = 0; at < good.size(); at++) {
+  // The last four bytes are the checksum of the end mark, which holds nothing: libpng 1.6.46 and
+  // later need not read them.
+  for (size_t at = 0; at < good.size() - 4; at++) {
     std::string damaged = good;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     ASSERT_NE(said(damaged), "") << "byte " << at;
