@@ -6,9 +6,10 @@
 set(bystanders # folders of harness/
   check        # accepts or refuses, computes no figure
   cli          # shows rows
-  store)       # writes rows
+  store        # writes rows
+  tables)      # shows rows
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
-  axes cells forecast gate grammar interrupt outcome pilots process profiles[a-z_]* remaining resolve run_line scheduler sweep sweeper)
+  axes cells forecast gate grammar interrupt labels outcome pilots process profiles[a-z_]* remaining resolve run_line scheduler sweep sweeper)
 # A catalog only lists: a new plug-in leaves the others' rows as they are.
 set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
 

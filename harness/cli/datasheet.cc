@@ -173,7 +173,7 @@ Datasheet datasheet_of(const TaskInfo& info, const std::map<std::string, ParamVa
   return sheet;
 }
 
-std::string text_of(const Datasheet& sheet) {
+std::string plain_text_of(const Datasheet& sheet) {
   const TaskInfo& info = *sheet.info;
   std::string text = fmt::format(
       "{}: {}\nsource   {}\nmetric   {}, chance {:.3g}\nshape    {}\nlabels   {}\nsplits   {}\n",

@@ -37,7 +37,7 @@ struct Datasheet {
 // Seed 0. The number of examples is 1000, or fewer where sequences are long.
 Datasheet datasheet_of(const TaskInfo& info, const std::map<std::string, ParamValue>& given);
 
-std::string text_of(const Datasheet& sheet);
+std::string plain_text_of(const Datasheet& sheet);
 std::string markdown_of(const Datasheet& sheet);  // a section of docs/tasks.md
 Json json_of(const Datasheet& sheet);
 std::string tasks_page();  // docs/tasks.md: every task at its preset `standard`, else its defaults

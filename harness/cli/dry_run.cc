@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/check.h"
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
@@ -104,23 +104,30 @@ int dry_run(const SweepRequest& request, Plan& plan, const DryRun& how) {
 }
 
 bool agrees_to_long_run(const SweepRequest& request, const Plan& plan) {
+  if (forecast_total(request, plan) < kLong) return true;
+  struct Part {
+    double seconds = 0;
+    const Cell* first = nullptr;
+  };
+  std::map<std::string, Part> parts;
+  double total = 0;
   const std::set<std::string> held = held_cells(request);
-  Plan open;
-  for (const Cell& cell : plan.cells)
-    if (!held.count(cell.id)) open.cells.push_back(cell);
-  const double seconds = forecast_total(request, open);
-  if (seconds < kLong) return true;
-  std::map<std::string, Plan> parts;
-  for (const Cell& cell : open.cells) parts[part_of(cell)].cells.push_back(cell);
-  const auto total = [&](const auto& part) { return forecast_total(request, part.second); };
-  const auto most = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
-    return total(a) < total(b);
-  });
-  warn(
-      fmt::format("this sweep takes about {}, of which {} {}; {} would cut that "
-                  "(--dry-run lists every cell)\n",
-                  human_seconds(seconds), most->first, human_seconds(total(*most)),
-                  shorter_text(most->second.cells.front())));
+  const int jobs = jobs_of(request);
+  for (const Cell& cell : plan.cells) {
+    if (held.count(cell.id)) continue;
+    Part& part = parts[part_of(cell)];
+    if (!part.first) part.first = &cell;
+    part.seconds += share_of(cell, jobs);
+    total += share_of(cell, jobs);
+  }
+  if (total < kLong) return true;
+  const auto& [name, most] = *std::max_element(
+      parts.begin(), parts.end(),
+      [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
+  warn(fmt::format(
+      "this sweep takes about {}, of which {} {}; {} would cut that "
+      "(--dry-run lists every cell)\n",
+      human_seconds(total), name, human_seconds(most.seconds), shorter_text(*most.first)));
   if (!is_terminal(Stream::err) || !isatty(STDIN_FILENO)) return true;
   warn("run it? [y/N] ");
   std::string answer;

@@ -105,7 +105,7 @@ void show_task(const Chosen& chosen, const Arguments& arguments) {
   if (arguments.has("json"))
     print(json_of(sheet).dump(2) + "\n");
   else
-    print(arguments.has("markdown") ? markdown_of(sheet) : text_of(sheet));
+    print(arguments.has("markdown") ? markdown_of(sheet) : plain_text_of(sheet));
 }
 
 // The settings of run --train.

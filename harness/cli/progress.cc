@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/check.h"
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
 
 namespace attn::cli {

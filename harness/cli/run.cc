@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "core/check.h"
-#include "harness/cli/closing.h"
+#include "harness/tables/closing.h"
 #include "harness/cli/dry_run.h"
-#include "harness/cli/grid.h"
+#include "harness/tables/grid.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_options.h"
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/axes.h"
@@ -41,8 +41,7 @@ std::string train_settings(const std::string& given) {
              given);
   std::string text;
   for (const auto& [name, value] : parsed.value.items())
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
-                        value.is_string() ? value.get<std::string>() : value.dump());
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, text_of(value));
   return text;
 }
 

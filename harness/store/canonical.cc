@@ -58,6 +58,10 @@ std::string hash_of(const Json& value) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 std::string utc_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

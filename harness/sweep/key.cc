@@ -19,10 +19,6 @@ ScopeKind scope_of(const std::string& name) {
   throw_error(fmt::format("unknown scope '{}'", name));
 }
 
-std::string short_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 }  // namespace
 
 Json to_json(const ParamValue& value) {
@@ -73,7 +69,7 @@ Json plugin_json(const std::string& name, const Params& params) {
 std::string plugin_text(const Json& plugin) {
   std::vector<std::string> words;
   for (const auto& [name, value] : plugin["params"].items())
-    words.push_back(name + "=" + short_text(value));
+    words.push_back(name + "=" + text_of(value));
   const std::string name = plugin["name"];
   return words.empty() ? name : fmt::format("{}[{}]", name, join(words));
 }

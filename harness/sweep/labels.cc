@@ -13,17 +13,13 @@
 namespace attn {
 namespace {
 
-std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 // "pairs=4,vocab=64": the members of `params` that are not those of `defaults`.
 std::string other_than(const Params& defaults, const Json& params) {
   std::vector<std::string> words;
   for (const auto& [name, value] : params.items()) {
     const auto it = defaults.values().find(name);
     if (it != defaults.values().end() && value == to_json(it->second)) continue;
-    words.push_back(name + "=" + value_text(value));
+    words.push_back(name + "=" + text_of(value));
   }
   return join(words);
 }
@@ -33,7 +29,7 @@ using Varying = std::map<std::string, std::set<std::string>>;  // name -> its va
 
 void look_at(const Json& object, Varying& seen) {
   if (!object.is_object()) return;
-  for (const auto& [name, value] : object.items()) seen[name].insert(value_text(value));
+  for (const auto& [name, value] : object.items()) seen[name].insert(text_of(value));
 }
 
 void add_varying(const Json& object, const Varying& seen, bool with_length, std::string& text) {

@@ -147,7 +147,7 @@ int run_pilots(const SweepRequest& request, Plan& plan,
   const std::vector<Wanted> wanted = lacking(plan, pilots);
   const InterruptGuard guard;
   ChildPool pool;
-  const size_t jobs = static_cast<size_t>(request.jobs > 0 ? request.jobs : hardware_threads());
+  const size_t jobs = static_cast<size_t>(jobs_of(request));
   const int64_t memory = request.max_memory_bytes > 0 ? request.max_memory_bytes
                                                       : free_memory() / static_cast<int64_t>(jobs);
   size_t next = 0;
@@ -183,10 +183,14 @@ double share_of(const Cell& cell, int jobs) {
 }
 
 double forecast_total(const SweepRequest& request, const Plan& plan) {
-  const int jobs = request.jobs > 0 ? request.jobs : hardware_threads();
+  const int jobs = jobs_of(request);
   double seconds = 0;
   for (const Cell& cell : plan.cells) seconds += share_of(cell, jobs);
   return seconds;
+}
+
+int jobs_of(const SweepRequest& request) {
+  return request.jobs > 0 ? request.jobs : hardware_threads();
 }
 
 }  // namespace attn

@@ -46,5 +46,6 @@ int run_pilots(const SweepRequest& request, Plan& plan,
 // What a cell adds to the time of the whole sweep: accuracy and fidelity cells go `jobs` at a time.
 double share_of(const Cell& cell, int jobs);
 double forecast_total(const SweepRequest& request, const Plan& plan);
+int jobs_of(const SweepRequest& request);  // as asked, else one per core
 
 }  // namespace attn

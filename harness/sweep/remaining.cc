@@ -36,7 +36,7 @@ Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
   }
 }
 
-void Remaining::hold(size_t cell) {
+void Remaining::drop(size_t cell) {
   const double share = std::exchange(shares_[cell], 0);
   lanes_[lane_of_[cell]].sums.left -= share;
   measures_[lanes_[lane_of_[cell]].measure].left -= share;
@@ -53,8 +53,6 @@ void Remaining::spend(size_t cell, double fraction, double seconds) {
     sums->spent += seconds / jobs_of_[cell];
   }
 }
-
-void Remaining::finish(size_t cell) { hold(cell); }
 
 double Remaining::seconds_left() const {
   if (open_ == 0) return 0;  // not what rounding left of the sums

@@ -18,10 +18,9 @@ class Remaining {
   // Seconds that training takes on this machine over those that the formula says; used until cells
   // of accuracy are done, unless all forecasts are pilots'.
   void set_training_pace(double pace) { training_pace_ = pace; }
-  void hold(size_t cell);  // its row was there before
   // `fraction` of the cell's work took `seconds` of its process.
   void spend(size_t cell, double fraction, double seconds);
-  void finish(size_t cell);  // what was not spent of it comes no more
+  void drop(size_t cell);  // nothing more comes of it: it is done, or its row was there before
   double seconds_left() const;
 
  private:

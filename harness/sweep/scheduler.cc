@@ -5,10 +5,10 @@
 
 #include "core/check.h"
 #include "core/kernels/isa.h"
-#include "core/parallel.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
+#include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
 
 namespace attn {
@@ -45,7 +45,7 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       report_(report),
       writer_(checked_output(request), request.force),
       timeout_s_(timeout_of(request)),
-      jobs_(request.jobs > 0 ? request.jobs : hardware_threads()),
+      jobs_(jobs_of(request)),
       remaining_(plan, jobs_) {}
 
 void Sweeper::adopt_existing() {
@@ -61,7 +61,7 @@ void Sweeper::adopt_existing() {
                request_.output, plan_.cells[i].label,
                plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
     rows_[i] = *it->second;
-    remaining_.hold(i);
+    remaining_.drop(i);
     if (is_failure(rows_[i])) failures_++;
     if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
   }
@@ -106,7 +106,7 @@ void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_
     failed_fast_ = failed_fast_ || request_.fail_fast;
   }
   rows_[cell] = std::move(row);
-  remaining_.finish(cell);
+  remaining_.drop(cell);
   if (!report_) return;
   Progress now = progress(plan_.cells[cell].label);
   now.row = &rows_[cell];

@@ -12,7 +12,7 @@ def faster_from(
 ) -> str:
     """The first of the measured `lengths` from which on the variant's whole interval lies below
     that of exact attention, up to the last; empty where one of the two has no time at the last.
-    As harness/cli/faster_from.cc; tests/data/faster_from.json holds cases for both."""
+    As harness/tables/faster_from.cc; tests/data/faster_from.json holds cases for both."""
     found = ""
     for length in sorted(lengths, reverse=True):
         if length not in variant or length not in full:

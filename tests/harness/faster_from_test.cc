@@ -1,6 +1,6 @@
 // "Faster than full from": the cases that tables and pictures answer alike, in
 // tests/data/faster_from.json.
-#include "harness/cli/faster_from.h"
+#include "harness/tables/faster_from.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace attn::faster_from_test {
 namespace {
 
-cli::TimesByLength times_of(const Json& by_length) {
-  cli::TimesByLength times;
+TimesByLength times_of(const Json& by_length) {
+  TimesByLength times;
   for (const auto& [length, ends] : by_length.items())
     times[length] = {ends.at(0).get<double>(), ends.at(1).get<double>()};
   return times;
@@ -27,7 +27,7 @@ TEST(FasterFrom, AnswersTheSharedCases) {
     std::vector<std::string> lengths;
     for (const Json& length : one.at("lengths"))
       lengths.push_back(std::to_string(length.get<int64_t>()));
-    EXPECT_EQ(cli::faster_from(lengths, times_of(one.at("variant")), times_of(one.at("full"))),
+    EXPECT_EQ(faster_from(lengths, times_of(one.at("variant")), times_of(one.at("full"))),
               one.at("answer").get<std::string>())
         << one.at("name");
   }

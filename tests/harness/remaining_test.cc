@@ -39,7 +39,7 @@ TEST(Remaining, IsTheSumOfTheForecastsBeforeAnythingIsDone) {
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 30 + (40 + 60) / 2 + 5);
   remaining.set_training_pace(3);
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 30 + 3 * (40 + 60) / 2 + 5);
-  remaining.hold(0);
+  remaining.drop(0);
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 3 * (40 + 60) / 2 + 5);
 }
 
@@ -51,11 +51,11 @@ TEST(Remaining, CorrectsAMeasureAndATaskByTheirOwnPace) {
   plan.cells.push_back(made_cell("speed", nullptr, 100));
   Remaining remaining(plan, kJobs);
   remaining.spend(0, 1, 1200);  // mqar takes three times what the formula says
-  remaining.finish(0);
+  remaining.drop(0);
   // The other cell of mqar at its pace, those of copy at that of the measure, speed as forecast.
   EXPECT_NEAR(remaining.seconds_left(), 3 * 200 + 3 * 400 + 100, 0.02 * 1900);
   remaining.spend(1, 1, 200);  // copy takes half of it
-  remaining.finish(1);
+  remaining.drop(1);
   EXPECT_NEAR(remaining.seconds_left(), 3 * 200 + 0.5 * 200 + 100, 0.02 * 800);
 }
 
@@ -65,7 +65,7 @@ TEST(Remaining, CountsAVisitOfACellBeforeTheCellIsDone) {
   Remaining remaining(plan, kJobs);
   for (const size_t cell : {0, 1}) remaining.spend(cell, 1.0 / 3, 60);
   EXPECT_NEAR(remaining.seconds_left(), 2 * 120, 5);  // two visits of each are left, at that pace
-  for (const size_t cell : {0, 1}) remaining.finish(cell);
+  for (const size_t cell : {0, 1}) remaining.drop(cell);
   EXPECT_EQ(remaining.seconds_left(), 0);
 }
 
@@ -79,7 +79,7 @@ TEST(Remaining, CostsNoMoreInALargePlan) {
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
       remaining.spend(i, 1, 1);
-      remaining.finish(i);
+      remaining.drop(i);
       sum += remaining.seconds_left();
     }
     EXPECT_GE(sum, 0);

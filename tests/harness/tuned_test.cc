@@ -1,6 +1,6 @@
 // Tuning: the grid through plan and rows, shards that keep its choices together, and the choice on
 // validation.
-#include "harness/cli/tuned.h"
+#include "harness/tables/tuned.h"
 
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ Json row_of(double rate, int seed, double validation, const std::string& status 
 
 std::set<double> rates_of(const std::vector<Json>& rows) {
   std::set<double> rates;
-  for (const Json& row : cli::chosen_on_validation(rows))
+  for (const Json& row : chosen_on_validation(rows))
     rates.insert(row["training"]["learning_rate"].get<double>());
   return rates;
 }
@@ -103,8 +103,8 @@ TEST(ChosenOnValidation, TheBestMeanStaysWithAllItsSeeds) {
   const std::vector<Json> rows = {row_of(1e-3, 0, 0.9), row_of(1e-3, 1, 0.2), row_of(3e-3, 0, 0.6),
                                   row_of(3e-3, 1, 0.6)};
   EXPECT_EQ(rates_of(rows), std::set<double>{3e-3});
-  EXPECT_EQ(cli::chosen_on_validation(rows).size(), 2u);
-  EXPECT_EQ(cli::choices_beside(rows[0], rows), 2u);
+  EXPECT_EQ(chosen_on_validation(rows).size(), 2u);
+  EXPECT_EQ(choices_beside(rows[0], rows), 2u);
 }
 
 TEST(ChosenOnValidation, AFailureCountsAsNothingAndALackingRowLoses) {
@@ -125,7 +125,7 @@ TEST(ChosenOnValidation, OtherContestsAndUntunedRowsAreLeftAlone) {
   longer["training"]["steps"] = 99;
   untuned["tuned"] = Json::array();
   const std::vector<Json> rows = {row_of(3e-3, 0, 0.9), longer, untuned};
-  EXPECT_EQ(cli::chosen_on_validation(rows), rows);
+  EXPECT_EQ(chosen_on_validation(rows), rows);
 }
 
 }  // namespace

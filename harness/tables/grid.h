@@ -8,19 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 #include "tasks/task.h"
 
-namespace attn::cli {
-
-inline std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
+namespace attn {
 
 inline std::string status_of(const Json& row) { return row.at("status").get<std::string>(); }
 
-inline bool is_error(const Json& row) {
-  return attn::is_error(row.at("metrics").value("metric", ""));
+inline bool lower_is_better(const Json& row) {
+  return is_error(row.at("metrics").value("metric", ""));
 }
 
 // "batch=1, heads=4, …": every axis but those named.
@@ -97,4 +93,4 @@ std::string task_heading(const Json& row, const std::vector<Json>& rows);
 std::string training_text(const Json& row, const std::vector<Json>& rows,
                           const std::set<std::string>& without = {});
 
-}  // namespace attn::cli
+}  // namespace attn

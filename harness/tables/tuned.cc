@@ -1,14 +1,14 @@
 // Groups of rows by everything but seed and tuned settings; see tuned.h. O(rows · log rows).
-#include "harness/cli/tuned.h"
+#include "harness/tables/tuned.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "harness/cli/grid.h"
+#include "harness/tables/grid.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 struct Candidate {
@@ -46,7 +46,7 @@ Place place_of(const Json& row) {
 // In (0, 1]; more is better, and a cell that failed has 0.
 double merit(const Json& row) {
   const double score = row.at("metrics").at("validation").get<double>();
-  return is_error(row) ? 1 / (1 + score) : score;
+  return lower_is_better(row) ? 1 / (1 + score) : score;
 }
 
 bool is_tuned(const Json& row) {
@@ -84,4 +84,4 @@ size_t choices_beside(const Json& row, const std::vector<Json>& rows) {
   return contests_of(rows).at(place_of(row).contest).size();
 }
 
-}  // namespace attn::cli
+}  // namespace attn

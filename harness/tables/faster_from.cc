@@ -1,7 +1,7 @@
 // Where a variant overtakes full attention, by whole intervals; see faster_from.h.
-#include "harness/cli/faster_from.h"
+#include "harness/tables/faster_from.h"
 
-namespace attn::cli {
+namespace attn {
 
 std::string faster_from(const std::vector<std::string>& lengths, const TimesByLength& variant,
                         const TimesByLength& full) {
@@ -16,4 +16,4 @@ std::string faster_from(const std::vector<std::string>& lengths, const TimesByLe
   return from;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -1,14 +1,15 @@
 // The closing table; see closing.h.
-#include "harness/cli/closing.h"
+#include "harness/tables/closing.h"
 
 #include <cmath>
+#include <utility>
 
 #include "core/check.h"
-#include "harness/cli/grid.h"
-#include "harness/cli/tuned.h"
+#include "harness/tables/seeds.h"
+#include "harness/tables/tuned.h"
 #include "harness/sweep/labels.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 constexpr const char* kBaseline = "full";
@@ -51,40 +52,42 @@ std::string beside_full(const Grid& grid, const std::string& name, const Json::j
   return fmt::format("{:.3g}", ratio);
 }
 
-using Cells = std::vector<const Json*>;
-
 // Of one variant on one task.
 struct Score {
   double test = 0, lift = 0;  // means over the seeds
-  bool is_control = false, is_error = false;
+  bool is_control = false, lower_is_better = false;
   std::string longer;  // "0.31 at 4096": at the longest tested length, where there are several
 };
 
-std::optional<Score> score_of(const Cells& cells) {
-  Score score;
-  int count = 0;
-  for (const Json* row : cells) {
-    if (status_of(*row) != "ok") continue;
-    const Json& metrics = row->at("metrics");
-    score.test += metrics.at("test").get<double>();
-    if (metrics.at("lift").is_number()) score.lift += metrics.at("lift").get<double>();
-    score.is_control = metrics.contains("control");
-    score.is_error = is_error(*row);
-    if (const Json lengths = metrics.value("by_length", Json()); lengths.is_array())
-      for (const Json& at : lengths)
-        if (at.at("test").is_number())
-          score.longer =
-              fmt::format("{:.3f} at {}", at.at("test").get<double>(), text_of(at.at("length")));
-    count++;
-  }
-  if (count == 0) return std::nullopt;
-  score.test /= count;
-  score.lift /= count;
-  return score;
+// "0.310 at 4096": the mean over the seeds at the longest length that all of them were tested at.
+std::string longest_tested(const Seeds& ok) {
+  std::map<int64_t, std::pair<double, size_t>> scores;  // by length: sum, count
+  for (const Json* row : ok)
+    for (const Json& at : row->at("metrics").value("by_length", Json::array()))
+      if (at.at("test").is_number()) {
+        auto& [sum, count] = scores[at.at("length").get<int64_t>()];
+        sum += at.at("test").get<double>();
+        count++;
+      }
+  std::string text;
+  for (const auto& [length, score] : scores)
+    if (score.second == ok.size())
+      text = fmt::format("{:.3f} at {}", score.first / static_cast<double>(ok.size()), length);
+  return text;
+}
+
+std::optional<Score> score_of(const Seeds& cells) {
+  const Seeds ok = ok_ones(cells);
+  if (ok.empty()) return std::nullopt;
+  return Score{.test = mean_of(ok, "test"),
+               .lift = mean_of(ok, "lift"),
+               .is_control = ok[0]->at("metrics").contains("control"),
+               .lower_is_better = attn::lower_is_better(*ok[0]),
+               .longer = longest_tested(ok)};
 }
 
 // "0.991 (+0.412)": score and lift; parameters where they are not `label`'s.
-std::string score_text(const Cells& cells, const std::string& label) {
+std::string score_text(const Seeds& cells, const std::string& label) {
   const std::optional<Score> score = score_of(cells);
   if (!score) return cells.empty() ? "" : status_of(*cells[0]);
   std::string text = fmt::format("{:.3f}", score->test);
@@ -95,12 +98,25 @@ std::string score_text(const Cells& cells, const std::string& label) {
   return text;
 }
 
-// What the rows hold of each variant, by its name.
+// Whether two accuracy rows of one task differ in nothing but their seed.
+bool differ_in_seed_alone(const Json& one, const Json& other) {
+  const auto without_seed = [](Json axes) {
+    axes.erase("seed");
+    return axes;
+  };
+  return one.at("variant") == other.at("variant") && one.at("task") == other.at("task") &&
+         one.value("training", Json()) == other.value("training", Json()) &&
+         without_seed(one.at("axes")) == without_seed(other.at("axes"));
+}
+
+// What the rows hold of each variant, by its name: of several parameters or settings the first.
 struct Closing {
+  std::vector<Json> trained;  // the accuracy rows; the scores below point to them
   Grid speed, memory;
   std::vector<std::string> names, tasks;
-  std::map<std::pair<std::string, std::string>, Cells> scores;  // by name and task
+  std::map<std::pair<std::string, std::string>, Seeds> scores;  // by name and task
   std::map<std::string, std::string> labels;                    // of the first row of a name
+  bool leaves_out = false;  // accuracy rows of further parameters or settings
 
   explicit Closing(const std::vector<Json>& rows)
       : speed(by_length(rows, "speed")), memory(by_length(rows, "memory")) {
@@ -112,15 +128,17 @@ struct Closing {
         note(names, name);
         labels.emplace(name, label_of(*grid->find(name, grid->columns.front())));
       }
-    std::vector<Json> trained;
-    for (const Json& row : chosen_on_validation(rows))
-      if (row.at("measure") == "accuracy") trained.push_back(row);
+    for (Json& row : chosen_on_validation(rows))
+      if (row.at("measure") == "accuracy") trained.push_back(std::move(row));
     for (const Json& row : trained) {
       const std::string task = task_heading(row, trained), name = name_of(row);
       note(names, name);
       note(tasks, task);
-      for (const Json& own : rows)  // chosen_on_validation() returns copies
-        if (own.at("cell") == row.at("cell")) scores[{name, task}].push_back(&own);
+      Seeds& seeds = scores[{name, task}];
+      if (seeds.empty() || differ_in_seed_alone(*seeds[0], row))
+        seeds.push_back(&row);
+      else
+        leaves_out = true;
     }
   }
   std::optional<Score> score(const std::string& name, const std::string& task) const {
@@ -136,7 +154,7 @@ std::optional<bool> keeps_up(const Closing& closing, const std::string& name,
                              const std::string& task) {
   const auto own = closing.score(name, task), full = closing.score(kBaseline, task);
   if (!own || !full) return std::nullopt;
-  return own->is_error ? own->test <= full->test + kKeeps : own->test >= full->test - kKeeps;
+  return own->lower_is_better ? own->test <= full->test + kKeeps : own->test >= full->test - kKeeps;
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -238,10 +256,14 @@ std::optional<Table> closing_table(const std::vector<Json>& rows) {
       line.push_back(score_text(closing.scores[{name, task}], line[0]));
     table.rows.push_back(std::move(line));
   }
+  if (closing.leaves_out)
+    table.notes.push_back(
+        "of a variant's parameters and training settings the first are shown; the tables above "
+        "hold all");
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
   add_choice(closing, table.notes);
   return table;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

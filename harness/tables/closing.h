@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 
-namespace attn::cli {
+namespace attn {
 
 // nullopt where `rows` have fewer than two of speed, memory and accuracy, or no exact attention.
 // Its notes are the sentences.
 std::optional<Table> closing_table(const std::vector<Json>& rows);
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -5,7 +5,7 @@
 
 #include "harness/store/rows.h"
 
-namespace attn::cli {
+namespace attn {
 
 // The rows without those of tuned settings that lost: among rows that differ in seed and in the
 // settings named by their `tuned` alone, the setting whose mean validation score over the seeds is
@@ -17,4 +17,4 @@ std::vector<Json> chosen_on_validation(const std::vector<Json>& rows);
 // Among how many settings that of this tuned row was chosen.
 size_t choices_beside(const Json& row, const std::vector<Json>& rows);
 
-}  // namespace attn::cli
+}  // namespace attn

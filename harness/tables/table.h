@@ -6,7 +6,7 @@
 
 #include "harness/store/rows.h"
 
-namespace attn::cli {
+namespace attn {
 
 struct Table {
   std::string title;
@@ -29,4 +29,4 @@ std::string label_of(const Json& row);
 std::string human_bytes(double bytes);      // 12.0 MiB
 std::string human_seconds(double seconds);  // 3.21 ms, 1 m 40 s
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -1,6 +1,6 @@
 // From rows to tables: what is compared stands in one table, what differs in contract or shape in
 // another. See table.h.
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,11 @@
 #include <set>
 
 #include "core/check.h"
-#include "harness/cli/faster_from.h"
-#include "harness/cli/grid.h"
+#include "harness/tables/faster_from.h"
+#include "harness/tables/grid.h"
 #include "harness/sweep/labels.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 std::string show_time(const Json& row) {
@@ -162,4 +162,4 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
   return tables;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attn::cli {
+namespace attn {
 
 struct TimeInterval {
   double low = 0, high = 0;  // seconds, ends of a 95 % interval
@@ -19,4 +19,4 @@ using TimesByLength = std::map<std::string, TimeInterval>;
 std::string faster_from(const std::vector<std::string>& lengths, const TimesByLength& variant,
                         const TimesByLength& full);
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "harness/cli/grid.h"
+#include "harness/tables/grid.h"
 #include "harness/sweep/labels.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 std::string human(double value, const char* unit) {
@@ -110,4 +110,4 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
   return {table};
 }
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "core/check.h"
-#include "harness/cli/table.h"
+#include "harness/tables/table.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 bool is_status(const std::string& text) {
@@ -120,4 +120,4 @@ std::string human_seconds(double seconds) {
                       : fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
 }
 
-}  // namespace attn::cli
+}  // namespace attn

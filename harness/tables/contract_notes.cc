@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "harness/cli/grid.h"
+#include "harness/tables/grid.h"
 #include "harness/sweep/key.h"
 #include "variants/catalog.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 AttentionShape shape_of_axes(const Json& row) {
@@ -67,4 +67,4 @@ std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
   return notes;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

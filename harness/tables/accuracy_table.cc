@@ -2,34 +2,13 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "harness/cli/grid.h"
-#include "harness/cli/tuned.h"
+#include "harness/tables/seeds.h"
+#include "harness/tables/tuned.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/labels.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
-
-// Of one variant on one task: its cells, one a seed.
-using Seeds = std::vector<const Json*>;
-
-double metric(const Json& row, const char* name) {
-  const Json& value = row.at("metrics").at(name);
-  return value.is_number() ? value.get<double>() : std::nan("");
-}
-
-double mean_of(const Seeds& rows, const char* name) {
-  double sum = 0;
-  for (const Json* row : rows) sum += metric(*row, name);
-  return sum / static_cast<double>(rows.size());
-}
-
-Seeds ok_ones(const Seeds& rows) {
-  Seeds ok;
-  for (const Json* row : rows)
-    if (status_of(*row) == "ok") ok.push_back(row);
-  return ok;
-}
 
 // Half of the 95 % interval of the mean: Student's t over the seeds; of one seed 1.96 standard
 // errors over its test examples. NaN where a row of one seed holds no standard error.
@@ -103,7 +82,7 @@ void add_references(const Group& group, Table& table) {
     for (const auto& [place, seeds] : group.cells) {
       if (place.second != column) continue;
       for (const Json* row : ok_ones(seeds)) {
-        error = is_error(*row);
+        error = lower_is_better(*row);
         chances += metric(*row, "chance");
         rows++;
         for (const auto& [name, value] : row->at("metrics").at("shortcuts").items()) {
@@ -231,4 +210,4 @@ std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
   return tables;
 }
 
-}  // namespace attn::cli
+}  // namespace attn

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "harness/cli/grid.h"
+#include "harness/tables/grid.h"
 #include "harness/sweep/labels.h"
 
-namespace attn::cli {
+namespace attn {
 namespace {
 
 bool has(const Json& row, const char* metric) {
@@ -100,4 +100,4 @@ std::vector<Table> decoding_tables(const std::vector<Json>& rows) {
   return table.rows.empty() ? std::vector<Table>{} : std::vector<Table>{table};
 }
 
-}  // namespace attn::cli
+}  // namespace attn
