@@ -25,15 +25,6 @@ bool crosses(const Derivation& found, bool causal) {
   return false;
 }
 
-std::unique_ptr<Attention> build(const VariantInfo& info, const AttentionShape& shape) {
-  return info.build({.heads = shape.heads,
-                     .head_dim = shape.head_dim,
-                     .max_len = shape.kv_len,
-                     .causal = shape.causal,
-                     .params = {}},
-                    {});
-}
-
 // The engine of tiled softmax holds tiles of keys, strips of logits and, for few heads, parts that
 // threads share: their sizes go in steps with every size, and are no sum of products. FLOPs are.
 void expect_flops_alone(const char* name) {
@@ -50,7 +41,8 @@ void expect_flops_alone(const char* name) {
   for (const auto& [n, d] : {std::pair<int64_t, int64_t>{960, 24}, {1152, 40}, {1344, 56}}) {
     const AttentionShape shape{2, 3, n, n, d, false};
     const double counted = one.flops.formula.at(found.sizes(shape, Params(info.name, info.params)));
-    EXPECT_NEAR(counted / build(info, shape)->cost(shape).flops, 1, 0.01) << n << "\n" << text;
+    EXPECT_NEAR(counted / attention_for(info, shape)->cost(shape).flops, 1, 0.01) << n << "\n"
+                                                                                  << text;
   }
 }
 
@@ -80,8 +72,9 @@ void expect_as_declared(const VariantInfo& info, bool causal,
 
 void expect_as_declared(const char* name, bool causal) {
   const VariantInfo& info = find_variant(name);
-  expect_as_declared(info, causal,
-                     [&](const AttentionShape& shape) { return build(info, shape)->cost(shape); });
+  expect_as_declared(info, causal, [&](const AttentionShape& shape) {
+    return attention_for(info, shape)->cost(shape);
+  });
 }
 
 TEST(Derive, FindsTheFormulasOfLinear) { expect_as_declared("linear", false); }

@@ -16,26 +16,17 @@ namespace {
 constexpr AttentionShape kShape = {
     .batch = 2, .heads = 3, .q_len = 96, .kv_len = 128, .head_dim = 16};
 
-std::unique_ptr<Attention> build(const VariantInfo& info, const AttentionShape& shape) {
-  return info.build({.heads = shape.heads,
-                     .head_dim = shape.head_dim,
-                     .max_len = shape.kv_len,
-                     .causal = shape.causal,
-                     .params = {}},
-                    {});
-}
-
 TEST(CountedCost, IsOptionalToDeclare) {
-  const auto without = build(undeclared(), kShape);
+  const auto without = attention_for(undeclared(), kShape);
   EXPECT_FALSE(without->declared_cost(kShape));
   EXPECT_THROW(without->cost(kShape), Error);
-  const auto with = build(find_variant("full"), kShape);
+  const auto with = attention_for(find_variant("full"), kShape);
   ASSERT_TRUE(with->declared_cost(kShape));
   EXPECT_EQ(with->declared_cost(kShape)->flops, with->cost(kShape).flops);
 }
 
 TEST(CountedCost, IsExactForProducts) {
-  const CountedCost counted = counted_cost(*build(undeclared(), kShape), kShape);
+  const CountedCost counted = counted_cost(*attention_for(undeclared(), kShape), kShape);
   EXPECT_EQ(counted.flops, 4.0 * 6 * 96 * 128 * 16);
   EXPECT_EQ(counted.peak_bytes, sizeof(real) * 6.0 * 96 * (3 * 128 + 16));
 }
@@ -45,7 +36,7 @@ TEST(CountedCost, IsWhatFormulasDeclare) {
   for (const VariantInfo& info : all_variants()) {
     AttentionShape shape = kShape;
     shape.q_len = shape.kv_len = 256;
-    const auto attention = build(info, shape);
+    const auto attention = attention_for(info, shape);
     const CountedCost counted = counted_cost(*attention, shape);
     const Cost declared = attention->cost(shape);
     EXPECT_NEAR(counted.flops / declared.flops, 1, 0.05) << info.name;
@@ -58,12 +49,12 @@ TEST(CountedCost, StatesAreThoseOfDecoders) {
   AttentionShape shape = kShape;
   shape.q_len = shape.kv_len = 128;
   EXPECT_FALSE(held_state_bytes(undeclared(), {}, shape)) << "it cannot decode";
-  const auto with = build(find_variant("linear"), shape);
+  const auto with = attention_for(find_variant("linear"), shape);
   const double declared = with->cost(shape).state_bytes;
   EXPECT_EQ(held_state_bytes(find_variant("linear"), {}, shape), declared);
   EXPECT_EQ(held_state_bytes(undeclared_linear(), {}, shape), declared);
   shape.causal = true;
-  EXPECT_EQ(build(undeclared_linear(), shape)->state_bytes(shape), declared);
+  EXPECT_EQ(attention_for(undeclared_linear(), shape)->state_bytes(shape), declared);
 }
 
 }  // namespace

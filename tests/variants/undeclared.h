@@ -1,5 +1,5 @@
 // Two variants that declare no cost: one composed from ops, whose figures are known, and `linear`
-// without its formulas, which decodes.
+// without its formulas, which decodes; and any variant at its defaults, made for one shape.
 #pragma once
 
 #include <memory>
@@ -63,6 +63,16 @@ inline const VariantInfo& undeclared_linear() {
     return made;
   }();
   return info;
+}
+
+inline std::unique_ptr<Attention> attention_for(const VariantInfo& info,
+                                                const AttentionShape& shape) {
+  return info.build({.heads = shape.heads,
+                     .head_dim = shape.head_dim,
+                     .max_len = shape.kv_len,
+                     .causal = shape.causal,
+                     .params = {}},
+                    {});
 }
 
 }  // namespace attn
