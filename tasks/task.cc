@@ -242,9 +242,8 @@ std::vector<ParamSpec> TaskInfo::accepted() const {
 std::string TaskInfo::default_preset(const std::map<std::string, ParamValue>& given) const {
   const auto data = given.find("data");
   if (data != given.end() && !to_string(data->second).empty()) return "";
-  const bool exists = std::any_of(presets.begin(), presets.end(), [](const Preset& preset) {
-    return preset.name == "standard";
-  });
+  const bool exists = std::any_of(presets.begin(), presets.end(),
+                                  [](const Preset& preset) { return preset.name == "standard"; });
   return exists ? "standard" : "";
 }
 

@@ -10,10 +10,10 @@
 #include <set>
 
 #include "core/check.h"
-#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
+#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {

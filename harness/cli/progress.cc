@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "core/check.h"
-#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
+#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {

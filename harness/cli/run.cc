@@ -6,16 +6,15 @@
 #include <filesystem>
 
 #include "core/check.h"
-#include "harness/tables/closing.h"
 #include "harness/cli/dry_run.h"
-#include "harness/tables/grid.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_options.h"
-#include "harness/tables/table.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/pilots.h"
+#include "harness/tables/closing.h"
+#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {

@@ -51,7 +51,7 @@ std::string non_finite_place(const Json& value);
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string text_of(const Json& value);  // a string as it is, all else as JSON
-std::string utc_now();   // 2026-11-20T12:00:00Z
-Json finite_or_null(double value);  // strict JSON has neither NaN nor infinity
+std::string utc_now();                   // 2026-11-20T12:00:00Z
+Json finite_or_null(double value);       // strict JSON has neither NaN nor infinity
 
 }  // namespace attn

@@ -23,8 +23,8 @@ constexpr double kRate =
     4e10;  // FLOP/s of one core in the kernels, about half of an AVX2 core's peak
 constexpr double kDoubleRate = 2e9;  // of the plain double reference that fidelity compares with
 constexpr double kTrainRate =
-    5.3e10;  // in the training of small models, by the same formula: the quick profile's cells, on a
-           // core of kForecastPeak; a pilot replaces it
+    5.3e10;  // in the training of small models, by the same formula: the quick profile's cells, on
+             // a core of kForecastPeak; a pilot replaces it
 constexpr double kReadRate = 1e10;          // bytes/s of one core, beyond its caches
 constexpr double kNormalRate = 5e7;         // random numbers a second
 constexpr double kStart = 0.05;             // seconds to start a cell's process

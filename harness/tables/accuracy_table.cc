@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "harness/tables/seeds.h"
-#include "harness/tables/tuned.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/labels.h"
+#include "harness/tables/seeds.h"
+#include "harness/tables/tuned.h"
 
 namespace attn {
 namespace {

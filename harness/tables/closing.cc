@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/check.h"
+#include "harness/sweep/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
-#include "harness/sweep/labels.h"
 
 namespace attn {
 namespace {

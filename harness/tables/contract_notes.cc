@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "harness/tables/grid.h"
 #include "harness/sweep/key.h"
+#include "harness/tables/grid.h"
 #include "variants/catalog.h"
 
 namespace attn {

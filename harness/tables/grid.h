@@ -80,8 +80,6 @@ std::vector<Table> decoding_tables(const std::vector<Json>& rows);
 // "a, b, c".
 std::string joined(const std::set<std::string>& texts);
 
-// What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
-std::vector<Table> ledger_tables(const std::vector<Json>& rows);
 // What a table of these rows must say: where exact softmax attention stands beside something else,
 // and where a variant computes another thing at these lengths or masks than its name tells.
 std::vector<std::string> contract_notes(const std::vector<const Json*>& rows);

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "harness/tables/grid.h"
 #include "harness/sweep/labels.h"
+#include "harness/tables/grid.h"
 
 namespace attn {
 namespace {

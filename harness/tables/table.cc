@@ -8,9 +8,9 @@
 #include <set>
 
 #include "core/check.h"
+#include "harness/sweep/labels.h"
 #include "harness/tables/faster_from.h"
 #include "harness/tables/grid.h"
-#include "harness/sweep/labels.h"
 
 namespace attn {
 namespace {

@@ -18,6 +18,8 @@ struct Table {
 // The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that
 // may be compared.
 std::vector<Table> tables_of(const std::vector<Json>& rows);
+// What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
+std::vector<Table> ledger_tables(const std::vector<Json>& rows);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
 std::string render_csv(
