@@ -32,7 +32,7 @@ if(ATTN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(ATTN_ARCH STREQUAL "native")
   target_compile_options(attn_flags INTERFACE -mcpu=native)
 endif()
-# All splitting over threads is in core/parallel.cc; Eigen's own would fight with it.
+# All splitting over threads is in core/base/parallel.cc; Eigen's own would fight with it.
 target_compile_definitions(attn_flags INTERFACE EIGEN_DONT_PARALLELIZE
   $<$<CONFIG:Debug>:ATTN_DEBUG>)
 if(ATTN_SANITIZE)

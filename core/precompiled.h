@@ -26,11 +26,11 @@
 #include <variant>
 #include <vector>
 
-#include "core/check.h"
-#include "core/memory.h"
-#include "core/ops.h"
-#include "core/parallel.h"
-#include "core/params.h"
-#include "core/rng.h"
-#include "core/tensor.h"
-#include "core/var.h"
+#include "core/autograd/var.h"
+#include "core/base/check.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/base/params.h"
+#include "core/base/rng.h"
+#include "core/ops/ops.h"
+#include "core/tensor/tensor.h"

@@ -1,46 +1,22 @@
-// The list of tasks. Add yours as one word here and one in CMakeLists.txt.
+// The list of tasks. Add yours as one word in CMakeLists.txt.
 #include "tasks/catalog.h"
 
-#include "core/check.h"
-
-#define ATTN_TASKS(X) \
-  X(listops)          \
-  X(text)             \
-  X(retrieval)        \
-  X(mqar)             \
-  X(image)            \
-  X(pathfinder)       \
-  X(pathx)            \
-  X(induction)        \
-  X(copy)             \
-  X(selective_copy)   \
-  X(needle)           \
-  X(majority)         \
-  X(parity)           \
-  X(fuzzy_recall)     \
-  X(noisy_recall)     \
-  X(compression)      \
-  X(memorization)     \
-  X(adding)           \
-  X(frames)           \
-  X(tagging)          \
-  X(graph)            \
-  X(reverse)          \
-  X(sort)             \
-  X(translate)
+#include "core/base/check.h"
 
 namespace attn {
 
-#define ATTN_DECLARE(name) TaskInfo name();
+#define PLUGIN(name) TaskInfo name();
 namespace tasks {
-ATTN_TASKS(ATTN_DECLARE)
+#include "tasks/list.inc"
 }
-#undef ATTN_DECLARE
+#undef PLUGIN
 
 const std::vector<TaskInfo>& all_tasks() {
-#define ATTN_CALL(name) tasks::name(),
-  static const std::vector<TaskInfo> list = {ATTN_TASKS(ATTN_CALL)};
-#undef ATTN_CALL
+#define PLUGIN(name) tasks::name(),
+  static const std::vector<TaskInfo> list = {
+#include "tasks/list.inc"
+  };
+#undef PLUGIN
   return list;
 }
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/precompiled.h"
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 #ifndef ATTN_DOUBLE  // the harness is float alone
 #include <nlohmann/json.hpp>

@@ -1,12 +1,12 @@
 # The tests that ThreadSanitizer is for: what starts threads, what threads share, every kernel at two threads or more (by the
 # contract checks named below). Preset tsan-all runs the others too.
 set(threaded
-  core/memory core/no_memory core/parallel core/recycled core/row_tiles core/tensor core/var
-  core/ops_feed_forward core/ops_linear core/ops_matmul core/ops_norm
-  variants/attention variants/relu variants/shared_inputs variants/kernels/cached variants/kernels/decoder
-  variants/kernels/edge_attention variants/kernels/linear_attention variants/kernels/sequence_projection
-  variants/kernels/shared_decoder variants/kernels/softmax_attention
-  tasks/task tasks/shortcuts/ladder
+  core/base/memory core/base/no_memory core/base/parallel core/base/recycled core/simd/row_tiles core/tensor/tensor core/autograd/var
+  core/ops/ops_feed_forward core/ops/ops_linear core/ops/ops_matmul core/ops/ops_norm
+  variants/api/attention variants/scores/relu variants/shared_inputs variants/patterns/cached variants/api/decoder
+  variants/softmax/edge_attention variants/features/linear_attention variants/lowrank/sequence_projection
+  variants/api/shared_decoder variants/softmax/softmax_attention
+  tasks/api/task tasks/shortcuts/ladder
   harness/batches harness/evaluate harness/fidelity harness/pair_batches harness/steady_step harness/train harness/workload
   conformance/conformance)
 list(TRANSFORM threaded PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -16,7 +16,7 @@ foreach(file IN LISTS threaded)
     message(FATAL_ERROR "tests/threads.cmake names ${file}, which is no test")
   endif()
 endforeach()
-set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/allocations.cc ${threaded})
+set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/base/allocations.cc ${threaded})
 set(both_tests "")
 # Of the contract checks, those that start threads.
 set(threaded_checks "*Conformance*_threads:*Conformance*_determinism")

@@ -1,41 +1,22 @@
-// The list of variants. Add yours as one word here and one in CMakeLists.txt.
+// The list of variants. Add yours as one word in CMakeLists.txt.
 #include "variants/catalog.h"
 
-#include "core/check.h"
-
-#define ATTN_VARIANTS(X) \
-  X(full)                \
-  X(truncated)           \
-  X(linformer)           \
-  X(performer)           \
-  X(linear)              \
-  X(relu)                \
-  X(conv)                \
-  X(recurrent)           \
-  X(window_mlp)          \
-  X(mean)                \
-  X(local)               \
-  X(sparse)              \
-  X(longformer)          \
-  X(bigbird)             \
-  X(additive)            \
-  X(graph)               \
-  X(sinkhorn)            \
-  X(reformer)            \
-  X(synthesizer)
+#include "core/base/check.h"
 
 namespace attn {
 
-#define ATTN_DECLARE(name) VariantInfo name();
+#define PLUGIN(name) VariantInfo name();
 namespace variants {
-ATTN_VARIANTS(ATTN_DECLARE)
+#include "variants/list.inc"
 }
-#undef ATTN_DECLARE
+#undef PLUGIN
 
 const std::vector<VariantInfo>& all_variants() {
-#define ATTN_CALL(name) variants::name(),
-  static const std::vector<VariantInfo> list = {ATTN_VARIANTS(ATTN_CALL)};
-#undef ATTN_CALL
+#define PLUGIN(name) variants::name(),
+  static const std::vector<VariantInfo> list = {
+#include "variants/list.inc"
+  };
+#undef PLUGIN
   return list;
 }
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "harness/check/result.h"
-#include "tasks/task.h"
-#include "variants/attention.h"
+#include "tasks/api/task.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

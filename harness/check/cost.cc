@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "harness/check/variant_checks.h"
-#include "variants/counted_cost.h"
+#include "variants/api/counted_cost.h"
 
 namespace attn {
 namespace {

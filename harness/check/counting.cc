@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "variants/counted_cost.h"
+#include "variants/api/counted_cost.h"
 
 namespace attn {
 

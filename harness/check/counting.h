@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel.h"
-#include "variants/attention.h"
+#include "core/base/parallel.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <set>
 
-#include "core/counters.h"
-#include "core/memory.h"
-#include "core/ops.h"
-#include "core/ops_heads.h"
-#include "core/parallel.h"
+#include "core/base/counters.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_heads.h"
 #include "harness/check/variant_checks.h"
 
 namespace attn {

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 #include "harness/check/counting.h"
 
 namespace attn {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/check/fit.h"
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "harness/check/variant_checks.h"
 
 namespace attn {

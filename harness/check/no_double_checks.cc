@@ -1,6 +1,6 @@
 // The double side of the bridge in a build without the double twins (ATTN_F64=OFF, as under the
 // sanitizers): what only double can judge is then skipped.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/check/double_checks.h"
 
 namespace attn_check {

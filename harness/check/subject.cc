@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 
 namespace attn {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/check/result.h"
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "harness/check/check.h"
 #include "harness/check/task_checks.h"
 

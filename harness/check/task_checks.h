@@ -9,7 +9,7 @@
 #include <string>
 
 #include "harness/check/subject.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

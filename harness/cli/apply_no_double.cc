@@ -1,5 +1,5 @@
 // run_double of a build without the double twins (ATTN_F64=OFF, as under the sanitizers).
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/apply_run.h"
 
 namespace attn_apply {

@@ -2,7 +2,7 @@
 // defines.
 #include "harness/cli/apply_run.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "variants/catalog.h"
 
 namespace attn_apply {

@@ -2,7 +2,7 @@
 // one is red. With --derive: the cost of a variant as formulas, fitted to what was counted.
 #include "harness/check/check.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/check/derive.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"

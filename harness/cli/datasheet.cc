@@ -6,7 +6,7 @@
 #include <bit>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/describe.h"
 #include "tasks/catalog.h"
 #include "tasks/shortcuts/ladder.h"

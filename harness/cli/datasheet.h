@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/store/rows.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn::cli {
 

@@ -1,7 +1,7 @@
 // Metadata of the catalogs as JSON and text; see describe.h.
 #include "harness/cli/describe.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/key.h"
 
 namespace attn::cli {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "harness/store/rows.h"
-#include "tasks/task.h"
-#include "variants/attention.h"
+#include "tasks/api/task.h"
+#include "variants/api/variant_info.h"
 
 namespace attn::cli {
 

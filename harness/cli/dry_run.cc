@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"

@@ -6,7 +6,7 @@
 #include "harness/cli/verbs.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"
-#include "variants/counted_cost.h"
+#include "variants/api/counted_cost.h"
 
 namespace attn::cli {
 namespace {

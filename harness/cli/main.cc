@@ -5,9 +5,9 @@
 #include <exception>
 #include <filesystem>
 
-#include "core/io_error.h"
-#include "core/kernels/isa.h"
-#include "core/params.h"
+#include "core/base/io_error.h"
+#include "core/base/params.h"
+#include "core/simd/isa.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/sweep.h"

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 
 namespace attn::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/io_error.h"
-#include "core/params.h"
+#include "core/base/io_error.h"
+#include "core/base/params.h"
 
 namespace attn::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "core/memory.h"
-#include "core/parallel.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
 #include "harness/cli/peer_sides.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/cli/npy.h"
 #include "harness/cli/specs.h"
 #include "harness/model/encoder.h"

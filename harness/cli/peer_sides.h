@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "harness/store/rows.h"
 
 namespace attn::cli {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 #include "harness/cli/verbs.h"
 
 namespace attn::cli {

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/verbs.h"
 #include "harness/tables/table.h"
 

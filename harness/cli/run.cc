@@ -5,7 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_options.h"

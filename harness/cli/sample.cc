@@ -1,6 +1,6 @@
 // attnbench sample TASK: generated examples for use elsewhere, as JSON Lines or in the format that
 // Long Range Arena's own data is released in.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/cli/sample_output.h"
 #include "harness/cli/specs.h"
 #include "harness/cli/verbs.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/rows.h"
 #include "tasks/data/files.h"

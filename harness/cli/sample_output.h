@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn::cli {
 

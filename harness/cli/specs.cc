@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/grammar.h"
 
 namespace attn::cli {

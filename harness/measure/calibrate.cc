@@ -11,9 +11,9 @@
 #include <numeric>
 #include <vector>
 
-#include "core/kernels/fma_chains.h"
-#include "core/kernels/product.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
+#include "core/simd/fma_chains.h"
+#include "core/simd/product.h"
 #include "harness/measure/measure.h"
 
 namespace attn {

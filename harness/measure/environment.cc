@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/kernels/isa.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
+#include "core/simd/isa.h"
 #include "harness/measure/build_info.h"
 #include "harness/measure/measure.h"
 

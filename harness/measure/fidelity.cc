@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "harness/measure/inputs.h"
 #include "harness/measure/measure.h"
 #include "harness/model/implied_weights.h"

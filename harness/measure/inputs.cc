@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 
 namespace attn {
 namespace {

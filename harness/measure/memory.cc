@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "harness/measure/measure.h"
 
 namespace attn {

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <numeric>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 #include "harness/measure/measure.h"
 
 namespace attn {

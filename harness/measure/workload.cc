@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/counters.h"
-#include "core/parallel.h"
+#include "core/base/counters.h"
+#include "core/base/parallel.h"
 #include "harness/model/encoder.h"
-#include "variants/counted_cost.h"
-#include "variants/mixer.h"
+#include "variants/api/counted_cost.h"
+#include "variants/api/mixer.h"
 
 namespace attn {
 namespace {

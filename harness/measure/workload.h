@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

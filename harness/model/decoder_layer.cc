@@ -2,7 +2,7 @@
 // section 3.1. Costs what the blocks cost; a step, that of one position.
 #include "harness/model/decoder_layer.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 

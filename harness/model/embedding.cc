@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/weights.h"
 
 namespace attn {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/embedding.h"
 #include "harness/model/pair_head.h"
 #include "harness/model/unfold_head.h"

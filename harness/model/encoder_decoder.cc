@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/embedding.h"
 #include "harness/model/weights.h"
 

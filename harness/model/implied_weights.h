@@ -2,7 +2,7 @@
 // that is linear in v.
 #pragma once
 
-#include "variants/attention.h"
+#include "variants/api/attention.h"
 
 namespace attn {
 

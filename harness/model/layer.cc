@@ -2,7 +2,7 @@
 // section 3.1. Costs what the blocks cost.
 #include "harness/model/layer.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 

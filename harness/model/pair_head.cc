@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/check.h"
-#include "core/ops.h"
+#include "core/base/check.h"
+#include "core/ops/ops.h"
 
 namespace attn {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/var.h"
+#include "core/autograd/var.h"
 #include "harness/model/weights.h"
 
 namespace attn {

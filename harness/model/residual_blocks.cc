@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "core/ops.h"
-#include "core/ops_heads.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_heads.h"
 #include "harness/model/weights.h"
-#include "variants/mixer.h"
+#include "variants/api/mixer.h"
 
 namespace attn {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

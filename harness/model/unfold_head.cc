@@ -2,7 +2,7 @@
 // (x + p) · up = x · up + p · up, the first product costs (size + length) · width · hidden.
 #include "harness/model/unfold_head.h"
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 
 namespace attn {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "variants/attention.h"
+#include "variants/api/attention.h"
 
 namespace attn {
 

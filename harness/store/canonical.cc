@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/store/rows.h"
 
 namespace attn {

@@ -1,7 +1,7 @@
 // Counts brackets, then parses; see parse.h.
 #include "harness/store/parse.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 namespace {

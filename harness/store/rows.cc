@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 #include "harness/store/parse.h"
 
 namespace attn {

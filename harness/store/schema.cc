@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/params.h"
+#include "core/base/params.h"
 #include "harness/sweep/grammar.h"
 
 namespace attn {

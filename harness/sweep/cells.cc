@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"

@@ -7,14 +7,14 @@
 #include <optional>
 #include <vector>
 
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/base/check.h"
+#include "core/base/memory.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/rounds.h"
 #include "tasks/catalog.h"
+#include "variants/api/counted_cost.h"
 #include "variants/catalog.h"
-#include "variants/counted_cost.h"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 namespace {

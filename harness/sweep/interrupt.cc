@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/process.h"
 
 namespace attn {

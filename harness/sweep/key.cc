@@ -1,7 +1,7 @@
 // Keys to JSON and back; see key.h.
 #include "harness/sweep/key.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "variants/catalog.h"
 
 namespace attn {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/params.h"
+#include "core/base/params.h"
 #include "harness/measure/workload.h"
 #include "harness/store/rows.h"
 #include "harness/sweep/grammar.h"

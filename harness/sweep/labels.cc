@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
 #include "tasks/catalog.h"

@@ -9,8 +9,8 @@
 #include <new>
 #include <optional>
 
-#include "core/memory.h"
-#include "core/parallel.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
 #include "harness/check/check.h"
 #include "harness/measure/measure.h"
 #include "harness/store/parse.h"

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/store/parse.h"
 
 namespace attn {

@@ -13,8 +13,8 @@
 #include <set>
 #include <utility>
 
-#include "core/kernels/isa.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
+#include "core/simd/isa.h"
 #include "harness/measure/measure.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/forecast.h"

@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 
 namespace attn {
 namespace {

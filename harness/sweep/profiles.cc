@@ -1,8 +1,8 @@
 // The profiles: data only. Raise a profile's version when its cells change.
 #include "harness/sweep/profiles.h"
 
-#include "core/check.h"
-#include "core/params.h"
+#include "core/base/check.h"
+#include "core/base/params.h"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/profiles.h"

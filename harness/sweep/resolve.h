@@ -8,8 +8,8 @@
 
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/sweep.h"
-#include "tasks/task.h"
-#include "variants/attention.h"
+#include "tasks/api/task.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"

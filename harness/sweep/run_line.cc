@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/check.h"
-#include "core/kernels/isa.h"
+#include "core/base/check.h"
+#include "core/simd/isa.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "harness/sweep/key.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"

@@ -1,7 +1,7 @@
 // Accuracy rows as tables: a column a task, means over seeds, chance and the best shortcut below.
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/measure/measure.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/seeds.h"

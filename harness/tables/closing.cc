@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"

@@ -1,7 +1,7 @@
 // What a table says of the functions that it sets beside each other; see grid.h.
 #include <fmt/format.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/key.h"
 #include "harness/tables/grid.h"
 #include "variants/catalog.h"

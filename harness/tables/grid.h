@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/tables/table.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

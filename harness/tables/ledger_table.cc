@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/grid.h"
 

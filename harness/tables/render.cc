@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/tables/table.h"
 
 namespace attn {

@@ -1,7 +1,7 @@
 // Accuracy rows by test length, and the decoding of output sequences, as tables.
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/grid.h"
 

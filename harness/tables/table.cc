@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/faster_from.h"
 #include "harness/tables/grid.h"

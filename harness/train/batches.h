@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/model/encoder.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

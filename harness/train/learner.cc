@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/train/settings.h"
 
 namespace attn {

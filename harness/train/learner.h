@@ -12,7 +12,7 @@
 
 #include "harness/model/encoder.h"
 #include "harness/train/evaluate.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/kernels/rows.h"
+#include "core/simd/rows.h"
 
 namespace attn {
 

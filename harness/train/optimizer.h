@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/var.h"
+#include "core/autograd/var.h"
 
 namespace attn {
 

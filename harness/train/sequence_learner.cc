@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/greedy.h"
 #include "harness/train/learner.h"
 #include "harness/train/settings.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/model/encoder.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/counters.h"
+#include "core/base/counters.h"
 #include "harness/train/batches.h"
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"

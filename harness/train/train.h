@@ -13,7 +13,7 @@
 #include "harness/model/encoder.h"
 #include "harness/train/evaluate.h"
 #include "harness/train/learner.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

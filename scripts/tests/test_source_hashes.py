@@ -11,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "cmake" / "source_hashes.cmake"
-VARIANTS = ("full", "linear", "conv")
-TASKS = ("mqar", "copy")
+VARIANTS = {"full": "softmax", "linear": "features", "conv": "convolution"}  # name: family
+TASKS = {"mqar": "recall", "copy": "sequences"}
 # Sources that several plug-ins share, and whose hashes an edit changes. Most of them are made up: a
 # file that is new counts like those that are old.
 EVERY_VARIANT = (
@@ -23,15 +23,15 @@ EVERY_VARIANT = (
     "harness/sweep/rounds.h",
     "harness/sweep/something_new.cc",
     "harness/room_of_the_future/clock.cc",
-    "variants/attention.h",
-    "variants/mixer.cc",
-    "variants/mixer.h",
-    "variants/kernels/linear.cc",  # a kernel named like a variant is no variant
-    "variants/kernels/deeper/tiles.inc",
+    "variants/api/attention.h",
+    "variants/api/mixer.cc",
+    "variants/api/mixer.h",
+    "variants/softmax/linear.cc",  # an engine named like a variant is no variant
+    "variants/softmax/deeper/tiles.inc",
     "variants/family/shared.h",
 )
-EVERY_TASK = ("tasks/task.h", "tasks/chances.h", "tasks/data/png.cc", "tasks/recall/deep/draws.h")
-EVERYTHING = ("core/tensor.h", "core/kernels/exp2.cc", "core/simd/rows/rows.h")
+EVERY_TASK = ("tasks/api/task.h", "tasks/chances.h", "tasks/data/png.cc", "tasks/recall/deep/draws.h")
+EVERYTHING = ("core/tensor/tensor.h", "core/simd/exp2.cc", "core/simd/rows/rows.h")
 NOTHING = (
     "variants/catalog.h",
     "tasks/catalog.h",
@@ -44,11 +44,10 @@ NOTHING = (
     "harness/sweep/interrupt.cc",
     "harness/sweep/labels.cc",
     "harness/sweep/remaining.h",
-    "variants/CMakeLists.txt",
     "variants/README.md",
     "variants/.full.cc.swp",
-    "variants/full.cc~",
-    "tests/core/tensor_test.cc",
+    "variants/softmax/full.cc~",
+    "tests/core/tensor/tensor_test.cc",
 )
 
 
@@ -60,14 +59,17 @@ class SourceHashes(unittest.TestCase):
         self.root = Path(temporary.name, "tree")
         for path in (*EVERY_VARIANT, *EVERY_TASK, *EVERYTHING, *NOTHING):
             self.write(path, "old\n")
-        for folder, kind, names in (
-            ("variants", "VariantInfo", VARIANTS),
-            ("tasks", "TaskInfo", TASKS),
-        ):
-            words = " ".join(f"X({name}) \\\n" for name in names)
-            self.write(f"{folder}/catalog.cc", f"#define LIST(X) \\\n {words}\nLIST(CALL)\n")
+        for folder, names in (("variants", VARIANTS), ("tasks", TASKS)):
+            words = "".join(f"\n  {family}/{name}" for name, family in names.items())
+            self.write(f"{folder}/CMakeLists.txt", f"# The list.\nset({folder}{words})\n")
             for name in names:
-                self.write(f"{folder}/{name}.cc", f"namespace {{}}\n{kind} {name}() {{}}\n")
+                self.write(self.own(f"{folder}/{name}"), f"{name}() {{}}\n")
+
+    @staticmethod
+    def own(plugin):
+        """The file of "variants/full"."""
+        folder, name = plugin.split("/")
+        return f"{folder}/{(VARIANTS | TASKS)[name]}/{name}.cc"
 
     def write(self, path, text):
         file = self.root / path
@@ -112,20 +114,14 @@ class SourceHashes(unittest.TestCase):
 
     def test_a_plug_in_s_own_file_changes_only_its_own(self):
         for name in (*(f"variants/{v}" for v in VARIANTS), *(f"tasks/{t}" for t in TASKS)):
-            text = (self.root / f"{name}.cc").read_text()
-            edit = lambda n=name, t=text: self.write(f"{n}.cc", t + "// more\n")  # noqa: E731
+            text = (self.root / self.own(name)).read_text()
+            edit = lambda n=name, t=text: self.write(self.own(n), t + "// more\n")  # noqa: E731
             self.assertEqual(self.changed(edit), {name})
 
-    def test_a_plug_in_may_stand_in_the_folder_of_its_family(self):
-        text = (self.root / "variants/conv.cc").read_text()
-
-        def move():
-            (self.root / "variants/conv.cc").unlink()
-            self.write("variants/family/conv.cc", text)
-
-        self.assertEqual(self.changed(move), {"variants/conv"})
-        edit = lambda: self.write("variants/family/conv.cc", text + "// more\n")  # noqa: E731
-        self.assertEqual(self.changed(edit), {"variants/conv"})
+    def test_what_else_the_list_of_the_build_says_counts_nothing(self):
+        listed = (self.root / "variants/CMakeLists.txt").read_text()
+        more = "attn_library(variants SOURCES catalog.cc)\n"
+        self.assertEqual(self.changed(lambda: self.write("variants/CMakeLists.txt", listed + more)), set())
 
     def test_files_that_come_move_or_go_count(self):
         variants = {f"variants/{v}" for v in VARIANTS}
@@ -137,12 +133,12 @@ class SourceHashes(unittest.TestCase):
 
     def test_a_new_plug_in_leaves_the_others_alone(self):
         before = self.hashes()
-        catalog = (self.root / "variants/catalog.cc").read_text()
-        self.write("variants/catalog.cc", catalog.replace("X(full)", "X(full) X(newer)"))
+        catalog = (self.root / "variants/CMakeLists.txt").read_text()
+        self.write("variants/CMakeLists.txt", catalog.replace("full", "full scores/newer"))
         done, _ = self.run_script()
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, "lists\\s+newer")
-        self.write("variants/newer.cc", "\nVariantInfo newer() {}\n")
+        self.assertRegex(done.stderr, "lists\\s+scores/newer")
+        self.write("variants/scores/newer.cc", "newer() {}\n")
         done, text = self.run_script()
         self.assertEqual(done.returncode, 0, done.stderr)
         after = dict(re.findall(r'\{"([^"]+)", "([0-9a-f]{16})"\}', text))
@@ -154,7 +150,8 @@ class SourceHashes(unittest.TestCase):
         self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
         text = out.read_text()
         for folder in ("variants", "tasks"):
-            names = re.findall(r"X\((\w+)\)", (ROOT / folder / "catalog.cc").read_text())
+            listed = (ROOT / folder / "CMakeLists.txt").read_text()
+            names = re.findall(r"/(\w+)", listed[listed.index("set(") : listed.index(")")])
             self.assertGreater(len(names), 15)
             for name in names:
                 self.assertIn(f'"{folder}/{name}"', text)

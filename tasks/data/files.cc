@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 
 namespace attn::data {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "tasks/api/task.h"
 #include "tasks/data/files.h"
-#include "tasks/task.h"
 
 namespace attn::data {
 

@@ -7,7 +7,7 @@
 #include <csetjmp>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tasks/data/files.h"
 #include "tasks/data/grey.h"
 

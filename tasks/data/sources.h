@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn::data {
 

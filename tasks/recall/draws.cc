@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn::recall {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 
 namespace attn::recall {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

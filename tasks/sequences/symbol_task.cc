@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 #include "tasks/recall/draws.h"
 
 namespace attn::sequences {

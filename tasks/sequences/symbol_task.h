@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn::sequences {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tasks/shortcuts/fitted.h"
 #include "tasks/shortcuts/grams.h"
 #include "tasks/shortcuts/sums.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 

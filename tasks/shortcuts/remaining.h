@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn {
 namespace {

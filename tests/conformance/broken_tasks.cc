@@ -4,8 +4,8 @@
 #include <atomic>
 #include <ostream>
 
-#include "core/parallel.h"
-#include "core/rng.h"
+#include "core/base/parallel.h"
+#include "core/base/rng.h"
 #include "tests/tasks/stored.h"
 
 namespace attn {

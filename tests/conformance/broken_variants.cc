@@ -9,10 +9,10 @@
 #include <limits>
 #include <ostream>
 
-#include "core/ops.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "tests/conformance/textbook_decoder.h"
-#include "variants/kernels/visible_pairs.h"
+#include "variants/api/visible_pairs.h"
 
 namespace attn {
 namespace {

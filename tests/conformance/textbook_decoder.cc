@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/counters.h"
+#include "core/base/counters.h"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "variants/attention.h"
+#include "variants/api/decoder.h"
 
 namespace attn {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/kernels/product.h"
+#include "core/simd/product.h"
 #include "harness/measure/measure.h"
 
 namespace attn::calibrate_test {

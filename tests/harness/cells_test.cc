@@ -5,8 +5,8 @@
 #include <functional>
 #include <set>
 
-#include "core/check.h"
-#include "core/memory.h"
+#include "core/base/check.h"
+#include "core/base/memory.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"

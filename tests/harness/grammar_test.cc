@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn::grammar_test {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/memory.h"
-#include "core/ops.h"
+#include "core/base/memory.h"
+#include "core/ops/ops.h"
 #include "variants/catalog.h"
 
 namespace attn::greedy_test {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,24 +30,20 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"core", {}},
       {"variants", {"core/"}},
       {"tasks", {"core/"}},
-      {"harness/model", {"core/", "variants/attention.h", "variants/mixer.h"}},
-      {"harness/train", {"core/", "harness/model/", "variants/attention.h", "tasks/task.h"}},
+      {"harness/model", {"core/", "variants/api/"}},
+      {"harness/train", {"core/", "harness/model/", "variants/api/", "tasks/api/"}},
       // The checks ask the catalog of variants who is in it, to find the same variant in the double
       // build.
       {"harness/check",
-       {"core/", "harness/model/", "variants/attention.h", "variants/catalog.h",
-        "variants/counted_cost.h", "variants/mixer.h", "tasks/task.h"}},
-      {"harness/measure",
-       {"core/", "harness/model/", "variants/attention.h", "variants/counted_cost.h",
-        "variants/mixer.h"}},
+       {"core/", "harness/model/", "variants/api/", "variants/catalog.h", "tasks/api/"}},
+      {"harness/measure", {"core/", "harness/model/", "variants/api/"}},
       {"harness/store", {"core/"}},
       {"harness/sweep",
        {"core/", "harness/model/", "harness/train/", "harness/measure/", "harness/check/",
-        "harness/store/", "variants/attention.h", "variants/catalog.h", "variants/counted_cost.h",
-        "tasks/task.h", "tasks/catalog.h"}},
+        "harness/store/", "variants/api/", "variants/catalog.h", "tasks/api/", "tasks/catalog.h"}},
       {"harness/tables",
-       {"core/", "harness/store/", "harness/sweep/", "harness/measure/measure.h",
-        "variants/catalog.h", "tasks/task.h"}},
+       {"core/", "harness/store/", "harness/sweep/", "harness/measure/", "variants/catalog.h",
+        "tasks/api/"}},
       {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
   };
   return allowed;
@@ -77,10 +74,19 @@ bool may_print(std::string_view path) {
   return path.starts_with("harness/cli/") || path == "harness/sweep/one_cell.cc";
 }
 
+// Whether a header of a family of variants is included from outside that family, and is not the one
+// that is named as the family is.
+bool passes_front_door(std::string_view path, const std::string& header) {
+  const fs::path included_path(header), family = included_path.parent_path();
+  return family.parent_path() == "variants" && family != "variants/api" &&
+         !path.starts_with(family.string() + "/") && included_path.stem() != family.filename();
+}
+
 std::string include_fault(std::string_view path, std::string_view line) {
   const std::string header = included(line), folder = folder_of(path);
   if (header.empty() || folder.empty()) return "";
   const bool ours = line[9] == '"';
+  if (passes_front_door(path, header)) return "enter a family of variants by its front door";
   if (ours && !header.starts_with(folder + "/") && !starts_with_any(header, table().at(folder)))
     return folder + " may not include it";
   const auto only_in = [&](std::string_view prefix, const std::vector<std::string>& places) {
@@ -89,7 +95,7 @@ std::string include_fault(std::string_view path, std::string_view line) {
   if (is_header(path) && header.starts_with("Eigen/"))
     return "Eigen costs seconds a file: not in headers";
   if (only_in("boost/", {"harness/cli/"})) return "Boost stays in harness/cli";
-  if (only_in("hwy/", {"core/kernels/"})) return "Highway stays in core/kernels";
+  if (only_in("hwy/", {"core/simd/"})) return "Highway stays in core/simd";
   if (only_in("png.h", {"tasks/data/"})) return "libpng stays in tasks/data";
   if (only_in("benchmark/", {"harness/measure/"}))
     return "Google Benchmark stays in harness/measure";
@@ -111,8 +117,8 @@ std::string line_fault(std::string_view path, std::string_view line) {
   const std::string_view code = line.substr(0, line.find("//"));
   if (const std::string fault = include_fault(path, line); !fault.empty()) return fault;
   if (folder_of(path).empty()) return "";
-  if (code.find("#pragma omp") != std::string_view::npos && path != "core/parallel.cc")
-    return "threads start in core/parallel.cc alone";
+  if (code.find("#pragma omp") != std::string_view::npos && path != "core/base/parallel.cc")
+    return "threads start in core/base/parallel.cc alone";
   if (!may_print(path))
     for (const char* name : {"std::cout", "std::cerr", "printf(", "fprintf(", "fmt::print(",
                              "puts(", "abort(", "exit("})
@@ -160,6 +166,44 @@ TEST(House, EveryFileKeepsTheRules) {
   }
 }
 
+using FolderIncludes = std::map<std::string, std::set<std::string>>;
+
+// A path of folders that include each other in a circle, from a folder back to itself; empty: none.
+Lines circle_from(const std::string& folder, const FolderIncludes& graph, Lines path,
+                  std::set<std::string>& done) {
+  const bool met = std::find(path.begin(), path.end(), folder) != path.end();
+  path.push_back(folder);
+  if (met) return path;
+  if (!done.insert(folder).second || !graph.count(folder)) return {};
+  for (const std::string& next : graph.at(folder))
+    if (Lines circle = circle_from(next, graph, path, done); !circle.empty()) return circle;
+  return {};
+}
+
+Lines circle_of(const FolderIncludes& graph) {
+  std::set<std::string> done;
+  for (const auto& [folder, unused] : graph)
+    if (Lines circle = circle_from(folder, graph, {}, done); !circle.empty()) return circle;
+  return {};
+}
+
+TEST(House, NoFoldersIncludeEachOtherInACircle) {
+  FolderIncludes graph;
+  for (const fs::path& path : sources()) {
+    if (path.string().starts_with("tests/") || path.stem() == "precompiled") continue;
+    for (const std::string& line : lines_of(source_folder() / path)) {
+      const fs::path header = included(line);
+      if (line.find('"') == std::string::npos || header.empty()) continue;
+      if (header.parent_path() != path.parent_path())
+        graph[path.parent_path().string()].insert(header.parent_path().string());
+    }
+  }
+  EXPECT_GT(graph.size(), 20u);
+  EXPECT_EQ(circle_of(graph), Lines{});
+  EXPECT_EQ(circle_of({{"a", {"b"}}, {"b", {"c"}}, {"c", {"a"}}}), (Lines{"a", "b", "c", "a"}));
+  EXPECT_EQ(circle_of({{"a", {"b", "c"}}, {"b", {"c"}}}), Lines{});
+}
+
 TEST(House, EveryFolderIsInTheTable) {
   for (const fs::path& path : sources()) {
     if (path.string().starts_with("tests/")) continue;
@@ -171,23 +215,26 @@ TEST(House, PlantedFaultsAreSeen) {
   const auto seen = [](const char* path, const char* line) {
     return !line_fault(path, line).empty();
   };
-  EXPECT_TRUE(seen("core/var.cc", "#include \"variants/attention.h\""));
-  EXPECT_TRUE(seen("variants/full.cc", "#include \"tasks/task.h\""));
+  EXPECT_TRUE(seen("core/autograd/var.cc", "#include \"variants/api/attention.h\""));
+  EXPECT_TRUE(seen("variants/softmax/full.cc", "#include \"tasks/api/task.h\""));
+  EXPECT_TRUE(seen("variants/hashing/buckets.cc", "#include \"variants/softmax/band.h\""));
+  EXPECT_FALSE(seen("variants/hashing/buckets.cc", "#include \"variants/softmax/softmax.h\""));
+  EXPECT_FALSE(seen("variants/softmax/full.cc", "#include \"variants/softmax/band.h\""));
   EXPECT_TRUE(seen("harness/model/layer.cc", "#include \"variants/catalog.h\""));
   EXPECT_TRUE(seen("harness/store/rows.cc", "#include \"harness/train/train.h\""));
-  EXPECT_TRUE(seen("core/ops.h", "#include <Eigen/Core>"));
+  EXPECT_TRUE(seen("core/ops/ops.h", "#include <Eigen/Core>"));
   EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <boost/program_options.hpp>"));
   EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <benchmark/benchmark.h>"));
-  EXPECT_TRUE(seen("variants/full.cc", "#include <hwy/highway.h>"));
-  EXPECT_FALSE(seen("core/kernels/product.cc", "#include <hwy/highway.h>"));
-  EXPECT_TRUE(seen("tasks/image.cc", "#include <png.h>"));
+  EXPECT_TRUE(seen("variants/softmax/full.cc", "#include <hwy/highway.h>"));
+  EXPECT_FALSE(seen("core/simd/product.cc", "#include <hwy/highway.h>"));
+  EXPECT_TRUE(seen("tasks/lra/image.cc", "#include <png.h>"));
   EXPECT_FALSE(seen("tasks/data/png.cc", "#include <png.h>"));
   EXPECT_TRUE(seen("harness/train/train.h", "#include <nlohmann/json.hpp>"));
-  EXPECT_TRUE(seen("core/var.cc", "#include <iostream>"));
-  EXPECT_TRUE(seen("variants/full.cc", "#pragma omp parallel for"));
-  EXPECT_TRUE(seen("variants/full.cc", "  std::printf(\"%d\", 1);"));
-  EXPECT_FALSE(seen("variants/full.cc", "#include \"core/var.h\""));
-  EXPECT_FALSE(seen("core/ops_matmul.cc", "#include <Eigen/Core>"));
+  EXPECT_TRUE(seen("core/autograd/var.cc", "#include <iostream>"));
+  EXPECT_TRUE(seen("variants/softmax/full.cc", "#pragma omp parallel for"));
+  EXPECT_TRUE(seen("variants/softmax/full.cc", "  std::printf(\"%d\", 1);"));
+  EXPECT_FALSE(seen("variants/softmax/full.cc", "#include \"core/autograd/var.h\""));
+  EXPECT_FALSE(seen("core/ops/ops_matmul.cc", "#include <Eigen/Core>"));
   EXPECT_FALSE(seen("harness/store/rows.cc", "  std::snprintf(text, 8, \"%d\", 1);"));
   EXPECT_FALSE(seen("harness/cli/run.cc", "#include <boost/program_options.hpp>"));
   EXPECT_NE(file_fault("core/string_util.h", {"// Text."}), "");

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/train/batches.h"
 #include "harness/train/learner.h"
 #include "harness/train/optimizer.h"

@@ -5,13 +5,13 @@
 #include <set>
 #include <string>
 
-#include "core/counters.h"
-#include "core/ops.h"
+#include "core/base/counters.h"
+#include "core/ops/ops.h"
 #include "harness/measure/measure.h"
 #include "harness/model/layer.h"
 #include "tests/harness/written_out.h"
+#include "variants/api/mixer.h"
 #include "variants/catalog.h"
-#include "variants/mixer.h"
 
 namespace attn::mixer_layer_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 
 namespace attn::optimizer_test {
 namespace {

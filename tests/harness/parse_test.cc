@@ -9,7 +9,7 @@
 #include <regex>
 #include <iterator>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
 #include "tests/harness/sample_rows.h"

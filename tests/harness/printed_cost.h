@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "variants/attention.h"
+#include "variants/api/cost.h"
 
 namespace attn {
 

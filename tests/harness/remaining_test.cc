@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "harness/sweep/grammar.h"
 
 namespace attn::harness_remaining_test {

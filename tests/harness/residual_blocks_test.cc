@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/encoder_decoder.h"
 #include "harness/train/train.h"
 #include "tests/harness/made.h"

@@ -9,8 +9,8 @@
 #include <map>
 #include <thread>
 
-#include "core/io_error.h"
-#include "core/rng.h"
+#include "core/base/io_error.h"
+#include "core/base/rng.h"
 #include "tests/harness/fake_cell.h"
 
 namespace attn::resume_test {

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <limits>
 
-#include "core/io_error.h"
+#include "core/base/io_error.h"
 #include "tests/harness/sample_rows.h"
 
 namespace attn::rows_test {

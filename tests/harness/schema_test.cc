@@ -8,7 +8,7 @@
 #include <iterator>
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/harness/sample_rows.h"
 #include "tests/places.h"
 

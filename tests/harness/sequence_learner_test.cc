@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/memory.h"
-#include "core/ops.h"
+#include "core/base/memory.h"
+#include "core/ops/ops.h"
 #include "harness/model/greedy.h"
 #include "harness/train/learner.h"
 #include "harness/train/optimizer.h"

@@ -8,8 +8,8 @@
 
 #include <fmt/core.h>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 #include "harness/measure/measure.h"
 
 namespace attn::statistics_test {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "core/memory.h"
-#include "core/ops.h"
-#include "core/parallel.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "harness/model/encoder.h"
 #include "harness/train/optimizer.h"
-#include "tests/core/allocations.h"
+#include "tests/core/base/allocations.h"
 #include "variants/catalog.h"
 
 namespace attn::steady_step_test {

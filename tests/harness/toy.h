@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 #include "harness/model/encoder.h"
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 #include "tests/tasks/stored.h"
-#include "variants/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn::toy {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "tests/harness/toy.h"
 
 namespace attn::train_test {

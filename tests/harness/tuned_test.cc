@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/harness/fake_cell.h"
 
 namespace attn::tuned_test {

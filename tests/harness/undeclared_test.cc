@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/memory.h"
+#include "core/base/memory.h"
 #include "harness/check/check.h"
 #include "harness/measure/measure.h"
 #include "tests/variants/undeclared.h"

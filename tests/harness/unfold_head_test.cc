@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/ops.h"
+#include "core/ops/ops.h"
 
 namespace attn::unfold_head_test {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/counters.h"
-#include "core/memory.h"
-#include "core/ops.h"
-#include "core/parallel.h"
+#include "core/base/counters.h"
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "variants/catalog.h"
 
 namespace attn::workload_test {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/places.h"
 

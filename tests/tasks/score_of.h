@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
-#include "tasks/task.h"
+#include "core/base/check.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -1,9 +1,9 @@
 # Tests of tasks/: list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/x_test.cc) or both_tests.
 list(APPEND float_tests
-  ${CMAKE_CURRENT_LIST_DIR}/adding_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/frames_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/graph_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/tagging_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/adding_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/frames_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/graph_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/tagging_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/aan_tsv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/cifar10_test.cc
@@ -14,36 +14,36 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/data/png_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/round_trip_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/golden_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/image_fit_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/image_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/listops_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/mqar_settings_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/mqar_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/pathfinder_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/retrieval_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/reverse_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/sort_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/translate_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/snakes/heading_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/snakes/markers_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/snakes/raster_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/snakes/scene_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/fuzzy_recall_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/noisy_recall_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/compression_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/memorization_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/image_fit_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/image_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/listops_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/mqar_settings_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/mqar_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/pathfinder_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/retrieval_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sequences/reverse_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sequences/sort_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sequences/translate_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/heading_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/markers_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/raster_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/scene_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/fuzzy_recall_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/noisy_recall_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/compression_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/memorization_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/draws_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/guesses_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/task_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/text_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/api/task_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lra/text_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/fitted_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ladder_kinds_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ladder_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/remaining_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ridge_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/induction_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/copy_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/selective_copy_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/needle_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/majority_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/parity_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/recall/induction_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sequences/copy_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/sequences/selective_copy_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/needle_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/majority_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc)

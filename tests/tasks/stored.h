@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "tasks/task.h"
+#include "tasks/api/task.h"
 
 namespace attn {
 

@@ -1,5 +1,4 @@
-// Every plug-in's file is named in its folder's CMakeLists.txt and catalog, by its stem, and
-// nowhere else needs to be.
+// Every variant of the folders is in the catalogue, and says of itself what the catalogue promises.
 #include "variants/catalog.h"
 
 #include <gtest/gtest.h>
@@ -7,56 +6,39 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
-#include <sstream>
 
 #include "tests/places.h"
+#include "tests/plugins_on_disk.h"
 
 namespace attn::variants_catalog_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::set<std::string> words(const fs::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::string content = text.str();
-  for (char& c : content)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') c = ' ';
-  std::istringstream in(content);
-  std::set<std::string> result;
-  for (std::string word; in >> word;) result.insert(word);
-  return result;
+TEST(Catalog, ListsEveryVariantOfTheFolder) {
+  std::set<std::string> listed;
+  for (const VariantInfo& info : all_variants()) listed.insert(info.name);
+  EXPECT_EQ(names_of(plugins_on_disk(source_folder() / "variants", "VariantInfo")), listed);
 }
 
-// The stems of the folder's own .cc files that are missing from either list.
-std::set<std::string> missing(const fs::path& folder, const std::set<std::string>& not_plugins) {
-  const std::set<std::string> build = words(folder / "CMakeLists.txt"),
-                              catalog = words(folder / "catalog.cc");
-  std::set<std::string> result;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string stem = entry.path().stem().string();
-    if (entry.path().extension() != ".cc" || not_plugins.count(stem)) continue;
-    if (!build.count(stem) || !catalog.count(stem)) result.insert(stem);
+TEST(Catalog, AFamilyIsAFolder) {
+  std::map<std::string, std::set<std::string>> families_in;  // by folder
+  for (const std::string& plugin : plugins_on_disk(source_folder() / "variants", "VariantInfo")) {
+    const size_t slash = plugin.rfind('/');
+    ASSERT_NE(slash, std::string::npos) << plugin << " is in no family's folder";
+    families_in[plugin.substr(0, slash)].insert(find_variant(plugin.substr(slash + 1)).family);
   }
-  return result;
+  for (const auto& [folder, names] : families_in) EXPECT_EQ(names.size(), 1u) << folder;
 }
 
-TEST(Catalog, NamesEveryFileOfVariantsAndTasks) {
-  const fs::path source = source_folder();
-  EXPECT_EQ(missing(source / "variants", {"attention", "catalog", "counted_cost", "mixer"}),
-            std::set<std::string>{});
-  EXPECT_EQ(missing(source / "tasks", {"task", "catalog"}), std::set<std::string>{});
-}
-
-TEST(Catalog, FindsAFileThatIsNotNamed) {
+TEST(Catalog, AFileThatIsNotListedIsFound) {
   const fs::path folder = fs::path(testing::TempDir()) / "catalog_test";
-  fs::create_directories(folder);
-  std::ofstream(folder / "CMakeLists.txt") << "set(variants\n  listed\n  half)\n";
-  std::ofstream(folder / "catalog.cc") << "X(listed)\n";
-  for (const char* name : {"listed.cc", "half.cc", "absent.cc", "header.h"})
-    std::ofstream(folder / name) << "\n";
-  EXPECT_EQ(missing(folder, {"catalog"}), (std::set<std::string>{"half", "absent"}));
+  fs::create_directories(folder / "family");
+  std::ofstream(folder / "family/own.cc") << "namespace attn {\nVariantInfo own() {\n";
+  std::ofstream(folder / "family/engine.cc") << "namespace attn {\nint engine() {\n";
+  EXPECT_EQ(plugins_on_disk(folder, "VariantInfo"), std::set<std::string>{"family/own"});
   fs::remove_all(folder);
 }
 
@@ -64,7 +46,6 @@ TEST(Catalog, IsCompleteAndConsistent) {
   std::set<std::string> names;
   for (const VariantInfo& info : all_variants()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name;
-    EXPECT_TRUE(fs::exists(source_folder() / "variants" / (info.name + ".cc"))) << info.name;
     EXPECT_FALSE(info.summary.empty() || info.paper.empty() || info.cost_formula.empty())
         << info.name;
     EXPECT_TRUE(info.make) << info.name;

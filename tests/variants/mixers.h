@@ -11,8 +11,8 @@
 
 #include "tests/oracle/mixer_oracle.h"
 #include "tests/variants/oracle_bridge.h"
+#include "variants/api/mixer.h"
 #include "variants/catalog.h"
-#include "variants/mixer.h"
 
 namespace attn::mixers {
 

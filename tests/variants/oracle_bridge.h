@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/var.h"
+#include "core/autograd/var.h"
 #include "tests/oracle/attention_oracle.h"
 
 namespace attn::bridge {

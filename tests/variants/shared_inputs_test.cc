@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 

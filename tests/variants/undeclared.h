@@ -4,12 +4,12 @@
 
 #include <memory>
 
-#include "core/ops.h"
-#include "variants/attention.h"
-#include "variants/kernels/feature_maps.h"
-#include "variants/kernels/linear_attention.h"
-#include "variants/kernels/linear_decoder.h"
-#include "variants/kernels/visible_pairs.h"
+#include "core/ops/ops.h"
+#include "variants/api/variant_info.h"
+#include "variants/api/visible_pairs.h"
+#include "variants/features/feature_maps.h"
+#include "variants/features/linear_attention.h"
+#include "variants/features/linear_decoder.h"
 
 namespace attn {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn::draws_test {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 
 namespace attn::fitted_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "tasks/shortcuts/ladder.h"
 #include "tests/tasks/score_of.h"
 

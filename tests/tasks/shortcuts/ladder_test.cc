@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "tests/tasks/score_of.h"
 
 namespace attn::ladder_test {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace attn::shortcuts_remaining_test {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "core/check.h"
-#include "core/rng.h"
+#include "core/base/check.h"
+#include "core/base/rng.h"
 #include "tasks/shortcuts/selection.h"
 
 namespace attn::ridge_test {

@@ -1,0 +1,94 @@
+// Static splitting over threads; see parallel.h. A call that runs inline costs nothing, one that
+// splits a few microseconds.
+#include "core/base/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/memory.h"
+#include "core/base/no_grad.h"
+
+namespace attn {
+namespace {
+
+thread_local int thread_count = 1;
+thread_local bool inside = false;  // a body of parallel_for is running on this thread
+
+// What the caller's thread-local state was, for the bodies.
+struct Inherited {
+  Purpose purpose = MemoryScope::current();
+  bool no_grad = NoGrad::active();
+};
+
+void run_piece(const Inherited& inherited, FunctionRef<void()> piece) {
+  const MemoryScope scope(inherited.purpose);
+  std::optional<NoGrad> no_grad;
+  if (inherited.no_grad) no_grad.emplace();
+  struct Inside {
+    bool before = std::exchange(inside, true);
+    ~Inside() { inside = before; }
+  } const guard;
+  piece();
+}
+
+// Calls run(p) for each p in [0, pieces), each on a thread of its own.
+template <class Run>
+void on_threads(int pieces, const Run& run) {
+#ifdef ATTN_STD_THREADS
+  std::vector<std::thread> others;
+  for (int p = 1; p < pieces; p++) others.emplace_back([&run, p] { run(p); });
+  run(0);
+  for (std::thread& other : others) other.join();
+#else
+#pragma omp parallel for schedule(static, 1) num_threads(pieces)
+  for (int p = 0; p < pieces; p++) run(p);
+#endif
+}
+
+}  // namespace
+
+void set_threads(int count) {
+  ATTN_CHECK(count >= 1, "threads must be at least 1, got {}", count);
+  thread_count = count;
+}
+
+int threads() { return thread_count; }
+
+int hardware_threads() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
+    return CPU_COUNT(&allowed);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void parallel_for(int64_t count, int64_t grain,
+                  FunctionRef<void(int64_t begin, int64_t end)> body) {
+  ATTN_CHECK(grain >= 1, "parallel_for needs a grain of at least 1, got {}", grain);
+  if (count <= 0) return;
+  const int64_t grains = (count + grain - 1) / grain;
+  const int pieces = static_cast<int>(std::min<int64_t>(inside ? 1 : thread_count, grains));
+  if (pieces == 1) return body(0, count);
+  const Inherited inherited;
+  std::vector<std::exception_ptr, Recycled<std::exception_ptr>> errors(static_cast<size_t>(pieces));
+  on_threads(pieces, [&](int p) {
+    try {
+      const int64_t begin = grains * p / pieces * grain;
+      const int64_t end = std::min(count, grains * (p + 1) / pieces * grain);
+      run_piece(inherited, [&] { body(begin, end); });
+    } catch (...) {
+      errors[static_cast<size_t>(p)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace attn

@@ -1,0 +1,231 @@
+// One source, compiled by Highway for each instruction set. A tile of sums is kRows × kVectors
+// registers: 24 of AVX-512's 32, 12 of AVX2's 16; the rest holds a row of b and one element of a.
+#include "core/simd/product.h"
+
+#include <algorithm>
+
+#include "core/simd/targets.h"
+
+#ifndef ATTN_PRODUCT_BEGINNING  // this file is compiled once for each instruction set
+#define ATTN_PRODUCT_BEGINNING
+namespace attn {
+struct Beginning {
+  bool add = false;  // to what c holds, times
+  const real* factors = nullptr;
+};
+}  // namespace attn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/simd/product.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace attn {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<real>;
+using Vector = hn::Vec<Tag>;
+
+constexpr int64_t kLanes = HWY_LANES(real);
+constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+static_assert(kPanel % (kTileVectors * kLanes) == 0);
+
+// Whether masked loads and stores leave masked elements alone, so that these may lie beyond the end
+// of memory or belong to another thread. NEON and Highway's emulation read and write whole vectors.
+constexpr bool kMasksAreExact = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+
+// The first `count` < kLanes elements, zeros behind them, which are not read.
+HWY_INLINE Vector load_part(const real* from, int64_t count) {
+  const Tag d;
+  if constexpr (kMasksAreExact)
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  HWY_ALIGN real part[kLanes] = {};
+  for (int64_t i = 0; i < std::min(count, kLanes); ++i) part[i] = from[i];
+  return hn::Load(d, part);
+}
+
+// Of x the first `count` < kLanes elements; what lies behind them is not touched.
+HWY_INLINE void store_part(Vector x, real* to, int64_t count) {
+  const Tag d;
+  if constexpr (kMasksAreExact)
+    return hn::BlendedStore(x, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  HWY_ALIGN real part[kLanes];
+  hn::Store(x, d, part);
+  for (int64_t i = 0; i < std::min(count, kLanes); ++i) to[i] = part[i];
+}
+
+// c[kRows, width] = a·b (+ c) where width is kVectors whole vectors, but for the last one when
+// kPart: then `part` elements. The sums must be locals of the function that loops over the depth:
+// through references they would live in memory.
+template <int kRows, int kVectors, bool kPart>
+HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t b_row,
+                     real* HWY_RESTRICT c, int64_t c_row, int64_t part, Beginning begin) {
+  const Tag d;
+  Vector sums[kRows][kVectors];
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
+  const real* HWY_RESTRICT from = a.data;
+  for (int64_t k = 0; k < depth; ++k) {
+    Vector row[kVectors];
+    for (int v = 0; v < kVectors - kPart; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
+    if constexpr (kPart) row[kVectors - 1] = load_part(b + (kVectors - 1) * kLanes, part);
+    for (int i = 0; i < kRows; ++i) {
+      const Vector x = hn::Set(d, from[i * a.row]);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, row[v], sums[i][v]);
+    }
+    from += a.step;
+    b += b_row;
+  }
+  for (int i = 0; i < kRows; ++i) {
+    real* const to = c + i * c_row;
+    const real factor = begin.factors ? begin.factors[i] : real(begin.add);
+    const Vector factors = hn::Set(d, factor);
+    for (int v = 0; v < kVectors; ++v) {
+      const bool whole = !kPart || v < kVectors - 1;
+      Vector sum = sums[i][v];
+      if (factor != 0) {
+        const Vector old = whole ? hn::LoadU(d, to + v * kLanes) : load_part(to + v * kLanes, part);
+        sum = hn::MulAdd(factors, old, sum);
+      }
+      if (whole)
+        hn::StoreU(sum, d, to + v * kLanes);
+      else
+        store_part(sum, to + v * kLanes, part);
+    }
+  }
+}
+
+template <int kVectors, bool kPart>
+HWY_INLINE void tile_rows(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row,
+                          real* c, int64_t c_row, int64_t part, Beginning begin) {
+  switch (rows) {
+    case 1:
+      return tile<1, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+    case 2:
+      return tile<2, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+    case 3:
+      return tile<3, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+    case 4:
+      return tile<4, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+    case 5:
+      return tile<5, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+    default:
+      return tile<6, kVectors, kPart>(depth, a, b, b_row, c, c_row, part, begin);
+  }
+}
+
+// All rows of up to kTileVectors·kLanes columns.
+template <int kVectors, bool kPart>
+void stripe(int64_t rows, int64_t depth, Left a, const real* b, int64_t b_row, real* c,
+            int64_t c_row, int64_t part, Beginning begin) {
+  for (int64_t i = 0; i < rows; i += kTileRows) {
+    tile_rows<kVectors, kPart>(std::min(kTileRows, rows - i), depth, a, b, b_row, c, c_row, part,
+                               begin);
+    a.data += kTileRows * a.row;
+    c += kTileRows * c_row;
+    if (begin.factors) begin.factors += kTileRows;
+  }
+}
+
+void narrow_stripe(int64_t rows, int64_t cols, int64_t depth, Left a, const real* b, int64_t b_row,
+                   real* c, int64_t c_row, Beginning begin) {
+  const int64_t whole = cols / kLanes, part = cols % kLanes;
+  switch (whole + (part > 0)) {
+    case 1:
+      return part ? stripe<1, true>(rows, depth, a, b, b_row, c, c_row, part, begin)
+                  : stripe<1, false>(rows, depth, a, b, b_row, c, c_row, part, begin);
+    case 2:
+      return part ? stripe<2, true>(rows, depth, a, b, b_row, c, c_row, part, begin)
+                  : stripe<2, false>(rows, depth, a, b, b_row, c, c_row, part, begin);
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+    case 3:
+      return part ? stripe<3, true>(rows, depth, a, b, b_row, c, c_row, part, begin)
+                  : stripe<3, false>(rows, depth, a, b, b_row, c, c_row, part, begin);
+    case 4:
+      return part ? stripe<4, true>(rows, depth, a, b, b_row, c, c_row, part, begin)
+                  : stripe<4, false>(rows, depth, a, b, b_row, c, c_row, part, begin);
+#endif
+  }
+}
+
+void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
+                Beginning begin) {
+  constexpr int64_t kWidth = kTileVectors * kLanes;
+  for (int64_t j = 0; j < cols; j += kWidth) {
+    const real* const from = b.data + j / kPanel * b.panel + j % kPanel;
+    narrow_stripe(rows, std::min(kWidth, cols - j), depth, a, from, b.row, c + j, c_row, begin);
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+constexpr int64_t kSide = 1;
+HWY_INLINE void transpose_square(const real* x, int64_t, real* to) { *to = *x; }
+#else
+// Transposes squares of one 128-bit vector by as many rows: 4 × 4 floats, 2 × 2 doubles.
+constexpr int64_t kSide = 16 / sizeof(real);
+HWY_INLINE void transpose_square(const real* x, int64_t x_row, real* to) {
+  const hn::Full128<real> d;
+#if defined(ATTN_DOUBLE)
+  const auto r0 = hn::LoadU(d, x), r1 = hn::LoadU(d, x + x_row);
+  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + kPanel);
+#else
+  const hn::Full128<uint64_t> pairs;
+  const auto r0 = hn::LoadU(d, x), r1 = hn::LoadU(d, x + x_row);
+  const auto r2 = hn::LoadU(d, x + 2 * x_row), r3 = hn::LoadU(d, x + 3 * x_row);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + kPanel);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * kPanel);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanel);
+#endif
+}
+#endif
+
+void pack_panel(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panel) {
+  const int64_t square_rows = rows / kSide * kSide, square_depth = depth / kSide * kSide;
+  for (int64_t k = 0; k < square_depth; k += kSide)
+    for (int64_t j = 0; j < square_rows; j += kSide)
+      transpose_square(x + j * x_row + k, x_row, panel + k * kPanel + j);
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t j = k < square_depth ? square_rows : 0; j < rows; ++j)
+      panel[k * kPanel + j] = x[j * x_row + k];
+    std::fill(panel + k * kPanel + rows, panel + (k + 1) * kPanel, real(0));
+  }
+}
+
+void pack_transposed_to(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
+  for (int64_t j = 0; j < rows; j += kPanel)
+    pack_panel(x + j * x_row, std::min(kPanel, rows - j), depth, x_row, panels + j * depth);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attn {
+HWY_EXPORT(product_of);
+HWY_EXPORT(pack_transposed_to);
+
+void product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row) {
+  HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {});
+}
+
+void add_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
+                 const real* factors) {
+  HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {true, factors});
+}
+
+void pack_transposed(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_transposed_to)(x, rows, depth, x_row, panels);
+}
+
+}  // namespace attn
+#endif

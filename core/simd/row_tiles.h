@@ -1,0 +1,151 @@
+// Rows of activations walked in tiles that stay in the second-level cache with what is made of
+// them; dense rows or rows split into heads. Each worker has its own workspace and partial sums.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/simd/product.h"
+#include "core/tensor/tensor.h"
+
+namespace attn {
+
+// `batch` times `len` rows of `width` numbers: side by side, or as [batch, heads, len,
+// width/heads].
+struct RowLayout {
+  int64_t batch = 1, len = 0, width = 0, heads = 1;
+};
+
+struct RowTile {
+  int64_t entry, first, count;  // rows [first, first + count) of a batch entry
+  int64_t row;                  // the first one's number among all rows
+};
+
+// `count` rows of `dim` numbers between two strides, copied or added. The usual head widths are
+// constants here: a call of memmove for 64 bytes costs more than the copy.
+template <bool kAdd, int64_t kDim>
+void move_rows_of(real* to, int64_t to_row, const real* from, int64_t from_row, int64_t count,
+                  int64_t given) {
+  const int64_t dim = kDim > 0 ? kDim : given;
+  for (int64_t i = 0; i < count; ++i, to += to_row, from += from_row) {
+    if constexpr (kAdd)
+      for (int64_t j = 0; j < dim; ++j) to[j] += from[j];
+    else
+      std::memcpy(to, from, static_cast<size_t>(dim) * sizeof(real));
+  }
+}
+template <bool kAdd>
+void move_rows(real* to, int64_t to_row, const real* from, int64_t from_row, int64_t count,
+               int64_t dim) {
+  if (dim == 16) return move_rows_of<kAdd, 16>(to, to_row, from, from_row, count, dim);
+  if (dim == 32) return move_rows_of<kAdd, 32>(to, to_row, from, from_row, count, dim);
+  if (dim == 64) return move_rows_of<kAdd, 64>(to, to_row, from, from_row, count, dim);
+  move_rows_of<kAdd, 0>(to, to_row, from, from_row, count, dim);
+}
+
+// Where a tile's rows of head h begin: width/heads numbers each, side by side.
+template <class Number>
+Number* head_rows(const RowLayout& rows, Number* data, const RowTile& tile, int64_t h) {
+  return data + ((tile.entry * rows.heads + h) * rows.len + tile.first) * (rows.width / rows.heads);
+}
+
+// The rows of a tile, dense: in place where they are, else copied into `work` (count·width).
+inline const real* gather_rows(const RowLayout& rows, const real* data, const RowTile& tile,
+                               real* work) {
+  if (rows.heads == 1) return data + tile.row * rows.width;
+  const int64_t dim = rows.width / rows.heads;
+  for (int64_t h = 0; h < rows.heads; ++h)
+    move_rows<false>(work + h * dim, rows.width, head_rows(rows, data, tile, h), dim, tile.count,
+                     dim);
+  return work;
+}
+
+// The other way round, for rows split into heads: overwrites, or adds to what is there.
+inline void scatter_rows(const RowLayout& rows, real* data, const RowTile& tile, const real* work,
+                         bool accumulate) {
+  const int64_t dim = rows.width / rows.heads;
+  for (int64_t h = 0; h < rows.heads; ++h) {
+    real* const to = head_rows(rows, data, tile, h);
+    if (accumulate)
+      move_rows<true>(to, dim, work + h * dim, rows.width, tile.count, dim);
+    else
+      move_rows<false>(to, dim, work + h * dim, rows.width, tile.count, dim);
+  }
+}
+
+// How `batch` times `len` rows are cut into tiles of up to `height` rows and shared.
+struct TilePlan {
+  int64_t batch, len, height, workers;
+};
+
+// As many workers as there are threads and work for each; tiles of at most `most` rows, where they
+// are few as many for each worker, in whole register tiles.
+inline TilePlan plan_tiles(int64_t batch, int64_t len, int64_t most, double multiply_adds) {
+  constexpr double kWorth = 1 << 18;  // multiply-adds of a worker: about 5 µs
+  constexpr int64_t kLeast = 48;      // rows of a worker: fewer do not pay for its partial sums
+  const auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+  const int64_t busy = static_cast<int64_t>(std::min(multiply_adds / kWorth, 1e6));
+  TilePlan plan = {batch, len, most, 1};
+  plan.workers = std::max<int64_t>(1, std::min({int64_t{threads()}, busy, batch * len / kLeast}));
+  const int64_t tiles = batch * parts(len, most);
+  constexpr int64_t kMany = 32;  // tiles of a worker: one more or less no longer shows
+  if (tiles == 0 || tiles >= kMany * plan.workers) return plan;
+  const int64_t each = parts(parts(tiles, plan.workers) * plan.workers, batch);  // of an entry
+  plan.height = std::min(most, parts(parts(len, each), kTileRows) * kTileRows);
+  return plan;
+}
+
+// body(tile, worker) for all rows; a worker takes the same tiles every time.
+template <class Body>
+void over_row_tiles(const TilePlan& plan, const Body& body) {
+  const int64_t each = (plan.len + plan.height - 1) / plan.height, tiles = plan.batch * each;
+  parallel_for(plan.workers, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t w = begin; w < end; ++w)
+      for (int64_t t = tiles * w / plan.workers; t < tiles * (w + 1) / plan.workers; ++t) {
+        const int64_t entry = t / each, first = t % each * plan.height;
+        body(RowTile{entry, first, std::min(plan.height, plan.len - first),
+                     entry * plan.len + first},
+             w);
+      }
+  });
+}
+
+// A sum that each worker makes for itself: worker 0 in `total`, the others in partial sums of their
+// own, cleared by clear(), which finish() adds to it in order. Absent where total is null.
+class WorkerSums {
+ public:
+  WorkerSums(real* total, int64_t size, int64_t workers)
+      : total_(total), size_(size), workers_(workers) {
+    if (!total || workers == 1) return;
+    const int64_t bytes = (workers - 1) * padded_reals(size) * static_cast<int64_t>(sizeof(real));
+    partial_ = Block(static_cast<size_t>(bytes), Purpose::workspace);
+  }
+  // The first call of each worker's must be this, on its own thread.
+  void clear(int64_t worker) const {
+    if (total_ && worker > 0) std::fill_n(of(worker), size_, real(0));
+  }
+  real* of(int64_t worker) const {
+    if (!total_ || worker == 0) return total_;
+    return static_cast<real*>(partial_.data()) + (worker - 1) * padded_reals(size_);
+  }
+  void finish() const {
+    if (!total_ || workers_ == 1) return;
+    constexpr int64_t kGrain = 1 << 14;
+    parallel_for(size_, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t w = 1; w < workers_; ++w) {
+        const real* from = of(w);
+        for (int64_t i = begin; i < end; ++i) total_[i] += from[i];
+      }
+    });
+  }
+
+ private:
+  real* total_;
+  int64_t size_, workers_;
+  Block partial_;
+};
+
+}  // namespace attn

@@ -1,0 +1,248 @@
+// mqar: multi-query associative recall: key-value pairs first, then each key once more; there its
+// value is the label. Arora et al. 2023 (Zoology), arXiv:2312.04927, section 3 and its data
+// generator. O(pairs·length + vocab) an example.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "core/base/check.h"
+#include "core/base/rng.h"
+#include "tasks/api/task.h"
+#include "tasks/recall/draws.h"
+#include "tasks/recall/guesses.h"
+#include "tasks/shortcuts/fitted.h"
+
+namespace attn::tasks {
+namespace {
+
+// A size of examples; of a mixture, the part of them that its share is of all shares.
+struct Setting {
+  int64_t length, pairs, share;
+  std::vector<double> slot_weights{};  // of the even offsets behind the pairs
+};
+
+// Arora et al. 2024 (Based), arXiv:2402.18668: its training examples in thousands.
+constexpr std::array<std::array<int64_t, 3>, 5> kZoology = {
+    {{64, 4, 100}, {128, 8, 20}, {256, 16, 20}, {256, 32, 20}, {256, 64, 20}}};
+
+class Mqar final : public Task {
+ public:
+  explicit Mqar(const Params& p)
+      : Task(p),
+        vocab_(p.integer("vocab")),
+        passes_(p.integer("passes")),
+        length_(p.integer("length")),
+        mixed_(p.text("mixture") == "zoology"),
+        random_non_queries_(p.flag("random_non_queries")) {
+    const int64_t pairs = p.integer("pairs");
+    ATTN_CHECK(length_ % 2 == 0, "mqar: length={} must be even", length_);
+    ATTN_CHECK(vocab_ / 2 > pairs, "mqar: vocab={} has {} keys, fewer than pairs={}", vocab_,
+               vocab_ / 2 - 1, pairs);
+    const double a = p.number("power");
+    if (!mixed_) add({length_, pairs, 1}, a);
+    for (const auto& [length, fewer, share] : kZoology)
+      if (mixed_ && length <= length_ && fewer <= pairs) add({length, fewer, share}, a);
+    ATTN_CHECK(!settings_.empty(),
+               "mqar: mixture=zoology starts at 64 tokens and 4 pairs, got length={} and pairs={}",
+               length_, pairs);
+  }
+
+ private:
+  void add(Setting setting, double a) {
+    const int64_t least = (2 * passes_ + 2) * setting.pairs;
+    ATTN_CHECK(least <= setting.length,
+               "mqar: pairs={} with passes={} need a length of at least {}, got length={}",
+               setting.pairs, passes_, least, setting.length);
+    setting.slot_weights = recall::power_law(setting.length / 2 - passes_ * setting.pairs, a);
+    shares_ += setting.share;
+    settings_.push_back(std::move(setting));
+  }
+
+  const Setting& draw_setting(Rng& random) const {
+    if (settings_.size() == 1) return settings_[0];
+    int64_t left = random.between(0, shares_ - 1);
+    size_t i = 0;
+    while (left >= settings_[i].share) left -= settings_[i++].share;
+    return settings_[i];
+  }
+
+  Example do_example(Rng& random) const override {
+    const Setting& setting = draw_setting(random);
+    const int64_t half = vocab_ / 2, pairs = setting.pairs;
+    // Counted from the first key, 1, and from the first value, vocab/2.
+    const std::vector<int32_t> keys = recall::distinct(random, half - 1, pairs);
+    const std::vector<int32_t> values = recall::distinct(random, vocab_ - half, pairs);
+    const std::vector<size_t> slots =
+        recall::weighted_distinct(random, setting.slot_weights, pairs);
+    Example e;
+    const auto pass = static_cast<size_t>(2 * pairs), context = pass * static_cast<size_t>(passes_);
+    e.tokens.assign(static_cast<size_t>(setting.length), kPadToken);
+    e.target.assign(static_cast<size_t>(length_), kIgnoredLabel);
+    e.distances.assign(static_cast<size_t>(length_), -1);
+    for (size_t i = 0; i < keys.size(); i++) {
+      const size_t query = context + 2 * slots[i];
+      const int32_t key = keys[i] + 1, value = values[i] + static_cast<int32_t>(half);
+      for (size_t at = 2 * i; at < context; at += pass) {
+        e.tokens[at] = key;
+        e.tokens[at + 1] = value;
+      }
+      e.tokens[query] = key;
+      e.target[query] = value;
+      e.distances[query] = static_cast<int32_t>(query - (context - pass + 2 * i + 1));
+    }
+    for (int32_t& token : e.tokens)
+      if (token == kPadToken) token = filler(random);
+    e.evidence.resize(context);
+    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    add_slices(setting, e);
+    return e;
+  }
+
+  void add_slices(const Setting& setting, Example& e) const {
+    double sum = 0, nearest = static_cast<double>(length_), farthest = 0;
+    for (const int32_t distance : e.distances) {
+      if (distance < 0) continue;
+      const double gap = distance;
+      sum += gap;
+      nearest = std::min(nearest, gap);
+      farthest = std::max(farthest, gap);
+    }
+    e.slices = {{"mean_gap", sum / static_cast<double>(setting.pairs)},
+                {"min_gap", nearest},
+                {"max_gap", farthest}};
+    if (!mixed_) return;
+    e.slices["length"] = static_cast<double>(setting.length);
+    e.slices["pairs"] = static_cast<double>(setting.pairs);
+  }
+
+  // Any token but padding; or a blank with an id of its own, since id 0 would be masked.
+  int32_t filler(Rng& random) const {
+    return static_cast<int32_t>(random_non_queries_ ? random.between(1, vocab_ - 1) : vocab_);
+  }
+
+  TaskShape do_shape() const override {
+    return {.length = length_,
+            .vocab = vocab_ + (random_non_queries_ ? 0 : 1),
+            .classes = vocab_,
+            .per_token = true,
+            .causal = true};
+  }
+
+  std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
+                                     const std::vector<Example>& test) const override {
+    const auto context = [this](const Example& e, size_t) {
+      std::vector<int32_t> values;
+      for (size_t i = 0; i < static_cast<size_t>(pairs_of(e)); i++)
+        values.push_back(e.tokens[2 * i + 1]);
+      return values;
+    };
+    return {{"random context value", recall::any_of_score(test, context)},
+            {"likeliest pair", slot_score(train, test)}};
+  }
+
+  int64_t pairs_of(const Example& e) const { return std::ssize(e.evidence) / (2 * passes_); }
+
+  // Early pairs get the likeliest slots, so where a query stands hints at its pair: the labels are
+  // relabelled as pair numbers and looked up by position.
+  double slot_score(std::vector<Example> train, std::vector<Example> test) const {
+    for (std::vector<Example>* split : {&train, &test})
+      for (Example& e : *split)
+        for (int32_t& label : e.target) {
+          if (label == kIgnoredLabel) continue;
+          int32_t pair = 0;
+          while (e.tokens[static_cast<size_t>(2 * pair + 1)] != label) pair++;
+          label = pair;
+        }
+    return lookup_score(train, test, [this](const Example& e, size_t position) {
+      return pairs_of(e) * length_ + static_cast<int64_t>(position);
+    });
+  }
+
+  std::string do_draw(const Example& e) const override {
+    std::string text = "pairs   ";
+    for (size_t i = 0; i < static_cast<size_t>(pairs_of(e)); i++)
+      text += fmt::format(" {}:{}", e.tokens[2 * i], e.tokens[2 * i + 1]);
+    text += "\nqueries ";
+    for (size_t i = 0; i < e.target.size(); i++)
+      if (e.target[i] != kIgnoredLabel)
+        text += fmt::format(" @{} {}:{}", i, e.tokens[i], e.target[i]);
+    return text + "\n";
+  }
+
+  int64_t vocab_, passes_, length_;
+  bool mixed_, random_non_queries_;
+  std::vector<Setting> settings_;
+  int64_t shares_ = 0;
+};
+
+// One of the settings of Zoology's figure 2.
+Preset figure(int64_t length, int64_t pairs) {
+  return {fmt::format("zoology-{}", length),
+          fmt::format("Zoology's figure 2: {} pairs in {} tokens, the rest blank", pairs, length),
+          {{"vocab", int64_t{8192}},
+           {"pairs", pairs},
+           {"length", length},
+           {"power", 0.01},
+           {"random_non_queries", false},
+           {"train_examples", int64_t{100'000}}}};
+}
+
+}  // namespace
+
+TaskInfo mqar() {
+  return {
+      .name = "mqar",
+      .summary = "recall the value that came with each key, asked again later in the sequence",
+      .source = "arXiv:2312.04927 (Zoology), section 3; mixture: arXiv:2402.18668 (Based)",
+      .datasheet =
+          "Positions 0..2*pairs-1 hold key, value, key, value, ...; keys are from [1, vocab/2),\n"
+          "values from [vocab/2, vocab), each without repetition; they are listed `passes` times,\n"
+          "in the same order. In the rest every key stands once more, at the even offset 2x - 2,\n"
+          "where x is drawn without repetition with probability proportional to "
+          "power*x^(power-1):\n"
+          "a small power asks early, 1 is uniform.\n"
+          "The other positions hold random tokens, or a blank one (id vocab).\n"
+          "mixture=zoology: an example is of one of the sizes (length, pairs) (64, 4), (128, 8),\n"
+          "(256, 16), (256, 32) and (256, 64), those beyond the parameters length and pairs left\n"
+          "out, drawn in the ratio 5:1:1:1:1; shorter ones are padded at the end.\n"
+          "Label: at a repeated key, its value's token; nothing else is scored. Causal.\n"
+          "Evidence: the positions of the pairs, all of which are asked for.\n"
+          "Distance of a label: from the query back to its value's last listing; mean_gap, "
+          "min_gap\n"
+          "and max_gap are those of an example.\n"
+          "Slices: mean_gap, min_gap, max_gap; of a mixture also length and pairs.",
+      .params = {{"vocab", 8192, "tokens: half keys, half values; id 0 is padding", 4, 1e6},
+                 {"pairs", 8, "key-value pairs, each asked for once"},
+                 {"length", 64, "sequence length, even and at least (2·passes + 2)·pairs", 4, 1e6},
+                 {"passes", 1, "how often the pairs are listed before they are asked for", 1, 100},
+                 {"power", 0.01, "exponent a of the gaps' power law a·x^(a-1)", 0.001, 8.0},
+                 {"mixture",
+                  {"one", "zoology"},
+                  "examples of one size; or of Based's training sizes up to length and pairs"},
+                 {"random_non_queries", true,
+                  "fill the rest with random tokens rather than with a blank"},
+                 {"train_examples", 6400,
+                  "training set, repeated over epochs: small models find recall sooner on a "
+                  "repeated set"}},
+      .presets = {{"standard",
+                   "Zoology's (256, 16) with a smaller vocabulary",
+                   {{"vocab", 256}, {"pairs", 16}, {"length", 256}, {"power", 1.0}}},
+                  {"small",
+                   "four pairs in 64 tokens, asked anywhere",
+                   {{"vocab", 64}, {"pairs", 4}, {"length", 64}, {"power", 1.0}}},
+                  figure(64, 4),
+                  figure(128, 8),
+                  figure(256, 16),
+                  figure(512, 64),
+                  {"based",
+                   "Based's training mixture, up to 64 pairs in 256 tokens",
+                   {{"mixture", std::string("zoology")},
+                    {"vocab", 8192},
+                    {"pairs", 64},
+                    {"length", 256},
+                    {"power", 0.01},
+                    {"train_examples", 180'000}}}},
+      .make = make_task<Mqar>};
+}
+
+}  // namespace attn::tasks

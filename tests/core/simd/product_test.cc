@@ -1,0 +1,129 @@
+// The register-tiled product at every border of its tiles, on every instruction set of this
+// machine, against sums in double precision.
+#include "core/simd/product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/rng.h"
+#include "tests/core/simd/on_every_isa.h"
+
+namespace attn::product_test {
+namespace {
+
+std::vector<real> numbers(int64_t count, const char* name) {
+  std::vector<real> x;
+  Rng random = rng(3, name);
+  for (int64_t i = 0; i < count; ++i) x.push_back(static_cast<real>(random.normal()));
+  return x;
+}
+
+struct Case {
+  int64_t rows, cols, depth;
+  bool transposed_left, packed_right, factors;
+};
+
+// Every operand is a view into the middle of a larger buffer, one element off any alignment; what
+// surrounds c must survive.
+void expect_product(const Case& t) {
+  constexpr real kGuard = real(-77);
+  const int64_t a_row = t.transposed_left ? 1 : t.depth + 2,
+                a_step = t.transposed_left ? t.rows + 3 : 1;
+  const int64_t b_row = t.cols + 1, c_row = t.cols + 5;
+  const std::vector<real> a = numbers((t.rows + 3) * (t.depth + 3), "a");
+  const std::vector<real> b = numbers((t.cols + 2) * (t.depth + 2), "b");
+  const std::vector<real> factors = numbers(t.rows, "factors");
+  std::vector<real> c(static_cast<size_t>(t.rows * c_row + 2), kGuard);
+  const std::vector<real> start = numbers(t.rows * c_row + 2, "c");
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.cols; ++j)
+      c[static_cast<size_t>(1 + i * c_row + j)] = start[static_cast<size_t>(i * c_row + j)];
+  std::vector<real> panels(static_cast<size_t>(packed_reals(t.cols, t.depth)), kGuard);
+  if (t.packed_right) pack_transposed(b.data() + 1, t.cols, t.depth, t.depth, panels.data());
+  const Right right = t.packed_right ? packed(panels.data(), t.depth) : Right{b.data() + 1, b_row};
+  const std::vector<real> before = c;
+  add_product(t.rows, t.cols, t.depth, {a.data() + 1, a_row, a_step}, right, c.data() + 1, c_row,
+              t.factors ? factors.data() : nullptr);
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < c_row; ++j) {
+      const auto at = static_cast<size_t>(1 + i * c_row + j);
+      if (j >= t.cols) {
+        ASSERT_EQ(c[at], i * c_row + j < t.rows * c_row ? before[at] : kGuard);
+        continue;
+      }
+      double want =
+          (t.factors ? double(factors[static_cast<size_t>(i)]) : 1.0) * double(before[at]);
+      double size = std::abs(want);
+      for (int64_t k = 0; k < t.depth; ++k) {
+        const double term =
+            double(a[static_cast<size_t>(1 + i * a_row + k * a_step)]) *
+            double(
+                b[static_cast<size_t>(t.packed_right ? 1 + j * t.depth + k : 1 + k * b_row + j)]);
+        want += term;
+        size += std::abs(term);
+      }
+      // A sum of n terms in any order is off by n/2 roundings of its size at most; here far fewer.
+      ASSERT_LE(std::abs(double(c[at]) - want), 8 * double(kEpsilon) * size)
+          << t.rows << "x" << t.cols << "x" << t.depth << " at " << i << ", " << j;
+    }
+}
+
+using Product = OnEveryIsa;
+
+TEST_F(Product, EveryBorder) {
+  each([] {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13})
+      for (const int64_t cols : {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129})
+        for (const int64_t depth : {0, 1, 5, 64, 65})
+          for (const int kind : {0, 1, 2, 3, 4, 7})
+            expect_product({rows, cols, depth, (kind & 1) > 0, (kind & 2) > 0, (kind & 4) > 0});
+  });
+}
+
+TEST_F(Product, OverwritesAndSkipsWhatHasFactorZero) {
+  each([] {
+    const std::vector<real> a = numbers(7 * 3, "a"), b = numbers(3 * 20, "b");
+    std::vector<real> c(7 * 20, std::numeric_limits<real>::quiet_NaN());
+    product(7, 20, 3, {a.data(), 3, 1}, {b.data(), 20}, c.data(), 20);
+    std::vector<real> sum(7 * 20, std::numeric_limits<real>::quiet_NaN());
+    const std::vector<real> zeros(7, real(0));
+    add_product(7, 20, 3, {a.data(), 3, 1}, {b.data(), 20}, sum.data(), 20, zeros.data());
+    for (size_t i = 0; i < c.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(c[i]));
+      ASSERT_EQ(c[i], sum[i]);
+    }
+  });
+}
+
+TEST_F(Product, PackingTransposesAndFillsUpWithZeros) {
+  each([] {
+    for (const int64_t rows : {1, 3, 63, 64, 65, 130})
+      for (const int64_t depth : {1, 2, 3, 4, 5, 16, 17}) {
+        const std::vector<real> x = numbers(rows * (depth + 1) + 1, "x");
+        std::vector<real> panels(static_cast<size_t>(packed_reals(rows, depth)), real(7));
+        pack_transposed(x.data() + 1, rows, depth, depth + 1, panels.data());
+        for (int64_t j = 0; j < (rows + kPanel - 1) / kPanel * kPanel; ++j)
+          for (int64_t k = 0; k < depth; ++k)
+            ASSERT_EQ(panels[static_cast<size_t>((j / kPanel * depth + k) * kPanel + j % kPanel)],
+                      j < rows ? x[static_cast<size_t>(1 + j * (depth + 1) + k)] : real(0));
+      }
+  });
+}
+
+TEST_F(Product, InstructionSetsAgree) {
+  const std::vector<real> a = numbers(13 * 70, "a"), b = numbers(70 * 90, "b");
+  std::vector<std::vector<real>> results;
+  each([&] {
+    results.emplace_back(13 * 90);
+    product(13, 90, 70, {a.data(), 70, 1}, {b.data(), 90}, results.back().data(), 90);
+  });
+  for (const std::vector<real>& other : results)
+    for (size_t i = 0; i < other.size(); ++i)
+      ASSERT_NEAR(other[i], results.front()[i], 300 * kEpsilon);
+}
+
+}  // namespace
+}  // namespace attn::product_test

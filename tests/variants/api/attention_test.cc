@@ -1,0 +1,165 @@
+// What Attention::forward and VariantInfo refuse before a variant sees it, and what a variant
+// declares it costs.
+#include "variants/api/variant_info.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/base/counters.h"
+#include "core/base/parallel.h"
+#include "variants/api/mixer.h"
+#include "variants/catalog.h"
+
+namespace attn::attention_test {
+namespace {
+
+Var zeros(Shape shape) { return Var(Tensor::zeros(shape)); }
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  const auto full = find_variant("full").build({2, 4, 8, false, 1, {}}, {});
+  const Var x = zeros({1, 2, 8, 4});
+  EXPECT_NO_THROW(full->forward(x, x, x, {false, {8}}));
+  EXPECT_NO_THROW(full->forward(zeros({1, 2, 3, 4}), x, x));      // cross
+  EXPECT_THROW(full->forward(Var(), x, x), Error);                // undefined
+  EXPECT_THROW(full->forward(zeros({2, 8, 4}), x, x), Error);     // rank
+  EXPECT_THROW(full->forward(x, x, zeros({1, 2, 7, 4})), Error);  // k and v differ
+  EXPECT_THROW(full->forward(zeros({2, 2, 8, 4}), x, x), Error);  // batch
+  const Var heads = zeros({1, 3, 8, 4}), dims = zeros({1, 2, 8, 5});
+  EXPECT_THROW(full->forward(heads, heads, heads), Error);  // not what it was built for
+  EXPECT_THROW(full->forward(dims, dims, dims), Error);
+  EXPECT_THROW(full->forward(x, x, x, {true, {}}), Error);       // built not causal
+  EXPECT_THROW(full->forward(x, x, x, {false, {8, 8}}), Error);  // a length too many
+  EXPECT_THROW(full->forward(x, x, x, {false, {9}}), Error);
+  EXPECT_THROW(full->forward(x, x, x, {false, {-1}}), Error);
+}
+
+// A variant that promises nothing and returns what it likes.
+class Narrow final : public Attention {
+ public:
+  explicit Narrow(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var&, const Var& k, const Var&, const Mask&) const override { return k; }
+  Cost do_cost(const AttentionShape&) const override { return {}; }
+};
+
+TEST(Attention, HoldsAVariantToItsTraits) {
+  VariantInfo info;
+  info.name = "narrow";
+  info.traits = {.padding = false};
+  info.make = make_as<Narrow>;
+  const AttentionConfig config{1, 2, 8, false, 1, {}};
+  const auto narrow = info.build(config, {});
+  const Var x = zeros({1, 1, 8, 2});
+  EXPECT_NO_THROW(narrow->forward(x, x, x));
+  EXPECT_THROW(narrow->forward(x, x, x, {false, {8}}), Error);      // no padding
+  EXPECT_THROW(narrow->forward(zeros({1, 1, 4, 2}), x, x), Error);  // no cross-attention
+  info.traits = {.cross = true};
+  EXPECT_THROW(info.build(config, {})->forward(zeros({1, 1, 4, 2}), x, x),
+               Error);                                          // returns k's shape
+  EXPECT_THROW(info.build({1, 2, 8, true, 1, {}}, {}), Error);  // not causal
+  EXPECT_THROW(info.build({0, 2, 8, false, 1, {}}, {}), Error);
+  EXPECT_THROW(info.build(config, {{"colour", int64_t{1}}}), Error);
+}
+
+TEST(Attention, SaysWhyNot) {
+  VariantInfo info;
+  info.name = "narrow";
+  const AttentionShape self{.q_len = 4, .kv_len = 4}, cross{.q_len = 3, .kv_len = 4};
+  const AttentionShape causal{.q_len = 4, .kv_len = 4, .causal = true};
+  EXPECT_FALSE(info.why_not(self, {}));
+  EXPECT_TRUE(info.why_not(cross, {}));
+  EXPECT_TRUE(info.why_not(causal, {}));
+  info.skip_reason = [](const AttentionShape&, const Params&) {
+    return std::optional<std::string>("no");
+  };
+  EXPECT_EQ(info.why_not(self, {}), "no");
+  EXPECT_EQ(find_variant("linformer").why_not(causal, {}), "cannot be causal");
+}
+
+struct Use {
+  double flops = 0, peak_bytes = 0;
+};
+
+Use measure(const Attention& attention, const AttentionShape& s) {
+  const NoGrad no_grad;
+  const Mixer* const mixer = as_mixer(attention);
+  const Var q = zeros({s.batch, s.heads, s.q_len, s.head_dim}),
+            k = zeros({s.batch, s.heads, s.kv_len, s.head_dim}),
+            rows = zeros({s.batch, s.kv_len, s.heads * s.head_dim});
+  const double flops = counters().flops;
+  reset_memory_peak();
+  const int64_t live = memory_use().live_total;
+  if (mixer)
+    mixer->mix(rows, {s.causal, {}});
+  else
+    attention.forward(q, k, k, {s.causal, {}});
+  return {counters().flops - flops, static_cast<double>(memory_use().peak_total - live)};
+}
+
+// Bytes are exact but for rounding of blocks to cache lines.
+TEST(Attention, DeclaredCostIsMeasuredCost) {
+  const int before = threads();
+  std::map<std::string, ParamValue> textbook = {{"kernel", std::string("materialized")}};
+  for (const VariantInfo& info : all_variants())
+    for (const auto& params : {std::map<std::string, ParamValue>{}, textbook})
+      for (const bool causal : {false, true})
+        for (const auto& [batch, heads, q_len, kv_len] : {std::array<int64_t, 4>{1, 1, 1024, 1024},
+                                                          {2, 3, 300, 300},
+                                                          {1, 2, 100, 700},
+                                                          {1, 1, 2500, 2500},
+                                                          {1, 1, 192, 192}}) {
+          if (!params.empty() && info.name != "full") continue;
+          const AttentionShape shape{batch, heads, q_len, kv_len, 16, causal};
+          if (info.why_not(shape, Params(info.name, info.params, params))) continue;
+          for (const int count : {1, 2, 4}) {
+            set_threads(count);
+            const auto attention = info.build({heads, 16, kv_len, causal, 1, {}}, params);
+            const Use got = measure(*attention, shape);
+            const Cost want = attention->cost(shape);
+            // Declared is what one thread does. Prefix sums (a linear time without a window) are
+            // made once more, for the pieces, where heads are too few for the threads.
+            const bool sums_again =
+                info.traits.linear_time && info.traits.permutable && causal && heads < count;
+            EXPECT_GE(got.flops / want.flops, 1 - 1e-9)
+                << info.name << " " << q_len << "x" << kv_len << " causal " << causal;
+            EXPECT_LE(got.flops / want.flops, sums_again ? (count == 2 ? 1.2 : 1.6) : 1 + 1e-9)
+                << info.name << " " << q_len << "x" << kv_len << " causal " << causal;
+            EXPECT_NEAR(got.peak_bytes / want.peak_bytes, 1, 0.01)
+                << info.name << " " << q_len << "x" << kv_len << " causal " << causal << " threads "
+                << count;
+          }
+        }
+  set_threads(before);
+}
+
+TEST(Attention, ASharedProjectionIsReadOnce) {
+  const auto bytes = [](bool shared) {
+    const auto attention =
+        find_variant("linformer")
+            .build({2, 16, 128, false, 1, {}}, {{"share_kv", shared}, {"rank", int64_t{32}}});
+    return attention->cost({1, 2, 128, 128, 16, false}).bytes;
+  };
+  EXPECT_EQ(bytes(false) - bytes(true), 32 * 128 * sizeof(real));
+}
+
+TEST(Attention, PeakMemoryGrowsAsDeclared) {
+  const auto exponent = [](const std::map<std::string, ParamValue>& params, int64_t longest) {
+    const auto attention = find_variant("full").build({1, 16, longest, true, 1, {}}, params);
+    const AttentionShape low{1, 1, 1024, 1024, 16, true}, high{1, 1, longest, longest, 16, true};
+    return std::log(measure(*attention, high).peak_bytes / measure(*attention, low).peak_bytes) /
+           std::log(static_cast<double>(longest) / 1024);
+  };
+  EXPECT_LE(exponent({}, 4096), 1.05);
+  EXPECT_GE(exponent({{"kernel", std::string("materialized")}}, 2048), 1.9);
+  const auto attention = find_variant("full").build({1, 64, 16384, false, 1, {}}, {});
+  const AttentionShape low{1, 1, 1024, 1024, 64, false}, high{1, 1, 16384, 16384, 64, false};
+  EXPECT_LE(
+      std::log(attention->cost(high).peak_bytes / attention->cost(low).peak_bytes) / std::log(16.0),
+      1.05);
+}
+
+}  // namespace
+}  // namespace attn::attention_test

@@ -1,0 +1,83 @@
+// An attention variant made for one configuration: forward, cost, weights, decoder. Public members
+// check shapes, masks and parameters once; a variant overrides the private do_* functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/var.h"
+#include "core/base/params.h"
+#include "variants/api/cost.h"
+#include "variants/api/decoder.h"
+#include "variants/api/mask.h"
+#include "variants/api/traits.h"
+
+namespace attn {
+
+// What a variant object is built for.
+struct AttentionConfig {
+  int64_t heads = 1;
+  int64_t head_dim = 1;
+  int64_t max_len = 1;  // the longest kv_len that forward will see; fixed-length variants are
+                        // built for it, and some defaults follow it
+  bool causal = false;
+  uint64_t seed = 0;  // of initial weights and random features
+  Params params;
+};
+
+struct Weight {
+  std::string name;
+  Var value;
+  bool learned = true;  // false: drawn once at random (such as random features)
+};
+
+class Attention {
+ public:
+  virtual ~Attention() = default;
+  // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
+  // q_len, head_dim].
+  Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
+  // By the variant's own formulas; nullopt where it declares none.
+  std::optional<Cost> declared_cost(const AttentionShape& shape) const;
+  Cost cost(const AttentionShape& shape) const;  // the same; Error where it declares none
+  // For `capacity` positions of `batch` sequences; built causal, trait decode. Keys of `kv_heads`
+  // heads, of which heads is a multiple; 0: of all.
+  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0) const;
+  // What that decoder holds, for batch and kv_len of the shape: by the formula of cost(), or, where
+  // none is declared, as a decoder made for it holds.
+  double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
+  std::vector<Weight> weights() const { return weights_; }
+  const AttentionConfig& config() const { return config_; }
+
+ protected:
+  explicit Attention(AttentionConfig config) : config_(std::move(config)) {}
+  const Params& params() const { return config_.params; }
+  // What weights() lists, in the order of these calls; for constructors.
+  Var weight(std::string name, const Tensor& start, bool learned = true);
+  // Starts at N(0, deviation²), drawn from the seed's stream of that name.
+  Var normal_weight(const std::string& name, const Shape& shape, double deviation);
+  // Of matrices [.., in, out]: at N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
+  Var glorot_weight(const std::string& name, const Shape& shape);
+  void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
+
+ private:
+  virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
+  virtual Cost do_cost(const AttentionShape& shape) const;  // default: not declared
+  // `position` as the constructor of Decoder takes it. Null where a group is more than one and each
+  // query head needs a state of its own: then it is asked for [batch, heads, 1, head_dim], and keys
+  // are repeated. A mixer is never asked for groups.
+  virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
+  int64_t checked_kv_heads(int64_t given) const;
+  std::unique_ptr<Decoder> shared_decoder(const Shape& position, int64_t capacity) const;
+
+  friend struct VariantInfo;  // build() says what forward() may be asked for
+  AttentionConfig config_;
+  std::vector<Weight> weights_;
+  Traits traits_ = {.cross = true};
+};
+
+}  // namespace attn

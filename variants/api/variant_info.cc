@@ -1,0 +1,63 @@
+// Whether and how a variant is built; see variant_info.h.
+#include "variants/api/variant_info.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "variants/api/mixer.h"
+
+namespace attn {
+
+std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, ParamValue> given,
+                                                        const Limit& of) const {
+  for (const auto& [param, value] : of.params) given[param] = value;
+  return effective(params, std::move(given));
+}
+
+std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
+                                                const Params& chosen) const {
+  if (shape.causal && !traits.causal) return "cannot be causal";
+  if (shape.q_len != shape.kv_len && !traits.cross) return "has no cross-attention";
+  return skip_reason ? skip_reason(shape, chosen) : std::nullopt;
+}
+
+std::optional<std::string> VariantInfo::why_no_decoder(const AttentionShape& shape,
+                                                       const Params& chosen) const {
+  if (!traits.decode) return traits.causal ? "cannot decode" : "cannot decode: it cannot be causal";
+  if (no_decoder)
+    if (auto reason = no_decoder(chosen)) return reason;
+  return why_not(shape, chosen);
+}
+
+std::unique_ptr<Attention> VariantInfo::build(
+    AttentionConfig config, const std::map<std::string, ParamValue>& given) const {
+  ATTN_CHECK(config.heads >= 1 && config.head_dim >= 1 && config.max_len >= 1,
+             "{}: heads {}, head_dim {} and max_len {} must be at least 1", name, config.heads,
+             config.head_dim, config.max_len);
+  ATTN_CHECK(!config.causal || traits.causal, "{} cannot be causal", name);
+  config.params = Params(name, params, given);
+  std::unique_ptr<Attention> attention = make(config);
+  attention->traits_ = traits;
+  ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
+             "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
+  return attention;
+}
+
+std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at_length(
+    const std::string& reach, const std::map<std::string, ParamValue>& others) {
+  return [=](const AttentionShape& shape) {
+    VariantInfo::Limit limit{.params = others, .prepare = {}};
+    limit.params[reach] = std::max(shape.q_len, shape.kv_len);
+    return limit;
+  };
+}
+
+const std::vector<std::string>& families() {
+  static const std::vector<std::string> list = {
+      "exact",     "other scores", "pattern",     "low rank", "kernel", "hashing or routing",
+      "synthetic", "recurrent",    "convolution", "control"};
+  return list;
+}
+
+}  // namespace attn

@@ -1,0 +1,90 @@
+// The entry of a variant in the catalogue: its name, traits, parameters and how it is made. One
+// variant is one <family>/<name>.cc that exports `VariantInfo <name>();`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/params.h"
+#include "variants/api/attention.h"
+
+namespace attn {
+
+struct VariantInfo {
+  std::string name;          // the file's stem
+  std::string family;        // one of families()
+  std::string summary;       // one line
+  std::string paper;         // arXiv:…, and the equation
+  std::string cost_formula;  // as text: "4·n²·d FLOPs, n·d memory"
+  Traits traits;
+  std::vector<ParamSpec> params;
+  std::function<std::unique_ptr<Attention>(const AttentionConfig&)> make;
+  // Parameters that make it equal softmax attention at length n, with the relative error allowed;
+  // nullopt or empty: no such limit. `prepare` may then set weights (identity projections).
+  struct Limit {
+    std::map<std::string, ParamValue> params;
+    double tolerance = 1e-5;  // in float; 1e-10 is used in double where tolerance is 1e-5
+    std::function<void(const Attention&)> prepare;
+    double input_scale = 1;  // of N(0, 1) queries and keys
+  };
+  std::function<std::optional<Limit>(const AttentionShape&)> limit;
+  // Why this shape cannot run with these parameters, beyond what the traits say; nullopt: it can.
+  std::function<std::optional<std::string>(const AttentionShape&, const Params&)> skip_reason;
+
+  // Why these parameters cannot decode where the trait is; empty: they can.
+  std::function<std::optional<std::string>(const Params&)> no_decoder;
+
+  // What forward looks at with these parameters; empty: at both. A layer makes no projection that
+  // nothing reads. Mixers read neither, whatever this says.
+  struct Reads {
+    bool queries = true, keys = true;
+  };
+  std::function<Reads(const Params&)> reads;
+
+  // Whether it hides the future even where the mask does not ask for it; empty: never.
+  std::function<bool(const Params&)> always_causal;
+
+  // Sentences for `info`: what is not the paper's, what as=lra changes, the axes of weights.
+  std::vector<std::string> notes;
+
+  // Whether trait convex holds with these parameters; empty: with all.
+  std::function<bool(const Params&)> convex_if;
+
+  // `given` with the limit's parameters in place of its own, and without what then has no effect.
+  std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
+                                             const Limit& of) const;
+  // The whole verdict: traits first (causal, cross), then `skip_reason`.
+  std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
+  // The same for decoding: trait decode first, then `no_decoder`.
+  std::optional<std::string> why_no_decoder(const AttentionShape& shape,
+                                            const Params& params) const;
+  Reads read_by(const Params& chosen) const {
+    if (traits.mixer) return {.queries = false, .keys = false};
+    return reads ? reads(chosen) : Reads{};
+  }
+  bool convex(const Params& chosen) const {
+    return traits.convex && (!convex_if || convex_if(chosen));
+  }
+  // Resolves parameters, then makes. The one way in which the harness builds a variant.
+  std::unique_ptr<Attention> build(AttentionConfig config,
+                                   const std::map<std::string, ParamValue>& given) const;
+};
+
+// What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
+// "kernel", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
+const std::vector<std::string>& families();
+
+// The limit of patterns: parameter `reach` as large as the longer of both lengths, and `others`.
+std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at_length(
+    const std::string& reach, const std::map<std::string, ParamValue>& others = {});
+
+template <class T>
+std::unique_ptr<Attention> make_as(const AttentionConfig& config) {
+  return std::make_unique<T>(config);
+}
+
+}  // namespace attn

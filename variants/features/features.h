@@ -1,0 +1,11 @@
+// Linear attention: φ(q)·(Σ φ(k)ᵀv) / φ(q)·(Σ φ(k)), Katharopoulos et al. 2020, arXiv:2006.16236,
+// for any feature map φ.
+//   feature_maps.h      elu + 1, and random features of the softmax kernel (arXiv:2009.14794)
+//   linear_attention.h  forward, backward and cost; causal by prefix sums in chunks. 4·n·m·d FLOPs
+//                       for m features, memory n·d + m·d
+//   linear_decoder.h    decoding from a state of m·(d + 1) numbers a head
+#pragma once
+
+#include "variants/features/feature_maps.h"
+#include "variants/features/linear_attention.h"
+#include "variants/features/linear_decoder.h"

@@ -1,0 +1,227 @@
+// What forward and backward of linear attention share: how keys and queries are cut into chunks and
+// into pieces for threads, and the scales of keys. A legend: m features, d columns of v.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "core/base/parallel.h"
+#include "core/base/workers.h"
+#include "core/simd/product.h"
+#include "core/simd/rows.h"
+#include "core/tensor/tensor.h"
+#include "variants/features/feature_maps.h"
+
+namespace attn {
+
+// A state of the keys seen so far, relative to the largest of their scales M, as numbers in a row:
+// S = Σ_j exp(log_scale_j - M)·φ(k_j)ᵀv_j, [m, d]; z = Σ_j exp(log_scale_j - M)·φ(k_j), [m]; M,
+// -inf when there is no key.
+struct LinearProblem {
+  int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
+  int64_t width = 0;  // columns of q and k, from which the map makes features
+  int64_t features = 0, dim = 0;
+  bool causal = false, scaled = false;  // scaled: keys have a log_scale
+  std::vector<int64_t> kv_lengths = {};
+  FeatureMap map = {};
+
+  // Keys and queries that are in the cache at once. Causal, a query costs chunk/2·(m + d)
+  // multiply-adds inside its chunk, and chunks of 64 cost least at m = 64 and at 256.
+  int64_t chunk() const { return causal ? 64 : 128; }
+  static constexpr int64_t kStrip = 24;  // queries whose weights inside the chunk are made at once
+  static int64_t chunks_of(int64_t len, int64_t size) { return (len + size - 1) / size; }
+  int64_t key_chunks() const { return chunks_of(kv_len, chunk()); }
+  int64_t row_chunks() const { return causal ? key_chunks() : chunks_of(q_len, chunk()); }
+
+  bool given() const { return map.kind == FeatureMap::Kind::given; }
+  // Rows of features in the workspace; not a multiple of 1 KiB apart, which few cache sets share.
+  int64_t feature_row() const { return features % 256 == 0 ? features + 16 : features; }
+  int64_t feature_reals() const { return given() ? 0 : chunk() * feature_row(); }
+  int64_t sum_reals() const { return features * dim; }
+  int64_t state_reals() const { return sum_reals() + features + 1; }
+  int64_t total_heads() const { return batch * heads; }
+  int64_t offset() const { return kv_len - q_len; }  // sequences are aligned at the end
+  int64_t length(int64_t head) const {
+    return kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(head / heads)];
+  }
+
+  // Sequences are cut into pieces for threads where heads alone do not keep them all busy. Causal,
+  // that costs each state twice.
+  int64_t pieces() const {
+    const int64_t workers = threads(), most = std::max(key_chunks(), row_chunks());
+    const bool busy = causal ? total_heads() >= workers : total_heads() % workers == 0;
+    return busy ? 1 : std::clamp<int64_t>(most, 1, workers);
+  }
+  // Parts of a head whose keys a forward in pieces sums first. Causal, the last piece's are not
+  // needed, and the others are cut finer to keep all threads busy.
+  int64_t summed_parts(int64_t pieces) const { return causal ? pieces * (pieces - 1) : pieces; }
+};
+
+// The valid keys of a chunk and the queries whose last visible key (were none padded) lies in it;
+// not causal: simply the rows of that number.
+struct Chunk {
+  int64_t key = 0, keys = 0, row = 0, rows = 0;
+
+  // How many of the chunk's keys row r of the chunk sees.
+  int64_t visible(const LinearProblem& p, int64_t r) const {
+    return std::clamp<int64_t>(row + r + p.offset() + 1 - key, 0, keys);
+  }
+  // The first of the chunk's rows that sees its key j.
+  int64_t first_row(const LinearProblem& p, int64_t j) const {
+    return std::clamp<int64_t>(key + j - p.offset() - row, 0, rows);
+  }
+};
+
+inline Chunk chunk_of(const LinearProblem& p, int64_t head, int64_t index) {
+  const int64_t begin = index * p.chunk(), end = begin + p.chunk(),
+                shift = p.causal ? p.offset() : 0;
+  const int64_t key = std::min(begin, p.length(head)), key_end = std::min(end, p.length(head));
+  const int64_t row = std::clamp<int64_t>(begin - shift, 0, p.q_len);
+  const int64_t row_end = std::clamp<int64_t>(end - shift, 0, p.q_len);
+  return {key, key_end - key, row, row_end - row};
+}
+
+// body(chunk number) for the chunks of one piece, in order.
+template <class Body>
+void for_chunks(int64_t chunks, int64_t piece, int64_t pieces, const Body& body) {
+  for (int64_t c = chunks * piece / pieces; c < chunks * (piece + 1) / pieces; ++c) body(c);
+}
+
+// Where the parts of a workspace begin.
+class Parts {
+ public:
+  int64_t take(int64_t reals) {
+    const int64_t at = total_;
+    total_ += padded_reals(reals);
+    return at;
+  }
+  int64_t total() const { return total_; }
+
+ private:
+  int64_t total_ = 0;
+};
+
+// exp(from - to), what a sum kept relative to `from` is worth relative to `to`; a sum of nothing
+// has from = -inf.
+inline real rescale(real from, real to) {
+  if (from == -kInfinity) return 0;
+  return from == to ? real(1) : std::exp(from - to);
+}
+
+// exp(log_scale_j - M) for j in [begin, end); without scales, 1.
+inline void relative_scales(const real* log_scale, real top, int64_t begin, int64_t end,
+                            real* out) {
+  if (!log_scale) return std::fill(out + begin, out + end, real(1));
+  if (top == -kInfinity) return std::fill(out + begin, out + end, real(0));
+  exp_row(end - begin, log_scale + begin, 1, top, out + begin);
+}
+
+// The running maximum M_i of log_scale over a chunk's keys as queries come to see them, and the
+// keys' scales relative to it, made anew only where it rises. `before`: M of the keys before the
+// chunk; `work` [keys].
+class RunningScales {
+ public:
+  RunningScales(const real* log_scale, real before, real* work)
+      : log_scale_(log_scale), top_(before), work_(work) {}
+  real see(int64_t visible) {  // never fewer than the time before; returns M_i
+    real top = visible > 0 && !log_scale_ ? real(0) : top_;
+    if (log_scale_)
+      for (int64_t j = seen_; j < visible; ++j) top = log_scale_[j] > top ? log_scale_[j] : top;
+    if (log_scale_) relative_scales(log_scale_, top, top == top_ ? seen_ : 0, visible, work_);
+    seen_ = visible;
+    return top_ = top;
+  }
+  // row[j] times the scale of key j for the visible keys, 0 for the others.
+  void apply(real* row, int64_t keys) const {
+    if (log_scale_)
+      for (int64_t j = 0; j < seen_; ++j) row[j] *= work_[j];
+    std::fill(row + seen_, row + keys, real(0));
+  }
+
+ private:
+  const real* log_scale_;
+  real top_;
+  real* work_;
+  int64_t seen_ = 0;
+};
+
+// Rows of features in a workspace, or in the tensor that gave them.
+struct FeatureRows {
+  const real* data = nullptr;
+  int64_t row = 0;
+  Left left(int64_t first = 0) const { return {data + first * row, row}; }
+  Left transposed() const { return {data, 1, row}; }
+  Right right() const { return {data, row}; }
+};
+
+// Those of x's rows from `at` on, counted over all heads.
+inline FeatureRows make_rows(const LinearProblem& p, const RowFeatures& features, const Tensor& x,
+                             int64_t at, int64_t rows, real* work, real* log_scale) {
+  const real* const from = x.data() + at * p.width;
+  if (p.given()) return {from, p.width};
+  features.make(from, rows, work, p.feature_row(), log_scale);
+  return {work, p.feature_row()};
+}
+
+inline void clear_state(const LinearProblem& p, real* state) {
+  std::fill_n(state, p.state_reals() - 1, real(0));
+  state[p.state_reals() - 1] = -kInfinity;
+}
+
+// Raises M to cover more keys, and returns it.
+inline real raise_top(const LinearProblem& p, real* state, const real* log_scale, int64_t keys) {
+  const int64_t numbers = p.state_reals() - 1;
+  const real old = state[numbers];
+  const real top = log_scale ? std::max(old, row_max(log_scale, keys)) : real(0);
+  if (top == old) return top;
+  if (old != -kInfinity) {
+    const real factor = std::exp(old - top);
+    for (int64_t i = 0; i < numbers; ++i) state[i] *= factor;
+  }
+  return state[numbers] = top;
+}
+
+inline void merge_states(const LinearProblem& p, const real* from, real* into) {
+  const int64_t numbers = p.state_reals() - 1;
+  const real top = std::max(from[numbers], into[numbers]);
+  const real ours = rescale(into[numbers], top), theirs = rescale(from[numbers], top);
+  for (int64_t i = 0; i < numbers; ++i) into[i] = ours * into[i] + theirs * from[i];
+  into[numbers] = top;
+}
+
+// Adds rows of features with what each brings along: S += φᵀ·values, z += φᵀ·scales. values [rows,
+// dim], scales [rows].
+inline void add_to_state(const LinearProblem& p, const FeatureRows& phi, const real* values,
+                         const real* scales, int64_t rows, real* state) {
+  add_product(p.features, p.dim, rows, phi.transposed(), {values, p.dim}, state, p.dim);
+  add_product(1, p.features, rows, {scales, 0, 1}, phi.right(), state + p.sum_reals(), p.features);
+  count_flops(2 * static_cast<double>(rows * p.features * (p.dim + 1)));
+}
+
+inline void scale_rows_by(const real* x, const real* factors, int64_t rows, int64_t cols,
+                          real* out) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) out[r * cols + c] = factors[r] * x[r * cols + c];
+}
+
+// Sums of weights below this count as 0: their terms are denormal, and dividing gradients by them
+// overflows.
+inline constexpr real kNoMass = std::numeric_limits<real>::min() * real(1e8);
+
+struct LinearSaved {
+  Tensor q, k, v, out;
+  Tensor log_scale;  // [batch, heads, kv_len], where the problem is scaled
+  Tensor mass;       // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
+  Tensor states;     // not causal: [batch·heads, state_reals], of all keys
+};
+
+int64_t linear_workspace(const LinearProblem& problem);  // of a forward, in reals a worker
+void linear_backward(const LinearProblem& problem, const LinearSaved& saved, const Tensor& grad_out,
+                     std::span<Tensor> grads);
+
+}  // namespace attn

@@ -1,0 +1,180 @@
+// The state a position at a time, or many at a time as one product; see linear_decoder.h. Where the
+// map divides each key by a factor, S and z are relative to the largest factor so far, as in the
+// causal forward: nothing overflows, and a new largest one rescales them.
+#include "variants/features/linear_decoder.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "core/base/workers.h"
+#include "core/simd/product.h"
+#include "core/simd/rows.h"
+#include "variants/features/linear_chunks.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kChunk = 128;  // positions added to the state at a time
+constexpr int64_t kRows = 96;    // rows of S updated and read while they are in L1: 24 KiB
+
+class LinearDecoder final : public Decoder {
+ public:
+  LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map);
+
+ private:
+  void do_extend(const Tensor& k, const Tensor& v) override;
+  void do_step(const real* q, const real* k, const real* v, real* out) override;
+  int64_t do_state_bytes() const override {
+    return static_cast<int64_t>(sizeof(real)) *
+           (sums_.size() + masses_.size() + (tops_.defined() ? tops_.size() : 0));
+  }
+  double do_step_flops() const override {
+    const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
+               d = static_cast<double>(head_dim());
+    const double rows = 1 + static_cast<double>(group());  // a key and the queries
+    return heads_of * rows * (2 * m * (d + 1) + (projects_ ? 2 * m * d : 0));
+  }
+  double do_step_bytes() const override {
+    return 2 * static_cast<double>(do_state_bytes()) + direction_bytes();
+  }
+  double direction_bytes() const {  // an empty block of the pool still has bytes
+    return projects_ ? static_cast<double>(panels_.bytes()) : 0;
+  }
+
+  const RowFeatures& map_of(int64_t head) const {
+    return maps_[static_cast<size_t>(head) % maps_.size()];
+  }
+  real* sum(int64_t head) const { return sums_.data() + head * features_ * head_dim(); }
+  real* mass(int64_t head) const { return masses_.data() + head * features_; }
+  real weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const;
+  void add_keys(int64_t head, const real* k, const real* v, int64_t rows, real* work) const;
+  void step(int64_t head, const real* q, const real* k, const real* v, real* out) const;
+
+  int64_t features_;
+  bool projects_;
+  Tensor sums_, masses_;  // S [heads, features, dim] and z [heads, features]
+  Tensor tops_;           // [heads]: what both are relative to; undefined unless the map divides
+  Block panels_, work_;   // the maps' directions, packed; of a step, for each head
+  std::vector<RowFeatures> maps_;  // of each head of a batch entry
+};
+
+// What a step works on for each head: a key and the queries of its group, one below the other,
+// their features and scales, and what rows of S are multiplied by.
+struct StepLayout {
+  int64_t rows, features, log_scale, factors, total;
+
+  StepLayout(int64_t group, int64_t m, int64_t dim) {
+    rows = 0;
+    features = rows + padded_reals((1 + group) * dim);
+    log_scale = features + padded_reals((1 + group) * m);
+    factors = log_scale + padded_reals(1 + group);
+    total = factors + padded_reals(kRows);
+  }
+};
+
+LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map)
+    : Decoder(position, capacity),
+      features_(map.features(head_dim())),
+      projects_(map.omega.defined()),
+      sums_(Tensor::zeros({heads(), features_, head_dim()})),
+      masses_(Tensor::zeros({heads(), features_})) {
+  map.check_fits(position);
+  if (map.divides()) tops_ = Tensor::full({heads()}, -kInfinity);
+  const int64_t each = RowFeatures::panel_reals(map), count = position[1];
+  panels_ = Block(static_cast<size_t>(count * each) * sizeof(real), Purpose::workspace);
+  const StepLayout layout(group(), features_, head_dim());
+  work_ = Block(static_cast<size_t>(heads() * layout.total) * sizeof(real), Purpose::workspace);
+  for (int64_t head = 0; head < count; ++head)
+    maps_.emplace_back(map, head_dim(), head, static_cast<real*>(panels_.data()) + head * each);
+}
+
+// Raises the head's top to what `rows` keys were divided by and makes their features relative to
+// it; overwrites log_scale. Returns what the state so far must be multiplied by.
+real LinearDecoder::weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const {
+  if (!tops_.defined()) return 1;
+  const real before = tops_[head], top = std::max(before, row_max(log_scale, rows));
+  relative_scales(log_scale, top, 0, rows, log_scale);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t f = 0; f < features_; ++f) phi[i * features_ + f] *= log_scale[i];
+  tops_[head] = top;
+  return rescale(before, top);
+}
+
+void LinearDecoder::add_keys(int64_t head, const real* k, const real* v, int64_t rows,
+                             real* work) const {
+  const int64_t dim = head_dim();
+  real *const phi = work, *const log_scale = work + rows * features_,
+              *const factors = log_scale + padded_reals(rows);
+  map_of(head).make(k, rows, phi, features_, log_scale);
+  const real old = weigh(head, log_scale, rows, phi);
+  std::fill_n(factors, features_, old);
+  add_product(features_, dim, rows, {phi, 1, features_}, {v, dim}, sum(head), dim, factors);
+  if (old != 1)
+    for (int64_t f = 0; f < features_; ++f) mass(head)[f] *= old;
+  add_column_sums(mass(head), phi, rows, features_);
+  count_flops(2 * static_cast<double>(rows * features_ * (dim + 1)));
+}
+
+void LinearDecoder::do_extend(const Tensor& k, const Tensor& v) {
+  const int64_t len = k.dim(2), dim = head_dim();
+  const int64_t reals = kChunk * features_ + padded_reals(kChunk) + features_;
+  run_tasks(heads(), reals, [&](int64_t head, real* work) {
+    for (int64_t i = 0; i < len; i += kChunk)
+      add_keys(head, k.data() + (head * len + i) * dim, v.data() + (head * len + i) * dim,
+               std::min(kChunk, len - i), work);
+  });
+}
+
+void LinearDecoder::step(int64_t head, const real* q, const real* k, const real* v,
+                         real* out) const {
+  const int64_t dim = head_dim(), m = features_, queries = group();
+  const StepLayout layout(queries, m, dim);
+  real* const work = static_cast<real*>(work_.data()) + head * layout.total;
+  real *const phi_k = work + layout.features, *const phi_q = phi_k + m,
+              *const log_scale = work + layout.log_scale,  // a query's own divisor cancels
+                  *const factors = work + layout.factors;
+  std::copy_n(k, dim, work);
+  std::copy_n(q, queries * dim, work + dim);
+  map_of(head).make(work, 1 + queries, phi_k, m, log_scale);
+  const real old = weigh(head, log_scale, 1, phi_k);
+  std::fill_n(factors, kRows, old);
+  std::fill_n(out, queries * dim, real(0));
+  for (int64_t f = 0; f < m; f += kRows) {
+    const int64_t rows = std::min(kRows, m - f);
+    real* const part = sum(head) + f * dim;
+    add_product(rows, dim, 1, {phi_k + f, 1}, {v, dim}, part, dim, factors);
+    add_product(queries, dim, rows, {phi_q + f, m}, {part, dim}, out, dim);
+  }
+  real* const z = mass(head);
+  for (int64_t f = 0; f < m; ++f) z[f] = z[f] * old + phi_k[f];
+  for (int64_t i = 0; i < queries; ++i) {
+    const real total = row_dot(phi_q + i * m, z, m);
+    real* const row = out + i * dim;
+    for (int64_t c = 0; c < dim; ++c) row[c] = total < kNoMass ? real(0) : row[c] / total;
+  }
+}
+
+void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* out) {
+  const int64_t dim = head_dim(), queries = group();
+  over_range(heads(), (1 + queries) / 2 * features_ * dim, [&](int64_t begin, int64_t end) {
+    for (int64_t head = begin; head < end; ++head)
+      step(head, q + head * queries * dim, k + head * dim, v + head * dim,
+           out + head * queries * dim);
+  });
+  count_flops(2 * static_cast<double>(heads() * (1 + queries) * features_ * (dim + 1)));
+  const int64_t numbers = sums_.size() + masses_.size() + (tops_.defined() ? tops_.size() : 0);
+  count_bytes(2 * static_cast<double>(sizeof(real)) * static_cast<double>(numbers) +
+              direction_bytes());
+}
+
+}  // namespace
+
+std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
+                                        const FeatureMap& map) {
+  const bool own_directions = map.omega.defined() && map.omega.dim(0) > 1;
+  if (position[2] > 1 && own_directions) return nullptr;
+  return std::make_unique<LinearDecoder>(position, capacity, map);
+}
+
+}  // namespace attn

@@ -1,0 +1,159 @@
+// One chunk of the backward of linear attention, what causal and not have in common. With G =
+// dO/mass and g = -(dO·o)/mass, dw_ij = G_i·v_j + g_i: queries need the state S, z of the keys they
+// see, keys the mirror R = Σ φ(q)ᵀG, r = Σ φ(q)·g of the queries that see them. 2·m·d FLOPs each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/counters.h"
+#include "core/simd/product.h"
+#include "core/simd/rows.h"
+#include "variants/features/linear_chunks.h"
+
+namespace attn {
+
+// The parts of a worker's workspace. A state and its mirror are laid out alike.
+struct GradientLayout {
+  explicit GradientLayout(const LinearProblem& p) {
+    const int64_t chunk = p.chunk(), inside = p.causal ? chunk : 0;
+    panels = parts.take(RowFeatures::panel_reals(p.map));
+    keys = parts.take(p.feature_reals());
+    queries = parts.take(p.feature_reals());
+    grad_phi = parts.take(chunk * p.feature_row());
+    slope = parts.take(chunk * p.dim);
+    scaled = parts.take(chunk * p.dim);
+    offset = parts.take(chunk);
+    scaled_offset = parts.take(chunk);
+    scales = parts.take(chunk);
+    shares = parts.take(chunk);
+    packed_state = parts.take(packed_reals(p.features, p.dim));
+    packed_keys = parts.take(packed_reals(inside, p.features));
+    packed_values = parts.take(packed_reals(inside, p.dim));
+    weights = parts.take(inside * chunk);
+    slopes = parts.take(inside * chunk);
+    state = parts.take(p.state_reals());
+  }
+  Parts parts;
+  int64_t panels, keys, queries, grad_phi, slope, scaled, offset, scaled_offset, scales, shares,
+      packed_state, packed_keys, packed_values, weights, slopes, state;
+};
+
+class LinearGradient {
+ public:
+  LinearGradient(const LinearProblem& p, const LinearSaved& saved, const Tensor& grad_out,
+                 std::span<Tensor> grads)
+      : p_(p),
+        s_(saved),
+        layout_(p),
+        grad_out_(grad_out),
+        grad_q_(grads[0]),
+        grad_k_(grads[1]),
+        grad_v_(grads[2]) {}
+
+ protected:
+  struct Head {
+    int64_t number;
+    RowFeatures features;
+  };
+  Head head_of(int64_t head, real* work) const {
+    return {head, RowFeatures(p_.map, p_.width, head % p_.heads, work + layout_.panels)};
+  }
+  bool needs_keys() const { return grad_k_.defined() || grad_v_.defined(); }
+
+  // What rows hand back: a matrix [rows, dim] and a column beside it.
+  struct Slopes {
+    const real* matrix;
+    const real* column;
+  };
+
+  FeatureRows queries_of(const Head& h, const Chunk& chunk, real* work) const {
+    return make_rows(p_, h.features, s_.q, h.number * p_.q_len + chunk.row, chunk.rows,
+                     work + layout_.queries, nullptr);
+  }
+  FeatureRows keys_of(const Head& h, const Chunk& chunk, real* work) const {
+    return make_rows(p_, h.features, s_.k, h.number * p_.kv_len + chunk.key, chunk.keys,
+                     work + layout_.keys, nullptr);
+  }
+  const real* scales_of(const Head& h, const Chunk& chunk) const {
+    return p_.scaled ? s_.log_scale.data() + h.number * p_.kv_len + chunk.key : nullptr;
+  }
+  const real* values_of(const Head& h, const Chunk& chunk) const {
+    return s_.v.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
+  }
+
+  Slopes slopes_of(const Head& h, const Chunk& chunk, real* work) const {
+    real *const matrix = work + layout_.slope, *const column = work + layout_.offset;
+    for (int64_t r = 0; r < chunk.rows; ++r) {
+      const int64_t at = h.number * p_.q_len + chunk.row + r;
+      const real inverse = s_.mass[at] < kNoMass ? real(0) : 1 / s_.mass[at];
+      const real* const grad = grad_out_.data() + at * p_.dim;
+      scale_rows_by(grad, &inverse, 1, p_.dim, matrix + r * p_.dim);
+      column[r] = -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse;
+    }
+    return {matrix, column};
+  }
+
+  // The same, each row times its factor, where those are not all 1.
+  Slopes scaled(const Slopes& slopes, const real* factors, int64_t rows, real* work) const {
+    if (!factors) return slopes;
+    scale_rows_by(slopes.matrix, factors, rows, p_.dim, work + layout_.scaled);
+    scale_rows_by(slopes.column, factors, rows, 1, work + layout_.scaled_offset);
+    return {work + layout_.scaled, work + layout_.scaled_offset};
+  }
+
+  // A chunk's keys as what they bring into a state with maximum `top`.
+  Slopes keyed(const Head& h, const Chunk& chunk, real top, real* work) const {
+    real* const scales = work + layout_.scales;
+    relative_scales(scales_of(h, chunk), top, 0, chunk.keys, scales);
+    if (!p_.scaled) return {values_of(h, chunk), scales};
+    scale_rows_by(values_of(h, chunk), scales, chunk.keys, p_.dim, work + layout_.scaled);
+    return {work + layout_.scaled, scales};
+  }
+
+  // dφ of rows through a state that is packed: matrix·Sᵀ + column·zᵀ.
+  void through_state(const Slopes& slopes, int64_t rows, const real* state, real* work) const {
+    const int64_t m = p_.features;
+    real *const grad = work + layout_.grad_phi, *const panels = work + layout_.packed_state;
+    product(rows, m, p_.dim, {slopes.matrix, p_.dim}, packed(panels, p_.dim), grad,
+            p_.feature_row());
+    add_product(rows, m, 1, {slopes.column, 1}, {state + p_.sum_reals(), m}, grad,
+                p_.feature_row());
+    count_flops(2 * static_cast<double>(rows * m * (p_.dim + 1)));
+  }
+  void pack_state(const real* state, real* work) const {
+    pack_transposed(state, p_.features, p_.dim, p_.dim, work + layout_.packed_state);
+  }
+
+  void add_gradient(const Head& h, const Tensor& x, const Tensor& grad, int64_t at,
+                    const FeatureRows& phi, int64_t rows, real* work) const {
+    real *const slopes = work + layout_.grad_phi, *const to = grad.data() + at * p_.width;
+    if (!p_.given())
+      return h.features.add_gradient(x.data() + at * p_.width, phi.data, rows, slopes, phi.row, to);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < p_.width; ++c)
+        to[r * p_.width + c] += slopes[r * p_.feature_row() + c];
+  }
+
+  // dv through the queries that a mirror holds.
+  void add_value_gradient(const Head& h, const Chunk& chunk, const FeatureRows& keys,
+                          const real* scales, const real* mirror, real* work) const {
+    real* const buffer = work + layout_.scaled;
+    real* const to = grad_v_.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
+    product(chunk.keys, p_.dim, p_.features, keys.left(), {mirror, p_.dim}, buffer, p_.dim);
+    for (int64_t j = 0; j < chunk.keys; ++j)
+      for (int64_t c = 0; c < p_.dim; ++c) to[j * p_.dim + c] += scales[j] * buffer[j * p_.dim + c];
+    count_flops(2 * static_cast<double>(chunk.keys * p_.features * p_.dim));
+  }
+
+  const LinearProblem& p_;
+  const LinearSaved& s_;
+  const GradientLayout layout_;
+  const Tensor &grad_out_, &grad_q_, &grad_k_, &grad_v_;
+};
+
+// Causal problems; the others are in linear_backward.cc.
+void linear_causal_backward(const LinearProblem& problem, const LinearSaved& saved,
+                            const Tensor& grad_out, std::span<Tensor> grads);
+
+}  // namespace attn

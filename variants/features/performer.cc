@@ -1,0 +1,80 @@
+// performer: softmax attention estimated without bias by positive random features (FAVOR+), O =
+// φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1). Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10. Time
+// O(n·m·d) for m features, memory n·d + m·d; causal by prefix sums. as=lra: relu(x) + 0.001.
+#include <cmath>
+
+#include "variants/api/variant_info.h"
+#include "variants/features/features.h"
+
+namespace attn::variants {
+namespace {
+
+class Performer final : public Attention {
+ public:
+  explicit Performer(const AttentionConfig& config) : Attention(config) {
+    if (params().text("as") == "lra") return;
+    const Tensor start =
+        random_directions(config.heads, params().integer("features"), config.head_dim,
+                          params().flag("orthogonal"), rng(config.seed, "performer.omega"));
+    omega_ = weight("omega", start, false);
+  }
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return linear_attention(q, k, v,
+                            {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = map()});
+  }
+  Cost do_cost(const AttentionShape& shape) const override { return linear_cost(shape, map()); }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, map());
+  }
+
+  FeatureMap map() const {
+    constexpr double kFloor = 1e-3;  // the authors' own: no query is left without weights
+    if (!omega_.defined()) return relu_plain(kFloor);
+    if (params().text("kernel") == "relu") return relu_random(omega_.value(), kFloor);
+    // The scale on both sides makes 1/√d on the product.
+    return positive_random(omega_.value(), std::pow(static_cast<double>(config().head_dim), -0.25));
+  }
+
+  Var omega_;  // [heads, features, head_dim]; undefined as=lra
+};
+
+}  // namespace
+
+VariantInfo performer() {
+  Traits traits = kKernelTraits;
+  traits.random = true;
+  return {
+      .name = "performer",
+      .family = "kernel",
+      .summary = "softmax attention estimated by positive random features (FAVOR+)",
+      .paper = "Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10",
+      .cost_formula =
+          "8·n·m·d FLOPs (features 4, sums 4) and 4·n·m; causal about 86·n·(m+d) more inside "
+          "chunks of 64; memory n·d, and about 2·m·(d + 96) a thread; as=lra 4·n·d·(d+1) FLOPs",
+      .traits = traits,
+      .params = {ParamSpec("features", 256, "random features of each head").when("as", "paper"),
+                 ParamSpec("kernel", {"softmax", "relu"},
+                           "softmax: exp features; relu: the generalised kernel")
+                     .when("as", "paper"),
+                 ParamSpec("orthogonal", true, "directions orthogonal in blocks of head_dim")
+                     .when("as", "paper"),
+                 {"as",
+                  {"paper", "lra"},
+                  "lra: Long Range Arena's features relu(x) + 0.001, none of them random"}},
+      .make = make_as<Performer>,
+      // The relative error falls as features^-1/2; at this scale and number it is below 1 %.
+      .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
+        const std::string softmax = "softmax", paper = "paper";
+        return VariantInfo::Limit{
+            .params = {{"features", int64_t{1} << 14}, {"kernel", softmax}, {"as", paper}},
+            .tolerance = 0.02,
+            .input_scale = 0.25};
+      },
+      .notes = {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
+                "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no "
+                "softmax."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,20 @@
+// A learned projection along the sequence: [batch, heads, len, dim] to [batch, heads, rank, dim],
+// 2·rank·len·dim FLOPs a head, and what attention to projected keys and values costs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/autograd/var.h"
+#include "variants/api/cost.h"
+
+namespace attn {
+
+// out[b, h] = P[h or 0][:, :length_b] · x[b, h][:length_b]; projection is [heads or 1, rank,
+// max_len] with max_len >= len. Rows at or beyond lengths[b] are never read (empty: all are valid).
+Var project_sequence(const Var& projection, const Var& x, std::span<const int64_t> lengths = {});
+
+// Of softmax attention to keys and values that `matrices` projections to `rank` rows are made of.
+Cost projected_cost(const AttentionShape& shape, int64_t rank, int64_t matrices);
+
+}  // namespace attn

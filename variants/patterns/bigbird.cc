@@ -1,0 +1,82 @@
+// bigbird: softmax attention between blocks: each block of queries sees its neighbours, the blocks
+// at both ends, whose queries see everything, and a few drawn at random. Zaheer et al. 2020,
+// arXiv:2007.14062, section 2 and appendix D (internal global tokens). Time 4·n·block·(window +
+// global + random)·d, memory n·d. The last block is that of the valid keys, not of the padding.
+// Causal, where the paper has no form: only the first end is global, and random blocks are past.
+#include <limits>
+
+#include "variants/api/variant_info.h"
+#include "variants/patterns/patterns.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn::variants {
+namespace {
+
+class BigBird final : public Attention {
+ public:
+  explicit BigBird(const AttentionConfig& config)
+      : Attention(config),
+        blocks_{.size = params().integer("block"),
+                .before = (params().integer("window_blocks") - 1) / 2,
+                .after = config.causal ? 0 : params().integer("window_blocks") / 2,
+                .first = (params().integer("global_blocks") + 1) / 2,
+                .last = config.causal ? 0 : params().integer("global_blocks") / 2,
+                .random = params().integer("random_blocks"),
+                .pool = params().text("as") == "lra" ? 1024 : std::numeric_limits<int64_t>::max(),
+                .causal = config.causal,
+                .seed = config.seed} {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    const int64_t n = q.dim(2);
+    const std::vector<int64_t>& lengths = mask.kv_lengths;
+    return softmax_attention(
+        q, k, v,
+        {.causal = mask.causal,
+         .kv_lengths = lengths,
+         .pattern = lengths.empty() ? whole(n) : blocks_.pattern(config().heads, n, lengths)});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return softmax_cost(shape, {.pattern = whole(shape.q_len)});
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return pattern_decoder(position, capacity, blocks_.cache(config().heads, capacity));
+  }
+
+  std::shared_ptr<const BlockPattern> whole(int64_t n) const {
+    return last_.get(n, [&] { return blocks_.pattern(config().heads, n, {&n, 1}); });
+  }
+
+  RandomBlocks blocks_;
+  Cached<int64_t, BlockPattern> last_;
+};
+
+}  // namespace
+
+VariantInfo bigbird() {
+  return {
+      .name = "bigbird",
+      .family = "pattern",
+      .summary = "softmax attention between blocks: neighbours, both ends and random ones",
+      .paper = "Zaheer et al. 2020, arXiv:2007.14062, section 2",
+      .cost_formula =
+          "4·n·block·(window_blocks + 2·global_blocks + random_blocks)·d FLOPs, causal about "
+          "half the window and no last block; memory n·d",
+      .traits =
+          {.causal = true, .linear_time = true, .random = true, .convex = true, .decode = true},
+      .params = {{"block", 64, "positions of a block"},
+                 {"window_blocks", 3, "neighbouring blocks seen, the own one among them"},
+                 {"global_blocks", 2, "blocks that see all and are seen, half at either end", 0},
+                 {"random_blocks", 3, "further blocks seen, drawn for each block and head", 0},
+                 {"as", {"paper", "lra"}, "lra: random blocks from the first 1024 positions"}},
+      .make = make_as<BigBird>,
+      .limit = limit_at_length("block", {{"as", std::string("paper")}}),
+      .notes = {
+          "The paper has no causal form: here only the first end is global, and random blocks "
+          "are past. Global tokens are of the sequence itself (ITC).",
+          "as=lra: Long Range Arena's code draws random blocks from the first 1024 positions "
+          "alone, and fills sequences up with rows of zeros that are seen, which is left "
+          "out."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,69 @@
+// graph: softmax attention along given edges; without them along a random graph, so that it can be
+// timed. Velickovic et al. 2018, arXiv:1710.10903, section 2.1 (the mask), with dot products. Time
+// 4·edges·d, memory n·d.
+#include <array>
+
+#include "variants/api/variant_info.h"
+#include "variants/patterns/patterns.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn::variants {
+namespace {
+
+class Graph final : public Attention {
+ public:
+  explicit Graph(const AttentionConfig& config)
+      : Attention(config), degree_(params().integer("degree")) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    Mask own = mask;
+    if (!own.edges)
+      own.edges = graph({q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), mask.causal});
+    return edge_attention(q, k, v, own);
+  }
+
+  Cost do_cost(const AttentionShape& shape) const override {
+    return graph_cost(shape, degree_, kSeed);
+  }
+
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return pattern_decoder(position, capacity, graph_cache(capacity, degree_, kSeed));
+  }
+
+  // Kept, since drawing it costs about as much as attending along it.
+  std::shared_ptr<const Edges> graph(const AttentionShape& shape) const {
+    return last_.get({shape.batch, shape.q_len, shape.kv_len}, [&] {
+      return std::make_shared<const Edges>(random_graph(shape, degree_, kSeed));
+    });
+  }
+
+  // One graph for every layer and run, as a given one would be.
+  static constexpr uint64_t kSeed = 1;
+
+  int64_t degree_;
+  Cached<std::array<int64_t, 3>, Edges> last_;
+};
+
+}  // namespace
+
+VariantInfo graph() {
+  return {
+      .name = "graph",
+      .family = "pattern",
+      .summary = "softmax attention along given edges; where none are given, a random graph",
+      .paper = "Velickovic et al. 2018, arXiv:1710.10903, section 2.1, with dot products",
+      .cost_formula = "4·edges·d FLOPs, n·(2·degree+1) edges, causal n·(degree+1); memory n·d",
+      .traits = {.causal = true,
+                 .cross = true,
+                 .linear_time = true,
+                 .convex = true,
+                 .decode = true,
+                 .edges = true},
+      .params = {{"degree", 8,
+                  "without given edges: random earlier positions that each one is joined to", 0}},
+      .make = make_as<Graph>,
+      .limit = limit_at_length("degree")};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,72 @@
+// local: softmax attention within contiguous blocks of positions, and to whole neighbouring blocks
+// where asked. Liu et al. 2018, arXiv:1801.10198, section 4.2.4 (blocks of 256). Time
+// 4·n·block·(1 + look_back + look_ahead)·d, memory n·d. as=lra: what Long Range Arena's code
+// computes instead, see grouped_attention.h.
+#include "variants/api/variant_info.h"
+#include "variants/patterns/patterns.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn::variants {
+namespace {
+
+class Local final : public Attention {
+ public:
+  explicit Local(const AttentionConfig& config)
+      : Attention(config),
+        lra_(params().text("as") == "lra"),
+        blocks_{.size = params().integer("block"),
+                .back = params().integer("look_back"),
+                .ahead = config.causal ? 0 : params().integer("look_ahead")} {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    if (lra_) return grouped_attention(q, k, v, blocks_.size, mask.kv_lengths);
+    const int64_t n = q.dim(2);
+    return softmax_attention(q, k, v,
+                             {.causal = mask.causal,
+                              .kv_lengths = mask.kv_lengths,
+                              .pattern = last_.get(n, [&] { return blocks_.pattern(n); })});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return lra_ ? grouped_cost(shape, blocks_.size) : blocks_.cost(shape);
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return pattern_decoder(position, capacity, blocks_.cache(capacity));
+  }
+
+  bool lra_;
+  NeighbourBlocks blocks_;
+  Cached<int64_t, BlockPattern> last_;
+};
+
+}  // namespace
+
+VariantInfo local() {
+  return {
+      .name = "local",
+      .family = "pattern",
+      .summary = "softmax attention within contiguous blocks of positions",
+      .paper = "Liu et al. 2018, arXiv:1801.10198, section 4.2.4",
+      .cost_formula =
+          "4·n·block·(1 + look_back + look_ahead)·d FLOPs, causal 4·n·block·(1/2 + look_back)·d; "
+          "memory n·d; as=lra 4·n·block·d",
+      .traits = {.causal = true, .linear_time = true, .convex = true, .decode = true},
+      .params =
+          {{"block", 256, "positions of a block"},
+           ParamSpec("look_back", 0, "blocks seen before a query's own", 0).when("as", "paper"),
+           ParamSpec("look_ahead", 0, "blocks seen after it, where not causal", 0)
+               .when("as", "paper"),
+           {"as", {"paper", "lra"}, "lra: groups of positions n/block apart"}},
+      .make = make_as<Local>,
+      .limit = limit_at_length("block", {{"as", std::string("paper")}}),
+      .skip_reason = [](const AttentionShape& shape,
+                        const Params& params) -> std::optional<std::string> {
+        if (!shape.causal || params.text("as") == "paper") return std::nullopt;
+        return "as=lra cannot be causal: its groups change with the length";
+      },
+      .notes = {"as=lra: not the paper's blocks, but what Long Range Arena's code makes of them: "
+                "groups of positions n/block apart; theirs is block=50. Padding is hidden, which "
+                "their code confuses."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,52 @@
+// truncated: softmax attention to the keys within `window` positions of each query (causal: before
+// it). Sliding window as in Beltagy et al. 2020, arXiv:2004.05150, section 3.1, without dilation or
+// global tokens. Time 4·n·(2w+1)·d, memory n·d. Query i sits at key position i + kv_len - q_len,
+// causal or not: two sequences of different length are aligned at the end.
+#include <algorithm>
+
+#include "variants/api/variant_info.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn::variants {
+namespace {
+
+class Truncated final : public Attention {
+ public:
+  explicit Truncated(const AttentionConfig& config)
+      : Attention(config), window_(params().integer("window")) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return softmax_attention(
+        q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return softmax_cost(shape, {.window = window_});
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity, window_);
+  }
+
+  int64_t window_;
+};
+
+}  // namespace
+
+VariantInfo truncated() {
+  return {
+      .name = "truncated",
+      .family = "pattern",
+      .summary = "softmax attention within a sliding window of keys",
+      .paper = "Beltagy et al. 2020, arXiv:2004.05150, section 3.1 (window only)",
+      .cost_formula =
+          "4·n·(2w+1)·d FLOPs, causal 4·n·(w+1)·d, and 20·n·d at the edges of strips of 6 queries; "
+          "memory n·d",
+      .traits =
+          {.causal = true, .cross = true, .linear_time = true, .convex = true, .decode = true},
+      .params = {{"window", 64,
+                  "keys seen on each side of a query, besides its own (causal: before it)"}},
+      .make = make_as<Truncated>,
+      .limit = limit_at_length("window")};
+}
+
+}  // namespace attn::variants

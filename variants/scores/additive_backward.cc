@@ -1,0 +1,140 @@
+// Backward of additive attention: a panel of keys meets strips of queries; weights and the slopes
+// of tanh are made again. 11·units + 4·d FLOPs and 1.25·units divisions a pair. Parallel over batch
+// × heads; gradients of the weights are summed a head at a time, in order.
+#include "core/base/counters.h"
+#include "core/base/workers.h"
+#include "core/simd/softmax_rows.h"
+#include "variants/scores/additive_gradient.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kRows = kAdditiveRows;
+
+struct Layout {  // offsets into a worker's workspace; kept queries are at 0
+  int64_t panel, values, weights, slopes, dots, keys, sums, total;
+
+  Layout(int64_t padded, int64_t value_dim) {
+    panel = padded_reals(kRows * padded);
+    values = panel + kPanel * padded;
+    weights = values + kPanel * value_dim;
+    slopes = weights + kRows * kPanel;
+    dots = slopes + kRows * kPanel;
+    keys = dots + padded_reals(kRows);
+    sums = keys + kPanel * padded;
+    total = sums + 2 * padded;
+  }
+};
+
+class Backward {
+ public:
+  Backward(const AdditiveProblem& problem, const Tensor& out, const Tensor& log_sum,
+           const Tensor& grad_out, std::span<Tensor> grads)
+      : x_(problem),
+        p_(problem.plane),
+        padded_(problem.padded()),
+        layout_(padded_, p_.value_dim),
+        out_(out),
+        log_sum_(log_sum),
+        grad_(grad_out),
+        grads_(grads),
+        of_units_(Tensor::zeros({p_.all_heads(), padded_})) {}
+
+  void run() const {
+    run_tasks(p_.all_heads(), layout_.total, [&](int64_t h, real* work) { add_head(h, work); });
+    if (!grads_[2].defined()) return;
+    for (int64_t h = 0; h < p_.all_heads(); ++h)
+      for (int64_t c = 0; c < p_.dim; ++c)
+        grads_[2][h % p_.heads * p_.dim + c] += of_units_[h * padded_ + c];
+  }
+
+ private:
+  bool slopes_wanted() const {
+    return grads_[0].defined() || grads_[1].defined() || grads_[2].defined();
+  }
+
+  void add_head(int64_t h, real* work) const {
+    const int64_t units = p_.dim, dv = p_.value_dim;
+    double pairs = 0;
+    for (int64_t j = 0; j < p_.length(h); j += kPanel) {
+      const int64_t count = std::min(kPanel, p_.length(h) - j);
+      additive_panel(x_.key(h, j), count, units, x_.far, work + layout_.panel);
+      pack_transposed(x_.value(h, j), count, dv, dv, work + layout_.values);
+      std::fill_n(work + layout_.keys, kPanel * padded_, real(0));
+      for (int64_t i = 0; i < p_.q_len; i += kRows) {
+        const int64_t rows = std::min(kRows, p_.q_len - i);
+        const int64_t cols = std::min(count, p_.seen(h, i + rows - 1) - j);
+        if (cols <= 0) continue;
+        make_slopes(h, i, rows, j, cols, work);
+        if (slopes_wanted()) add_slopes(h, i, rows, work);
+        pairs += static_cast<double>(rows * cols);
+      }
+      if (grads_[1].defined()) add_keys(h, j, count, work + layout_.keys);
+    }
+    const auto products = (slopes_wanted() ? 2 * dv : 0) + (grads_[3].defined() ? 2 * dv : 0);
+    count_flops(pairs * static_cast<double>((slopes_wanted() ? 11 : 3) * units + products));
+  }
+
+  // Weights P and slopes P·(dO·Vᵀ - dO·O) of the logits, both 0 where hidden; dv on the way.
+  void make_slopes(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols,
+                   real* work) const {
+    const int64_t dv = p_.value_dim, row = h * p_.q_len + i;
+    real *const weights = work + layout_.weights, *const slopes = work + layout_.slopes,
+                *const dots = work + layout_.dots;
+    const real* const grad = grad_.data() + row * dv;
+    for (int64_t r = 0; r < rows; ++r) {
+      additive_row(x_.query(h, i + r), p_.dim, x_.far, work + r * padded_);
+      x_.scores(h, work + r * padded_, work + layout_.panel, weights + r * kPanel);
+      dots[r] = row_dot(grad + r * dv, out_.data() + (row + r) * dv, dv);
+    }
+    p_.hide(h, i, rows, first, kPanel, weights, kPanel, -kInfinity);
+    product(rows, kPanel, dv, {grad, dv}, packed(work + layout_.values, dv), slopes, kPanel);
+    slope_rows(rows, kPanel, weights, slopes, kPanel, log_sum_.data() + row, dots, 1);
+    p_.hide(h, i, rows, first, kPanel, slopes, kPanel, 0);
+    if (grads_[3].defined())
+      add_product(cols, dv, rows, {weights, 1, kPanel}, {grad, dv},
+                  grads_[3].data() + (h * p_.kv_len + first) * dv, dv);
+  }
+
+  void add_slopes(int64_t h, int64_t i, int64_t rows, real* work) const {
+    for (int64_t r = 0; r < rows; ++r) add_row(h, i + r, r, work);
+  }
+
+  // With r as in additive_scores.h: Σ_j slope·r(1 - r) of each unit to the query, the same to each
+  // key, and Σ slope·r to the unit's weight: the slopes of a row sum to 0.
+  void add_row(int64_t h, int64_t i, int64_t r, real* work) const {
+    real *const of_query = work + layout_.sums, *const of_unit = of_query + padded_;
+    additive_slopes({x_.far, padded_, work + r * padded_, work + layout_.panel},
+                    work + layout_.slopes + r * kPanel, work + layout_.keys, of_query, of_unit);
+    const real* const w = x_.w.data() + h % p_.heads * p_.dim;
+    if (grads_[0].defined()) {
+      real* const to = grads_[0].data() + (h * p_.q_len + i) * p_.dim;
+      for (int64_t c = 0; c < p_.dim; ++c) to[c] += 4 * w[c] * of_query[c];
+    }
+    for (int64_t c = 0; c < p_.dim; ++c) of_units_[h * padded_ + c] -= 2 * of_unit[c];
+  }
+
+  void add_keys(int64_t h, int64_t first, int64_t count, const real* sums) const {
+    const real* const w = x_.w.data() + h % p_.heads * p_.dim;
+    real* const to = grads_[1].data() + (h * p_.kv_len + first) * p_.dim;
+    for (int64_t j = 0; j < count; ++j)
+      for (int64_t c = 0; c < p_.dim; ++c) to[j * p_.dim + c] += 4 * w[c] * sums[c * kPanel + j];
+  }
+
+  const AdditiveProblem& x_;
+  const PrefixPlane& p_;
+  int64_t padded_;
+  Layout layout_;
+  const Tensor &out_, &log_sum_, &grad_;
+  std::span<Tensor> grads_;
+  Tensor of_units_;  // [all heads, padded units]
+};
+
+}  // namespace
+
+void additive_backward(const AdditiveProblem& problem, const Tensor& out, const Tensor& log_sum,
+                       const Tensor& grad_out, std::span<Tensor> grads) {
+  Backward(problem, out, log_sum, grad_out, grads).run();
+}
+
+}  // namespace attn

@@ -1,0 +1,96 @@
+// The (query, key) plane where causality and lengths alone restrict it: what a query sees is a
+// prefix of the keys. How kernels that weigh every visible pair cut it into tiles and strips.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "core/simd/product.h"
+#include "core/tensor/tensor.h"
+#include "variants/api/cost.h"
+#include "variants/api/mask.h"
+
+namespace attn {
+
+struct PrefixPlane {
+  static constexpr int64_t kStrip = kTileRows;  // queries that share what one of them sees
+  static constexpr int64_t kWide = 2 * kStrip;  // the same where all keys are seen: fewer fetches
+  static constexpr int64_t kPiece = 256;        // keys: their weights stay in the first-level cache
+
+  int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0, dim = 0, value_dim = 0;
+  bool causal = false;
+  std::vector<int64_t> kv_lengths = {};
+  int64_t tile_rows = kWide;  // queries of a forward's tile, by the threads of whoever made this
+
+  PrefixPlane(const Shape& q, const Shape& k, const Shape& v, const Mask& mask)
+      : batch(q[0]),
+        heads(q[1]),
+        q_len(q[2]),
+        kv_len(k[2]),
+        dim(q[3]),
+        value_dim(v[3]),
+        causal(mask.causal),
+        kv_lengths(mask.kv_lengths) {
+    ATTN_CHECK(k == q.with(2, kv_len) && v == k.with(3, value_dim),
+               "q {}, k {} and v {} do not fit", q.str(), k.str(), v.str());
+    cut();
+  }
+  explicit PrefixPlane(const AttentionShape& s)
+      : batch(s.batch),
+        heads(s.heads),
+        q_len(s.q_len),
+        kv_len(s.kv_len),
+        dim(s.head_dim),
+        value_dim(s.head_dim),
+        causal(s.causal) {
+    cut();
+  }
+
+  int64_t all_heads() const { return batch * heads; }
+  // Keys that are no padding, of head h of all batch entries.
+  int64_t length(int64_t h) const {
+    return kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(h / heads)];
+  }
+  int64_t seen(int64_t h, int64_t i) const {
+    return causal ? std::clamp<int64_t>(i + kv_len - q_len + 1, 0, length(h)) : length(h);
+  }
+
+  int64_t tiles() const { return q_len == 0 ? 0 : (q_len + tile_rows - 1) / tile_rows; }
+  // The tile-th in the order in which equal shares cost the same: late ones of a causal head see
+  // more.
+  int64_t tile_begin(int64_t tile) const {
+    return (tile % 2 ? tiles() - 1 - tile / 2 : tile / 2) * tile_rows;
+  }
+
+  // Pairs multiplied where strips of so many queries see whatever one of them sees; no padding.
+  double pairs(int64_t strip) const {
+    double sum = 0;
+    for (int64_t i = 0; i < q_len; i += strip) {
+      const int64_t last = std::min(i + strip, q_len);
+      sum += static_cast<double>((last - i) * seen(0, last - 1));
+    }
+    return sum * static_cast<double>(all_heads());
+  }
+
+  // Sets what the rows [i, i + rows) of head h do not see, of columns that are the keys
+  // [first, first + cols).
+  void hide(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols, real* x,
+            int64_t stride, real value) const {
+    for (int64_t r = 0; r < rows; ++r)
+      std::fill(x + r * stride + std::clamp<int64_t>(seen(h, i + r) - first, 0, cols),
+                x + r * stride + cols, value);
+  }
+
+ private:
+  // Whole wide strips, enough to pay for packing the keys.
+  void cut() {
+    const auto whole = [](int64_t rows) { return (rows + kWide - 1) / kWide * kWide; };
+    tile_rows = whole(std::clamp<int64_t>(all_heads() * q_len / (4 * threads()), 96, 480));
+    tile_rows = std::max(kWide, std::min(tile_rows, whole(q_len)));
+  }
+};
+
+}  // namespace attn

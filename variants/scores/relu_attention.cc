@@ -1,0 +1,214 @@
+// Tiled attention with relu for softmax; see relu_attention.h. Since relu(c·x) = c·relu(x), scaled
+// queries carry both 1/sqrt(d) and 1/count, and weights need no pass but the relu itself. Forward
+// parallel over batch × heads × tiles; backward 10·pairs·d FLOPs, over heads or shares of one.
+#include "variants/scores/relu_attention.h"
+
+#include <cmath>
+#include <span>
+
+#include "core/base/counters.h"
+#include "core/base/workers.h"
+#include "core/simd/attention_rows.h"
+#include "variants/scores/prefix_plane.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kPiece = PrefixPlane::kPiece;
+constexpr int64_t kBackwardTile = 96;   // queries: weights and slopes of a block are 96 KiB each
+constexpr int64_t kBackwardStrip = 24;  // queries of a patch that the mask cuts through
+
+struct Problem {
+  PrefixPlane plane;
+  Tensor q, k, v;
+
+  // Of head h: a query's dot products are multiplied by this.
+  real factor(int64_t h, int64_t i) const {
+    const double root = std::sqrt(static_cast<double>(plane.dim));
+    return static_cast<real>(1 /
+                             (root * static_cast<double>(std::max<int64_t>(1, plane.seen(h, i)))));
+  }
+  void scale_queries(int64_t h, int64_t begin, int64_t end, real* to) const {
+    const int64_t d = plane.dim;
+    for (int64_t i = begin; i < end; ++i, to += d) {
+      const real* const from = q.data() + (h * plane.q_len + i) * d;
+      const real by = factor(h, i);
+      for (int64_t c = 0; c < d; ++c) to[c] = from[c] * by;
+    }
+  }
+  const real* key(int64_t h, int64_t j) const {
+    return k.data() + (h * plane.kv_len + j) * plane.dim;
+  }
+  const real* value(int64_t h, int64_t j) const {
+    return v.data() + (h * plane.kv_len + j) * plane.value_dim;
+  }
+};
+
+struct ForwardLayout {  // offsets into a worker's workspace
+  int64_t keys, weights, total;
+
+  explicit ForwardLayout(const PrefixPlane& p) {
+    keys = padded_reals(p.tile_rows * p.dim);  // behind the scaled queries
+    weights = keys + padded_reals(packed_reals(std::min(kPiece, p.kv_len), p.dim));
+    total = weights + PrefixPlane::kWide * kPiece;
+  }
+};
+
+class Forward {
+ public:
+  Forward(const Problem& problem, const Tensor& out)
+      : x_(problem), p_(problem.plane), layout_(p_), out_(out) {}
+
+  void run() const {
+    run_tasks(p_.all_heads() * p_.tiles(), layout_.total, [&](int64_t task, real* work) {
+      const int64_t begin = p_.tile_begin(task % p_.tiles());
+      add_tile(task / p_.tiles(), begin, std::min(begin + p_.tile_rows, p_.q_len), work);
+    });
+  }
+
+ private:
+  real* out(int64_t h, int64_t i) const { return out_.data() + (h * p_.q_len + i) * p_.value_dim; }
+
+  void add_tile(int64_t h, int64_t begin, int64_t end, real* work) const {
+    std::fill(out(h, begin), out(h, end), real(0));
+    x_.scale_queries(h, begin, end, work);
+    double pairs = 0;
+    const int64_t keys = p_.seen(h, end - 1);
+    for (int64_t j = 0; j < keys; j += kPiece) {
+      const int64_t cols = std::min(kPiece, keys - j);
+      pack_transposed(x_.key(h, j), cols, p_.dim, p_.dim, work + layout_.keys);
+      for (int64_t i = begin; i < end;) {
+        const int64_t rows = p_.seen(h, i) >= j + cols ? PrefixPlane::kWide : PrefixPlane::kStrip;
+        const int64_t last = std::min(i + rows, end);
+        pairs += add_strip(h, i, last, j, std::min(cols, p_.seen(h, last - 1) - j),
+                           work + (i - begin) * p_.dim, work);
+        i = last;
+      }
+    }
+    count_flops(2 * pairs * static_cast<double>(p_.dim + p_.value_dim));
+  }
+
+  double add_strip(int64_t h, int64_t begin, int64_t end, int64_t first, int64_t cols,
+                   const real* query, real* work) const {
+    if (cols <= 0) return 0;
+    const int64_t rows = end - begin;
+    real* const weights = work + layout_.weights;
+    product(rows, cols, p_.dim, {query, p_.dim}, packed(work + layout_.keys, p_.dim), weights,
+            kPiece);
+    relu_rows(rows, cols, weights, kPiece);
+    p_.hide(h, begin, rows, first, cols, weights, kPiece, 0);
+    add_product(rows, p_.value_dim, cols, {weights, kPiece}, {x_.value(h, first), p_.value_dim},
+                out(h, begin), p_.value_dim);
+    return static_cast<double>(rows * cols);
+  }
+
+  const Problem& x_;
+  const PrefixPlane& p_;
+  ForwardLayout layout_;
+  const Tensor& out_;
+};
+
+class Backward {
+ public:
+  Backward(const Problem& problem, const Tensor& grad_out, std::span<Tensor> grads)
+      : x_(problem), p_(problem.plane), grad_(grad_out), grads_(grads) {
+    const int64_t heads = p_.all_heads(), rows = std::min(kBackwardTile, p_.q_len);
+    parts_ = heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
+    values_ = padded_reals(packed_reals(kPiece, p_.dim));
+    query_ = values_ + padded_reals(packed_reals(kPiece, p_.value_dim));
+    weights_ = query_ + padded_reals(rows * p_.dim);
+    slopes_ = weights_ + rows * kPiece;
+    total_ = slopes_ + rows * kPiece;
+  }
+
+  // In each round no two tasks touch the same keys or the same queries.
+  void run() const {
+    for (int64_t round = 0; round < parts_; ++round)
+      run_tasks(p_.all_heads() * parts_, total_, [&](int64_t task, real* work) {
+        const int64_t part = task % parts_;
+        add_head(task / parts_, part, (part + round) % parts_, work);
+      });
+  }
+
+ private:
+  void add_head(int64_t h, int64_t key_part, int64_t query_part, real* work) const {
+    double pairs = 0;
+    for (int64_t j = key_part * kPiece; j < p_.length(h); j += parts_ * kPiece) {
+      const int64_t cols = std::min(kPiece, p_.length(h) - j);
+      pack_transposed(x_.key(h, j), cols, p_.dim, p_.dim, work);
+      pack_transposed(x_.value(h, j), cols, p_.value_dim, p_.value_dim, work + values_);
+      for (int64_t t = query_part * kBackwardTile; t < p_.q_len; t += parts_ * kBackwardTile) {
+        const int64_t end = std::min(t + kBackwardTile, p_.q_len);
+        const int64_t rows = p_.seen(h, t) >= j + cols ? kBackwardTile : kBackwardStrip;
+        for (int64_t i = t; i < end; i += rows) {
+          const int64_t last = std::min(i + rows, end);
+          pairs += add_patch(h, i, last, j, std::min(cols, p_.seen(h, last - 1) - j), work);
+        }
+      }
+    }
+    const auto d = static_cast<double>(p_.dim), dv = static_cast<double>(p_.value_dim);
+    count_flops(2 * pairs *
+                (d + dv + (grads_[0].defined() ? d : 0) + (grads_[1].defined() ? d : 0) +
+                 (grads_[2].defined() ? dv : 0)));
+  }
+
+  double add_patch(int64_t h, int64_t begin, int64_t end, int64_t first, int64_t cols,
+                   real* work) const {
+    if (cols <= 0) return 0;
+    const int64_t d = p_.dim, dv = p_.value_dim, rows = end - begin;
+    const int64_t row = h * p_.q_len + begin, key = h * p_.kv_len + first;
+    real *const weights = work + weights_, *const slopes = work + slopes_;
+    const real* const grad = grad_.data() + row * dv;
+    x_.scale_queries(h, begin, end, work + query_);
+    product(rows, cols, d, {work + query_, d}, packed(work, d), weights, kPiece);
+    product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), slopes, kPiece);
+    relu_rows(rows, cols, weights, kPiece);
+    p_.hide(h, begin, rows, first, cols, weights, kPiece, 0);
+    for (int64_t r = 0; r < rows; ++r)
+      relu_slopes(cols, weights + r * kPiece, x_.factor(h, begin + r), slopes + r * kPiece);
+    if (grads_[2].defined())
+      add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
+                  dv);
+    if (grads_[1].defined())
+      add_product(cols, d, rows, {slopes, 1, kPiece}, {x_.q.data() + row * d, d},
+                  grads_[1].data() + key * d, d);
+    if (grads_[0].defined())
+      add_product(rows, d, cols, {slopes, kPiece}, {x_.key(h, first), d},
+                  grads_[0].data() + row * d, d);
+    return static_cast<double>(rows * cols);
+  }
+
+  const Problem& x_;
+  const PrefixPlane& p_;
+  int64_t parts_, values_, query_, weights_, slopes_, total_;  // offsets; packed keys are at 0
+  const Tensor& grad_;
+  std::span<Tensor> grads_;
+};
+
+}  // namespace
+
+Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
+  const Problem problem{PrefixPlane(q.shape(), k.shape(), v.shape(), mask), q.value(), k.value(),
+                        v.value()};
+  const Tensor out(q.shape().with(3, v.dim(3)));
+  Forward(problem, out).run();
+  return custom_op(out, {q, k, v}, [problem](const Tensor& grad, std::span<Tensor> grads) {
+    Backward(problem, grad, grads).run();
+  });
+}
+
+Cost relu_cost(const AttentionShape& shape) {
+  const PrefixPlane plane(shape);
+  const double d = static_cast<double>(shape.head_dim), size = sizeof(real);
+  const double rows = static_cast<double>(plane.all_heads() * shape.q_len),
+               keys = static_cast<double>(plane.all_heads() * shape.kv_len);
+  return {.flops = 4 * d * plane.pairs(PrefixPlane::kStrip),
+          .backward_flops = 10 * d * plane.pairs(kBackwardStrip),
+          .bytes = size * d * 2 * (rows + keys),
+          .peak_bytes =
+              size * rows * d + static_cast<double>(workspace_bytes(
+                                    plane.all_heads() * plane.tiles(), ForwardLayout(plane).total)),
+          .state_bytes = size * 2 * d * keys};
+}
+
+}  // namespace attn

@@ -1,0 +1,26 @@
+// Attention with relu in place of softmax, tiled: O_i = Σ_j relu(scale·q_i·k_j)·v_j / (visible keys
+// of query i). Wortsman et al. 2023, arXiv:2309.08586, section 3. 4·n²·d FLOPs, never an n×n
+// buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/autograd/var.h"
+#include "variants/api/cost.h"
+#include "variants/api/decoder.h"
+#include "variants/api/mask.h"
+
+namespace attn {
+
+// q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim]
+// -> [batch, heads, q_len, value_dim]. The scale is 1/sqrt(dim); no edges.
+Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask);
+
+// One forward without gradients and padding; pairs are those of whole strips of 6 queries.
+Cost relu_cost(const AttentionShape& shape);
+
+// A cache of keys and values: a step costs 4·d FLOPs and reads 2·d numbers for each position.
+std::unique_ptr<Decoder> relu_decoder(const Shape& position, int64_t capacity);
+
+}  // namespace attn

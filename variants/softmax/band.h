@@ -1,0 +1,153 @@
+// Which keys a query sees, and how the (query, key) plane is cut for tiled attention. Causal,
+// window and padding masks leave each query an interval of keys that only moves right from query to
+// query; pinned keys join it, a hole is cut out of it, a block pattern leaves some blocks of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/recycled.h"
+
+namespace attn {
+
+// Lists that every forward makes anew: in a steady loop without malloc.
+using IndexList = std::vector<int64_t, Recycled<int64_t>>;
+
+struct Span {
+  int64_t begin = 0, end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+// A list of key blocks for each query block: block `b` of queries (rows b·size and on) sees the
+// keys of blocks keys[begin[b]] to keys[begin[b + 1] - 1], ascending. The same in every head, or
+// one set of lists a head, or one a batch entry and head: set h begins at entry h·query_blocks of
+// `begin`.
+struct BlockPattern {
+  int64_t size = 64;  // queries of a query block, keys of a key block
+  IndexList begin;
+  IndexList keys;
+};
+
+// Keys hidden from a query wherever the band is: `keys` of them for each unit of `rows` queries,
+// those of unit u from u·keys on. 0 keys: none. `after`: what follows them is seen.
+struct Hole {
+  int64_t rows = 1, keys = 0;
+  bool after = true;
+
+  Span of(int64_t i) const { return {i / rows * keys, (i / rows + 1) * keys}; }
+};
+
+struct Band {
+  int64_t q_len = 0;
+  int64_t kv_len = 0;
+  int64_t length = 0;  // keys from here on are padding: never read
+  int64_t left = -1;   // keys seen before the query's own position; -1: all
+  int64_t right = -1;  // and after it; -1: all
+  bool causal = false;
+  // The first keys, which every query sees (causal: those not after it), and whose queries see
+  // every key.
+  int64_t pinned = 0;
+  Hole hole = {};
+
+  // Query i sits at key position i + kv_len - q_len: the two sequences are aligned at the end.
+  int64_t position(int64_t i) const { return i + kv_len - q_len; }
+  int64_t limit(int64_t i) const {
+    return causal ? std::clamp<int64_t>(position(i) + 1, 0, length) : length;
+  }
+  bool is_pinned(int64_t i) const { return pinned > 0 && position(i) < pinned; }
+  Span pins(int64_t i) const { return {0, std::min(pinned, limit(i))}; }
+  // The interval of query i, from the first to behind the last key, pins and hole left aside.
+  int64_t begin(int64_t i) const {
+    return left < 0 || is_pinned(i) ? 0 : std::clamp<int64_t>(position(i) - left, 0, length);
+  }
+  int64_t end(int64_t i) const {
+    const int64_t last = limit(i);
+    if (!hole.after) return std::min(last, hole.of(i).begin);
+    return right < 0 || is_pinned(i) ? last : std::clamp<int64_t>(position(i) + right + 1, 0, last);
+  }
+  Span of_rows(int64_t first, int64_t last) const {  // keys that some of [first, last) see
+    return {begin(first), std::max({begin(first), end(first), end(last - 1)})};
+  }
+  // Whether each of the rows sees each of the keys; false may also mean that this is not known.
+  bool covers(Span rows, Span keys) const {
+    const int64_t last = rows.end - 1;
+    if (hole.keys > 0 && hole.of(rows.begin).begin < keys.end && hole.of(last).end > keys.begin)
+      return false;
+    if (keys.end <= pins(rows.begin).end) return true;
+    // Ends ascend but for the step back from the pinned queries to the first other one.
+    const int64_t other = std::clamp(pinned - position(0), rows.begin, last);
+    return begin(last) <= keys.begin && std::min(end(rows.begin), end(other)) >= keys.end;
+  }
+};
+
+// Queries cut into tiles that never cross a block of a pattern. `rows` of a tile share packed keys:
+// more rows, less packing; their queries and outputs should stay in a second-level cache.
+struct QueryTiles {
+  static constexpr int64_t kShort = 96;  // queries: packing keys for half of them costs a tenth
+
+  int64_t q_len = 0, unit = 0, rows = 0, each = 0;  // a unit of queries is cut into `each` tiles
+
+  // Tiles of at most `most` rows, whole strips. A long unit gets an even number of them, so that
+  // two threads share one head evenly; the blocks of a pattern are many.
+  QueryTiles(int64_t length, const BlockPattern* pattern, int64_t most, int64_t strip)
+      : q_len(length), unit(pattern ? pattern->size : std::max<int64_t>(1, length)) {
+    const int64_t even = pattern || unit <= kShort ? 1 : 2;
+    const int64_t pieces = even * ((unit + even * most - 1) / (even * most));
+    rows = ((unit + pieces - 1) / pieces + strip - 1) / strip * strip;
+    each = (unit + rows - 1) / rows;
+  }
+  int64_t count() const { return (q_len + unit - 1) / unit * each; }
+  Span operator[](int64_t tile) const {  // its queries, none at the end of an odd last unit
+    const int64_t first = tile / each * unit + tile % each * rows;
+    return {std::min(first, q_len), std::min({first + rows, (tile / each + 1) * unit, q_len})};
+  }
+};
+
+// Calls visit(span) for the runs of keys that some of the queries see, in ascending order: an
+// interval and the pins before it, or what a pattern leaves of the interval. The queries belong to
+// one block of the pattern.
+template <class Visit>
+void visit_spans(const Band& band, const BlockPattern* pattern, int64_t head, Span queries,
+                 Visit&& visit) {
+  if (queries.begin >= queries.end) return;
+  const Span all = band.of_rows(queries.begin, queries.end);
+  Span run;
+  const auto add = [&](Span next) {
+    if (next.begin >= next.end) return;
+    if (next.begin > run.end || run.begin >= run.end) {
+      if (run.begin < run.end) visit(run);
+      run = next;
+    }
+    run.end = std::max(run.end, next.end);
+  };
+  if (pattern) {
+    const int64_t blocks = (band.q_len + pattern->size - 1) / pattern->size;
+    const int64_t sets = (static_cast<int64_t>(pattern->begin.size()) - 1) / blocks;
+    const auto list = static_cast<size_t>(head % sets * blocks + queries.begin / pattern->size);
+    for (int64_t at = pattern->begin[list]; at < pattern->begin[list + 1]; ++at) {
+      const int64_t key = pattern->keys[static_cast<size_t>(at)] * pattern->size;
+      add({std::max(all.begin, key), std::min(all.end, key + pattern->size)});
+    }
+  } else {
+    add(band.pins(queries.end - 1));
+    add(all);
+  }
+  if (run.begin < run.end) visit(run);
+}
+
+// The pairs that will be multiplied: strips of so many queries see whatever one of them sees.
+inline double executed_pairs(const Band& band, const BlockPattern* pattern, int64_t head,
+                             const QueryTiles& tiles, int64_t strip) {
+  double pairs = 0;
+  for (int64_t t = 0; t < tiles.count(); ++t)
+    for (int64_t i = tiles[t].begin; i < tiles[t].end; i += strip) {
+      const Span rows{i, std::min(i + strip, tiles[t].end)};
+      visit_spans(band, pattern, head, rows, [&](Span keys) {
+        pairs += static_cast<double>((rows.end - rows.begin) * (keys.end - keys.begin));
+      });
+    }
+  return pairs;
+}
+
+}  // namespace attn

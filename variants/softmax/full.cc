@@ -1,0 +1,58 @@
+// full: softmax(QKᵀ/√d)·V over every visible key. Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
+// Time 4·n²·d FLOPs (causal: half). Tiled: memory n·d, online softmax of arXiv:2205.14135;
+// materialized: n² weights a head.
+#include "variants/api/variant_info.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn::variants {
+namespace {
+
+class Full final : public Attention {
+ public:
+  explicit Full(const AttentionConfig& config)
+      : Attention(config), tiled_(params().text("kernel") == "tiled") {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    if (mask.edges) return edge_attention(q, k, v, mask);  // of either kernel: time O(edges)
+    const SoftmaxOptions options{.causal = mask.causal, .kv_lengths = mask.kv_lengths};
+    return tiled_ ? softmax_attention(q, k, v, options) : materialized_attention(q, k, v, options);
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return tiled_ ? softmax_cost(shape) : materialized_cost(shape);
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return softmax_decoder(position, capacity);
+  }
+
+  bool tiled_;
+};
+
+}  // namespace
+
+VariantInfo full() {
+  return {.name = "full",
+          .family = "exact",
+          .summary = "scaled dot-product softmax attention, the exact reference",
+          .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
+          .cost_formula =
+              "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory n·d; materialized 4·n²·d and n² + n·d",
+          .traits = {.exact = true,
+                     .causal = true,
+                     .cross = true,
+                     .convex = true,
+                     .permutable = true,
+                     .decode = true,
+                     .edges = true,
+                     .rowwise = true},
+          .params = {{"kernel",
+                      {"tiled", "materialized"},
+                      "tiled: never holds an n×n matrix; materialized: the textbook one"}},
+          .make = make_as<Full>,
+          .no_decoder = [](const Params& params) -> std::optional<std::string> {
+            if (params.text("kernel") == "tiled") return std::nullopt;
+            return "decodes as kernel=tiled: a row of weights needs no matrix";
+          }};
+}
+
+}  // namespace attn::variants

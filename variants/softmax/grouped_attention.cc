@@ -1,0 +1,118 @@
+// Attention within groups of positions a stride apart; see grouped_attention.h. Groups are gathered
+// some at a time, so that their copies stay in the second-level cache.
+#include "variants/softmax/grouped_attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "variants/softmax/regroup.h"
+#include "variants/softmax/softmax_tiles.h"
+
+namespace attn {
+namespace {
+
+// Batch entries of one length.
+struct Grouping {
+  Regroup regroup;
+  Span groups;           // of all heads, those of these entries
+  IndexList sizes;       // [groups of a head]: keys of each that are no padding
+  SoftmaxProblem group;  // one
+
+  Grouping(const Shape& q, Span entries, int64_t stride, int64_t length)
+      : regroup(residues(q[2], stride)) {
+    const int64_t each = q[1] * regroup.groups;
+    groups = {entries.begin * each, entries.end * each};
+    regroup.append_sizes(length, sizes);
+    group = {.batch = 1,
+             .heads = 1,
+             .q_len = regroup.rows,
+             .kv_len = regroup.rows,
+             .dim = q[3],
+             .value_dim = q[3],
+             .scale = 1 / std::sqrt(static_cast<double>(q[3]))};
+  }
+
+  int64_t chunk(int64_t arrays) const { return regroup.chunk(arrays, group.dim); }
+
+  SoftmaxProblem problem(Span which) const {
+    SoftmaxProblem p = group;
+    p.batch = which.end - which.begin;
+    for (int64_t g = which.begin; g < which.end; ++g)
+      p.kv_lengths.push_back(sizes[static_cast<size_t>(g % regroup.groups)]);
+    return p;
+  }
+
+  void forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+               const Tensor& log_sum) const {
+    in_chunks(groups, chunk(kForwardArrays), [&](Span which) {
+      const Tensor gq = regroup.take(q, which), gk = regroup.take(k, which),
+                   gv = regroup.take(v, which), answer(gq.shape()), sum({gq.dim(0), 1, gq.dim(2)});
+      softmax_forward(problem(which), gq, gk, gv, answer, sum);
+      regroup.put(answer, which, out);
+      regroup.put(sum, which, log_sum);
+    });
+  }
+
+  void backward(const std::array<Tensor, 5>& kept, const Tensor& grad_out,
+                std::span<Tensor> grads) const {
+    const auto& [q, k, v, out, log_sum] = kept;
+    in_chunks(groups, chunk(kBackwardArrays), [&](Span which) {
+      const Tensor gq = regroup.take(q, which);
+      std::array<Tensor, 3> own;
+      for (size_t i = 0; i < 3; ++i)
+        if (grads[i].defined()) own[i] = Tensor::zeros(gq.shape());
+      softmax_backward(problem(which), gq, regroup.take(k, which), regroup.take(v, which),
+                       regroup.take(out, which), regroup.take(log_sum, which, kInfinity),
+                       regroup.take(grad_out, which), own);
+      for (size_t i = 0; i < 3; ++i)
+        if (grads[i].defined()) regroup.add_back(own[i], which, grads[i]);
+    });
+  }
+};
+
+int64_t stride_of(int64_t length, int64_t block, bool spare) {
+  return std::max<int64_t>(1, spare ? length / block + 1 : (length + block - 1) / block);
+}
+
+using Groupings = std::vector<Grouping, Recycled<Grouping>>;
+
+}  // namespace
+
+Var grouped_attention(const Var& q, const Var& k, const Var& v, int64_t block,
+                      const std::vector<int64_t>& kv_lengths, bool spare) {
+  const auto all = std::allocate_shared<Groupings>(Recycled<Groupings>());
+  const auto add = [&](Span entries, int64_t length) {
+    all->emplace_back(q.shape(), entries, stride_of(length, block, spare), length);
+  };
+  if (kv_lengths.empty()) add({0, q.dim(0)}, q.dim(2));
+  for (int64_t b = 0; b < std::ssize(kv_lengths); ++b)
+    add({b, b + 1}, kv_lengths[static_cast<size_t>(b)]);
+  const Tensor out(q.shape()), log_sum({q.dim(0), q.dim(1), q.dim(2)});
+  const std::array<Tensor, 5> kept = {q.value(), k.value(), v.value(), out, log_sum};
+  {
+    const MemoryScope scope(Purpose::workspace);
+    for (const Grouping& some : *all) some.forward(kept[0], kept[1], kept[2], out, log_sum);
+  }
+  return custom_op(out, {q, k, v}, [all, kept](const Tensor& grad, std::span<Tensor> grads) {
+    const MemoryScope scope(Purpose::workspace);
+    for (const Grouping& some : *all) some.backward(kept, grad, grads);
+  });
+}
+
+Cost grouped_cost(const AttentionShape& s, int64_t block, bool spare) {
+  const Grouping all({s.batch, s.heads, s.kv_len, s.head_dim}, {0, s.batch},
+                     stride_of(s.kv_len, block, spare), s.kv_len);
+  const int64_t chunk = std::min(all.chunk(kForwardArrays), all.groups.end);
+  const SoftmaxWork work = softmax_work(all.problem(all.groups));
+  const double size = sizeof(real), dim = static_cast<double>(s.head_dim),
+               rows = static_cast<double>(s.batch * s.heads * s.kv_len),
+               gathered = static_cast<double>(chunk * all.regroup.rows);
+  return {.flops = work.flops,
+          .backward_flops = work.backward_flops,
+          .bytes = size * 4 * rows * dim,
+          .peak_bytes = size * (rows * (dim + 1) + gathered * (4 * dim + 1)) +
+                        softmax_work(all.problem({0, chunk})).workspace_bytes};
+}
+
+}  // namespace attn

@@ -1,0 +1,207 @@
+// Backward of tiled softmax attention: weights recomputed from the log-sum-exp, 10·pairs·d FLOPs.
+// A block of keys is packed once and meets every tile of queries: logits and their gradient are
+// made side by side in the second-level cache, then pass into dv, dk and dq. One task a head; where
+// heads are too few for the threads, keys and queries of a head are dealt to `parts` tasks that
+// meet in rounds, each pair of shares once, so that no two touch the same rows: no atomics, no
+// copies.
+#include "core/base/counters.h"
+#include "core/base/parallel.h"
+#include "core/base/workers.h"
+#include "core/simd/row_ops.h"
+#include "variants/softmax/softmax_tiles.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kTile = 96;    // queries
+constexpr int64_t kBlock = 256;  // keys at most; logits and slopes of a tile are 192 KiB in float
+constexpr int64_t kStrip = 24;   // queries of a patch that a mask cuts through
+
+struct Patch {
+  Span queries, keys;
+  bool whole = true;  // every pair is visible
+};
+
+// Tasks that share a head.
+int64_t parts_of(const SoftmaxProblem& p) {
+  const int64_t heads = p.batch * p.heads;
+  return heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
+}
+
+// Keys of a block: few enough that each part of a head gets some.
+int64_t block_of(const SoftmaxProblem& p, int64_t parts) {
+  if (parts == 1) return kBlock;
+  return std::clamp(round_up((p.kv_len + parts - 1) / parts, kPanel), kPanel, kBlock);
+}
+
+// Offsets into a worker's workspace; rows of weights and slopes are `stride` apart.
+struct Layout {
+  int64_t stride, keys, values, query, dots, weights, slopes, total;
+
+  Layout(const SoftmaxProblem& p, const QueryTiles& tiles, int64_t block) {
+    const int64_t rows = std::min(tiles.rows, p.q_len), cols = std::min(block, p.kv_len);
+    stride = round_up(cols, kPanel);
+    keys = 0;
+    values = keys + padded_reals(packed_reals(cols, p.dim));
+    query = values + padded_reals(packed_reals(cols, p.value_dim));
+    dots = query + padded_reals(rows * p.dim);
+    weights = dots + padded_reals(rows);
+    slopes = weights + rows * stride;
+    total = slopes + rows * stride;
+  }
+};
+
+class SoftmaxGradient {
+ public:
+  SoftmaxGradient(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k, const Tensor& v,
+                  const Tensor& out, const Tensor& log_sum, const Tensor& grad_out,
+                  std::span<Tensor> grads)
+      : p_(problem),
+        tiles_(p_.q_len, p_.pattern.get(), kTile, kStrip),
+        parts_(parts_of(p_)),
+        block_(block_of(p_, parts_)),
+        layout_(p_, tiles_, block_),
+        q_(q),
+        k_(k),
+        v_(v),
+        out_(out),
+        log_sum_(log_sum),
+        grad_out_(grad_out),
+        grad_q_(grads[0]),
+        grad_k_(grads[1]),
+        grad_v_(grads[2]) {}
+
+  void run() const {
+    const int64_t heads = p_.batch * p_.heads;
+    for (int64_t round = 0; round < parts_; ++round)
+      run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
+        const int64_t part = task % parts_;
+        add_head(task / parts_, {part, parts_}, {(part + round) % parts_, parts_}, work);
+      });
+  }
+
+ private:
+  struct Share {  // every `of`-th block or tile from `first` on: causal work is dealt evenly
+    int64_t first, of;
+  };
+
+  bool slopes_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
+
+  void add_head(int64_t head, Share keys, Share queries, real* work) const {
+    const Band band = p_.band(head / p_.heads);
+    double pairs = 0;
+    for (int64_t j = keys.first * block_; j < band.length; j += keys.of * block_) {
+      const Span block{j, std::min(j + block_, band.length)};
+      bool is_packed = false;
+      for (int64_t t = queries.first; t < tiles_.count(); t += queries.of)
+        visit_patches(band, head, tiles_[t], block, [&](const Patch& patch) {
+          if (!is_packed) pack(head, block, work);
+          is_packed = true;
+          add_patch(band, head, block.begin, patch, work);
+          pairs += static_cast<double>((patch.queries.end - patch.queries.begin) *
+                                       (patch.keys.end - patch.keys.begin));
+        });
+    }
+    const double d = static_cast<double>(p_.dim), dv = static_cast<double>(p_.value_dim);
+    count_flops(2 * pairs *
+                (d + (slopes_wanted() ? dv : 0) + (grad_v_.defined() ? dv : 0) +
+                 (grad_q_.defined() ? d : 0) + (grad_k_.defined() ? d : 0)));
+  }
+
+  // What of a tile of queries meets a block of keys: one patch, or one a strip at the borders.
+  template <class Visit>
+  void visit_patches(const Band& band, int64_t head, Span tile, Span block, Visit&& visit) const {
+    bool meets = false;
+    visit_spans(band, p_.pattern.get(), head, tile,
+                [&](Span run) { meets |= run.begin < block.end && run.end > block.begin; });
+    if (!meets) return;
+    if (!p_.pattern && band.covers(tile, block)) return visit(Patch{tile, block, true});
+    for (int64_t i = tile.begin; i < tile.end; i += kStrip) {
+      const Span strip{i, std::min(i + kStrip, tile.end)};
+      visit_spans(band, p_.pattern.get(), head, strip, [&](Span run) {
+        const Span keys{std::max(run.begin, block.begin), std::min(run.end, block.end)};
+        if (keys.begin < keys.end) visit(Patch{strip, keys, false});
+      });
+    }
+  }
+
+  void pack(int64_t head, Span block, real* work) const {
+    const int64_t at = head * p_.kv_len + block.begin, count = block.end - block.begin;
+    pack_transposed(k_.data() + at * p_.dim, count, p_.dim, p_.dim, work + layout_.keys);
+    if (slopes_wanted())
+      pack_transposed(v_.data() + at * p_.value_dim, count, p_.value_dim, p_.value_dim,
+                      work + layout_.values);
+  }
+
+  void add_patch(const Band& band, int64_t head, int64_t first, const Patch& patch,
+                 real* work) const {
+    const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
+    const int64_t rows = patch.queries.end - patch.queries.begin;
+    const int64_t cols = patch.keys.end - patch.keys.begin, skip = patch.keys.begin - first;
+    const int64_t row = head * p_.q_len + patch.queries.begin;
+    const int64_t key = head * p_.kv_len + patch.keys.begin;
+    make_weights(band, first, patch, row, work);
+    const real* const weights = work + layout_.weights + skip;
+    const real* const slopes = work + layout_.slopes + skip;
+    if (grad_v_.defined())
+      add_product(cols, dv, rows, {weights, 1, stride}, {grad_out_.data() + row * dv, dv},
+                  grad_v_.data() + key * dv, dv);
+    if (grad_k_.defined())
+      add_product(cols, d, rows, {slopes, 1, stride}, {q_.data() + row * d, d},
+                  grad_k_.data() + key * d, d);
+    if (grad_q_.defined())
+      add_product(rows, d, cols, {slopes, stride, 1}, {k_.data() + key * d, d},
+                  grad_q_.data() + row * d, d);
+  }
+
+  // Weights P = exp(scale·QKᵀ - L) and slopes scale·P·(dO·Vᵀ - dots), dots = dO·O; column c is key
+  // `first + c`. Columns outside the patch are left with anything.
+  void make_weights(const Band& band, int64_t first, const Patch& patch, int64_t row,
+                    real* work) const {
+    const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
+    const int64_t rows = patch.queries.end - patch.queries.begin;
+    const int64_t from = round_down(patch.keys.begin - first, kRowMultiple);
+    const int64_t to = round_up(patch.keys.end - first, kRowMultiple);
+    real* const weights = work + layout_.weights;
+    real* const slopes = work + layout_.slopes;
+    real* const dots = work + layout_.dots;
+    const real* const grad = grad_out_.data() + row * dv;
+    scale_rows_to(q_.data() + row * d, rows * d, query_factor(p_), work + layout_.query);
+    packed_columns(rows, {from, to}, d, {work + layout_.query, d, 1}, work + layout_.keys, weights,
+                   stride);
+    if (!patch.whole) hide_patch(band, patch, first, weights, -kInfinity);
+    if (!slopes_wanted())
+      return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
+    packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, slopes, stride);
+    dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
+    slope_rows(rows, to - from, weights + from, slopes + from, stride, log_sum_.data() + row, dots,
+               real(p_.scale));
+    if (!patch.whole) hide_patch(band, patch, first, slopes, 0);  // what is hidden may be NaN
+  }
+
+  void hide_patch(const Band& band, const Patch& patch, int64_t first, real* x, real value) const {
+    hide(band, patch.queries.begin, patch.queries.end - patch.queries.begin, patch.keys, first,
+         patch.keys.begin - first, patch.keys.end - first, x, layout_.stride, value);
+  }
+
+  const SoftmaxProblem& p_;
+  QueryTiles tiles_;
+  int64_t parts_, block_;
+  Layout layout_;
+  const Tensor &q_, &k_, &v_, &out_, &log_sum_, &grad_out_, &grad_q_, &grad_k_, &grad_v_;
+};
+
+}  // namespace
+
+double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head) {
+  return executed_pairs(band, pattern, head, QueryTiles(band.q_len, pattern, kTile, kStrip),
+                        kStrip);
+}
+
+void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
+                      const Tensor& v, const Tensor& out, const Tensor& log_sum,
+                      const Tensor& grad_out, std::span<Tensor> grads) {
+  SoftmaxGradient(problem, q, k, v, out, log_sum, grad_out, grads).run();
+}
+
+}  // namespace attn

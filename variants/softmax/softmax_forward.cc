@@ -1,0 +1,255 @@
+// Forward of tiled softmax attention: 4·pairs·d FLOPs. A tile of queries walks over pieces of keys
+// that are packed once a tile; strips of six queries keep their logits in the first-level cache.
+// Parallel over batch × heads × tiles, and over the keys where those are too few. Keys that no
+// query of a strip sees are never multiplied, padding is never read.
+#include "variants/softmax/softmax_forward.h"
+
+#include <cmath>
+
+#include "core/base/counters.h"
+#include "core/base/workers.h"
+#include "variants/softmax/softmax_merge.h"
+#include "variants/softmax/softmax_tiles.h"
+
+namespace attn {
+namespace {
+
+// One tile of queries on its way over the keys.
+class ForwardTile {
+ public:
+  // `packed`: all keys of the head where they are packed ahead, else null.
+  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q,
+              const real* packed, real* out, real* top, real* mass, const ForwardLayout& layout,
+              real* work)
+      : p_(p),
+        band_(band),
+        queries_(queries),
+        stride_(layout.stride),
+        packed_(packed),
+        out_(out),
+        top_(top),
+        mass_(mass),
+        query_(work + layout.query),
+        keys_(work + layout.keys),
+        panels_(keys_),
+        scores_(work + layout.scores) {
+    const int64_t rows = queries.end - queries.begin;
+    scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
+    std::fill_n(out_, rows * p.value_dim, real(0));
+    std::fill_n(top_, rows, -kInfinity);
+    std::fill_n(mass_, rows, real(0));
+  }
+
+  // The keys [piece.begin, piece.end) of k and v, at most a piece. Returns the pairs multiplied.
+  double add(Span piece, const real* k, const real* v) {
+    if (packed_)
+      panels_ = packed_ + piece.begin * p_.dim;
+    else
+      pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
+    double pairs = 0;
+    for (int64_t i = queries_.begin; i < queries_.end; i += kWideStrip) {
+      const int64_t last = std::min(i + kWideStrip, queries_.end);
+      if (band_.covers({i, last}, piece))
+        pairs += add_strip({i, last}, piece, piece.begin, v);
+      else
+        for (int64_t r = i; r < last; r += kStrip)
+          pairs += add_seen({r, std::min(r + kStrip, last)}, piece, v);
+    }
+    return pairs;
+  }
+
+ private:
+  double add_seen(Span queries, Span piece, const real* v) {
+    double pairs = 0;
+    const auto add_run = [&](Span run) {
+      const Span keys{std::max(piece.begin, run.begin), std::min(piece.end, run.end)};
+      if (keys.begin < keys.end) pairs += add_strip(queries, keys, piece.begin, v);
+    };
+    // The piece is of a run of the pattern: only the band can hide more of it.
+    visit_spans(band_, nullptr, 0, queries, add_run);
+    return pairs;
+  }
+
+  double add_strip(Span queries, Span keys, int64_t first, const real* v) {
+    const int64_t rows = queries.end - queries.begin, at = queries.begin - queries_.begin;
+    const int64_t skip = round_down(keys.begin - first, kPanel);  // logits begin at this column
+    first += skip;
+    const int64_t from = round_down(keys.begin - first, kRowMultiple);
+    const int64_t to = round_up(keys.end - first, kRowMultiple);
+    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1},
+                   panels_ + skip * p_.dim, scores_, stride_);
+    if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
+      hide(band_, queries.begin, rows, keys, first, from, to, scores_, stride_, -kInfinity);
+    real shrink[kWideStrip];
+    soften_rows(rows, to - from, scores_ + from, stride_, top_ + at, mass_ + at, shrink);
+    add_product(rows, p_.value_dim, keys.end - keys.begin,
+                {scores_ + (keys.begin - first), stride_, 1},
+                {v + keys.begin * p_.value_dim, p_.value_dim}, out_ + at * p_.value_dim,
+                p_.value_dim, shrink);
+    return static_cast<double>(rows * (keys.end - keys.begin));
+  }
+
+  const SoftmaxProblem& p_;
+  const Band& band_;
+  Span queries_;
+  const int64_t stride_;
+  const real* packed_;
+  real *out_, *top_, *mass_, *query_, *keys_;
+  const real* panels_;  // the piece's keys, packed
+  real* scores_;
+};
+
+// The pieces of a tile's keys, numbered, so that parts can share them.
+template <class Visit>
+int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, int64_t head,
+                     Span queries, Visit&& visit) {
+  int64_t number = 0;
+  visit_spans(band, p.pattern.get(), head, queries, [&](Span span) {
+    for (int64_t j = span.begin; j < span.end; j += size)
+      visit(number++, Span{j, std::min(j + size, span.end)});
+  });
+  return number;
+}
+
+// out /= mass, and log_sum where it is wanted.
+void finish_rows(int64_t rows, int64_t dim, const real* top, const real* mass, real* out,
+                 real* log_sum) {
+  for (int64_t r = 0; r < rows; ++r) {
+    divide_row(dim, out + r * dim, mass[r], out + r * dim);
+    if (log_sum) log_sum[r] = mass[r] == 0 ? kInfinity : top[r] + std::log2(mass[r]);
+  }
+}
+
+// The parts of a tile, each as ForwardDivision says, become the first of them.
+void merge_parts(int64_t parts, int64_t rows, int64_t dim, real* part, int64_t stride) {
+  const auto row_of = [=](real* sums, int64_t r) {
+    return RowSums{sums + r * dim, sums[rows * dim + r], sums[rows * dim + rows + r]};
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    RowSums all = row_of(part, r);
+    for (int64_t s = 1; s < parts; ++s) merge_row(dim, row_of(part + s * stride, r), all);
+    part[rows * dim + r] = all.top;
+    part[rows * dim + rows + r] = all.mass;
+  }
+}
+
+// Late tiles of a causal head cost more than early ones: taken from both ends in turn, every
+// worker's share costs the same.
+int64_t balanced(int64_t tile, int64_t tiles) { return tile % 2 ? tiles - 1 - tile / 2 : tile / 2; }
+
+class Forward {
+ public:
+  Forward(const SoftmaxProblem& p, const Tensor& q, const Tensor& k, const Tensor& v,
+          const Tensor& out, const Tensor& log_sum)
+      : p_(p),
+        division_(p.q_len, p.pattern.get(), p.batch * p.heads),
+        layout_(p, division_.tiles),
+        q_(q),
+        k_(k),
+        v_(v),
+        out_(out),
+        log_sum_(log_sum) {}
+
+  void run() {
+    if (packs_ahead(p_)) pack_ahead();
+    if (division_.parts == 1) {
+      run_tasks(division_.tasks(), layout_.total,
+                [&](int64_t task, real* work) { whole(task, work); });
+      return;
+    }
+    const int64_t stride = division_.part_reals(p_.value_dim);
+    const Block block(static_cast<size_t>(division_.tasks() * stride) * sizeof(real),
+                      Purpose::workspace);
+    real* const parts = static_cast<real*>(block.data());
+    run_tasks(division_.tasks(), layout_.total,
+              [&](int64_t task, real* work) { partial(task, parts + task * stride, work); });
+    run_tasks(division_.tasks() / division_.parts, 0, [&](int64_t task, real*) {
+      const auto [head, queries] = place(task);
+      const int64_t rows = queries.end - queries.begin, at = head * p_.q_len + queries.begin;
+      real* const first = parts + task * division_.parts * stride;
+      merge_parts(division_.parts, rows, p_.value_dim, first, stride);
+      const real* const top = first + rows * p_.value_dim;
+      std::copy_n(first, rows * p_.value_dim, out_.data() + at * p_.value_dim);
+      finish(at, rows, top, top + rows);
+    });
+  }
+
+ private:
+  int64_t packed_head() const { return packed_reals(p_.kv_len, p_.dim); }
+
+  void pack_ahead() {
+    const int64_t heads = p_.batch * p_.heads, panels = (p_.kv_len + kPanel - 1) / kPanel;
+    packed_ = Block(static_cast<size_t>(heads * packed_head()) * sizeof(real), Purpose::workspace);
+    real* const all = static_cast<real*>(packed_.data());
+    run_tasks(heads * panels, 0, [&](int64_t task, real*) {
+      const int64_t head = task / panels, first = task % panels * kPanel;
+      const int64_t count = std::min(kPanel, p_.band(head / p_.heads).length - first);
+      if (count > 0)
+        pack_transposed(k_.data() + (head * p_.kv_len + first) * p_.dim, count, p_.dim, p_.dim,
+                        all + head * packed_head() + first * p_.dim);
+    });
+  }
+
+  std::pair<int64_t, Span> place(int64_t task) const {  // its head, and the queries of its tile
+    const int64_t tiles = division_.tiles.count();
+    return {task / tiles, division_.tiles[balanced(task % tiles, tiles)]};
+  }
+
+  void finish(int64_t at, int64_t rows, const real* top, const real* mass) const {
+    finish_rows(rows, p_.value_dim, top, mass, out_.data() + at * p_.value_dim,
+                log_sum_.defined() ? log_sum_.data() + at : nullptr);
+  }
+
+  void whole(int64_t task, real* work) const {
+    const auto [head, queries] = place(task);
+    const int64_t at = head * p_.q_len + queries.begin;
+    walk(head, queries, 0, out_.data() + at * p_.value_dim, work + layout_.top, work + layout_.mass,
+         work);
+    finish(at, queries.end - queries.begin, work + layout_.top, work + layout_.mass);
+  }
+
+  void partial(int64_t task, real* part, real* work) const {
+    const auto [head, queries] = place(task / division_.parts);
+    const int64_t rows = queries.end - queries.begin;
+    real* const top = part + rows * p_.value_dim;
+    walk(head, queries, task % division_.parts, part, top, top + rows, work);
+  }
+
+  void walk(int64_t head, Span queries, int64_t part, real* out, real* top, real* mass,
+            real* work) const {
+    if (queries.begin >= queries.end) return;
+    const Band band = p_.band(head / p_.heads);
+    const real* const packed = static_cast<const real*>(packed_.data());
+    ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
+                     packed ? packed + head * packed_head() : nullptr, out, top, mass, layout_,
+                     work);
+    const real* const k = k_.data() + head * p_.kv_len * p_.dim;
+    const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
+    const int64_t parts = division_.parts;
+    const int64_t size = layout_.piece;
+    const int64_t pieces = visit_pieces(p_, size, band, head, queries, [](int64_t, Span) {});
+    double pairs = 0;
+    visit_pieces(p_, size, band, head, queries, [&](int64_t number, Span piece) {
+      if (number >= pieces * part / parts && number < pieces * (part + 1) / parts)
+        pairs += tile.add(piece, k, v);
+    });
+    count_flops(2 * pairs * static_cast<double>(p_.dim + p_.value_dim));
+  }
+
+  const SoftmaxProblem& p_;
+  ForwardDivision division_;
+  ForwardLayout layout_;
+  const Tensor &q_, &k_, &v_, &out_, &log_sum_;
+  Block packed_;  // [batch · heads] times all keys, where they are packed ahead
+};
+
+}  // namespace
+
+void softmax_forward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
+                     const Tensor& v, const Tensor& out, const Tensor& log_sum) {
+  Forward(problem, q, k, v, out, log_sum).run();
+  count_bytes(static_cast<double>(sizeof(real)) *
+              static_cast<double>(q.size() + k.size() + v.size() + out.size()));
+}
+
+}  // namespace attn

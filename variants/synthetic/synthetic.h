@@ -1,0 +1,9 @@
+// Attention weights that do not compare positions: Tay et al. 2021, arXiv:2005.00743.
+//   synthetic_attention.h  softmax of given logits, times the values: 2·n²·d FLOPs, memory n·d
+//   synthetic_kinds.h      where the logits come from: dense, random, factorised
+//   synthetic_decoder.h    decoding from a cache of values
+#pragma once
+
+#include "variants/synthetic/synthetic_attention.h"
+#include "variants/synthetic/synthetic_decoder.h"
+#include "variants/synthetic/synthetic_kinds.h"
