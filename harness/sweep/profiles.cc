@@ -93,8 +93,13 @@ Profile quick() {
 }
 
 const std::vector<Profile>& profiles() {
-  static const std::vector<Profile> list = {
-      smoke(), quick(), probes_profile(), baselines_profile(), standard_profile(), lra_profile()};
+  static const std::vector<Profile> list = {smoke(),
+                                            quick(),
+                                            long_profile(),
+                                            probes_profile(),
+                                            baselines_profile(),
+                                            standard_profile(),
+                                            lra_profile()};
   return list;
 }
 

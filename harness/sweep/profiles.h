@@ -28,6 +28,7 @@ struct Profile {
 const std::vector<std::string>& first_variants();
 
 Profile standard_profile();  // profiles_long.cc
+Profile long_profile();
 Profile lra_profile();
 Profile probes_profile();  // profiles_probes.cc
 Profile baselines_profile();

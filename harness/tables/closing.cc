@@ -17,13 +17,15 @@ constexpr const char* kBaseline = "full";
 std::string name_of(const Json& row) { return row.at("variant").at("name"); }
 
 // The cells of one measure by length, of the set of axes that has most cells of attention's forward
-// pass; "full" as it is by default, other variants by their first parameters.
-Grid by_length(const std::vector<Json>& rows, const std::string& measure) {
+// pass or of decoding; "full" as it is by default, other variants by their first parameters.
+Grid by_length(const std::vector<Json>& rows, const std::string& measure,
+               const std::string& mode = "forward") {
   std::map<std::string, Grid> groups;
   for (const Json& row : rows) {
     const Json& axes = row.at("axes");
-    if (row.at("measure") != measure || axes.value("mode", "forward") != "forward" ||
-        axes.value("scope", "attention") != "attention" || axes.value("causal", false))
+    if (row.at("measure") != measure || axes.value("mode", "forward") != mode ||
+        axes.value("scope", "attention") != "attention" ||
+        axes.value("causal", false) != (mode == "decode"))
       continue;
     Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
     const std::string name = name_of(row), label = label_of(row);
@@ -112,14 +114,16 @@ bool differ_in_seed_alone(const Json& one, const Json& other) {
 // What the rows hold of each variant, by its name: of several parameters or settings the first.
 struct Closing {
   std::vector<Json> trained;  // the accuracy rows; the scores below point to them
-  Grid speed, memory;
+  Grid speed, memory, decoding;
   std::vector<std::string> names, tasks;
   std::map<std::pair<std::string, std::string>, Seeds> scores;  // by name and task
   std::map<std::string, std::string> labels;                    // of the first row of a name
   bool leaves_out = false;  // accuracy rows of further parameters or settings
 
   explicit Closing(const std::vector<Json>& rows)
-      : speed(by_length(rows, "speed")), memory(by_length(rows, "memory")) {
+      : speed(by_length(rows, "speed")),
+        memory(by_length(rows, "memory")),
+        decoding(by_length(rows, "speed", "decode")) {
     const auto note = [](std::vector<std::string>& list, const std::string& name) {
       if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
     };
@@ -161,20 +165,38 @@ std::string listed(const std::vector<std::string>& words) {
   return words.empty() ? "none" : fmt::to_string(fmt::join(words, ", "));
 }
 
-// "at 16384 tokens a pass of full takes 812 ms; of that time linear takes 0.02, …".
-void add_times(const Closing& closing, std::vector<std::string>& sentences) {
-  if (closing.speed.cells.empty()) return;
-  const std::string& length = closing.speed.columns.back();
-  const Json* full = closing.speed.find(kBaseline, length);
-  if (!full || status_of(*full) != "ok") return;
+// "linear 0.02, performer 0.04": every variant's figure at the longest length over that of full.
+std::string shares_of_full(const Grid& grid, const Json::json_pointer& at) {
   std::vector<std::string> parts;
-  for (const std::string& name : closing.speed.labels)
-    if (const std::string ratio = beside_full(closing.speed, name, "/time_s/median"_json_pointer);
-        !ratio.empty())
+  for (const std::string& name : grid.labels)
+    if (const std::string ratio = beside_full(grid, name, at); !ratio.empty())
       parts.push_back(name + " " + ratio);
-  const double seconds = full->at("metrics").at("time_s").at("median");
-  sentences.push_back(fmt::format("at {} tokens a pass of full takes {}; of that time: {}", length,
-                                  human_seconds(seconds), listed(parts)));
+  return listed(parts);
+}
+
+// Full's row at the longest length; null where it was not measured.
+const Json* longest_of_full(const Grid& grid) {
+  const Json* full = grid.cells.empty() ? nullptr : grid.find(kBaseline, grid.columns.back());
+  return full && status_of(*full) == "ok" ? full : nullptr;
+}
+
+void add_times(const Closing& closing, std::vector<std::string>& sentences) {
+  const auto median = "/time_s/median"_json_pointer, state = "/state_bytes"_json_pointer;
+  if (const Json* full = longest_of_full(closing.speed))
+    sentences.push_back(fmt::format("at {} tokens a pass of full takes {}; of that time: {}",
+                                    closing.speed.columns.back(),
+                                    human_seconds(full->at("metrics").at(median).get<double>()),
+                                    shares_of_full(closing.speed, median)));
+  if (const Json* full = longest_of_full(closing.decoding)) {
+    const Json& metrics = full->at("metrics");
+    sentences.push_back(fmt::format(
+        "decoding, token {} takes full {}; of that time: {}", closing.decoding.columns.back(),
+        human_seconds(metrics.at(median).get<double>()), shares_of_full(closing.decoding, median)));
+    if (metrics.contains("state_bytes"))
+      sentences.push_back(fmt::format("its state takes full {}; of those bytes: {}",
+                                      human_bytes(metrics.at(state).get<double>()),
+                                      shares_of_full(closing.decoding, state)));
+  }
 }
 
 void add_scores(const Closing& closing, std::vector<std::string>& sentences) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/tables/table.h"
 #include "tests/harness/sample_rows.h"
@@ -120,6 +121,24 @@ TEST(Closing, TheFastestIsOfThoseThatKeepTheScore) {
   ASSERT_TRUE(table);
   EXPECT_TRUE(has_note(*table, "keep full's score on every task: performer (0.5 of its time)"));
   EXPECT_EQ(line_of(*table, "performer")[1], "1024");
+}
+
+TEST(Closing, DecodingStandsInSentencesOfItsOwn) {
+  std::vector<Json> rows = timed();
+  rows.push_back(scored_row(variant("full"), 0.95));
+  for (const auto& [name, seconds, state] :
+       {std::tuple{"full", 0.002, 8192}, std::tuple{"linear", 0.0005, 2048}}) {
+    Json row = speed_row(variant(name), 1024, seconds);
+    row["axes"]["mode"] = "decode";
+    row["axes"]["causal"] = true;
+    row["metrics"]["state_bytes"] = state;
+    rows.push_back(row);
+  }
+  const auto table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_TRUE(has_note(*table, "decoding, token 1024 takes full 2 ms; of that time: linear 0.25"));
+  EXPECT_TRUE(has_note(*table, "its state takes full 8.00 KiB; of those bytes: linear 0.25"));
+  EXPECT_EQ(line_of(*table, "performer")[2], "0.5") << "the forward pass";
 }
 
 TEST(Closing, NeedsTwoMeasuresAndExactAttention) {
