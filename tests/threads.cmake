@@ -7,7 +7,7 @@ set(threaded
   variants/softmax/edge_attention variants/features/linear_attention variants/lowrank/sequence_projection
   variants/api/shared_decoder variants/softmax/softmax_attention
   tasks/api/task tasks/shortcuts/ladder
-  harness/batches harness/evaluate harness/fidelity harness/pair_batches harness/steady_step harness/train harness/workload
+  harness/train/batches harness/train/evaluate harness/measure/fidelity harness/train/pair_batches harness/train/steady_step harness/train/train harness/measure/workload
   conformance/conformance)
 list(TRANSFORM threaded PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(TRANSFORM threaded APPEND _test.cc)

@@ -29,4 +29,6 @@ const VariantInfo& find_variant(std::string_view name) {
   throw_error(fmt::format("unknown variant '{}'; nearest is '{}'", name, nearest(name, names)));
 }
 
+const VariantInfo& exact_reference() { return find_variant("full"); }
+
 }  // namespace attn

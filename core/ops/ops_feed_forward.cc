@@ -89,8 +89,8 @@ class FeedForwardGradient {
         up_bias_(wanted.up_bias, f.hidden, plan_.workers),
         down_(wanted.down, f.hidden * f.out, plan_.workers),
         down_bias_(wanted.down_bias, f.out, plan_.workers) {
-    if (wanted.x) up_turned_ = PackedWeight(f.up, true);
-    if (wanted.before()) down_turned_ = PackedWeight(f.down, true);
+    if (wanted.x) up_transposed_ = PackedWeight(f.up, true);
+    if (wanted.before()) down_transposed_ = PackedWeight(f.down, true);
   }
 
   void run() const {
@@ -120,8 +120,8 @@ class FeedForwardGradient {
     const RowBlock slope = {f_.buffer(buffers_, 2 * w + 1), f_.buffer_row()};
     const real* const bias = f_.up_bias.data() + h;
     if (wanted_.before()) {
-      down_turned_.multiply(rows, {g, f_.out, 1}, {0, f_.out}, columns, slope.data, slope.row,
-                            false);
+      down_transposed_.multiply(rows, {g, f_.out, 1}, {0, f_.out}, columns, slope.data, slope.row,
+                                false);
       gelu_rows(rows, n, before, bias, after, slope);
     } else {
       gelu_rows(rows, n, before, bias, after);
@@ -136,8 +136,8 @@ class FeedForwardGradient {
                     {slope.data + j, slope.row}, up_.of(w) + h + j, f_.hidden);
     if (wanted_.up_bias) add_column_sums(up_bias_.of(w) + h, slope.data, rows, n, slope.row);
     if (wanted_.x)
-      up_turned_.multiply(rows, {slope.data, slope.row, 1}, columns, {0, f_.in},
-                          wanted_.x + tile.row * f_.in, f_.in, wanted_.accumulate || h > 0);
+      up_transposed_.multiply(rows, {slope.data, slope.row, 1}, columns, {0, f_.in},
+                              wanted_.x + tile.row * f_.in, f_.in, wanted_.accumulate || h > 0);
   }
 
   const FeedForward& f_;
@@ -146,7 +146,7 @@ class FeedForwardGradient {
   TilePlan plan_;
   Block buffers_;
   WorkerSums up_, up_bias_, down_, down_bias_;
-  PackedWeight up_turned_, down_turned_;
+  PackedWeight up_transposed_, down_transposed_;
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace attn {
 // sin) of i·base^(-2c/dim). Su et al. 2021, arXiv:2104.09864, eqs. 15 and 34.
 Tensor rotary_table(int64_t positions, int64_t dim, double base = 10000);
 
-// Position i is turned by row `first` + i of the table, neighbouring numbers (2c, 2c + 1) as a
-// plane; the last one of an odd dim stays. Dot products of turned rows depend on the difference of
+// Position i is rotated by row `first` + i of the table, neighbouring numbers (2c, 2c + 1) as a
+// plane; the last one of an odd dim stays. Dot products of rotated rows depend on the difference of
 // their positions alone.
 Var rotate(const Var& a, const Tensor& table, int64_t first = 0);
 

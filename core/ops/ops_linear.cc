@@ -86,7 +86,7 @@ struct WantedGradients {
 void project_back(const Projection& p, const real* g, const WantedGradients& wanted) {
   const int64_t in = p.from.width, out = p.to.width;
   count_flops(2 * p.multiply_adds() * ((wanted.weight != nullptr) + (wanted.x != nullptr)));
-  const PackedWeight turned = wanted.x ? PackedWeight(p.weight, true) : PackedWeight();
+  const PackedWeight transposed = wanted.x ? PackedWeight(p.weight, true) : PackedWeight();
   const TilePlan plan = p.plan();
   const int64_t workers = plan.workers;
   const TileWork work(p, plan);
@@ -109,7 +109,7 @@ void project_back(const Projection& p, const real* g, const WantedGradients& wan
     if (!wanted.x) return;
     const bool dense = p.from.heads == 1;
     real* const dx = dense ? wanted.x + tile.row * in : work.x(w);
-    turned.multiply(tile.count, {top, out, 1}, dx, in, dense && wanted.accumulate);
+    transposed.multiply(tile.count, {top, out, 1}, dx, in, dense && wanted.accumulate);
     if (!dense) scatter_rows(p.from, wanted.x, tile, dx, wanted.accumulate);
   });
   weight.finish();

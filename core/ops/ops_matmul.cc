@@ -102,7 +102,7 @@ Shape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool transp
   return leading.with(-2, a[transpose_a ? -1 : -2]).with(-1, b[transpose_b ? -2 : -1]);
 }
 
-Operand turned(Operand x, bool other_way) {
+Operand transposed(Operand x, bool other_way) {
   x.transposed = x.transposed != other_way;
   return x;
 }
@@ -123,15 +123,15 @@ Var matmul(const Var& a, const Var& b, bool transpose_a, bool transpose_b) {
     const Operand top = operand(g, false);
     if (in[0].needed()) {
       if (transpose_a)
-        multiply_into(in[0], right, turned(top, true), batch);
+        multiply_into(in[0], right, transposed(top, true), batch);
       else
-        multiply_into(in[0], top, turned(right, true), batch);
+        multiply_into(in[0], top, transposed(right, true), batch);
     }
     if (!in[1].needed()) return;
     if (transpose_b)
-      multiply_into(in[1], turned(top, true), left, batch);
+      multiply_into(in[1], transposed(top, true), left, batch);
     else
-      multiply_into(in[1], turned(left, true), top, batch);
+      multiply_into(in[1], transposed(left, true), top, batch);
   });
 }
 

@@ -90,10 +90,10 @@ bool holds_nan(const real* x, int64_t cols) {
   return std::any_of(x, x + cols, [](real value) { return value != value; });
 }
 
-// x becomes 2^(x - top); returns the sum.
-HWY_INLINE real exp2_row(real* x, int64_t cols, real top) {
+// x becomes 2^(x - row_max); returns the sum.
+HWY_INLINE real exp2_row(real* x, int64_t cols, real row_max) {
   const Tag d;
-  const Vector from = hn::Set(d, top);
+  const Vector from = hn::Set(d, row_max);
   Vector sums = hn::Zero(d);
   for (int64_t j = 0; j < cols; j += kLanes) {
     const Vector e = exp2_of(hn::Sub(hn::LoadU(d, x + j), from));
@@ -103,22 +103,23 @@ HWY_INLINE real exp2_row(real* x, int64_t cols, real top) {
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-void soften(int64_t rows, int64_t cols, real* x, int64_t stride, real* top, real* mass,
-            real* shrink) {
+void online_softmax(int64_t rows, int64_t cols, real* x, int64_t stride, real* row_max,
+                    real* row_sum, real* rescale) {
   const Tag d;
   for (int64_t i = 0; i < rows; ++i) {
     real* const row = x + i * stride;
     const real seen = max_of(row, cols);
-    shrink[i] = 1;
-    if (!(seen <= top[i])) {  // so written, a NaN becomes the maximum
-      shrink[i] = hn::GetLane(exp2_of(hn::Set(d, top[i] - seen)));
-      top[i] = seen;
+    rescale[i] = 1;
+    if (!(seen <= row_max[i])) {  // so written, a NaN becomes the maximum
+      rescale[i] = hn::GetLane(exp2_of(hn::Set(d, row_max[i] - seen)));
+      row_max[i] = seen;
     }
-    if (top[i] == -kInfinity && !holds_nan(row, cols)) {  // all hidden: the difference would be NaN
+    if (row_max[i] == -kInfinity &&
+        !holds_nan(row, cols)) {  // all hidden: the difference would be NaN
       for (int64_t j = 0; j < cols; j += kLanes) hn::StoreU(hn::Zero(d), d, row + j);
       continue;
     }
-    mass[i] = mass[i] * shrink[i] + exp2_row(row, cols, top[i]);
+    row_sum[i] = row_sum[i] * rescale[i] + exp2_row(row, cols, row_max[i]);
   }
 }
 
@@ -154,13 +155,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace attn {
-HWY_EXPORT(soften);
+HWY_EXPORT(online_softmax);
 HWY_EXPORT(slope);
 HWY_EXPORT(weight);
 
-void soften_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* top, real* mass,
-                 real* shrink) {
-  HWY_DYNAMIC_DISPATCH(soften)(rows, cols, x, stride, top, mass, shrink);
+void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* row_max,
+                         real* row_sum, real* rescale) {
+  HWY_DYNAMIC_DISPATCH(online_softmax)(rows, cols, x, stride, row_max, row_sum, rescale);
 }
 
 void slope_rows(int64_t rows, int64_t cols, real* x, real* slopes, int64_t stride,

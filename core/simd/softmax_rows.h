@@ -11,12 +11,13 @@ namespace attn {
 
 inline constexpr int64_t kRowMultiple = 16;  // the widest vector of any instruction set
 
-// For each of `rows` rows of x, `stride` apart, with `cols` (a multiple of kRowMultiple) logits:
-// the running maximum top[i] rises to that of the row, x becomes 2^(x - top), mass[i] is rescaled
-// and grows by their sum, and shrink[i] says what earlier sums over the row must be multiplied by.
-// -infinity is a hidden pair: its weight is exactly 0, also where a whole row is hidden. NaN stays.
-void soften_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* top, real* mass,
-                 real* shrink);
+// One step of online softmax on `rows` rows of x, `stride` apart, of `cols` logits each (a multiple
+// of kRowMultiple). row_max[i], the largest logit so far, rises to that of the row. x becomes
+// 2^(x - row_max). rescale[i] becomes 2^(old row_max - new row_max), the factor of earlier sums
+// over this row. row_sum[i] is multiplied by rescale[i] and grows by the row's weights. -infinity
+// is a hidden pair: its weight is exactly 0, also where a whole row is hidden. NaN stays.
+void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* row_max,
+                         real* row_sum, real* rescale);
 
 // x, logits, becomes the weights 2^(x - log_sum[i]); slopes, gradients of the weights, become those
 // of natural logits times `scale`: scale·x·(slopes - dots[i]). Hidden pairs give 0 in x.

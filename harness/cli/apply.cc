@@ -5,8 +5,9 @@
 #include "harness/cli/apply_run.h"
 #include "harness/cli/npy.h"
 #include "harness/cli/specs.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/fidelity.h"
 
 namespace attn::cli {
 namespace {
@@ -155,7 +156,8 @@ int run_apply(const Arguments& arguments) {
     return kOk;
   }
   attn_apply::Request exact = request;
-  exact.variant = "full", exact.params.clear(), exact.weights.clear(), exact.grad_out = {};
+  exact.variant = exact_reference().name, exact.params.clear(), exact.weights.clear(),
+  exact.grad_out = {};
   const double error = relative_error(output.out, attn_apply::run_double(exact).out);
   print(fmt::format("relative error against exact attention: {:.3e}\n", error));
   return kOk;

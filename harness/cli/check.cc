@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "harness/check/derive.h"
 #include "harness/cli/specs.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 
 namespace attn::cli {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"

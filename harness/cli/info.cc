@@ -3,6 +3,7 @@
 #include "harness/cli/datasheet.h"
 #include "harness/cli/describe.h"
 #include "harness/cli/specs.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"

@@ -1,5 +1,6 @@
 // attnbench list: what there is, for people and (--json) for scripts, completion and plots.
 #include "harness/cli/describe.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/sweep.h"
 #include "tasks/catalog.h"

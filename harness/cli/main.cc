@@ -8,8 +8,9 @@
 #include "core/base/io_error.h"
 #include "core/base/params.h"
 #include "core/simd/isa.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/environment.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn::cli {

@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
 #include "harness/cli/peer_sides.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/run_line.h"

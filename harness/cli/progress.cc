@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/check.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/terminal.h"
 #include "harness/tables/table.h"
 
 namespace attn::cli {

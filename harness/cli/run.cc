@@ -9,6 +9,7 @@
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_options.h"
+#include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/axes.h"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "core/base/io_error.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/terminal.h"
 #include "harness/store/rows.h"
 #include "tasks/data/files.h"
 #include "tasks/data/released.h"

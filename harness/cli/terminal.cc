@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "core/base/io_error.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/terminal.h"
 
 namespace attn::cli {
 

@@ -11,10 +11,11 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/simd/fma_chains.h"
 #include "core/simd/product.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/calibrate.h"
 
 namespace attn {
 namespace {

@@ -9,10 +9,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/simd/isa.h"
 #include "harness/measure/build_info.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/environment.h"
 
 namespace attn {
 namespace {

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
+#include "harness/measure/fidelity.h"
 #include "harness/measure/inputs.h"
-#include "harness/measure/measure.h"
 #include "harness/model/implied_weights.h"
 
 namespace attn {

@@ -2,7 +2,7 @@
 // planted needle for every query.
 #pragma once
 
-#include "harness/measure/measure.h"
+#include "harness/measure/fidelity.h"
 
 namespace attn {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/base/memory.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/memory.h"
 
 namespace attn {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <exception>
 
-#include "harness/measure/measure.h"
+#include "harness/measure/speed.h"
 
 namespace attn {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/rng.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/statistics.h"
 
 namespace attn {
 

@@ -68,7 +68,7 @@ struct AttentionBlock::State {
           {&w_o, "W_o", given.width, true}})
       if (used) *weight = glorot_weight(role + name, given.width, width, given.seed);
     const MemoryScope scope(Purpose::weights);
-    if (given.rotary) turns = rotary_table(given.max_len, given.width / given.heads);
+    if (given.rotary) rotary_angles = rotary_table(given.max_len, given.width / given.heads);
   }
 
   Var norm(const Var& x) const { return layer_norm(x, gain.value, bias.value); }
@@ -76,16 +76,16 @@ struct AttentionBlock::State {
   Var before(const Var& x) const { return pre() ? norm(x) : x; }
   Var after(const Var& sum) const { return pre() ? sum : norm(sum); }
   int64_t kv_heads() const { return config.kv_heads > 0 ? config.kv_heads : config.heads; }
-  Var heads(const Var& x, const Weight& weight) const {
+  Var to_heads(const Var& x, const Weight& weight) const {
     return linear_to_heads(x, weight.value, config.heads);  // [batch, heads, len, head_dim]
   }
-  Var few_heads(const Var& x, const Weight& weight) const {
+  Var to_kv_heads(const Var& x, const Weight& weight) const {
     return linear_to_heads(x, weight.value, kv_heads());  // [batch, kv_heads, len, head_dim]
   }
-  Var shared(const Var& x) const { return repeat_heads(x, config.heads / kv_heads()); }
+  Var repeat_kv(const Var& x) const { return repeat_heads(x, config.heads / kv_heads()); }
   // Of positions from `first` on.
-  Var turned(const Var& x, int64_t first) const {
-    return turns.defined() ? rotate(x, turns, first) : x;
+  Var rotated(const Var& x, int64_t first) const {
+    return rotary_angles.defined() ? rotate(x, rotary_angles, first) : x;
   }
   struct Projected {
     Var q;     // [batch, heads, len, head_dim]
@@ -93,12 +93,12 @@ struct AttentionBlock::State {
   };
   // Values stand for what the variant does not read.
   Projected projected(const Var& from, const Var& source, int64_t first) const {
-    const Var v = few_heads(source, w_v);
-    return {w_q.value.defined() ? turned(heads(from, w_q), first) : shared(v),
-            w_k.value.defined() ? turned(few_heads(source, w_k), first) : v, v};
+    const Var v = to_kv_heads(source, w_v);
+    return {w_q.value.defined() ? rotated(to_heads(from, w_q), first) : repeat_kv(v),
+            w_k.value.defined() ? rotated(to_kv_heads(source, w_k), first) : v, v};
   }
   Var attended(const Projected& heads, const Mask& mask) const {
-    return attention->forward(heads.q, shared(heads.k), shared(heads.v), mask);
+    return attention->forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask);
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.
@@ -113,8 +113,8 @@ struct AttentionBlock::State {
   const Mixer* mixer;  // the attention, where it is one, else null
   // [width, width or kv_heads · head_dim]; undefined where nothing reads them
   Weight w_q, w_k, w_v, w_o;
-  Tensor turns;       // [max_len, head_dim] where positions are rotary
-  Weight gain, bias;  // [width]
+  Tensor rotary_angles;  // [max_len, head_dim] where positions are rotary
+  Weight gain, bias;     // [width]
 };
 
 AttentionBlock::AttentionBlock(const LayerConfig& config, const std::string& role)
@@ -126,7 +126,8 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   const Var from = s.before(x);
   const Var& source = memory.defined() ? memory : from;
   ATTN_CHECK(!s.mixer || !memory.defined(), "a mixer has no cross-attention");
-  ATTN_CHECK(!s.turns.defined() || !memory.defined(), "rotary positions are of self-attention");
+  ATTN_CHECK(!s.rotary_angles.defined() || !memory.defined(),
+             "rotary positions are of self-attention");
   ATTN_CHECK(s.mixer || s.w_q.value.defined() || !memory.defined(),
              "cross-attention of {}, which reads no queries", s.config.variant->name);
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
@@ -137,13 +138,13 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
 }
 
 AttentionBlock::KeysValues AttentionBlock::project(const Var& memory) const {
-  const Var values = state_->few_heads(memory, state_->w_v);
-  return {state_->w_k.value.defined() ? state_->few_heads(memory, state_->w_k) : values, values};
+  const Var values = state_->to_kv_heads(memory, state_->w_v);
+  return {state_->w_k.value.defined() ? state_->to_kv_heads(memory, state_->w_k) : values, values};
 }
 
 Var AttentionBlock::answer(const Var& x, const KeysValues& memory, const Mask& mask) const {
   const State& s = *state_;
-  const Var q = s.heads(s.before(x), s.w_q);
+  const Var q = s.to_heads(s.before(x), s.w_q);
   const Var found = s.attended({q, memory.keys, memory.values}, mask);
   return s.after(linear_from_heads(found, s.w_o.value, x));
 }

@@ -22,7 +22,7 @@ struct LayerConfig {
   // Heads of keys and values, each for heads / kv_heads query heads; 0: as many as heads. Shazeer
   // 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
   int64_t kv_heads = 0;
-  bool rotary = false;         // queries and keys of self-attention are turned by their positions
+  bool rotary = false;         // queries and keys of self-attention are rotated by their positions
   int64_t feed_forward = 256;  // hidden width
   int64_t max_len = 1;         // longest sequence the attention sees
   bool causal = false;

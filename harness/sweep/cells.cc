@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
@@ -13,6 +13,7 @@
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/sweep.h"
 #include "harness/train/train.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -98,7 +99,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key["training"] = to_json(training);
           key["source"]["task"] = source_hash("tasks", task->name);
           if (shape.outputs > 0)  // it stands where the variant cannot
-            key["source"]["exact"] = source_hash("variants", "full");
+            key["source"]["exact"] = source_hash("variants", exact_reference().name);
           if (built->source()) key["source"]["data"] = built->source()->fingerprint();
           const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);

@@ -9,7 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/memory.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/speed.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/rounds.h"
 #include "tasks/catalog.h"

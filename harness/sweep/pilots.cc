@@ -15,7 +15,7 @@
 
 #include "core/base/parallel.h"
 #include "core/simd/isa.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/environment.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"

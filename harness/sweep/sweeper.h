@@ -21,7 +21,7 @@ class Sweeper {
   SweepResult run();
 
  private:
-  // scheduler.cc
+  // sweeper.cc
   void adopt_existing();
   std::vector<size_t> missing(std::string_view measure) const;
   bool stopping() const;
@@ -39,15 +39,15 @@ class Sweeper {
   Json measure_request(size_t cell, int jobs) const;
   ChildSpec child(const Json& request, double timeout_s) const;
 
-  // run_line.cc
+  // sweeper_run_line.cc
   void begin_run();
   bool continue_run(const Json& run);  // false: the file holds none
   void set_pace_of(const Json& run);
 
-  // gate.cc
+  // sweeper_gate.cc
   void check_contracts();
 
-  // rounds.cc
+  // sweeper_rounds.cc
   void run_speed();
   void run_group(const std::vector<size_t>& cells);
   Json merged_speed(size_t cell, const std::vector<double>& samples,

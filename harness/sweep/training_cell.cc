@@ -85,7 +85,7 @@ TrainRequest training_of(const Json& key) {
   request.variant_params = params_of(key["variant"]["params"]);
   request.training = Params("training", training_params(), params_of(key["training"]));
   request.seed = key["axes"]["seed"];
-  request.exact = &find_variant("full");
+  request.exact = &exact_reference();
   set_threads(key["axes"]["threads"]);
   return request;
 }

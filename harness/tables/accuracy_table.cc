@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "harness/measure/measure.h"
+#include "harness/measure/statistics.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"

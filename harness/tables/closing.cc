@@ -1,6 +1,8 @@
 // The closing table; see closing.h.
 #include "harness/tables/closing.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -8,16 +10,19 @@
 #include "harness/sweep/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
 
-constexpr const char* kBaseline = "full";
+// Exact attention, by its name: the baseline of every line.
+const std::string& baseline() { return exact_reference().name; }
 
 std::string name_of(const Json& row) { return row.at("variant").at("name"); }
 
 // The cells of one measure by length, of the set of axes that has most cells of attention's forward
-// pass or of decoding; "full" as it is by default, other variants by their first parameters.
+// pass or of decoding; exact attention as it is by default, other variants by their first
+// parameters.
 Grid by_length(const std::vector<Json>& rows, const std::string& measure,
                const std::string& mode = "forward") {
   std::map<std::string, Grid> groups;
@@ -29,7 +34,7 @@ Grid by_length(const std::vector<Json>& rows, const std::string& measure,
       continue;
     Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
     const std::string name = name_of(row), label = label_of(row);
-    const bool is_other = name == kBaseline && label != kBaseline;
+    const bool is_other = name == baseline() && label != baseline();
     const auto held = std::find_if(grid.cells.begin(), grid.cells.end(), [&](const auto& cell) {
       return cell.first.first == name && label_of(*cell.second) != label;
     });
@@ -44,9 +49,9 @@ Grid by_length(const std::vector<Json>& rows, const std::string& measure,
 
 // A figure at the longest length over that of exact attention there; "" where one lacks.
 std::string beside_full(const Grid& grid, const std::string& name, const Json::json_pointer& at) {
-  if (grid.columns.empty() || name == kBaseline) return "";
+  if (grid.columns.empty() || name == baseline()) return "";
   const Json *own = grid.find(name, grid.columns.back()),
-             *full = grid.find(kBaseline, grid.columns.back());
+             *full = grid.find(baseline(), grid.columns.back());
   if (!own || !full || status_of(*full) != "ok") return "";
   if (status_of(*own) != "ok") return status_of(*own);
   const double ratio =
@@ -156,7 +161,7 @@ constexpr double kKeeps = 0.05;  // a score this much below full's still keeps u
 // Whether a variant scores as full does, to within kKeeps; nullopt: it or full was not scored.
 std::optional<bool> keeps_up(const Closing& closing, const std::string& name,
                              const std::string& task) {
-  const auto own = closing.score(name, task), full = closing.score(kBaseline, task);
+  const auto own = closing.score(name, task), full = closing.score(baseline(), task);
   if (!own || !full) return std::nullopt;
   return own->lower_is_better ? own->test <= full->test + kKeeps : own->test >= full->test - kKeeps;
 }
@@ -176,7 +181,7 @@ std::string shares_of_full(const Grid& grid, const Json::json_pointer& at) {
 
 // Full's row at the longest length; null where it was not measured.
 const Json* longest_of_full(const Grid& grid) {
-  const Json* full = grid.cells.empty() ? nullptr : grid.find(kBaseline, grid.columns.back());
+  const Json* full = grid.cells.empty() ? nullptr : grid.find(baseline(), grid.columns.back());
   return full && status_of(*full) == "ok" ? full : nullptr;
 }
 
@@ -201,13 +206,13 @@ void add_times(const Closing& closing, std::vector<std::string>& sentences) {
 
 void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
   for (const std::string& task : closing.tasks) {
-    const auto full = closing.score(kBaseline, task);
+    const auto full = closing.score(baseline(), task);
     if (!full || full->is_control) continue;
     std::vector<std::string> keep, fall, longer;
     for (const std::string& name : closing.names) {
       const auto kept = keeps_up(closing, name, task);
       if (!kept) continue;
-      if (name != kBaseline) (*kept ? keep : fall).push_back(name);
+      if (name != baseline()) (*kept ? keep : fall).push_back(name);
       if (const auto own = closing.score(name, task); !own->longer.empty())
         longer.push_back(name + " " + own->longer);
     }
@@ -228,7 +233,7 @@ void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
   for (const std::string& name : closing.speed.labels) {
     const bool keeps =
         std::all_of(closing.tasks.begin(), closing.tasks.end(), [&](const auto& task) {
-          const auto full = closing.score(kBaseline, task);
+          const auto full = closing.score(baseline(), task);
           return !full || full->is_control || keeps_up(closing, name, task).value_or(false);
         });
     const std::string ratio = beside_full(closing.speed, name, "/time_s/median"_json_pointer);
@@ -253,7 +258,7 @@ std::optional<Table> closing_table(const std::vector<Json>& rows) {
   const size_t measures =
       !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
   const bool has_full =
-      std::find(closing.names.begin(), closing.names.end(), kBaseline) != closing.names.end();
+      std::find(closing.names.begin(), closing.names.end(), baseline()) != closing.names.end();
   if (measures < 2 || !has_full) return std::nullopt;
   Table table{.title = "in short: forward pass of attention, not causal; score (lift) by task",
               .columns = {"variant"},
@@ -269,7 +274,7 @@ std::optional<Table> closing_table(const std::vector<Json>& rows) {
   for (const std::string& name : closing.names) {
     std::vector<std::string> line = {closing.labels.count(name) ? closing.labels[name] : name};
     if (!closing.speed.cells.empty()) {
-      line.push_back(name == kBaseline ? "" : wins_from(closing.speed, name));
+      line.push_back(name == baseline() ? "" : wins_from(closing.speed, name));
       line.push_back(beside_full(closing.speed, name, "/time_s/median"_json_pointer));
     }
     if (!closing.memory.cells.empty())

@@ -11,6 +11,7 @@
 #include "harness/sweep/labels.h"
 #include "harness/tables/faster_from.h"
 #include "harness/tables/grid.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -70,14 +71,16 @@ Table speed_table(const std::string& group, Grid grid) {
   fill(table, grid, show_time);
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
   for (std::string& note : cost_notes(grid)) table.notes.push_back(std::move(note));
-  const bool has_full = grid.labels.size() > 1 && std::find(grid.labels.begin(), grid.labels.end(),
-                                                            "full") != grid.labels.end();
+  const bool has_full = grid.labels.size() > 1 &&
+                        std::find(grid.labels.begin(), grid.labels.end(), exact_reference().name) !=
+                            grid.labels.end();
   if (has_full) table.columns.push_back("faster than full from");
   for (size_t i = 0; i < grid.labels.size(); i++) {
     const Json* last = grid.find(grid.labels[i], grid.columns.back());
     table.rows[i].push_back(last && status_of(*last) == "ok" ? show_load(last->at("metrics")) : "");
     if (has_full)
-      table.rows[i].push_back(grid.labels[i] == "full" ? "" : wins_from(grid, grid.labels[i]));
+      table.rows[i].push_back(
+          grid.labels[i] == exact_reference().name ? "" : wins_from(grid, grid.labels[i]));
   }
   return table;
 }
@@ -94,7 +97,7 @@ std::string wins_from(const Grid& grid, const std::string& label) {
       }
     return times;
   };
-  return faster_from(grid.columns, times_of(label), times_of("full"));
+  return faster_from(grid.columns, times_of(label), times_of(exact_reference().name));
 }
 
 std::string label_of(const Json& row) { return variant_label(row.at("variant")); }

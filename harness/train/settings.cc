@@ -22,7 +22,7 @@ const std::vector<ParamSpec>& training_params() {
       {"norm", {"pre", "post"}, "layer norm before each block or after it"},
       {"positions",
        {"learned", "sinusoidal", "none", "rotary"},
-       "added to the input; rotary: queries and keys are turned by them in self-attention"},
+       "added to the input; rotary: queries and keys are rotated by them in self-attention"},
       {"pooling", {"mean", "cls"}, "how one vector is made of a sequence"},
       {"dropout", 0.0, "on the embedded input and on the outputs of attention and feed-forward", 0,
        0.9},

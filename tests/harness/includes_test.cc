@@ -204,6 +204,24 @@ TEST(House, NoFoldersIncludeEachOtherInACircle) {
   EXPECT_EQ(circle_of({{"a", {"b", "c"}}, {"b", {"c"}}}), Lines{});
 }
 
+// Where the test of a source that has one stands: tests/<path of the source>_test.cc.
+TEST(House, ATestStandsWhereItsSourceDoes) {
+  std::map<std::string, std::set<std::string>> folders;  // of the sources of a name
+  for (const fs::path& path : sources())
+    if (!path.string().starts_with("tests/"))
+      folders[path.stem().string()].insert("tests/" + path.parent_path().string());
+  int beside = 0;
+  for (const fs::path& path : sources()) {
+    const std::string stem = path.stem().string();
+    if (!path.string().starts_with("tests/") || !stem.ends_with("_test")) continue;
+    const auto named = folders.find(stem.substr(0, stem.size() - 5));
+    if (named == folders.end()) continue;
+    EXPECT_TRUE(named->second.count(path.parent_path().string())) << path.string();
+    beside++;
+  }
+  EXPECT_GT(beside, 80);
+}
+
 TEST(House, EveryFolderIsInTheTable) {
   for (const fs::path& path : sources()) {
     if (path.string().starts_with("tests/")) continue;

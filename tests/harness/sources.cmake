@@ -1,4 +1,53 @@
-# Tests of harness/, a list for each group of folders.
-foreach(group includes check measure_store model_train sweep tables)
-  include(${CMAKE_CURRENT_LIST_DIR}/${group}.cmake OPTIONAL)
+# Tests of harness/.
+foreach(stem
+    includes
+    check/derive
+    check/fit
+    check/undeclared
+    measure/calibrate
+    measure/environment
+    measure/fidelity
+    measure/memory
+    measure/speed
+    measure/statistics
+    measure/workload
+    model/layer
+    model/mixer_layer
+    model/residual_blocks
+    store/parse
+    store/rows
+    store/schema
+    sweep/cells
+    sweep/grammar
+    sweep/outcome
+    sweep/pilots
+    sweep/process_group
+    sweep/process
+    sweep/profiles
+    sweep/remaining
+    sweep/resume
+    sweep/rounds
+    sweep/sweep
+    tables/closing
+    tables/faster_from
+    tables/tuned
+    train/batches
+    train/evaluate
+    train/kinds
+    train/lengths
+    train/optimizer
+    train/pair_batches
+    train/sequence_learner
+    train/steady_step
+    train/train_error
+    train/train)
+  list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
+endforeach()
+foreach(stem
+    model/encoder_decoder
+    model/encoder
+    model/greedy
+    model/unfold_head
+    train/pairs)
+  list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

@@ -41,14 +41,14 @@ class Attention {
   // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
   // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
-  // By the variant's own formulas; nullopt where it declares none.
+  // The cost by the variant's own formulas; nullopt: it declares none.
   std::optional<Cost> declared_cost(const AttentionShape& shape) const;
-  Cost cost(const AttentionShape& shape) const;  // the same; Error where it declares none
-  // For `capacity` positions of `batch` sequences; built causal, trait decode. Keys of `kv_heads`
-  // heads, of which heads is a multiple; 0: of all.
+  Cost cost(const AttentionShape& shape) const;  // the same; Error where none is declared
+  // A decoder for `batch` sequences of at most `capacity` positions. Needs trait `decode` and a
+  // causal configuration. kv_heads divides heads; 0: every query head has its own keys.
   std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0) const;
-  // What that decoder holds, for batch and kv_len of the shape: by the formula of cost(), or, where
-  // none is declared, as a decoder made for it holds.
+  // Bytes that this decoder allocates for shape.batch sequences of shape.kv_len positions: by the
+  // formula of cost(), or, without a declared cost, read off a decoder that is made for it.
   double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
   std::vector<Weight> weights() const { return weights_; }
   const AttentionConfig& config() const { return config_; }
@@ -56,20 +56,20 @@ class Attention {
  protected:
   explicit Attention(AttentionConfig config) : config_(std::move(config)) {}
   const Params& params() const { return config_.params; }
-  // What weights() lists, in the order of these calls; for constructors.
+  // Make a weight; for constructors. weights() lists them in the order of these calls.
   Var weight(std::string name, const Tensor& start, bool learned = true);
-  // Starts at N(0, deviation²), drawn from the seed's stream of that name.
+  // Initial values N(0, deviation²), from the random stream of the seed and that name.
   Var normal_weight(const std::string& name, const Shape& shape, double deviation);
-  // Of matrices [.., in, out]: at N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
+  // For matrices [.., in, out]: N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
   Var glorot_weight(const std::string& name, const Shape& shape);
   void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
 
  private:
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
   virtual Cost do_cost(const AttentionShape& shape) const;  // default: not declared
-  // `position` as the constructor of Decoder takes it. Null where a group is more than one and each
-  // query head needs a state of its own: then it is asked for [batch, heads, 1, head_dim], and keys
-  // are repeated. A mixer is never asked for groups.
+  // `position` is [batch, kv_heads, group, head_dim], as the constructor of Decoder takes it.
+  // Returns null where group > 1 and each query head needs a state of its own; the caller then asks
+  // again with [batch, heads, 1, head_dim] and repeats the keys. For a mixer group is always 1.
   virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
   int64_t checked_kv_heads(int64_t given) const;
   std::unique_ptr<Decoder> shared_decoder(const Shape& position, int64_t capacity) const;

@@ -10,19 +10,20 @@ struct AttentionShape {
   bool causal = false;
 };
 
-// By formula, for one forward without gradients. FLOPs count a multiply-add as 2 and leave out exp,
-// divisions and maxima. Declaring it is optional: see counted_cost.h for what is counted instead.
+// The cost of one forward pass by formula, without gradients. A multiply-add counts as 2 FLOPs;
+// exp, divisions and maxima count as none. A variant need not declare a cost: counted_cost.h then
+// counts.
 struct Cost {
   double flops = 0;
   double backward_flops =
-      0;             // of all gradients; 0: twice `flops`, what ops without recomputation cost
-  double bytes = 0;  // read and written at least once: q, k, v, the output, and what does not fit a
-                     // cache-sized workspace
+      0;             // of all gradients; 0 stands for 2 * flops, the cost without recomputation
+  double bytes = 0;  // that must be read or written: q, k, v, the output, and data that does not
+                     // fit a workspace of the size of a cache
   double peak_bytes =
-      0;  // pool peak above q, k, v and the weights: the output, temporaries and workspace
+      0;  // peak memory above q, k, v and the weights: output, temporaries, workspace
   double state_bytes =
-      0;  // what decoding one more token needs to keep, after kv_len tokens, where trait decode is
-  bool declared = true;  // false: the variant declares none, and nothing above says anything
+      0;                 // of the decoder's state after kv_len tokens; variants with trait `decode`
+  bool declared = true;  // false: no cost is declared, and the other fields are meaningless
 };
 
 }  // namespace attn

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "variants/api/attention.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 

@@ -7,36 +7,38 @@
 
 namespace attn {
 
-// Decoding: the state of batch × heads sequences of one length, and one position at a time after
-// it. Equal to causal forward, row by row. Query heads may share the keys, the values and the state
-// of fewer heads: query head h has those of head h / (heads / kv_heads), as in multi-query and
-// grouped-query attention (arXiv:1911.02150, arXiv:2305.13245). Not recorded; not for two threads
-// at once.
+// The state of batch × heads sequences of equal length. A step appends one position to each and
+// computes its output, which equals the row of that position in a causal forward pass. Query heads
+// may share the keys, values and state of fewer heads, as in multi-query and grouped-query
+// attention (arXiv:1911.02150, arXiv:2305.13245): query head h uses head h / (heads / kv_heads).
+// Nothing is recorded for gradients. Not thread-safe.
 class Decoder {
  public:
   virtual ~Decoder() = default;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // k, v [batch, kv_heads, len, head_dim]: appends len positions that nobody asks. Their queries
-  // q [batch, heads, len, head_dim] are read where keys_are_queries(), and may be left out
-  // elsewhere.
+  // Prefill: appends len positions without computing outputs. k, v [batch, kv_heads, len,
+  // head_dim]. q [batch, heads, len, head_dim] is needed only where keys_are_queries().
   void extend(const Tensor& k, const Tensor& v, const Tensor& q = {});
-  // q, out [batch, heads, 1, head_dim], k, v [batch, kv_heads, 1, head_dim]: appends one position
-  // and answers its queries. `out` must not overlap q, k or v.
+  // Decode step: appends one position and computes its output. q, out [batch, heads, 1, head_dim],
+  // k, v [batch, kv_heads, 1, head_dim]. `out` must not overlap q, k or v.
   void step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out);
-  // The next step takes the place of the last one: the same step again and again, for the clock. A
-  // cache overwrites that position; a sum cannot take it back, and only its work stays the same.
-  // Twice in a row only where nothing is forgotten: a ring has lost what a step pushed out.
+  // Lets the next step replace the last one, so that a benchmark can repeat a step. A cache
+  // overwrites the position. A sum keeps the old position in its state: the work of the next step
+  // is the same, its output is not. Do not call it twice in a row on a ring buffer, which has lost
+  // the position that a step pushed out.
   void step_back();
 
   int64_t length() const { return length_; }  // positions appended
   int64_t capacity() const { return capacity_; }
-  bool keys_are_queries() const { return do_keys_are_queries(); }  // as in reformer: k is not read
-  int64_t state_bytes() const { return do_state_bytes(); }         // held, whatever the length is
-  // By formula, of a step to length() + 1; bytes are the state it reads and writes, and weights.
-  // Where the data say who is seen, as in reformer: of the last step made again; before any, the
-  // most that it can be.
+  bool keys_are_queries() const {
+    return do_keys_are_queries();
+  }                                                         // queries serve as keys; k is unread
+  int64_t state_bytes() const { return do_state_bytes(); }  // allocated, at any length
+  // The cost of the step to length() + 1 by formula; bytes are the state and weights that it reads
+  // and writes. Where the data decide which keys are seen (reformer): the cost of repeating the
+  // last step, or an upper bound before the first step.
   double step_flops() const { return do_step_flops(); }
   double step_bytes() const { return do_step_bytes(); }
 

@@ -7,22 +7,26 @@
 
 namespace attn {
 
-// A list of visible keys for every query, as in graph attention.
+// A list of visible keys for every query, as in graph attention. Rows are (batch entry, query).
 struct Edges {
   std::vector<int64_t> first;  // [batch · q_len + 1]: query r sees keys[first[r] .. first[r + 1])
   std::vector<int32_t> keys;   // of one query ascending, each in [0, kv_len)
 };
 
-// Who may see whom. Query i sees key j when j < kv_lengths[b] and, if causal, j <= i + kv_len -
-// q_len (aligned at the end). A query that sees no key gets zeros, and gives zero gradients.
-// Padding is never read. What is only causally hidden is multiplied by zero where it shares a strip
-// of queries (6 in softmax kernels, 24 in linear ones) with a query that sees it: there an infinite
-// or NaN key or value may reach the queries before its own.
+// Which keys a query sees. Query i of batch entry b sees key j when j < kv_lengths[b] and, if
+// causal, j <= i + kv_len - q_len: the last query is aligned with the last key. A query that sees
+// no key gets zeros and gives zero gradients.
+//
+// Padding (j >= kv_lengths[b]) is never read. A key that is hidden by causality alone may be
+// multiplied by zero: kernels work on strips of queries (6 in softmax, 24 in linear attention), and
+// a later query of the strip may see the key. If such a key or value is infinite or NaN, it can
+// reach earlier queries of its strip.
 struct Mask {
   bool causal = false;
   std::vector<int64_t>
       kv_lengths;  // valid keys of each batch entry, in [0, kv_len]; empty: all are valid
-  std::shared_ptr<const Edges> edges{};  // sees those alone, of what it would see; null: all
+  // A query sees only the listed keys, among those that it would see otherwise; null: no list.
+  std::shared_ptr<const Edges> edges{};
 };
 
 }  // namespace attn

@@ -1,14 +1,14 @@
-// The wider plug: what mixes positions without queries and keys. The multi-head layer gives it the
-// layer's input itself, and neither projects nor pays for projections; everything that measures and
-// checks an Attention takes it as one that looks at its values alone.
+// A mixer combines positions without queries and keys, as a recurrence or a convolution does. The
+// multi-head layer passes its own input and makes no projections. To the code that measures and
+// checks an Attention, a mixer is an Attention that reads only its values.
 #pragma once
 
 #include "variants/api/attention.h"
 
 namespace attn {
 
-// width = heads · head_dim: heads say how wide it is, and nothing else. Sets Traits::mixer. Cost is
-// that of mix().
+// width = heads · head_dim; the number of heads has no other meaning. Needs Traits::mixer. cost()
+// is the cost of mix().
 class Mixer : public Attention {
  public:
   // x [batch, len, width] -> the same shape. The mask as for self-attention: positions at or beyond
@@ -25,10 +25,10 @@ class Mixer : public Attention {
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const final;
 };
 
-// Null: it looks at queries and keys.
+// The attention as a mixer; null: it reads queries and keys.
 const Mixer* as_mixer(const Attention& attention);
 
-// Decodes rows of all heads side by side, whatever the queries and keys are.
+// Decodes rows of all heads side by side; queries and keys are not read.
 class MixerDecoder : public Decoder {
  protected:
   // `position` is [batch, heads, 1, head_dim].
@@ -38,7 +38,7 @@ class MixerDecoder : public Decoder {
   int64_t width() const { return heads() / batch_ * head_dim(); }
 
  private:
-  // x, out [batch, width]: the next position; a null `out` is not asked for.
+  // Appends one position. x, out [batch, width]; out = null: the output is not computed.
   virtual void do_next(const real* x, real* out) = 0;
   void do_extend(const Tensor& k, const Tensor& v) final;
   void do_step(const real* q, const real* k, const real* v, real* out) final;

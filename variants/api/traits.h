@@ -3,8 +3,7 @@
 
 namespace attn {
 
-// What a variant can do and promises; the harness branches on these, never on a name. Each promise
-// is checked.
+// The harness branches on traits, never on a name. A contract check tests each trait.
 struct Traits {
   bool exact = false;         // equals softmax attention for every input
   bool causal = false;        // can hide the future
@@ -14,15 +13,15 @@ struct Traits {
   bool linear_memory = true;  // peak bytes grow linearly with the length
   bool random = false;        // holds random features
   bool fixed_length = false;  // built for a longest length
-  bool convex = false;  // each output is a convex combination of the visible values (rows sum to
-                        // one, no sign)
+  bool convex = false;  // each output is a convex combination of the visible values: weights are
+                        // not negative and sum to one
   bool permutable = false;  // permuting positions permutes the output
   bool decode = false;      // answers one position after the other from a state
   bool edges = false;       // honours Mask::edges
-  // Cross-attention answers each query by itself, wherever it stands: what a decoder needs that
-  // asks for one output after the other.
+  // In cross-attention the output of a query depends on that query alone, not on its position or on
+  // other queries. A decoder that generates one output at a time needs this.
   bool rowwise = false;
-  // Ignores queries and keys: the layer gives it its input itself, see mixer.h.
+  // Ignores queries and keys and reads the layer's input instead, see mixer.h.
   bool mixer = false;
 };
 

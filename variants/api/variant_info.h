@@ -23,8 +23,8 @@ struct VariantInfo {
   Traits traits;
   std::vector<ParamSpec> params;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> make;
-  // Parameters that make it equal softmax attention at length n, with the relative error allowed;
-  // nullopt or empty: no such limit. `prepare` may then set weights (identity projections).
+  // Parameters for which the variant equals softmax attention, and the relative error allowed.
+  // nullopt or empty: there are none. `prepare` may set weights, such as identity projections.
   struct Limit {
     std::map<std::string, ParamValue> params;
     double tolerance = 1e-5;  // in float; 1e-10 is used in double where tolerance is 1e-5
@@ -32,34 +32,35 @@ struct VariantInfo {
     double input_scale = 1;  // of N(0, 1) queries and keys
   };
   std::function<std::optional<Limit>(const AttentionShape&)> limit;
-  // Why this shape cannot run with these parameters, beyond what the traits say; nullopt: it can.
+  // Why this shape cannot run with these parameters, besides what the traits say; nullopt: it can.
   std::function<std::optional<std::string>(const AttentionShape&, const Params&)> skip_reason;
 
-  // Why these parameters cannot decode where the trait is; empty: they can.
+  // Why these parameters cannot decode although trait `decode` is set; nullopt or empty: they can.
   std::function<std::optional<std::string>(const Params&)> no_decoder;
 
-  // What forward looks at with these parameters; empty: at both. A layer makes no projection that
-  // nothing reads. Mixers read neither, whatever this says.
+  // Whether forward reads queries and keys with these parameters; empty: it reads both. A layer
+  // leaves out the projection of what is not read. A mixer reads neither.
   struct Reads {
     bool queries = true, keys = true;
   };
   std::function<Reads(const Params&)> reads;
 
-  // Whether it hides the future even where the mask does not ask for it; empty: never.
+  // Whether the variant hides the future even under a mask that is not causal; empty: never.
   std::function<bool(const Params&)> always_causal;
 
   // Sentences for `info`: what is not the paper's, what as=lra changes, the axes of weights.
   std::vector<std::string> notes;
 
-  // Whether trait convex holds with these parameters; empty: with all.
+  // Whether trait `convex` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> convex_if;
 
-  // `given` with the limit's parameters in place of its own, and without what then has no effect.
+  // `given` overlaid by the limit's parameters, without parameters that then have no effect.
   std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
                                              const Limit& of) const;
-  // The whole verdict: traits first (causal, cross), then `skip_reason`.
+  // Why the shape cannot run: by the traits causal and cross, then by `skip_reason`; nullopt: it
+  // can.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
-  // The same for decoding: trait decode first, then `no_decoder`.
+  // Why the shape cannot decode: by trait decode, `no_decoder`, then why_not(); nullopt: it can.
   std::optional<std::string> why_no_decoder(const AttentionShape& shape,
                                             const Params& params) const;
   Reads read_by(const Params& chosen) const {
@@ -69,7 +70,8 @@ struct VariantInfo {
   bool convex(const Params& chosen) const {
     return traits.convex && (!convex_if || convex_if(chosen));
   }
-  // Resolves parameters, then makes. The one way in which the harness builds a variant.
+  // Fills in default parameters, checks them, and makes the variant. The harness builds variants
+  // only here.
   std::unique_ptr<Attention> build(AttentionConfig config,
                                    const std::map<std::string, ParamValue>& given) const;
 };
@@ -78,7 +80,7 @@ struct VariantInfo {
 // "kernel", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
 const std::vector<std::string>& families();
 
-// The limit of patterns: parameter `reach` as large as the longer of both lengths, and `others`.
+// The limit of a pattern: parameter `reach` set to the longer of q_len and kv_len, and `others`.
 std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at_length(
     const std::string& reach, const std::map<std::string, ParamValue>& others = {});
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/autograd/var.h"
 #include "variants/api/cost.h"
 
 namespace attn {

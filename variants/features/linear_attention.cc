@@ -43,15 +43,15 @@ struct Layout {
     log_scale = parts.take(p.chunk());
     scales = parts.take(p.chunk());
     values = parts.take(p.scaled ? p.chunk() * p.dim : 0);
-    mass = parts.take(p.chunk());
+    normalizer = parts.take(p.chunk());
     packed_keys = parts.take(p.causal ? packed_reals(p.chunk(), p.features) : 0);
     weights = parts.take(p.causal ? LinearProblem::kStrip * p.chunk() : 0);
     shares = parts.take(p.causal ? LinearProblem::kStrip : 0);
     state = parts.take(p.state_reals());
   }
   Parts parts;
-  int64_t panels, keys, queries, log_scale, scales, values, mass, packed_keys, weights, shares,
-      state;
+  int64_t panels, keys, queries, log_scale, scales, values, normalizer, packed_keys, weights,
+      shares, state;
 };
 
 class LinearForward {
@@ -135,8 +135,9 @@ class LinearForward {
   real* out_of(const Head& h, const Chunk& chunk) const {
     return s_.out.data() + (h.number * p_.q_len + chunk.row) * p_.dim;
   }
-  real* mass_of(const Head& h, const Chunk& chunk, real* work) const {
-    return keep_ ? s_.mass.data() + h.number * p_.q_len + chunk.row : work + layout_.mass;
+  real* normalizer_of(const Head& h, const Chunk& chunk, real* work) const {
+    return keep_ ? s_.normalizer.data() + h.number * p_.q_len + chunk.row
+                 : work + layout_.normalizer;
   }
 
   void add_keys(const Head& h, int64_t piece, int64_t pieces, real* state, real* work) const {
@@ -161,20 +162,20 @@ class LinearForward {
     add_to_state(p_, keys, values, scales, chunk.keys, state);
   }
 
-  // out and mass of rows through the keys that a state holds; not yet divided.
+  // out and normalizer of rows through the keys that a state holds; not yet divided.
   void add_state(const Chunk& chunk, const FeatureRows& queries, const real* state, real* out,
-                 real* mass) const {
+                 real* normalizer) const {
     const int64_t m = p_.features;
     product(chunk.rows, p_.dim, m, queries.left(), {state, p_.dim}, out, p_.dim);
-    dot_rows(chunk.rows, m, queries.data, queries.row, state + p_.sum_reals(), mass);
+    dot_rows(chunk.rows, m, queries.data, queries.row, state + p_.sum_reals(), normalizer);
     count_flops(2 * static_cast<double>(chunk.rows * m * (p_.dim + 1)));
   }
 
-  void divide(const Chunk& chunk, real* out, const real* mass) const {
+  void divide(const Chunk& chunk, real* out, const real* normalizer) const {
     for (int64_t r = 0; r < chunk.rows; ++r) {
-      const real inverse = 1 / mass[r];
+      const real inverse = 1 / normalizer[r];
       real* const row = out + r * p_.dim;
-      if (mass[r] < kNoMass)  // and not a NaN
+      if (normalizer[r] < kLeastNormalizer)  // and not a NaN
         std::fill_n(row, p_.dim, real(0));
       else
         for (int64_t c = 0; c < p_.dim; ++c) row[c] *= inverse;
@@ -185,9 +186,9 @@ class LinearForward {
                       real* work) const {
     for_chunks(p_.row_chunks(), piece, pieces, [&](int64_t c) {
       const Chunk chunk = chunk_of(p_, h.number, c);
-      real *const out = out_of(h, chunk), *const mass = mass_of(h, chunk, work);
-      add_state(chunk, queries_of(h, chunk, work), state, out, mass);
-      divide(chunk, out, mass);
+      real *const out = out_of(h, chunk), *const normalizer = normalizer_of(h, chunk, work);
+      add_state(chunk, queries_of(h, chunk, work), state, out, normalizer);
+      divide(chunk, out, normalizer);
     });
   }
 
@@ -196,15 +197,15 @@ class LinearForward {
       const Chunk chunk = chunk_of(p_, h.number, c);
       const FeatureRows keys = keys_of(h, chunk, work);
       if (chunk.rows > 0) {
-        real *const out = out_of(h, chunk), *const mass = mass_of(h, chunk, work);
+        real *const out = out_of(h, chunk), *const normalizer = normalizer_of(h, chunk, work);
         const FeatureRows queries = queries_of(h, chunk, work);
         const real before = state[p_.state_reals() - 1];
         if (before != -kInfinity)
-          add_state(chunk, queries, state, out, mass);
+          add_state(chunk, queries, state, out, normalizer);
         else
-          std::fill_n(mass, chunk.rows, real(0));  // and `out` is overwritten
-        add_inside(h, chunk, queries, keys, before, out, mass, work);
-        divide(chunk, out, mass);
+          std::fill_n(normalizer, chunk.rows, real(0));  // and `out` is overwritten
+        add_inside(h, chunk, queries, keys, before, out, normalizer, work);
+        divide(chunk, out, normalizer);
       }
       if (c + 1 < p_.key_chunks()) add_chunk(h, chunk, keys, state, work);
     });
@@ -213,7 +214,8 @@ class LinearForward {
   // Adds what rows see inside their own chunk; they hold what they see before it, relative to
   // `before`.
   void add_inside(const Head& h, const Chunk& chunk, const FeatureRows& queries,
-                  const FeatureRows& keys, real before, real* out, real* mass, real* work) const {
+                  const FeatureRows& keys, real before, real* out, real* normalizer,
+                  real* work) const {
     real *const weights = work + layout_.weights, *const shares = work + layout_.shares;
     real* const panels = work + layout_.packed_keys;
     pack_transposed(keys.data, chunk.keys, p_.features, keys.row, panels);
@@ -227,7 +229,7 @@ class LinearForward {
         real* const row = weights + r * p_.chunk();
         shares[r] = rescale(before, running.see(chunk.visible(p_, first + r)));
         running.apply(row, seen);
-        mass[first + r] = mass[first + r] * shares[r] + row_sum(row, seen);
+        normalizer[first + r] = normalizer[first + r] * shares[r] + row_sum(row, seen);
       }
       add_product(count, p_.dim, seen, {weights, p_.chunk()}, {values_of(h, chunk), p_.dim},
                   out + first * p_.dim, p_.dim, shares);
@@ -250,13 +252,13 @@ Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptio
   saved.out = Tensor(saved.q.shape().with(3, p.dim));
   saved.log_scale = options.log_scale;
   if (keep) {
-    saved.mass = Tensor({p.total_heads(), p.q_len});
+    saved.normalizer = Tensor({p.total_heads(), p.q_len});
     if (p.map.divides()) saved.log_scale = Tensor({p.batch, p.heads, p.kv_len});
     if (!p.causal) saved.states = Tensor({p.total_heads(), p.state_reals()});
   }
   if (p.causal && p.offset() < 0) {  // the first queries see nothing and belong to no chunk
     saved.out.fill(0);
-    if (keep) saved.mass.fill(0);
+    if (keep) saved.normalizer.fill(0);
   }
   LinearForward(p, saved, keep).run();
   count_bytes(

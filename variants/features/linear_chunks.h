@@ -211,13 +211,13 @@ inline void scale_rows_by(const real* x, const real* factors, int64_t rows, int6
 
 // Sums of weights below this count as 0: their terms are denormal, and dividing gradients by them
 // overflows.
-inline constexpr real kNoMass = std::numeric_limits<real>::min() * real(1e8);
+inline constexpr real kLeastNormalizer = std::numeric_limits<real>::min() * real(1e8);
 
 struct LinearSaved {
   Tensor q, k, v, out;
-  Tensor log_scale;  // [batch, heads, kv_len], where the problem is scaled
-  Tensor mass;       // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
-  Tensor states;     // not causal: [batch·heads, state_reals], of all keys
+  Tensor log_scale;   // [batch, heads, kv_len], where the problem is scaled
+  Tensor normalizer;  // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
+  Tensor states;      // not causal: [batch·heads, state_reals], of all keys
 };
 
 int64_t linear_workspace(const LinearProblem& problem);  // of a forward, in reals a worker

@@ -27,7 +27,7 @@ class LinearDecoder final : public Decoder {
   void do_step(const real* q, const real* k, const real* v, real* out) override;
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) *
-           (sums_.size() + masses_.size() + (tops_.defined() ? tops_.size() : 0));
+           (sums_.size() + normalizers_.size() + (tops_.defined() ? tops_.size() : 0));
   }
   double do_step_flops() const override {
     const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
@@ -46,16 +46,16 @@ class LinearDecoder final : public Decoder {
     return maps_[static_cast<size_t>(head) % maps_.size()];
   }
   real* sum(int64_t head) const { return sums_.data() + head * features_ * head_dim(); }
-  real* mass(int64_t head) const { return masses_.data() + head * features_; }
+  real* normalizer(int64_t head) const { return normalizers_.data() + head * features_; }
   real weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const;
   void add_keys(int64_t head, const real* k, const real* v, int64_t rows, real* work) const;
   void step(int64_t head, const real* q, const real* k, const real* v, real* out) const;
 
   int64_t features_;
   bool projects_;
-  Tensor sums_, masses_;  // S [heads, features, dim] and z [heads, features]
-  Tensor tops_;           // [heads]: what both are relative to; undefined unless the map divides
-  Block panels_, work_;   // the maps' directions, packed; of a step, for each head
+  Tensor sums_, normalizers_;  // S [heads, features, dim] and z [heads, features]
+  Tensor tops_;          // [heads]: what both are relative to; undefined unless the map divides
+  Block panels_, work_;  // the maps' directions, packed; of a step, for each head
   std::vector<RowFeatures> maps_;  // of each head of a batch entry
 };
 
@@ -78,7 +78,7 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
       features_(map.features(head_dim())),
       projects_(map.omega.defined()),
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
-      masses_(Tensor::zeros({heads(), features_})) {
+      normalizers_(Tensor::zeros({heads(), features_})) {
   map.check_fits(position);
   if (map.divides()) tops_ = Tensor::full({heads()}, -kInfinity);
   const int64_t each = RowFeatures::panel_reals(map), count = position[1];
@@ -111,8 +111,8 @@ void LinearDecoder::add_keys(int64_t head, const real* k, const real* v, int64_t
   std::fill_n(factors, features_, old);
   add_product(features_, dim, rows, {phi, 1, features_}, {v, dim}, sum(head), dim, factors);
   if (old != 1)
-    for (int64_t f = 0; f < features_; ++f) mass(head)[f] *= old;
-  add_column_sums(mass(head), phi, rows, features_);
+    for (int64_t f = 0; f < features_; ++f) normalizer(head)[f] *= old;
+  add_column_sums(normalizer(head), phi, rows, features_);
   count_flops(2 * static_cast<double>(rows * features_ * (dim + 1)));
 }
 
@@ -146,12 +146,12 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
     add_product(rows, dim, 1, {phi_k + f, 1}, {v, dim}, part, dim, factors);
     add_product(queries, dim, rows, {phi_q + f, m}, {part, dim}, out, dim);
   }
-  real* const z = mass(head);
+  real* const z = normalizer(head);
   for (int64_t f = 0; f < m; ++f) z[f] = z[f] * old + phi_k[f];
   for (int64_t i = 0; i < queries; ++i) {
     const real total = row_dot(phi_q + i * m, z, m);
     real* const row = out + i * dim;
-    for (int64_t c = 0; c < dim; ++c) row[c] = total < kNoMass ? real(0) : row[c] / total;
+    for (int64_t c = 0; c < dim; ++c) row[c] = total < kLeastNormalizer ? real(0) : row[c] / total;
   }
 }
 
@@ -163,7 +163,7 @@ void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* o
            out + head * queries * dim);
   });
   count_flops(2 * static_cast<double>(heads() * (1 + queries) * features_ * (dim + 1)));
-  const int64_t numbers = sums_.size() + masses_.size() + (tops_.defined() ? tops_.size() : 0);
+  const int64_t numbers = sums_.size() + normalizers_.size() + (tops_.defined() ? tops_.size() : 0);
   count_bytes(2 * static_cast<double>(sizeof(real)) * static_cast<double>(numbers) +
               direction_bytes());
 }

@@ -1,6 +1,7 @@
 // One chunk of the backward of linear attention, what causal and not have in common. With G =
-// dO/mass and g = -(dO·o)/mass, dw_ij = G_i·v_j + g_i: queries need the state S, z of the keys they
-// see, keys the mirror R = Σ φ(q)ᵀG, r = Σ φ(q)·g of the queries that see them. 2·m·d FLOPs each.
+// dO/normalizer and g = -(dO·o)/normalizer, dw_ij = G_i·v_j + g_i: queries need the state S, z of
+// the keys they see, keys the mirror R = Σ φ(q)ᵀG, r = Σ φ(q)·g of the queries that see them. 2·m·d
+// FLOPs each.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +87,7 @@ class LinearGradient {
     real *const matrix = work + layout_.slope, *const column = work + layout_.offset;
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const int64_t at = h.number * p_.q_len + chunk.row + r;
-      const real inverse = s_.mass[at] < kNoMass ? real(0) : 1 / s_.mass[at];
+      const real inverse = s_.normalizer[at] < kLeastNormalizer ? real(0) : 1 / s_.normalizer[at];
       const real* const grad = grad_out_.data() + at * p_.dim;
       scale_rows_by(grad, &inverse, 1, p_.dim, matrix + r * p_.dim);
       column[r] = -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse;

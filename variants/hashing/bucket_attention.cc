@@ -39,19 +39,19 @@ int64_t group_of(int64_t all_chunks) {
 
 class Forward {
  public:
-  // state [2, heads, len]: tops and masses of the sums so far in `out`.
+  // state [2, heads, len]: row_maxima and row_sums of the sums so far in `out`.
   Forward(const BucketProblem& p, const Tensor& out, const Tensor& state)
       : p_(p),
         out_(out),
-        top_(state.data()),
-        mass_(state.data() + p.heads() * p.length()),
+        row_max_(state.data()),
+        row_sum_(state.data() + p.heads() * p.length()),
         layout_(p.length(), p.dim(), p.sorted->rounds(), p.options.chunk, false) {}
 
   void run() const {
     const int64_t rows = p_.heads() * p_.length();
     out_.fill(0);
-    std::fill_n(top_, rows, -kInfinity);
-    std::fill_n(mass_, rows, real(0));
+    std::fill_n(row_max_, rows, -kInfinity);
+    std::fill_n(row_sum_, rows, real(0));
     const int64_t chunks = p_.most_chunks(), group = group_of(p_.heads() * chunks);
     const int64_t groups = (chunks + group - 1) / group;
     for (int64_t round = 0; round < p_.sorted->rounds(); ++round)
@@ -84,22 +84,23 @@ class Forward {
   // `own`: the column of the first query's own key.
   void attend(const BucketPatch& patch, Span queries, int64_t own, real* work) const {
     const int64_t d = p_.dim();
-    real top[kBucketStrip], mass[kBucketStrip], shrink[kBucketStrip];
+    real row_max[kBucketStrip], row_sum[kBucketStrip], rescale[kBucketStrip];
     for (int64_t s = queries.begin; s < queries.end; ++s)
       fetch_row(out_.data() + patch.position(s) * d, d);
     for (int64_t s = queries.begin; s < queries.end; s += kBucketStrip) {
       const int64_t rows = std::min(kBucketStrip, queries.end - s);
       patch.fill_scores({s, s + rows}, own + s - queries.begin);
-      std::fill_n(top, rows, -kInfinity);
-      std::fill_n(mass, rows, real(0));
-      soften_rows(rows, patch.padded(), patch.scores(), layout_.stride, top, mass, shrink);
+      std::fill_n(row_max, rows, -kInfinity);
+      std::fill_n(row_sum, rows, real(0));
+      online_softmax_rows(rows, patch.padded(), patch.scores(), layout_.stride, row_max, row_sum,
+                          rescale);
       product(rows, d, patch.count(), {patch.scores(), layout_.stride}, {patch.values(), d},
               work + layout_.out, d);
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t at = patch.position(s + r);
-        RowSums all{out_.data() + at * d, top_[at], mass_[at]};
-        merge_row(d, {work + layout_.out + r * d, top[r], mass[r]}, all);
-        top_[at] = all.top, mass_[at] = all.mass;
+        RowSums all{out_.data() + at * d, row_max_[at], row_sum_[at]};
+        merge_row(d, {work + layout_.out + r * d, row_max[r], row_sum[r]}, all);
+        row_max_[at] = all.row_max, row_sum_[at] = all.row_sum;
       }
     }
     count_flops(4 * static_cast<double>((queries.end - queries.begin) * patch.count() * d));
@@ -109,19 +110,19 @@ class Forward {
   void finish(int64_t row) const {
     const int64_t d = p_.dim();
     real* const out = out_.data() + row * d;
-    if (mass_[row] == 0) {
+    if (row_sum_[row] == 0) {
       if (row % p_.length() < p_.valid(row / p_.length()))
         std::copy_n(p_.v.data() + row * d, d, out);
-      top_[row] = kInfinity;
+      row_max_[row] = kInfinity;
       return;
     }
-    divide_row(d, out, mass_[row], out);
-    top_[row] += std::log2(mass_[row]);  // of all its weights, from here on
+    divide_row(d, out, row_sum_[row], out);
+    row_max_[row] += std::log2(row_sum_[row]);  // of all its weights, from here on
   }
 
   const BucketProblem& p_;
   const Tensor& out_;
-  real *const top_, *const mass_;
+  real *const row_max_, *const row_sum_;
   const BucketLayout layout_;
 };
 

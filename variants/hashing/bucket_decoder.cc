@@ -212,8 +212,8 @@ int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* 
     if (count == kBlock) attend(head, count, work, sums), count = 0;
   }
   if (count > 0) attend(head, count, work, sums);
-  if (total == 0) sums.mass = 1, std::copy_n(v, dim, out);  // it sees itself alone
-  divide_row(dim, out, sums.mass, out);
+  if (total == 0) sums.row_sum = 1, std::copy_n(v, dim, out);  // it sees itself alone
+  divide_row(dim, out, sums.row_sum, out);
   return total;
 }
 

@@ -1,4 +1,4 @@
-// Slots of a band: pinned positions first, then the ring; see band_cache.h.
+// Slots of a band: global positions first, then the ring; see band_cache.h.
 #include "variants/patterns/band_cache.h"
 
 #include <algorithm>
@@ -7,13 +7,13 @@ namespace attn {
 
 CacheLayout band_cache(const SoftmaxOptions& options, int64_t capacity) {
   const int64_t before = options.before < 0 ? options.window : options.before;
-  const int64_t pinned = std::min(options.pinned, capacity);
-  const int64_t ring = std::min(capacity - pinned, before + 1);
-  return {.slots = pinned + ring,
-          .place = [=](int64_t at) { return at < pinned ? at : pinned + (at - pinned) % ring; },
+  const int64_t global = std::min(options.global, capacity);
+  const int64_t ring = std::min(capacity - global, before + 1);
+  return {.slots = global + ring,
+          .place = [=](int64_t at) { return at < global ? at : global + (at - global) % ring; },
           .seen =
               [=](int64_t, int64_t at) {
-                return std::vector{Span{0, std::min(at + 1, pinned + ring)}};
+                return std::vector{Span{0, std::min(at + 1, global + ring)}};
               },
           .by_head = false};
 }

@@ -1,4 +1,4 @@
-// What decoding a band keeps: the pinned positions, and a ring of the last ones. O(pinned +
+// What decoding a band keeps: the global positions, and a ring of the last ones. O(global +
 // window).
 #pragma once
 

@@ -14,7 +14,7 @@ class Longformer final : public Attention {
     const bool lra = params().text("as") == "lra";
     options_.window = params().integer("window");
     if (lra) options_.before = options_.window > 0 ? options_.window - 1 : 0;
-    options_.pinned = lra ? 0 : params().integer("global_tokens");
+    options_.global = lra ? 0 : params().integer("global_tokens");
   }
 
  private:

@@ -92,7 +92,7 @@ class PatternDecoder final : public Decoder {
         add_keys(count, room.logits, kBlock, values_.data() + at, dim, sums);
       }
     for (int64_t r = 0; r < rows; ++r)
-      divide_row(dim, sums.sum + r * dim, sums.mass[r], out + r * dim);
+      divide_row(dim, sums.sum + r * dim, sums.row_sum[r], out + r * dim);
   }
 
   // One query alone would leave a tile of the product empty.

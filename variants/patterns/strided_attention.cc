@@ -15,15 +15,15 @@ namespace attn {
 namespace {
 
 // How the pattern is cut into a near and a far part that share no key.
-struct Division {
+struct NearAndFar {
   SoftmaxProblem near, far;  // far: of one group
   Regroup queries, keys;     // of the far part
   int64_t groups;            // of all heads
   IndexList sizes;           // [groups]: keys of each that are no padding
   bool same_queries;         // those of a fixed pattern stay where they are
 
-  Division(const AttentionShape& s, const SparsePattern& pattern,
-           const std::vector<int64_t>& kv_lengths)
+  NearAndFar(const AttentionShape& s, const SparsePattern& pattern,
+             const std::vector<int64_t>& kv_lengths)
       : same_queries(pattern.fixed) {
     near = {.batch = s.batch,
             .heads = s.heads,
@@ -48,7 +48,7 @@ struct Division {
   // Near: less than a stride away, but not the query's own position, which is in the column.
   void cut_strided(int64_t len, const SparsePattern& pattern) {
     near.left = near.right = pattern.stride - 1;
-    near.hole = {.rows = 1, .keys = 1};
+    near.hidden = {.rows = 1, .keys = 1};
     queries = keys = residues(len, pattern.stride);
   }
 
@@ -60,9 +60,9 @@ struct Division {
     for (int64_t j = 0; j < len; ++j)
       if (pattern.summaries(j + 1) > pattern.summaries(j)) far_keys.push_back(j);
     far.causal = false;
-    far.hole = {.rows = pattern.stride,
-                .keys = pattern.summaries(pattern.stride),
-                .after = !pattern.causal};
+    far.hidden = {.rows = pattern.stride,
+                  .keys = pattern.summaries(pattern.stride),
+                  .seen_after = !pattern.causal};
     queries = {.len = len, .groups = 1, .rows = len, .from = {}};
     keys = selection(len, std::move(far_keys));
   }
@@ -95,15 +95,15 @@ struct Join {
   Join(real a, real b) {
     if (a == kInfinity && b == kInfinity) return;
     const real low = -kInfinity, x = a == kInfinity ? low : a, y = b == kInfinity ? low : b;
-    const real top = y <= x ? x : y;
-    const real u = std::exp2(x - top), w = std::exp2(y - top);
-    log_sum = top + std::log2(u + w);
+    const real row_max = y <= x ? x : y;
+    const real u = std::exp2(x - row_max), w = std::exp2(y - row_max);
+    log_sum = row_max + std::log2(u + w);
     near = u / (u + w);
     far = w / (u + w);
   }
 };
 
-void join(const Division& d, Span which, const Tensor& far_out, const Tensor& far_sum,
+void join(const NearAndFar& d, Span which, const Tensor& far_out, const Tensor& far_sum,
           const Tensor& out, const Tensor& log_sum) {
   const int64_t width = out.dim(3), rows = d.queries.rows, groups = d.queries.groups;
   parallel_for(which.end - which.begin, 1, [&](int64_t begin, int64_t end) {
@@ -123,7 +123,7 @@ void join(const Division& d, Span which, const Tensor& far_out, const Tensor& fa
   });
 }
 
-void add_far(const Division& d, const Tensor& q, const Tensor& k, const Tensor& v,
+void add_far(const NearAndFar& d, const Tensor& q, const Tensor& k, const Tensor& v,
              const Tensor& out, const Tensor& log_sum) {
   const MemoryScope scope(Purpose::workspace);
   in_chunks({0, d.groups}, d.chunk(kForwardArrays), [&](Span which) {
@@ -135,7 +135,7 @@ void add_far(const Division& d, const Tensor& q, const Tensor& k, const Tensor& 
   });
 }
 
-void far_backward(const Division& d, const Tensor& q, const Tensor& k, const Tensor& v,
+void far_backward(const NearAndFar& d, const Tensor& q, const Tensor& k, const Tensor& v,
                   const Tensor& out, const Tensor& log_sum, const Tensor& grad_out,
                   std::span<Tensor> grads) {
   const MemoryScope scope(Purpose::workspace);
@@ -164,8 +164,8 @@ AttentionShape shape_of(const Var& q) { return {q.dim(0), q.dim(1), q.dim(2), q.
 
 Var sparse_attention(const Var& q, const Var& k, const Var& v, const SparsePattern& pattern,
                      const std::vector<int64_t>& kv_lengths) {
-  const auto d =
-      std::allocate_shared<const Division>(Recycled<Division>(), shape_of(q), pattern, kv_lengths);
+  const auto d = std::allocate_shared<const NearAndFar>(Recycled<NearAndFar>(), shape_of(q),
+                                                        pattern, kv_lengths);
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape()), log_sum({qt.dim(0), qt.dim(1), qt.dim(2)});
   softmax_forward(d->near, qt, kt, vt, out, log_sum);
@@ -178,7 +178,7 @@ Var sparse_attention(const Var& q, const Var& k, const Var& v, const SparsePatte
 }
 
 Cost sparse_cost(const AttentionShape& shape, const SparsePattern& pattern) {
-  const Division d(shape, pattern, {});
+  const NearAndFar d(shape, pattern, {});
   const int64_t chunk = std::min(d.chunk(kForwardArrays), d.groups);
   const SoftmaxWork near = softmax_work(d.near), far = softmax_work(d.far_part({0, d.groups})),
                     some = softmax_work(d.far_part({0, chunk}));

@@ -18,13 +18,13 @@ namespace {
 constexpr int64_t kPiece = PrefixPlane::kPiece, kStrip = PrefixPlane::kStrip;
 
 struct Layout {  // offsets into a worker's workspace; kept queries are at 0
-  int64_t keys, top, mass, logits, total;
+  int64_t keys, row_max, row_sum, logits, total;
 
   Layout(const PrefixPlane& p, int64_t padded) {
     keys = padded_reals(p.tile_rows * padded);
-    top = keys + kPiece * padded;
-    mass = top + padded_reals(p.tile_rows);
-    logits = mass + padded_reals(p.tile_rows);
+    row_max = keys + kPiece * padded;
+    row_sum = row_max + padded_reals(p.tile_rows);
+    logits = row_sum + padded_reals(p.tile_rows);
     total = logits + kStrip * kPiece;
   }
 };
@@ -50,10 +50,10 @@ class Forward {
   void add_tile(int64_t h, int64_t begin, int64_t end, real* work) const {
     const int64_t rows = end - begin, units = p_.dim, dv = p_.value_dim;
     real* const out = out_.data() + (h * p_.q_len + begin) * dv;
-    real *const top = work + layout_.top, *const mass = work + layout_.mass;
+    real *const row_max = work + layout_.row_max, *const row_sum = work + layout_.row_sum;
     std::fill_n(out, rows * dv, real(0));
-    std::fill_n(top, rows, -kInfinity);
-    std::fill_n(mass, rows, real(0));
+    std::fill_n(row_max, rows, -kInfinity);
+    std::fill_n(row_sum, rows, real(0));
     for (int64_t r = 0; r < rows; ++r)
       additive_row(x_.query(h, begin + r), units, x_.far, work + r * padded_);
     const int64_t keys = p_.seen(h, end - 1);
@@ -69,7 +69,7 @@ class Forward {
             add_strip(h, i, last - i, i - begin, j, std::min(cols, p_.seen(h, last - 1) - j), work);
       }
     }
-    finish(h, begin, rows, top, mass, out);
+    finish(h, begin, rows, row_max, row_sum, out);
     count_flops(pairs * static_cast<double>(3 * units + 2 * dv));
   }
 
@@ -83,20 +83,21 @@ class Forward {
                   logits + r * kPiece + c);
     const int64_t whole = (cols + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
     p_.hide(h, i, rows, first, whole, logits, kPiece, -kInfinity);
-    real shrink[kStrip];
-    soften_rows(rows, whole, logits, kPiece, work + layout_.top + at, work + layout_.mass + at,
-                shrink);
+    real rescale[kStrip];
+    online_softmax_rows(rows, whole, logits, kPiece, work + layout_.row_max + at,
+                        work + layout_.row_sum + at, rescale);
     add_product(rows, p_.value_dim, cols, {logits, kPiece}, {x_.value(h, first), p_.value_dim},
-                out_.data() + (h * p_.q_len + i) * p_.value_dim, p_.value_dim, shrink);
+                out_.data() + (h * p_.q_len + i) * p_.value_dim, p_.value_dim, rescale);
     return static_cast<double>(rows * cols);
   }
 
-  void finish(int64_t h, int64_t begin, int64_t rows, const real* top, const real* mass,
+  void finish(int64_t h, int64_t begin, int64_t rows, const real* row_max, const real* row_sum,
               real* out) const {
     for (int64_t r = 0; r < rows; ++r) {
-      divide_row(p_.value_dim, out + r * p_.value_dim, mass[r], out + r * p_.value_dim);
+      divide_row(p_.value_dim, out + r * p_.value_dim, row_sum[r], out + r * p_.value_dim);
       if (log_sum_.defined())
-        log_sum_[h * p_.q_len + begin + r] = mass[r] == 0 ? kInfinity : top[r] + std::log2(mass[r]);
+        log_sum_[h * p_.q_len + begin + r] =
+            row_sum[r] == 0 ? kInfinity : row_max[r] + std::log2(row_sum[r]);
     }
   }
 

@@ -62,7 +62,7 @@ class AdditiveDecoder final : public Decoder {
       score(head, first, keys, query, logits);
       add_keys(keys, logits, cache_.values(head, first), dim, found);
     }
-    divide_row(dim, out, found.mass, out);
+    divide_row(dim, out, found.row_sum, out);
   }
 
   // Logits of a panel in units of log2, but for a constant.

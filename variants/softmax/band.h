@@ -1,6 +1,7 @@
-// Which keys a query sees, and how the (query, key) plane is cut for tiled attention. Causal,
-// window and padding masks leave each query an interval of keys that only moves right from query to
-// query; pinned keys join it, a hole is cut out of it, a block pattern leaves some blocks of it.
+// Which keys a query sees, and how the queries are cut into tiles. Causal, window and padding masks
+// leave each query an interval of keys, whose ends never move left from one query to the next.
+// Global keys are added to the interval, HiddenKeys are removed from it, and a block pattern keeps
+// some blocks of it.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +30,12 @@ struct BlockPattern {
   IndexList keys;
 };
 
-// Keys hidden from a query wherever the band is: `keys` of them for each unit of `rows` queries,
-// those of unit u from u·keys on. 0 keys: none. `after`: what follows them is seen.
-struct Hole {
+// Keys that are removed from the interval of a query. Unit u of `rows` queries does not see the
+// keys u·keys to (u + 1)·keys - 1. keys = 0: none is removed. seen_after = false: the keys after
+// them are removed too.
+struct HiddenKeys {
   int64_t rows = 1, keys = 0;
-  bool after = true;
+  bool seen_after = true;
 
   Span of(int64_t i) const { return {i / rows * keys, (i / rows + 1) * keys}; }
 };
@@ -45,26 +47,26 @@ struct Band {
   int64_t left = -1;   // keys seen before the query's own position; -1: all
   int64_t right = -1;  // and after it; -1: all
   bool causal = false;
-  // The first keys, which every query sees (causal: those not after it), and whose queries see
-  // every key.
-  int64_t pinned = 0;
-  Hole hole = {};
+  // Global tokens, the first `global` positions: every query sees their keys (causal: those not
+  // after it), and their queries see every key.
+  int64_t global = 0;
+  HiddenKeys hidden = {};
 
   // Query i sits at key position i + kv_len - q_len: the two sequences are aligned at the end.
   int64_t position(int64_t i) const { return i + kv_len - q_len; }
   int64_t limit(int64_t i) const {
     return causal ? std::clamp<int64_t>(position(i) + 1, 0, length) : length;
   }
-  bool is_pinned(int64_t i) const { return pinned > 0 && position(i) < pinned; }
-  Span pins(int64_t i) const { return {0, std::min(pinned, limit(i))}; }
-  // The interval of query i, from the first to behind the last key, pins and hole left aside.
+  bool is_global(int64_t i) const { return global > 0 && position(i) < global; }
+  Span global_keys(int64_t i) const { return {0, std::min(global, limit(i))}; }
+  // The interval of query i is [begin(i), end(i)), without global and before hidden keys.
   int64_t begin(int64_t i) const {
-    return left < 0 || is_pinned(i) ? 0 : std::clamp<int64_t>(position(i) - left, 0, length);
+    return left < 0 || is_global(i) ? 0 : std::clamp<int64_t>(position(i) - left, 0, length);
   }
   int64_t end(int64_t i) const {
     const int64_t last = limit(i);
-    if (!hole.after) return std::min(last, hole.of(i).begin);
-    return right < 0 || is_pinned(i) ? last : std::clamp<int64_t>(position(i) + right + 1, 0, last);
+    if (!hidden.seen_after) return std::min(last, hidden.of(i).begin);
+    return right < 0 || is_global(i) ? last : std::clamp<int64_t>(position(i) + right + 1, 0, last);
   }
   Span of_rows(int64_t first, int64_t last) const {  // keys that some of [first, last) see
     return {begin(first), std::max({begin(first), end(first), end(last - 1)})};
@@ -72,11 +74,12 @@ struct Band {
   // Whether each of the rows sees each of the keys; false may also mean that this is not known.
   bool covers(Span rows, Span keys) const {
     const int64_t last = rows.end - 1;
-    if (hole.keys > 0 && hole.of(rows.begin).begin < keys.end && hole.of(last).end > keys.begin)
+    if (hidden.keys > 0 && hidden.of(rows.begin).begin < keys.end &&
+        hidden.of(last).end > keys.begin)
       return false;
-    if (keys.end <= pins(rows.begin).end) return true;
-    // Ends ascend but for the step back from the pinned queries to the first other one.
-    const int64_t other = std::clamp(pinned - position(0), rows.begin, last);
+    if (keys.end <= global_keys(rows.begin).end) return true;
+    // Ends ascend but for the step back from the global queries to the first other one.
+    const int64_t other = std::clamp(global - position(0), rows.begin, last);
     return begin(last) <= keys.begin && std::min(end(rows.begin), end(other)) >= keys.end;
   }
 };
@@ -104,9 +107,9 @@ struct QueryTiles {
   }
 };
 
-// Calls visit(span) for the runs of keys that some of the queries see, in ascending order: an
-// interval and the pins before it, or what a pattern leaves of the interval. The queries belong to
-// one block of the pattern.
+// Calls visit(span) for the runs of keys that some of the queries see, in ascending order: the
+// global keys and the interval, or what a pattern keeps of the interval. The queries belong to one
+// block of the pattern.
 template <class Visit>
 void visit_spans(const Band& band, const BlockPattern* pattern, int64_t head, Span queries,
                  Visit&& visit) {
@@ -130,7 +133,7 @@ void visit_spans(const Band& band, const BlockPattern* pattern, int64_t head, Sp
       add({std::max(all.begin, key), std::min(all.end, key + pattern->size)});
     }
   } else {
-    add(band.pins(queries.end - 1));
+    add(band.global_keys(queries.end - 1));
     add(all);
   }
   if (run.begin < run.end) visit(run);

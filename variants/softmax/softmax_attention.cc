@@ -43,14 +43,14 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
   p.left = options.before < 0 ? options.window : options.before;
   p.right = options.window;
   p.causal = options.causal;
-  p.pinned = options.pinned;
+  p.global = options.global;
   p.kv_lengths.assign(options.kv_lengths.begin(), options.kv_lengths.end());
   p.pattern = options.pattern;
   ATTN_CHECK(
       k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.value_dim),
       "softmax attention: q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(),
       v.shape().str());
-  ATTN_CHECK(!p.pattern || p.pinned == 0, "{} pinned keys beside a block pattern", p.pinned);
+  ATTN_CHECK(!p.pattern || p.global == 0, "{} global keys beside a block pattern", p.global);
   if (p.pattern) check_pattern(*p.pattern, p.batch, p.heads, p.q_len);
   return p;
 }

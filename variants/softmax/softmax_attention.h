@@ -18,7 +18,7 @@ struct SoftmaxOptions {
   std::vector<int64_t> kv_lengths = {};  // as in Mask
   int64_t window = -1;  // keys seen on each side of a query (left only when causal); -1: all
   int64_t before = -1;  // the window's left side where it is another one; -1: as the right
-  int64_t pinned = 0;   // keys that every query sees, the first ones; their queries see every key
+  int64_t global = 0;   // keys that every query sees, the first ones; their queries see every key
   double scale = 0;     // of the logits; 0: 1/sqrt(head_dim)
   std::shared_ptr<const BlockPattern> pattern = {};  // which blocks of keys are seen; null: all
 };

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int64_t kTile = 96;    // queries
 constexpr int64_t kBlock = 256;  // keys at most; logits and slopes of a tile are 192 KiB in float
-constexpr int64_t kStrip = 24;   // queries of a patch that a mask cuts through
+constexpr int64_t kStrip = 24;   // queries of a tile that a mask cuts through
 
-struct Patch {
+struct ScoreTile {
   Span queries, keys;
   bool whole = true;  // every pair is visible
 };
@@ -81,25 +81,26 @@ class SoftmaxGradient {
   }
 
  private:
-  struct Share {  // every `of`-th block or tile from `first` on: causal work is dealt evenly
+  // Every `of`-th block or tile, starting with number `first`: causal work is shared out evenly.
+  struct Interleaved {
     int64_t first, of;
   };
 
   bool slopes_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
 
-  void add_head(int64_t head, Share keys, Share queries, real* work) const {
+  void add_head(int64_t head, Interleaved keys, Interleaved queries, real* work) const {
     const Band band = p_.band(head / p_.heads);
     double pairs = 0;
     for (int64_t j = keys.first * block_; j < band.length; j += keys.of * block_) {
       const Span block{j, std::min(j + block_, band.length)};
       bool is_packed = false;
       for (int64_t t = queries.first; t < tiles_.count(); t += queries.of)
-        visit_patches(band, head, tiles_[t], block, [&](const Patch& patch) {
+        visit_tiles(band, head, tiles_[t], block, [&](const ScoreTile& tile) {
           if (!is_packed) pack(head, block, work);
           is_packed = true;
-          add_patch(band, head, block.begin, patch, work);
-          pairs += static_cast<double>((patch.queries.end - patch.queries.begin) *
-                                       (patch.keys.end - patch.keys.begin));
+          add_tile(band, head, block.begin, tile, work);
+          pairs += static_cast<double>((tile.queries.end - tile.queries.begin) *
+                                       (tile.keys.end - tile.keys.begin));
         });
     }
     const double d = static_cast<double>(p_.dim), dv = static_cast<double>(p_.value_dim);
@@ -108,19 +109,20 @@ class SoftmaxGradient {
                  (grad_q_.defined() ? d : 0) + (grad_k_.defined() ? d : 0)));
   }
 
-  // What of a tile of queries meets a block of keys: one patch, or one a strip at the borders.
+  // Calls visit(tile) for the scores of `queries` with the keys of `block`: one tile where every
+  // query sees every key, else one for each strip of queries.
   template <class Visit>
-  void visit_patches(const Band& band, int64_t head, Span tile, Span block, Visit&& visit) const {
+  void visit_tiles(const Band& band, int64_t head, Span queries, Span block, Visit&& visit) const {
     bool meets = false;
-    visit_spans(band, p_.pattern.get(), head, tile,
+    visit_spans(band, p_.pattern.get(), head, queries,
                 [&](Span run) { meets |= run.begin < block.end && run.end > block.begin; });
     if (!meets) return;
-    if (!p_.pattern && band.covers(tile, block)) return visit(Patch{tile, block, true});
-    for (int64_t i = tile.begin; i < tile.end; i += kStrip) {
-      const Span strip{i, std::min(i + kStrip, tile.end)};
+    if (!p_.pattern && band.covers(queries, block)) return visit(ScoreTile{queries, block, true});
+    for (int64_t i = queries.begin; i < queries.end; i += kStrip) {
+      const Span strip{i, std::min(i + kStrip, queries.end)};
       visit_spans(band, p_.pattern.get(), head, strip, [&](Span run) {
         const Span keys{std::max(run.begin, block.begin), std::min(run.end, block.end)};
-        if (keys.begin < keys.end) visit(Patch{strip, keys, false});
+        if (keys.begin < keys.end) visit(ScoreTile{strip, keys, false});
       });
     }
   }
@@ -133,14 +135,14 @@ class SoftmaxGradient {
                       work + layout_.values);
   }
 
-  void add_patch(const Band& band, int64_t head, int64_t first, const Patch& patch,
-                 real* work) const {
+  void add_tile(const Band& band, int64_t head, int64_t first, const ScoreTile& tile,
+                real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
-    const int64_t rows = patch.queries.end - patch.queries.begin;
-    const int64_t cols = patch.keys.end - patch.keys.begin, skip = patch.keys.begin - first;
-    const int64_t row = head * p_.q_len + patch.queries.begin;
-    const int64_t key = head * p_.kv_len + patch.keys.begin;
-    make_weights(band, first, patch, row, work);
+    const int64_t rows = tile.queries.end - tile.queries.begin;
+    const int64_t cols = tile.keys.end - tile.keys.begin, skip = tile.keys.begin - first;
+    const int64_t row = head * p_.q_len + tile.queries.begin;
+    const int64_t key = head * p_.kv_len + tile.keys.begin;
+    make_weights(band, first, tile, row, work);
     const real* const weights = work + layout_.weights + skip;
     const real* const slopes = work + layout_.slopes + skip;
     if (grad_v_.defined())
@@ -155,13 +157,13 @@ class SoftmaxGradient {
   }
 
   // Weights P = exp(scale·QKᵀ - L) and slopes scale·P·(dO·Vᵀ - dots), dots = dO·O; column c is key
-  // `first + c`. Columns outside the patch are left with anything.
-  void make_weights(const Band& band, int64_t first, const Patch& patch, int64_t row,
+  // `first + c`. Columns outside the tile are left with anything.
+  void make_weights(const Band& band, int64_t first, const ScoreTile& tile, int64_t row,
                     real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
-    const int64_t rows = patch.queries.end - patch.queries.begin;
-    const int64_t from = round_down(patch.keys.begin - first, kRowMultiple);
-    const int64_t to = round_up(patch.keys.end - first, kRowMultiple);
+    const int64_t rows = tile.queries.end - tile.queries.begin;
+    const int64_t from = round_down(tile.keys.begin - first, kRowMultiple);
+    const int64_t to = round_up(tile.keys.end - first, kRowMultiple);
     real* const weights = work + layout_.weights;
     real* const slopes = work + layout_.slopes;
     real* const dots = work + layout_.dots;
@@ -169,19 +171,20 @@ class SoftmaxGradient {
     scale_rows_to(q_.data() + row * d, rows * d, query_factor(p_), work + layout_.query);
     packed_columns(rows, {from, to}, d, {work + layout_.query, d, 1}, work + layout_.keys, weights,
                    stride);
-    if (!patch.whole) hide_patch(band, patch, first, weights, -kInfinity);
+    if (!tile.whole) hide_outside_band(band, tile, first, weights, -kInfinity);
     if (!slopes_wanted())
       return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
     packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, slopes, stride);
     dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
     slope_rows(rows, to - from, weights + from, slopes + from, stride, log_sum_.data() + row, dots,
                real(p_.scale));
-    if (!patch.whole) hide_patch(band, patch, first, slopes, 0);  // what is hidden may be NaN
+    if (!tile.whole) hide_outside_band(band, tile, first, slopes, 0);  // what is hidden may be NaN
   }
 
-  void hide_patch(const Band& band, const Patch& patch, int64_t first, real* x, real value) const {
-    hide(band, patch.queries.begin, patch.queries.end - patch.queries.begin, patch.keys, first,
-         patch.keys.begin - first, patch.keys.end - first, x, layout_.stride, value);
+  void hide_outside_band(const Band& band, const ScoreTile& tile, int64_t first, real* x,
+                         real value) const {
+    hide(band, tile.queries.begin, tile.queries.end - tile.queries.begin, tile.keys, first,
+         tile.keys.begin - first, tile.keys.end - first, x, layout_.stride, value);
   }
 
   const SoftmaxProblem& p_;

@@ -40,14 +40,14 @@ Cost softmax_cost(const AttentionShape& shape, const SoftmaxOptions& options) {
   p.left = options.before < 0 ? options.window : options.before;
   p.right = options.window;
   p.causal = shape.causal;
-  p.pinned = options.pinned;
+  p.global = options.global;
   p.pattern = options.pattern;
   const SoftmaxWork work = softmax_work(p);
   const double size = sizeof(real), all = static_cast<double>(shape.batch * shape.heads),
                width = all * static_cast<double>(shape.head_dim);
   const double rows = width * static_cast<double>(shape.q_len),
                keys = width * static_cast<double>(shape.kv_len);
-  const int64_t kept = p.left < 0 ? shape.kv_len : std::min(p.left + 1 + p.pinned, shape.kv_len);
+  const int64_t kept = p.left < 0 ? shape.kv_len : std::min(p.left + 1 + p.global, shape.kv_len);
   return {.flops = work.flops,
           .backward_flops = work.backward_flops,
           .bytes = size * 2 * (rows + keys),

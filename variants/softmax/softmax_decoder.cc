@@ -110,7 +110,7 @@ void SoftmaxDecoder::finish(const Part* parts, int64_t count, real* out) const {
   for (int64_t r = 0; r < group(); ++r) {
     RowSums all = parts[0].found.row(r, dim);
     for (int64_t p = 1; p < count; ++p) merge_row(dim, parts[p].found.row(r, dim), all);
-    divide_row(dim, all.sum, all.mass, out + r * dim);
+    divide_row(dim, all.sum, all.row_sum, out + r * dim);
   }
 }
 

@@ -19,16 +19,16 @@ class ForwardTile {
  public:
   // `packed`: all keys of the head where they are packed ahead, else null.
   ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q,
-              const real* packed, real* out, real* top, real* mass, const ForwardLayout& layout,
-              real* work)
+              const real* packed, real* out, real* row_max, real* row_sum,
+              const ForwardLayout& layout, real* work)
       : p_(p),
         band_(band),
         queries_(queries),
         stride_(layout.stride),
         packed_(packed),
         out_(out),
-        top_(top),
-        mass_(mass),
+        row_max_(row_max),
+        row_sum_(row_sum),
         query_(work + layout.query),
         keys_(work + layout.keys),
         panels_(keys_),
@@ -36,8 +36,8 @@ class ForwardTile {
     const int64_t rows = queries.end - queries.begin;
     scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
     std::fill_n(out_, rows * p.value_dim, real(0));
-    std::fill_n(top_, rows, -kInfinity);
-    std::fill_n(mass_, rows, real(0));
+    std::fill_n(row_max_, rows, -kInfinity);
+    std::fill_n(row_sum_, rows, real(0));
   }
 
   // The keys [piece.begin, piece.end) of k and v, at most a piece. Returns the pairs multiplied.
@@ -80,12 +80,13 @@ class ForwardTile {
                    panels_ + skip * p_.dim, scores_, stride_);
     if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
       hide(band_, queries.begin, rows, keys, first, from, to, scores_, stride_, -kInfinity);
-    real shrink[kWideStrip];
-    soften_rows(rows, to - from, scores_ + from, stride_, top_ + at, mass_ + at, shrink);
+    real rescale[kWideStrip];
+    online_softmax_rows(rows, to - from, scores_ + from, stride_, row_max_ + at, row_sum_ + at,
+                        rescale);
     add_product(rows, p_.value_dim, keys.end - keys.begin,
                 {scores_ + (keys.begin - first), stride_, 1},
                 {v + keys.begin * p_.value_dim, p_.value_dim}, out_ + at * p_.value_dim,
-                p_.value_dim, shrink);
+                p_.value_dim, rescale);
     return static_cast<double>(rows * (keys.end - keys.begin));
   }
 
@@ -94,7 +95,7 @@ class ForwardTile {
   Span queries_;
   const int64_t stride_;
   const real* packed_;
-  real *out_, *top_, *mass_, *query_, *keys_;
+  real *out_, *row_max_, *row_sum_, *query_, *keys_;
   const real* panels_;  // the piece's keys, packed
   real* scores_;
 };
@@ -111,12 +112,12 @@ int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, in
   return number;
 }
 
-// out /= mass, and log_sum where it is wanted.
-void finish_rows(int64_t rows, int64_t dim, const real* top, const real* mass, real* out,
+// out /= row_sum, and log_sum where it is wanted.
+void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row_sum, real* out,
                  real* log_sum) {
   for (int64_t r = 0; r < rows; ++r) {
-    divide_row(dim, out + r * dim, mass[r], out + r * dim);
-    if (log_sum) log_sum[r] = mass[r] == 0 ? kInfinity : top[r] + std::log2(mass[r]);
+    divide_row(dim, out + r * dim, row_sum[r], out + r * dim);
+    if (log_sum) log_sum[r] = row_sum[r] == 0 ? kInfinity : row_max[r] + std::log2(row_sum[r]);
   }
 }
 
@@ -128,8 +129,8 @@ void merge_parts(int64_t parts, int64_t rows, int64_t dim, real* part, int64_t s
   for (int64_t r = 0; r < rows; ++r) {
     RowSums all = row_of(part, r);
     for (int64_t s = 1; s < parts; ++s) merge_row(dim, row_of(part + s * stride, r), all);
-    part[rows * dim + r] = all.top;
-    part[rows * dim + rows + r] = all.mass;
+    part[rows * dim + r] = all.row_max;
+    part[rows * dim + rows + r] = all.row_sum;
   }
 }
 
@@ -168,9 +169,9 @@ class Forward {
       const int64_t rows = queries.end - queries.begin, at = head * p_.q_len + queries.begin;
       real* const first = parts + task * division_.parts * stride;
       merge_parts(division_.parts, rows, p_.value_dim, first, stride);
-      const real* const top = first + rows * p_.value_dim;
+      const real* const row_max = first + rows * p_.value_dim;
       std::copy_n(first, rows * p_.value_dim, out_.data() + at * p_.value_dim);
-      finish(at, rows, top, top + rows);
+      finish(at, rows, row_max, row_max + rows);
     });
   }
 
@@ -195,34 +196,34 @@ class Forward {
     return {task / tiles, division_.tiles[balanced(task % tiles, tiles)]};
   }
 
-  void finish(int64_t at, int64_t rows, const real* top, const real* mass) const {
-    finish_rows(rows, p_.value_dim, top, mass, out_.data() + at * p_.value_dim,
+  void finish(int64_t at, int64_t rows, const real* row_max, const real* row_sum) const {
+    finish_rows(rows, p_.value_dim, row_max, row_sum, out_.data() + at * p_.value_dim,
                 log_sum_.defined() ? log_sum_.data() + at : nullptr);
   }
 
   void whole(int64_t task, real* work) const {
     const auto [head, queries] = place(task);
     const int64_t at = head * p_.q_len + queries.begin;
-    walk(head, queries, 0, out_.data() + at * p_.value_dim, work + layout_.top, work + layout_.mass,
-         work);
-    finish(at, queries.end - queries.begin, work + layout_.top, work + layout_.mass);
+    walk(head, queries, 0, out_.data() + at * p_.value_dim, work + layout_.row_max,
+         work + layout_.row_sum, work);
+    finish(at, queries.end - queries.begin, work + layout_.row_max, work + layout_.row_sum);
   }
 
   void partial(int64_t task, real* part, real* work) const {
     const auto [head, queries] = place(task / division_.parts);
     const int64_t rows = queries.end - queries.begin;
-    real* const top = part + rows * p_.value_dim;
-    walk(head, queries, task % division_.parts, part, top, top + rows, work);
+    real* const row_max = part + rows * p_.value_dim;
+    walk(head, queries, task % division_.parts, part, row_max, row_max + rows, work);
   }
 
-  void walk(int64_t head, Span queries, int64_t part, real* out, real* top, real* mass,
+  void walk(int64_t head, Span queries, int64_t part, real* out, real* row_max, real* row_sum,
             real* work) const {
     if (queries.begin >= queries.end) return;
     const Band band = p_.band(head / p_.heads);
     const real* const packed = static_cast<const real*>(packed_.data());
     ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
-                     packed ? packed + head * packed_head() : nullptr, out, top, mass, layout_,
-                     work);
+                     packed ? packed + head * packed_head() : nullptr, out, row_max, row_sum,
+                     layout_, work);
     const real* const k = k_.data() + head * p_.kv_len * p_.dim;
     const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
     const int64_t parts = division_.parts;

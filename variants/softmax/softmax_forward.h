@@ -34,7 +34,7 @@ struct ForwardDivision {
     parts = tasks < threads() ? (threads() + tasks - 1) / tasks : 1;
   }
   int64_t tasks() const { return heads * tiles.count() * parts; }
-  // What a part of a tile leaves to be merged: [rows·dim sums, rows tops, rows masses].
+  // What a part of a tile leaves to be merged: [rows·dim sums, rows row_maxima, rows row_sums].
   int64_t part_reals(int64_t dim) const {
     return padded_reals(std::min(tiles.rows, tiles.q_len) * (dim + 2));
   }
@@ -44,14 +44,14 @@ struct ForwardDivision {
 // border of pieces would cut half the strips of a window of 64 in two, and cost a tenth.
 inline bool is_narrow(const SoftmaxProblem& p) {
   const int64_t right = p.causal ? 0 : p.right;
-  return !p.pattern && p.pinned == 0 && p.hole.after && p.left >= 0 && right >= 0 &&
+  return !p.pattern && p.global == 0 && p.hidden.seen_after && p.left >= 0 && right >= 0 &&
          p.left + right + kWideStrip + 2 * kPanel <= kNarrow;
 }
 
 // Offsets into a worker's workspace.
 struct ForwardLayout {
   int64_t piece, stride;  // keys packed at once; logits of a row
-  int64_t rows, query, keys, top, mass, scores, total;
+  int64_t rows, query, keys, row_max, row_sum, scores, total;
 
   ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
     const bool narrow = is_narrow(p);
@@ -60,9 +60,9 @@ struct ForwardLayout {
     stride = narrow ? kNarrow : kPiece;
     query = 0;
     keys = query + padded_reals(rows * p.dim);
-    top = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
-    mass = top + padded_reals(rows);
-    scores = mass + padded_reals(rows);
+    row_max = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
+    row_sum = row_max + padded_reals(rows);
+    scores = row_sum + padded_reals(rows);
     total = scores + kWideStrip * stride;
   }
 };

@@ -18,15 +18,15 @@ struct SoftmaxProblem {
   double scale = 1;
   int64_t left = -1, right = -1;
   bool causal = false;
-  int64_t pinned = 0;
-  Hole hole = {};
+  int64_t global = 0;
+  HiddenKeys hidden = {};
   IndexList kv_lengths = {};
   std::shared_ptr<const BlockPattern> pattern = {};
 
   Band band(int64_t batch_index) const {
     const int64_t length =
         kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(batch_index)];
-    return {q_len, kv_len, length, left, right, causal, pinned, hole};
+    return {q_len, kv_len, length, left, right, causal, global, hidden};
   }
 };
 
@@ -75,13 +75,13 @@ inline void hide(const Band& band, int64_t i, int64_t rows, Span keys, int64_t f
       std::fill(row + seen, row + begin, value);
       seen = end;
     };
-    show(band.pins(i + r));
+    show(band.global_keys(i + r));
     show({band.begin(i + r), band.end(i + r)});
     std::fill(row + seen, row + to, value);
-    if (band.hole.keys == 0) continue;
-    const Span hole = band.hole.of(i + r);
-    const int64_t begin = std::clamp(hole.begin - first, from, to);
-    std::fill(row + begin, row + std::clamp(hole.end - first, begin, to), value);
+    if (band.hidden.keys == 0) continue;
+    const Span hidden = band.hidden.of(i + r);
+    const int64_t begin = std::clamp(hidden.begin - first, from, to);
+    std::fill(row + begin, row + std::clamp(hidden.end - first, begin, to), value);
   }
 }
 

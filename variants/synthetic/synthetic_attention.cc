@@ -85,7 +85,7 @@ void fill_weights(const Problem& p, int64_t head, const real* keys, int64_t begi
                   real* weights) {
   const int64_t stride = stride_of(p.length()), reach = p.reach(head, begin + rows);
   const int64_t cols = round_up(reach, kRowMultiple);
-  real top[kRows], mass[kRows], shrink[kRows];
+  real row_max[kRows], row_sum[kRows], rescale[kRows];
   if (p.q.defined()) {
     product(rows, reach, p.dim(), {p.rows(p.q, head, begin), p.dim()}, packed(keys, p.dim()),
             weights, stride);
@@ -95,11 +95,11 @@ void fill_weights(const Problem& p, int64_t head, const real* keys, int64_t begi
     real* const row = weights + r * stride;
     p.fill_logits(head, begin + r, row);
     std::fill(row + p.visible(head, begin + r), row + cols, -kInfinity);
-    top[r] = -kInfinity, mass[r] = 0;
+    row_max[r] = -kInfinity, row_sum[r] = 0;
   }
-  soften_rows(rows, cols, weights, stride, top, mass, shrink);
+  online_softmax_rows(rows, cols, weights, stride, row_max, row_sum, rescale);
   for (int64_t r = 0; r < rows; ++r)
-    scale_rows_to(weights + r * stride, cols, mass[r] == 0 ? real(0) : 1 / mass[r],
+    scale_rows_to(weights + r * stride, cols, row_sum[r] == 0 ? real(0) : 1 / row_sum[r],
                   weights + r * stride);
 }
 

@@ -49,22 +49,22 @@ class SyntheticDecoder final : public Decoder {
     if (keys_.defined()) std::copy_n(k + head * size, size, row(keys_, head, length()));
   }
 
-  // Rows of weights `stride` apart, and behind them what soften_rows finds of each.
+  // Rows of weights `stride` apart, and behind them what online_softmax_rows finds of each.
   void answer(int64_t head, int64_t stride, const real* q, real* weights, real* out) const {
     const int64_t dim = head_dim(), rows = group(), count = length() + 1;
-    real *const top = weights + rows * stride, *const mass = top + rows,
-                *const shrink = mass + rows;
+    real *const row_max = weights + rows * stride, *const row_sum = row_max + rows,
+                *const rescale = row_sum + rows;
     for (int64_t r = 0; r < rows; ++r) {
       real* const to = weights + r * stride;
       logits_.fill((head * rows + r) % queries_, length(), q + r * dim, to);
       if (keys_.defined()) add_products(q + r * dim, head, to);
       scale_rows_to(to, count, real(1.4426950408889634), to);
       std::fill(to + count, to + stride, -kInfinity);
-      top[r] = -kInfinity, mass[r] = 0;
+      row_max[r] = -kInfinity, row_sum[r] = 0;
     }
-    soften_rows(rows, stride, weights, stride, top, mass, shrink);
+    online_softmax_rows(rows, stride, weights, stride, row_max, row_sum, rescale);
     product(rows, dim, count, {weights, stride}, {row(values_, head, 0), dim}, out, dim);
-    for (int64_t r = 0; r < rows; ++r) divide_row(dim, out + r * dim, mass[r], out + r * dim);
+    for (int64_t r = 0; r < rows; ++r) divide_row(dim, out + r * dim, row_sum[r], out + r * dim);
   }
 
   void add_products(const real* q, int64_t head, real* logits) const {

@@ -52,12 +52,12 @@ TEST_F(SoftmaxRows, Ends) {
   });
 }
 
-// Three pieces of a row, one after the other, some hidden: the mass and the shrunken weights must
-// be those of the whole row.
+// Three pieces of a row, one after the other, some hidden: the row_sum and the shrunken weights
+// must be those of the whole row.
 TEST_F(SoftmaxRows, RunningMaximumAndMass) {
   each([] {
     constexpr int64_t kRows = 7, kCols = 48, kStride = 50, kPieces = 3;
-    std::vector<real> top(kRows, -kInfinity), mass(kRows, real(0)), shrink(kRows);
+    std::vector<real> row_max(kRows, -kInfinity), row_sum(kRows, real(0)), rescale(kRows);
     std::vector<std::vector<double>> logits(kRows), weights(kRows);
     Rng random = rng(1, "logits");
     for (int64_t piece = 0; piece < kPieces; ++piece) {
@@ -69,10 +69,11 @@ TEST_F(SoftmaxRows, RunningMaximumAndMass) {
           x[static_cast<size_t>(i * kStride + j)] = value;
           logits[static_cast<size_t>(i)].push_back(double(value));
         }
-      soften_rows(kRows, kCols, x.data(), kStride, top.data(), mass.data(), shrink.data());
+      online_softmax_rows(kRows, kCols, x.data(), kStride, row_max.data(), row_sum.data(),
+                          rescale.data());
       for (int64_t i = 0; i < kRows; ++i) {
         auto& row = weights[static_cast<size_t>(i)];
-        for (double& weight : row) weight *= double(shrink[static_cast<size_t>(i)]);
+        for (double& weight : row) weight *= double(rescale[static_cast<size_t>(i)]);
         for (int64_t j = 0; j < kCols; ++j)
           row.push_back(double(x[static_cast<size_t>(i * kStride + j)]));
         EXPECT_EQ(x[static_cast<size_t>(i * kStride + kCols)], 9) << "beyond the row";
@@ -80,14 +81,14 @@ TEST_F(SoftmaxRows, RunningMaximumAndMass) {
     }
     for (size_t i = 0; i < kRows; ++i) {
       const double most = *std::max_element(logits[i].begin(), logits[i].end());
-      EXPECT_EQ(double(top[i]), most);
+      EXPECT_EQ(double(row_max[i]), most);
       double total = 0;
       for (size_t j = 0; j < logits[i].size(); ++j) {
         const double want = logits[i][j] == -INFINITY ? 0 : std::exp2(logits[i][j] - most);
         EXPECT_NEAR(weights[i][j], want, 4 * double(kEpsilon)) << i << ", " << j;
         total += want;
       }
-      EXPECT_NEAR(double(mass[i]), total, 10 * double(kEpsilon) * total);
+      EXPECT_NEAR(double(row_sum[i]), total, 10 * double(kEpsilon) * total);
     }
   });
 }
@@ -98,11 +99,11 @@ TEST_F(SoftmaxRows, NaNShowsInItsRowAlone) {
       for (int64_t at = 0; at < kRowMultiple; ++at) {
         std::vector<real> x(2 * kRowMultiple, others);
         x[static_cast<size_t>(at)] = kNaN;
-        std::vector<real> top(2, -kInfinity), mass(2, real(0)), shrink(2);
-        soften_rows(2, kRowMultiple, x.data(), kRowMultiple, top.data(), mass.data(),
-                    shrink.data());
-        EXPECT_TRUE(std::isnan(mass[0])) << at;
-        EXPECT_EQ(mass[1], others == 1 ? kRowMultiple : 0);
+        std::vector<real> row_max(2, -kInfinity), row_sum(2, real(0)), rescale(2);
+        online_softmax_rows(2, kRowMultiple, x.data(), kRowMultiple, row_max.data(), row_sum.data(),
+                            rescale.data());
+        EXPECT_TRUE(std::isnan(row_sum[0])) << at;
+        EXPECT_EQ(row_sum[1], others == 1 ? kRowMultiple : 0);
       }
   });
 }

@@ -314,14 +314,14 @@ TEST(LinearAttention, LongSumsKeepTheirDigits) {
                  positive({1, 1, n, 1}, "v")};
   const NoGrad no_grad;
   const Tensor got = linear_attention(Var(x.q), Var(x.k), Var(x.v), {.causal = true}).value();
-  double sum[4] = {}, mass[4] = {}, worst = 0;
+  double sum[4] = {}, normalizer[4] = {}, worst = 0;
   for (int64_t i = 0; i < n; ++i) {
     double top = 0, bottom = 0;
     for (int64_t f = 0; f < 4; ++f) {
       const double phi = static_cast<double>(x.k[i * 4 + f]),
                    query = static_cast<double>(x.q[i * 4 + f]);
-      sum[f] += phi * static_cast<double>(x.v[i]), mass[f] += phi;
-      top += query * sum[f], bottom += query * mass[f];
+      sum[f] += phi * static_cast<double>(x.v[i]), normalizer[f] += phi;
+      top += query * sum[f], bottom += query * normalizer[f];
     }
     worst = std::max(worst, std::abs(static_cast<double>(got[i]) * bottom / top - 1));
   }

@@ -25,15 +25,15 @@ std::vector<double> plain_row(const Tensor& q, const Tensor& k, const Tensor& v,
     for (int64_t c = 0; c < kWidth; ++c) dot += T(q[i * kWidth + c]) * T(k[j * kWidth + c]);
     weights.push_back(dot / std::sqrt(T(kWidth)));
   }
-  const T top = *std::max_element(weights.begin(), weights.end());
-  T mass = 0;
-  for (T& weight : weights) mass += weight = std::exp(weight - top);
+  const T row_max = *std::max_element(weights.begin(), weights.end());
+  T row_sum = 0;
+  for (T& weight : weights) row_sum += weight = std::exp(weight - row_max);
   std::vector<T> sums(kWidth, T(0));
   for (int64_t j = 0; j < n; ++j)
     for (int64_t c = 0; c < kWidth; ++c)
       sums[static_cast<size_t>(c)] += weights[static_cast<size_t>(j)] * T(v[j * kWidth + c]);
   std::vector<double> row;
-  for (const T sum : sums) row.push_back(double(sum / mass));
+  for (const T sum : sums) row.push_back(double(sum / row_sum));
   return row;
 }
 

@@ -1,0 +1,22 @@
+// Standard output and standard error: text, colours, and whether a path can be written.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace attn::cli {
+
+void print(std::string_view text);  // to stdout; an IoError when it cannot be written (a full disk,
+                                    // a closed pipe)
+void warn(std::string_view text);   // to stderr
+
+enum class Stream { out, err };
+bool wants_color(const std::string& choice,
+                 Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb
+bool is_terminal(Stream stream);
+
+// IoError unless the folder of `path` exists (or can be made) and a file of that name can be
+// written there.
+void require_writable(const std::string& path);
+
+}  // namespace attn::cli

@@ -1,0 +1,155 @@
+// Exact variants are near zero, others are not, figures agree with cases worked out by hand, and
+// needles stand out.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/measure/fidelity.h"
+#include "harness/measure/inputs.h"
+#include "variants/catalog.h"
+
+namespace attn::fidelity_test {
+namespace {
+
+WorkloadSpec spec_of(const VariantInfo& info, bool causal = false) {
+  WorkloadSpec spec;
+  spec.variant = &info;
+  spec.length = 96;
+  spec.batch = 2;
+  spec.heads = 2;
+  spec.head_dim = 16;
+  spec.causal = causal;
+  spec.seed = 3;
+  return spec;
+}
+
+// Rounding of float sums of 96 products: a few 1e-7 of the whole; logits of some tens multiply it
+// in the needle.
+TEST(Fidelity, FullIsExact) {
+  for (const bool causal : {false, true}) {
+    for (const InputKind kind : {InputKind::random, InputKind::needle}) {
+      const FidelityFigures found =
+          measure_fidelity(spec_of(find_variant("full"), causal), kind, 1);
+      EXPECT_LE(found.relative_error, 2e-5);
+      EXPECT_NEAR(found.cosine, 1, 1e-6);
+      ASSERT_TRUE(found.weights_kl.has_value());
+      EXPECT_NEAR(*found.weights_kl, 0, 1e-5);
+    }
+  }
+}
+
+TEST(Fidelity, ApproximationsAreNotAndGetWorseWithScale) {
+  const WorkloadSpec spec = spec_of(find_variant("linear"));
+  double before = 0;
+  for (const double scale : {0.25, 1.0, 2.0}) {
+    const FidelityFigures found = measure_fidelity(spec, InputKind::random, scale);
+    EXPECT_GT(found.relative_error, before);
+    EXPECT_GT(*found.weights_kl, 0);
+    before = found.relative_error;
+  }
+  EXPECT_GT(before, 0.5);
+}
+
+TEST(Fidelity, WeightsAreComparedOnlyWhereTheyAreADistribution) {
+  for (const VariantInfo& info : all_variants()) {
+    if (why_no_fidelity(spec_of(info))) continue;
+    const FidelityFigures found = measure_fidelity(spec_of(info), InputKind::random, 0.5);
+    EXPECT_EQ(found.weights_kl.has_value(), info.traits.convex) << info.name;
+    EXPECT_TRUE(std::isfinite(found.relative_error)) << info.name;
+    EXPECT_LE(std::abs(found.cosine), 1 + 1e-6) << info.name;
+  }
+}
+
+// Answers every query with the mean of the values, times a factor.
+class Mean final : public Attention {
+ public:
+  explicit Mean(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var&, const Var&, const Var& v, const Mask&) const override {
+    const Tensor out = Tensor::zeros(v.shape());
+    const int64_t n = v.dim(2), dim = v.dim(3);
+    for (int64_t i = 0; i < v.value().size(); ++i) {
+      const int64_t matrix = i / (n * dim), column = i % dim;
+      double sum = 0;
+      for (int64_t j = 0; j < n; ++j) sum += v.value()[(matrix * n + j) * dim + column];
+      out[i] = static_cast<real>(params().number("factor") * sum / static_cast<double>(n));
+    }
+    return Var(out);
+  }
+  Cost do_cost(const AttentionShape&) const override { return {}; }
+};
+
+VariantInfo mean_variant() {
+  VariantInfo info;
+  info.name = "mean";
+  info.traits.convex = true;
+  info.params = {ParamSpec("factor", 1.0, "of the output", -10, 10)};
+  info.make = make_as<Mean>;
+  return info;
+}
+
+// At scale 1e-6 exact attention is the mean of the values too.
+TEST(Fidelity, FiguresOfAKnownCase) {
+  const VariantInfo info = mean_variant();
+  WorkloadSpec spec = spec_of(info);
+  spec.length = 24;
+  FidelityFigures found = measure_fidelity(spec, InputKind::random, 1e-6);
+  EXPECT_LE(found.relative_error, 1e-5);
+  EXPECT_NEAR(found.cosine, 1, 1e-6);
+  EXPECT_NEAR(*found.weights_kl, 0, 1e-6);
+
+  spec.params = {{"factor", -2.0}};
+  found = measure_fidelity(spec, InputKind::random, 1e-6);
+  EXPECT_NEAR(found.relative_error, 3, 1e-4);
+  EXPECT_NEAR(found.cosine, -1, 1e-6);
+  EXPECT_NEAR(*found.weights_kl, std::log(1e6), 1e-3);  // no weight at all but the uniform share
+
+  spec.params = {{"factor", 0.5}};
+  found = measure_fidelity(spec, InputKind::random, 1e-6);
+  EXPECT_NEAR(found.relative_error, 0.5, 1e-5);
+  EXPECT_NEAR(*found.weights_kl, std::log(2), 1e-3);
+}
+
+// All the weight that the needle's own key gets, by a softmax written out here.
+TEST(Fidelity, NeedlesGetNineTenthsOfTheWeight) {
+  for (const bool causal : {false, true}) {
+    const WorkloadSpec spec = spec_of(find_variant("full"), causal);
+    const FidelityInputs in = fidelity_inputs(spec, InputKind::needle, 1);
+    const std::vector<int64_t> places = needle_places(spec);
+    const int64_t n = spec.length, dim = spec.head_dim;
+    int64_t moved = 0;
+    for (int64_t row = 0; row < static_cast<int64_t>(places.size()); ++row) {
+      const int64_t visible = causal ? row % n + 1 : n;
+      std::vector<double> logits;
+      for (int64_t j = 0; j < visible; ++j) {
+        double logit = 0;
+        for (int64_t c = 0; c < dim; ++c)
+          logit += double{in.q[row * dim + c]} * in.k[(row / n * n + j) * dim + c];
+        logits.push_back(logit / std::sqrt(static_cast<double>(dim)));
+      }
+      const int64_t place = places[static_cast<size_t>(row)];
+      ASSERT_LT(place, visible);
+      double total = 0;
+      for (const double logit : logits)
+        total += std::exp(logit - logits[static_cast<size_t>(place)]);
+      EXPECT_GE(1 / total, 0.9 - 1e-5) << row;
+      moved += place != row % n;
+    }
+    EXPECT_GT(moved, n);  // the places are not simply the queries' own
+  }
+}
+
+TEST(Fidelity, NaNIsNotHidden) {
+  VariantInfo info = mean_variant();
+  info.params = {ParamSpec("factor", 1.0, "of the output", -10, 1e300)};
+  WorkloadSpec spec = spec_of(info);
+  spec.params = {{"factor", 1e300}};  // infinite in float
+  EXPECT_FALSE(std::isfinite(measure_fidelity(spec, InputKind::random, 1).relative_error));
+  EXPECT_THROW(measure_fidelity(spec, InputKind::random, 0), Error);
+}
+
+}  // namespace
+}  // namespace attn::fidelity_test

@@ -1,0 +1,136 @@
+// Length generalisation: which multiples are scored, on what, and what is said of the others.
+#include "harness/train/lengths.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/train/toy.h"
+
+namespace attn::lengths_test {
+namespace {
+
+using Given = std::map<std::string, ParamValue>;
+
+// Is the first token the same as the last one? Any length; `classes` may follow it.
+class Ends final : public Task {
+ public:
+  explicit Ends(const Params& params) : Task(params) {}
+
+ private:
+  Example do_example(Rng& random) const override {
+    Example e;
+    const int64_t least = params().integer("min_length"), most = params().integer("length");
+    const int64_t size = params().flag("bounded") ? 5 : random.between(least, most);
+    e.tokens.resize(static_cast<size_t>(size));
+    for (int32_t& token : e.tokens) token = static_cast<int32_t>(random.between(1, 6));
+    e.target = {e.tokens.front() == e.tokens.back()};
+    return e;
+  }
+  TaskShape do_shape() const override {
+    const int64_t length = params().integer("length");
+    return {.length = length, .vocab = 7, .classes = params().flag("growing") ? length : 2};
+  }
+  double do_chance() const override { return 0.5; }
+  std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
+                                     const std::vector<Example>&) const override {
+    return {};
+  }
+  std::string do_draw(const Example&) const override { return ""; }
+};
+
+const TaskInfo& ends() {
+  static const TaskInfo info = [] {
+    TaskInfo made;
+    made.name = "ends";
+    made.params = {{"length", 6, "longest", 1, 40},
+                   {"min_length", 4, "shortest"},
+                   {"growing", false, "as many classes as positions"},
+                   {"bounded", false, "always five"},
+                   {"train_examples", 64, ""}};
+    made.make = make_task<Ends>;
+    return made;
+  }();
+  return info;
+}
+
+TrainRequest request(const Given& training = {}, const Given& task = {}) {
+  Given settings = {{"layers", int64_t{1}},
+                    {"width", int64_t{8}},
+                    {"feed_forward", int64_t{8}},
+                    {"steps", int64_t{3}},
+                    {"batch", int64_t{4}},
+                    {"validation_examples", int64_t{8}},
+                    {"test_examples", int64_t{40}},
+                    {"stretch", int64_t{8}},
+                    {"positions", std::string("sinusoidal")}};
+  for (const auto& [name, value] : training) settings[name] = value;
+  return {.task = &ends(),
+          .task_params = task,
+          .variant = &toy::plain(),
+          .variant_params = {},
+          .training = Params("training", training_params(), settings),
+          .seed = 1,
+          .shortcuts = false};
+}
+
+std::vector<LengthScore> lengths(const TrainRequest& asked) { return train(asked).by_length; }
+
+TEST(Lengths, AreScoredUpToTheLastMultiple) {
+  const TrainResult result = train(request());
+  ASSERT_EQ(result.by_length.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    const LengthScore& at = result.by_length[i];
+    EXPECT_EQ(at.factor, int64_t{1} << i);
+    EXPECT_EQ(at.length, 6 * at.factor);
+    ASSERT_TRUE(at.score) << at.reason;
+    EXPECT_GT(at.score->standard_error, 0);
+    EXPECT_EQ(at.chance, 0.5);
+  }
+  EXPECT_EQ(result.by_length[0].score->value, result.test);
+  EXPECT_FALSE(result.by_length[3].score) << "the task ends at 40";
+  EXPECT_NE(result.by_length[3].reason.find("48"), std::string::npos) << result.by_length[3].reason;
+}
+
+TEST(Lengths, AreThoseOfTheTaskSoStretched) {
+  const TrainRequest asked = request();
+  const auto task = ends().build();
+  const std::vector<Stretch> longer = stretched(asked, *task);
+  ASSERT_EQ(longer.size(), 3u);
+  EXPECT_EQ(longer[0].task->params().integer("length"), 12);
+  EXPECT_EQ(longer[0].task->params().integer("min_length"), 8);
+  EXPECT_EQ(longer[1].task->shape().length, 24);
+}
+
+TEST(Lengths, TrainingDoesNotDependOnThem) {
+  const TrainResult plain = train(request({{"stretch", int64_t{1}}})), longer = train(request());
+  EXPECT_TRUE(plain.by_length.empty());
+  EXPECT_EQ(plain.test, longer.test);
+  EXPECT_EQ(plain.final_train_loss, longer.final_train_loss);
+  EXPECT_EQ(plain.parameters, longer.parameters);
+}
+
+TEST(Lengths, OfWhatEndsAtTheTrainingLengthHaveAReason) {
+  const auto reason = [](const TrainRequest& asked) {
+    const std::vector<LengthScore> all = lengths(asked);
+    EXPECT_TRUE(all[0].score);
+    EXPECT_FALSE(all[1].score);
+    return all[1].reason;
+  };
+  EXPECT_EQ(reason(request({{"positions", std::string("learned")}})),
+            "learned positions end at the training length");
+  TrainRequest fixed = request();
+  VariantInfo bound = toy::plain();
+  bound.traits.fixed_length = true;
+  fixed.variant = &bound;
+  EXPECT_EQ(reason(fixed), "plain is built for one length");
+  EXPECT_EQ(reason(request({}, {{"growing", true}})),
+            "it has 7 tokens and 12 classes there, 7 and 6 in training");
+  EXPECT_EQ(reason(request({}, {{"bounded", true}})),
+            "its sequences do not grow with the parameter length: mean 5 to 5");
+  TrainRequest without = request();
+  const TaskInfo counting = toy::counting();
+  without.task = &counting;
+  EXPECT_EQ(reason(without), "counting has no parameter length");
+}
+
+}  // namespace
+}  // namespace attn::lengths_test
