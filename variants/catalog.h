@@ -1,4 +1,4 @@
-// Every variant of the suite, in the order in which they are listed, plotted and coloured.
+// Every variant of the suite, in the order in which they are plotted and coloured.
 #pragma once
 
 #include <string_view>

@@ -117,14 +117,15 @@ Tensor reduce_to(const Shape& b, const Tensor& g) {
   if (n == 1) {
     double total = 0;
     for (int64_t i = 0; i < g.size(); i += 4096)
-      total += static_cast<double>(row_sum(g.data() + i, std::min<int64_t>(4096, g.size() - i)));
+      total += static_cast<double>(sum_in_row(g.data() + i, std::min<int64_t>(4096, g.size() - i)));
     out[0] = static_cast<real>(total);
     return out;
   }
   if (is_column(g.shape(), b)) {
     const int64_t width = g.dim(-1);
     over_range(n, width, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++) out[row] = row_sum(g.data() + row * width, width);
+      for (int64_t row = begin; row < end; row++)
+        out[row] = sum_in_row(g.data() + row * width, width);
     });
     return out;
   }
@@ -242,7 +243,7 @@ Var relu(const Var& a) {
 }
 
 Var elu(const Var& a) {
-  return unary_rows(a, exp_or_line_row, [](real y, real g) { return y > 0 ? g : g * (y + 1); });
+  return unary_rows(a, elu_row, [](real y, real g) { return y > 0 ? g : g * (y + 1); });
 }
 
 Var gelu(const Var& a) {

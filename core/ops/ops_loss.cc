@@ -28,7 +28,7 @@ Var known_slope(double value, const Var& a, const Tensor& slope) {
 
 // -log softmax(x)[target]; slope, unless null, gets its gradient times `weight`.
 double row_loss(const real* x, int64_t n, int64_t target, real weight, real* slope, real* work) {
-  const real most = row_max(x, n);
+  const real most = max_in_row(x, n);
   const real total = exp_row(n, x, 1, most, work);
   if (slope) {
     const real factor = weight / total;

@@ -13,7 +13,7 @@ double total_of(const Tensor& t) {
   constexpr int64_t kBlock = 4096;
   double total = 0;
   for (int64_t i = 0; i < t.size(); i += kBlock)
-    total += static_cast<double>(row_sum(t.data() + i, std::min(kBlock, t.size() - i)));
+    total += static_cast<double>(sum_in_row(t.data() + i, std::min(kBlock, t.size() - i)));
   return total;
 }
 
@@ -34,7 +34,7 @@ Var scaled_sum_last(const char* name, const Var& a, bool mean) {
   const Tensor out(dropped);
   over_range(rows, n, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++)
-      out[row] = factor * row_sum(a.value().data() + row * n, n);
+      out[row] = factor * sum_in_row(a.value().data() + row * n, n);
   });
   return record_op(out, {&a, 1}, [=](const Tensor& g, std::span<GradSlot> in) {
     const Tensor spread(in[0].shape());

@@ -141,7 +141,9 @@ HWY_EXPORT(elu);
 HWY_EXPORT(exp_below_top);
 HWY_EXPORT(dots_of);
 
-void elu_row(int64_t size, const real* x, real* out) { HWY_DYNAMIC_DISPATCH(elu)(size, x, out); }
+void elu_plus_one_row(int64_t size, const real* x, real* out) {
+  HWY_DYNAMIC_DISPATCH(elu)(size, x, out);
+}
 
 void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* tops) {
   HWY_DYNAMIC_DISPATCH(exp_below_top)(rows, cols, x, stride, factor, tops);

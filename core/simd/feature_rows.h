@@ -10,7 +10,7 @@
 namespace attn {
 
 // out = elu(x) + 1 without cancellation: x + 1 above 0, e^x below; NaN stays. out may be x.
-void elu_row(int64_t size, const real* x, real* out);
+void elu_plus_one_row(int64_t size, const real* x, real* out);
 
 // Each of `rows` rows of x, `stride` apart: its largest number goes to tops[i], x becomes
 // e^(factor·(x - tops[i])), the largest exactly 1 where it is finite. factor > 0; NaN stays.

@@ -294,11 +294,11 @@ HWY_EXPORT(layer_norms);
 HWY_EXPORT(layer_norms_back);
 HWY_EXPORT(adam);
 
-real row_sum(const real* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_of)(x, n); }
+real sum_in_row(const real* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_of)(x, n); }
 real row_dot(const real* x, const real* y, int64_t n) {
   return HWY_DYNAMIC_DISPATCH(dot_of)(x, y, n);
 }
-real row_max(const real* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(max_of_row)(x, n); }
+real max_in_row(const real* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(max_of_row)(x, n); }
 
 void dots_of_rows(int64_t rows, int64_t cols, const real* x, int64_t x_row, const real* y,
                   int64_t y_row, real* dots) {
@@ -315,9 +315,7 @@ real exp_row(int64_t n, const real* x, real factor, real top, real* to) {
 real log_sum_row(int64_t n, const real* x) { return HWY_DYNAMIC_DISPATCH(log_sum_of)(n, x); }
 void sigmoid_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(sigmoids)(n, x, to); }
 void tanh_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(tanhs)(n, x, to); }
-void exp_or_line_row(int64_t n, const real* x, real* to) {
-  HWY_DYNAMIC_DISPATCH(exps_or_line)(n, x, to);
-}
+void elu_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(exps_or_line)(n, x, to); }
 
 void softmax_rows(int64_t rows, int64_t n, const real* x, real* y) {
   HWY_DYNAMIC_DISPATCH(softmaxes)(rows, n, x, y);

@@ -9,9 +9,9 @@
 
 namespace attn {
 
-real row_sum(const real* x, int64_t n);
+real sum_in_row(const real* x, int64_t n);
 real row_dot(const real* x, const real* y, int64_t n);
-real row_max(const real* x, int64_t n);  // -infinity for an empty row; NaN is passed over
+real max_in_row(const real* x, int64_t n);  // -infinity for an empty row; NaN is passed over
 
 // dots[i] = x[i]·y[i] for rows x_row and y_row apart.
 void dots_of_rows(int64_t rows, int64_t cols, const real* x, int64_t x_row, const real* y,
@@ -26,19 +26,19 @@ real log_sum_row(int64_t n, const real* x);  // log Σ e^x; -infinity where ther
 // to may be x. Absolute error below 2 units in the last place of 1.
 void sigmoid_row(int64_t n, const real* x, real* to);
 void tanh_row(int64_t n, const real* x, real* to);
-void exp_or_line_row(int64_t n, const real* x, real* to);  // elu: x above 0, e^x - 1 below
+void elu_row(int64_t n, const real* x, real* to);  // elu: x above 0, e^x - 1 below
 
 // y = softmax(x) of each row; zeros where all is -infinity.
 void softmax_rows(int64_t rows, int64_t n, const real* x, real* y);
 void softmax_rows_back(int64_t rows, int64_t n, const real* y, const real* g, real* dx);
 
-// GELU, x·Φ(x) (Hendrycks and Gimpel 2016, arXiv:1606.08415, exact form): about 40 operations.
-// Error: (4 + x²) units in the last place of the value itself, so in the far negative tail too, as
-// far as e^(-x²/2) is normal (0 beyond); 2 of max(1, |x|).
 struct RowBlock {  // rows of numbers that lie `row` apart
   real* data = nullptr;
   int64_t row = 0;
 };
+// GELU, x·Φ(x) (Hendrycks and Gimpel 2016, arXiv:1606.08415, exact form): about 40 operations.
+// Error: (4 + x²) units in the last place of the value itself, so in the far negative tail too, as
+// far as e^(-x²/2) is normal (0 beyond); 2 of max(1, |x|).
 // to = gelu(from + bias), bias null: 0. slope.data, unless null, is multiplied by the derivative
 // there, or, where `set`, becomes it.
 void gelu_rows(int64_t rows, int64_t cols, RowBlock from, const real* bias, RowBlock to,

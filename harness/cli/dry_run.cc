@@ -111,7 +111,7 @@ bool agrees_to_long_run(const SweepRequest& request, const Plan& plan) {
     const Cell* first = nullptr;
   };
   std::map<std::string, Part> parts;
-  double total = 0;
+  double total = 0, longest = 0;
   const std::set<std::string> held = held_cells(request);
   const int jobs = jobs_of(request);
   for (const Cell& cell : plan.cells) {
@@ -120,7 +120,9 @@ bool agrees_to_long_run(const SweepRequest& request, const Plan& plan) {
     if (!part.first) part.first = &cell;
     part.seconds += share_of(cell, jobs);
     total += share_of(cell, jobs);
+    longest = std::max(longest, cell.forecast_s);
   }
+  total = std::max(total, longest);
   if (total < kLong) return true;
   const auto& [name, most] = *std::max_element(
       parts.begin(), parts.end(),

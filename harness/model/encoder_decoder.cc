@@ -207,7 +207,7 @@ std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length, int64_t outpu
   return static_cast<int64_t>(bytes);
 }
 
-std::vector<std::string> EncoderDecoder::attention_sites() const {
+std::vector<std::string> EncoderDecoder::places() const {
   std::vector<std::string> all = {"encoder"};
   if (state_->self.own) all.push_back("decoder");
   if (state_->cross.own) all.push_back("cross");

@@ -63,8 +63,8 @@ class EncoderDecoder {
   // self-attention, keys and values of cross-attention. nullopt: no states.
   std::optional<int64_t> state_bytes(int64_t length, int64_t outputs) const;
 
-  std::vector<std::string> attention_sites() const;  // see Learner::attention_sites
-  std::vector<Weight> weights() const;               // named "encoder." and "decoder."
+  std::vector<std::string> places() const;  // see Learner::places
+  std::vector<Weight> weights() const;      // named "encoder." and "decoder."
   const EncoderDecoderConfig& config() const;
 
  private:

@@ -138,6 +138,7 @@ Json dispatch(const Json& request) {
   if (measure == "speed") return speed(request);
   if (measure == "memory") return memory(key);
   if (measure == "fidelity") return fidelity(key);
+  ATTN_CHECK(measure == "accuracy", "unknown measure '{}'", measure);
   return accuracy(key);
 }
 

@@ -184,9 +184,12 @@ double share_of(const Cell& cell, int jobs) {
 
 double forecast_total(const SweepRequest& request, const Plan& plan) {
   const int jobs = jobs_of(request);
-  double seconds = 0;
-  for (const Cell& cell : plan.cells) seconds += share_of(cell, jobs);
-  return seconds;
+  double seconds = 0, longest = 0;
+  for (const Cell& cell : plan.cells) {
+    seconds += share_of(cell, jobs);
+    longest = std::max(longest, cell.forecast_s);
+  }
+  return std::max(seconds, longest);
 }
 
 int jobs_of(const SweepRequest& request) {

@@ -104,7 +104,7 @@ Profile lra_profile() {
   const std::string evaluated = "eval_every=500,validation_examples=2000,test_examples=2000,";
   return {
       {.name = "lra",
-       .summary = "Long Range Arena's lengths, model sizes and steps: weeks of a core, for a "
+       .summary = "Long Range Arena's lengths, model sizes and steps: years of a core, for a "
                   "cluster (--shard)",
        .version = 1,
        .timeout_s = 60.0 * 24 * 3600},

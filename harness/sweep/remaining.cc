@@ -16,16 +16,22 @@ double pace_of(double spent, double done, double before) {
   return std::clamp((spent + kPrior * before) / (done + kPrior), 0.1, 10.0);
 }
 
+// "mqar"; "" where the cell has none.
+std::string name_of(const Json& key, const char* part) {
+  const Json found = key.value(part, Json(nullptr));
+  return found.is_null() ? "" : found.at("name").get<std::string>();
+}
+
 }  // namespace
 
 Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
   std::map<std::string, size_t> lanes;
   for (const Cell& cell : plan.cells) {
     const std::string measure = cell.key["measure"];
-    const Json task = cell.key.value("task", Json(nullptr));
-    const auto [lane, is_new] = lanes.emplace(
-        measure + " " + (task.is_null() ? "" : task["name"].get<std::string>()), lanes_.size());
-    if (is_new) lanes_.push_back({measure, {}});
+    const std::string task = measure + " " + name_of(cell.key, "task");
+    const std::string variant = measure == "accuracy" ? name_of(cell.key, "variant") : "";
+    const auto [lane, is_new] = lanes.emplace(task + " " + variant, lanes_.size());
+    if (is_new) lanes_.push_back({measure, task, {}});
     lane_of_.push_back(lane->second);
     if (measure == "accuracy" && !cell.is_piloted) by_formula_ = true;
     shares_.push_back(share_of(cell, jobs));
@@ -33,13 +39,14 @@ Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
     jobs_of_.push_back(shares_.back() > 0 ? cell.forecast_s / shares_.back() : 1);
     lanes_[lane->second].sums.left += shares_.back();
     measures_[measure].left += shares_.back();
+    tasks_[task].left += shares_.back();
   }
 }
 
 void Remaining::drop(size_t cell) {
   const double share = std::exchange(shares_[cell], 0);
-  lanes_[lane_of_[cell]].sums.left -= share;
-  measures_[lanes_[lane_of_[cell]].measure].left -= share;
+  Lane& lane = lanes_[lane_of_[cell]];
+  for (Sums* sums : {&lane.sums, &tasks_[lane.task], &measures_[lane.measure]}) sums->left -= share;
   open_--;
 }
 
@@ -47,7 +54,7 @@ void Remaining::spend(size_t cell, double fraction, double seconds) {
   const double share = std::min(fraction * wholes_[cell], shares_[cell]);
   shares_[cell] -= share;
   Lane& lane = lanes_[lane_of_[cell]];
-  for (Sums* sums : {&lane.sums, &measures_[lane.measure]}) {
+  for (Sums* sums : {&lane.sums, &tasks_[lane.task], &measures_[lane.measure]}) {
     sums->left -= share;
     sums->done += share;
     sums->spent += seconds / jobs_of_[cell];
@@ -56,14 +63,14 @@ void Remaining::spend(size_t cell, double fraction, double seconds) {
 
 double Remaining::seconds_left() const {
   if (open_ == 0) return 0;  // not what rounding left of the sums
-  std::map<std::string, double> paces;
-  for (const auto& [measure, sums] : measures_)
-    paces[measure] =
-        pace_of(sums.spent, sums.done, measure == "accuracy" && by_formula_ ? training_pace_ : 1);
   double seconds = 0;
-  for (const Lane& lane : lanes_)
-    seconds += std::max(0.0, lane.sums.left) *
-               pace_of(lane.sums.spent, lane.sums.done, paces[lane.measure]);
+  for (const Lane& lane : lanes_) {
+    const Sums &task = tasks_.at(lane.task), &measure = measures_.at(lane.measure);
+    double pace = lane.measure == "accuracy" && by_formula_ ? training_pace_ : 1;
+    for (const Sums* sums : {&measure, &task, &lane.sums})
+      pace = pace_of(sums->spent, sums->done, pace);
+    seconds += std::max(0.0, lane.sums.left) * pace;
+  }
   return seconds;
 }
 

@@ -1,6 +1,7 @@
-// The forecast of what is left of a sweep, corrected by the pace so far: of each measure, and of
-// each task among the accuracy cells, since a formula errs alike within them. Running sums, since
-// the forecast is asked for at every cell of up to 20,000.
+// The forecast of what is left of a sweep, corrected by the pace so far: of each measure, of each
+// task among the accuracy cells, since a formula errs alike within them, and of each variant on a
+// task, since a variant that stops training early does so with every seed. Running sums, since the
+// forecast is asked for at every cell of up to 20,000.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,8 @@ class Remaining {
   struct Sums {
     double left = 0, done = 0, spent = 0;  // forecast to do and done, seconds that the latter took
   };
-  struct Lane {
-    std::string measure;
+  struct Lane {  // of a variant on a task
+    std::string measure, task;
     Sums sums;
   };
 
@@ -37,7 +38,7 @@ class Remaining {
   std::vector<double> shares_;   // by cell, what is left of its forecast
   std::vector<double> wholes_;   // by cell, its forecast
   std::vector<double> jobs_of_;  // by cell, how many cells of its kind go at a time
-  std::map<std::string, Sums> measures_;
+  std::map<std::string, Sums> measures_, tasks_;
   double training_pace_ = 1;
   bool by_formula_ = false;  // some training has no forecast by a pilot
   size_t open_ = 0;          // cells to do

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/simd/isa.h"
+#include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
@@ -168,10 +169,15 @@ ChildSpec Sweeper::child(const Json& request, double timeout_s) const {
 }
 
 void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
-  if (jobs > 1)  // the longest first, so that none of them runs alone at the end
-    std::stable_sort(cells.begin(), cells.end(), [&](size_t a, size_t b) {
-      return plan_.cells[a].forecast_s > plan_.cells[b].forecast_s;
-    });
+  // The first seed of all before the second, which tells early how long the others take; then the
+  // longest first, so that none of them runs alone at the end.
+  const auto order = [&](size_t cell) {
+    const Json seed = plan_.cells[cell].key["axes"].value("seed", Json(0));
+    return std::pair(seed.get<int64_t>(), -plan_.cells[cell].forecast_s);
+  };
+  if (jobs > 1)
+    std::stable_sort(cells.begin(), cells.end(),
+                     [&](size_t a, size_t b) { return order(a) < order(b); });
   ChildPool pool;
   std::map<size_t, std::string> started_at;
   size_t next = 0;
@@ -200,7 +206,7 @@ SweepResult Sweeper::run() {
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
         finish(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0);
     if (!stopping()) check_contracts();
-    for (const char* measure : {"speed", "memory", "fidelity", "accuracy"}) {
+    for (const std::string& measure : all_measures()) {
       const std::vector<size_t> cells = missing(measure);
       if (stopping() || cells.empty()) continue;
       begin_phase(measure, cells.size());

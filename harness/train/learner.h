@@ -34,8 +34,8 @@ class Learner {
   // all layers; nullopt: the model does not decode (not causal, or the variant has no decode
   // state).
   virtual std::optional<int64_t> state_bytes(const TaskShape& shape) const = 0;
-  // Where the variant stands, of "encoder", "decoder" and "cross"; elsewhere it is `full`.
-  virtual std::vector<std::string> attention_sites() const { return {"encoder"}; }
+  // Which of "encoder", "decoder" and "cross" use the variant; the others use exact attention.
+  virtual std::vector<std::string> places() const { return {"encoder"}; }
   // nullopt: no output sequences, or the variant's decoder has no states.
   virtual std::optional<Decoding> decoding(const std::vector<Batch>&) const { return {}; }
 };

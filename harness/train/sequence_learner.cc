@@ -59,7 +59,7 @@ class SequenceLearner final : public Learner {
   std::optional<int64_t> state_bytes(const TaskShape& shape) const override {
     return model_.state_bytes(shape.length, shape.outputs);
   }
-  std::vector<std::string> attention_sites() const override { return model_.attention_sites(); }
+  std::vector<std::string> places() const override { return model_.places(); }
 
   // What follows the encoder is timed, the keys and values of its output included.
   std::optional<Decoding> decoding(const std::vector<Batch>& batches) const override {

@@ -123,7 +123,7 @@ class Trainer {
     result_.test_stderr = found.standard_error;
     result_.by_distance = found.by_distance;
     result_.token_accuracy = found.token_accuracy;
-    result_.places = model_->attention_sites();
+    result_.places = model_->places();
     result_.state_bytes = model_->state_bytes(task_.shape());
     result_.decoding = model_->decoding(examples);
     if (longer_.empty()) return;

@@ -1,5 +1,5 @@
 // Tiles of rows times the weight, packed once; the gradient of x is the same product with the
-// weight turned. See window_product.h.
+// weight transposed. See window_product.h.
 #include "variants/convolution/window_product.h"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ void add_weight_gradient(const Windows& w, const real* x, const real* g, int64_t
 }
 
 // W[k] [in, out] at k becomes its transpose at kernel - 1 - k: [kernel·out, in].
-Tensor turned(const Tensor& weight, int64_t kernel, int64_t in, int64_t out) {
+Tensor transposed(const Tensor& weight, int64_t kernel, int64_t in, int64_t out) {
   const Tensor result({kernel * out, in});
   for (int64_t k = 0; k < kernel; ++k)
     for (int64_t i = 0; i < in; ++i)
@@ -189,7 +189,7 @@ Var window_product(const Var& x, const Var& weight, const Var& bias, const Windo
                           biased ? grads[2].data() : nullptr);
     if (!grads[0].defined()) return;
     const Windows back{w.batch, w.len, cols, w.kernel, w.kernel - 1 - w.before, w.lengths};
-    multiply(back, g.data(), turned(flat, w.kernel, w.width, cols), {.accumulate = true},
+    multiply(back, g.data(), transposed(flat, w.kernel, w.width, cols), {.accumulate = true},
              grads[0].data());
   };
   if (bias.defined()) return custom_op(y, {x, weight, bias}, backward);

@@ -32,7 +32,7 @@ void select_above(const real* x, real* out, int64_t size, real floor) {
 // out *= factor·x, and the sum of the result is returned.
 real multiply_and_sum(const real* x, real* out, int64_t size, real factor) {
   for (int64_t i = 0; i < size; ++i) out[i] *= factor * x[i];
-  return row_sum(out, size);
+  return sum_in_row(out, size);
 }
 
 void add_multiple(const real* x, real* out, int64_t size, real factor) {
@@ -81,9 +81,9 @@ void RowFeatures::make(const real* x, int64_t rows, real* phi, int64_t phi_row,
     count_flops(2 * static_cast<double>(rows * features_ * dim_));
   }
   if (kind_ == FeatureMap::Kind::elu && phi_row == dim_)
-    elu_row(rows * dim_, x, phi);
+    elu_plus_one_row(rows * dim_, x, phi);
   else if (kind_ == FeatureMap::Kind::elu)
-    for (int64_t i = 0; i < rows; ++i) elu_row(dim_, x + i * dim_, phi + i * phi_row);
+    for (int64_t i = 0; i < rows; ++i) elu_plus_one_row(dim_, x + i * dim_, phi + i * phi_row);
   if (kind_ == FeatureMap::Kind::relu)
     for (int64_t i = 0; i < rows; ++i)
       relu_plus(omega_ ? phi + i * phi_row : x + i * dim_, phi + i * phi_row, features_, number_);

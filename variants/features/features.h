@@ -4,6 +4,7 @@
 //   linear_attention.h  forward, backward and cost; causal by prefix sums in chunks. 4·n·m·d FLOPs
 //                       for m features, memory n·d + m·d
 //   linear_decoder.h    decoding from a state of m·(d + 1) numbers a head
+// Internal: linear_chunks.h, linear_gradient.h.
 #pragma once
 
 #include "variants/features/feature_maps.h"

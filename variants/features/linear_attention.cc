@@ -227,9 +227,9 @@ class LinearForward {
               p_.chunk());
       for (int64_t r = 0; r < count; ++r) {
         real* const row = weights + r * p_.chunk();
-        shares[r] = rescale(before, running.see(chunk.visible(p_, first + r)));
+        shares[r] = scale_between(before, running.see(chunk.visible(p_, first + r)));
         running.apply(row, seen);
-        normalizer[first + r] = normalizer[first + r] * shares[r] + row_sum(row, seen);
+        normalizer[first + r] = normalizer[first + r] * shares[r] + sum_in_row(row, seen);
       }
       add_product(count, p_.dim, seen, {weights, p_.chunk()}, {values_of(h, chunk), p_.dim},
                   out + first * p_.dim, p_.dim, shares);

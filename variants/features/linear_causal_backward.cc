@@ -39,7 +39,7 @@ class Sweeps final : public LinearGradient {
         const Chunk chunk = chunk_of(p_, head, c);
         const real* const scales = p_.scaled ? s_.log_scale.data() + head * p_.kv_len : nullptr;
         if (chunk.keys > 0)
-          top = scales ? std::max(top, row_max(scales + chunk.key, chunk.keys)) : real(0);
+          top = scales ? std::max(top, max_in_row(scales + chunk.key, chunk.keys)) : real(0);
       }
       tops_[head * (chunks + 1) + chunks] = top;
     }
@@ -69,7 +69,7 @@ class Sweeps final : public LinearGradient {
                 row_reals);
       for (int64_t r = 0; r < count; ++r) {
         const int64_t visible = chunk.visible(p_, first + r);
-        shares[first + r] = rescale(top, running.see(visible));
+        shares[first + r] = scale_between(top, running.see(visible));
         real* const row = grad + r * row_reals;
         for (int64_t j = 0; j < visible; ++j) row[j] += slopes.column[first + r];
         running.apply(row, chunk.keys);
@@ -136,7 +136,7 @@ class Sweeps final : public LinearGradient {
 
   void add_chunk_queries(const Head& h, int64_t c, const Chunk& chunk, const FeatureRows& queries,
                          const Slopes& slopes, real* mirror, real* work) const {
-    const real factor = rescale(before(h, c), before(h, c + 1));
+    const real factor = scale_between(before(h, c), before(h, c + 1));
     if (factor != 1)
       for (int64_t i = 0; i < p_.state_reals() - 1; ++i) mirror[i] *= factor;
     const Slopes back =
@@ -195,8 +195,8 @@ class Sweeps final : public LinearGradient {
       clear_state(p_, mirror + pieces * size);
       for (int64_t i = pieces - 1; i > 0; --i) {
         const real* const tops = tops_.data() + head * (p_.key_chunks() + 1);
-        const real factor =
-            rescale(tops[p_.key_chunks() * i / pieces], tops[p_.key_chunks() * (i + 1) / pieces]);
+        const real factor = scale_between(tops[p_.key_chunks() * i / pieces],
+                                          tops[p_.key_chunks() * (i + 1) / pieces]);
         for (int64_t n = 0; n < size - 1; ++n)
           mirror[i * size + n] += factor * mirror[(i + 1) * size + n];
       }
@@ -225,7 +225,7 @@ class Sweeps final : public LinearGradient {
       real* const shares = work + layout_.shares;
       RunningScales running(scales_of(h, chunk), before(h, c), work + layout_.scales);
       for (int64_t r = 0; r < chunk.rows; ++r)
-        shares[r] = rescale(before(h, c), running.see(chunk.visible(p_, r)));
+        shares[r] = scale_between(before(h, c), running.see(chunk.visible(p_, r)));
       add_chunk_queries(h, c, chunk, queries_of(h, chunk, work), slopes_of(h, chunk, work), mirror,
                         work);
     }

@@ -108,7 +108,7 @@ class Parts {
 
 // exp(from - to), what a sum kept relative to `from` is worth relative to `to`; a sum of nothing
 // has from = -inf.
-inline real rescale(real from, real to) {
+inline real scale_between(real from, real to) {
   if (from == -kInfinity) return 0;
   return from == to ? real(1) : std::exp(from - to);
 }
@@ -177,7 +177,7 @@ inline void clear_state(const LinearProblem& p, real* state) {
 inline real raise_top(const LinearProblem& p, real* state, const real* log_scale, int64_t keys) {
   const int64_t numbers = p.state_reals() - 1;
   const real old = state[numbers];
-  const real top = log_scale ? std::max(old, row_max(log_scale, keys)) : real(0);
+  const real top = log_scale ? std::max(old, max_in_row(log_scale, keys)) : real(0);
   if (top == old) return top;
   if (old != -kInfinity) {
     const real factor = std::exp(old - top);
@@ -189,7 +189,7 @@ inline real raise_top(const LinearProblem& p, real* state, const real* log_scale
 inline void merge_states(const LinearProblem& p, const real* from, real* into) {
   const int64_t numbers = p.state_reals() - 1;
   const real top = std::max(from[numbers], into[numbers]);
-  const real ours = rescale(into[numbers], top), theirs = rescale(from[numbers], top);
+  const real ours = scale_between(into[numbers], top), theirs = scale_between(from[numbers], top);
   for (int64_t i = 0; i < numbers; ++i) into[i] = ours * into[i] + theirs * from[i];
   into[numbers] = top;
 }

@@ -93,12 +93,12 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
 // it; overwrites log_scale. Returns what the state so far must be multiplied by.
 real LinearDecoder::weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const {
   if (!tops_.defined()) return 1;
-  const real before = tops_[head], top = std::max(before, row_max(log_scale, rows));
+  const real before = tops_[head], top = std::max(before, max_in_row(log_scale, rows));
   relative_scales(log_scale, top, 0, rows, log_scale);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t f = 0; f < features_; ++f) phi[i * features_ + f] *= log_scale[i];
   tops_[head] = top;
-  return rescale(before, top);
+  return scale_between(before, top);
 }
 
 void LinearDecoder::add_keys(int64_t head, const real* k, const real* v, int64_t rows,

@@ -39,7 +39,7 @@ int64_t group_of(int64_t all_chunks) {
 
 class Forward {
  public:
-  // state [2, heads, len]: row_maxima and row_sums of the sums so far in `out`.
+  // state [2, heads, len]: the largest logit and the sum of weights of each row of `out` so far.
   Forward(const BucketProblem& p, const Tensor& out, const Tensor& state)
       : p_(p),
         out_(out),
@@ -110,14 +110,15 @@ class Forward {
   void finish(int64_t row) const {
     const int64_t d = p_.dim();
     real* const out = out_.data() + row * d;
+    real* const log_sum = row_max_;  // the same memory: from here on the row's log-sum-exp
     if (row_sum_[row] == 0) {
       if (row % p_.length() < p_.valid(row / p_.length()))
         std::copy_n(p_.v.data() + row * d, d, out);
-      row_max_[row] = kInfinity;
+      log_sum[row] = kInfinity;
       return;
     }
     divide_row(d, out, row_sum_[row], out);
-    row_max_[row] += std::log2(row_sum_[row]);  // of all its weights, from here on
+    log_sum[row] = row_max_[row] + std::log2(row_sum_[row]);
   }
 
   const BucketProblem& p_;

@@ -4,6 +4,7 @@
 //   bucket_attention.h  forward, backward and cost of attention inside sorted chunks
 //   bucket_decoder.h    decoding: a query against the last members of its buckets
 // Time 8·rounds·n·chunk·d FLOPs, memory n·d.
+// Internal: bucket_patch.h.
 #pragma once
 
 #include "variants/hashing/bucket_attention.h"

@@ -8,6 +8,7 @@
 //   band_cache.h         decoding: the first positions, and a ring of the last ones
 //   cached.h             a pattern made for one shape, kept for the next call
 // Time 4·d FLOPs a visible pair, memory n·d.
+// Internal: block_lists.h.
 #pragma once
 
 #include "variants/patterns/band_cache.h"

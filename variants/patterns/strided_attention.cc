@@ -48,7 +48,7 @@ struct NearAndFar {
   // Near: less than a stride away, but not the query's own position, which is in the column.
   void cut_strided(int64_t len, const SparsePattern& pattern) {
     near.left = near.right = pattern.stride - 1;
-    near.hidden = {.rows = 1, .keys = 1};
+    near.removed = {.rows = 1, .keys = 1};
     queries = keys = residues(len, pattern.stride);
   }
 
@@ -60,9 +60,9 @@ struct NearAndFar {
     for (int64_t j = 0; j < len; ++j)
       if (pattern.summaries(j + 1) > pattern.summaries(j)) far_keys.push_back(j);
     far.causal = false;
-    far.hidden = {.rows = pattern.stride,
-                  .keys = pattern.summaries(pattern.stride),
-                  .seen_after = !pattern.causal};
+    far.removed = {.rows = pattern.stride,
+                   .keys = pattern.summaries(pattern.stride),
+                   .seen_after = !pattern.causal};
     queries = {.len = len, .groups = 1, .rows = len, .from = {}};
     keys = selection(len, std::move(far_keys));
   }
@@ -95,9 +95,9 @@ struct Join {
   Join(real a, real b) {
     if (a == kInfinity && b == kInfinity) return;
     const real low = -kInfinity, x = a == kInfinity ? low : a, y = b == kInfinity ? low : b;
-    const real row_max = y <= x ? x : y;
-    const real u = std::exp2(x - row_max), w = std::exp2(y - row_max);
-    log_sum = row_max + std::log2(u + w);
+    const real larger = y <= x ? x : y;
+    const real u = std::exp2(x - larger), w = std::exp2(y - larger);
+    log_sum = larger + std::log2(u + w);
     near = u / (u + w);
     far = w / (u + w);
   }

@@ -118,7 +118,7 @@ void forward(const Sequences& s) {
 
 // The gradient of position t's sums from g.carried, that of its state, which becomes that of the
 // state before it; g.parts: of the cell.
-void retreat(const Group& g, const PackedWeight& turned, const real* grad, int64_t t) {
+void retreat(const Group& g, const PackedWeight& transposed, const real* grad, int64_t t) {
   const Sequences& s = g.s;
   const int64_t dim = s.dim();
   for (int64_t b = g.first; b < g.first + g.rows; ++b) {
@@ -133,8 +133,8 @@ void retreat(const Group& g, const PackedWeight& turned, const real* grad, int64
       gru_row_back(dim, s.row_kept(b, t), g.state_before(b, t), dh);
     }
   }
-  turned.multiply(g.rows, {s.row_kept(g.first, t), s.len() * s.kept_row(), 1}, g.carried, dim,
-                  true);
+  transposed.multiply(g.rows, {s.row_kept(g.first, t), s.len() * s.kept_row(), 1}, g.carried, dim,
+                      true);
 }
 
 // Σ over positions of (state before)ᵀ · slopes, a strip of columns a task.
@@ -154,13 +154,13 @@ void add_state_gradient(const Sequences& s, real* weight) {
 
 // grads: of the sums, the state's weight and the candidate's bias, undefined where not wanted.
 void backward(const Sequences& s, const Tensor& grad, std::span<Tensor> grads) {
-  const PackedWeight turned(s.state, true);
+  const PackedWeight transposed(s.state, true);
   const int64_t groups = groups_of(s.batch()), most = (s.batch() + groups - 1) / groups;
   const int64_t dim = s.dim(), gates = s.gates(), row = s.kept_row(), all = s.batch() * s.len();
   run_tasks(groups, group_reals(s.cell, most, dim), [&](int64_t index, real* work) {
     const Group g(s, groups, index, work);
     for (real* buffer : {g.zeros, g.carried, g.parts}) std::fill_n(buffer, g.rows * dim, real(0));
-    for (int64_t step = s.len(); step-- > 0;) retreat(g, turned, grad.data(), s.at(step));
+    for (int64_t step = s.len(); step-- > 0;) retreat(g, transposed, grad.data(), s.at(step));
   });
   count_flops(s.product_flops());
   if (grads[1].defined()) add_state_gradient(s, grads[1].data());

@@ -2,6 +2,7 @@
 //   additive_attention.h  softmax(w·tanh(W_q·q + W_k·k)), Bahdanau et al. 2015, arXiv:1409.0473
 //   relu_attention.h      relu(q·k/√d) over the number of visible keys, arXiv:2309.08586
 // Time n² times the cost of a score; memory n·d.
+// Internal: prefix_plane.h, additive_scores.h, additive_gradient.h.
 #pragma once
 
 #include "variants/scores/additive_attention.h"

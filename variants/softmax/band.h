@@ -1,6 +1,6 @@
 // Which keys a query sees, and how the queries are cut into tiles. Causal, window and padding masks
 // leave each query an interval of keys, whose ends never move left from one query to the next.
-// Global keys are added to the interval, HiddenKeys are removed from it, and a block pattern keeps
+// Global keys are added to the interval, RemovedKeys are removed from it, and a block pattern keeps
 // some blocks of it.
 #pragma once
 
@@ -33,7 +33,7 @@ struct BlockPattern {
 // Keys that are removed from the interval of a query. Unit u of `rows` queries does not see the
 // keys u·keys to (u + 1)·keys - 1. keys = 0: none is removed. seen_after = false: the keys after
 // them are removed too.
-struct HiddenKeys {
+struct RemovedKeys {
   int64_t rows = 1, keys = 0;
   bool seen_after = true;
 
@@ -50,7 +50,7 @@ struct Band {
   // Global tokens, the first `global` positions: every query sees their keys (causal: those not
   // after it), and their queries see every key.
   int64_t global = 0;
-  HiddenKeys hidden = {};
+  RemovedKeys removed = {};
 
   // Query i sits at key position i + kv_len - q_len: the two sequences are aligned at the end.
   int64_t position(int64_t i) const { return i + kv_len - q_len; }
@@ -59,13 +59,14 @@ struct Band {
   }
   bool is_global(int64_t i) const { return global > 0 && position(i) < global; }
   Span global_keys(int64_t i) const { return {0, std::min(global, limit(i))}; }
-  // The interval of query i is [begin(i), end(i)), without global and before hidden keys.
+  // The interval of query i is [begin(i), end(i)). Global keys are not in it; removed keys still
+  // are.
   int64_t begin(int64_t i) const {
     return left < 0 || is_global(i) ? 0 : std::clamp<int64_t>(position(i) - left, 0, length);
   }
   int64_t end(int64_t i) const {
     const int64_t last = limit(i);
-    if (!hidden.seen_after) return std::min(last, hidden.of(i).begin);
+    if (!removed.seen_after) return std::min(last, removed.of(i).begin);
     return right < 0 || is_global(i) ? last : std::clamp<int64_t>(position(i) + right + 1, 0, last);
   }
   Span of_rows(int64_t first, int64_t last) const {  // keys that some of [first, last) see
@@ -74,8 +75,8 @@ struct Band {
   // Whether each of the rows sees each of the keys; false may also mean that this is not known.
   bool covers(Span rows, Span keys) const {
     const int64_t last = rows.end - 1;
-    if (hidden.keys > 0 && hidden.of(rows.begin).begin < keys.end &&
-        hidden.of(last).end > keys.begin)
+    if (removed.keys > 0 && removed.of(rows.begin).begin < keys.end &&
+        removed.of(last).end > keys.begin)
       return false;
     if (keys.end <= global_keys(rows.begin).end) return true;
     // Ends ascend but for the step back from the global queries to the first other one.

@@ -77,7 +77,7 @@ void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int
     weights[e] = row_dot(query, all_keys + *at * dim, dim) * scale;
   }
   const int64_t count = std::ssize(keys);
-  const real factor = 1 / exp_row(count, weights, 1, row_max(weights, count), weights);
+  const real factor = 1 / exp_row(count, weights, 1, max_in_row(weights, count), weights);
   for (int64_t e = 0; e < count; ++e) weights[e] *= factor;
 }
 

@@ -58,7 +58,7 @@ const real* rows_of(const Tensor& t, int64_t head, int64_t first = 0) {
 void normalise(real* row, int64_t visible, int64_t size, real scale) {
   std::fill(row + visible, row + size, real(0));
   if (visible == 0) return;
-  const real sum = exp_row(visible, row, scale, row_max(row, visible) * scale, row);
+  const real sum = exp_row(visible, row, scale, max_in_row(row, visible) * scale, row);
   for (int64_t j = 0; j < visible; ++j) row[j] /= sum;
 }
 

@@ -9,6 +9,8 @@
 //   grouped_attention.h  attention within equal groups of positions
 //   edge_attention.h     attention along a list of edges
 //   panel_cache.h        a cache of keys and values for any score
+//   regroup.h            positions reordered into groups, and back
+// Internal: softmax_forward.h.
 #pragma once
 
 #include "variants/softmax/band.h"

@@ -34,7 +34,8 @@ struct ForwardDivision {
     parts = tasks < threads() ? (threads() + tasks - 1) / tasks : 1;
   }
   int64_t tasks() const { return heads * tiles.count() * parts; }
-  // What a part of a tile leaves to be merged: [rows·dim sums, rows row_maxima, rows row_sums].
+  // What a part of a tile leaves to be merged: sums of values [rows, dim],
+  // largest logits [rows], sums of weights [rows].
   int64_t part_reals(int64_t dim) const {
     return padded_reals(std::min(tiles.rows, tiles.q_len) * (dim + 2));
   }
@@ -44,7 +45,7 @@ struct ForwardDivision {
 // border of pieces would cut half the strips of a window of 64 in two, and cost a tenth.
 inline bool is_narrow(const SoftmaxProblem& p) {
   const int64_t right = p.causal ? 0 : p.right;
-  return !p.pattern && p.global == 0 && p.hidden.seen_after && p.left >= 0 && right >= 0 &&
+  return !p.pattern && p.global == 0 && p.removed.seen_after && p.left >= 0 && right >= 0 &&
          p.left + right + kWideStrip + 2 * kPanel <= kNarrow;
 }
 

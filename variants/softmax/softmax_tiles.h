@@ -19,14 +19,14 @@ struct SoftmaxProblem {
   int64_t left = -1, right = -1;
   bool causal = false;
   int64_t global = 0;
-  HiddenKeys hidden = {};
+  RemovedKeys removed = {};
   IndexList kv_lengths = {};
   std::shared_ptr<const BlockPattern> pattern = {};
 
   Band band(int64_t batch_index) const {
     const int64_t length =
         kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(batch_index)];
-    return {q_len, kv_len, length, left, right, causal, global, hidden};
+    return {q_len, kv_len, length, left, right, causal, global, removed};
   }
 };
 
@@ -78,10 +78,10 @@ inline void hide(const Band& band, int64_t i, int64_t rows, Span keys, int64_t f
     show(band.global_keys(i + r));
     show({band.begin(i + r), band.end(i + r)});
     std::fill(row + seen, row + to, value);
-    if (band.hidden.keys == 0) continue;
-    const Span hidden = band.hidden.of(i + r);
-    const int64_t begin = std::clamp(hidden.begin - first, from, to);
-    std::fill(row + begin, row + std::clamp(hidden.end - first, begin, to), value);
+    if (band.removed.keys == 0) continue;
+    const Span removed = band.removed.of(i + r);
+    const int64_t begin = std::clamp(removed.begin - first, from, to);
+    std::fill(row + begin, row + std::clamp(removed.end - first, begin, to), value);
   }
 }
 

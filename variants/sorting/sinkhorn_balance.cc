@@ -62,7 +62,7 @@ void normalise_back(int64_t n, const real* y, real* slopes, bool columns) {
     for (int64_t i = 0; i < n; ++i) {
       const real* const from = y + i * n;
       real* const to = slopes + i * n;
-      const real sum = row_sum(to, n);
+      const real sum = sum_in_row(to, n);
       over_stripes(n, [&](int64_t first, int64_t count) {
         exp_row(count, from + first, 1, 0, weights);
         for (int64_t j = 0; j < count; ++j) to[first + j] -= weights[j] * sum;

@@ -37,7 +37,7 @@ TEST_P(FeatureRows, EluPlusOne) {
     for (const double scale : {0.1, 1.0, 30.0}) {
       const std::vector<real> x = numbers(size, scale);
       std::vector<real> out(static_cast<size_t>(size) + 1, real(7));
-      elu_row(size, x.data(), out.data());
+      elu_plus_one_row(size, x.data(), out.data());
       for (size_t i = 0; i < x.size(); ++i) {
         const double value = static_cast<double>(x[i]);
         const double want = value > 0 ? value + 1 : std::exp(value);
@@ -49,7 +49,7 @@ TEST_P(FeatureRows, EluPlusOne) {
 
 TEST_P(FeatureRows, EluAtTheEnds) {
   std::vector<real> x = {kNaN, kInfinity, -kInfinity, real(-2000), 0, real(1e30)};
-  elu_row(static_cast<int64_t>(x.size()), x.data(), x.data());
+  elu_plus_one_row(static_cast<int64_t>(x.size()), x.data(), x.data());
   EXPECT_TRUE(std::isnan(x[0]));
   EXPECT_EQ(x[1], kInfinity);
   EXPECT_EQ(x[2], 0);

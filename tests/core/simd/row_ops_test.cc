@@ -36,13 +36,13 @@ TEST_F(RowOps, Sums) {
         both += std::fabs(static_cast<Real>(x[j]) * y[j]), most = std::max<Real>(most, x[j]);
       }
       const Real roundings = static_cast<Real>(n) / 2 * kUnit;  // one an addition
-      EXPECT_LE(std::fabs(row_sum(x.data(), n) - sum), roundings * size) << n;
+      EXPECT_LE(std::fabs(sum_in_row(x.data(), n) - sum), roundings * size) << n;
       EXPECT_LE(std::fabs(row_dot(x.data(), y.data(), n) - dot), (roundings + kUnit) * both) << n;
-      EXPECT_EQ(row_max(x.data(), n), static_cast<real>(most)) << n;
+      EXPECT_EQ(max_in_row(x.data(), n), static_cast<real>(most)) << n;
     }
     Row holed = normal_row(40, "x");
     holed[39] = std::numeric_limits<real>::quiet_NaN();
-    EXPECT_EQ(row_max(holed.data(), 40), row_max(holed.data(), 39)) << "NaN is passed over";
+    EXPECT_EQ(max_in_row(holed.data(), 40), max_in_row(holed.data(), 39)) << "NaN is passed over";
   });
 }
 
@@ -132,7 +132,7 @@ TEST_F(RowOps, SquashedNumbers) {
   each([] {
     Row x = normal_row(1000, "x", 4);
     for (const real far : {real(-200), real(200), real(0)}) x.push_back(far);
-    const Row s = mapped(x, sigmoid_row), t = mapped(x, tanh_row), e = mapped(x, exp_or_line_row);
+    const Row s = mapped(x, sigmoid_row), t = mapped(x, tanh_row), e = mapped(x, elu_row);
     for (size_t j = 0; j < x.size(); ++j) {
       const Real at = x[j];
       ASSERT_LE(std::fabs(s[j] - 1 / (1 + std::exp(-at))), 2 * kUnit) << at;
@@ -246,7 +246,7 @@ std::vector<std::pair<const char*, Row>> all_results() {
   std::vector<std::pair<const char*, Row>> all;
   Row row_sums, row_dots;  // of many counts: one may be the same by chance
   for (int64_t count = 100; count < n; ++count) {
-    row_sums.push_back(row_sum(x.data(), count));
+    row_sums.push_back(sum_in_row(x.data(), count));
     row_dots.push_back(row_dot(x.data(), g.data(), count));
   }
   all.push_back({"row_sum", row_sums});
@@ -263,8 +263,8 @@ std::vector<std::pair<const char*, Row>> all_results() {
   all.push_back({"sigmoid_row", out});
   tanh_row(kRows * n, x.data(), out.data());
   all.push_back({"tanh_row", out});
-  exp_or_line_row(kRows * n, x.data(), out.data());
-  all.push_back({"exp_or_line_row", out});
+  elu_row(kRows * n, x.data(), out.data());
+  all.push_back({"elu_row", out});
   softmax_rows(kRows, n, x.data(), out.data());
   all.push_back({"softmax_rows", out});
   softmax_rows_back(kRows, n, x.data(), g.data(), more.data());

@@ -208,7 +208,7 @@ TEST(EncoderDecoder, TheExactVariantStandsWhereTheOwnCannot) {
                                             {"decoder", "decoder.layers.1.attention.gain"},
                                             {"cross", "decoder.layers.1.cross.attention.gain"}})
       if (names.count(name)) built.push_back(place);
-    const Places reported = model.attention_sites();
+    const Places reported = model.places();
     EXPECT_EQ(std::set<std::string>(built.begin(), built.end()),
               std::set<std::string>(reported.begin(), reported.end()));
     return reported;

@@ -184,7 +184,7 @@ TEST(Greedy, KeepsNothingOfItsSteps) {
 TEST(Greedy, AVariantThatCannotBeCausalDecodesByTheExactOne) {
   const EncoderDecoder model(config_of({"linformer", {{"rank", 4}}}));
   EXPECT_TRUE(model.has_states());
-  const std::vector<std::string> places = model.attention_sites();
+  const std::vector<std::string> places = model.places();
   EXPECT_EQ(std::count(places.begin(), places.end(), "decoder"), 0);
   EXPECT_EQ(std::count(places.begin(), places.end(), "cross"),
             find_variant("linformer").traits.rowwise);

@@ -159,6 +159,8 @@ TEST_F(PilotSweep, TotalsShareTheCores) {
   EXPECT_NEAR(forecast_total(request_, two), kForecast, 2);
   request_.jobs = 1;
   EXPECT_NEAR(forecast_total(request_, two), 2 * kForecast, 2);
+  request_.jobs = 8;
+  EXPECT_NEAR(forecast_total(request_, two), kForecast, 2) << "no less than the longest cell";
 }
 
 TEST(Timeouts, AreAskedForOrTheProfilesOrTenMinutes) {

@@ -148,7 +148,7 @@ TEST(SequenceLearner, ReportsHowItDecodes) {
   EXPECT_FALSE(prefixes->decoding(batches));
   EXPECT_FALSE(prefixes->state_bytes(spec().shape));
   EXPECT_EQ(prefixes->score(batches).value, learner->score(batches).value);
-  EXPECT_EQ(make_learner(spec("truncated"))->attention_sites(),
+  EXPECT_EQ(make_learner(spec("truncated"))->places(),
             (std::vector<std::string>{"encoder", "decoder"}));
 }
 
