@@ -1,5 +1,5 @@
-// What nearly every file includes, compiled once for all of them (cmake/library.cmake). No file may
-// include this one or rely on it: each still includes what it uses, and builds without it
+// The precompiled header: the headers that nearly every file uses (cmake/library.cmake). No file
+// may include it or rely on it. Each file includes the headers it uses, and builds without this one
 // (-DATTN_UNITY=OFF).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The list of variants. Add yours as one word in CMakeLists.txt.
+// The list of variants. To add a variant, add one word in CMakeLists.txt.
 #include "variants/catalog.h"
 
 #include "core/base/check.h"

@@ -1,4 +1,4 @@
-// Every variant of the suite, in the order in which they are plotted and coloured.
+// The catalogue of all variants, in the order of plots and colours.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@
 namespace attn {
 
 const std::vector<VariantInfo>& all_variants();
-const VariantInfo& find_variant(
-    std::string_view name);  // Error naming the nearest one when unknown
-// Exact softmax attention: what fidelity, crossings and closing lines compare with, and what stands
-// in a model where a variant cannot.
+// The variant of that name; if there is none, an Error that suggests the nearest name.
+const VariantInfo& find_variant(std::string_view name);
+// Exact softmax attention: the reference of fidelity and of speed comparisons, and the attention of
+// a model's layers that a variant cannot serve.
 const VariantInfo& exact_reference();
 
 }  // namespace attn

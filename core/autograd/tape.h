@@ -1,31 +1,33 @@
-// How the ops of core record themselves: as custom_op in var.h, but gradients are handed over
-// rather than added where possible. Included by .cc files of ops only.
+// Recording of the ops of core. record_op() is like custom_op() in var.h, but a backward can pass a
+// gradient on without a copy. Only the .cc files of ops include this header.
 #pragma once
 
 #include "core/autograd/var.h"
 
 namespace attn {
 
-// Where an op's backward leaves the gradient of one input. At most one of the calls below, once,
-// while needed(). Those of several inputs never overlap, even where the inputs are one Var.
+// Receives the gradient of one input from the backward of an op. If needed(), the backward may call
+// one of give(), sum() and target(), once. The memory of different slots never overlaps, even where
+// two inputs are the same Var.
 class GradSlot {
  public:
   GradSlot(Tensor* gradient, Shape shape) : gradient_(gradient), shape_(shape) {}
   bool needed() const { return gradient_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int64_t size() const { return shape_.size(); }
-  void give(Tensor gradient);  // kept as it is when it is the first, else added
-  Tensor& sum();               // zero-filled or partly summed, unshared: add into it
-  Tensor& target(
-      bool& accumulate);  // unshared; accumulate: add into it, otherwise overwrite all of it
+  void give(Tensor gradient);  // stored if it is the first gradient, else added
+  Tensor& sum();               // an unshared tensor, to which the gradient must be added
+  // An unshared tensor. If accumulate is set to true, the gradient must be added to it; otherwise
+  // the gradient must overwrite all of it.
+  Tensor& target(bool& accumulate);
 
  private:
   Tensor* gradient_;
   Shape shape_;
 };
 
-// `backward` owns the gradient it is called with: where that is unshared() it may be overwritten
-// and given on.
+// A backward function owns its argument `gradient`. It may overwrite an unshared() gradient and
+// give it to an input.
 using Backward = Function<void(Tensor gradient, std::span<GradSlot> inputs)>;
 Var record_op(Tensor value, std::span<const Var> inputs, Backward backward);
 

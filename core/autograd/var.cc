@@ -1,6 +1,6 @@
-// The tape. A Record holds the records of its inputs, never their values, so a value lives only as
-// long as a Var or a backward needs it. backward() visits records by falling sequence number: every
-// consumer before what it consumed.
+// The tape. A Record refers to the records of its inputs, not to their values, so that a value
+// exists only as long as a Var or a backward function needs it. backward() visits the records in
+// descending order of their sequence numbers: an op before its inputs.
 #include "core/autograd/var.h"
 
 #include <atomic>

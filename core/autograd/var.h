@@ -1,6 +1,6 @@
-// Var: a tensor with a gradient tape (reverse mode). Ops record how to push a gradient back;
-// backward() runs them in reverse. Under NoGrad, and where no input requires a gradient, nothing is
-// recorded and nothing is kept.
+// Var: a tensor with reverse-mode automatic differentiation. Each op records its backward function
+// on a tape; backward() calls them in reverse order. Under NoGrad, or if no input requires a
+// gradient, an op records nothing and keeps no tensors.
 #pragma once
 
 #include <initializer_list>
@@ -28,14 +28,13 @@ class Var {
   const Shape& shape() const { return value().shape(); }
   int64_t dim(int i) const { return shape()[i]; }
   bool requires_grad() const;
-  const Tensor& grad()
-      const;  // undefined Tensor until a backward reached this Var; kept on leaves only
-  void zero_grad() const;  // fills an existing gradient with zeros, keeping its memory
-  void set_value(const Tensor& value) const;  // leaves only; copies; shapes must agree
+  // The gradient of a leaf; an undefined Tensor before a backward reached it.
+  const Tensor& grad() const;
+  void zero_grad() const;  // fills an existing gradient with zeros; its memory is kept
+  void set_value(const Tensor& value) const;  // copies; for leaves; shapes must agree
 
-  // d(sum of elements · seed)/d(leaves) is added into each leaf's grad(). Without a seed this must
-  // be a single element. The tape behind this Var is released while it runs; a second backward
-  // through it is an Error.
+  // Adds d(sum of elements · seed)/d(leaf) to grad() of each leaf. Without a seed, this Var must
+  // have a single element. The call releases the tape; a second backward through it is an Error.
   void backward() const;
   void backward(const Tensor& seed) const;
 
@@ -44,14 +43,14 @@ class Var {
   std::shared_ptr<Node> node_;
 };
 
-// A fused op: `value` was computed from `inputs`; `backward(grad_value, grads)` must ADD the
-// gradient into grads[i] for each input that requires one. grads[i] is zero-filled or partly summed
-// and has the input's shape; it is an undefined Tensor where input i requires no gradient. Tensors
-// that `backward` captures are freed when the tape is. No two of grads overlap, even for one Var.
+// Records a fused op that computed `value` from `inputs`. backward(grad_value, grads) must ADD the
+// gradient of each input to grads[i], which has the shape of the input. grads[i] is an undefined
+// Tensor where input i requires no gradient. The tensors of `grads` never overlap, even where two
+// inputs are the same Var. Tensors that `backward` captures are freed with the tape.
 Var custom_op(Tensor value, std::initializer_list<Var> inputs,
               Function<void(const Tensor& grad_value, std::span<Tensor> grads)> backward);
 
-// True when an op on these inputs would be recorded: lets a fused forward skip what only its
+// Whether an op on these inputs would be recorded. A fused forward can skip results that only its
 // backward needs.
 bool recording(std::initializer_list<Var> inputs);
 bool recording(std::span<const Var> inputs);

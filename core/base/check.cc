@@ -1,4 +1,4 @@
-// The one place that throws, so that callers of ATTN_CHECK stay small.
+// Throws an Error. The throw is not inlined, which keeps the callers of ATTN_CHECK small.
 #include "core/base/check.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
-// Errors: ATTN_CHECK guards boundaries in every build, ATTN_DCHECK internal invariants in debug and
-// sanitizer builds. Both throw attn::Error; ATTN_CHECK's message is the formatted text alone, meant
-// for the user.
+// Errors. ATTN_CHECK checks arguments of public functions in every build. ATTN_DCHECK checks
+// internal invariants in debug and sanitizer builds. Both throw attn::Error. The message of
+// ATTN_CHECK is the formatted text alone and is written for the user.
 #pragma once
 
 #include <fmt/core.h>

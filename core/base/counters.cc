@@ -1,5 +1,5 @@
-// Process-wide totals; relaxed atomics, since only differences taken between calls matter. See
-// counters.h.
+// Totals of the process; see counters.h. The atomics are relaxed, since only differences between
+// calls matter.
 #include "core/base/counters.h"
 
 #include <atomic>

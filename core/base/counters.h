@@ -1,6 +1,6 @@
-// What the kernels really did: multiply-adds (2 FLOPs each) and bytes moved, added once per kernel
-// call. Checks compare these with the declared cost formulas. Thread-safe; costs a few nanoseconds
-// a call.
+// Counts of executed FLOPs (2 for each multiply-add) and of bytes moved. A kernel adds to them once
+// per call. The checks compare the counts with the declared cost formulas. Thread-safe; a call
+// takes a few nanoseconds.
 #pragma once
 
 namespace attn {
@@ -12,6 +12,6 @@ struct Counters {
   double flops = 0;
   double bytes = 0;
 };
-Counters counters();  // since the start of the process; take differences
+Counters counters();  // totals since the start of the process
 
 }  // namespace attn

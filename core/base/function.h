@@ -1,5 +1,6 @@
-// Callables without malloc: Function owns its closure in recycled memory (backwards on the tape),
-// FunctionRef only points at one that outlives the call (bodies of loops).
+// Callables that do not call malloc. Function owns its closure in recycled memory; the tape stores
+// backward functions in it. FunctionRef refers to a callable that must outlive the call; loops take
+// their bodies as one.
 #pragma once
 
 #include <concepts>
@@ -17,7 +18,7 @@ class Function;
 template <class R, class... A>
 class Function<R(A...)> {
  public:
-  Function() = default;  // empty: must not be called
+  Function() = default;  // empty; calling it is undefined
   template <class F>
   requires(!std::same_as<F, Function> && std::is_invocable_r_v<R, F&, A...>) Function(F body)
       : body_(std::allocate_shared<F>(Recycled<F>(), std::move(body))),

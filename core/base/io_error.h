@@ -1,6 +1,6 @@
-// Input and output that the system refuses: a full disk, no permission, a file that cannot be
-// opened or read. The command line gives them an exit code of their own; what a file says wrongly
-// is an Error as any other.
+// Errors of the operating system during input and output: a full disk, a missing permission, a file
+// that cannot be opened or read. The command line exits with a separate code for them. Invalid
+// contents of a file are a plain Error.
 #pragma once
 
 #include <utility>

@@ -1,7 +1,7 @@
-// The pool: free lists by size class under one mutex, linked through the free blocks themselves, so
-// that freeing needs no memory; see memory.h. An allocation from the cache costs about 30 ns.
-// Classes are 64-byte steps up to 1 KiB, then eighths of an octave, so a block wastes at most 12.5
-// % of address space.
+// The memory pool; see memory.h. One mutex guards the free lists of all size classes. The lists are
+// linked through the free blocks, so that freeing needs no memory. Reusing a block takes about 30
+// ns. Size classes are multiples of 64 bytes up to 1 KiB, then eight per power of two, so that a
+// block wastes at most 12.5 % of address space.
 #include "core/base/memory.h"
 
 #include <sys/mman.h>

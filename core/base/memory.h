@@ -1,6 +1,7 @@
-// The counted memory pool behind every tensor and workspace: 64-byte aligned, reusing, with live
-// and peak bytes by purpose. Bytes are as asked for, rounded up to 64; a freed block is kept for
-// the next request of its size, so a steady loop calls neither malloc nor mmap. Thread-safe.
+// The memory pool of all tensors and workspaces. Blocks are aligned to 64 bytes. The pool counts
+// live and peak bytes by purpose; a count is the requested size, rounded up to 64 bytes. The pool
+// keeps freed blocks for later requests of the same size, so a loop in its steady state calls
+// neither malloc nor mmap. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +20,22 @@ struct MemoryUse {
   int64_t peak[kPurposes] = {};  // highest of each since the last reset
   int64_t live_total = 0;
   int64_t peak_total = 0;  // highest sum (not the sum of the peaks)
-  // Blocks, and pieces of recycled.h, fetched from the system so far: none more in a steady loop
+  // Blocks, and pieces of recycled.h, that were requested from the system so far.
   int64_t system_calls = 0;
 };
 
 MemoryUse memory_use();
-void reset_memory_peak();              // peak := live
-void release_free_memory();            // hands every cached free block back to the system
-void set_memory_limit(int64_t bytes);  // live bytes above it throw OutOfMemory; 0: none
+void reset_memory_peak();              // sets the peaks to the live bytes
+void release_free_memory();            // returns all free blocks to the system
+void set_memory_limit(int64_t bytes);  // more live bytes throw OutOfMemory; 0: no limit
 
 class OutOfMemory : public Error {
  public:
   using Error::Error;
 };
 
-// Allocations of this thread (and of parallel_for bodies it starts) count as `purpose` while the
-// scope lives.
+// While an object of this class exists, allocations of its thread, and of parallel_for bodies that
+// the thread starts, count as `purpose`.
 class MemoryScope {
  public:
   explicit MemoryScope(Purpose purpose);
@@ -47,7 +48,7 @@ class MemoryScope {
   Purpose before_;
 };
 
-// A block of the pool; uninitialised. Moves, does not copy.
+// An uninitialised block of the pool. It can be moved, not copied.
 class Block {
  public:
   Block() = default;
@@ -64,7 +65,7 @@ class Block {
   Purpose purpose_ = Purpose::activations;
 };
 
-inline int64_t padded_reals(int64_t reals) {  // to the next cache line
+inline int64_t padded_reals(int64_t reals) {  // rounded up to whole cache lines
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
   return (reals + kLine - 1) / kLine * kLine;
 }

@@ -1,4 +1,4 @@
-// The thread's flag; see no_grad.h.
+// The flag of a thread; see no_grad.h.
 #include "core/base/no_grad.h"
 
 #include <utility>

@@ -1,10 +1,10 @@
-// Whether operations are recorded for a backward pass: a flag of the thread, which parallel_for
-// hands on to its workers.
+// Switches off the recording of operations for the backward pass. The flag belongs to a thread;
+// parallel_for sets the same flag in its workers.
 #pragma once
 
 namespace attn {
 
-// While one lives on a thread, nothing is recorded there.
+// While an object of this class exists, its thread records no operations.
 class NoGrad {
  public:
   NoGrad();

@@ -1,5 +1,5 @@
-// Static splitting over threads; see parallel.h. A call that runs inline costs nothing, one that
-// splits a few microseconds.
+// Static division of loops over threads; see parallel.h. Starting threads takes a few microseconds;
+// a loop on the calling thread has no overhead.
 #include "core/base/parallel.h"
 
 #include <sched.h>

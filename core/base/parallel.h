@@ -1,5 +1,5 @@
-// The one place that starts threads (OpenMP; std::thread under ThreadSanitizer, which cannot see
-// into libgomp).
+// Parallel loops. Only this file starts threads: by OpenMP, or by std::thread under
+// ThreadSanitizer, which does not understand libgomp.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace attn {
 
-void set_threads(int count);  // for the loops started by this thread from now on; count >= 1
+void set_threads(int count);  // for later loops of this thread; count >= 1
 int threads();
-int hardware_threads();  // cores this process may run on
+int hardware_threads();  // cores that this process may use
 
-// body(begin, end) over disjoint ranges that cover [0, count). Ranges are whole multiples of
-// `grain` (but for the last) and handed out statically, so the same thread count gives the same
-// bits. Runs inline when nested, or when one range suffices. An exception in a body is rethrown
-// here. MemoryScope and NoGrad of the caller hold in the bodies.
+// Calls body(begin, end) for disjoint ranges that cover [0, count). The sizes of the ranges, except
+// the last one, are multiples of `grain`. The schedule is static: the same number of threads gives
+// the same bits. A nested call, or a call with a single range, runs on the calling thread. An
+// exception in a body is rethrown to the caller. The bodies inherit MemoryScope and NoGrad of the
+// caller.
 void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace attn

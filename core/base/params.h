@@ -1,5 +1,5 @@
-// Typed parameters of variants and tasks: what exists (ParamSpec), what was chosen (Params), and
-// how it is written.
+// Typed parameters of variants and tasks. ParamSpec describes one parameter; Params holds the
+// chosen values.
 #pragma once
 
 #include <concepts>
@@ -15,22 +15,22 @@ namespace attn {
 
 using ParamValue = std::variant<int64_t, double, bool, std::string>;
 
-std::string to_string(
-    const ParamValue& value);  // 64, 0.25, true, tiled: reads back to the same value
+// 64, 0.25, true, tiled; ParamSpec::parse() restores the value.
+std::string to_string(const ParamValue& value);
 
-// One parameter: its default gives its type. `min`/`max` bound numbers (both included), `choices`
-// strings.
+// One parameter. The type of its default is its type. A number must be in [min, max], a string must
+// be one of `choices`.
 struct ParamSpec {
   ParamSpec(std::string name, int64_t value, std::string help, double min = 1, double max = 1e9);
   ParamSpec(std::string name, int value, std::string help, double min = 1, double max = 1e9);
   ParamSpec(std::string name, double value, std::string help, double min, double max);
-  template <std::same_as<bool> Bool>  // a text such as "" must not become `true`
+  template <std::same_as<bool> Bool>  // no conversion of a text to bool
   ParamSpec(std::string name_, Bool value_, std::string help_)
       : name(std::move(name_)), value(value_), help(std::move(help_)) {}
   // The default is the first choice. A single empty choice ("") means free text.
   ParamSpec(std::string name, std::vector<std::string> choices, std::string help);
-  // It counts only where `other` is `value`, or where another call says: elsewhere another value
-  // than the default is an Error of Params.
+  // A copy that has an effect only where parameter `other` equals `value`. Several calls give
+  // several conditions, of which one must hold. Where none holds, Params accepts only the default.
   ParamSpec when(const std::string& other, const std::string& value) const;
 
   std::string name;
@@ -38,25 +38,26 @@ struct ParamSpec {
   std::string help;
   double min = 0, max = 0;
   std::vector<std::string> choices;
-  std::vector<std::pair<std::string, std::string>> conditions;  // one must hold, if there are any
+  // (name of the other parameter, value); one must hold, if there are any.
+  std::vector<std::pair<std::string, std::string>> conditions;
 
-  bool counts(const std::map<std::string, ParamValue>& all) const;  // with these values, all named
-  std::string condition() const;  // "kind=random or as=lra"; "" where it always counts
+  bool counts(const std::map<std::string, ParamValue>& all) const;  // whether it has an effect
+  std::string condition() const;  // "kind=random or as=lra"; "" without conditions
   std::string type() const;       // "int", "float", "bool", "string"
   std::string range() const;      // "1..1000000000", "tiled|materialized", "true|false"
-  // Text to a value of this parameter's type; Error names `owner`, the parameter, the offending
+  // Converts text to a value of this parameter's type. The Error names `owner`, the parameter, the
   // text and the range.
   ParamValue parse(std::string_view owner, std::string_view text) const;
-  // Error when `value` has another type (an integer is accepted for a float) or is out of range.
+  // The value, if type and range are right (an integer may stand for a float); else an Error.
   ParamValue checked(std::string_view owner, const ParamValue& value) const;
 };
 
-// The chosen values of one variant or task, every parameter present.
+// The values of all parameters of one variant or task.
 class Params {
  public:
   Params() = default;
-  // Defaults of `specs` overlaid with `given`; an unknown name is an Error that names the nearest
-  // known one.
+  // The values `given`, and defaults for the others. For an unknown name, the Error suggests the
+  // nearest known name.
   Params(std::string_view owner, const std::vector<ParamSpec>& specs,
          const std::map<std::string, ParamValue>& given = {});
 
@@ -65,19 +66,19 @@ class Params {
   bool flag(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   const std::map<std::string, ParamValue>& values() const { return values_; }
-  std::string str() const;  // "rank=64,shared=true", in alphabetical order; "" when there is none
+  std::string str() const;  // "rank=64,shared=true", in alphabetical order
 
  private:
   const ParamValue& at(std::string_view name) const;
   std::map<std::string, ParamValue> values_;
 };
 
-// Without those that have no effect beside the others (ParamSpec::when).
+// `given` without the parameters that have no effect (ParamSpec::when).
 std::map<std::string, ParamValue> effective(const std::vector<ParamSpec>& specs,
                                             std::map<std::string, ParamValue> given);
 
-// The candidate with the smallest edit distance to `word`, for "did you mean"; "" when there is
-// none.
+// The candidate with the smallest edit distance to `word`, for "did you mean"; "" without
+// candidates.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

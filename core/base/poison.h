@@ -1,4 +1,4 @@
-// What AddressSanitizer is told about memory that is kept but not in use; nothing in other builds.
+// Marks free memory of the pools as unusable for AddressSanitizer. Does nothing in other builds.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,6 +1,5 @@
-// The number type of every tensor: float, or double where the sources are compiled with
-// ATTN_DOUBLE. The double build also renames namespace attn to attn_f64 (see CMakeLists.txt), so
-// both can live in one program.
+// The number type of all tensors: float, or double where ATTN_DOUBLE is defined. The double build
+// renames namespace attn to attn_f64 (see CMakeLists.txt), so that one program can contain both.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// Free lists of pieces of 64·2^c bytes under one mutex, linked through the pieces themselves; see
-// recycled.h. Nothing is handed back to the system: what is kept is the most that was ever in use.
+// Free lists of pieces of 64·2^c bytes; see recycled.h. One mutex guards the lists, which are
+// linked through the free pieces. No memory is returned to the system.
 #include "core/base/recycled.h"
 
 #include <bit>

@@ -42,9 +42,9 @@ double Rng::uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 double Rng::uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
 
 double Rng::normal() {  // Marsaglia's polar method
-  if (has_spare_) {
-    has_spare_ = false;
-    return spare_;
+  if (has_cached_normal_) {
+    has_cached_normal_ = false;
+    return cached_normal_;
   }
   double u, v, s;
   do {
@@ -53,8 +53,8 @@ double Rng::normal() {  // Marsaglia's polar method
     s = u * u + v * v;
   } while (s >= 1 || s == 0);
   const double scale = std::sqrt(-2 * std::log(s) / s);
-  spare_ = v * scale;
-  has_spare_ = true;
+  cached_normal_ = v * scale;
+  has_cached_normal_ = true;
   return u * scale;
 }
 

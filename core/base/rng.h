@@ -1,6 +1,6 @@
-// Random streams: rng(seed, "purpose", index) gives an independent stream for each triple; there is
-// no global generator. Integers and uniform doubles have the same bits on every platform; normal()
-// uses libm and may differ in the last bit.
+// Random streams. rng(seed, "purpose", index) returns an independent stream for each triple; there
+// is no global generator. Integers and uniform doubles have the same bits on every platform.
+// normal() uses libm and may differ in the last bit.
 #pragma once
 
 #include <bit>
@@ -33,8 +33,8 @@ class Rng {
 
  private:
   uint64_t state_[4];
-  double spare_ = 0;
-  bool has_spare_ = false;
+  double cached_normal_ = 0;
+  bool has_cached_normal_ = false;
 };
 
 Rng rng(uint64_t seed, std::string_view purpose, uint64_t index = 0);

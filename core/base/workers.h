@@ -1,6 +1,7 @@
-// Splits tasks over threads with one preallocated workspace a worker, so that the peak of a kernel
-// is a formula of shape and threads. A task's result must not depend on which worker runs it: then
-// the same number of threads gives the same bits. How work is cut into tasks may follow threads().
+// Distributes tasks over threads. Each worker has one preallocated workspace, so that the peak
+// memory of a kernel is a formula of its shape and the number of threads. The result of a task must
+// not depend on the worker that runs it; then the same number of threads gives the same bits. The
+// division into tasks may depend on threads().
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ inline int64_t workspace_bytes(int64_t tasks, int64_t reals) {
   return worker_count(tasks) * padded_reals(reals) * static_cast<int64_t>(sizeof(real));
 }
 
-// body(task, workspace) for every task in [0, tasks); the workspace holds `reals` numbers,
-// uninitialised.
+// Calls body(task, workspace) for every task in [0, tasks). The workspace holds `reals`
+// uninitialised numbers.
 template <class Body>
 void run_tasks(int64_t tasks, int64_t reals, Body&& body) {
   if (tasks == 0) return;

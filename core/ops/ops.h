@@ -1,6 +1,7 @@
-// Differentiable ops on Var. Shapes are written as [..]; "rows" are all dimensions but the last.
-// Wrong shapes are Errors. Grouped as in the files: ops_elementwise.cc, ops_mask.cc, ops_matmul.cc,
-// ops_linear.cc, ops_feed_forward.cc, ops_shape.cc, ops_reduce.cc, ops_norm.cc, ops_loss.cc.
+// Differentiable ops on Var. Shapes are written as [..]; a row is a slice along the last dimension.
+// A wrong shape is an Error. The groups below follow the files ops_elementwise.cc, ops_mask.cc,
+// ops_matmul.cc, ops_linear.cc, ops_feed_forward.cc, ops_shape.cc, ops_reduce.cc, ops_norm.cc and
+// ops_loss.cc.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace attn {
 
-// FLOPs are counted for products alone (matmul, linear, feed_forward): what goes over its input
-// once waits for memory, and counts as none.
+// Only products count FLOPs: matmul, linear and feed_forward. The other ops pass over their input
+// once and are bound by memory bandwidth.
 
-// Elementwise. `b` may also be [last dim of a] (added to every row), a single element, for 4-D
-// `a` = [b, h, m, n], [h, m, n] or [m, n], which is broadcast over leading dimensions, or [.., 1]
-// for `a` = [.., n]: a number for each row, such as row_norm gives.
+// Elementwise. `b` has the shape of `a` or is broadcast to it. For `a` = [.., n], `b` may be [n], a
+// single element, or [.., 1] (a number for each row, such as the result of row_norm). For `a` =
+// [batch, heads, m, n], `b` may also be [heads, m, n] or [m, n].
 Var add(const Var& a, const Var& b);
 Var subtract(const Var& a, const Var& b);
 Var multiply(const Var& a, const Var& b);
@@ -37,25 +38,26 @@ Var tanh(const Var& a);
 Var sigmoid(const Var& a);
 
 // Masks.
-Var dropout(const Var& a, double probability,
-            Rng& rng);  // kept values are scaled by 1/(1-p); p = 0 is the identity
-// Rows j >= lengths[b] of a = [batch, heads, len, dim] become 0, whatever they held (NaN too);
-// empty lengths: a itself.
+// Sets elements to 0 with the given probability p and scales the others by 1/(1-p).
+Var dropout(const Var& a, double probability, Rng& rng);
+// Sets the rows j >= lengths[b] of a = [batch, heads, len, dim] to 0, even if they are NaN. Returns
+// `a` if lengths is empty.
 Var zero_padding(const Var& a, std::span<const int64_t> lengths);
 
-// Products. Batched over the leading dimensions, which must agree, or be absent (all or the first)
-// in one of the two, which is then shared and its gradient summed: a [.., m, k] (or [.., k, m] with
-// transpose_a) times b [.., k, n] (or [.., n, k] with transpose_b) = [.., m, n].
+// Products. a [.., m, k] (or [.., k, m] with transpose_a) times b [.., k, n] (or [.., n, k] with
+// transpose_b) = [.., m, n]. The leading dimensions are batch dimensions and must agree. One
+// operand may lack all of them or the first one; it is then broadcast.
 Var matmul(const Var& a, const Var& b, bool transpose_a = false, bool transpose_b = false);
-Var linear(const Var& x, const Var& weight,
-           const Var& bias);  // x [.., in] · weight [in, out] + bias [out] (may be undefined)
-// split_heads(linear(x, weight, {}), heads) without the copy: [batch, len, in] -> [batch, heads,
-// len, out / heads].
+// x [.., in] · weight [in, out] + bias [out]; bias may be undefined.
+Var linear(const Var& x, const Var& weight, const Var& bias);
+// split_heads(linear(x, weight, {}), heads) without a copy: [batch, len, in] -> [batch, heads, len,
+// out / heads].
 Var linear_to_heads(const Var& x, const Var& weight, int64_t heads);
-// linear(merge_heads(x), weight, {}) without the copy, plus residual [batch, len, out] where given.
+// linear(merge_heads(x), weight, {}) without a copy, plus residual [batch, len, out], if defined.
 Var linear_from_heads(const Var& x, const Var& weight, const Var& residual = {});
-// gelu(x · up + up_bias) · down + down_bias (+ residual, where given); x [.., in], up [in, hidden],
-// down [hidden, out]. The hidden rows never leave the cache; only x · up is kept for the backward.
+// gelu(x · up + up_bias) · down + down_bias, plus residual, if defined; x [.., in], up [in,
+// hidden], down [hidden, out]. The hidden rows stay in the cache; only x · up is stored for the
+// backward.
 struct FeedForwardWeights {
   Var up, up_bias, down, down_bias;
 };
@@ -66,32 +68,33 @@ Var reshape(const Var& a, Shape shape);
 Var slice(const Var& a, int dim, int64_t begin, int64_t end);  // [begin, end) along dim
 Var concat(std::span<const Var> parts, int dim);
 Var transpose_last(const Var& a);  // [.., m, n] -> [.., n, m]
-Var split_heads(const Var& a,
-                int64_t heads);  // [batch, len, heads·dim] -> [batch, heads, len, dim]
-Var merge_heads(const Var& a);   // [batch, heads, len, dim] -> [batch, len, heads·dim]
+// [batch, len, heads·dim] -> [batch, heads, len, dim], and the inverse.
+Var split_heads(const Var& a, int64_t heads);
+Var merge_heads(const Var& a);
 
 // Reductions. sum_last and mean_last drop the last dimension.
 Var sum(const Var& a);
 Var mean(const Var& a);
 Var sum_last(const Var& a);
 Var mean_last(const Var& a);
-// Mean over positions j < lengths[b] of a = [batch, len, dim] -> [batch, dim]; a length of 0 gives
-// 0; empty: all positions.
+// The mean over the positions j < lengths[b]: [batch, len, dim] -> [batch, dim]. A length of 0
+// gives zeros. If lengths is empty, the mean is over all positions.
 Var mean_positions(const Var& a, std::span<const int64_t> lengths);
 
-// Row r of a = [.., n] times factors[r]; factors has the shape of `a` without its last dimension.
+// Multiplies row r of a = [.., n] by factors[r]; factors has the shape of `a` without the last
+// dimension.
 Var scale_rows(const Var& a, const Var& factors);
-// The Euclidean (L2) norm of each row: [.., n] -> [.., 1]. A row of zeros gets no gradient.
+// The Euclidean (L2) norm of each row: [.., n] -> [.., 1]. The gradient of a row of zeros is 0.
 Var row_norm(const Var& a);
-// Rows to weights. A row whose every entry is -inf gives zeros, forward and backward.
+// Softmax of each row. A row of -inf alone gives zeros, and zero gradients.
 Var softmax(const Var& a);
-Var layer_norm(const Var& a, const Var& gain, const Var& bias,
-               double epsilon = 1e-5);  // gain, bias [last dim]
-Var embedding(const Var& table, std::span<const int32_t> ids,
-              Shape leading);  // table [vocab, dim] -> leading + [dim]
+// Layer normalisation of each row; gain and bias are [last dim].
+Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon = 1e-5);
+// Rows of table [vocab, dim] by id: [leading.., dim].
+Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading);
 
-// Losses, a single element. Targets of -1 are ignored: the mean is over the others, 0 when there is
-// none.
+// Losses; the result is a single element. cross_entropy ignores targets of -1: it is the mean over
+// the other rows, or 0 if there are none.
 Var cross_entropy(const Var& logits, std::span<const int32_t> targets);  // logits [rows.., classes]
 Var mean_squared_error(const Var& a, const Tensor& target);
 

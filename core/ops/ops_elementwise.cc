@@ -1,5 +1,5 @@
-// Elementwise ops: one pass over memory each. A backward keeps the one tensor its derivative is
-// cheapest in, and writes into the incoming gradient where nobody else sees it.
+// Elementwise ops, one pass over memory each. A backward saves the tensor from which its derivative
+// is cheapest, the input or the output. It overwrites the incoming gradient if that is unshared.
 #include <algorithm>
 #include <cmath>
 
@@ -250,14 +250,14 @@ Var gelu(const Var& a) {
   const Tensor& x = a.value();
   Tensor y(x.shape());
   const bool record = recording({&a, 1});
-  const Tensor slope =
+  const Tensor derivatives =
       record ? Tensor(x.shape()) : Tensor();  // Φ(x) + x·φ(x): known here, costly later
   over_range(x.size(), 8, [&](int64_t begin, int64_t end) {
     gelu_rows(1, end - begin, {x.data() + begin}, nullptr, {y.data() + begin},
-              {record ? slope.data() + begin : nullptr}, true);
+              {record ? derivatives.data() + begin : nullptr}, true);
   });
-  return record_op(std::move(y), {&a, 1}, [slope](Tensor g, std::span<GradSlot> in) {
-    in[0].give(map2(slope, g, reuse(g), [](real d, real v) { return d * v; }));
+  return record_op(std::move(y), {&a, 1}, [derivatives](Tensor g, std::span<GradSlot> in) {
+    in[0].give(map2(derivatives, g, reuse(g), [](real d, real v) { return d * v; }));
   });
 }
 

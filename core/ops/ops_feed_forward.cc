@@ -1,5 +1,5 @@
-// gelu(x·U + b)·D + c over many rows, 2·rows·hidden·(in + out) FLOPs, fused: a tile of rows goes
-// through a stretch of hidden columns at a time and stays in the second-level cache.
+// gelu(x·U + b)·D + c over many rows as one fused op, 2·rows·hidden·(in + out) FLOPs. A tile of
+// rows and a block of hidden columns are computed at a time and stay in the second-level cache.
 #include <algorithm>
 
 #include "core/autograd/tape.h"
@@ -62,10 +62,11 @@ void forward(const FeedForward& f, const real* residual, real* y) {
       const int64_t n = std::min(f.cut.stretch, f.hidden - h);
       const RowBlock before = keep ? RowBlock{f.before.data() + tile.row * f.hidden + h, f.hidden}
                                    : RowBlock{f.buffer(buffers, workers + w), f.buffer_row()};
-      up.multiply(tile.count, {f.x.data() + tile.row * f.in, f.in, 1}, {0, f.in}, {h, n},
+      up.multiply(tile.count, {f.x.data() + tile.row * f.in, f.in, 1}, {0, f.in}, {h, h + n},
                   before.data, before.row, false);
       gelu_rows(tile.count, n, before, f.up_bias.data() + h, after);
-      down.multiply(tile.count, {after.data, after.row, 1}, {h, n}, {0, f.out}, to, f.out, true);
+      down.multiply(tile.count, {after.data, after.row, 1}, {h, h + n}, {0, f.out}, to, f.out,
+                    true);
     }
   });
 }
@@ -106,23 +107,23 @@ class FeedForwardGradient {
       if (wanted_.down_bias)
         add_column_sums(down_bias_.of(w), g_ + tile.row * f_.out, tile.count, f_.out);
       for (int64_t h = 0; h < f_.hidden; h += f_.cut.stretch)
-        stretch(tile, w, {h, std::min(f_.cut.stretch, f_.hidden - h)});
+        stretch(tile, w, {h, std::min(h + f_.cut.stretch, f_.hidden)});
     });
     for (const WorkerSums* sums : {&up_, &up_bias_, &down_, &down_bias_}) sums->finish();
   }
 
  private:
-  void stretch(const RowTile& tile, int64_t w, Interval columns) const {
-    const int64_t rows = tile.count, h = columns.begin, n = columns.size;
+  void stretch(const RowTile& tile, int64_t w, Span columns) const {
+    const int64_t rows = tile.count, h = columns.begin, n = columns.size();
     const real *const x = f_.x.data() + tile.row * f_.in, *const g = g_ + tile.row * f_.out;
     const RowBlock before = {f_.before.data() + tile.row * f_.hidden + h, f_.hidden};
     const RowBlock after = {f_.buffer(buffers_, 2 * w), f_.buffer_row()};
-    const RowBlock slope = {f_.buffer(buffers_, 2 * w + 1), f_.buffer_row()};
+    const RowBlock grad_hidden = {f_.buffer(buffers_, 2 * w + 1), f_.buffer_row()};
     const real* const bias = f_.up_bias.data() + h;
     if (wanted_.before()) {
-      down_transposed_.multiply(rows, {g, f_.out, 1}, {0, f_.out}, columns, slope.data, slope.row,
-                                false);
-      gelu_rows(rows, n, before, bias, after, slope);
+      down_transposed_.multiply(rows, {g, f_.out, 1}, {0, f_.out}, columns, grad_hidden.data,
+                                grad_hidden.row, false);
+      gelu_rows(rows, n, before, bias, after, grad_hidden);
     } else {
       gelu_rows(rows, n, before, bias, after);
     }
@@ -133,10 +134,11 @@ class FeedForwardGradient {
     if (wanted_.up)
       for (int64_t j = 0; j < n; j += kPanel)
         add_product(f_.in, std::min(kPanel, n - j), rows, {x, 1, f_.in},
-                    {slope.data + j, slope.row}, up_.of(w) + h + j, f_.hidden);
-    if (wanted_.up_bias) add_column_sums(up_bias_.of(w) + h, slope.data, rows, n, slope.row);
+                    {grad_hidden.data + j, grad_hidden.row}, up_.of(w) + h + j, f_.hidden);
+    if (wanted_.up_bias)
+      add_column_sums(up_bias_.of(w) + h, grad_hidden.data, rows, n, grad_hidden.row);
     if (wanted_.x)
-      up_transposed_.multiply(rows, {slope.data, slope.row, 1}, columns, {0, f_.in},
+      up_transposed_.multiply(rows, {grad_hidden.data, grad_hidden.row, 1}, columns, {0, f_.in},
                               wanted_.x + tile.row * f_.in, f_.in, wanted_.accumulate || h > 0);
   }
 

@@ -1,5 +1,6 @@
-// x·W + b over many rows, plain or with the rows of one side split into heads: 2·rows·in·out FLOPs.
-// The weight is packed once; one pass over tiles of rows does a forward, one both gradients.
+// x·W + b over many rows, 2·rows·in·out FLOPs. The rows of x or of the result may be split into
+// heads. The weight is packed once. The forward is one pass over tiles of rows; the backward
+// computes both gradients in one pass.
 #include <algorithm>
 
 #include "core/autograd/tape.h"
@@ -65,8 +66,8 @@ void project(const Projection& p, const real* bias, const real* residual, real* 
     if (straight) {
       const int64_t dim = p.to.width / p.to.heads;
       for (int64_t h = 0; h < p.to.heads; ++h)
-        weight.multiply(tile.count, {x, p.from.width, 1}, {0, p.from.width}, {h * dim, dim},
-                        head_rows(p.to, out, tile, h), dim, false);
+        weight.multiply(tile.count, {x, p.from.width, 1}, {0, p.from.width},
+                        {h * dim, (h + 1) * dim}, head_rows(p.to, out, tile, h), dim, false);
       return;
     }
     const bool dense = p.to.heads == 1, begun = bias || residual;
@@ -98,18 +99,18 @@ void project_back(const Projection& p, const real* g, const WantedGradients& wan
     }
   });
   over_row_tiles(plan, [&](const RowTile& tile, int64_t w) {
-    const real* const top = gather_rows(p.to, g, tile, work.result(w));
-    if (wanted.bias) add_column_sums(bias.of(w), top, tile.count, out);
+    const real* const grad_rows = gather_rows(p.to, g, tile, work.result(w));
+    if (wanted.bias) add_column_sums(bias.of(w), grad_rows, tile.count, out);
     if (wanted.weight) {
       const real* const x = gather_rows(p.from, p.x.data(), tile, work.x(w));
       for (int64_t j = 0; j < out; j += kPanel)
-        add_product(in, std::min(kPanel, out - j), tile.count, {x, 1, in}, {top + j, out},
+        add_product(in, std::min(kPanel, out - j), tile.count, {x, 1, in}, {grad_rows + j, out},
                     weight.of(w) + j, out);
     }
     if (!wanted.x) return;
     const bool dense = p.from.heads == 1;
     real* const dx = dense ? wanted.x + tile.row * in : work.x(w);
-    transposed.multiply(tile.count, {top, out, 1}, dx, in, dense && wanted.accumulate);
+    transposed.multiply(tile.count, {grad_rows, out, 1}, dx, in, dense && wanted.accumulate);
     if (!dense) scatter_rows(p.from, wanted.x, tile, dx, wanted.accumulate);
   });
   weight.finish();

@@ -1,5 +1,6 @@
-// Ops that set chosen elements to zero: by chance (dropout, Srivastava et al. 2014) or beyond a
-// length. One pass each way; what is zeroed is selected, never multiplied, so that NaN cannot leak.
+// Ops that set elements to zero: at random (dropout, Srivastava et al. 2014) or beyond a length.
+// One pass in each direction. Elements are selected, never multiplied by zero, so that NaN cannot
+// spread.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

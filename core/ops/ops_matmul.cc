@@ -1,5 +1,5 @@
-// Batched products: 2·m·n·k FLOPs each, threads over the batch and over blocks of rows; transposes
-// are views. Backward is two more products of the same size.
+// Batched matrix products, 2·m·n·k FLOPs each. Parallel over the batch and over blocks of rows.
+// Transposed operands are views. The backward is two products of the same size.
 #include <algorithm>
 
 #include "core/autograd/tape.h"
@@ -120,18 +120,18 @@ Var matmul(const Var& a, const Var& b, bool transpose_a, bool transpose_b) {
   const Var inputs[] = {a, b};
   return record_op(out, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
     const Operand left = operand(x, transpose_a), right = operand(y, transpose_b);
-    const Operand top = operand(g, false);
+    const Operand grad_out = operand(g, false);
     if (in[0].needed()) {
       if (transpose_a)
-        multiply_into(in[0], right, transposed(top, true), batch);
+        multiply_into(in[0], right, transposed(grad_out, true), batch);
       else
-        multiply_into(in[0], top, transposed(right, true), batch);
+        multiply_into(in[0], grad_out, transposed(right, true), batch);
     }
     if (!in[1].needed()) return;
     if (transpose_b)
-      multiply_into(in[1], transposed(top, true), left, batch);
+      multiply_into(in[1], transposed(grad_out, true), left, batch);
     else
-      multiply_into(in[1], transposed(left, true), top, batch);
+      multiply_into(in[1], transposed(left, true), grad_out, batch);
   });
 }
 

@@ -1,5 +1,5 @@
 // Row scaling, row norms, softmax, layer normalisation (Ba et al. 2016, arXiv:1607.06450) and
-// embedding, each fused: few passes over a row that sits in the first-level cache.
+// embedding. Each op is fused: it makes a few passes over a row in the first-level cache.
 #include <algorithm>
 #include <cmath>
 
@@ -79,8 +79,8 @@ Var softmax(const Var& a) {
   return record_op(y, {&a, 1}, [=](Tensor g, std::span<GradSlot> in) {
     const Tensor dx = g.unshared() ? g : Tensor(g.shape());
     over_range(rows, 2 * n, [&](int64_t begin, int64_t end) {
-      softmax_rows_back(end - begin, n, y.data() + begin * n, g.data() + begin * n,
-                        dx.data() + begin * n);
+      softmax_rows_backward(end - begin, n, y.data() + begin * n, g.data() + begin * n,
+                            dx.data() + begin * n);
     });
     in[0].give(dx);
   });
@@ -112,9 +112,10 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
       for (int64_t piece = first; piece < last; piece++) {
         real* const part = parts.data() + piece * 2 * width;
         const int64_t begin = piece * grain, count = std::min(kept.rows - begin, grain);
-        layer_norm_rows_back(count, width, kept.x.data() + begin * width,
-                             kept.stats.data() + 2 * begin, g.data() + begin * width, scales.data(),
-                             dx ? dx + begin * width : nullptr, add, part, part + width);
+        layer_norm_rows_backward(count, width, kept.x.data() + begin * width,
+                                 kept.stats.data() + 2 * begin, g.data() + begin * width,
+                                 scales.data(), dx ? dx + begin * width : nullptr, add, part,
+                                 part + width);
       }
     });
     for (int64_t which = 0; which < 2; which++) {

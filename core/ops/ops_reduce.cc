@@ -1,4 +1,4 @@
-// Sums and means. A total is summed in blocks in `real` and the blocks in double.
+// Sums and means. A sum over all elements adds blocks in `real`, and the sums of blocks in double.
 #include <algorithm>
 
 #include "core/autograd/tape.h"

@@ -1,4 +1,4 @@
-// Ops that only move numbers: a copy each (reshape: none).
+// Ops that rearrange elements. Each makes one copy; reshape makes none.
 #include <algorithm>
 
 #include "core/autograd/tape.h"

@@ -37,15 +37,15 @@ void lstm_back(int64_t dim, real* a, const real* c_before, const real* dh, real*
   real *const f = a + dim, *const g = f + dim, *const o = g + dim, *const c = o + dim;
   over_row(dim, [=](int64_t j, auto part) HWY_ATTR {
     const Vector t = tanh_of(part.load(c + j)), in = part.load(a + j), forget = part.load(f + j);
-    const Vector fresh = part.load(g + j), out = part.load(o + j), top = part.load(dh + j);
+    const Vector fresh = part.load(g + j), out = part.load(o + j), grad_h = part.load(dh + j);
     const Vector flat = hn::NegMulAdd(t, t, all_of(1));
-    const Vector slope = hn::MulAdd(hn::Mul(top, out), flat, part.load(dc + j));
+    const Vector grad = hn::MulAdd(hn::Mul(grad_h, out), flat, part.load(dc + j));
     const Vector before = part.load(c_before + j);
-    part.store(hn::Mul(hn::Mul(slope, fresh), hn::Mul(in, one_minus(in))), a + j);
-    part.store(hn::Mul(hn::Mul(slope, before), hn::Mul(forget, one_minus(forget))), f + j);
-    part.store(hn::Mul(hn::Mul(slope, in), hn::NegMulAdd(fresh, fresh, all_of(1))), g + j);
-    part.store(hn::Mul(hn::Mul(top, t), hn::Mul(out, one_minus(out))), o + j);
-    part.store(hn::Mul(slope, forget), dc + j);
+    part.store(hn::Mul(hn::Mul(grad, fresh), hn::Mul(in, one_minus(in))), a + j);
+    part.store(hn::Mul(hn::Mul(grad, before), hn::Mul(forget, one_minus(forget))), f + j);
+    part.store(hn::Mul(hn::Mul(grad, in), hn::NegMulAdd(fresh, fresh, all_of(1))), g + j);
+    part.store(hn::Mul(hn::Mul(grad_h, t), hn::Mul(out, one_minus(out))), o + j);
+    part.store(hn::Mul(grad, forget), dc + j);
   });
 }
 
@@ -70,15 +70,15 @@ void gru_back(int64_t dim, real* a, const real* h_before, real* dh) {
   real *const z = a + dim, *const n = z + dim, *const m = n + dim;
   over_row(dim, [=](int64_t j, auto part) HWY_ATTR {
     const Vector reset = part.load(a + j), update = part.load(z + j), fresh = part.load(n + j);
-    const Vector inner = part.load(m + j), top = part.load(dh + j);
-    const Vector slope =
-        hn::Mul(hn::Mul(top, one_minus(update)), hn::NegMulAdd(fresh, fresh, all_of(1)));
-    const Vector turn = hn::Mul(top, hn::Sub(part.load(h_before + j), fresh));
-    part.store(hn::Mul(hn::Mul(slope, inner), hn::Mul(reset, one_minus(reset))), a + j);
+    const Vector inner = part.load(m + j), grad_h = part.load(dh + j);
+    const Vector grad =
+        hn::Mul(hn::Mul(grad_h, one_minus(update)), hn::NegMulAdd(fresh, fresh, all_of(1)));
+    const Vector turn = hn::Mul(grad_h, hn::Sub(part.load(h_before + j), fresh));
+    part.store(hn::Mul(hn::Mul(grad, inner), hn::Mul(reset, one_minus(reset))), a + j);
     part.store(hn::Mul(turn, hn::Mul(update, one_minus(update))), z + j);
-    part.store(hn::Mul(slope, reset), n + j);
-    part.store(slope, m + j);
-    part.store(hn::Mul(top, update), dh + j);
+    part.store(hn::Mul(grad, reset), n + j);
+    part.store(grad, m + j);
+    part.store(hn::Mul(grad_h, update), dh + j);
   });
 }
 
@@ -87,63 +87,63 @@ void gru_back(int64_t dim, real* a, const real* h_before, real* dh) {
 constexpr real kMostSum = kIsDouble ? real(1152921504606846976.0) : real(1073741824.0);
 
 // 1 + e^(2a + 2b) of one unit and the keys of one vector, at most kMostSum; NaN stays.
-template <bool kIsFar>
+template <bool kLarge>
 HWY_INLINE Vector sum_at(real a, const real* b) {
   const Vector keys = hn::LoadU(Tag(), b), most = all_of(kMostSum);
-  const Vector sum = kIsFar ? hn::Add(all_of(1), exp_anywhere(hn::Add(all_of(a), keys)))
+  const Vector sum = kLarge ? hn::Add(all_of(1), exp_anywhere(hn::Add(all_of(a), keys)))
                             : hn::MulAdd(all_of(a), keys, all_of(1));
   return hn::IfThenElse(hn::Gt(sum, most), most, sum);
 }
 
-template <bool kIsFar>
+template <bool kLarge>
 HWY_INLINE Vector four_units(const real* a, const real* weight, const real* b) {
-  const Vector d0 = sum_at<kIsFar>(a[0], b), d1 = sum_at<kIsFar>(a[1], b + kPanel);
-  const Vector d2 = sum_at<kIsFar>(a[2], b + 2 * kPanel), d3 = sum_at<kIsFar>(a[3], b + 3 * kPanel);
+  const Vector d0 = sum_at<kLarge>(a[0], b), d1 = sum_at<kLarge>(a[1], b + kPanel);
+  const Vector d2 = sum_at<kLarge>(a[2], b + 2 * kPanel), d3 = sum_at<kLarge>(a[3], b + 3 * kPanel);
   const Vector n01 = hn::MulAdd(all_of(weight[0]), d1, hn::Mul(all_of(weight[1]), d0));
   const Vector n23 = hn::MulAdd(all_of(weight[2]), d3, hn::Mul(all_of(weight[3]), d2));
   const Vector d01 = hn::Mul(d0, d1), d23 = hn::Mul(d2, d3);
   return hn::Div(hn::MulAdd(n01, d23, hn::Mul(n23, d01)), hn::Mul(d01, d23));
 }
 
-template <bool kIsFar>
+template <bool kLarge>
 HWY_INLINE void scores_of(const AdditiveRows& rows, const real* weight, real* out) {
   static_assert(kUnitMultiple == 4 && kPanel % kVector == 0);
   for (int64_t g = 0; g < kPanel; g += kVector) {  // a sum stays in a register
     Vector total = hn::Zero(Tag());
     for (int64_t c = 0; c < rows.units; c += kUnitMultiple)
       total = hn::Add(total,
-                      four_units<kIsFar>(rows.query + c, weight + c, rows.panel + c * kPanel + g));
+                      four_units<kLarge>(rows.query + c, weight + c, rows.panel + c * kPanel + g));
     hn::StoreU(total, Tag(), out + g);
   }
 }
 void scores(const AdditiveRows& rows, const real* weight, real* out) {
-  rows.far ? scores_of<true>(rows, weight, out) : scores_of<false>(rows, weight, out);
+  rows.large ? scores_of<true>(rows, weight, out) : scores_of<false>(rows, weight, out);
 }
 
-template <bool kIsFar>
-HWY_INLINE void slopes_of(const AdditiveRows& rows, const real* slopes, real* keys, real* of_query,
-                          real* of_unit) {
+template <bool kLarge>
+HWY_INLINE void gradients_of(const AdditiveRows& rows, const real* grad_logits, real* grad_keys,
+                             real* grad_query, real* grad_unit) {
   const Tag d;
   for (int64_t c = 0; c < rows.units; ++c) {
-    real* const key = keys + c * kPanel;
+    real* const key = grad_keys + c * kPanel;
     const real* const panel = rows.panel + c * kPanel;
     Vector query = hn::Zero(d), unit = query;
     for (int64_t g = 0; g < kPanel; g += kVector) {
-      const Vector inverse = hn::Div(all_of(1), sum_at<kIsFar>(rows.query[c], panel + g));
-      const Vector once = hn::Mul(hn::LoadU(d, slopes + g), inverse);
+      const Vector inverse = hn::Div(all_of(1), sum_at<kLarge>(rows.query[c], panel + g));
+      const Vector once = hn::Mul(hn::LoadU(d, grad_logits + g), inverse);
       const Vector twice = hn::NegMulAdd(once, inverse, once);
       hn::StoreU(hn::Add(hn::LoadU(d, key + g), twice), d, key + g);
       query = hn::Add(query, twice);
       unit = hn::Add(unit, once);
     }
-    of_query[c] = hn::GetLane(hn::SumOfLanes(d, query));
-    of_unit[c] = hn::GetLane(hn::SumOfLanes(d, unit));
+    grad_query[c] = hn::GetLane(hn::SumOfLanes(d, query));
+    grad_unit[c] = hn::GetLane(hn::SumOfLanes(d, unit));
   }
 }
-void slopes_of_panel(const AdditiveRows& rows, const real* slopes, real* keys, real* of_query,
-                     real* of_unit) {
-  rows.far ? slopes_of<true>(rows, slopes, keys, of_query, of_unit)
-           : slopes_of<false>(rows, slopes, keys, of_query, of_unit);
+void gradients_of_panel(const AdditiveRows& rows, const real* grad_logits, real* grad_keys,
+                        real* grad_query, real* grad_unit) {
+  rows.large ? gradients_of<true>(rows, grad_logits, grad_keys, grad_query, grad_unit)
+             : gradients_of<false>(rows, grad_logits, grad_keys, grad_query, grad_unit);
 }
 
 void add_unit(int64_t keys, real a, const real* b, real factor, real* logits) {
@@ -165,10 +165,10 @@ void relus(int64_t rows, int64_t cols, real* x, int64_t stride) {
   }
 }
 
-void slopes_of_relu(int64_t cols, const real* weight, real factor, real* slope) {
+void gradient_of_relu(int64_t cols, const real* weight, real factor, real* grad) {
   over_row(cols, [=](int64_t j, auto part) HWY_ATTR {
     const auto seen = hn::Gt(part.load(weight + j), hn::Zero(Tag()));
-    part.store(hn::IfThenElseZero(seen, hn::Mul(all_of(factor), part.load(slope + j))), slope + j);
+    part.store(hn::IfThenElseZero(seen, hn::Mul(all_of(factor), part.load(grad + j))), grad + j);
   });
 }
 
@@ -181,9 +181,9 @@ HWY_INLINE Codes shown_by(const BucketCodes& codes, int64_t round, int64_t j) {
   const CodeTag d;
   const Codes keys = hn::LoadU(d, codes.keys + round * codes.stride + j);
   const Codes below = hn::Sub(hn::Set(d, codes.query[round]), keys);
-  const auto far =
-      hn::Or(hn::Lt(below, hn::Set(d, codes.least)), hn::Gt(below, hn::Set(d, codes.most)));
-  return hn::IfThenZeroElse(far, hn::Set(d, 1));
+  const auto outside =
+      hn::Or(hn::Lt(below, hn::Set(d, codes.min_gap)), hn::Gt(below, hn::Set(d, codes.max_gap)));
+  return hn::IfThenZeroElse(outside, hn::Set(d, 1));
 }
 #if defined(ATTN_DOUBLE)
 HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return hn::PromoteTo(WholeTag(), x); }
@@ -191,7 +191,7 @@ HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return hn::PromoteTo(WholeTag(),
 HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return x; }
 #endif
 
-void hide_unseen(int64_t count, const BucketCodes& codes, int64_t round, const real* logs,
+void mask_unseen(int64_t count, const BucketCodes& codes, int64_t round, const real* log_counts,
                  real* logits) {
   static_assert(kRowMultiple % kVector == 0);
   const Tag d;
@@ -199,7 +199,7 @@ void hide_unseen(int64_t count, const BucketCodes& codes, int64_t round, const r
     Codes rounds = hn::Zero(CodeTag());
     for (int64_t r = 0; r < codes.rounds; ++r) rounds = hn::Add(rounds, shown_by(codes, r, j));
     const Vector lower =
-        hn::Sub(hn::LoadU(d, logits + j), hn::GatherIndex(d, logs, widened(rounds)));
+        hn::Sub(hn::LoadU(d, logits + j), hn::GatherIndex(d, log_counts, widened(rounds)));
     const auto seen =
         hn::RebindMask(d, hn::Gt(widened(shown_by(codes, round, j)), hn::Zero(WholeTag())));
     hn::StoreU(hn::IfThenElse(seen, lower, all_of(-kInfinity)), d, logits + j);
@@ -229,7 +229,7 @@ void dots_then_add(const ListedRows& rows, const real* x, const real* matrix, co
     dots[e] = sum_row(rows.dim, [=](int64_t j, auto part) HWY_ATTR {
       return hn::Mul(part.load(x + j), part.load(row + j));
     });
-    if (to) add_times(rows.dim, factors[e], x, to + rows.at[e] * rows.dim);
+    if (to) add_times(rows.dim, factors[e], x, to + rows.indices[e] * rows.dim);
   }
 }
 
@@ -237,7 +237,7 @@ void sum_then_add(const ListedRows& rows, const real* x, const real* matrix, con
                   real* sum, real* to) {
   for (int64_t e = 0; e < rows.count; ++e) {
     if (sum) add_times(rows.dim, factors[e], rows.row(matrix, e), sum);
-    if (to) add_times(rows.dim, factors[e], x, to + rows.at[e] * rows.dim);
+    if (to) add_times(rows.dim, factors[e], x, to + rows.indices[e] * rows.dim);
   }
 }
 
@@ -252,11 +252,11 @@ HWY_EXPORT(lstm_back);
 HWY_EXPORT(gru);
 HWY_EXPORT(gru_back);
 HWY_EXPORT(scores);
-HWY_EXPORT(slopes_of_panel);
+HWY_EXPORT(gradients_of_panel);
 HWY_EXPORT(add_unit);
 HWY_EXPORT(relus);
-HWY_EXPORT(slopes_of_relu);
-HWY_EXPORT(hide_unseen);
+HWY_EXPORT(gradient_of_relu);
+HWY_EXPORT(mask_unseen);
 HWY_EXPORT(sum_of_rows);
 HWY_EXPORT(dots_then_add);
 HWY_EXPORT(sum_then_add);
@@ -264,23 +264,23 @@ HWY_EXPORT(sum_then_add);
 void lstm_row(int64_t dim, real* a, const real* c_before, real* h) {
   HWY_DYNAMIC_DISPATCH(lstm)(dim, a, c_before, h);
 }
-void lstm_row_back(int64_t dim, real* a, const real* c_before, const real* dh, real* dc) {
+void lstm_row_backward(int64_t dim, real* a, const real* c_before, const real* dh, real* dc) {
   HWY_DYNAMIC_DISPATCH(lstm_back)(dim, a, c_before, dh, dc);
 }
 void gru_row(int64_t dim, real* a, const real* s, const real* candidate_bias, const real* h_before,
              real* h) {
   HWY_DYNAMIC_DISPATCH(gru)(dim, a, s, candidate_bias, h_before, h);
 }
-void gru_row_back(int64_t dim, real* a, const real* h_before, real* dh) {
+void gru_row_backward(int64_t dim, real* a, const real* h_before, real* dh) {
   HWY_DYNAMIC_DISPATCH(gru_back)(dim, a, h_before, dh);
 }
 
 void additive_scores(const AdditiveRows& rows, const real* weight, real* out) {
   HWY_DYNAMIC_DISPATCH(scores)(rows, weight, out);
 }
-void additive_slopes(const AdditiveRows& rows, const real* slopes, real* keys, real* of_query,
-                     real* of_unit) {
-  HWY_DYNAMIC_DISPATCH(slopes_of_panel)(rows, slopes, keys, of_query, of_unit);
+void additive_grad(const AdditiveRows& rows, const real* grad_logits, real* grad_keys,
+                   real* grad_query, real* grad_unit) {
+  HWY_DYNAMIC_DISPATCH(gradients_of_panel)(rows, grad_logits, grad_keys, grad_query, grad_unit);
 }
 void add_additive_unit(int64_t keys, real a, const real* b, real factor, real* logits) {
   HWY_DYNAMIC_DISPATCH(add_unit)(keys, a, b, factor, logits);
@@ -289,13 +289,13 @@ void add_additive_unit(int64_t keys, real a, const real* b, real factor, real* l
 void relu_rows(int64_t rows, int64_t cols, real* x, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(relus)(rows, cols, x, stride);
 }
-void relu_slopes(int64_t cols, const real* weight, real factor, real* slope) {
-  HWY_DYNAMIC_DISPATCH(slopes_of_relu)(cols, weight, factor, slope);
+void relu_grad_row(int64_t cols, const real* weight, real factor, real* grad) {
+  HWY_DYNAMIC_DISPATCH(gradient_of_relu)(cols, weight, factor, grad);
 }
 
-void hide_buckets(int64_t count, const BucketCodes& codes, int64_t round, const real* logs,
+void mask_buckets(int64_t count, const BucketCodes& codes, int64_t round, const real* log_counts,
                   real* logits) {
-  HWY_DYNAMIC_DISPATCH(hide_unseen)(count, codes, round, logs, logits);
+  HWY_DYNAMIC_DISPATCH(mask_unseen)(count, codes, round, log_counts, logits);
 }
 
 void weighted_rows(const ListedRows& rows, const real* weights, const real* matrix, real* out) {

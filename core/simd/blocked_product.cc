@@ -1,5 +1,6 @@
-// A block of b, at most kBlockDepth × kPanel, is made contiguous where its rows lie far apart or
-// are columns, and serves up to kBlockRows rows of a; see blocked_product.h.
+// Blocked matrix products; see blocked_product.h. A block of b, at most kBlockDepth × kPanel, is
+// packed if b is transposed or its rows are far apart, and is multiplied with up to kBlockRows rows
+// of a.
 #include "core/simd/blocked_product.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Matrix products of any size, cut into blocks that stay in the caches around product.h's kernel;
-// after Goto and van de Geijn 2008 (TOMS 34(3)). 2·rows·cols·depth FLOPs, one thread.
+// Matrix products of any size, divided into cache-sized blocks that the kernel of product.h
+// multiplies. Goto and van de Geijn 2008 (TOMS 34(3)). 2·rows·cols·depth FLOPs, one thread.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace attn {
 
-// Numbers of workspace that blocked_product asks for: at most 64·kBlockDepth, whatever the sizes.
+// The size of the workspace of blocked_product in numbers: at most 64·kBlockDepth for any sizes.
 int64_t blocked_product_reals(int64_t rows, int64_t cols, int64_t depth, Left b);
 
-// c(i, j) = Σ_k a(i, k)·b(k, j), or that added to c. b(k, j) = b.data[k·b.row + j·b.step], where
-// b.step is 1 (a row-major matrix) or b.row is 1 (the transpose of one). Rows of c are c_row apart.
+// c(i, j) = Σ_k a(i, k)·b(k, j), added to c if `accumulate`. b(k, j) = b.data[k·b.row + j·b.step],
+// where b.step is 1 (a row-major matrix) or b.row is 1 (a transposed one). Rows of c are c_row
+// apart.
 void blocked_product(int64_t rows, int64_t cols, int64_t depth, Left a, Left b, real* c,
                      int64_t c_row, bool accumulate, real* work);
 

@@ -99,18 +99,20 @@ HWY_INLINE real largest_of(const real* x, int64_t cols) {
     b = hn::Max(b, hn::LoadU(d, x + j + kLanes));
   }
   if (j + kLanes <= cols) a = hn::Max(a, hn::LoadU(d, x + j)), j += kLanes;
-  real top = max_lane(d, hn::Max(a, b));
-  for (; j < cols; ++j) top = x[j] > top ? x[j] : top;
-  return top;
+  real largest = max_lane(d, hn::Max(a, b));
+  for (; j < cols; ++j) largest = x[j] > largest ? x[j] : largest;
+  return largest;
 }
 
-void exp_below_top(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* tops) {
+void exp_below_row_max(int64_t rows, int64_t cols, real* x, int64_t stride, real factor,
+                       real* row_max) {
   const Vector factors = hn::Set(Tag(), factor);
   for (int64_t i = 0; i < rows; ++i) {
     real* const row = x + i * stride;
-    tops[i] = largest_of(row, cols);
-    const Vector top = hn::Set(Tag(), tops[i]);
-    map_row(row, row, cols, [=](Vector v) { return exp_of(hn::Mul(factors, hn::Sub(v, top))); });
+    row_max[i] = largest_of(row, cols);
+    const Vector largest = hn::Set(Tag(), row_max[i]);
+    map_row(row, row, cols,
+            [=](Vector v) { return exp_of(hn::Mul(factors, hn::Sub(v, largest))); });
   }
 }
 
@@ -138,15 +140,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attn {
 HWY_EXPORT(elu);
-HWY_EXPORT(exp_below_top);
+HWY_EXPORT(exp_below_row_max);
 HWY_EXPORT(dots_of);
 
 void elu_plus_one_row(int64_t size, const real* x, real* out) {
   HWY_DYNAMIC_DISPATCH(elu)(size, x, out);
 }
 
-void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* tops) {
-  HWY_DYNAMIC_DISPATCH(exp_below_top)(rows, cols, x, stride, factor, tops);
+void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* row_max) {
+  HWY_DYNAMIC_DISPATCH(exp_below_row_max)(rows, cols, x, stride, factor, row_max);
 }
 
 void dot_rows(int64_t rows, int64_t cols, const real* x, int64_t stride, const real* y,

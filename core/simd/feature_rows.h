@@ -1,6 +1,6 @@
-// The elementwise part of kernel attention: feature maps on rows that are projected already, and
-// the products of rows with one vector. e^x to 1.5 ulp by range reduction and a polynomial, about
-// 14 operations an element.
+// Elementwise kernels of linear attention: feature maps on projected rows, and products of rows
+// with one vector. e^x by range reduction and a polynomial: error below 1.5 ulp, about 14
+// operations an element.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace attn {
 
-// out = elu(x) + 1 without cancellation: x + 1 above 0, e^x below; NaN stays. out may be x.
+// out = elu(x) + 1, computed without cancellation: x + 1 for x > 0, else e^x. NaN stays. `out` may
+// be `x`.
 void elu_plus_one_row(int64_t size, const real* x, real* out);
 
-// Each of `rows` rows of x, `stride` apart: its largest number goes to tops[i], x becomes
-// e^(factor·(x - tops[i])), the largest exactly 1 where it is finite. factor > 0; NaN stays.
-void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* tops);
+// For each row i of x: row_max[i] = the maximum of the row, and x = e^(factor·(x - row_max[i])) in
+// place, which is exactly 1 for a finite maximum. factor > 0; NaN stays. Rows are `stride` apart.
+void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, real* row_max);
 
-// dots[i] = x[i]·y
+// dots[i] = row i of x · y. Rows are `stride` apart.
 void dot_rows(int64_t rows, int64_t cols, const real* x, int64_t stride, const real* y, real* dots);
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// One source, compiled by Highway for each instruction set. Two units times a latency of 4 or 5
-// cycles need 8 to 10 chains; 12 and the two operands take 14 of the 16 registers of AVX2.
+// One source, compiled by Highway for each instruction set. Two FMA units with a latency of 4 or 5
+// cycles need 8 to 10 chains. 12 chains and the two operands use 14 of the 16 registers of AVX2.
 #include "core/simd/fma_chains.h"
 
 #include "core/simd/targets.h"

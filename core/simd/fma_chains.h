@@ -1,6 +1,5 @@
-// The measured peak's inner loop: independent chains of fused multiply-adds that fill every
-// pipeline of the instruction set that the kernels run on (isa.h). Its rate is the ceiling of
-// everything here.
+// The loop that measures peak FLOP/s: independent chains of fused multiply-adds that fill every
+// pipeline of the selected instruction set (isa.h). No kernel can be faster.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,9 @@
 
 namespace attn {
 
-// `rounds` times x = x·factor + offset on all lanes of all chains; returns their sum. Not inlined,
-// so that no call to a clock makes the compiler spill the chains inside the loop.
+// Computes x = x·factor + offset `rounds` times on all lanes of all chains; returns their sum. The
+// function is not inlined: next to a call to a clock, the compiler would spill the chains to
+// memory.
 real fma_chains(int64_t rounds, real factor, real offset);
 int64_t fma_round_flops();  // of one round: 2 · chains · lanes
 

@@ -1,4 +1,4 @@
-// The instruction set of the kernels: Highway's run-time choice under the names users know.
+// The instruction set of the kernels: names for the run-time targets of Highway; see isa.h.
 #include "core/simd/isa.h"
 
 #include <fmt/ranges.h>

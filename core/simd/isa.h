@@ -1,5 +1,5 @@
-// Which instruction set the kernels run on: the best of the machine, or what it is held to for
-// tests and comparisons. Results differ between sets in the last bits only.
+// The instruction set of the kernels: by default the best one of the machine; tests and comparisons
+// select another. Results of different sets differ in the last bits only.
 #pragma once
 
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace attn {
 
-std::string isa();  // "avx512", "avx2", "scalar": what runs now
-// What the compiler may use where it vectorises by itself, by the build's -march: loops outside the
-// kernels, which copy, add and scale and wait for memory. "avx512", "avx2", "avx", "sse4.2" ..
+std::string isa();  // the selected one: "avx512", "avx2", "scalar"
+// The instruction set of loops outside the kernels, which the compiler vectorises by the build's
+// -march: "avx512", "avx2", "avx", "sse4.2" .. These loops copy, add or scale, and are bound by
+// memory bandwidth.
 std::string compiled_isa();
-// What this machine can run, best first. To find out, it lets go of what is held and takes it
-// again.
+// The instruction sets of this machine, best first. The call resets the selection for a moment.
 std::vector<std::string> isas();
-// From now on, for all threads: the named one ("avx2", "scalar" ..), or "best". An unknown one, or
-// one this machine lacks, is an Error that names the known ones and changes nothing. While this or
-// isas() is called, no kernel may run.
+// Selects an instruction set ("avx2", "scalar" ..) or "best" for all threads. An unknown or missing
+// one is an Error that names the available ones. No kernel may run during this call or isas().
 void hold_isa(const std::string& name);
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// The largest number of a vector. Included by .cc files once for each instruction set, as Highway's
-// own headers are.
+// The maximum over the lanes of a vector. The .cc files include this header once for each
+// instruction set, like Highway's own headers.
 #include <limits>
 
 #include "core/base/real.h"
@@ -17,15 +17,15 @@ HWY_BEFORE_NAMESPACE();
 namespace attn {
 namespace HWY_NAMESPACE {
 
-// Highway's emulation (1.1 and later) begins at the lowest finite number, which is what it gives
-// where all are -infinity.
+// Highway's emulation (1.1 and later) starts from the lowest finite number, and returns it if all
+// lanes are -infinity.
 template <class D>
 HWY_INLINE real max_lane(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const real top = hn::GetLane(hn::MaxOfLanes(d, x));
-  if (top > std::numeric_limits<real>::lowest()) return top;
+  const real largest = hn::GetLane(hn::MaxOfLanes(d, x));
+  if (largest > std::numeric_limits<real>::lowest()) return largest;
   constexpr real kLeast = -std::numeric_limits<real>::infinity();
-  return hn::AllTrue(d, hn::Eq(x, hn::Set(d, kLeast))) ? kLeast : top;
+  return hn::AllTrue(d, hn::Eq(x, hn::Set(d, kLeast))) ? kLeast : largest;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// Packing costs one pass over the weight; multiply() walks blocks of depth that stay in the
+// Packing takes one pass over the weight. multiply() divides the depth into blocks that fit in the
 // second-level cache. See packed_weight.h.
 #include "core/simd/packed_weight.h"
 
@@ -31,15 +31,15 @@ PackedWeight::PackedWeight(const Tensor& weight, bool transposed)
   }
 }
 
-void PackedWeight::multiply(int64_t rows, Left x, Interval inner, Interval columns, real* c,
-                            int64_t c_row, bool accumulate) const {
+void PackedWeight::multiply(int64_t rows, Left x, Span inner, Span columns, real* c, int64_t c_row,
+                            bool accumulate) const {
   int64_t k = 0;
   do {  // once for a depth of 0: zeros
-    const int64_t d = std::min(kPieceDepth, inner.size - k);
+    const int64_t d = std::min(kPieceDepth, inner.size() - k);
     const Left left = {x.data + k * x.step, x.row, x.step};
-    for (int64_t j = 0, n = 0; j < columns.size; j += n) {  // to the end of a panel each time
+    for (int64_t j = 0, n = 0; j < columns.size(); j += n) {  // to the end of a panel each time
       const int64_t column = columns.begin + j, within = column % kPanel;
-      n = std::min(kPanel - within, columns.size - j);
+      n = std::min(kPanel - within, columns.size() - j);
       const Right right = {
           panels_ + (column - within) * depth_ + (inner.begin + k) * kPanel + within, kPanel};
       if (accumulate || k > 0)
@@ -48,7 +48,7 @@ void PackedWeight::multiply(int64_t rows, Left x, Interval inner, Interval colum
         product(rows, n, d, left, right, c + j, c_row);
     }
     k += kPieceDepth;
-  } while (k < inner.size);
+  } while (k < inner.size());
 }
 
 }  // namespace attn

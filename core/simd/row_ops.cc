@@ -31,7 +31,7 @@ HWY_INLINE real dot(const real* x, const real* y, int64_t n) {
     b = hn::MulAdd(hn::LoadU(d, x + j + kVector), hn::LoadU(d, y + j + kVector), b);
   }
   if (j + kVector <= n) a = hn::MulAdd(hn::LoadU(d, x + j), hn::LoadU(d, y + j), a), j += kVector;
-  if (j < n) b = hn::MulAdd(Some{n - j}.load(x + j), Some{n - j}.load(y + j), b);
+  if (j < n) b = hn::MulAdd(Partial{n - j}.load(x + j), Partial{n - j}.load(y + j), b);
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 real dot_of(const real* x, const real* y, int64_t n) { return dot(x, y, n); }
@@ -68,25 +68,25 @@ void column_sums(real* to, const real* from, int64_t rows, int64_t n, int64_t st
   }
 }
 
-HWY_INLINE real exp_along(int64_t n, const real* x, real factor, real top, real* to) {
-  const Vector by = all_of(factor), offset = all_of(top);
+HWY_INLINE real exp_along(int64_t n, const real* x, real factor, real shift, real* to) {
+  const Vector by = all_of(factor), offset = all_of(shift);
   return sum_row(n, [=](int64_t j, auto part) HWY_ATTR {
     const Vector e = exp_anywhere(hn::Sub(hn::Mul(by, part.load(x + j)), offset));
     part.store(e, to + j);
     return e;
   });
 }
-real exp_of_row(int64_t n, const real* x, real factor, real top, real* to) {
-  return exp_along(n, x, factor, top, to);
+real exp_of_row(int64_t n, const real* x, real factor, real shift, real* to) {
+  return exp_along(n, x, factor, shift, to);
 }
 
 real log_sum_of(int64_t n, const real* x) {
-  const real top = max_in_row(x, n);
-  const Vector offset = all_of(top);
+  const real row_max = max_in_row(x, n);
+  const Vector offset = all_of(row_max);
   const real sum = sum_row(n, [=](int64_t j, auto part) HWY_ATTR {
     return exp_anywhere(hn::Sub(part.load(x + j), offset));
   });
-  return top + std::log(sum);
+  return row_max + std::log(sum);
 }
 
 void sigmoids(int64_t n, const real* x, real* to) {
@@ -127,19 +127,19 @@ void softmaxes_back(int64_t rows, int64_t n, const real* y, const real* g, real*
 }
 
 struct GeluVector {
-  Vector value, slope;  // x·Φ(x) and Φ(x) + x·φ(x)
+  Vector value, derivative;  // x·Φ(x) and Φ(x) + x·φ(x)
 };
 #if defined(ATTN_DOUBLE)
 HWY_INLINE GeluVector gelu_of(Vector x) {
-  HWY_ALIGN real values[kVector], slopes[kVector];
+  HWY_ALIGN real values[kVector], derivatives[kVector];
   hn::Store(x, Tag(), values);
   for (int64_t i = 0; i < kVector; ++i) {
     const real v = values[i], below = 0.5 * std::erfc(v * -0.70710678118654752);
     const real density = 0.39894228040143268 * std::exp(-0.5 * v * v);              // of 1/√(2π)
     const real above = std::max<real>(v, -100), near = std::min<real>(above, 100);  // 0·∞ is NaN
-    values[i] = above * below, slopes[i] = below + near * density;
+    values[i] = above * below, derivatives[i] = below + near * density;
   }
-  return {hn::Load(Tag(), values), hn::Load(Tag(), slopes)};
+  return {hn::Load(Tag(), values), hn::Load(Tag(), derivatives)};
 }
 #else
 // Φ(x) and e^(-x²/2): 0.5·erfc(u/√2)·e^(u²/2) for u = |x| is a polynomial in t = 1/(1 + 0.229·u),
@@ -174,7 +174,7 @@ HWY_INLINE GeluVector gelu_of(Vector x) {
   for (int i = 1; i < 9; ++i) p = hn::MulAdd(p, t, all_of(kTail[i]));
   const Vector tail = hn::Mul(p, e);
   const Vector below = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
-  // Beyond kFar the factors of x are 0 (or 1): it is bounded, since 0 times infinity is NaN.
+  // Beyond 100 the factors of x are 0 (or 1): it is bounded, since 0 times infinity is NaN.
   const Vector far = all_of(100), least = hn::Neg(far);
   const Vector above = hn::IfThenElse(hn::Lt(x, least), least, x);
   const Vector near = hn::IfThenElse(hn::Gt(above, far), far, above);
@@ -183,12 +183,12 @@ HWY_INLINE GeluVector gelu_of(Vector x) {
 }
 #endif
 
-void gelus(int64_t rows, int64_t cols, RowBlock from, const real* bias, RowBlock to, RowBlock slope,
-           bool set) {
+void gelus(int64_t rows, int64_t cols, RowBlock from, const real* bias, RowBlock to,
+           RowBlock derivative, bool set) {
   for (int64_t i = 0; i < rows; ++i) {
     const real* const x = from.data + i * from.row;
-    real *const y = to.data + i * to.row, *const s = slope.data + i * slope.row;
-    if (!slope.data) {
+    real *const y = to.data + i * to.row, *const s = derivative.data + i * derivative.row;
+    if (!derivative.data) {
       over_row(cols, [=](int64_t j, auto part) HWY_ATTR {
         const Vector v = part.load(x + j);
         part.store(gelu_of(bias ? hn::Add(v, part.load(bias + j)) : v).value, y + j);
@@ -199,7 +199,7 @@ void gelus(int64_t rows, int64_t cols, RowBlock from, const real* bias, RowBlock
       const Vector v = part.load(x + j);
       const GeluVector at = gelu_of(bias ? hn::Add(v, part.load(bias + j)) : v);
       part.store(at.value, y + j);
-      part.store(set ? at.slope : hn::Mul(part.load(s + j), at.slope), s + j);
+      part.store(set ? at.derivative : hn::Mul(part.load(s + j), at.derivative), s + j);
     });
   }
 }
@@ -234,9 +234,9 @@ void layer_norms_back(int64_t rows, int64_t n, const real* x, const real* stats,
     Vector pulls = hn::Zero(d), both = pulls;  // Σ g·gain and Σ g·gain·x̂
     over_row(n, [&](int64_t j, auto part) HWY_ATTR {
       const Vector unit = hn::Mul(hn::Sub(part.load(row + j), mean), rate);
-      const Vector top = part.load(up + j), pull = hn::Mul(top, part.load(gain + j));
-      part.store(hn::MulAdd(top, unit, part.load(dgain + j)), dgain + j);
-      part.store(hn::Add(part.load(dbias + j), top), dbias + j);
+      const Vector upstream = part.load(up + j), pull = hn::Mul(upstream, part.load(gain + j));
+      part.store(hn::MulAdd(upstream, unit, part.load(dgain + j)), dgain + j);
+      part.store(hn::Add(part.load(dbias + j), upstream), dbias + j);
       pulls = hn::Add(pulls, pull);  // what `part` lacks is 0
       both = hn::MulAdd(pull, unit, both);
     });
@@ -254,19 +254,19 @@ void layer_norms_back(int64_t rows, int64_t n, const real* x, const real* stats,
   }
 }
 
-void adam(int64_t n, const AdamStep& s, real* value, real* gradient, real* first, real* second) {
-  const AdamStep by = s;
+void adamw(int64_t n, const AdamWStep& s, real* value, real* gradient, real* first, real* second) {
+  const AdamWStep by = s;
   over_row(n, [=](int64_t j, auto part) HWY_ATTR {
     const Vector g = part.load(gradient + j);
     const Vector m =
-        hn::MulAdd(all_of(by.beta1), part.load(first + j), hn::Mul(all_of(by.gain1), g));
+        hn::MulAdd(all_of(by.beta1), part.load(first + j), hn::Mul(all_of(by.grad_factor), g));
     const Vector v = hn::MulAdd(all_of(by.beta2), part.load(second + j),
-                                hn::Mul(all_of(by.gain2), hn::Mul(g, g)));
+                                hn::Mul(all_of(by.grad_square_factor), hn::Mul(g, g)));
     part.store(m, first + j);
     part.store(v, second + j);
-    const Vector root = hn::Add(hn::Sqrt(v), all_of(by.floor));
-    const Vector step = hn::Div(hn::Mul(all_of(by.rate), m), root);
-    part.store(hn::MulSub(all_of(by.kept), part.load(value + j), step), value + j);
+    const Vector root = hn::Add(hn::Sqrt(v), all_of(by.epsilon));
+    const Vector step = hn::Div(hn::Mul(all_of(by.step_size), m), root);
+    part.store(hn::MulSub(all_of(by.decay_factor), part.load(value + j), step), value + j);
     part.store(hn::Zero(Tag()), gradient + j);
   });
 }
@@ -292,7 +292,7 @@ HWY_EXPORT(softmaxes_back);
 HWY_EXPORT(gelus);
 HWY_EXPORT(layer_norms);
 HWY_EXPORT(layer_norms_back);
-HWY_EXPORT(adam);
+HWY_EXPORT(adamw);
 
 real sum_in_row(const real* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_of)(x, n); }
 real row_dot(const real* x, const real* y, int64_t n) {
@@ -309,8 +309,8 @@ void add_column_sums(real* to, const real* from, int64_t rows, int64_t n, int64_
   HWY_DYNAMIC_DISPATCH(column_sums)(to, from, rows, n, stride == 0 ? n : stride);
 }
 
-real exp_row(int64_t n, const real* x, real factor, real top, real* to) {
-  return HWY_DYNAMIC_DISPATCH(exp_of_row)(n, x, factor, top, to);
+real exp_row(int64_t n, const real* x, real factor, real shift, real* to) {
+  return HWY_DYNAMIC_DISPATCH(exp_of_row)(n, x, factor, shift, to);
 }
 real log_sum_row(int64_t n, const real* x) { return HWY_DYNAMIC_DISPATCH(log_sum_of)(n, x); }
 void sigmoid_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(sigmoids)(n, x, to); }
@@ -320,27 +320,28 @@ void elu_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(exps_or_
 void softmax_rows(int64_t rows, int64_t n, const real* x, real* y) {
   HWY_DYNAMIC_DISPATCH(softmaxes)(rows, n, x, y);
 }
-void softmax_rows_back(int64_t rows, int64_t n, const real* y, const real* g, real* dx) {
+void softmax_rows_backward(int64_t rows, int64_t n, const real* y, const real* g, real* dx) {
   HWY_DYNAMIC_DISPATCH(softmaxes_back)(rows, n, y, g, dx);
 }
 
 void gelu_rows(int64_t rows, int64_t cols, RowBlock from, const real* bias, RowBlock to,
-               RowBlock slope, bool set) {
-  HWY_DYNAMIC_DISPATCH(gelus)(rows, cols, from, bias, to, slope, set);
+               RowBlock derivative, bool set) {
+  HWY_DYNAMIC_DISPATCH(gelus)(rows, cols, from, bias, to, derivative, set);
 }
 
 void layer_norm_rows(int64_t rows, int64_t n, const real* x, const real* gain, const real* bias,
                      real epsilon, real* y, real* stats) {
   HWY_DYNAMIC_DISPATCH(layer_norms)(rows, n, x, gain, bias, epsilon, y, stats);
 }
-void layer_norm_rows_back(int64_t rows, int64_t n, const real* x, const real* stats, const real* g,
-                          const real* gain, real* dx, bool add, real* dgain, real* dbias) {
+void layer_norm_rows_backward(int64_t rows, int64_t n, const real* x, const real* stats,
+                              const real* g, const real* gain, real* dx, bool add, real* dgain,
+                              real* dbias) {
   HWY_DYNAMIC_DISPATCH(layer_norms_back)(rows, n, x, stats, g, gain, dx, add, dgain, dbias);
 }
 
-void adam_row(int64_t n, const AdamStep& step, real* value, real* gradient, real* first,
-              real* second) {
-  HWY_DYNAMIC_DISPATCH(adam)(n, step, value, gradient, first, second);
+void adamw_row(int64_t n, const AdamWStep& step, real* value, real* gradient, real* first,
+               real* second) {
+  HWY_DYNAMIC_DISPATCH(adamw)(n, step, value, gradient, first, second);
 }
 
 }  // namespace attn

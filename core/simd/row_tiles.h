@@ -1,5 +1,5 @@
-// Rows of activations walked in tiles that stay in the second-level cache with what is made of
-// them; dense rows or rows split into heads. Each worker has its own workspace and partial sums.
+// Loops over tiles of activation rows, dense or split into heads. A tile and its results fit in the
+// second-level cache. Each worker has its own workspace and partial sums.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace attn {
 
-// `batch` times `len` rows of `width` numbers: side by side, or as [batch, heads, len,
+// `batch` times `len` rows of `width` numbers: dense (heads = 1) or [batch, heads, len,
 // width/heads].
 struct RowLayout {
   int64_t batch = 1, len = 0, width = 0, heads = 1;
@@ -21,11 +21,11 @@ struct RowLayout {
 
 struct RowTile {
   int64_t entry, first, count;  // rows [first, first + count) of a batch entry
-  int64_t row;                  // the first one's number among all rows
+  int64_t row;                  // index of the first row among all rows
 };
 
-// `count` rows of `dim` numbers between two strides, copied or added. The usual head widths are
-// constants here: a call of memmove for 64 bytes costs more than the copy.
+// Copies or adds `count` rows of `dim` numbers between two strides. The usual head widths are
+// template arguments: for 64 bytes, a call of memmove takes longer than the copy.
 template <bool kAdd, int64_t kDim>
 void move_rows_of(real* to, int64_t to_row, const real* from, int64_t from_row, int64_t count,
                   int64_t given) {
@@ -46,13 +46,14 @@ void move_rows(real* to, int64_t to_row, const real* from, int64_t from_row, int
   move_rows_of<kAdd, 0>(to, to_row, from, from_row, count, dim);
 }
 
-// Where a tile's rows of head h begin: width/heads numbers each, side by side.
+// The first row of head h in a tile; rows have width/heads numbers and are contiguous.
 template <class Number>
 Number* head_rows(const RowLayout& rows, Number* data, const RowTile& tile, int64_t h) {
   return data + ((tile.entry * rows.heads + h) * rows.len + tile.first) * (rows.width / rows.heads);
 }
 
-// The rows of a tile, dense: in place where they are, else copied into `work` (count·width).
+// The rows of a tile as dense rows: in place, or copied to `work` (count·width) if split into
+// heads.
 inline const real* gather_rows(const RowLayout& rows, const real* data, const RowTile& tile,
                                real* work) {
   if (rows.heads == 1) return data + tile.row * rows.width;
@@ -63,7 +64,7 @@ inline const real* gather_rows(const RowLayout& rows, const real* data, const Ro
   return work;
 }
 
-// The other way round, for rows split into heads: overwrites, or adds to what is there.
+// Copies dense rows `work` to rows split into heads, or adds them if `accumulate`.
 inline void scatter_rows(const RowLayout& rows, real* data, const RowTile& tile, const real* work,
                          bool accumulate) {
   const int64_t dim = rows.width / rows.heads;
@@ -76,29 +77,29 @@ inline void scatter_rows(const RowLayout& rows, real* data, const RowTile& tile,
   }
 }
 
-// How `batch` times `len` rows are cut into tiles of up to `height` rows and shared.
+// The division of `batch` times `len` rows into tiles of up to `height` rows.
 struct TilePlan {
   int64_t batch, len, height, workers;
 };
 
-// As many workers as there are threads and work for each; tiles of at most `most` rows, where they
-// are few as many for each worker, in whole register tiles.
-inline TilePlan plan_tiles(int64_t batch, int64_t len, int64_t most, double multiply_adds) {
-  constexpr double kWorth = 1 << 18;  // multiply-adds of a worker: about 5 µs
-  constexpr int64_t kLeast = 48;      // rows of a worker: fewer do not pay for its partial sums
+// Uses as many threads as have enough work, and tiles of at most max_height rows. Where tiles are
+// few, every worker gets the same number; heights are multiples of kTileRows.
+inline TilePlan plan_tiles(int64_t batch, int64_t len, int64_t max_height, double multiply_adds) {
+  constexpr double kWorth = 1 << 18;  // minimum multiply-adds of a worker: about 5 µs
+  constexpr int64_t kLeast = 48;  // minimum rows of a worker: fewer do not pay for its partial sums
   const auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
   const int64_t busy = static_cast<int64_t>(std::min(multiply_adds / kWorth, 1e6));
-  TilePlan plan = {batch, len, most, 1};
+  TilePlan plan = {batch, len, max_height, 1};
   plan.workers = std::max<int64_t>(1, std::min({int64_t{threads()}, busy, batch * len / kLeast}));
-  const int64_t tiles = batch * parts(len, most);
-  constexpr int64_t kMany = 32;  // tiles of a worker: one more or less no longer shows
+  const int64_t tiles = batch * parts(len, max_height);
+  constexpr int64_t kMany = 32;  // tiles of a worker beyond which one more does not matter
   if (tiles == 0 || tiles >= kMany * plan.workers) return plan;
   const int64_t each = parts(parts(tiles, plan.workers) * plan.workers, batch);  // of an entry
-  plan.height = std::min(most, parts(parts(len, each), kTileRows) * kTileRows);
+  plan.height = std::min(max_height, parts(parts(len, each), kTileRows) * kTileRows);
   return plan;
 }
 
-// body(tile, worker) for all rows; a worker takes the same tiles every time.
+// Calls body(tile, worker) for all tiles. The assignment of tiles to workers is fixed.
 template <class Body>
 void over_row_tiles(const TilePlan& plan, const Body& body) {
   const int64_t each = (plan.len + plan.height - 1) / plan.height, tiles = plan.batch * each;
@@ -113,8 +114,8 @@ void over_row_tiles(const TilePlan& plan, const Body& body) {
   });
 }
 
-// A sum that each worker makes for itself: worker 0 in `total`, the others in partial sums of their
-// own, cleared by clear(), which finish() adds to it in order. Absent where total is null.
+// A sum over all workers. Worker 0 adds to `total`; the others add to their own partial sums, which
+// finish() adds to `total` in order. If total is null, there is no sum.
 class WorkerSums {
  public:
   WorkerSums(real* total, int64_t size, int64_t workers)
@@ -123,7 +124,7 @@ class WorkerSums {
     const int64_t bytes = (workers - 1) * padded_reals(size) * static_cast<int64_t>(sizeof(real));
     partial_ = Block(static_cast<size_t>(bytes), Purpose::workspace);
   }
-  // The first call of each worker's must be this, on its own thread.
+  // Sets the partial sum of a worker to 0; each worker must call it first, on its own thread.
   void clear(int64_t worker) const {
     if (total_ && worker > 0) std::fill_n(of(worker), size_, real(0));
   }

@@ -1,5 +1,4 @@
-// Loops over ranges of elements: what is shared by threads, and what compilers may vectorise. Sums
-// and everything that computes are in row_ops.h.
+// Parallel and vectorised loops over elements. Sums and elementwise functions are in row_ops.h.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@
 #include "core/base/real.h"
 #include "core/simd/row_ops.h"
 
-// Before a loop whose iterations are independent even where its pointers are the same (an op in
-// place). Such a loop runs on the instructions of the build's -march: it should wait for memory.
+// Marks a loop with independent iterations, even if its pointers are equal (an op in place). The
+// compiler vectorises the loop for the build's -march, so it should be bound by memory bandwidth.
 #ifdef __clang__
 #define ATTN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -18,11 +17,11 @@
 
 namespace attn {
 
-// parallel_for without its cost where `work` elements of a cheap loop are too few to share.
+// parallel_for for cheap loops: runs on the calling thread if there are too few elements.
 template <class Body>
 void over_range(int64_t count, int64_t work_each, const Body& body) {
   if (count <= 0) return;
-  constexpr int64_t kWorth = 1 << 15;  // elements a thread should have: about 10 µs
+  constexpr int64_t kWorth = 1 << 15;  // minimum elements of a thread: about 10 µs
   if (count * work_each < 2 * kWorth || threads() == 1)
     body(int64_t{0}, count);
   else

@@ -85,7 +85,7 @@ HWY_INLINE real max_of(const real* x, int64_t cols) {
   return max_lane(d, hn::Max(a, b));
 }
 
-// A maximum passes over NaN where hidden pairs follow it.
+// A maximum ignores NaN where masked pairs follow it.
 bool holds_nan(const real* x, int64_t cols) {
   return std::any_of(x, x + cols, [](real value) { return value != value; });
 }
@@ -115,7 +115,7 @@ void online_softmax(int64_t rows, int64_t cols, real* x, int64_t stride, real* r
       row_max[i] = seen;
     }
     if (row_max[i] == -kInfinity &&
-        !holds_nan(row, cols)) {  // all hidden: the difference would be NaN
+        !holds_nan(row, cols)) {  // all masked: the difference would be NaN
       for (int64_t j = 0; j < cols; j += kLanes) hn::StoreU(hn::Zero(d), d, row + j);
       continue;
     }
@@ -123,14 +123,14 @@ void online_softmax(int64_t rows, int64_t cols, real* x, int64_t stride, real* r
   }
 }
 
-void slope(int64_t rows, int64_t cols, real* x, real* slopes, int64_t stride, const real* log_sum,
-           const real* dots, real scale) {
+void logit_gradients(int64_t rows, int64_t cols, real* x, real* grads, int64_t stride,
+                     const real* log_sum, const real* dots, real scale) {
   const Tag d;
   const Vector scales = hn::Set(d, scale);
   for (int64_t i = 0; i < rows; ++i) {
     const Vector from = hn::Set(d, log_sum[i]), dot = hn::Set(d, dots[i]);
     real* const row = x + i * stride;
-    real* const to = slopes + i * stride;
+    real* const to = grads + i * stride;
     for (int64_t j = 0; j < cols; j += kLanes) {
       const Vector weight = exp2_of(hn::Sub(hn::LoadU(d, row + j), from));
       const Vector difference = hn::Sub(hn::LoadU(d, to + j), dot);
@@ -156,7 +156,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attn {
 HWY_EXPORT(online_softmax);
-HWY_EXPORT(slope);
+HWY_EXPORT(logit_gradients);
 HWY_EXPORT(weight);
 
 void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* row_max,
@@ -164,9 +164,9 @@ void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, re
   HWY_DYNAMIC_DISPATCH(online_softmax)(rows, cols, x, stride, row_max, row_sum, rescale);
 }
 
-void slope_rows(int64_t rows, int64_t cols, real* x, real* slopes, int64_t stride,
-                const real* log_sum, const real* dots, real scale) {
-  HWY_DYNAMIC_DISPATCH(slope)(rows, cols, x, slopes, stride, log_sum, dots, scale);
+void logit_grad_rows(int64_t rows, int64_t cols, real* x, real* grads, int64_t stride,
+                     const real* log_sum, const real* dots, real scale) {
+  HWY_DYNAMIC_DISPATCH(logit_gradients)(rows, cols, x, grads, stride, log_sum, dots, scale);
 }
 
 void weight_rows(int64_t rows, int64_t cols, real* x, int64_t stride, const real* log_sum) {

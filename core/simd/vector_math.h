@@ -1,6 +1,6 @@
-// What the row kernels of all instruction sets stand on: parts of a vector at the end of a row,
-// sums along a row, e^x and functions made of it. Included by their .cc files once for each
-// instruction set, as Highway's own headers are.
+// Vector functions of the row kernels: partial vectors at the end of a row, sums along a row, e^x,
+// sigmoid and tanh. The .cc files of kernels include this header once for each instruction set,
+// like Highway's own headers.
 #include <cmath>
 #include <cstdint>
 
@@ -27,15 +27,15 @@ constexpr int64_t kVector = HWY_LANES(real);
 
 HWY_INLINE Vector all_of(real x) { return hn::Set(Tag(), x); }
 
-// How much of a vector a step along a row has: all, or the first `count` < kVector. Elsewhere
-// nothing is read or written, and what is loaded is 0.
+// The part of a vector that one step along a row uses: all lanes, or the first `count` < kVector.
+// Other lanes are neither read nor written; a load sets them to 0.
 struct Whole {
   HWY_INLINE Vector load(const real* x) const { return hn::LoadU(Tag(), x); }
   HWY_INLINE void store(Vector x, real* to) const { hn::StoreU(x, Tag(), to); }
   HWY_INLINE Vector keep(Vector x) const { return x; }
   HWY_INLINE Vector keep_or(Vector x, Vector) const { return x; }
 };
-struct Some {
+struct Partial {
   int64_t count;
   HWY_INLINE hn::Mask<Tag> mask() const { return hn::FirstN(Tag(), static_cast<size_t>(count)); }
   // Masked loads and stores of NEON and of Highway's emulation touch whole vectors.
@@ -58,16 +58,16 @@ struct Some {
   HWY_INLINE Vector keep_or(Vector x, Vector y) const { return hn::IfThenElse(mask(), x, y); }
 };
 
-// body(j, part) for a row of n numbers, a vector at a time.
+// Calls body(j, part) for each vector of a row of n numbers.
 template <class Body>
 HWY_INLINE void over_row(int64_t n, const Body& body) {
   int64_t j = 0;
   for (; j + kVector <= n; j += kVector) body(j, Whole());
-  if (j < n) body(j, Some{n - j});
+  if (j < n) body(j, Partial{n - j});
 }
 
-// Σ of term(j, part), a vector, over a row and over its lanes; what `part` lacks is left out. The
-// order depends on n and the instruction set alone.
+// The sum of the vectors term(j, part) over a row and over their lanes; lanes outside `part` are
+// left out. The order depends only on n and the instruction set.
 template <class Term>
 HWY_INLINE real sum_row(int64_t n, const Term& term) {
   const Tag d;
@@ -78,12 +78,12 @@ HWY_INLINE real sum_row(int64_t n, const Term& term) {
     b = hn::Add(b, term(j + kVector, Whole()));
   }
   if (j + kVector <= n) a = hn::Add(a, term(j, Whole())), j += kVector;
-  if (j < n) b = hn::Add(b, Some{n - j}.keep(term(j, Some{n - j})));
+  if (j < n) b = hn::Add(b, Partial{n - j}.keep(term(j, Partial{n - j})));
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 
-// e^x = 2^n·e^r with x = n·ln2 + r, |r| <= ln2/2, ln2 in two parts so that r is exact to the last
-// bits. 0 below the normal range, infinity above it, NaN for NaN; error below 1.5 ulp.
+// e^x = 2^n·e^r with x = n·ln2 + r, |r| <= ln2/2; ln2 is split into two parts, so that r is exact
+// to the last bits. 0 below the normal range, infinity above it, NaN for NaN. Error below 1.5 ulp.
 HWY_INLINE Vector exp_anywhere(Vector x) {
   const Tag d;
   const Bits bits;
@@ -121,7 +121,7 @@ HWY_INLINE Vector exp_anywhere(Vector x) {
   return hn::IfThenZeroElse(hn::Lt(x, low), hn::IfThenElse(hn::Eq(x, x), y, x));
 }
 
-// Absolute error below 2 units in the last place of 1; ends and NaN as of std::.
+// Absolute error below 2 units in the last place of 1; limits and NaN as in std::.
 HWY_INLINE Vector sigmoid_of(Vector x) {
   return hn::Div(all_of(1), hn::Add(all_of(1), exp_anywhere(hn::Neg(x))));
 }

@@ -1,4 +1,4 @@
-// Shapes, and tensors over pool blocks; see tensor.h.
+// Shapes and tensors; see tensor.h.
 #include "core/tensor/tensor.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A contiguous, row-major, 64-byte-aligned array of `real`, at most 4-D; copies share the storage,
-// clone() does not.
+// Tensor: a contiguous, row-major, 64-byte-aligned array of `real` with at most 4 dimensions.
+// Copies share the storage; clone() copies it.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<int64_t> dims);
   int rank() const { return rank_; }
-  int64_t operator[](int i) const;  // negative counts from the end: [-1] is the last
+  int64_t operator[](int i) const;  // negative i counts from the end: [-1] is the last
   int64_t size() const;             // product; 1 for rank 0
   bool operator==(const Shape&) const = default;
   Shape with(int i, int64_t dim) const;  // a copy with one dimension changed
-  Shape appended(int64_t dim) const;     // a copy with one dimension more, at the end
+  Shape appended(int64_t dim) const;     // a copy with one more dimension at the end
   std::string str() const;               // "[2, 4, 128, 64]"
 
  private:
@@ -40,13 +40,12 @@ class Tensor {
   static Tensor zeros(Shape shape);
   static Tensor full(Shape shape, real value);
   static Tensor of(Shape shape, std::span<const double> values);
-  static Tensor normal(Shape shape, Rng rng,
-                       double scale = 1);  // N(0, scale²), the same numbers in float and double
+  // Values from N(0, scale²); the same numbers in float and double.
+  static Tensor normal(Shape shape, Rng rng, double scale = 1);
 
   bool defined() const { return storage_ != nullptr; }
-  bool unshared() const {
-    return storage_.use_count() == 1;
-  }  // no other Tensor sees changes made here
+  // Whether no other Tensor shares the storage.
+  bool unshared() const { return storage_.use_count() == 1; }
   const Shape& shape() const { return shape_; }
   int64_t dim(int i) const { return shape_[i]; }
   int64_t size() const { return shape_.size(); }

@@ -40,24 +40,26 @@ double AdamW::step(double learning_rate) {
   if (!std::isfinite(norm)) return norm;
   ++steps_;
   const double clip = config_.clip > 0 && norm > config_.clip ? config_.clip / norm : 1;
-  // lr · (m / c1) / (sqrt(v / c2) + eps) = rate · m / (sqrt(v) + floor)
+  // α · (m / c1) / (sqrt(v) / c2 + ε) = step_size · m / (sqrt(v) + epsilon)
   const double c1 = 1 - std::pow(config_.beta1, static_cast<double>(steps_));
   const double c2 = std::sqrt(1 - std::pow(config_.beta2, static_cast<double>(steps_)));
-  const real rate = static_cast<real>(learning_rate * c2 / c1),
-             floor = static_cast<real>(config_.epsilon * c2);
+  const real step_size = static_cast<real>(learning_rate * c2 / c1),
+             epsilon = static_cast<real>(config_.epsilon * c2);
   const real beta1 = static_cast<real>(config_.beta1), beta2 = static_cast<real>(config_.beta2);
-  const real gain1 = static_cast<real>((1 - config_.beta1) * clip);
-  const real gain2 = static_cast<real>((1 - config_.beta2) * clip * clip);
+  const real grad_factor = static_cast<real>((1 - config_.beta1) * clip);
+  const real grad_square_factor = static_cast<real>((1 - config_.beta2) * clip * clip);
   for (size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].grad().defined()) continue;
     const bool decayed = parameters_[p].shape().rank() >= 2;
-    const real kept = static_cast<real>(1 - (decayed ? learning_rate * config_.weight_decay : 0));
+    const real decay_factor =
+        static_cast<real>(1 - (decayed ? learning_rate * config_.weight_decay : 0));
     real *const value = parameters_[p].value().data(), *const gradient =
                                                            parameters_[p].grad().data();
     real *const first = first_[p].data(), *const second = second_[p].data();
     over_range(parameters_[p].value().size(), 4, [&](int64_t begin, int64_t end) {
-      adam_row(end - begin, {beta1, beta2, gain1, gain2, rate, floor, kept}, value + begin,
-               gradient + begin, first + begin, second + begin);
+      adamw_row(end - begin,
+                {beta1, beta2, grad_factor, grad_square_factor, step_size, epsilon, decay_factor},
+                value + begin, gradient + begin, first + begin, second + begin);
     });
   }
   return norm;

@@ -1,4 +1,4 @@
-// Controls: what needs no attention at all.
+// Controls: baselines without attention.
 //   running_mean.h  the mean of the visible values: 2·n·width FLOPs
 #pragma once
 

@@ -1,5 +1,5 @@
-// mean: every output is the mean of the values it sees (causal: those up to it). A bag of values:
-// the control without attention and without weights. Iyyer et al. 2015, ACL P15-1162, section 3
+// mean: every output is the mean of the visible values (causal: of those up to its position). The
+// control without attention and without weights. Iyyer et al. 2015, ACL P15-1162, section 3
 // (the average alone). Time 2·n·d, memory n·d.
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"

@@ -1,5 +1,5 @@
-// Forward and backward are one pass each: sums run up from the first row, gradients down from the
-// last; see running_mean.h.
+// The forward is one pass of prefix sums from the first row; the backward is one pass of suffix
+// sums from the last row. See running_mean.h.
 #include "variants/control/running_mean.h"
 
 #include <algorithm>
@@ -13,10 +13,11 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kStrip = 64;  // columns of a task: their sums stay in registers or L1
-constexpr int64_t kStripReals = kStrip * static_cast<int64_t>(sizeof(double) / sizeof(real));
+constexpr int64_t kColumnStrip = 64;  // columns of a task: their sums stay in registers or L1
+constexpr int64_t kColumnStripReals =
+    kColumnStrip * static_cast<int64_t>(sizeof(double) / sizeof(real));
 
-int64_t strips_of(int64_t width) { return (width + kStrip - 1) / kStrip; }
+int64_t strips_of(int64_t width) { return (width + kColumnStrip - 1) / kColumnStrip; }
 
 // Of each entry its sums, and how many rows they are of.
 int64_t sums_bytes(int64_t batch, int64_t width) {
@@ -40,12 +41,12 @@ struct Means {
   template <class Body>
   void over_strips(const Body& body) const {
     const int64_t strips = strips_of(width);
-    run_tasks(batch * strips, kStripReals, [&](int64_t task, real* work) {
+    run_tasks(batch * strips, kColumnStripReals, [&](int64_t task, real* work) {
       double* const sums = reinterpret_cast<double*>(work);
-      std::fill_n(sums, kStrip, 0.0);
-      const int64_t first = task % strips * kStrip;
-      body(task / strips, task / strips * len * width + first, std::min(kStrip, width - first),
-           sums);
+      std::fill_n(sums, kColumnStrip, 0.0);
+      const int64_t first = task % strips * kColumnStrip;
+      body(task / strips, task / strips * len * width + first,
+           std::min(kColumnStrip, width - first), sums);
     });
     count_flops(2 * static_cast<double>(batch * len * width));
   }
@@ -135,7 +136,8 @@ std::unique_ptr<Decoder> mean_decoder(const Shape& position, int64_t capacity) {
 
 Cost mean_cost(int64_t batch, int64_t len, int64_t width) {
   const double numbers = static_cast<double>(batch * len * width);
-  const auto work = static_cast<double>(workspace_bytes(batch * strips_of(width), kStripReals));
+  const auto work =
+      static_cast<double>(workspace_bytes(batch * strips_of(width), kColumnStripReals));
   return {.flops = 2 * numbers,
           .backward_flops = 2 * numbers,
           .bytes = 2 * sizeof(real) * numbers,

@@ -1,5 +1,5 @@
-// Layers over a window of neighbouring positions, the same at every position.
-//   window_product.h  rows of a window side by side, times one matrix
+// Layers over a window of neighbouring positions, with the same weights at every position.
+//   window_product.h  the concatenated rows of a window, times one matrix
 //   window_net.h      fully connected layers on such rows: 2·n·kernel·width² FLOPs
 //   window_decoder.h  decoding from the last rows
 #pragma once

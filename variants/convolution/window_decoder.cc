@@ -1,5 +1,5 @@
-// Each batch entry's window lies side by side, its last row free for the next position, and moves
-// on by one row a step; see window_decoder.h.
+// The window of each batch entry is contiguous; its last row is for the next position. A step
+// shifts the window by one row. See window_decoder.h.
 #include "variants/convolution/window_decoder.h"
 
 #include <algorithm>

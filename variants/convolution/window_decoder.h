@@ -1,5 +1,5 @@
-// Decoding by a window: the last rows, as many as lie before a position in its window, and layers
-// on those and the position's own. A step costs 2·in·out FLOPs for each layer and reads its weight.
+// Decoding of a causal window: the state is the last kernel - 1 rows. A step applies the layers to
+// these rows and the new one. It costs 2·in·out FLOPs for each layer and reads the weights.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace attn {
 
 struct WindowLayer {
-  Tensor weight;  // [.., in, out], all dimensions but the last as rows
-  Tensor bias;    // [out], undefined: none
+  Tensor weight;  // [.., out]; all dimensions but the last are inputs
+  Tensor bias;    // [out]; undefined: none
 };
 
-// `kernel` rows a window, the last one the position's own; tanh between the layers.
+// A window has `kernel` rows; the last one is the position's own. tanh between the layers.
 std::unique_ptr<Decoder> window_decoder(const Shape& position, int64_t capacity, int64_t kernel,
                                         std::vector<WindowLayer> layers);
 

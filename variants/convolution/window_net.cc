@@ -1,4 +1,4 @@
-// Layers over windows, one after the other; see window_net.h.
+// A sequence of window layers; see window_net.h.
 #include "variants/convolution/window_net.h"
 
 #include <algorithm>

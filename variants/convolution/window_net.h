@@ -1,5 +1,6 @@
-// A mixer of fully connected layers, the same at every position: the first over a window of rows,
-// the others on its result alone, tanh between them. Time 2·n·Σ kernel·in·out, memory n·(in + out).
+// A mixer of fully connected layers with the same weights at every position. The first layer reads
+// a window of rows, the others one row; tanh between them. Time 2·n·Σ kernel·in·out, memory n·(in +
+// out).
 #pragma once
 
 #include <vector>
@@ -11,10 +12,10 @@ namespace attn {
 
 class WindowNet : public Mixer {
  protected:
-  // Rows of a window, and those of them before the position's own.
+  // `kernel` rows of a window, `before` of them before the position's own.
   WindowNet(const AttentionConfig& config, int64_t kernel, int64_t before);
-  // For constructors: the next layer, learned from weights of variance 1/inputs and biases of zero.
-  // The last one's result is as wide as the input.
+  // Adds a layer; for constructors. Initial weights have variance 1/inputs, initial biases are 0.
+  // The last layer must be as wide as the input.
   void add_layer(int64_t out, const std::string& weight_name, const std::string& bias_name);
 
  private:

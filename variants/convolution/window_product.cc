@@ -1,5 +1,5 @@
-// Tiles of rows times the weight, packed once; the gradient of x is the same product with the
-// weight transposed. See window_product.h.
+// Products of tiles of rows with the weight, which is packed once. The gradient of x is the same
+// product with the transposed weight. See window_product.h.
 #include "variants/convolution/window_product.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Feature maps on rows: 2·m·d FLOPs a row to project on m directions, then one pass over m numbers.
-// As an op, one block of rows a task and nothing kept but φ itself.
+// Feature maps on rows: 2·m·d FLOPs a row for the projection on m directions, then one pass over m
+// numbers. The op has one task for each block of rows and saves only φ.
 #include "variants/features/feature_maps.h"
 
 #include <algorithm>
@@ -93,13 +93,13 @@ void RowFeatures::make(const real* x, int64_t rows, real* phi, int64_t phi_row,
 void RowFeatures::exponentials(const real* x, int64_t rows, real* phi, int64_t phi_row,
                                real* log_scale) const {
   constexpr int64_t kBlock = 64;
-  real tops[kBlock];
+  real row_max[kBlock];
   for (int64_t first = 0; first < rows; first += kBlock) {
     const int64_t count = std::min(kBlock, rows - first);
-    exp_rows(count, features_, phi + first * phi_row, phi_row, number_, tops);
+    exp_rows(count, features_, phi + first * phi_row, phi_row, number_, row_max);
     for (int64_t i = 0; log_scale && i < count; ++i) {
       const real* const row = x + (first + i) * dim_;
-      log_scale[first + i] = number_ * tops[i] - number_ * number_ * row_dot(row, row, dim_) / 2;
+      log_scale[first + i] = number_ * row_max[i] - number_ * number_ * row_dot(row, row, dim_) / 2;
     }
   }
 }
@@ -108,13 +108,13 @@ void RowFeatures::add_gradient(const real* x, const real* phi, int64_t rows, rea
                                int64_t phi_row, real* grad_x) const {
   for (int64_t i = 0; i < rows; ++i) {
     const real* const made = phi + i * phi_row;
-    real *const slope = grad_phi + i * phi_row, *const to = grad_x + i * dim_;
-    if (kind_ == FeatureMap::Kind::elu) add_elu_gradient(made, slope, to, dim_);
-    if (kind_ == FeatureMap::Kind::relu) select_above(made, slope, features_, number_);
-    if (kind_ == FeatureMap::Kind::relu && !omega_) add_multiple(slope, to, dim_, 1);
+    real *const grad_row = grad_phi + i * phi_row, *const to = grad_x + i * dim_;
+    if (kind_ == FeatureMap::Kind::elu) add_elu_gradient(made, grad_row, to, dim_);
+    if (kind_ == FeatureMap::Kind::relu) select_above(made, grad_row, features_, number_);
+    if (kind_ == FeatureMap::Kind::relu && !omega_) add_multiple(grad_row, to, dim_, 1);
     if (kind_ == FeatureMap::Kind::positive)
       add_multiple(x + i * dim_, to, dim_,
-                   -number_ * multiply_and_sum(made, slope, features_, number_));
+                   -number_ * multiply_and_sum(made, grad_row, features_, number_));
   }
   if (!omega_) return;
   add_product(rows, dim_, features_, {grad_phi, phi_row}, {omega_, dim_}, grad_x, dim_);
@@ -157,7 +157,8 @@ Features features(const Var& x, const FeatureMap& map, Lengths lengths) {
   const Tensor xt = x.value();
   const int64_t d = xt.dim(3), m = map.features(d);
   const Tensor phi(xt.shape().with(3, m));
-  const Tensor log_scale = map.divides() ? Tensor({xt.dim(0), xt.dim(1), xt.dim(2)}) : Tensor();
+  const Tensor log_scale =
+      map.has_log_scale() ? Tensor({xt.dim(0), xt.dim(1), xt.dim(2)}) : Tensor();
   for_rows(xt, map, lengths, 0, [&](const Rows& r, const RowFeatures& rows, real*) {
     real* const scales = log_scale.defined() ? log_scale.data() + r.at : nullptr;
     rows.make(xt.data() + r.at * d, r.count, phi.data() + r.at * m, m, scales);
@@ -169,10 +170,11 @@ Features features(const Var& x, const FeatureMap& map, Lengths lengths) {
   return {custom_op(phi, {x},
                     [xt, phi, map, kept, d, m](const Tensor& grad, std::span<Tensor> grads) {
                       for_rows(xt, map, kept, kRows * m,
-                               [&](const Rows& r, const RowFeatures& rows, real* slopes) {
-                                 std::copy_n(grad.data() + r.at * m, r.count * m, slopes);
+                               [&](const Rows& r, const RowFeatures& rows, real* grad_phi) {
+                                 std::copy_n(grad.data() + r.at * m, r.count * m, grad_phi);
                                  rows.add_gradient(xt.data() + r.at * d, phi.data() + r.at * m,
-                                                   r.count, slopes, m, grads[0].data() + r.at * d);
+                                                   r.count, grad_phi, m,
+                                                   grads[0].data() + r.at * d);
                                });
                     }),
           log_scale};

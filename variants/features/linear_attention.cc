@@ -1,6 +1,7 @@
-// Forward of linear attention, a chunk of features at a time: the state of all keys, then the
-// queries; causal, both in one sweep with the pairs inside a chunk multiplied out. 4·n·m·(d+1)
-// FLOPs, causal about 86·n·(m+d) more. A workspace holds one state and one chunk, whatever n is.
+// Forward of linear attention, one chunk of features at a time. Not causal: the state of all keys,
+// then the queries. Causal: one sweep over the chunks, with explicit weights inside a chunk.
+// 4·n·m·(d+1) FLOPs, causal about 86·n·(m+d) more. A workspace holds one state and one chunk for
+// any n.
 #include "variants/features/linear_attention.h"
 
 #include "core/base/check.h"
@@ -19,7 +20,7 @@ LinearProblem problem_of(const Var& q, const Var& k, const Var& v, const LinearO
   p.kv_len = k.dim(2), p.dim = v.dim(3);
   p.features = options.map.features(p.width);
   p.causal = options.causal, p.kv_lengths = options.kv_lengths, p.map = options.map;
-  p.scaled = options.log_scale.defined() || p.map.divides();
+  p.scaled = options.log_scale.defined() || p.map.has_log_scale();
   ATTN_CHECK(k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.dim),
              "linear attention: q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(),
              v.shape().str());
@@ -45,13 +46,13 @@ struct Layout {
     values = parts.take(p.scaled ? p.chunk() * p.dim : 0);
     normalizer = parts.take(p.chunk());
     packed_keys = parts.take(p.causal ? packed_reals(p.chunk(), p.features) : 0);
-    weights = parts.take(p.causal ? LinearProblem::kStrip * p.chunk() : 0);
-    shares = parts.take(p.causal ? LinearProblem::kStrip : 0);
+    weights = parts.take(p.causal ? LinearProblem::kChunkStrip * p.chunk() : 0);
+    rescale = parts.take(p.causal ? LinearProblem::kChunkStrip : 0);
     state = parts.take(p.state_reals());
   }
-  Parts parts;
+  WorkspaceParts parts;
   int64_t panels, keys, queries, log_scale, scales, values, normalizer, packed_keys, weights,
-      shares, state;
+      rescale, state;
 };
 
 class LinearForward {
@@ -153,8 +154,8 @@ class LinearForward {
     const real* const log_scale = scales_of(h, chunk, work);
     real* const scales = work + layout_.scales;
     const real* values = values_of(h, chunk);
-    const real top = raise_top(p_, state, log_scale, chunk.keys);
-    relative_scales(log_scale, top, 0, chunk.keys, scales);
+    const real running_max = raise_running_max(p_, state, log_scale, chunk.keys);
+    relative_scales(log_scale, running_max, 0, chunk.keys, scales);
     if (log_scale) {
       scale_rows_by(values, scales, chunk.keys, p_.dim, work + layout_.values);
       values = work + layout_.values;
@@ -216,23 +217,23 @@ class LinearForward {
   void add_inside(const Head& h, const Chunk& chunk, const FeatureRows& queries,
                   const FeatureRows& keys, real before, real* out, real* normalizer,
                   real* work) const {
-    real *const weights = work + layout_.weights, *const shares = work + layout_.shares;
+    real *const weights = work + layout_.weights, *const rescale = work + layout_.rescale;
     real* const panels = work + layout_.packed_keys;
     pack_transposed(keys.data, chunk.keys, p_.features, keys.row, panels);
     RunningScales running(scales_of(h, chunk, work), before, work + layout_.scales);
-    for (int64_t first = 0; first < chunk.rows; first += LinearProblem::kStrip) {
-      const int64_t count = std::min(LinearProblem::kStrip, chunk.rows - first),
+    for (int64_t first = 0; first < chunk.rows; first += LinearProblem::kChunkStrip) {
+      const int64_t count = std::min(LinearProblem::kChunkStrip, chunk.rows - first),
                     seen = chunk.visible(p_, first + count - 1);
       product(count, seen, p_.features, queries.left(first), packed(panels, p_.features), weights,
               p_.chunk());
       for (int64_t r = 0; r < count; ++r) {
         real* const row = weights + r * p_.chunk();
-        shares[r] = scale_between(before, running.see(chunk.visible(p_, first + r)));
+        rescale[r] = scale_between(before, running.advance(chunk.visible(p_, first + r)));
         running.apply(row, seen);
-        normalizer[first + r] = normalizer[first + r] * shares[r] + sum_in_row(row, seen);
+        normalizer[first + r] = normalizer[first + r] * rescale[r] + sum_in_row(row, seen);
       }
       add_product(count, p_.dim, seen, {weights, p_.chunk()}, {values_of(h, chunk), p_.dim},
-                  out + first * p_.dim, p_.dim, shares);
+                  out + first * p_.dim, p_.dim, rescale);
       count_flops(2 * static_cast<double>(count * seen * (p_.features + p_.dim)));
     }
   }
@@ -253,7 +254,7 @@ Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptio
   saved.log_scale = options.log_scale;
   if (keep) {
     saved.normalizer = Tensor({p.total_heads(), p.q_len});
-    if (p.map.divides()) saved.log_scale = Tensor({p.batch, p.heads, p.kv_len});
+    if (p.map.has_log_scale()) saved.log_scale = Tensor({p.batch, p.heads, p.kv_len});
     if (!p.causal) saved.states = Tensor({p.total_heads(), p.state_reals()});
   }
   if (p.causal && p.offset() < 0) {  // the first queries see nothing and belong to no chunk

@@ -1,6 +1,6 @@
-// Normalised kernel attention in linear time: o_i = Σ_j w_ij v_j / Σ_j w_ij with w_ij =
-// φ(q_i)·φ(k_j), causal by prefix sums. Katharopoulos et al. 2020 (arXiv:2006.16236, eqs. 5, 9-12).
-// Features are made chunk by chunk in the cache; the state is carried along, never subtracted.
+// Linear attention: o_i = Σ_j w_ij v_j / Σ_j w_ij with w_ij = φ(q_i)·φ(k_j); causal by prefix sums.
+// Katharopoulos et al. 2020 (arXiv:2006.16236, eqs. 5, 9-12). Features are computed chunk by chunk
+// in the cache. States are only added, never subtracted.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attn {
 
-// What such attention can do, whatever its features.
+// The traits of linear attention with any feature map.
 inline constexpr Traits kKernelTraits = {.causal = true,
                                          .cross = true,
                                          .linear_time = true,
@@ -25,21 +25,21 @@ inline constexpr Traits kKernelTraits = {.causal = true,
 struct LinearOptions {
   bool causal = false;
   std::vector<int64_t> kv_lengths = {};  // as in Mask; padded keys and values are never read
-  FeatureMap map = {};                   // of queries and keys; none: they are features already
-  // [batch, heads, kv_len], with features that are given: what their map divided out of each key,
-  // as a logarithm; undefined: nothing. Weights become w_ij·exp(log_scale_j - M_i), where M_i is
-  // the running maximum over the keys that query i sees: it cancels in the ratio, cannot overflow,
-  // and later keys cannot change earlier rows through it. Treated as a constant by the backward.
+  FeatureMap map = {};                   // of queries and keys; default: they are features already
+  // [batch, heads, kv_len], for Kind::given: the logarithm of the factor that the map divided each
+  // key by; undefined: 1. The weights are w_ij·exp(log_scale_j - M_i), where M_i is the running
+  // maximum over the visible keys of query i. M_i cancels in the ratio, prevents overflow, and
+  // keeps earlier rows independent of later keys. The backward treats log_scale as a constant.
   Tensor log_scale = {};
 };
 
 // q [batch, heads, q_len, width], k [batch, heads, kv_len, width], v [batch, heads, kv_len, dim];
-// features must be >= 0. A query whose weights sum to 0, or to less than 1e8 times the smallest
-// normal number, gives 0, and zero gradients.
+// features must be >= 0. A query whose weights sum to less than 1e8 times the smallest normal
+// number gets zeros and zero gradients.
 Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptions& options = {});
 
-// One forward without gradients, its features included. FLOPs are what one thread executes: where
-// heads are too few for the threads, causal sums are made once more for the pieces.
+// One forward without gradients; includes the features. FLOPs are those of one thread. Where heads
+// are too few for the threads, causal sums are computed once more for the pieces.
 Cost linear_cost(const AttentionShape& shape, const FeatureMap& map);
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// What forward and backward of linear attention share: how keys and queries are cut into chunks and
-// into pieces for threads, and the scales of keys. A legend: m features, d columns of v.
+// The state, chunks and key scales that the forward and the backward of linear attention share. A
+// sequence is divided into chunks, and into pieces for threads. m: features, d: columns of v.
 #pragma once
 
 #include <algorithm>
@@ -19,27 +19,29 @@
 
 namespace attn {
 
-// A state of the keys seen so far, relative to the largest of their scales M, as numbers in a row:
-// S = Σ_j exp(log_scale_j - M)·φ(k_j)ᵀv_j, [m, d]; z = Σ_j exp(log_scale_j - M)·φ(k_j), [m]; M,
-// -inf when there is no key.
+// Sizes, mask and feature map. The state of a prefix of the keys is an array of state_reals()
+// numbers: S = Σ_j exp(log_scale_j - M)·φ(k_j)ᵀv_j [m, d]; z = Σ_j exp(log_scale_j - M)·φ(k_j) [m];
+// and M, the maximum of their log_scale, -inf without keys.
 struct LinearProblem {
   int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
-  int64_t width = 0;  // columns of q and k, from which the map makes features
+  int64_t width = 0;  // columns of q and k, the input of the feature map
   int64_t features = 0, dim = 0;
   bool causal = false, scaled = false;  // scaled: keys have a log_scale
   std::vector<int64_t> kv_lengths = {};
   FeatureMap map = {};
 
-  // Keys and queries that are in the cache at once. Causal, a query costs chunk/2·(m + d)
-  // multiply-adds inside its chunk, and chunks of 64 cost least at m = 64 and at 256.
+  // Keys or queries of a chunk. Causal, a query costs chunk/2·(m + d) multiply-adds inside its
+  // chunk; chunks of 64 were fastest for m = 64 and m = 256.
   int64_t chunk() const { return causal ? 64 : 128; }
-  static constexpr int64_t kStrip = 24;  // queries whose weights inside the chunk are made at once
+  // Rows whose weights inside the chunk are computed at once.
+  static constexpr int64_t kChunkStrip = 24;
   static int64_t chunks_of(int64_t len, int64_t size) { return (len + size - 1) / size; }
   int64_t key_chunks() const { return chunks_of(kv_len, chunk()); }
   int64_t row_chunks() const { return causal ? key_chunks() : chunks_of(q_len, chunk()); }
 
   bool given() const { return map.kind == FeatureMap::Kind::given; }
-  // Rows of features in the workspace; not a multiple of 1 KiB apart, which few cache sets share.
+  // Row stride of features in the workspace. A stride of a multiple of 1 KiB would use few cache
+  // sets.
   int64_t feature_row() const { return features % 256 == 0 ? features + 16 : features; }
   int64_t feature_reals() const { return given() ? 0 : chunk() * feature_row(); }
   int64_t sum_reals() const { return features * dim; }
@@ -50,28 +52,28 @@ struct LinearProblem {
     return kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(head / heads)];
   }
 
-  // Sequences are cut into pieces for threads where heads alone do not keep them all busy. Causal,
-  // that costs each state twice.
+  // Pieces of a sequence: more than 1 where heads are too few for the threads. Causal, pieces
+  // compute each state twice.
   int64_t pieces() const {
     const int64_t workers = threads(), most = std::max(key_chunks(), row_chunks());
     const bool busy = causal ? total_heads() >= workers : total_heads() % workers == 0;
     return busy ? 1 : std::clamp<int64_t>(most, 1, workers);
   }
-  // Parts of a head whose keys a forward in pieces sums first. Causal, the last piece's are not
-  // needed, and the others are cut finer to keep all threads busy.
+  // Parts of a head whose states a forward in pieces computes first. Causal, the last piece is not
+  // needed, and the others are divided further to keep all threads busy.
   int64_t summed_parts(int64_t pieces) const { return causal ? pieces * (pieces - 1) : pieces; }
 };
 
-// The valid keys of a chunk and the queries whose last visible key (were none padded) lies in it;
-// not causal: simply the rows of that number.
+// The valid keys of a chunk and its queries. Causal, these are the queries whose last visible key,
+// without padding, is in the chunk; otherwise the rows with the indices of the chunk.
 struct Chunk {
   int64_t key = 0, keys = 0, row = 0, rows = 0;
 
-  // How many of the chunk's keys row r of the chunk sees.
+  // The number of keys of the chunk that its row r sees.
   int64_t visible(const LinearProblem& p, int64_t r) const {
     return std::clamp<int64_t>(row + r + p.offset() + 1 - key, 0, keys);
   }
-  // The first of the chunk's rows that sees its key j.
+  // The first row of the chunk that sees its key j.
   int64_t first_row(const LinearProblem& p, int64_t j) const {
     return std::clamp<int64_t>(key + j - p.offset() - row, 0, rows);
   }
@@ -86,14 +88,14 @@ inline Chunk chunk_of(const LinearProblem& p, int64_t head, int64_t index) {
   return {key, key_end - key, row, row_end - row};
 }
 
-// body(chunk number) for the chunks of one piece, in order.
+// Calls body(index) for the chunks of one piece, in order.
 template <class Body>
 void for_chunks(int64_t chunks, int64_t piece, int64_t pieces, const Body& body) {
   for (int64_t c = chunks * piece / pieces; c < chunks * (piece + 1) / pieces; ++c) body(c);
 }
 
-// Where the parts of a workspace begin.
-class Parts {
+// Offsets of the parts of a workspace.
+class WorkspaceParts {
  public:
   int64_t take(int64_t reals) {
     const int64_t at = total_;
@@ -106,37 +108,40 @@ class Parts {
   int64_t total_ = 0;
 };
 
-// exp(from - to), what a sum kept relative to `from` is worth relative to `to`; a sum of nothing
-// has from = -inf.
+// exp(from - to): the factor that converts a sum relative to `from` to one relative to `to`. The
+// empty sum has from = -inf.
 inline real scale_between(real from, real to) {
   if (from == -kInfinity) return 0;
   return from == to ? real(1) : std::exp(from - to);
 }
 
-// exp(log_scale_j - M) for j in [begin, end); without scales, 1.
-inline void relative_scales(const real* log_scale, real top, int64_t begin, int64_t end,
+// out[j] = exp(log_scale_j - running_max) for j in [begin, end); 1 if log_scale is null.
+inline void relative_scales(const real* log_scale, real running_max, int64_t begin, int64_t end,
                             real* out) {
   if (!log_scale) return std::fill(out + begin, out + end, real(1));
-  if (top == -kInfinity) return std::fill(out + begin, out + end, real(0));
-  exp_row(end - begin, log_scale + begin, 1, top, out + begin);
+  if (running_max == -kInfinity) return std::fill(out + begin, out + end, real(0));
+  exp_row(end - begin, log_scale + begin, 1, running_max, out + begin);
 }
 
-// The running maximum M_i of log_scale over a chunk's keys as queries come to see them, and the
-// keys' scales relative to it, made anew only where it rises. `before`: M of the keys before the
+// The running maximum M_i of log_scale over the visible keys of a chunk, and the scales of the keys
+// relative to M_i, which are recomputed only when M_i rises. `before`: M of the keys before the
 // chunk; `work` [keys].
 class RunningScales {
  public:
   RunningScales(const real* log_scale, real before, real* work)
-      : log_scale_(log_scale), top_(before), work_(work) {}
-  real see(int64_t visible) {  // never fewer than the time before; returns M_i
-    real top = visible > 0 && !log_scale_ ? real(0) : top_;
+      : log_scale_(log_scale), running_max_(before), work_(work) {}
+  real advance(int64_t visible) {  // to at least as many visible keys; returns M_i
+    real running_max = visible > 0 && !log_scale_ ? real(0) : running_max_;
     if (log_scale_)
-      for (int64_t j = seen_; j < visible; ++j) top = log_scale_[j] > top ? log_scale_[j] : top;
-    if (log_scale_) relative_scales(log_scale_, top, top == top_ ? seen_ : 0, visible, work_);
+      for (int64_t j = seen_; j < visible; ++j)
+        running_max = log_scale_[j] > running_max ? log_scale_[j] : running_max;
+    if (log_scale_)
+      relative_scales(log_scale_, running_max, running_max == running_max_ ? seen_ : 0, visible,
+                      work_);
     seen_ = visible;
-    return top_ = top;
+    return running_max_ = running_max;
   }
-  // row[j] times the scale of key j for the visible keys, 0 for the others.
+  // Multiplies row[j] by the scale of key j; sets it to 0 where key j is not visible.
   void apply(real* row, int64_t keys) const {
     if (log_scale_)
       for (int64_t j = 0; j < seen_; ++j) row[j] *= work_[j];
@@ -145,12 +150,12 @@ class RunningScales {
 
  private:
   const real* log_scale_;
-  real top_;
+  real running_max_;
   real* work_;
   int64_t seen_ = 0;
 };
 
-// Rows of features in a workspace, or in the tensor that gave them.
+// Rows of features, in a workspace or in a tensor.
 struct FeatureRows {
   const real* data = nullptr;
   int64_t row = 0;
@@ -159,7 +164,7 @@ struct FeatureRows {
   Right right() const { return {data, row}; }
 };
 
-// Those of x's rows from `at` on, counted over all heads.
+// The features of `rows` rows of x from row `at`, counted over all heads.
 inline FeatureRows make_rows(const LinearProblem& p, const RowFeatures& features, const Tensor& x,
                              int64_t at, int64_t rows, real* work, real* log_scale) {
   const real* const from = x.data() + at * p.width;
@@ -173,29 +178,30 @@ inline void clear_state(const LinearProblem& p, real* state) {
   state[p.state_reals() - 1] = -kInfinity;
 }
 
-// Raises M to cover more keys, and returns it.
-inline real raise_top(const LinearProblem& p, real* state, const real* log_scale, int64_t keys) {
+// Raises M to the maximum over more keys, rescales the state, and returns M.
+inline real raise_running_max(const LinearProblem& p, real* state, const real* log_scale,
+                              int64_t keys) {
   const int64_t numbers = p.state_reals() - 1;
   const real old = state[numbers];
-  const real top = log_scale ? std::max(old, max_in_row(log_scale, keys)) : real(0);
-  if (top == old) return top;
+  const real running_max = log_scale ? std::max(old, max_in_row(log_scale, keys)) : real(0);
+  if (running_max == old) return running_max;
   if (old != -kInfinity) {
-    const real factor = std::exp(old - top);
+    const real factor = std::exp(old - running_max);
     for (int64_t i = 0; i < numbers; ++i) state[i] *= factor;
   }
-  return state[numbers] = top;
+  return state[numbers] = running_max;
 }
 
 inline void merge_states(const LinearProblem& p, const real* from, real* into) {
   const int64_t numbers = p.state_reals() - 1;
-  const real top = std::max(from[numbers], into[numbers]);
-  const real ours = scale_between(into[numbers], top), theirs = scale_between(from[numbers], top);
+  const real running_max = std::max(from[numbers], into[numbers]);
+  const real ours = scale_between(into[numbers], running_max),
+             theirs = scale_between(from[numbers], running_max);
   for (int64_t i = 0; i < numbers; ++i) into[i] = ours * into[i] + theirs * from[i];
-  into[numbers] = top;
+  into[numbers] = running_max;
 }
 
-// Adds rows of features with what each brings along: S += φᵀ·values, z += φᵀ·scales. values [rows,
-// dim], scales [rows].
+// S += φᵀ·values, z += φᵀ·scales; values [rows, dim], scales [rows].
 inline void add_to_state(const LinearProblem& p, const FeatureRows& phi, const real* values,
                          const real* scales, int64_t rows, real* state) {
   add_product(p.features, p.dim, rows, phi.transposed(), {values, p.dim}, state, p.dim);
@@ -209,18 +215,19 @@ inline void scale_rows_by(const real* x, const real* factors, int64_t rows, int6
     for (int64_t c = 0; c < cols; ++c) out[r * cols + c] = factors[r] * x[r * cols + c];
 }
 
-// Sums of weights below this count as 0: their terms are denormal, and dividing gradients by them
-// overflows.
+// Smaller sums of weights count as 0: their terms are denormal, and a division of gradients by them
+// would overflow.
 inline constexpr real kLeastNormalizer = std::numeric_limits<real>::min() * real(1e8);
 
+// The tensors that a forward saves for its backward.
 struct LinearSaved {
   Tensor q, k, v, out;
-  Tensor log_scale;   // [batch, heads, kv_len], where the problem is scaled
+  Tensor log_scale;   // [batch, heads, kv_len], if the problem is scaled
   Tensor normalizer;  // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
-  Tensor states;      // not causal: [batch·heads, state_reals], of all keys
+  Tensor states;      // [batch·heads, state_reals], of all keys; not causal
 };
 
-int64_t linear_workspace(const LinearProblem& problem);  // of a forward, in reals a worker
+int64_t linear_workspace(const LinearProblem& problem);  // of a forward: numbers for each worker
 void linear_backward(const LinearProblem& problem, const LinearSaved& saved, const Tensor& grad_out,
                      std::span<Tensor> grads);
 

@@ -1,5 +1,4 @@
-// What linear attention executes and holds, by counting the same chunks and strips as its kernels.
-// O(n / chunk).
+// The cost of linear attention, by counting the chunks and strips of its kernels. O(n / chunk).
 #include "variants/features/linear_attention.h"
 #include "variants/features/linear_chunks.h"
 
@@ -17,7 +16,7 @@ Work work_of(const LinearProblem& p) {
   const double state = m * (d + 1), rows = static_cast<double>(p.q_len + p.kv_len);
   Work work;
   work.features = p.map.omega.defined() ? rows * m * static_cast<double>(p.width) : 0;
-  if (!p.causal) {  // backward: both through a state, a mirror of the queries, dv
+  if (!p.causal) {  // backward: both through a state, the grad_state of the queries, dv
     work.forward = work.features + rows * state;
     work.backward = 2 * work.features + (rows + static_cast<double>(p.q_len)) * state +
                     static_cast<double>(p.kv_len) * m * d;
@@ -30,12 +29,12 @@ Work work_of(const LinearProblem& p) {
     const double queries = c > 0 ? static_cast<double>(chunk.rows) : 0;
     const double keys = c + 1 < p.key_chunks() ? static_cast<double>(chunk.keys) : 0;
     double pairs = 0, column_pairs = 0;
-    for (int64_t r = 0; r < chunk.rows; r += LinearProblem::kStrip) {
-      const int64_t count = std::min(LinearProblem::kStrip, chunk.rows - r);
+    for (int64_t r = 0; r < chunk.rows; r += LinearProblem::kChunkStrip) {
+      const int64_t count = std::min(LinearProblem::kChunkStrip, chunk.rows - r);
       pairs += static_cast<double>(count * chunk.visible(p, r + count - 1));
     }
-    for (int64_t j = 0; j < chunk.keys; j += LinearProblem::kStrip)
-      column_pairs += static_cast<double>(std::min(LinearProblem::kStrip, chunk.keys - j) *
+    for (int64_t j = 0; j < chunk.keys; j += LinearProblem::kChunkStrip)
+      column_pairs += static_cast<double>(std::min(LinearProblem::kChunkStrip, chunk.keys - j) *
                                           (chunk.rows - chunk.first_row(p, j)));
     work.forward += (queries + keys) * state + pairs * (m + d);
     work.backward += 2 * (queries + keys) * state + keys * m * d + pairs * (2 * m + 2 * d) +
@@ -50,7 +49,7 @@ Cost linear_cost(const AttentionShape& shape, const FeatureMap& map) {
   LinearProblem p;
   p.batch = shape.batch, p.heads = shape.heads, p.q_len = shape.q_len, p.kv_len = shape.kv_len;
   p.width = p.dim = shape.head_dim, p.features = map.features(p.width), p.map = map;
-  p.causal = shape.causal, p.scaled = map.divides();
+  p.causal = shape.causal, p.scaled = map.has_log_scale();
   const Work work = work_of(p);
   const double size = sizeof(real), heads = static_cast<double>(p.total_heads());
   const double d = static_cast<double>(p.dim);
@@ -65,7 +64,8 @@ Cost linear_cost(const AttentionShape& shape, const FeatureMap& map) {
       size * heads * (static_cast<double>(p.q_len) * d + static_cast<double>(states)) +
       static_cast<double>(
           workspace_bytes(p.total_heads() * std::max(pieces, summed), linear_workspace(p)));
-  cost.state_bytes = size * heads * static_cast<double>(p.features * (p.dim + 1) + map.divides());
+  cost.state_bytes =
+      size * heads * static_cast<double>(p.features * (p.dim + 1) + map.has_log_scale());
   return cost;
 }
 

@@ -1,6 +1,6 @@
-// The state a position at a time, or many at a time as one product; see linear_decoder.h. Where the
-// map divides each key by a factor, S and z are relative to the largest factor so far, as in the
-// causal forward: nothing overflows, and a new largest one rescales them.
+// Updates the state by one position, or by many in one product; see linear_decoder.h. If the map
+// has a log_scale, S and z are relative to its running maximum, as in the causal forward: they
+// cannot overflow, and a larger maximum rescales them.
 #include "variants/features/linear_decoder.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class LinearDecoder final : public Decoder {
   void do_step(const real* q, const real* k, const real* v, real* out) override;
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) *
-           (sums_.size() + normalizers_.size() + (tops_.defined() ? tops_.size() : 0));
+           (sums_.size() + normalizers_.size() +
+            (running_max_.defined() ? running_max_.size() : 0));
   }
   double do_step_flops() const override {
     const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
@@ -53,9 +54,9 @@ class LinearDecoder final : public Decoder {
 
   int64_t features_;
   bool projects_;
-  Tensor sums_, normalizers_;  // S [heads, features, dim] and z [heads, features]
-  Tensor tops_;          // [heads]: what both are relative to; undefined unless the map divides
-  Block panels_, work_;  // the maps' directions, packed; of a step, for each head
+  Tensor sums_, normalizers_;      // S [heads, features, dim] and z [heads, features]
+  Tensor running_max_;             // [heads], of log_scale; undefined without one
+  Block panels_, work_;            // the maps' directions, packed; of a step, for each head
   std::vector<RowFeatures> maps_;  // of each head of a batch entry
 };
 
@@ -80,7 +81,7 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
       normalizers_(Tensor::zeros({heads(), features_})) {
   map.check_fits(position);
-  if (map.divides()) tops_ = Tensor::full({heads()}, -kInfinity);
+  if (map.has_log_scale()) running_max_ = Tensor::full({heads()}, -kInfinity);
   const int64_t each = RowFeatures::panel_reals(map), count = position[1];
   panels_ = Block(static_cast<size_t>(count * each) * sizeof(real), Purpose::workspace);
   const StepLayout layout(group(), features_, head_dim());
@@ -89,16 +90,17 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
     maps_.emplace_back(map, head_dim(), head, static_cast<real*>(panels_.data()) + head * each);
 }
 
-// Raises the head's top to what `rows` keys were divided by and makes their features relative to
-// it; overwrites log_scale. Returns what the state so far must be multiplied by.
+// Raises the running maximum of the head to the log_scale of `rows` keys and makes their features
+// relative to it; overwrites log_scale. Returns the factor for the previous state.
 real LinearDecoder::weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const {
-  if (!tops_.defined()) return 1;
-  const real before = tops_[head], top = std::max(before, max_in_row(log_scale, rows));
-  relative_scales(log_scale, top, 0, rows, log_scale);
+  if (!running_max_.defined()) return 1;
+  const real before = running_max_[head],
+             running_max = std::max(before, max_in_row(log_scale, rows));
+  relative_scales(log_scale, running_max, 0, rows, log_scale);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t f = 0; f < features_; ++f) phi[i * features_ + f] *= log_scale[i];
-  tops_[head] = top;
-  return scale_between(before, top);
+  running_max_[head] = running_max;
+  return scale_between(before, running_max);
 }
 
 void LinearDecoder::add_keys(int64_t head, const real* k, const real* v, int64_t rows,
@@ -163,7 +165,8 @@ void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* o
            out + head * queries * dim);
   });
   count_flops(2 * static_cast<double>(heads() * (1 + queries) * features_ * (dim + 1)));
-  const int64_t numbers = sums_.size() + normalizers_.size() + (tops_.defined() ? tops_.size() : 0);
+  const int64_t numbers =
+      sums_.size() + normalizers_.size() + (running_max_.defined() ? running_max_.size() : 0);
   count_bytes(2 * static_cast<double>(sizeof(real)) * static_cast<double>(numbers) +
               direction_bytes());
 }

@@ -1,7 +1,7 @@
-// Decoding by kernel attention: the state S = Σ φ(k)ᵀv, z = Σ φ(k) of constant size, whatever the
-// context. Katharopoulos et al. 2020 (arXiv:2006.16236), eqs. 18-20. A step costs 2·m·(d+1) FLOPs
-// for the key and for each query of its group, beside their features; it reads and writes the
-// state, and reads the map's directions.
+// Decoding by linear attention. The state S = Σ φ(k)ᵀv, z = Σ φ(k) has a constant size.
+// Katharopoulos et al. 2020 (arXiv:2006.16236), eqs. 18-20. A step costs 2·m·(d+1) FLOPs for the
+// key and for each query of its group, plus their features. It reads and writes the state, and
+// reads the directions of the map.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace attn {
 
-// Null for groups where each query head has directions of its own.
+// Null where query heads share keys but have directions of their own.
 std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
                                         const FeatureMap& map);
 

@@ -1,7 +1,8 @@
-// One chunk of the backward of linear attention, what causal and not have in common. With G =
-// dO/normalizer and g = -(dO·o)/normalizer, dw_ij = G_i·v_j + g_i: queries need the state S, z of
-// the keys they see, keys the mirror R = Σ φ(q)ᵀG, r = Σ φ(q)·g of the queries that see them. 2·m·d
-// FLOPs each.
+// The backward of linear attention for one chunk: the parts that the causal and the other form
+// share. With G = dO/normalizer and g = -(dO·o)/normalizer, the gradient of a weight is dw_ij =
+// G_i·v_j + g_i. The gradients of queries need the state S, z of the keys that they see; those of
+// keys and values need its gradient, dS = Σ φ(q)ᵀG, dz = Σ φ(q)·g, over the queries that see them.
+// 2·m·d FLOPs each.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace attn {
 
-// The parts of a worker's workspace. A state and its mirror are laid out alike.
+// The parts of a worker's workspace. The gradient of a state has the layout of the state.
 struct GradientLayout {
   explicit GradientLayout(const LinearProblem& p) {
     const int64_t chunk = p.chunk(), inside = p.causal ? chunk : 0;
@@ -22,22 +23,22 @@ struct GradientLayout {
     keys = parts.take(p.feature_reals());
     queries = parts.take(p.feature_reals());
     grad_phi = parts.take(chunk * p.feature_row());
-    slope = parts.take(chunk * p.dim);
+    grad_out = parts.take(chunk * p.dim);
     scaled = parts.take(chunk * p.dim);
-    offset = parts.take(chunk);
-    scaled_offset = parts.take(chunk);
+    grad_out_column = parts.take(chunk);
+    scaled_column = parts.take(chunk);
     scales = parts.take(chunk);
-    shares = parts.take(chunk);
+    rescale = parts.take(chunk);
     packed_state = parts.take(packed_reals(p.features, p.dim));
     packed_keys = parts.take(packed_reals(inside, p.features));
     packed_values = parts.take(packed_reals(inside, p.dim));
     weights = parts.take(inside * chunk);
-    slopes = parts.take(inside * chunk);
+    grad_weights = parts.take(inside * chunk);
     state = parts.take(p.state_reals());
   }
-  Parts parts;
-  int64_t panels, keys, queries, grad_phi, slope, scaled, offset, scaled_offset, scales, shares,
-      packed_state, packed_keys, packed_values, weights, slopes, state;
+  WorkspaceParts parts;
+  int64_t panels, keys, queries, grad_phi, grad_out, scaled, grad_out_column, scaled_column, scales,
+      rescale, packed_state, packed_keys, packed_values, weights, grad_weights, state;
 };
 
 class LinearGradient {
@@ -62,8 +63,9 @@ class LinearGradient {
   }
   bool needs_keys() const { return grad_k_.defined() || grad_v_.defined(); }
 
-  // What rows hand back: a matrix [rows, dim] and a column beside it.
-  struct Slopes {
+  // A matrix [rows, dim] and a column [rows]: G and g of queries, or scaled values and scales of
+  // keys.
+  struct AugmentedRows {
     const real* matrix;
     const real* column;
   };
@@ -83,8 +85,9 @@ class LinearGradient {
     return s_.v.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
   }
 
-  Slopes slopes_of(const Head& h, const Chunk& chunk, real* work) const {
-    real *const matrix = work + layout_.slope, *const column = work + layout_.offset;
+  // G and g of the queries of a chunk.
+  AugmentedRows output_gradients(const Head& h, const Chunk& chunk, real* work) const {
+    real *const matrix = work + layout_.grad_out, *const column = work + layout_.grad_out_column;
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const int64_t at = h.number * p_.q_len + chunk.row + r;
       const real inverse = s_.normalizer[at] < kLeastNormalizer ? real(0) : 1 / s_.normalizer[at];
@@ -95,30 +98,33 @@ class LinearGradient {
     return {matrix, column};
   }
 
-  // The same, each row times its factor, where those are not all 1.
-  Slopes scaled(const Slopes& slopes, const real* factors, int64_t rows, real* work) const {
-    if (!factors) return slopes;
-    scale_rows_by(slopes.matrix, factors, rows, p_.dim, work + layout_.scaled);
-    scale_rows_by(slopes.column, factors, rows, 1, work + layout_.scaled_offset);
-    return {work + layout_.scaled, work + layout_.scaled_offset};
+  // Each row multiplied by its factor; null factors are 1.
+  AugmentedRows scaled_rows(const AugmentedRows& augmented, const real* factors, int64_t rows,
+                            real* work) const {
+    if (!factors) return augmented;
+    scale_rows_by(augmented.matrix, factors, rows, p_.dim, work + layout_.scaled);
+    scale_rows_by(augmented.column, factors, rows, 1, work + layout_.scaled_column);
+    return {work + layout_.scaled, work + layout_.scaled_column};
   }
 
-  // A chunk's keys as what they bring into a state with maximum `top`.
-  Slopes keyed(const Head& h, const Chunk& chunk, real top, real* work) const {
+  // The values and scales of the keys of a chunk, relative to M = running_max.
+  AugmentedRows scaled_values(const Head& h, const Chunk& chunk, real running_max,
+                              real* work) const {
     real* const scales = work + layout_.scales;
-    relative_scales(scales_of(h, chunk), top, 0, chunk.keys, scales);
+    relative_scales(scales_of(h, chunk), running_max, 0, chunk.keys, scales);
     if (!p_.scaled) return {values_of(h, chunk), scales};
     scale_rows_by(values_of(h, chunk), scales, chunk.keys, p_.dim, work + layout_.scaled);
     return {work + layout_.scaled, scales};
   }
 
-  // dφ of rows through a state that is packed: matrix·Sᵀ + column·zᵀ.
-  void through_state(const Slopes& slopes, int64_t rows, const real* state, real* work) const {
+  // dφ of rows: matrix·Sᵀ + column·zᵀ. The state must be packed.
+  void through_state(const AugmentedRows& augmented, int64_t rows, const real* state,
+                     real* work) const {
     const int64_t m = p_.features;
     real *const grad = work + layout_.grad_phi, *const panels = work + layout_.packed_state;
-    product(rows, m, p_.dim, {slopes.matrix, p_.dim}, packed(panels, p_.dim), grad,
+    product(rows, m, p_.dim, {augmented.matrix, p_.dim}, packed(panels, p_.dim), grad,
             p_.feature_row());
-    add_product(rows, m, 1, {slopes.column, 1}, {state + p_.sum_reals(), m}, grad,
+    add_product(rows, m, 1, {augmented.column, 1}, {state + p_.sum_reals(), m}, grad,
                 p_.feature_row());
     count_flops(2 * static_cast<double>(rows * m * (p_.dim + 1)));
   }
@@ -128,20 +134,21 @@ class LinearGradient {
 
   void add_gradient(const Head& h, const Tensor& x, const Tensor& grad, int64_t at,
                     const FeatureRows& phi, int64_t rows, real* work) const {
-    real *const slopes = work + layout_.grad_phi, *const to = grad.data() + at * p_.width;
+    real *const grad_phi = work + layout_.grad_phi, *const to = grad.data() + at * p_.width;
     if (!p_.given())
-      return h.features.add_gradient(x.data() + at * p_.width, phi.data, rows, slopes, phi.row, to);
+      return h.features.add_gradient(x.data() + at * p_.width, phi.data, rows, grad_phi, phi.row,
+                                     to);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < p_.width; ++c)
-        to[r * p_.width + c] += slopes[r * p_.feature_row() + c];
+        to[r * p_.width + c] += grad_phi[r * p_.feature_row() + c];
   }
 
-  // dv through the queries that a mirror holds.
+  // Adds the part of dv that comes from a grad_state.
   void add_value_gradient(const Head& h, const Chunk& chunk, const FeatureRows& keys,
-                          const real* scales, const real* mirror, real* work) const {
+                          const real* scales, const real* grad_state, real* work) const {
     real* const buffer = work + layout_.scaled;
     real* const to = grad_v_.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
-    product(chunk.keys, p_.dim, p_.features, keys.left(), {mirror, p_.dim}, buffer, p_.dim);
+    product(chunk.keys, p_.dim, p_.features, keys.left(), {grad_state, p_.dim}, buffer, p_.dim);
     for (int64_t j = 0; j < chunk.keys; ++j)
       for (int64_t c = 0; c < p_.dim; ++c) to[j * p_.dim + c] += scales[j] * buffer[j * p_.dim + c];
     count_flops(2 * static_cast<double>(chunk.keys * p_.features * p_.dim));

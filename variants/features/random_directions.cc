@@ -1,6 +1,6 @@
 // Random directions of feature maps: Gaussian rows, or blocks of orthogonal rows with Gaussian
-// lengths (arXiv:2009.14794, 2.4). O(heads·count·dim²), once, in double: the same numbers in both
-// builds.
+// lengths (arXiv:2009.14794, section 2.4). O(heads·count·dim²). Computed in double, so that both
+// builds have the same numbers.
 #include <algorithm>
 
 #include <Eigen/QR>

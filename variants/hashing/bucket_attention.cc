@@ -1,6 +1,6 @@
-// Forward of attention inside buckets; see bucket_attention.h. A chunk's rows are gathered, its
-// logits masked by comparing codes, and its sums merged with those of earlier rounds. Rounds follow
-// each other, so that no two tasks write one row.
+// Forward of LSH attention; see bucket_attention.h. The rows of a chunk are gathered, its logits
+// are masked by comparing codes, and its result is merged with those of earlier rounds. Rounds are
+// sequential, so that no two tasks write the same row.
 #include "variants/hashing/bucket_attention.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/hashing/bucket_decoder.h"
-#include "variants/hashing/bucket_patch.h"
+#include "variants/hashing/gathered_chunks.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -21,8 +21,8 @@ BucketProblem problem_of(const Tensor& q, const Tensor& v, const Tensor& rotatio
                          const BucketOptions& options, const Mask& mask) {
   BucketProblem p{q, v, rotations, options, mask, nullptr, {}};
   p.options.chunk = options.chunk_of(p.length());
-  ATTN_CHECK(rotations.dim(1) <= kMostRounds, "{} rounds of hashing, at most {}", rotations.dim(1),
-             kMostRounds);
+  ATTN_CHECK(rotations.dim(1) <= kMaxRounds, "{} rounds of hashing, at most {}", rotations.dim(1),
+             kMaxRounds);
   // Not causal, codes count chunks, and 3 keeps the buckets apart; causal, they count positions.
   p.sorted = std::allocate_shared<SortedRounds>(
       Recycled<SortedRounds>(), q, rotations, options.hash, options.one_bucket, mask.kv_lengths,
@@ -52,7 +52,7 @@ class Forward {
     out_.fill(0);
     std::fill_n(row_max_, rows, -kInfinity);
     std::fill_n(row_sum_, rows, real(0));
-    const int64_t chunks = p_.most_chunks(), group = group_of(p_.heads() * chunks);
+    const int64_t chunks = p_.max_chunks(), group = group_of(p_.heads() * chunks);
     const int64_t groups = (chunks + group - 1) / group;
     for (int64_t round = 0; round < p_.sorted->rounds(); ++round)
       run_tasks(p_.heads() * groups, layout_.total, [&](int64_t task, real* work) {
@@ -66,44 +66,44 @@ class Forward {
 
  private:
   void add(int64_t head, int64_t round, Span chunks, real* work) const {
-    BucketPatch patch(p_, layout_, head, round, work);
+    GatheredChunks gathered(p_, layout_, head, round, work);
     int64_t own = 0;
     for (int64_t c = chunks.begin; c < chunks.end; ++c) {
       const int64_t before = p_.before(head, c);
       if (c > chunks.begin)
-        patch.keep(own);
+        gathered.drop_before(own);
       else if (before >= 0)
-        patch.gather(p_.chunk(head, before));
-      own = patch.count();
-      patch.gather(p_.chunk(head, c));
-      patch.pack();
-      attend(patch, p_.chunk(head, c), own, work);
+        gathered.append(p_.chunk(head, before));
+      own = gathered.count();
+      gathered.append(p_.chunk(head, c));
+      gathered.pack();
+      attend(gathered, p_.chunk(head, c), own, work);
     }
   }
 
   // `own`: the column of the first query's own key.
-  void attend(const BucketPatch& patch, Span queries, int64_t own, real* work) const {
+  void attend(const GatheredChunks& gathered, Span queries, int64_t own, real* work) const {
     const int64_t d = p_.dim();
     real row_max[kBucketStrip], row_sum[kBucketStrip], rescale[kBucketStrip];
     for (int64_t s = queries.begin; s < queries.end; ++s)
-      fetch_row(out_.data() + patch.position(s) * d, d);
+      prefetch_row(out_.data() + gathered.position(s) * d, d);
     for (int64_t s = queries.begin; s < queries.end; s += kBucketStrip) {
       const int64_t rows = std::min(kBucketStrip, queries.end - s);
-      patch.fill_scores({s, s + rows}, own + s - queries.begin);
+      gathered.fill_scores({s, s + rows}, own + s - queries.begin);
       std::fill_n(row_max, rows, -kInfinity);
       std::fill_n(row_sum, rows, real(0));
-      online_softmax_rows(rows, patch.padded(), patch.scores(), layout_.stride, row_max, row_sum,
-                          rescale);
-      product(rows, d, patch.count(), {patch.scores(), layout_.stride}, {patch.values(), d},
-              work + layout_.out, d);
+      online_softmax_rows(rows, gathered.padded(), gathered.scores(), layout_.stride, row_max,
+                          row_sum, rescale);
+      product(rows, d, gathered.count(), {gathered.scores(), layout_.stride},
+              {gathered.values(), d}, work + layout_.out, d);
       for (int64_t r = 0; r < rows; ++r) {
-        const int64_t at = patch.position(s + r);
+        const int64_t at = gathered.position(s + r);
         RowSums all{out_.data() + at * d, row_max_[at], row_sum_[at]};
         merge_row(d, {work + layout_.out + r * d, row_max[r], row_sum[r]}, all);
         row_max_[at] = all.row_max, row_sum_[at] = all.row_sum;
       }
     }
-    count_flops(4 * static_cast<double>((queries.end - queries.begin) * patch.count() * d));
+    count_flops(4 * static_cast<double>((queries.end - queries.begin) * gathered.count() * d));
   }
 
   // A query that no round shows another key sees itself.
@@ -145,7 +145,7 @@ Cost bucket_cost(const AttentionShape& s, int64_t rounds, const BucketOptions& o
   // All but the first chunk see two; without buckets the first sees the last beside itself.
   int64_t pairs = (chunks - 1) * chunk * chunk + last * last;
   if (chunks > 1) pairs += (chunks - 2) * chunk * chunk + last * chunk;
-  if (chunks > 1 && !options.strict) pairs += chunk * last;
+  if (chunks > 1 && !options.masked) pairs += chunk * last;
   const double d = static_cast<double>(s.head_dim), size = sizeof(real);
   const double seen = static_cast<double>(heads * rounds * pairs) * d;
   const double rows = static_cast<double>(heads * n);

@@ -1,6 +1,7 @@
-// Attention inside buckets: softmax over the union of the keys that some round of hashing shows a
-// query. Positions sorted by bucket are cut into chunks; a chunk sees itself and the one before.
-// Kitaev et al. 2020, arXiv:2001.04451, section 2 and appendix A. rounds·8·n·chunk·d FLOPs.
+// LSH attention: softmax over the union of the keys that share a bucket with the query in some
+// round of hashing. Positions are sorted by bucket and divided into chunks; a query sees its own
+// chunk and the one before. Kitaev et al. 2020, arXiv:2001.04451, section 2 and appendix A.
+// rounds·8·n·chunk·d FLOPs.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,20 @@ struct BucketOptions {
   int64_t chunk = 64;  // positions
   HashShape hash = {};
   bool one_bucket = false;
-  // Keys of the query's own bucket alone, itself only where there is no other, and each counted
-  // once however many rounds show it; causal, the last `chunk` earlier ones of the bucket. false:
-  // all of both chunks, of every round, the first chunk beside the last.
-  bool strict = true;
-  int64_t chunks = 1;     // not strict: of each sequence, instead of `chunk` positions each
-  bool unit_keys = true;  // keys are queries of length one; false: the queries themselves
+  // true: a query sees only keys of its own bucket; each key counts once, even if several rounds
+  // show it; the query sees itself only if there is no other key; causal, it sees the last `chunk`
+  // earlier keys of the bucket. false: it sees all keys of both chunks in every round, and the
+  // chunk before the first one is the last one.
+  bool masked = true;
+  int64_t chunks = 1;     // if not masked: chunks of each sequence, instead of `chunk`
+  bool unit_keys = true;  // keys are the queries, normalised to length one if true
   double scale = 1;       // of the logits
 
-  int64_t chunk_of(int64_t length) const { return strict ? chunk : (length + chunks - 1) / chunks; }
+  int64_t chunk_of(int64_t length) const { return masked ? chunk : (length + chunks - 1) / chunks; }
 };
 
-// q and v [batch, heads, len, dim]; k [the same] is not read: its gradient is zero. rotations
-// [heads, rounds, directions, dim].
+// q and v [batch, heads, len, dim]; k has the same shape and is not read; its gradient is zero.
+// rotations [heads, rounds, directions, dim].
 Var bucket_attention(const Var& q, const Var& k, const Var& v, const Tensor& rotations,
                      const BucketOptions& options, const Mask& mask);
 

@@ -1,12 +1,12 @@
-// Backward of attention inside buckets: weights made again from the sum of all rounds, 10·d FLOPs a
-// pair. Keys of a chunk first meet its own queries, then those of the next chunk, so that no two
-// tasks write one row.
+// Backward of LSH attention: recomputes the weights from the log-sum-exp over all rounds, 10·d
+// FLOPs a pair. One pass takes the queries of the keys' own chunk, another those of the next chunk,
+// so that no two tasks write the same row.
 #include <algorithm>
 
 #include "core/base/counters.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
-#include "variants/hashing/bucket_patch.h"
+#include "variants/hashing/gathered_chunks.h"
 
 namespace attn {
 namespace {
@@ -27,7 +27,7 @@ class BucketGradient {
   }
 
   void run() const {
-    const int64_t chunks = p_.most_chunks();
+    const int64_t chunks = p_.max_chunks();
     for (int64_t round = 0; round < p_.sorted->rounds(); ++round)
       for (const bool own : {true, false})
         run_tasks(p_.heads() * chunks, layout_.total, [&](int64_t task, real* work) {
@@ -44,55 +44,60 @@ class BucketGradient {
     const int64_t d = p_.dim(), keys = own ? c : p_.before(head, c);
     if (keys < 0) return;
     const Span queries = p_.chunk(head, c), seen = p_.chunk(head, keys);
-    BucketPatch patch(p_, layout_, head, round, work);
-    patch.gather(seen);
-    patch.pack();
-    pack_transposed(patch.values(), patch.count(), d, d, work + layout_.value_panels);
-    const int64_t cols = patch.count();
+    GatheredChunks gathered(p_, layout_, head, round, work);
+    gathered.append(seen);
+    gathered.pack();
+    pack_transposed(gathered.values(), gathered.count(), d, d, work + layout_.value_panels);
+    const int64_t cols = gathered.count();
     real* const to_keys = work + layout_.to_keys;
     // The gathered values are packed, and their rows become their gradient.
-    real* const to_values = patch.values();
+    real* const to_values = gathered.values();
     std::fill_n(to_keys, cols * d, real(0));
     std::fill_n(to_values, cols * d, real(0));
     for (int64_t s = queries.begin; s < queries.end; s += kBucketWideStrip) {
       const int64_t rows = std::min(kBucketWideStrip, queries.end - s);
-      patch.fill_scores({s, s + rows}, own ? s - queries.begin : -kBucketWideStrip);
-      fill_slopes(patch, s, rows, work);
-      const real *const weights = patch.scores(), *const slopes = work + layout_.slopes;
+      gathered.fill_scores({s, s + rows}, own ? s - queries.begin : -kBucketWideStrip);
+      fill_logit_gradients(gathered, s, rows, work);
+      const real *const weights = gathered.scores(), *const grad_logits =
+                                                         work + layout_.grad_logits;
       add_product(cols, d, rows, {weights, 1, layout_.stride}, {work + layout_.from, d}, to_values,
                   d);
-      add_product(cols, d, rows, {slopes, 1, layout_.stride}, {work + layout_.raw, d}, to_keys, d);
-      product(rows, d, cols, {slopes, layout_.stride}, {patch.keys(), d}, work + layout_.out, d);
-      scatter(patch, {s, s + rows}, work + layout_.out, grads_[0]);
+      add_product(cols, d, rows, {grad_logits, 1, layout_.stride}, {work + layout_.raw, d}, to_keys,
+                  d);
+      product(rows, d, cols, {grad_logits, layout_.stride}, {gathered.keys(), d},
+              work + layout_.out, d);
+      scatter(gathered, {s, s + rows}, work + layout_.out, grads_[0]);
     }
-    scatter(patch, seen, to_keys, to_keys_);
-    scatter(patch, seen, to_values, grads_[2]);
+    scatter(gathered, seen, to_keys, to_keys_);
+    scatter(gathered, seen, to_values, grads_[2]);
     count_flops(10 * static_cast<double>((queries.end - queries.begin) * cols * d));
   }
 
-  // Weights in the scores' place, and slopes of the logits, from what is gathered here.
-  void fill_slopes(const BucketPatch& patch, int64_t first, int64_t rows, real* work) const {
+  // Weights in the scores' place, and gradients of the logits, from what is gathered here.
+  void fill_logit_gradients(const GatheredChunks& gathered, int64_t first, int64_t rows,
+                            real* work) const {
     const int64_t d = p_.dim();
     real *const from = work + layout_.from, *const dots = work + layout_.dots;
     real* const sums = work + layout_.sums;
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t at = patch.position(first + r);
+      const int64_t at = gathered.position(first + r);
       std::copy_n(p_.q.data() + at * d, d, work + layout_.raw + r * d);
       std::copy_n(grad_.data() + at * d, d, from + r * d);
       dots[r] = row_dot(from + r * d, out_.data() + at * d, d);
       sums[r] = log_sum_[at];
     }
-    product(rows, patch.padded(), d, {from, d}, packed(work + layout_.value_panels, d),
-            work + layout_.slopes, layout_.stride);
-    slope_rows(rows, patch.padded(), patch.scores(), work + layout_.slopes, layout_.stride, sums,
-               dots, real(p_.options.scale));
+    product(rows, gathered.padded(), d, {from, d}, packed(work + layout_.value_panels, d),
+            work + layout_.grad_logits, layout_.stride);
+    logit_grad_rows(rows, gathered.padded(), gathered.scores(), work + layout_.grad_logits,
+                    layout_.stride, sums, dots, real(p_.options.scale));
   }
 
-  void scatter(const BucketPatch& patch, Span sorted, const real* rows, const Tensor& to) const {
+  void scatter(const GatheredChunks& gathered, Span sorted, const real* rows,
+               const Tensor& to) const {
     const int64_t d = p_.dim();
     if (!to.defined()) return;
     for (int64_t s = sorted.begin; s < sorted.end; ++s, rows += d) {
-      real* const row = to.data() + patch.position(s) * d;
+      real* const row = to.data() + gathered.position(s) * d;
       for (int64_t c = 0; c < d; ++c) row[c] += rows[c];
     }
   }

@@ -1,6 +1,6 @@
-// One query against the last members of its buckets, online softmax over 64 keys at a time; see
-// bucket_decoder.h. The rounds' chains of links run backwards, so that walking them together, the
-// latest position first, meets a key that several rounds show once. Parallel over batch × heads.
+// Attention of one query to the last members of its buckets, by online softmax over blocks of 64
+// keys; see bucket_decoder.h. The links of all rounds are followed together, the latest position
+// first, so that a key of several rounds is visited once. Parallel over batch × heads.
 #include "variants/hashing/bucket_decoder.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/workers.h"
-#include "variants/hashing/bucket_patch.h"
+#include "variants/hashing/gathered_chunks.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -99,8 +99,8 @@ BucketDecoder::BucketDecoder(const Shape& position, int64_t capacity, const Tens
       panel_reals_(packed_reals(directions_, head_dim())),
       panel_count_(position[1]),
       counts_(static_cast<size_t>(heads())) {
-  ATTN_CHECK(options.strict && options.unit_keys && options.scale == 1,
-             "decoding inside buckets is of the strict kind, with keys of length one");
+  ATTN_CHECK(options.masked && options.unit_keys && options.scale == 1,
+             "decoding inside buckets is of the masked kind, with keys of length one");
   std::fill_n(static_cast<int32_t*>(lasts_.data()), heads() * rounds_ * buckets_, -1);
   work_ = Block(static_cast<size_t>(heads() * room_.total) * sizeof(real), Purpose::workspace);
   panels_ =
@@ -203,7 +203,7 @@ int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* 
   while (true) {
     const int32_t latest = *std::max_element(cursors, cursors + rounds_);
     if (latest < 0) break;
-    fetch_row(row(head, latest), 2 * dim);
+    prefetch_row(row(head, latest), 2 * dim);
     const int32_t* const before = links(head, latest);
     for (int64_t round = 0; round < rounds_; ++round)
       if (cursors[round] == latest) cursors[round] = --left[round] > 0 ? before[round] : -1;

@@ -1,4 +1,5 @@
-// Random rotations and counting sorts; see buckets.h. Tasks are blocks of positions, then rounds.
+// Random rotations and counting sorts; see buckets.h. Hashing is parallel over blocks of positions,
+// sorting over rounds.
 #include "variants/hashing/buckets.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ int64_t hash_scores(int64_t rounds, HashShape shape) {
 }
 
 void hash_rows(int64_t rows, const real* q, int64_t dim, const real* panels, int64_t rounds,
-               HashShape shape, real* scores, int32_t* buckets, int64_t apart) {
+               HashShape shape, real* scores, int32_t* buckets, int64_t bucket_stride) {
   const int64_t each = shape.directions(), all = rounds * each;
   const int64_t stride = hash_scores(rounds, shape);
   product(rows, all, dim, {q, dim}, packed(panels, dim), scores, stride);
@@ -57,7 +58,7 @@ void hash_rows(int64_t rows, const real* q, int64_t dim, const real* panels, int
       int64_t bucket = signed_argmax(own, shape.first);
       if (shape.second > 0)
         bucket = bucket * 2 * shape.second + signed_argmax(own + shape.first, shape.second);
-      buckets[round * apart + r] = static_cast<int32_t>(bucket);
+      buckets[round * bucket_stride + r] = static_cast<int32_t>(bucket);
     }
   count_flops(2 * static_cast<double>(rows * all * dim));
 }
@@ -71,7 +72,7 @@ int64_t SortedRounds::workspace(int64_t heads, int64_t len, int64_t rounds, int6
 }
 
 SortedRounds::SortedRounds(const Tensor& q, const Tensor& rotations, HashShape shape,
-                           bool one_bucket, const std::vector<int64_t>& lengths, int64_t divide,
+                           bool one_bucket, const std::vector<int64_t>& lengths, int64_t divisor,
                            int64_t stride)
     : heads_(q.dim(0) * q.dim(1)),
       rounds_(rotations.dim(1)),
@@ -86,7 +87,7 @@ SortedRounds::SortedRounds(const Tensor& q, const Tensor& rotations, HashShape s
   run_tasks(heads_ * rounds_, places_reals(buckets_), [&](int64_t task, real* work) {
     const int64_t head = task / rounds_;
     const int64_t count = lengths.empty() ? len_ : lengths[static_cast<size_t>(head / q.dim(1))];
-    sort(head, task % rounds_, count, divide, stride, reinterpret_cast<int32_t*>(work));
+    sort(head, task % rounds_, count, divisor, stride, reinterpret_cast<int32_t*>(work));
   });
 }
 
@@ -104,7 +105,7 @@ void SortedRounds::hash(const Tensor& q, const Tensor& rotations, HashShape shap
       });
 }
 
-void SortedRounds::sort(int64_t head, int64_t round, int64_t count, int64_t divide, int64_t stride,
+void SortedRounds::sort(int64_t head, int64_t round, int64_t count, int64_t divisor, int64_t stride,
                         int32_t* places) {
   int32_t* const order = ints_ + (head * rounds_ + round) * len_;
   int32_t* const codes = order + heads_ * rounds_ * len_;
@@ -114,7 +115,7 @@ void SortedRounds::sort(int64_t head, int64_t round, int64_t count, int64_t divi
   for (int64_t i = 0; i < count; ++i) {
     const int32_t bucket = codes[i], place = places[bucket]++;
     order[place] = static_cast<int32_t>(i);
-    codes[i] = static_cast<int32_t>(place / divide + stride * bucket);
+    codes[i] = static_cast<int32_t>(place / divisor + stride * bucket);
   }
 }
 

@@ -1,6 +1,6 @@
-// Hashing of locality-sensitive attention: positions into buckets by random rotations, and each
-// round's positions sorted by bucket. Kitaev et al. 2020, arXiv:2001.04451, section 2.
-// 2·n·rounds·directions·d FLOPs, and a counting sort a round.
+// Locality-sensitive hashing: random rotations map positions to buckets, and each round sorts the
+// positions by bucket. Kitaev et al. 2020, arXiv:2001.04451, section 2. 2·n·rounds·directions·d
+// FLOPs and one counting sort a round.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,32 @@
 
 namespace attn {
 
-// How many directions say a position's bucket: the argmax of [x·R, -x·R] is one of 2·first, and
-// where buckets are many, a second argmax of 2·second splits each of these.
+// The directions of one hash. The argmax of [x·R, -x·R] is one of 2·first buckets; for many
+// buckets, a second argmax over 2·second values divides each of them.
 struct HashShape {
   int64_t first = 1, second = 0;
 
-  static HashShape of(int64_t buckets);  // at least so many, of an odd number one more
+  static HashShape of(int64_t buckets);  // at least so many; an even number
   int64_t directions() const { return first + second; }
   int64_t buckets() const { return 2 * first * (second > 0 ? 2 * second : 1); }
 };
 
-// Buckets of `rows` queries q [rows, dim], buckets[round·apart + row], by `panels`: the directions
-// of all rounds of their head, packed. `scores` has room for rows·hash_scores(rounds, shape).
+// Writes the bucket of each row of q [rows, dim] to buckets[round·bucket_stride + row]. `panels`
+// are the packed directions of all rounds of the head. `scores` is a workspace of
+// rows·hash_scores(rounds, shape) numbers.
 void hash_rows(int64_t rows, const real* q, int64_t dim, const real* panels, int64_t rounds,
-               HashShape shape, real* scores, int32_t* buckets, int64_t apart);
+               HashShape shape, real* scores, int32_t* buckets, int64_t bucket_stride);
 int64_t hash_scores(int64_t rounds, HashShape shape);
 
-// Of each head of each batch entry and each round: the valid positions in the order of (bucket,
-// position), and each position's code.
+// For each head of each batch entry and each round: the valid positions sorted by (bucket,
+// position), and the code of each position.
 class SortedRounds {
  public:
-  // q [batch, heads, len, dim], rotations [heads, rounds, directions, dim]. One bucket: all in the
-  // order of positions. Positions from lengths[b] on are left out. `stride` tells the buckets
-  // apart: the code of the s-th position in order is s / divide + stride·bucket.
+  // q [batch, heads, len, dim], rotations [heads, rounds, directions, dim]. one_bucket:
+  // nothing is hashed. Positions from lengths[b] on are left out. The code of the s-th sorted
+  // position is s / divisor + stride·bucket; a large enough stride separates the buckets.
   SortedRounds(const Tensor& q, const Tensor& rotations, HashShape shape, bool one_bucket,
-               const std::vector<int64_t>& lengths, int64_t divide, int64_t stride);
+               const std::vector<int64_t>& lengths, int64_t divisor, int64_t stride);
 
   int64_t rounds() const { return rounds_; }
   const int32_t* order(int64_t head, int64_t round) const {
@@ -52,12 +53,12 @@ class SortedRounds {
 
  private:
   void hash(const Tensor& q, const Tensor& rotations, HashShape shape);
-  void sort(int64_t head, int64_t round, int64_t count, int64_t divide, int64_t stride,
+  void sort(int64_t head, int64_t round, int64_t count, int64_t divisor, int64_t stride,
             int32_t* places);
 
   int64_t heads_, rounds_, len_, buckets_;
   Block block_;
-  int32_t* ints_;  // orders, then codes
+  int32_t* ints_;  // all orders, then all codes
 };
 
 }  // namespace attn

@@ -18,7 +18,7 @@ class Reformer final : public Attention {
     if (buckets == 0) buckets = std::max<int64_t>(4, 2 * ((config.max_len + chunk - 1) / chunk));
     options_ = {.chunk = chunk, .hash = HashShape::of(buckets), .one_bucket = buckets == 1};
     if (params().text("as") == "lra") {
-      options_.strict = options_.unit_keys = false;
+      options_.masked = options_.unit_keys = false;
       options_.chunks = buckets;
       options_.scale = std::sqrt(static_cast<double>(config.head_dim));
     }

@@ -1,5 +1,5 @@
-// Forward and backward of the projection along the sequence; n: length, r: rank. Tasks own rows of
-// ranks, or of positions; positions go through the cache in blocks.
+// Forward and backward of the projection along the sequence; n: length, r: rank. A task computes
+// some rows of the result: ranks, or positions. Positions are read in cache-sized blocks.
 #include "variants/lowrank/sequence_projection.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // A learned projection along the sequence: [batch, heads, len, dim] to [batch, heads, rank, dim],
-// 2·rank·len·dim FLOPs a head, and what attention to projected keys and values costs.
+// 2·rank·len·dim FLOPs a head; and the cost of attention to projected keys and values.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace attn {
 // max_len] with max_len >= len. Rows at or beyond lengths[b] are never read (empty: all are valid).
 Var project_sequence(const Var& projection, const Var& x, std::span<const int64_t> lengths = {});
 
-// Of softmax attention to keys and values that `matrices` projections to `rank` rows are made of.
+// The cost of softmax attention to `rank` projected rows, including `matrices` projections.
 Cost projected_cost(const AttentionShape& shape, int64_t rank, int64_t matrices);
 
 }  // namespace attn

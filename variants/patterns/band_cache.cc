@@ -1,4 +1,4 @@
-// Slots of a band: global positions first, then the ring; see band_cache.h.
+// The slots of a band: first the global positions, then the ring buffer; see band_cache.h.
 #include "variants/patterns/band_cache.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ CacheLayout band_cache(const SoftmaxOptions& options, int64_t capacity) {
   const int64_t global = std::min(options.global, capacity);
   const int64_t ring = std::min(capacity - global, before + 1);
   return {.slots = global + ring,
-          .place = [=](int64_t at) { return at < global ? at : global + (at - global) % ring; },
-          .seen =
+          .slot_of = [=](int64_t at) { return at < global ? at : global + (at - global) % ring; },
+          .visible_slots =
               [=](int64_t, int64_t at) {
                 return std::vector{Span{0, std::min(at + 1, global + ring)}};
               },

@@ -1,5 +1,5 @@
-// What decoding a band keeps: the global positions, and a ring of the last ones. O(global +
-// window).
+// The cache for decoding a band: the global positions, and a ring buffer of the last positions.
+// O(global + window).
 #pragma once
 
 #include "variants/patterns/pattern_decoder.h"
@@ -7,7 +7,7 @@
 
 namespace attn {
 
-// Of causal softmax_attention with a window; patterns are another matter.
+// For causal softmax_attention() with a window and without a block pattern.
 CacheLayout band_cache(const SoftmaxOptions& options, int64_t capacity);
 
 }  // namespace attn

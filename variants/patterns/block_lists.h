@@ -1,5 +1,5 @@
-// A block pattern from a rule: what each block of queries sees, for each head or batch entry and
-// head. O(all lists), and no malloc in a steady loop.
+// Makes a block pattern from a function that lists the visible blocks. O(length of all lists). A
+// loop in its steady state does not call malloc.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace attn {
 
-// append(set, block of queries, list): appends blocks of keys, ascending; for the blocks of `len`
-// queries.
+// Calls append(set, block, list) for each of `sets` sets and each block of `len` queries. append()
+// appends the visible blocks of keys to the list, ascending.
 template <class Append>
 std::shared_ptr<const BlockPattern> block_lists(int64_t len, int64_t size, int64_t sets,
                                                 const Append& append) {

@@ -1,5 +1,5 @@
-// What was made for the last key, kept for the next request of the same: lists and graphs that
-// follow from a shape alone. One lock a request; for any number of threads.
+// A cache of one value, such as the lists or the graph of one shape. Thread-safe; a request takes
+// one lock.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@ namespace attn {
 template <class Key, class Value>
 class Cached {
  public:
-  // make() returns a std::shared_ptr<const Value>; called where the key is another than the last.
+  // The value of the last call, if it had the same key; else the result of make(), a
+  // std::shared_ptr<const Value>.
   template <class Make>
   std::shared_ptr<const Value> get(const Key& key, const Make& make) const {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Blocks and their neighbours; see neighbour_blocks.h. The ring holds all blocks of a query: what
-// it still shows of older ones is left out.
+// Blocks and their neighbours; see neighbour_blocks.h. The ring buffer holds all visible blocks of
+// a query; older positions in it are not visible.
 #include "variants/patterns/neighbour_blocks.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ std::shared_ptr<const BlockPattern> NeighbourBlocks::pattern(int64_t len) const 
 CacheLayout NeighbourBlocks::cache(int64_t capacity) const {
   const int64_t ring = std::min(capacity, (1 + back) * size);
   return {.slots = ring,
-          .place = [=](int64_t at) { return at % ring; },
-          .seen =
+          .slot_of = [=](int64_t at) { return at % ring; },
+          .visible_slots =
               [=, *this](int64_t, int64_t at) {
                 return ring_spans({std::max<int64_t>(0, at / size - back) * size, at + 1}, ring);
               },

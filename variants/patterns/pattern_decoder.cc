@@ -1,5 +1,5 @@
-// The queries of a group against some slots of a cache, online softmax over 64 of them at a time;
-// see pattern_decoder.h. Bound by reading the slots seen. Parallel over batch × heads.
+// Attention of the queries of a group to some slots of the KV cache, by online softmax over 64
+// slots at a time; see pattern_decoder.h. Bound by reading the slots. Parallel over batch × heads.
 #include "variants/patterns/pattern_decoder.h"
 
 #include <algorithm>
@@ -32,12 +32,12 @@ class PatternDecoder final : public Decoder {
     for (int64_t i = 0; i < len; ++i)
       for (int64_t head = 0; head < heads(); ++head) {
         const int64_t from = (head * len + i) * dim;
-        put(head, layout_.place(length() + i), k.data() + from, v.data() + from);
+        put(head, layout_.slot_of(length() + i), k.data() + from, v.data() + from);
       }
   }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim(), rows = group(), slot = layout_.place(length());
+    const int64_t dim = head_dim(), rows = group(), slot = layout_.slot_of(length());
     const Seen seen = seen_next();
     over_range(heads(), 4 * dim * seen.pairs / heads(), [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head)
@@ -124,7 +124,7 @@ class PatternDecoder final : public Decoder {
     for (int64_t head = 0; head < heads(); ++head)
       for (int64_t r = 0; r < group(); ++r) {
         if (layout_.by_head || seen.lists.empty()) {
-          std::vector<Span> spans = layout_.seen(head * group() + r, length());
+          std::vector<Span> spans = layout_.visible_slots(head * group() + r, length());
           if (seen.lists.empty() || spans != seen.lists.back())
             seen.lists.push_back(std::move(spans));
         }

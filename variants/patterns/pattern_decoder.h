@@ -1,6 +1,6 @@
-// Decoding by softmax attention to some of the past: a cache with a slot for each position that is
-// still to be seen. A step costs 4·d FLOPs for each query and position seen, and reads 2·d numbers
-// for the position, once for neighbouring queries of a group that see the same.
+// Decoding by softmax attention to some past positions. The KV cache has a slot for each position
+// that a later query can see. A step costs 4·d FLOPs for each query and visible position. It reads
+// 2·d numbers for a position, once for neighbouring queries of a group that see the same slots.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ namespace attn {
 
 struct CacheLayout {
   int64_t slots = 0;
-  // The slot that holds a position from now on; what it held is forgotten.
-  std::function<int64_t(int64_t position)> place = [](int64_t position) { return position; };
-  // Slots that its query sees, itself among them; `head` of queries, of all batch entries.
-  std::function<std::vector<Span>(int64_t head, int64_t position)> seen;
-  bool by_head = true;  // false: all heads see the same, and head 0 alone is asked for
+  // The slot that a new position is written to.
+  std::function<int64_t(int64_t position)> slot_of = [](int64_t position) { return position; };
+  // The slots that the query at `position` sees, including its own. `head` is a query head, counted
+  // over all batch entries.
+  std::function<std::vector<Span>(int64_t head, int64_t position)> visible_slots;
+  bool by_head = true;  // false: the visible slots of head 0 hold for all heads
 };
 
 // Logits are scaled by 1/sqrt(head_dim).
 std::unique_ptr<Decoder> pattern_decoder(const Shape& position, int64_t capacity,
                                          CacheLayout layout);
 
-// Positions [begin, end) in a ring of so many slots that hold them all.
+// The slots of positions [begin, end) in a ring buffer of at least as many slots.
 std::vector<Span> ring_spans(Span positions, int64_t slots);
 
 }  // namespace attn

@@ -1,12 +1,12 @@
-// Softmax attention to a fixed pattern of keys. The patterns only choose keys; the weights are
-// those of variants/softmax/softmax.h.
+// Softmax attention to a fixed pattern of keys. The patterns select keys;
+// variants/softmax/softmax.h computes the weights.
 //   neighbour_blocks.h   a block of queries sees its block and its neighbours (local)
-//   strided_attention.h  near keys, and far ones a stride apart (sparse), arXiv:1904.10509
+//   strided_attention.h  near keys, and distant ones a stride apart (sparse), arXiv:1904.10509
 //   random_blocks.h      neighbours, both ends and random blocks (bigbird), arXiv:2007.14062
 //   random_graph.h       random neighbours of each position (graph)
-//   pattern_decoder.h    decoding from some of the cached positions
-//   band_cache.h         decoding: the first positions, and a ring of the last ones
-//   cached.h             a pattern made for one shape, kept for the next call
+//   pattern_decoder.h    decoding from a cache of some positions
+//   band_cache.h         the cache of a band: first positions, and a ring buffer
+//   cached.h             a cache of the pattern of one shape
 // Time 4·d FLOPs a visible pair, memory n·d.
 // Internal: block_lists.h.
 #pragma once

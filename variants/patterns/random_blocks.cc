@@ -1,5 +1,5 @@
-// Neighbours, ends and random blocks; see random_blocks.h. A random block is the rank among those
-// not seen yet, so that none is drawn twice.
+// Neighbouring, global and random blocks; see random_blocks.h. A random draw is a rank among the
+// blocks that are not visible yet, so that no block is drawn twice.
 #include "variants/patterns/random_blocks.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ CacheLayout RandomBlocks::cache(int64_t heads, int64_t capacity) const {
     for (const int64_t b : blocks) spans.push_back({b * size, std::min((b + 1) * size, at + 1)});
     return spans;
   };
-  return {.slots = capacity, .seen = seen};
+  return {.slots = capacity, .visible_slots = seen};
 }
 
 }  // namespace attn

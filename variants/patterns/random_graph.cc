@@ -17,13 +17,14 @@ std::vector<int32_t> before(int64_t position, int64_t degree, uint64_t seed) {
     return found;
   }
   Rng random = rng(seed, "graph", static_cast<uint64_t>(position));
-  for (int64_t top = position - degree; top < position; ++top) {
-    const auto drawn = static_cast<int32_t>(random.below(static_cast<uint64_t>(top + 1)));
+  for (int64_t candidate = position - degree; candidate < position; ++candidate) {
+    const auto drawn = static_cast<int32_t>(random.below(static_cast<uint64_t>(candidate + 1)));
     const auto at = std::lower_bound(found.begin(), found.end(), drawn);
     if (at == found.end() || *at != drawn)
       found.insert(at, drawn);
     else
-      found.push_back(static_cast<int32_t>(top));  // larger than all that could be drawn so far
+      found.push_back(
+          static_cast<int32_t>(candidate));  // larger than all that could be drawn so far
   }
   return found;
 }
@@ -45,7 +46,7 @@ std::vector<Span> spans_of(int64_t position, int64_t degree, uint64_t seed) {
 
 CacheLayout graph_cache(int64_t capacity, int64_t degree, uint64_t seed) {
   return {.slots = capacity,
-          .seen = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); },
+          .visible_slots = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); },
           .by_head = false};
 }
 

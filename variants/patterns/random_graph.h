@@ -1,6 +1,6 @@
-// A random graph over positions that does not depend on the length: position p is joined to itself
-// and to min(degree, p) others before it, drawn without repetition. Each prefix is the graph of
-// that length. Time and memory O(n·degree).
+// A random graph over positions. Position p has edges to itself and to min(degree, p) earlier
+// positions, drawn without repetition. The graph of a prefix is the prefix of the graph. Time and
+// memory O(n·degree).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace attn {
 
-// Decoding along it: every position is kept, and read by those after it that are joined to it.
+// For decoding along the graph: the cache has all positions.
 CacheLayout graph_cache(int64_t capacity, int64_t degree, uint64_t seed);
 
-// Who sees whom, the same in each of `shape.batch` entries: causal, itself and those before; else
-// those after too that are joined to it. Query i sits at key position i + kv_len - q_len;
-// one before the first key sees the first `degree` keys, or, causal, none.
+// The edges, the same for all `shape.batch` entries. A query sees its own position and its earlier
+// neighbours; not causal, also the later ones. Query i is at key position i + kv_len - q_len. A
+// query before the first key sees the first `degree` keys; causal, it sees none.
 Edges random_graph(const AttentionShape& shape, int64_t degree, uint64_t seed);
 
-// Of attention along it; batch entries share their edges.
+// The cost of attention along the graph; batch entries share their edges.
 Cost graph_cost(const AttentionShape& shape, int64_t degree, uint64_t seed);
 
 }  // namespace attn

@@ -1,5 +1,6 @@
-// A sparse pattern from its parameters, and what decoding it keeps: strided, every position, since
-// each column is seen again; fixed, the summaries of all blocks, and the rest of the current one.
+// Makes a sparse pattern from its parameters, and its cache for decoding. strided: all positions,
+// since each can become visible again. fixed: the summary positions of all blocks and the current
+// block.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +11,7 @@ namespace {
 
 CacheLayout strided_cache(int64_t stride, int64_t capacity) {
   return {.slots = capacity,
-          .seen =
+          .visible_slots =
               [stride](int64_t, int64_t at) {
                 std::vector<Span> spans;
                 for (int64_t j = at % stride; j < at; j += stride) spans.push_back({j, j + 1});
@@ -50,12 +51,12 @@ CacheLayout sparse_cache(const SparsePattern& pattern, int64_t capacity) {
   // Of the current block's first `count` positions, those that are no summaries.
   const auto passing = [=](int64_t count) { return count - pattern.summaries(count); };
   return {.slots = kept + others,
-          .place =
+          .slot_of =
               [=](int64_t at) {
                 const int64_t before = pattern.summaries(at);
                 return pattern.summaries(at + 1) > before ? before : kept + passing(at % stride);
               },
-          .seen =
+          .visible_slots =
               [=](int64_t, int64_t at) {
                 return std::vector<Span>{{0, pattern.summaries(at + 1)},
                                          {kept, kept + passing(at % stride + 1)}};

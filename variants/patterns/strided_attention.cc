@@ -1,6 +1,6 @@
-// Near and far keys under one softmax; see strided_attention.h. The far part writes an output and
-// log-sum-exp of its own; the backward of each part runs with the joint ones. Groups of a strided
-// pattern are gathered some at a time, so that their copies stay in the second-level cache.
+// One softmax over near and distant keys; see strided_attention.h. The distant part computes its
+// own output and log-sum-exp, which are merged with those of the near part; the backward of each
+// part uses the merged ones. The groups of a strided pattern are gathered in cache-sized parts.
 #include "variants/patterns/strided_attention.h"
 
 #include <algorithm>
@@ -79,8 +79,8 @@ struct NearAndFar {
     return part;
   }
 
-  Tensor take_queries(const Tensor& x, Span which, real empty = 0) const {
-    if (!same_queries) return queries.take(x, which, empty);
+  Tensor gather_queries(const Tensor& x, Span which, real empty = 0) const {
+    if (!same_queries) return queries.gather(x, which, empty);
     const int64_t heads = x.dim(0) * x.dim(1);
     return x.reshaped(x.shape().rank() == 4 ? Shape{heads, 1, x.dim(2), x.dim(3)}
                                             : Shape{heads, 1, x.dim(2)});
@@ -127,8 +127,8 @@ void add_far(const NearAndFar& d, const Tensor& q, const Tensor& k, const Tensor
              const Tensor& out, const Tensor& log_sum) {
   const MemoryScope scope(Purpose::workspace);
   in_chunks({0, d.groups}, d.chunk(kForwardArrays), [&](Span which) {
-    const Tensor fq = d.take_queries(q, which), fk = d.keys.take(k, which),
-                 fv = d.keys.take(v, which);
+    const Tensor fq = d.gather_queries(q, which), fk = d.keys.gather(k, which),
+                 fv = d.keys.gather(v, which);
     const Tensor far_out(fq.shape()), far_sum({fq.dim(0), 1, fq.dim(2)});
     softmax_forward(d.far_part(which), fq, fk, fv, far_out, far_sum);
     join(d, which, far_out, far_sum, out, log_sum);
@@ -143,18 +143,18 @@ void far_backward(const NearAndFar& d, const Tensor& q, const Tensor& k, const T
     return wanted.defined() ? Tensor::zeros(x.shape()) : Tensor();
   };
   in_chunks({0, d.groups}, d.chunk(kBackwardArrays), [&](Span which) {
-    const Tensor fq = d.take_queries(q, which), fk = d.keys.take(k, which),
-                 fv = d.keys.take(v, which);
+    const Tensor fq = d.gather_queries(q, which), fk = d.keys.gather(k, which),
+                 fv = d.keys.gather(v, which);
     std::array<Tensor, 3> far_grads = {d.same_queries && grads[0].defined()
-                                           ? d.take_queries(grads[0], which)
+                                           ? d.gather_queries(grads[0], which)
                                            : grad_like(grads[0], fq),
                                        grad_like(grads[1], fk), grad_like(grads[2], fv)};
-    softmax_backward(d.far_part(which), fq, fk, fv, d.take_queries(out, which),
-                     d.take_queries(log_sum, which, kInfinity), d.take_queries(grad_out, which),
+    softmax_backward(d.far_part(which), fq, fk, fv, d.gather_queries(out, which),
+                     d.gather_queries(log_sum, which, kInfinity), d.gather_queries(grad_out, which),
                      far_grads);
-    if (grads[0].defined() && !d.same_queries) d.queries.add_back(far_grads[0], which, grads[0]);
-    if (grads[1].defined()) d.keys.add_back(far_grads[1], which, grads[1]);
-    if (grads[2].defined()) d.keys.add_back(far_grads[2], which, grads[2]);
+    if (grads[0].defined() && !d.same_queries) d.queries.scatter_add(far_grads[0], which, grads[0]);
+    if (grads[1].defined()) d.keys.scatter_add(far_grads[1], which, grads[1]);
+    if (grads[2].defined()) d.keys.scatter_add(far_grads[2], which, grads[2]);
   });
 }
 

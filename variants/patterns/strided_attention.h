@@ -1,6 +1,6 @@
-// Softmax attention to keys near a query and to some that lie a stride apart, under one softmax:
-// two sets without a common key, joined by their log-sum-exp. Child et al. 2019, arXiv:1904.10509,
-// section 4.2. 4·pairs·d FLOPs; far keys are gathered, so that both sets use the tiled kernel.
+// Sparse attention: one softmax over near keys and over distant keys that are a stride apart. The
+// two sets are disjoint; their results are merged by log-sum-exp. Child et al. 2019,
+// arXiv:1904.10509, section 4.2. 4·pairs·d FLOPs. Distant keys are gathered for the tiled kernel.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace attn {
 
-// strided: a query at i sees the j with |i - j| <= stride, and those with stride | i - j.
-// fixed: those of its own block of `stride`, and of every block the last `summary`, and the first
-// if `first`. Causal: of all these the j <= i.
+// strided: query i sees the keys j with |i - j| <= stride, and those where stride divides i - j.
+// fixed: query i sees the keys of its own block of `stride` positions and, of every block, the last
+// `summary` keys and, if `first`, the first key. Causal: only those of these keys with j <= i.
 struct SparsePattern {
   bool fixed = false;
   int64_t stride = 128, summary = 32;
   bool first = false;
   bool causal = false;
 
-  // From the parameters `pattern`, `stride`, `summary` and `as`. A stride of 0 is the whole number
-  // nearest to √max_len: that of the length at hand would let decoding differ from the forward.
+  // From the parameters `pattern`, `stride`, `summary` and `as`. A stride of 0 stands for √max_len,
+  // rounded. It does not follow the length of an input, so that decoding equals the forward.
   static SparsePattern of(const AttentionConfig& config);
-  int64_t summaries(int64_t count) const;  // of the first `count` positions
+  int64_t summaries(int64_t count) const;  // summary positions among the first `count` positions
 };
 
 // q, k and v [batch, heads, len, dim].

@@ -1,6 +1,6 @@
-// Batch entries are shared out over threads, those of a thread advance together. What the backward
-// needs is kept a row a position, and becomes the gradient of the gates' sums in place. See
-// recurrence.h.
+// Recurrence over a sequence; see recurrence.h. Threads share the batch entries; the entries of a
+// thread advance together. The forward saves one row for each position; the backward replaces the
+// row by the gradient of the pre-activations.
 #include "variants/recurrent/recurrence.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ struct Sequences {
   std::vector<int64_t, Recycled<int64_t>> lengths;
   Tensor sums, state, candidate_bias;  // as in recurrence.h
   Tensor out;                          // [batch, len, dim]
-  Tensor kept;  // [batch, len, kept·dim], undefined where no backward follows
+  Tensor saved;  // [batch, len, saved·dim], undefined where no backward follows
 
   int64_t batch() const { return sums.dim(0); }
   int64_t len() const { return sums.dim(1); }
   int64_t dim() const { return state.dim(0); }
   int64_t gates() const { return state.dim(1); }
-  int64_t kept_row() const { return kept_of(cell) * dim(); }
+  int64_t saved_reals() const { return saved_of(cell) * dim(); }
   int64_t length(int64_t b) const {
     return lengths.empty() ? len() : lengths[static_cast<size_t>(b)];
   }
@@ -38,7 +38,9 @@ struct Sequences {
     return before(t) < 0 || before(t) >= (reverse ? length(b) : len());
   }
   real* out_row(int64_t b, int64_t t) const { return out.data() + (b * len() + t) * dim(); }
-  real* row_kept(int64_t b, int64_t t) const { return kept.data() + (b * len() + t) * kept_row(); }
+  real* saved_row(int64_t b, int64_t t) const {
+    return saved.data() + (b * len() + t) * saved_reals();
+  }
   double product_flops() const {
     return 2 * static_cast<double>(batch() * len()) * static_cast<double>(dim() * gates());
   }
@@ -47,7 +49,7 @@ struct Sequences {
 int64_t groups_of(int64_t batch) { return std::min<int64_t>(batch, threads()); }
 
 int64_t group_reals(RecurrentCell cell, int64_t rows, int64_t dim) {
-  return (kept_of(cell) + gates_of(cell) + 2) * padded_reals(rows * dim);
+  return (saved_of(cell) + gates_of(cell) + 2) * padded_reals(rows * dim);
 }
 
 // Entries [first, first + rows) of the batch, in a workspace.
@@ -63,20 +65,20 @@ struct Group {
 
   // Where entry b's gates of position t are made.
   real* gates(int64_t b, int64_t t) const {
-    return s.kept.defined() ? s.row_kept(b, t) : scratch + (b - first) * s.kept_row();
+    return s.saved.defined() ? s.saved_row(b, t) : scratch + (b - first) * s.saved_reals();
   }
   const real* state_before(int64_t b, int64_t t) const {
     return s.starts(b, t) ? zeros : s.out_row(b, s.before(t));
   }
   const real* cell_before(int64_t b, int64_t t) const {
-    if (!s.kept.defined()) return scratch + (b - first) * s.kept_row() + 4 * s.dim();
-    return s.starts(b, t) ? zeros : s.row_kept(b, s.before(t)) + 4 * s.dim();
+    if (!s.saved.defined()) return scratch + (b - first) * s.saved_reals() + 4 * s.dim();
+    return s.starts(b, t) ? zeros : s.saved_row(b, s.before(t)) + 4 * s.dim();
   }
 
   const Sequences& s;
   int64_t first, rows;
   real *zeros, *carried, *parts,
-      *scratch;  // [rows, dim] twice, [rows, gates·dim], [rows, kept·dim]
+      *scratch;  // [rows, dim] twice, [rows, gates·dim], [rows, saved·dim]
 };
 
 void advance(const Group& g, const PackedWeight& state, int64_t step) {
@@ -93,7 +95,7 @@ void advance(const Group& g, const PackedWeight& state, int64_t step) {
     real *const a = g.gates(b, t), *const h = s.out_row(b, t);
     if (t >= s.length(b)) {
       std::copy_n(step == 0 ? g.zeros : s.out_row(b, s.before(t)), dim, h);
-      if (s.kept.defined()) std::fill_n(a, s.kept_row(), real(0));
+      if (s.saved.defined()) std::fill_n(a, s.saved_reals(), real(0));
     } else if (s.cell == RecurrentCell::lstm) {
       for (int64_t j = 0; j < gates; ++j) a[j] = sums[j] + parts[j];
       lstm_row(dim, a, g.cell_before(b, t), h);
@@ -110,7 +112,7 @@ void forward(const Sequences& s) {
   run_tasks(groups, group_reals(s.cell, most, s.dim()), [&](int64_t index, real* work) {
     const Group g(s, groups, index, work);
     std::fill_n(g.zeros, g.rows * s.dim(), real(0));
-    std::fill_n(g.scratch, g.rows * s.kept_row(), real(0));
+    std::fill_n(g.scratch, g.rows * s.saved_reals(), real(0));
     for (int64_t step = 0; step < s.len(); ++step) advance(g, state, step);
   });
   count_flops(s.product_flops());
@@ -123,31 +125,31 @@ void retreat(const Group& g, const PackedWeight& transposed, const real* grad, i
   const int64_t dim = s.dim();
   for (int64_t b = g.first; b < g.first + g.rows; ++b) {
     real *const dh = g.carried + (b - g.first) * dim, *const dc = g.parts + (b - g.first) * dim;
-    const real* const top = grad + (b * s.len() + t) * dim;
-    for (int64_t j = 0; j < dim; ++j) dh[j] += top[j];
-    if (t >= s.length(b)) continue;  // the state went through; its kept row is zeros
+    const real* const grad_h = grad + (b * s.len() + t) * dim;
+    for (int64_t j = 0; j < dim; ++j) dh[j] += grad_h[j];
+    if (t >= s.length(b)) continue;  // the state went through; its saved row is zero
     if (s.cell == RecurrentCell::lstm) {
-      lstm_row_back(dim, s.row_kept(b, t), g.cell_before(b, t), dh, dc);
+      lstm_row_backward(dim, s.saved_row(b, t), g.cell_before(b, t), dh, dc);
       std::fill_n(dh, dim, real(0));
     } else {
-      gru_row_back(dim, s.row_kept(b, t), g.state_before(b, t), dh);
+      gru_row_backward(dim, s.saved_row(b, t), g.state_before(b, t), dh);
     }
   }
-  transposed.multiply(g.rows, {s.row_kept(g.first, t), s.len() * s.kept_row(), 1}, g.carried, dim,
-                      true);
+  transposed.multiply(g.rows, {s.saved_row(g.first, t), s.len() * s.saved_reals(), 1}, g.carried,
+                      dim, true);
 }
 
-// Σ over positions of (state before)ᵀ · slopes, a strip of columns a task.
+// Σ over positions of (state before)ᵀ · gradients, a strip of columns a task.
 void add_state_gradient(const Sequences& s, real* weight) {
   constexpr int64_t kDepth = 128;  // positions multiplied at once: the strip's part stays in L1
-  const int64_t dim = s.dim(), gates = s.gates(), row = s.kept_row();
+  const int64_t dim = s.dim(), gates = s.gates(), row = s.saved_reals();
   const int64_t from = s.reverse ? 1 : 0, to = s.reverse ? 0 : 1;  // first position of each
   run_tasks((gates + kPanel - 1) / kPanel, 0, [&](int64_t strip, real*) {
     const int64_t j = strip * kPanel, cols = std::min(kPanel, gates - j);
     for (int64_t b = 0; b < s.batch(); ++b)
       for (int64_t i = 0; i + 1 < s.len(); i += kDepth)
         add_product(dim, cols, std::min(kDepth, s.len() - 1 - i), {s.out_row(b, from + i), 1, dim},
-                    {s.row_kept(b, to + i) + j, row}, weight + j, gates);
+                    {s.saved_row(b, to + i) + j, row}, weight + j, gates);
   });
   count_flops(s.product_flops());
 }
@@ -156,7 +158,7 @@ void add_state_gradient(const Sequences& s, real* weight) {
 void backward(const Sequences& s, const Tensor& grad, std::span<Tensor> grads) {
   const PackedWeight transposed(s.state, true);
   const int64_t groups = groups_of(s.batch()), most = (s.batch() + groups - 1) / groups;
-  const int64_t dim = s.dim(), gates = s.gates(), row = s.kept_row(), all = s.batch() * s.len();
+  const int64_t dim = s.dim(), gates = s.gates(), row = s.saved_reals(), all = s.batch() * s.len();
   run_tasks(groups, group_reals(s.cell, most, dim), [&](int64_t index, real* work) {
     const Group g(s, groups, index, work);
     for (real* buffer : {g.zeros, g.carried, g.parts}) std::fill_n(buffer, g.rows * dim, real(0));
@@ -165,11 +167,11 @@ void backward(const Sequences& s, const Tensor& grad, std::span<Tensor> grads) {
   count_flops(s.product_flops());
   if (grads[1].defined()) add_state_gradient(s, grads[1].data());
   if (s.cell == RecurrentCell::gru && grads[2].defined())
-    add_column_sums(grads[2].data(), s.kept.data() + 2 * dim, all, dim, row);
+    add_column_sums(grads[2].data(), s.saved.data() + 2 * dim, all, dim, row);
   if (!grads[0].defined()) return;
   over_range(all, gates, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const real* const a = s.kept.data() + i * row;
+      const real* const a = s.saved.data() + i * row;
       real* const to = grads[0].data() + i * gates;
       const int64_t shared = s.cell == RecurrentCell::lstm ? gates : 2 * dim, skip = dim;
       for (int64_t j = 0; j < shared; ++j) to[j] += a[j];
@@ -198,7 +200,7 @@ Var recurrence(const Var& sums, const RecurrentWeights& weights, const Recurrenc
               {}};
   const bool gru = r.cell == RecurrentCell::gru;
   if (gru ? recording({sums, weights.state, bias}) : recording({sums, weights.state}))
-    s.kept = Tensor(sums.shape().with(2, s.kept_row()));
+    s.saved = Tensor(sums.shape().with(2, s.saved_reals()));
   forward(s);
   const Tensor out = s.out;
   const auto back = [s](const Tensor& grad, std::span<Tensor> grads) { backward(s, grad, grads); };

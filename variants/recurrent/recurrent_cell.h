@@ -1,4 +1,4 @@
-// The cells of recurrences, and what they keep; what they do to a row is in attention_rows.h.
+// LSTM and GRU cells: the sizes of their rows. The equations are in attention_rows.h.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace attn {
 enum class RecurrentCell { lstm, gru };
 
 inline int64_t gates_of(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
-// Stretches of `dim` numbers that a row keeps for its backward: LSTM i f g o and c; GRU r z n, and
-// what r is multiplied by.
-inline int64_t kept_of(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 5 : 4; }
+// Vectors of `dim` numbers that each row saves for the backward: LSTM i f g o and c; GRU r z n, and
+// the factor of r in n.
+inline int64_t saved_of(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 5 : 4; }
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// One position after the other from h and c; see recurrence.h. The rows of a batch share each
-// product.
+// Decoding with the state h and c; see recurrence.h. A step makes one product for all rows of the
+// batch.
 #include <algorithm>
 
 #include "core/base/counters.h"
@@ -18,14 +18,14 @@ class RecurrentDecoder final : public MixerDecoder {
         dim_(weights.state.dim(0)),
         weights_(weights),
         h_(Tensor::zeros({batch(), dim_})),
-        rows_(Tensor::zeros({batch(), kept_of(cell) * dim_})),
+        rows_(Tensor::zeros({batch(), saved_of(cell) * dim_})),
         parts_({batch(), gates_of(cell) * dim_}) {
     if (cell == RecurrentCell::lstm) c_ = Tensor::zeros({batch(), dim_});
   }
 
  private:
   void do_next(const real* x, real* out) override {
-    const int64_t gates = gates_of(cell_) * dim_, row = kept_of(cell_) * dim_;
+    const int64_t gates = gates_of(cell_) * dim_, row = saved_of(cell_) * dim_;
     for (int64_t b = 0; b < batch(); ++b)
       std::copy_n(weights_.bias.value().data(), gates, rows_.data() + b * row);
     add_product(batch(), gates, width(), {x, width()}, {weights_.input.value().data(), gates},
@@ -40,7 +40,7 @@ class RecurrentDecoder final : public MixerDecoder {
 
   void advance(int64_t b) const {
     const int64_t gates = gates_of(cell_) * dim_;
-    real *const a = rows_.data() + b * kept_of(cell_) * dim_, *const h = h_.data() + b * dim_;
+    real *const a = rows_.data() + b * saved_of(cell_) * dim_, *const h = h_.data() + b * dim_;
     const real* const parts = parts_.data() + b * gates;
     if (cell_ == RecurrentCell::gru)
       return gru_row(dim_, a, parts, weights_.candidate_bias.value().data(), h, h);

@@ -1,6 +1,6 @@
-// Forward of additive attention; see additive_attention.h. A strip of queries gets its logits panel
-// by panel of keys, then online softmax and the product with values as in softmax_attention.cc.
-// Parallel over batch × heads × tiles.
+// Forward of additive attention; see additive_attention.h. The logits of a strip of queries are
+// computed for one panel of keys at a time; online softmax and the product with values follow as in
+// softmax_forward.cc. Parallel over batch × heads × tiles.
 #include "variants/scores/additive_attention.h"
 
 #include <numbers>
@@ -15,9 +15,9 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kPiece = PrefixPlane::kPiece, kStrip = PrefixPlane::kStrip;
+constexpr int64_t kPiece = PrefixPlane::kPiece, kNarrowStrip = PrefixPlane::kNarrowStrip;
 
-struct Layout {  // offsets into a worker's workspace; kept queries are at 0
+struct Layout {  // offsets into a worker's workspace; transformed queries are at 0
   int64_t keys, row_max, row_sum, logits, total;
 
   Layout(const PrefixPlane& p, int64_t padded) {
@@ -25,7 +25,7 @@ struct Layout {  // offsets into a worker's workspace; kept queries are at 0
     row_max = keys + kPiece * padded;
     row_sum = row_max + padded_reals(p.tile_rows);
     logits = row_sum + padded_reals(p.tile_rows);
-    total = logits + kStrip * kPiece;
+    total = logits + kNarrowStrip * kPiece;
   }
 };
 
@@ -55,16 +55,16 @@ class Forward {
     std::fill_n(row_max, rows, -kInfinity);
     std::fill_n(row_sum, rows, real(0));
     for (int64_t r = 0; r < rows; ++r)
-      additive_row(x_.query(h, begin + r), units, x_.far, work + r * padded_);
+      additive_row(x_.query(h, begin + r), units, x_.large, work + r * padded_);
     const int64_t keys = p_.seen(h, end - 1);
     double pairs = 0;
     for (int64_t j = 0; j < keys; j += kPiece) {
       const int64_t cols = std::min(kPiece, keys - j);
       for (int64_t at = 0; at < cols; at += kPanel)
-        additive_panel(x_.key(h, j + at), std::min(kPanel, cols - at), units, x_.far,
+        additive_panel(x_.key(h, j + at), std::min(kPanel, cols - at), units, x_.large,
                        work + layout_.keys + at * padded_);
-      for (int64_t i = begin; i < end; i += kStrip) {
-        const int64_t last = std::min(i + kStrip, end);
+      for (int64_t i = begin; i < end; i += kNarrowStrip) {
+        const int64_t last = std::min(i + kNarrowStrip, end);
         pairs +=
             add_strip(h, i, last - i, i - begin, j, std::min(cols, p_.seen(h, last - 1) - j), work);
       }
@@ -82,8 +82,8 @@ class Forward {
         x_.scores(h, work + (at + r) * padded_, work + layout_.keys + c * padded_,
                   logits + r * kPiece + c);
     const int64_t whole = (cols + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    p_.hide(h, i, rows, first, whole, logits, kPiece, -kInfinity);
-    real rescale[kStrip];
+    p_.mask_beyond_prefix(h, i, rows, first, whole, logits, kPiece, -kInfinity);
+    real rescale[kNarrowStrip];
     online_softmax_rows(rows, whole, logits, kPiece, work + layout_.row_max + at,
                         work + layout_.row_sum + at, rescale);
     add_product(rows, p_.value_dim, cols, {logits, kPiece}, {x_.value(h, first), p_.value_dim},
@@ -118,7 +118,7 @@ AdditiveProblem::AdditiveProblem(const Tensor& queries, const Tensor& keys, cons
       w(weight),
       v(values),
       scaled({plane.heads, padded()}),
-      far(any_far(a.data(), a.size()) || any_far(b.data(), b.size())) {
+      large(any_large(a.data(), a.size()) || any_large(b.data(), b.size())) {
   const int64_t units = plane.dim;
   ATTN_CHECK(w.shape() == (Shape{plane.heads, units}), "weights {} for {} heads of {} units",
              w.shape().str(), plane.heads, units);
@@ -154,7 +154,7 @@ Cost additive_cost(const AttentionShape& shape, int64_t units) {
   const auto workspace =
       workspace_bytes(plane.all_heads() * plane.tiles(), Layout(plane, padded_units(units)).total);
   return {
-      .flops = projections + (3 * a + 2 * d) * plane.pairs(kStrip),
+      .flops = projections + (3 * a + 2 * d) * plane.pairs(kNarrowStrip),
       .backward_flops = 2 * projections + (11 * a + 4 * d) * plane.pairs(kAdditiveRows),
       .bytes = size * (queries + keys) * 2 * (d + a),
       .peak_bytes = size * (queries * d + (queries + keys) * a) + static_cast<double>(workspace),

@@ -14,14 +14,15 @@
 namespace attn {
 
 // a [batch, heads, q_len, units], b [batch, heads, kv_len, units], weight [heads, units], v [batch,
-// heads, kv_len, value_dim] -> [batch, heads, q_len, value_dim]. No edges.
+// heads, kv_len, value_dim] -> [batch, heads, q_len, value_dim]. The mask must have no edges.
 Var additive_attention(const Var& a, const Var& b, const Var& weight, const Var& v,
                        const Mask& mask);
 
-// One forward without gradients and padding, the two projections from head_dim included.
+// One forward without gradients and padding. Includes the two projections from head_dim.
 Cost additive_cost(const AttentionShape& shape, int64_t units);
 
-// Keeps projected keys and values; to_query and to_key are [heads, head_dim, units].
+// Weights of decoding: to_query and to_key [heads, head_dim, units], weight [heads, units]. The
+// decoder caches projected keys and values.
 struct AdditiveWeights {
   Tensor to_query, to_key, weight;
 };

@@ -1,6 +1,7 @@
-// Backward of additive attention: a panel of keys meets strips of queries; weights and the slopes
-// of tanh are made again. 11·units + 4·d FLOPs and 1.25·units divisions a pair. Parallel over batch
-// × heads; gradients of the weights are summed a head at a time, in order.
+// Backward of additive attention, for one panel of keys and one strip of queries at a time.
+// Recomputes the weights and the derivatives of tanh: 11·units + 4·d FLOPs and 1.25·units divisions
+// a pair. Parallel over batch × heads. The gradients of the weight are summed over batch entries in
+// order.
 #include "core/base/counters.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
@@ -11,15 +12,15 @@ namespace {
 
 constexpr int64_t kRows = kAdditiveRows;
 
-struct Layout {  // offsets into a worker's workspace; kept queries are at 0
-  int64_t panel, values, weights, slopes, dots, keys, sums, total;
+struct Layout {  // offsets into a worker's workspace; transformed queries are at 0
+  int64_t panel, values, weights, grad_logits, dots, keys, sums, total;
 
   Layout(int64_t padded, int64_t value_dim) {
     panel = padded_reals(kRows * padded);
     values = panel + kPanel * padded;
     weights = values + kPanel * value_dim;
-    slopes = weights + kRows * kPanel;
-    dots = slopes + kRows * kPanel;
+    grad_logits = weights + kRows * kPanel;
+    dots = grad_logits + kRows * kPanel;
     keys = dots + padded_reals(kRows);
     sums = keys + kPanel * padded;
     total = sums + 2 * padded;
@@ -49,7 +50,7 @@ class Backward {
   }
 
  private:
-  bool slopes_wanted() const {
+  bool logit_grad_wanted() const {
     return grads_[0].defined() || grads_[1].defined() || grads_[2].defined();
   }
 
@@ -58,60 +59,62 @@ class Backward {
     double pairs = 0;
     for (int64_t j = 0; j < p_.length(h); j += kPanel) {
       const int64_t count = std::min(kPanel, p_.length(h) - j);
-      additive_panel(x_.key(h, j), count, units, x_.far, work + layout_.panel);
+      additive_panel(x_.key(h, j), count, units, x_.large, work + layout_.panel);
       pack_transposed(x_.value(h, j), count, dv, dv, work + layout_.values);
       std::fill_n(work + layout_.keys, kPanel * padded_, real(0));
       for (int64_t i = 0; i < p_.q_len; i += kRows) {
         const int64_t rows = std::min(kRows, p_.q_len - i);
         const int64_t cols = std::min(count, p_.seen(h, i + rows - 1) - j);
         if (cols <= 0) continue;
-        make_slopes(h, i, rows, j, cols, work);
-        if (slopes_wanted()) add_slopes(h, i, rows, work);
+        make_logit_gradients(h, i, rows, j, cols, work);
+        if (logit_grad_wanted()) add_gradients(h, i, rows, work);
         pairs += static_cast<double>(rows * cols);
       }
       if (grads_[1].defined()) add_keys(h, j, count, work + layout_.keys);
     }
-    const auto products = (slopes_wanted() ? 2 * dv : 0) + (grads_[3].defined() ? 2 * dv : 0);
-    count_flops(pairs * static_cast<double>((slopes_wanted() ? 11 : 3) * units + products));
+    const auto products = (logit_grad_wanted() ? 2 * dv : 0) + (grads_[3].defined() ? 2 * dv : 0);
+    count_flops(pairs * static_cast<double>((logit_grad_wanted() ? 11 : 3) * units + products));
   }
 
-  // Weights P and slopes P·(dO·Vᵀ - dO·O) of the logits, both 0 where hidden; dv on the way.
-  void make_slopes(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols,
-                   real* work) const {
+  // Weights P and gradients P·(dO·Vᵀ - dO·O) of the logits, both 0 where masked. Also adds to dv.
+  void make_logit_gradients(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols,
+                            real* work) const {
     const int64_t dv = p_.value_dim, row = h * p_.q_len + i;
-    real *const weights = work + layout_.weights, *const slopes = work + layout_.slopes,
+    real *const weights = work + layout_.weights, *const grad_logits = work + layout_.grad_logits,
                 *const dots = work + layout_.dots;
     const real* const grad = grad_.data() + row * dv;
     for (int64_t r = 0; r < rows; ++r) {
-      additive_row(x_.query(h, i + r), p_.dim, x_.far, work + r * padded_);
+      additive_row(x_.query(h, i + r), p_.dim, x_.large, work + r * padded_);
       x_.scores(h, work + r * padded_, work + layout_.panel, weights + r * kPanel);
       dots[r] = row_dot(grad + r * dv, out_.data() + (row + r) * dv, dv);
     }
-    p_.hide(h, i, rows, first, kPanel, weights, kPanel, -kInfinity);
-    product(rows, kPanel, dv, {grad, dv}, packed(work + layout_.values, dv), slopes, kPanel);
-    slope_rows(rows, kPanel, weights, slopes, kPanel, log_sum_.data() + row, dots, 1);
-    p_.hide(h, i, rows, first, kPanel, slopes, kPanel, 0);
+    p_.mask_beyond_prefix(h, i, rows, first, kPanel, weights, kPanel, -kInfinity);
+    product(rows, kPanel, dv, {grad, dv}, packed(work + layout_.values, dv), grad_logits, kPanel);
+    logit_grad_rows(rows, kPanel, weights, grad_logits, kPanel, log_sum_.data() + row, dots, 1);
+    p_.mask_beyond_prefix(h, i, rows, first, kPanel, grad_logits, kPanel, 0);
     if (grads_[3].defined())
       add_product(cols, dv, rows, {weights, 1, kPanel}, {grad, dv},
                   grads_[3].data() + (h * p_.kv_len + first) * dv, dv);
   }
 
-  void add_slopes(int64_t h, int64_t i, int64_t rows, real* work) const {
+  void add_gradients(int64_t h, int64_t i, int64_t rows, real* work) const {
     for (int64_t r = 0; r < rows; ++r) add_row(h, i + r, r, work);
   }
 
-  // With r as in additive_scores.h: Σ_j slope·r(1 - r) of each unit to the query, the same to each
-  // key, and Σ slope·r to the unit's weight: the slopes of a row sum to 0.
+  // With r as in additive_scores.h, for each unit: Σ_j grad_logits_j·r(1 - r) to the query, its
+  // terms to the keys, and Σ_j grad_logits_j·r to the weight. The gradients of a row of logits sum
+  // to 0.
   void add_row(int64_t h, int64_t i, int64_t r, real* work) const {
-    real *const of_query = work + layout_.sums, *const of_unit = of_query + padded_;
-    additive_slopes({x_.far, padded_, work + r * padded_, work + layout_.panel},
-                    work + layout_.slopes + r * kPanel, work + layout_.keys, of_query, of_unit);
+    real *const grad_query = work + layout_.sums, *const grad_unit = grad_query + padded_;
+    additive_grad({x_.large, padded_, work + r * padded_, work + layout_.panel},
+                  work + layout_.grad_logits + r * kPanel, work + layout_.keys, grad_query,
+                  grad_unit);
     const real* const w = x_.w.data() + h % p_.heads * p_.dim;
     if (grads_[0].defined()) {
       real* const to = grads_[0].data() + (h * p_.q_len + i) * p_.dim;
-      for (int64_t c = 0; c < p_.dim; ++c) to[c] += 4 * w[c] * of_query[c];
+      for (int64_t c = 0; c < p_.dim; ++c) to[c] += 4 * w[c] * grad_query[c];
     }
-    for (int64_t c = 0; c < p_.dim; ++c) of_units_[h * padded_ + c] -= 2 * of_unit[c];
+    for (int64_t c = 0; c < p_.dim; ++c) of_units_[h * padded_ + c] -= 2 * grad_unit[c];
   }
 
   void add_keys(int64_t h, int64_t first, int64_t count, const real* sums) const {

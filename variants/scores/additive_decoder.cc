@@ -1,5 +1,5 @@
-// One query against a cache by additive scores; see additive_attention.h. A step projects one query
-// and one key, then takes one exponential a unit and cached position. Parallel over batch × heads.
+// Decoding by additive attention; see additive_attention.h. A step projects one query and one key,
+// and computes one exponential for each unit and cached position. Parallel over batch × heads.
 #include <numbers>
 
 #include "core/base/counters.h"

@@ -1,4 +1,4 @@
-// What forward and backward of additive attention share: its inputs, and the backward's entry.
+// The problem that the forward and the backward of additive attention share, and the backward.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 namespace attn {
 
 struct AdditiveProblem {
-  PrefixPlane plane;  // its dim is the number of units
-  Tensor a, b, w, v;  // as in additive_attention
-  Tensor scaled;      // [heads, padded units]: -2·log2(e)·w, since logits are in units of log2
-  bool far = false;
+  PrefixPlane plane;   // its `dim` is the number of units
+  Tensor a, b, w, v;   // as in additive_attention
+  Tensor scaled;       // [heads, padded units]: -2·log2(e)·w, since logits are in units of log2
+  bool large = false;  // as in AdditiveRows
 
   AdditiveProblem(const Tensor& queries, const Tensor& keys, const Tensor& weight,
                   const Tensor& values, const Mask& mask);
@@ -29,17 +29,17 @@ struct AdditiveProblem {
   const real* value(int64_t h, int64_t j) const {
     return v.data() + (h * plane.kv_len + j) * plane.value_dim;
   }
-  // Logits of a kept query and the keys of a panel, but for the row's constant.
-  void scores(int64_t h, const real* kept, const real* panel, real* out) const {
+  // Logits of a transformed query and the keys of a panel, up to a constant of the row.
+  void scores(int64_t h, const real* query_row, const real* panel, real* out) const {
     const real* const weight = scaled.data() + h % plane.heads * padded();
-    additive_scores({far, padded(), kept, panel}, weight, out);
+    additive_scores({large, padded(), query_row, panel}, weight, out);
   }
 };
 
-inline constexpr int64_t kAdditiveRows = 24;  // queries of a strip of the backward
+inline constexpr int64_t kAdditiveRows = 24;  // queries of a strip in the backward
 
-// Adds the gradients of a, b, weight and v into grads (undefined: not wanted). log_sum is [batch,
-// heads, q_len], in units of log2, +inf where a query sees nothing.
+// Adds the gradients of a, b, weight and v to grads[0..3]; an undefined one is skipped. log_sum is
+// [batch, heads, q_len] in units of log2, +infinity where a query sees no key.
 void additive_backward(const AdditiveProblem& problem, const Tensor& out, const Tensor& log_sum,
                        const Tensor& grad_out, std::span<Tensor> grads);
 

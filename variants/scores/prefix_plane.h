@@ -1,5 +1,5 @@
-// The (query, key) plane where causality and lengths alone restrict it: what a query sees is a
-// prefix of the keys. How kernels that weigh every visible pair cut it into tiles and strips.
+// The matrix of (query, key) pairs under a causal mask and padding: each query sees a prefix of the
+// keys. Its division into tiles and strips for kernels that visit all visible pairs.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,15 @@
 namespace attn {
 
 struct PrefixPlane {
-  static constexpr int64_t kStrip = kTileRows;  // queries that share what one of them sees
-  static constexpr int64_t kWide = 2 * kStrip;  // the same where all keys are seen: fewer fetches
-  static constexpr int64_t kPiece = 256;        // keys: their weights stay in the first-level cache
+  // Queries that are multiplied with the same keys; wide where all of them see all keys.
+  static constexpr int64_t kNarrowStrip = kTileRows, kWideStrip = 2 * kNarrowStrip;
+  // Keys of a piece: a strip of weights fits in the first-level cache.
+  static constexpr int64_t kPiece = 256;
 
   int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0, dim = 0, value_dim = 0;
   bool causal = false;
   std::vector<int64_t> kv_lengths = {};
-  int64_t tile_rows = kWide;  // queries of a forward's tile, by the threads of whoever made this
+  int64_t tile_rows = kWideStrip;  // queries of a tile; depends on threads()
 
   PrefixPlane(const Shape& q, const Shape& k, const Shape& v, const Mask& mask)
       : batch(q[0]),
@@ -50,22 +51,24 @@ struct PrefixPlane {
   }
 
   int64_t all_heads() const { return batch * heads; }
-  // Keys that are no padding, of head h of all batch entries.
+  // Valid keys of head h, counted over all batch entries.
   int64_t length(int64_t h) const {
     return kv_lengths.empty() ? kv_len : kv_lengths[static_cast<size_t>(h / heads)];
   }
+  // Visible keys of query i.
   int64_t seen(int64_t h, int64_t i) const {
     return causal ? std::clamp<int64_t>(i + kv_len - q_len + 1, 0, length(h)) : length(h);
   }
 
   int64_t tiles() const { return q_len == 0 ? 0 : (q_len + tile_rows - 1) / tile_rows; }
-  // The tile-th in the order in which equal shares cost the same: late ones of a causal head see
-  // more.
+  // First query of a tile. Tiles are numbered alternately from both ends, so that equal shares of a
+  // causal head take the same time.
   int64_t tile_begin(int64_t tile) const {
     return (tile % 2 ? tiles() - 1 - tile / 2 : tile / 2) * tile_rows;
   }
 
-  // Pairs multiplied where strips of so many queries see whatever one of them sees; no padding.
+  // The number of pairs that a kernel multiplies: all queries of a strip with the visible keys of
+  // any of them. Without padding.
   double pairs(int64_t strip) const {
     double sum = 0;
     for (int64_t i = 0; i < q_len; i += strip) {
@@ -75,21 +78,23 @@ struct PrefixPlane {
     return sum * static_cast<double>(all_heads());
   }
 
-  // Sets what the rows [i, i + rows) of head h do not see, of columns that are the keys
-  // [first, first + cols).
-  void hide(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols, real* x,
-            int64_t stride, real value) const {
+  // Sets the entries of x [rows, cols] to `value` where query i + r of head h does not see key
+  // first + c.
+  void mask_beyond_prefix(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols, real* x,
+                          int64_t stride, real value) const {
     for (int64_t r = 0; r < rows; ++r)
       std::fill(x + r * stride + std::clamp<int64_t>(seen(h, i + r) - first, 0, cols),
                 x + r * stride + cols, value);
   }
 
  private:
-  // Whole wide strips, enough to pay for packing the keys.
+  // Whole wide strips; enough of them to pay for packing the keys.
   void cut() {
-    const auto whole = [](int64_t rows) { return (rows + kWide - 1) / kWide * kWide; };
+    const auto whole = [](int64_t rows) {
+      return (rows + kWideStrip - 1) / kWideStrip * kWideStrip;
+    };
     tile_rows = whole(std::clamp<int64_t>(all_heads() * q_len / (4 * threads()), 96, 480));
-    tile_rows = std::max(kWide, std::min(tile_rows, whole(q_len)));
+    tile_rows = std::max(kWideStrip, std::min(tile_rows, whole(q_len)));
   }
 };
 

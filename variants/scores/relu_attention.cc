@@ -1,6 +1,7 @@
-// Tiled attention with relu for softmax; see relu_attention.h. Since relu(c·x) = c·relu(x), scaled
-// queries carry both 1/sqrt(d) and 1/count, and weights need no pass but the relu itself. Forward
-// parallel over batch × heads × tiles; backward 10·pairs·d FLOPs, over heads or shares of one.
+// Tiled attention with relu in place of softmax; see relu_attention.h. Since relu(c·x) = c·relu(x),
+// the queries are scaled by 1/sqrt(d) and 1/count, and the weights need only the relu. The forward
+// is parallel over batch × heads × tiles; the backward, 10·pairs·d FLOPs, over heads or parts of a
+// head.
 #include "variants/scores/relu_attention.h"
 
 #include <cmath>
@@ -15,14 +16,14 @@ namespace attn {
 namespace {
 
 constexpr int64_t kPiece = PrefixPlane::kPiece;
-constexpr int64_t kBackwardTile = 96;   // queries: weights and slopes of a block are 96 KiB each
-constexpr int64_t kBackwardStrip = 24;  // queries of a patch that the mask cuts through
+constexpr int64_t kBackwardTile = 96;   // queries: weights and gradients of a block are 96 KiB each
+constexpr int64_t kBackwardStrip = 24;  // queries, where the mask cuts through a tile
 
 struct Problem {
   PrefixPlane plane;
   Tensor q, k, v;
 
-  // Of head h: a query's dot products are multiplied by this.
+  // The factor of the dot products of query i of head h.
   real factor(int64_t h, int64_t i) const {
     const double root = std::sqrt(static_cast<double>(plane.dim));
     return static_cast<real>(1 /
@@ -50,7 +51,7 @@ struct ForwardLayout {  // offsets into a worker's workspace
   explicit ForwardLayout(const PrefixPlane& p) {
     keys = padded_reals(p.tile_rows * p.dim);  // behind the scaled queries
     weights = keys + padded_reals(packed_reals(std::min(kPiece, p.kv_len), p.dim));
-    total = weights + PrefixPlane::kWide * kPiece;
+    total = weights + PrefixPlane::kWideStrip * kPiece;
   }
 };
 
@@ -78,7 +79,8 @@ class Forward {
       const int64_t cols = std::min(kPiece, keys - j);
       pack_transposed(x_.key(h, j), cols, p_.dim, p_.dim, work + layout_.keys);
       for (int64_t i = begin; i < end;) {
-        const int64_t rows = p_.seen(h, i) >= j + cols ? PrefixPlane::kWide : PrefixPlane::kStrip;
+        const int64_t rows =
+            p_.seen(h, i) >= j + cols ? PrefixPlane::kWideStrip : PrefixPlane::kNarrowStrip;
         const int64_t last = std::min(i + rows, end);
         pairs += add_strip(h, i, last, j, std::min(cols, p_.seen(h, last - 1) - j),
                            work + (i - begin) * p_.dim, work);
@@ -96,7 +98,7 @@ class Forward {
     product(rows, cols, p_.dim, {query, p_.dim}, packed(work + layout_.keys, p_.dim), weights,
             kPiece);
     relu_rows(rows, cols, weights, kPiece);
-    p_.hide(h, begin, rows, first, cols, weights, kPiece, 0);
+    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
     add_product(rows, p_.value_dim, cols, {weights, kPiece}, {x_.value(h, first), p_.value_dim},
                 out(h, begin), p_.value_dim);
     return static_cast<double>(rows * cols);
@@ -117,8 +119,8 @@ class Backward {
     values_ = padded_reals(packed_reals(kPiece, p_.dim));
     query_ = values_ + padded_reals(packed_reals(kPiece, p_.value_dim));
     weights_ = query_ + padded_reals(rows * p_.dim);
-    slopes_ = weights_ + rows * kPiece;
-    total_ = slopes_ + rows * kPiece;
+    grad_scores_ = weights_ + rows * kPiece;
+    total_ = grad_scores_ + rows * kPiece;
   }
 
   // In each round no two tasks touch the same keys or the same queries.
@@ -157,30 +159,30 @@ class Backward {
     if (cols <= 0) return 0;
     const int64_t d = p_.dim, dv = p_.value_dim, rows = end - begin;
     const int64_t row = h * p_.q_len + begin, key = h * p_.kv_len + first;
-    real *const weights = work + weights_, *const slopes = work + slopes_;
+    real *const weights = work + weights_, *const grad_scores = work + grad_scores_;
     const real* const grad = grad_.data() + row * dv;
     x_.scale_queries(h, begin, end, work + query_);
     product(rows, cols, d, {work + query_, d}, packed(work, d), weights, kPiece);
-    product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), slopes, kPiece);
+    product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), grad_scores, kPiece);
     relu_rows(rows, cols, weights, kPiece);
-    p_.hide(h, begin, rows, first, cols, weights, kPiece, 0);
+    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
     for (int64_t r = 0; r < rows; ++r)
-      relu_slopes(cols, weights + r * kPiece, x_.factor(h, begin + r), slopes + r * kPiece);
+      relu_grad_row(cols, weights + r * kPiece, x_.factor(h, begin + r), grad_scores + r * kPiece);
     if (grads_[2].defined())
       add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
                   dv);
     if (grads_[1].defined())
-      add_product(cols, d, rows, {slopes, 1, kPiece}, {x_.q.data() + row * d, d},
+      add_product(cols, d, rows, {grad_scores, 1, kPiece}, {x_.q.data() + row * d, d},
                   grads_[1].data() + key * d, d);
     if (grads_[0].defined())
-      add_product(rows, d, cols, {slopes, kPiece}, {x_.key(h, first), d},
+      add_product(rows, d, cols, {grad_scores, kPiece}, {x_.key(h, first), d},
                   grads_[0].data() + row * d, d);
     return static_cast<double>(rows * cols);
   }
 
   const Problem& x_;
   const PrefixPlane& p_;
-  int64_t parts_, values_, query_, weights_, slopes_, total_;  // offsets; packed keys are at 0
+  int64_t parts_, values_, query_, weights_, grad_scores_, total_;  // offsets; packed keys are at 0
   const Tensor& grad_;
   std::span<Tensor> grads_;
 };
@@ -202,7 +204,7 @@ Cost relu_cost(const AttentionShape& shape) {
   const double d = static_cast<double>(shape.head_dim), size = sizeof(real);
   const double rows = static_cast<double>(plane.all_heads() * shape.q_len),
                keys = static_cast<double>(plane.all_heads() * shape.kv_len);
-  return {.flops = 4 * d * plane.pairs(PrefixPlane::kStrip),
+  return {.flops = 4 * d * plane.pairs(PrefixPlane::kNarrowStrip),
           .backward_flops = 10 * d * plane.pairs(kBackwardStrip),
           .bytes = size * d * 2 * (rows + keys),
           .peak_bytes =

@@ -14,13 +14,14 @@
 namespace attn {
 
 // q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim]
-// -> [batch, heads, q_len, value_dim]. The scale is 1/sqrt(dim); no edges.
+// -> [batch, heads, q_len, value_dim]. The scale is 1/sqrt(dim). The mask must have
+// no edges.
 Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask);
 
-// One forward without gradients and padding; pairs are those of whole strips of 6 queries.
+// One forward without gradients and padding. Counts the pairs of whole strips of 6 queries.
 Cost relu_cost(const AttentionShape& shape);
 
-// A cache of keys and values: a step costs 4·d FLOPs and reads 2·d numbers for each position.
+// Decoding from a KV cache: a step costs 4·d FLOPs and reads 2·d numbers for each position.
 std::unique_ptr<Decoder> relu_decoder(const Shape& position, int64_t capacity);
 
 }  // namespace attn

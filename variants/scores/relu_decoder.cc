@@ -1,5 +1,5 @@
-// The queries of a group against a cache by relu weights; see relu_attention.h. Bound by reading
-// the cache. Parallel over batch × heads.
+// Decoding by relu attention; see relu_attention.h. Bound by reading the KV cache. Parallel over
+// batch × heads.
 #include <algorithm>
 #include <cmath>
 

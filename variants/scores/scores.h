@@ -1,6 +1,6 @@
-// Attention over every visible pair with another score than softmax(q·k/√d).
+// Attention over all visible pairs with other scores than softmax(q·k/√d).
 //   additive_attention.h  softmax(w·tanh(W_q·q + W_k·k)), Bahdanau et al. 2015, arXiv:1409.0473
-//   relu_attention.h      relu(q·k/√d) over the number of visible keys, arXiv:2309.08586
+//   relu_attention.h      relu(q·k/√d) divided by the number of visible keys, arXiv:2309.08586
 // Time n² times the cost of a score; memory n·d.
 // Internal: prefix_plane.h, additive_scores.h, additive_gradient.h.
 #pragma once

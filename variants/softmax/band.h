@@ -1,7 +1,7 @@
-// Which keys a query sees, and how the queries are cut into tiles. Causal, window and padding masks
-// leave each query an interval of keys, whose ends never move left from one query to the next.
-// Global keys are added to the interval, RemovedKeys are removed from it, and a block pattern keeps
-// some blocks of it.
+// The visible keys of each query, and the division of queries into tiles. Causal, window and
+// padding masks leave each query a span of keys, whose ends never move left from one query to the
+// next. Global keys are added to the span, RemovedKeys are removed from it, and a block pattern
+// selects blocks of it.
 #pragma once
 
 #include <algorithm>
@@ -9,30 +9,25 @@
 #include <vector>
 
 #include "core/base/recycled.h"
+#include "core/base/span.h"
 
 namespace attn {
 
-// Lists that every forward makes anew: in a steady loop without malloc.
+// A list of indices that does not call malloc in a loop that has reached its steady state.
 using IndexList = std::vector<int64_t, Recycled<int64_t>>;
 
-struct Span {
-  int64_t begin = 0, end = 0;
-  bool operator==(const Span&) const = default;
-};
-
-// A list of key blocks for each query block: block `b` of queries (rows b·size and on) sees the
-// keys of blocks keys[begin[b]] to keys[begin[b + 1] - 1], ascending. The same in every head, or
-// one set of lists a head, or one a batch entry and head: set h begins at entry h·query_blocks of
-// `begin`.
+// A list of visible key blocks for each block of queries. Block b of queries sees the key blocks
+// keys[begin[b]] to keys[begin[b + 1] - 1], ascending. There is one set of lists for all heads, or
+// one for each head, or one for each batch entry and head. Set h starts at begin[h·query_blocks].
 struct BlockPattern {
-  int64_t size = 64;  // queries of a query block, keys of a key block
+  int64_t size = 64;  // queries or keys of a block
   IndexList begin;
   IndexList keys;
 };
 
-// Keys that are removed from the interval of a query. Unit u of `rows` queries does not see the
-// keys u·keys to (u + 1)·keys - 1. keys = 0: none is removed. seen_after = false: the keys after
-// them are removed too.
+// Keys that are removed from the span of a query. Unit u of `rows` queries does not see the keys
+// u·keys to (u + 1)·keys - 1. keys = 0: none is removed. seen_after = false: the later keys are
+// removed too.
 struct RemovedKeys {
   int64_t rows = 1, keys = 0;
   bool seen_after = true;
@@ -40,15 +35,16 @@ struct RemovedKeys {
   Span of(int64_t i) const { return {i / rows * keys, (i / rows + 1) * keys}; }
 };
 
+// The mask of one head.
 struct Band {
   int64_t q_len = 0;
   int64_t kv_len = 0;
-  int64_t length = 0;  // keys from here on are padding: never read
-  int64_t left = -1;   // keys seen before the query's own position; -1: all
-  int64_t right = -1;  // and after it; -1: all
+  int64_t length = 0;  // keys from this one on are padding and are never read
+  int64_t left = -1;   // keys visible before the query's position; -1: all
+  int64_t right = -1;  // keys visible after it; -1: all
   bool causal = false;
-  // Global tokens, the first `global` positions: every query sees their keys (causal: those not
-  // after it), and their queries see every key.
+  // Global tokens: every query sees the keys of the first `global` positions (causal: up to its
+  // own), and the queries of these positions see every key.
   int64_t global = 0;
   RemovedKeys removed = {};
 
@@ -59,8 +55,8 @@ struct Band {
   }
   bool is_global(int64_t i) const { return global > 0 && position(i) < global; }
   Span global_keys(int64_t i) const { return {0, std::min(global, limit(i))}; }
-  // The interval of query i is [begin(i), end(i)). Global keys are not in it; removed keys still
-  // are.
+  // The span of query i is [begin(i), end(i)). It does not include the global keys, but still
+  // includes the removed ones.
   int64_t begin(int64_t i) const {
     return left < 0 || is_global(i) ? 0 : std::clamp<int64_t>(position(i) - left, 0, length);
   }
@@ -69,7 +65,7 @@ struct Band {
     if (!removed.seen_after) return std::min(last, removed.of(i).begin);
     return right < 0 || is_global(i) ? last : std::clamp<int64_t>(position(i) + right + 1, 0, last);
   }
-  Span of_rows(int64_t first, int64_t last) const {  // keys that some of [first, last) see
+  Span of_rows(int64_t first, int64_t last) const {  // from the first to the last visible key
     return {begin(first), std::max({begin(first), end(first), end(last - 1)})};
   }
   // Whether each of the rows sees each of the keys; false may also mean that this is not known.
@@ -79,38 +75,40 @@ struct Band {
         removed.of(last).end > keys.begin)
       return false;
     if (keys.end <= global_keys(rows.begin).end) return true;
-    // Ends ascend but for the step back from the global queries to the first other one.
+    // Ends ascend, except from the last global query to the first other one.
     const int64_t other = std::clamp(global - position(0), rows.begin, last);
     return begin(last) <= keys.begin && std::min(end(rows.begin), end(other)) >= keys.end;
   }
 };
 
-// Queries cut into tiles that never cross a block of a pattern. `rows` of a tile share packed keys:
-// more rows, less packing; their queries and outputs should stay in a second-level cache.
+// The division of queries into tiles. A tile is inside one block of a pattern. The rows of a tile
+// share packed keys: tall tiles need less packing, but their queries and outputs should fit in the
+// second-level cache.
 struct QueryTiles {
-  static constexpr int64_t kShort = 96;  // queries: packing keys for half of them costs a tenth
+  // Queries of a unit that is not halved: packing the keys twice would take a tenth of the time.
+  static constexpr int64_t kShort = 96;
 
-  int64_t q_len = 0, unit = 0, rows = 0, each = 0;  // a unit of queries is cut into `each` tiles
+  int64_t q_len = 0, unit = 0, rows = 0, per_unit = 0;  // tiles per unit of queries
 
-  // Tiles of at most `most` rows, whole strips. A long unit gets an even number of them, so that
-  // two threads share one head evenly; the blocks of a pattern are many.
-  QueryTiles(int64_t length, const BlockPattern* pattern, int64_t most, int64_t strip)
+  // Tiles have at most max_rows rows, a multiple of `strip`. A long unit gets an even number of
+  // tiles, so that two threads share one head evenly; a pattern has many units.
+  QueryTiles(int64_t length, const BlockPattern* pattern, int64_t max_rows, int64_t strip)
       : q_len(length), unit(pattern ? pattern->size : std::max<int64_t>(1, length)) {
     const int64_t even = pattern || unit <= kShort ? 1 : 2;
-    const int64_t pieces = even * ((unit + even * most - 1) / (even * most));
+    const int64_t pieces = even * ((unit + even * max_rows - 1) / (even * max_rows));
     rows = ((unit + pieces - 1) / pieces + strip - 1) / strip * strip;
-    each = (unit + rows - 1) / rows;
+    per_unit = (unit + rows - 1) / rows;
   }
-  int64_t count() const { return (q_len + unit - 1) / unit * each; }
-  Span operator[](int64_t tile) const {  // its queries, none at the end of an odd last unit
-    const int64_t first = tile / each * unit + tile % each * rows;
-    return {std::min(first, q_len), std::min({first + rows, (tile / each + 1) * unit, q_len})};
+  int64_t count() const { return (q_len + unit - 1) / unit * per_unit; }
+  Span operator[](int64_t tile) const {  // its queries; may be empty in the last unit
+    const int64_t first = tile / per_unit * unit + tile % per_unit * rows;
+    return {std::min(first, q_len), std::min({first + rows, (tile / per_unit + 1) * unit, q_len})};
   }
 };
 
-// Calls visit(span) for the runs of keys that some of the queries see, in ascending order: the
-// global keys and the interval, or what a pattern keeps of the interval. The queries belong to one
-// block of the pattern.
+// Calls visit(span) for each run of keys that some of the queries see, in ascending order: the
+// global keys and the span, or the blocks of the span that a pattern selects. The queries belong to
+// one block of the pattern.
 template <class Visit>
 void visit_spans(const Band& band, const BlockPattern* pattern, int64_t head, Span queries,
                  Visit&& visit) {
@@ -140,7 +138,8 @@ void visit_spans(const Band& band, const BlockPattern* pattern, int64_t head, Sp
   if (run.begin < run.end) visit(run);
 }
 
-// The pairs that will be multiplied: strips of so many queries see whatever one of them sees.
+// The number of pairs that a kernel multiplies: all queries of a strip with the visible keys of any
+// of them.
 inline double executed_pairs(const Band& band, const BlockPattern* pattern, int64_t head,
                              const QueryTiles& tiles, int64_t strip) {
   double pairs = 0;

@@ -1,5 +1,6 @@
 // Softmax attention along edges; see edge_attention.h. Forward 4·d FLOPs an edge and head, backward
-// 10·d: weights are computed again and each head's task adds to its own keys, so nothing is locked.
+// 10·d: weights are recomputed; each head is one task and adds to its own keys, so that no locks
+// are needed.
 #include "variants/softmax/edge_attention.h"
 
 #include <algorithm>
@@ -53,8 +54,7 @@ real* row_if(const Tensor& t, int64_t head, int64_t i) {
   return t.defined() ? row(t, head, i) : nullptr;
 }
 
-// Rows far apart come from memory one by one: asked for early, they come side by side. A hint, any
-// address will do.
+// Prefetches a row, so that scattered rows are loaded in parallel. Any address is allowed.
 void fetch(const real* from, int64_t size) {
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
   for (int64_t c = 0; c < size; c += kLine) __builtin_prefetch(from + c);
@@ -91,20 +91,20 @@ void forward_row(const Problem& p, int64_t head, int64_t i, real* weights, const
   weighted_rows(rows_of(p.v, keys), weights, row(p.v, head, 0), row(out, head, i));
 }
 
-// Adds what query i sends back; `work` holds twice the longest list: weights, then the slopes dP.
+// Adds the gradients from query i. `work` has twice the longest list: weights, then gradients dP.
 void backward_row(const Problem& p, int64_t head, int64_t i, real* work, const Tensor& grad,
                   std::span<Tensor> grads) {
   const std::span<const int32_t> keys = p.keys(head, i);
   if (keys.empty()) return;
   const int64_t count = std::ssize(keys);
   fill_weights(p, head, i, keys, work);
-  real *const weights = work, *const slopes = work + count;
-  dots_and_add(rows_of(p.v, keys), row(grad, head, i), row(p.v, head, 0), weights, slopes,
+  real *const weights = work, *const grad_logits = work + count;
+  dots_and_add(rows_of(p.v, keys), row(grad, head, i), row(p.v, head, 0), weights, grad_logits,
                row_if(grads[2], head, 0));
-  const real mean = row_dot(weights, slopes, count), scale = p.scale();
+  const real mean = row_dot(weights, grad_logits, count), scale = p.scale();
   for (int64_t e = 0; e < count; ++e)  // now of the dot products
-    slopes[e] = weights[e] * (slopes[e] - mean) * scale;
-  sum_and_add(rows_of(p.k, keys), row(p.q, head, i), row(p.k, head, 0), slopes,
+    grad_logits[e] = weights[e] * (grad_logits[e] - mean) * scale;
+  sum_and_add(rows_of(p.k, keys), row(p.q, head, i), row(p.k, head, 0), grad_logits,
               row_if(grads[0], head, i), row_if(grads[1], head, 0));
 }
 

@@ -1,6 +1,6 @@
-// Exact softmax attention along given edges: query i averages the values of the keys that its list
-// names, graph attention's mask. Velickovic et al. 2018, arXiv:1710.10903, section 2.1 (the mask),
-// with dot products. Time and gradients O(edges · head_dim), workspace the longest list a thread.
+// Exact softmax attention along the edges of a graph: query i attends to the keys in its list.
+// Velickovic et al. 2018, arXiv:1710.10903, section 2.1 (the mask), with dot products. Time O(edges
+// · head_dim), forward and backward; workspace: the longest list for each thread.
 #pragma once
 
 #include "core/autograd/var.h"
@@ -10,12 +10,14 @@
 namespace attn {
 
 // q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim]
-// -> [batch, heads, q_len, value_dim]. A key must pass mask.edges (required; as Attention::forward
-// checks them), kv_lengths and causal; a query that sees none gets zeros and gives zero gradients.
-// What is hidden is never read. The same bits for any number of threads.
+// -> [batch, heads, q_len, value_dim]. A visible key is in mask.edges (required; as
+// Attention::forward checks them) and allowed by kv_lengths and causal. A query that sees no key
+// gets zeros and zero gradients. Invisible keys are never read. The bits do not depend on the
+// number of threads.
 Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask);
 
-// Where every batch entry has these edges, of one entry; decoding keeps all keys and values.
+// `edges` are those of one batch entry; all entries have the same. Decoding keeps all keys and
+// values.
 Cost edge_cost(const AttentionShape& shape, const Edges& edges);
 
 }  // namespace attn

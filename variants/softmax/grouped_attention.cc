@@ -1,5 +1,5 @@
 // Attention within groups of positions a stride apart; see grouped_attention.h. Groups are gathered
-// some at a time, so that their copies stay in the second-level cache.
+// in parts, so that their copies stay in the second-level cache.
 #include "variants/softmax/grouped_attention.h"
 
 #include <algorithm>
@@ -7,17 +7,19 @@
 #include <cmath>
 
 #include "variants/softmax/regroup.h"
-#include "variants/softmax/softmax_tiles.h"
+#include "variants/softmax/softmax_backward.h"
+#include "variants/softmax/softmax_cost.h"
+#include "variants/softmax/softmax_forward.h"
 
 namespace attn {
 namespace {
 
-// Batch entries of one length.
+// The groups of batch entries of equal length.
 struct Grouping {
   Regroup regroup;
-  Span groups;           // of all heads, those of these entries
-  IndexList sizes;       // [groups of a head]: keys of each that are no padding
-  SoftmaxProblem group;  // one
+  Span groups;           // those of these entries, out of all heads
+  IndexList sizes;       // [groups of a head]: valid keys of each
+  SoftmaxProblem group;  // the problem of one group
 
   Grouping(const Shape& q, Span entries, int64_t stride, int64_t length)
       : regroup(residues(q[2], stride)) {
@@ -46,33 +48,34 @@ struct Grouping {
   void forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                const Tensor& log_sum) const {
     in_chunks(groups, chunk(kForwardArrays), [&](Span which) {
-      const Tensor gq = regroup.take(q, which), gk = regroup.take(k, which),
-                   gv = regroup.take(v, which), answer(gq.shape()), sum({gq.dim(0), 1, gq.dim(2)});
+      const Tensor gq = regroup.gather(q, which), gk = regroup.gather(k, which),
+                   gv = regroup.gather(v, which), answer(gq.shape()),
+                   sum({gq.dim(0), 1, gq.dim(2)});
       softmax_forward(problem(which), gq, gk, gv, answer, sum);
-      regroup.put(answer, which, out);
-      regroup.put(sum, which, log_sum);
+      regroup.scatter(answer, which, out);
+      regroup.scatter(sum, which, log_sum);
     });
   }
 
-  void backward(const std::array<Tensor, 5>& kept, const Tensor& grad_out,
+  void backward(const std::array<Tensor, 5>& saved, const Tensor& grad_out,
                 std::span<Tensor> grads) const {
-    const auto& [q, k, v, out, log_sum] = kept;
+    const auto& [q, k, v, out, log_sum] = saved;
     in_chunks(groups, chunk(kBackwardArrays), [&](Span which) {
-      const Tensor gq = regroup.take(q, which);
+      const Tensor gq = regroup.gather(q, which);
       std::array<Tensor, 3> own;
       for (size_t i = 0; i < 3; ++i)
         if (grads[i].defined()) own[i] = Tensor::zeros(gq.shape());
-      softmax_backward(problem(which), gq, regroup.take(k, which), regroup.take(v, which),
-                       regroup.take(out, which), regroup.take(log_sum, which, kInfinity),
-                       regroup.take(grad_out, which), own);
+      softmax_backward(problem(which), gq, regroup.gather(k, which), regroup.gather(v, which),
+                       regroup.gather(out, which), regroup.gather(log_sum, which, kInfinity),
+                       regroup.gather(grad_out, which), own);
       for (size_t i = 0; i < 3; ++i)
-        if (grads[i].defined()) regroup.add_back(own[i], which, grads[i]);
+        if (grads[i].defined()) regroup.scatter_add(own[i], which, grads[i]);
     });
   }
 };
 
-int64_t stride_of(int64_t length, int64_t block, bool spare) {
-  return std::max<int64_t>(1, spare ? length / block + 1 : (length + block - 1) / block);
+int64_t stride_of(int64_t length, int64_t block, bool extra_group) {
+  return std::max<int64_t>(1, extra_group ? length / block + 1 : (length + block - 1) / block);
 }
 
 using Groupings = std::vector<Grouping, Recycled<Grouping>>;
@@ -80,29 +83,29 @@ using Groupings = std::vector<Grouping, Recycled<Grouping>>;
 }  // namespace
 
 Var grouped_attention(const Var& q, const Var& k, const Var& v, int64_t block,
-                      const std::vector<int64_t>& kv_lengths, bool spare) {
+                      const std::vector<int64_t>& kv_lengths, bool extra_group) {
   const auto all = std::allocate_shared<Groupings>(Recycled<Groupings>());
   const auto add = [&](Span entries, int64_t length) {
-    all->emplace_back(q.shape(), entries, stride_of(length, block, spare), length);
+    all->emplace_back(q.shape(), entries, stride_of(length, block, extra_group), length);
   };
   if (kv_lengths.empty()) add({0, q.dim(0)}, q.dim(2));
   for (int64_t b = 0; b < std::ssize(kv_lengths); ++b)
     add({b, b + 1}, kv_lengths[static_cast<size_t>(b)]);
   const Tensor out(q.shape()), log_sum({q.dim(0), q.dim(1), q.dim(2)});
-  const std::array<Tensor, 5> kept = {q.value(), k.value(), v.value(), out, log_sum};
+  const std::array<Tensor, 5> saved = {q.value(), k.value(), v.value(), out, log_sum};
   {
     const MemoryScope scope(Purpose::workspace);
-    for (const Grouping& some : *all) some.forward(kept[0], kept[1], kept[2], out, log_sum);
+    for (const Grouping& some : *all) some.forward(saved[0], saved[1], saved[2], out, log_sum);
   }
-  return custom_op(out, {q, k, v}, [all, kept](const Tensor& grad, std::span<Tensor> grads) {
+  return custom_op(out, {q, k, v}, [all, saved](const Tensor& grad, std::span<Tensor> grads) {
     const MemoryScope scope(Purpose::workspace);
-    for (const Grouping& some : *all) some.backward(kept, grad, grads);
+    for (const Grouping& some : *all) some.backward(saved, grad, grads);
   });
 }
 
-Cost grouped_cost(const AttentionShape& s, int64_t block, bool spare) {
+Cost grouped_cost(const AttentionShape& s, int64_t block, bool extra_group) {
   const Grouping all({s.batch, s.heads, s.kv_len, s.head_dim}, {0, s.batch},
-                     stride_of(s.kv_len, block, spare), s.kv_len);
+                     stride_of(s.kv_len, block, extra_group), s.kv_len);
   const int64_t chunk = std::min(all.chunk(kForwardArrays), all.groups.end);
   const SoftmaxWork work = softmax_work(all.problem(all.groups));
   const double size = sizeof(real), dim = static_cast<double>(s.head_dim),

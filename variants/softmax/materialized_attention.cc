@@ -1,6 +1,8 @@
 // Textbook softmax attention: weights [batch, heads, q_len, kv_len] in memory, then a product with
-// V. 4·n²·d FLOPs, causal or not. Forward: one n×n matrix a head, masked and normalised where it
-// lies; backward: two more.
+// V; see materialized_attention.h. The forward stores one n×n matrix a head and masks and
+// normalises it in place; the backward stores two more.
+#include "variants/softmax/materialized_attention.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +14,6 @@
 #include "core/simd/blocked_product.h"
 #include "core/simd/row_ops.h"
 #include "variants/softmax/band.h"
-#include "variants/softmax/softmax_attention.h"
 
 namespace attn {
 namespace {
@@ -76,34 +77,34 @@ void fill_weights(const Problem& p, const Tensor& weights) {
              });
 }
 
-// dS = P∘(dP - P·dP), into `slopes`.
-void fill_slopes(const Problem& p, const Tensor& weights, const Tensor& grad,
-                 const Tensor& slopes) {
+// dS = P∘(dP - P·dP), into `grad_logits`.
+void fill_logit_gradients(const Problem& p, const Tensor& weights, const Tensor& grad,
+                          const Tensor& grad_logits) {
   const int64_t keys = p.k.dim(2);
   for_blocks(p.q, 0, [&](int64_t head, int64_t first, int64_t rows, real*) {
     const Band band = p.band(head);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t at = (head * p.q.dim(2) + first + r) * keys, visible = band.end(first + r);
-      real* const slope = slopes.data() + at;
-      softmax_rows_back(1, visible, weights.data() + at, grad.data() + at, slope);
-      for (int64_t j = 0; j < visible; ++j) slope[j] *= p.scale();
-      std::fill(slope + visible, slope + keys, real(0));
+      real* const grad_logit = grad_logits.data() + at;
+      softmax_rows_backward(1, visible, weights.data() + at, grad.data() + at, grad_logit);
+      for (int64_t j = 0; j < visible; ++j) grad_logit[j] *= p.scale();
+      std::fill(grad_logit + visible, grad_logit + keys, real(0));
     }
   });
 }
 
-void add_gradients(const Problem& p, const Tensor& slopes, std::span<Tensor> grads) {
+void add_gradients(const Problem& p, const Tensor& grad_logits, std::span<Tensor> grads) {
   const int64_t n = p.q.dim(2), keys = p.k.dim(2), d = p.q.dim(3);
   const int64_t reals = std::max(blocked_product_reals(n, d, keys, {nullptr, d}),
                                  blocked_product_reals(keys, d, n, {nullptr, d}));
   run_tasks(p.q.dim(0) * p.q.dim(1), reals, [&](int64_t head, real* work) {
     const int64_t length = p.band(head).length;
-    const real* const slope = slopes.data() + head * n * keys;
+    const real* const grad_logit = grad_logits.data() + head * n * keys;
     if (grads[0].defined())
-      blocked_product(n, d, length, {slope, keys}, {rows_of(p.k, head), d},
+      blocked_product(n, d, length, {grad_logit, keys}, {rows_of(p.k, head), d},
                       grads[0].data() + head * n * d, d, true, work);
     if (grads[1].defined())
-      blocked_product(length, d, n, {slope, 1, keys}, {rows_of(p.q, head), d},
+      blocked_product(length, d, n, {grad_logit, 1, keys}, {rows_of(p.q, head), d},
                       grads[1].data() + head * keys * d, d, true, work);
     count_flops(2.0 * (grads[0].defined() + grads[1].defined()) *
                 static_cast<double>(n * length * d));
@@ -116,9 +117,9 @@ Var attention_weights(const Var& q, const Var& k, const SoftmaxOptions& options)
   fill_weights(p, weights);
   return custom_op(weights, {q, k}, [p, weights](const Tensor& grad, std::span<Tensor> grads) {
     const MemoryScope scope(Purpose::workspace);
-    const Tensor slopes(weights.shape());
-    fill_slopes(p, weights, grad, slopes);
-    add_gradients(p, slopes, grads);
+    const Tensor grad_logits(weights.shape());
+    fill_logit_gradients(p, weights, grad, grad_logits);
+    add_gradients(p, grad_logits, grads);
   });
 }
 

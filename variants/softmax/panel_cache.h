@@ -1,6 +1,6 @@
-// Keys and values of past positions, for decoders that weigh every one of them: keys lie as
-// [key_dim][kPanel] panels, so that the scores of a panel run along memory. (key_dim + value_dim)
-// numbers a position, reserved for all.
+// A cache of the keys and values of past positions, for decoders that attend to all of them. Keys
+// are stored as [key_dim][kPanel] panels, so that the scores of a panel read memory in order.
+// Memory for all positions is allocated at once: (key_dim + value_dim) numbers a position.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class PanelCache {
     for (int64_t c = 0; c < dim; ++c) column[c * width] = key[c];
     std::copy_n(value, values_.dim(2), values_.data() + row(head, position) * values_.dim(2));
   }
-  // The panel that begins at `position`, a multiple of kPanel: rows of panel_width numbers, one a
-  // key dimension. The last panel is narrower, so that nothing is held that no position fills.
+  // The panel that starts at `position`, a multiple of kPanel: [key_dim][panel_width]. The last
+  // panel is only as wide as the remaining positions.
   const real* panel(int64_t head, int64_t position) const { return panel_at(head, position); }
   int64_t panel_width(int64_t position) const {
     return std::min(kPanel, keys_.dim(1) - position / kPanel * kPanel);

@@ -1,4 +1,5 @@
-// Positions brought together; see regroup.h. Near memory speed, parallel over groups.
+// Gathering and scattering of positions; see regroup.h. Bound by memory bandwidth; parallel over
+// groups.
 #include "variants/softmax/regroup.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ void Regroup::append_sizes(int64_t length, IndexList& sizes) const {
                                   [&](int64_t at) { return at >= 0 && at < length; }));
 }
 
-Tensor Regroup::take(const Tensor& x, Span which, real empty) const {
+Tensor Regroup::gather(const Tensor& x, Span which, real empty) const {
   const int64_t width = width_of(x), all = which.end - which.begin;
   const Tensor result(x.shape().rank() == 4 ? Shape{all, 1, rows, width} : Shape{all, 1, rows});
   for_groups(*this, which, [&](int64_t source, int64_t to) {
@@ -43,14 +44,14 @@ Tensor Regroup::take(const Tensor& x, Span which, real empty) const {
   return result;
 }
 
-void Regroup::put(const Tensor& grouped, Span which, const Tensor& x) const {
+void Regroup::scatter(const Tensor& grouped, Span which, const Tensor& x) const {
   const int64_t width = width_of(x);
   for_groups(*this, which, [&](int64_t to, int64_t from_row) {
     if (to >= 0) std::copy_n(grouped.data() + from_row * width, width, x.data() + to * width);
   });
 }
 
-void Regroup::add_back(const Tensor& grouped, Span which, const Tensor& x) const {
+void Regroup::scatter_add(const Tensor& grouped, Span which, const Tensor& x) const {
   const int64_t width = width_of(x);
   for_groups(*this, which, [&](int64_t to, int64_t from_row) {
     if (to < 0) return;

@@ -1,10 +1,11 @@
-// Tiled softmax attention as an op: what is asked for, checked; forward and backward have files of
-// their own.
+// Tiled softmax attention as an op: checks of the arguments. Forward and backward are in
+// softmax_forward.cc and softmax_backward.cc.
 #include "variants/softmax/softmax_attention.h"
 
 #include <cmath>
 
 #include "core/base/check.h"
+#include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_forward.h"
 
 namespace attn {

@@ -1,21 +1,24 @@
 // Backward of tiled softmax attention: weights recomputed from the log-sum-exp, 10·pairs·d FLOPs.
-// A block of keys is packed once and meets every tile of queries: logits and their gradient are
-// made side by side in the second-level cache, then pass into dv, dk and dq. One task a head; where
-// heads are too few for the threads, keys and queries of a head are dealt to `parts` tasks that
-// meet in rounds, each pair of shares once, so that no two touch the same rows: no atomics, no
-// copies.
+// A block of keys is packed once and multiplied with every tile of queries: the weights and the
+// gradients of the logits are computed in the second-level cache, then added to dv, dk and dq. One
+// task a head. Where heads are too few for the threads, the keys and the queries of a head are
+// divided into `parts`; in each round, a task takes one part of each, so that no two tasks write
+// the same rows: no atomics, no copies.
+#include "variants/softmax/softmax_backward.h"
+
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/simd/row_ops.h"
-#include "variants/softmax/softmax_tiles.h"
+#include "core/simd/softmax_rows.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kTile = 96;    // queries
-constexpr int64_t kBlock = 256;  // keys at most; logits and slopes of a tile are 192 KiB in float
-constexpr int64_t kStrip = 24;   // queries of a tile that a mask cuts through
+constexpr int64_t kTile = 96;  // queries
+constexpr int64_t kBlock =
+    256;  // keys at most; logits and gradients of a tile are 192 KiB in float
+constexpr int64_t kBackwardStrip = 24;  // queries of a tile that a mask cuts through
 
 struct ScoreTile {
   Span queries, keys;
@@ -34,9 +37,9 @@ int64_t block_of(const SoftmaxProblem& p, int64_t parts) {
   return std::clamp(round_up((p.kv_len + parts - 1) / parts, kPanel), kPanel, kBlock);
 }
 
-// Offsets into a worker's workspace; rows of weights and slopes are `stride` apart.
+// Offsets into a worker's workspace; rows of weights and gradients are `stride` apart.
 struct Layout {
-  int64_t stride, keys, values, query, dots, weights, slopes, total;
+  int64_t stride, keys, values, query, dots, weights, grad_logits, total;
 
   Layout(const SoftmaxProblem& p, const QueryTiles& tiles, int64_t block) {
     const int64_t rows = std::min(tiles.rows, p.q_len), cols = std::min(block, p.kv_len);
@@ -46,8 +49,8 @@ struct Layout {
     query = values + padded_reals(packed_reals(cols, p.value_dim));
     dots = query + padded_reals(rows * p.dim);
     weights = dots + padded_reals(rows);
-    slopes = weights + rows * stride;
-    total = slopes + rows * stride;
+    grad_logits = weights + rows * stride;
+    total = grad_logits + rows * stride;
   }
 };
 
@@ -57,7 +60,7 @@ class SoftmaxGradient {
                   const Tensor& out, const Tensor& log_sum, const Tensor& grad_out,
                   std::span<Tensor> grads)
       : p_(problem),
-        tiles_(p_.q_len, p_.pattern.get(), kTile, kStrip),
+        tiles_(p_.q_len, p_.pattern.get(), kTile, kBackwardStrip),
         parts_(parts_of(p_)),
         block_(block_of(p_, parts_)),
         layout_(p_, tiles_, block_),
@@ -86,7 +89,7 @@ class SoftmaxGradient {
     int64_t first, of;
   };
 
-  bool slopes_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
+  bool logit_grad_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
 
   void add_head(int64_t head, Interleaved keys, Interleaved queries, real* work) const {
     const Band band = p_.band(head / p_.heads);
@@ -105,7 +108,7 @@ class SoftmaxGradient {
     }
     const double d = static_cast<double>(p_.dim), dv = static_cast<double>(p_.value_dim);
     count_flops(2 * pairs *
-                (d + (slopes_wanted() ? dv : 0) + (grad_v_.defined() ? dv : 0) +
+                (d + (logit_grad_wanted() ? dv : 0) + (grad_v_.defined() ? dv : 0) +
                  (grad_q_.defined() ? d : 0) + (grad_k_.defined() ? d : 0)));
   }
 
@@ -118,8 +121,8 @@ class SoftmaxGradient {
                 [&](Span run) { meets |= run.begin < block.end && run.end > block.begin; });
     if (!meets) return;
     if (!p_.pattern && band.covers(queries, block)) return visit(ScoreTile{queries, block, true});
-    for (int64_t i = queries.begin; i < queries.end; i += kStrip) {
-      const Span strip{i, std::min(i + kStrip, queries.end)};
+    for (int64_t i = queries.begin; i < queries.end; i += kBackwardStrip) {
+      const Span strip{i, std::min(i + kBackwardStrip, queries.end)};
       visit_spans(band, p_.pattern.get(), head, strip, [&](Span run) {
         const Span keys{std::max(run.begin, block.begin), std::min(run.end, block.end)};
         if (keys.begin < keys.end) visit(ScoreTile{strip, keys, false});
@@ -130,7 +133,7 @@ class SoftmaxGradient {
   void pack(int64_t head, Span block, real* work) const {
     const int64_t at = head * p_.kv_len + block.begin, count = block.end - block.begin;
     pack_transposed(k_.data() + at * p_.dim, count, p_.dim, p_.dim, work + layout_.keys);
-    if (slopes_wanted())
+    if (logit_grad_wanted())
       pack_transposed(v_.data() + at * p_.value_dim, count, p_.value_dim, p_.value_dim,
                       work + layout_.values);
   }
@@ -144,20 +147,20 @@ class SoftmaxGradient {
     const int64_t key = head * p_.kv_len + tile.keys.begin;
     make_weights(band, first, tile, row, work);
     const real* const weights = work + layout_.weights + skip;
-    const real* const slopes = work + layout_.slopes + skip;
+    const real* const grad_logits = work + layout_.grad_logits + skip;
     if (grad_v_.defined())
       add_product(cols, dv, rows, {weights, 1, stride}, {grad_out_.data() + row * dv, dv},
                   grad_v_.data() + key * dv, dv);
     if (grad_k_.defined())
-      add_product(cols, d, rows, {slopes, 1, stride}, {q_.data() + row * d, d},
+      add_product(cols, d, rows, {grad_logits, 1, stride}, {q_.data() + row * d, d},
                   grad_k_.data() + key * d, d);
     if (grad_q_.defined())
-      add_product(rows, d, cols, {slopes, stride, 1}, {k_.data() + key * d, d},
+      add_product(rows, d, cols, {grad_logits, stride, 1}, {k_.data() + key * d, d},
                   grad_q_.data() + row * d, d);
   }
 
-  // Weights P = exp(scale·QKᵀ - L) and slopes scale·P·(dO·Vᵀ - dots), dots = dO·O; column c is key
-  // `first + c`. Columns outside the tile are left with anything.
+  // Weights P = exp(scale·QKᵀ - L) and gradients scale·P·(dO·Vᵀ - dots), dots = dO·O; column c is
+  // key `first + c`. Columns outside the tile are left with anything.
   void make_weights(const Band& band, int64_t first, const ScoreTile& tile, int64_t row,
                     real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
@@ -165,26 +168,27 @@ class SoftmaxGradient {
     const int64_t from = round_down(tile.keys.begin - first, kRowMultiple);
     const int64_t to = round_up(tile.keys.end - first, kRowMultiple);
     real* const weights = work + layout_.weights;
-    real* const slopes = work + layout_.slopes;
+    real* const grad_logits = work + layout_.grad_logits;
     real* const dots = work + layout_.dots;
     const real* const grad = grad_out_.data() + row * dv;
     scale_rows_to(q_.data() + row * d, rows * d, query_factor(p_), work + layout_.query);
     packed_columns(rows, {from, to}, d, {work + layout_.query, d, 1}, work + layout_.keys, weights,
                    stride);
-    if (!tile.whole) hide_outside_band(band, tile, first, weights, -kInfinity);
-    if (!slopes_wanted())
+    if (!tile.whole) mask_tile(band, tile, first, weights, -kInfinity);
+    if (!logit_grad_wanted())
       return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
-    packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, slopes, stride);
+    packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, grad_logits, stride);
     dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
-    slope_rows(rows, to - from, weights + from, slopes + from, stride, log_sum_.data() + row, dots,
-               real(p_.scale));
-    if (!tile.whole) hide_outside_band(band, tile, first, slopes, 0);  // what is hidden may be NaN
+    logit_grad_rows(rows, to - from, weights + from, grad_logits + from, stride,
+                    log_sum_.data() + row, dots, real(p_.scale));
+    if (!tile.whole) mask_tile(band, tile, first, grad_logits, 0);  // masked entries may be NaN
   }
 
-  void hide_outside_band(const Band& band, const ScoreTile& tile, int64_t first, real* x,
-                         real value) const {
-    hide(band, tile.queries.begin, tile.queries.end - tile.queries.begin, tile.keys, first,
-         tile.keys.begin - first, tile.keys.end - first, x, layout_.stride, value);
+  void mask_tile(const Band& band, const ScoreTile& tile, int64_t first, real* x,
+                 real value) const {
+    mask_outside_band(band, tile.queries.begin, tile.queries.end - tile.queries.begin, tile.keys,
+                      first, tile.keys.begin - first, tile.keys.end - first, x, layout_.stride,
+                      value);
   }
 
   const SoftmaxProblem& p_;
@@ -197,8 +201,8 @@ class SoftmaxGradient {
 }  // namespace
 
 double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head) {
-  return executed_pairs(band, pattern, head, QueryTiles(band.q_len, pattern, kTile, kStrip),
-                        kStrip);
+  return executed_pairs(band, pattern, head, QueryTiles(band.q_len, pattern, kTile, kBackwardStrip),
+                        kBackwardStrip);
 }
 
 void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,

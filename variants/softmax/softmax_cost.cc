@@ -1,9 +1,10 @@
-// What tiled softmax attention executes and holds, by counting the same tiles and strips as its
-// kernels. O(n / strip), for each head where a pattern differs between heads.
+// Counts the tiles and strips that the kernels execute; see softmax_cost.h. O(n / strip); with a
+// pattern or kv_lengths, for each head.
+#include "variants/softmax/softmax_cost.h"
+
 #include "core/base/workers.h"
-#include "variants/softmax/softmax_attention.h"
-#include "variants/softmax/softmax_forward.h"
-#include "variants/softmax/softmax_tiles.h"
+#include "variants/softmax/forward_layout.h"
+#include "variants/softmax/softmax_backward.h"
 
 namespace attn {
 
@@ -15,7 +16,7 @@ SoftmaxWork softmax_work(const SoftmaxProblem& p) {
   for (int64_t head = 0; head < (alike ? std::min<int64_t>(1, heads) : heads); ++head) {
     const Band band = p.band(head / p.heads);
     const double count = alike ? static_cast<double>(heads) : 1;
-    pairs += count * executed_pairs(band, p.pattern.get(), head, division.tiles, kStrip);
+    pairs += count * executed_pairs(band, p.pattern.get(), head, division.tiles, kForwardStrip);
     backward_pairs += count * softmax_backward_pairs(band, p.pattern.get(), head);
   }
   const double dims = static_cast<double>(p.dim + p.value_dim);

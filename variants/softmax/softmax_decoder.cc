@@ -1,6 +1,7 @@
-// The queries of a group against a cache, online softmax over blocks of it; see softmax_decoder.h.
-// Bound by reading the cache: keys lie as [dim][64] panels, so that both products run along memory.
-// Parallel over batch × heads, and over parts of the cache where those do not share out evenly.
+// Attention of the queries of a group to the KV cache, by online softmax over blocks; see
+// softmax_decoder.h. Bound by reading the cache: keys are stored as [dim][64] panels, so that both
+// products read memory in order. Parallel over batch × heads, and over parts of the cache where
+// heads do not divide evenly among the threads.
 #include "variants/softmax/softmax_decoder.h"
 
 #include <algorithm>

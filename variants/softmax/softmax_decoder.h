@@ -1,5 +1,5 @@
-// Decoding by exact softmax attention: a cache of keys and values, all of them or (a window) a ring
-// of the last ones. A step costs 4·d FLOPs for each query and cached position, and reads 2·d
+// Decoding by exact softmax attention with a KV cache of all positions or, for a window, a ring
+// buffer of the last ones. A step costs 4·d FLOPs for each query and cached position. It reads 2·d
 // numbers for each position, once for all queries of a group.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace attn {
 
-// `window`: positions seen before a query's own; -1: all. Logits are scaled by 1/sqrt(head_dim).
+// `window`: visible positions before the query's own; -1: all. Logits are scaled by
+// 1/sqrt(head_dim).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
                                          int64_t window = -1);
 

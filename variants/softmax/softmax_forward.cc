@@ -1,20 +1,22 @@
-// Forward of tiled softmax attention: 4·pairs·d FLOPs. A tile of queries walks over pieces of keys
-// that are packed once a tile; strips of six queries keep their logits in the first-level cache.
-// Parallel over batch × heads × tiles, and over the keys where those are too few. Keys that no
-// query of a strip sees are never multiplied, padding is never read.
+// Forward of tiled softmax attention: 4·pairs·d FLOPs. A tile of queries visits pieces of keys,
+// each packed once for the tile; the logits of a strip of six queries stay in the first-level
+// cache. Parallel over batch × heads × tiles, and over the keys where tiles are too few. Keys that
+// no query of a strip sees are never multiplied; padding is never read.
 #include "variants/softmax/softmax_forward.h"
 
 #include <cmath>
 
 #include "core/base/counters.h"
 #include "core/base/workers.h"
+#include "core/simd/softmax_rows.h"
+#include "variants/softmax/forward_layout.h"
 #include "variants/softmax/softmax_merge.h"
 #include "variants/softmax/softmax_tiles.h"
 
 namespace attn {
 namespace {
 
-// One tile of queries on its way over the keys.
+// The online softmax of one tile of queries.
 class ForwardTile {
  public:
   // `packed`: all keys of the head where they are packed ahead, else null.
@@ -47,13 +49,13 @@ class ForwardTile {
     else
       pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
     double pairs = 0;
-    for (int64_t i = queries_.begin; i < queries_.end; i += kWideStrip) {
-      const int64_t last = std::min(i + kWideStrip, queries_.end);
+    for (int64_t i = queries_.begin; i < queries_.end; i += kForwardWideStrip) {
+      const int64_t last = std::min(i + kForwardWideStrip, queries_.end);
       if (band_.covers({i, last}, piece))
         pairs += add_strip({i, last}, piece, piece.begin, v);
       else
-        for (int64_t r = i; r < last; r += kStrip)
-          pairs += add_seen({r, std::min(r + kStrip, last)}, piece, v);
+        for (int64_t r = i; r < last; r += kForwardStrip)
+          pairs += add_seen({r, std::min(r + kForwardStrip, last)}, piece, v);
     }
     return pairs;
   }
@@ -65,7 +67,7 @@ class ForwardTile {
       const Span keys{std::max(piece.begin, run.begin), std::min(piece.end, run.end)};
       if (keys.begin < keys.end) pairs += add_strip(queries, keys, piece.begin, v);
     };
-    // The piece is of a run of the pattern: only the band can hide more of it.
+    // The piece is of a run of the pattern: only the band can mask more of it.
     visit_spans(band_, nullptr, 0, queries, add_run);
     return pairs;
   }
@@ -79,8 +81,9 @@ class ForwardTile {
     packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1},
                    panels_ + skip * p_.dim, scores_, stride_);
     if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
-      hide(band_, queries.begin, rows, keys, first, from, to, scores_, stride_, -kInfinity);
-    real rescale[kWideStrip];
+      mask_outside_band(band_, queries.begin, rows, keys, first, from, to, scores_, stride_,
+                        -kInfinity);
+    real rescale[kForwardWideStrip];
     online_softmax_rows(rows, to - from, scores_ + from, stride_, row_max_ + at, row_sum_ + at,
                         rescale);
     add_product(rows, p_.value_dim, keys.end - keys.begin,

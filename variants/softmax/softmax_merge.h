@@ -1,6 +1,6 @@
-// Softmax attention of one query over different sets of keys, merged. A set gives its largest logit
-// row_max, row_sum = Σ 2^(logit - row_max), and the sum of its values with the same weights. Online
-// softmax (arXiv:1805.02867), 2·dim FLOPs a merge.
+// Merging of the softmax attention of one query over disjoint sets of keys. The partial result of a
+// set is its maximum logit row_max, row_sum = Σ 2^(logit - row_max), and the sum of its values with
+// these weights. Online softmax (arXiv:1805.02867), 2·dim FLOPs a merge.
 #pragma once
 
 #include <algorithm>
@@ -14,21 +14,21 @@
 
 namespace attn {
 
-// Without a visible key row_max is -inf and the sums are 0.
+// The partial result of one query. Without a visible key, row_max is -inf and the sums are 0.
 struct RowSums {
   real* sum = nullptr;  // [dim]
   real row_max = -kInfinity, row_sum = 0;
 };
 
-// The same of several queries to the same keys, which are read once for all of them.
+// The partial results of several queries that read the same keys.
 struct GroupSums {
   int64_t rows = 1;
   real* sum = nullptr;  // [rows, dim]
   real *row_max = nullptr, *row_sum = nullptr;
-  real* rescale = nullptr;  // [rows], room for add_keys
+  real* rescale = nullptr;  // [rows], workspace of add_keys
 
   static int64_t reals(int64_t rows, int64_t dim) { return padded_reals(rows * (dim + 3)); }
-  // In `reals` numbers at `work`, of no key yet.
+  // An empty result (no key) in a workspace of reals() numbers.
   static GroupSums in(real* work, int64_t rows, int64_t dim) {
     real* const rest = work + rows * dim;
     const GroupSums made{rows, work, rest, rest + rows, rest + 2 * rows};
@@ -40,9 +40,8 @@ struct GroupSums {
   RowSums row(int64_t r, int64_t dim) const { return {sum + r * dim, row_max[r], row_sum[r]}; }
 };
 
-// More keys of the queries: `count` logits of each in units of log2, rows `stride` apart, and as
-// many rows [count, dim] of values. `logits` is overwritten; a row has room for a whole multiple of
-// kRowMultiple.
+// Adds `count` keys: logits [rows, count] in units of log2, rows `stride` apart, and values [count,
+// dim]. `logits` is overwritten; each row needs space for a multiple of kRowMultiple numbers.
 inline void add_keys(int64_t count, real* logits, int64_t stride, const real* values, int64_t dim,
                      const GroupSums& into) {
   const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
@@ -52,7 +51,7 @@ inline void add_keys(int64_t count, real* logits, int64_t stride, const real* va
   add_product(into.rows, dim, count, {logits, stride}, {values, dim}, into.sum, dim, into.rescale);
 }
 
-// Of one query.
+// The same for one query.
 inline void add_keys(int64_t count, real* logits, const real* values, int64_t dim, RowSums& into) {
   real rescale = 1;
   add_keys(count, logits, count, values, dim,
@@ -61,7 +60,7 @@ inline void add_keys(int64_t count, real* logits, const real* values, int64_t di
 
 inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {
   const real row_max =
-      from.row_max <= into.row_max ? into.row_max : from.row_max;  // so written, a NaN wins
+      from.row_max <= into.row_max ? into.row_max : from.row_max;  // in this order, NaN is kept
   const auto weight = [row_max](real t) {
     return t == -kInfinity ? real(0) : std::exp2(t - row_max);
   };
@@ -71,7 +70,7 @@ inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {
   into.row_max = row_max;
 }
 
-// out = sum / row_sum; a query that sees nothing gets its sum, zeros.
+// out = sum / row_sum; zeros for a query that sees no key.
 inline void divide_row(int64_t dim, const real* sum, real row_sum, real* out) {
   const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
   for (int64_t c = 0; c < dim; ++c) out[c] = sum[c] * factor;

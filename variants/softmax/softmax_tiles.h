@@ -1,18 +1,17 @@
-// What forward and backward of tiled softmax attention share: sizes, masks, scaled queries, and the
-// backward's entry.
+// The problem and the tile operations that the forward and the backward of tiled softmax attention
+// share: sizes, masks, scaled queries, products with packed keys.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "core/simd/product.h"
-#include "core/simd/softmax_rows.h"
-#include "core/tensor/tensor.h"
 #include "variants/softmax/band.h"
 
 namespace attn {
 
+// Sizes and mask. The fields from `left` to `removed` are those of Band.
 struct SoftmaxProblem {
   int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0, dim = 0, value_dim = 0;
   double scale = 1;
@@ -30,14 +29,14 @@ struct SoftmaxProblem {
   }
 };
 
-// Whether all keys are packed before the forward: where each is seen from several blocks of
-// queries, and runs of keys begin at a panel.
+// Whether the forward packs all keys first: several blocks of queries see each key, and the runs of
+// keys start at a panel.
 inline bool packs_ahead(const SoftmaxProblem& p) {
   return p.pattern && p.left < 0 && p.pattern->size % kPanel == 0 &&
          p.pattern->keys.size() > 2 * p.pattern->begin.size();
 }
 
-// Logits are in units of log2, so queries are scaled by this.
+// The factor of the queries: scale·log2(e), since logits are in units of log2.
 inline real query_factor(const SoftmaxProblem& p) { return real(p.scale * 1.4426950408889634); }
 
 inline void scale_rows_to(const real* from, int64_t size, real factor, real* to) {
@@ -49,7 +48,8 @@ inline int64_t round_up(int64_t n, int64_t multiple) {
 }
 inline int64_t round_down(int64_t n, int64_t multiple) { return n / multiple * multiple; }
 
-// Columns [from, to) of a·b, b packed, where `from` need not begin a panel; column j goes to c + j.
+// Computes the given columns of a·b, where b is packed; writes column j to c + j. columns.begin
+// need not be the first column of a panel.
 inline void packed_columns(int64_t rows, Span columns, int64_t depth, Left a, const real* panels,
                            real* c, int64_t c_row) {
   const int64_t from = columns.begin, to = columns.end;
@@ -61,22 +61,22 @@ inline void packed_columns(int64_t rows, Span columns, int64_t depth, Left a, co
     product(rows, to - border, depth, a, packed(panels + border * depth, depth), c + border, c_row);
 }
 
-// Sets what the rows [i, i + rows) do not see of the keys, or what is none of the keys, among the
-// columns [from, to) of x to `value`: column c is key `first + c`.
-inline void hide(const Band& band, int64_t i, int64_t rows, Span keys, int64_t first, int64_t from,
-                 int64_t to, real* x, int64_t stride, real value) {
+// Sets an entry (r, c) of x, c in [from, to), to `value` where query i + r does not see key first +
+// c or the key is not one of `keys`.
+inline void mask_outside_band(const Band& band, int64_t i, int64_t rows, Span keys, int64_t first,
+                              int64_t from, int64_t to, real* x, int64_t stride, real value) {
   for (int64_t r = 0; r < rows; ++r) {
     real* const row = x + r * stride;
     int64_t seen = from;  // columns before this one are done
-    const auto show = [&](Span span) {
+    const auto keep = [&](Span span) {
       const int64_t begin = std::clamp(std::max(span.begin, keys.begin) - first, seen, to);
       const int64_t end = std::clamp(std::min(span.end, keys.end) - first, begin, to);
       if (begin >= end) return;
       std::fill(row + seen, row + begin, value);
       seen = end;
     };
-    show(band.global_keys(i + r));
-    show({band.begin(i + r), band.end(i + r)});
+    keep(band.global_keys(i + r));
+    keep({band.begin(i + r), band.end(i + r)});
     std::fill(row + seen, row + to, value);
     if (band.removed.keys == 0) continue;
     const Span removed = band.removed.of(i + r);
@@ -84,28 +84,5 @@ inline void hide(const Band& band, int64_t i, int64_t rows, Span keys, int64_t f
     std::fill(row + begin, row + std::clamp(removed.end - first, begin, to), value);
   }
 }
-
-inline void hide(const Band& band, int64_t i, int64_t rows, int64_t first, int64_t from, int64_t to,
-                 real* x, int64_t stride, real value) {  // all columns are keys
-  hide(band, i, rows, {first + from, first + to}, first, from, to, x, stride, value);
-}
-
-// One forward; log_sum [batch, heads, q_len] (undefined: not wanted) as softmax_backward takes it.
-void softmax_forward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
-                     const Tensor& v, const Tensor& out, const Tensor& log_sum);
-
-// FLOPs of one forward and its backward, and the workspace of the forward, by counting tiles and
-// strips: the problem's kv_lengths count too.
-struct SoftmaxWork {
-  double flops = 0, backward_flops = 0, workspace_bytes = 0;
-};
-SoftmaxWork softmax_work(const SoftmaxProblem& problem);
-
-// Adds the gradients of q, k and v into grads (undefined: not wanted). log_sum is [batch, heads,
-// q_len], in units of log2, +inf where a query sees nothing.
-void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
-                      const Tensor& v, const Tensor& out, const Tensor& log_sum,
-                      const Tensor& grad_out, std::span<Tensor> grads);
-double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head);
 
 }  // namespace attn

@@ -64,15 +64,15 @@ void sort_head(const Sort& p, int64_t head, real* to, real* work) {
   count_flops(2 * static_cast<double>(s.n * (s.n * part + (s.n - 1) * (each - part))));
 }
 
-// slopes of S become those of log S; `rest` is normalised on its own.
-void add_log_slopes(const SortMatrices& s, const real* whole, const real* rest, int64_t stride,
-                    real* to) {
+// gradients of S become those of log S; `rest` is normalised on its own.
+void add_log_gradients(const SortMatrices& s, const real* whole, const real* rest, int64_t stride,
+                       real* to) {
   for (int64_t i = 0; i < s.n; ++i) {
     const real mean = row_dot(s.rest + i * s.n, rest + i * s.n, s.n - 1);
     for (int64_t j = 0; j < s.n; ++j) {
-      real slope = s.whole[i * s.n + j] * whole[i * s.n + j];
-      if (j + 1 < s.n) slope += s.rest[i * s.n + j] * (rest[i * s.n + j] - mean);
-      to[i * stride + j] += slope;
+      real grad = s.whole[i * s.n + j] * whole[i * s.n + j];
+      if (j + 1 < s.n) grad += s.rest[i * s.n + j] * (rest[i * s.n + j] - mean);
+      to[i * stride + j] += grad;
     }
   }
 }
@@ -104,14 +104,14 @@ void sort_head_back(const Sort& p, int64_t head, const real* grad, std::span<Ten
           j + 1 < s.n ? row_dot(grad + i * row + part, x + j * each + part, each - part) : real(0);
     }
   count_flops(2 * static_cast<double>(s.n * (s.n * part + (s.n - 1) * (each - part))));
-  add_log_slopes(s, whole, rest, p.all(), grads[0].data() + head * p.all() * p.all());
+  add_log_gradients(s, whole, rest, p.all(), grads[0].data() + head * p.all() * p.all());
 }
 
 }  // namespace
 
 Var sorted_and_own(const Var& log_sort, const Var& x, int64_t block,
                    std::span<const int64_t> lengths) {
-  const Sort p{log_sort.value(), x.value(), block, kept(lengths)};
+  const Sort p{log_sort.value(), x.value(), block, copied(lengths)};
   const Tensor out({p.heads() * p.all(), 1, 2 * block, p.dim()});
   const int64_t each = p.all() * p.entry_reals();
   run_tasks(p.heads(), p.work_reals(),

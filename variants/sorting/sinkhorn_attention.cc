@@ -1,6 +1,6 @@
-// The attentions over blocks and over runs; see block_sorting.h. The first sorts keys and values
-// beside their own block, 2·n²/block·d FLOPs each, then attends to 2·block rows; the second is two
-// attentions of n queries to `block` rows, added.
+// Attention over sorted blocks and over runs; see block_sorting.h. The first sorts keys and values,
+// 2·n²/block·d FLOPs each, then attends to 2·block rows: the sorted and the own ones. The second is
+// the sum of two attentions of n queries to `block` rows.
 #include <algorithm>
 #include <array>
 

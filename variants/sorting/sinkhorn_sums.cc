@@ -1,4 +1,5 @@
-// Sums of rows over blocks and runs; see block_sorting.h. One pass over x, near memory speed.
+// Sums of rows over blocks and runs; see block_sorting.h. One pass over x, bound by memory
+// bandwidth.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -15,8 +16,8 @@ struct Run {
 };
 using Runs = std::vector<Run, Recycled<Run>>;
 
-int64_t run_length(int64_t length, int64_t most) {
-  return std::max<int64_t>(1, (length + most - 1) / most);
+int64_t run_length(int64_t length, int64_t max_runs) {
+  return std::max<int64_t>(1, (length + max_runs - 1) / max_runs);
 }
 
 // Row r of the result sums rows [r, r + 1)·size of its batch entry.
@@ -52,18 +53,18 @@ Var block_sums(const Var& x, int64_t block, std::span<const int64_t> lengths) {
   return sums_of(x, (x.dim(2) + block - 1) / block, std::move(runs));
 }
 
-int64_t run_count(int64_t length, int64_t most) {
-  const int64_t run = run_length(length, most);
+int64_t run_count(int64_t length, int64_t max_runs) {
+  const int64_t run = run_length(length, max_runs);
   return (length + run - 1) / run;
 }
 
-Var run_sums(const Var& x, int64_t most, std::span<const int64_t> lengths) {
+Var run_sums(const Var& x, int64_t max_runs, std::span<const int64_t> lengths) {
   Runs runs;
   int64_t rows = 0;
   for (int64_t b = 0; b < x.dim(0); ++b) {
     const int64_t length = length_of(lengths, b, x.dim(2));
-    runs.push_back({run_length(length, most), length});
-    rows = std::max(rows, run_count(length, most));
+    runs.push_back({run_length(length, max_runs), length});
+    rows = std::max(rows, run_count(length, max_runs));
   }
   return sums_of(x, std::max<int64_t>(1, rows), std::move(runs));
 }

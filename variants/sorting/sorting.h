@@ -1,5 +1,5 @@
-// Softmax attention to a block's own keys and to the block that a learned matrix sorts to its
-// place: Tay et al. 2020, arXiv:2002.11296.
+// Sinkhorn attention: softmax attention to the keys of a block and to those that a learned sorting
+// matrix assigns to it. Tay et al. 2020, arXiv:2002.11296.
 //   block_sorting.h  block sums, Sinkhorn normalisation, sorted blocks, attention to both. Time
 //                    4·n·2·block·d + 4·n²/block·d FLOPs, memory n·d
 #pragma once

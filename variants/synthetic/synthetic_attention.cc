@@ -1,7 +1,7 @@
-// Forward and backward over given logits; see synthetic_attention.h. A strip of queries holds its
-// whole rows of weights in the cache; the backward makes them again. Forward 2·n²·d FLOPs, backward
-// 4·n²·d, with products of queries and keys 4 and 10: one task a head, which sums over the batch
-// entries that share its logits.
+// Forward and backward of synthetic attention; see synthetic_attention.h. The rows of weights of a
+// strip of queries stay in the cache; the backward recomputes them. Forward 2·n²·d FLOPs, backward
+// 4·n²·d; with q·kᵀ 4·n²·d and 10·n²·d. In the backward, a head is one task, which sums over the
+// batch entries that share its logits.
 #include "variants/synthetic/synthetic_attention.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ struct Problem {
 
 int64_t stride_of(int64_t length) { return round_up(length, kPanel); }
 
-// Weights of queries [begin, begin + rows) to keys [0, reach), zeros where hidden.
+// Weights of queries [begin, begin + rows) to keys [0, reach), zeros where masked.
 void fill_weights(const Problem& p, int64_t head, const real* keys, int64_t begin, int64_t rows,
                   real* weights) {
   const int64_t stride = stride_of(p.length()), reach = p.reach(head, begin + rows);
@@ -142,7 +142,7 @@ class Gradient {
 
   void add_head(int64_t head, real* values, real* packed_keys, real* weights) const {
     const int64_t n = p_.length(), d = p_.dim();
-    real* const slopes = weights + kRows * stride_;
+    real* const grad_logits = weights + kRows * stride_;
     pack_transposed(p_.rows(p_.v, head, 0), p_.valid(head), d, d, values);
     p_.pack_keys(head, packed_keys);
     for (int64_t i = 0; i < n; i += kRows) {
@@ -153,39 +153,39 @@ class Gradient {
       if (grad_v().defined())
         add_product(keys, d, rows, {weights, 1, stride_}, {from, d}, grad_v().data() + head * n * d,
                     d);
-      product(rows, keys, d, {from, d}, packed(values, d), slopes, stride_);
+      product(rows, keys, d, {from, d}, packed(values, d), grad_logits, stride_);
       for (int64_t r = 0; r < rows; ++r)
-        add_row(head, i + r, weights + r * stride_, slopes + r * stride_);
+        add_row(head, i + r, weights + r * stride_, grad_logits + r * stride_);
       count_flops(4 * static_cast<double>(rows * keys * d));
-      if (p_.q.defined()) add_products(head, i, rows, keys, slopes);
+      if (p_.q.defined()) add_products(head, i, rows, keys, grad_logits);
     }
   }
 
-  // Slopes of logits become those of the queries [i, i + rows) and of all keys.
-  void add_products(int64_t head, int64_t i, int64_t rows, int64_t keys, real* slopes) const {
+  // Adds the gradients of the logits to those of the queries [i, i + rows) and of all keys.
+  void add_products(int64_t head, int64_t i, int64_t rows, int64_t keys, real* grad_logits) const {
     const int64_t n = p_.length(), d = p_.dim();
     for (int64_t r = 0; r < rows; ++r) {
-      real* const row = slopes + r * stride_;
+      real* const row = grad_logits + r * stride_;
       const int64_t visible = p_.visible(head, i + r);
       scale_rows_to(row, visible, p_.scale(), row);
       std::fill(row + visible, row + keys, real(0));
     }
     if (grads_[2].defined())
-      add_product(rows, d, keys, {slopes, stride_}, {p_.rows(p_.k, head, 0), d},
+      add_product(rows, d, keys, {grad_logits, stride_}, {p_.rows(p_.k, head, 0), d},
                   grads_[2].data() + (head * n + i) * d, d);
     if (grads_[3].defined())
-      add_product(keys, d, rows, {slopes, 1, stride_}, {p_.rows(p_.q, head, i), d},
+      add_product(keys, d, rows, {grad_logits, 1, stride_}, {p_.rows(p_.q, head, i), d},
                   grads_[3].data() + head * n * d, d);
     count_flops(4 * static_cast<double>(rows * keys * d));
   }
 
-  void add_row(int64_t head, int64_t i, const real* weights, real* slopes) const {
+  void add_row(int64_t head, int64_t i, const real* weights, real* grad_logits) const {
     const int64_t keys = p_.visible(head, i), at = head * p_.length() + i;
-    const real mean = row_dot(weights, slopes, keys);
-    for (int64_t j = 0; j < keys; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
+    const real mean = row_dot(weights, grad_logits, keys);
+    for (int64_t j = 0; j < keys; ++j) grad_logits[j] = weights[j] * (grad_logits[j] - mean);
     if (p_.matrix.defined()) {
       real* const to = grads_[0].defined() ? grads_[0].data() + p_.matrix_at(head, i) : nullptr;
-      for (int64_t j = 0; to && j < keys; ++j) to[j] += slopes[j];
+      for (int64_t j = 0; to && j < keys; ++j) to[j] += grad_logits[j];
       return;
     }
     const int64_t a = p_.left.dim(3), c = p_.right.dim(3);
@@ -193,9 +193,9 @@ class Gradient {
     for (int64_t first = 0, part = 0; first < keys; first += a, ++part) {
       const int64_t count = std::min(a, keys - first);
       if (grads_[1].defined())
-        grads_[1].data()[at * c + part] += row_dot(slopes + first, left, count);
+        grads_[1].data()[at * c + part] += row_dot(grad_logits + first, left, count);
       for (int64_t j = 0; grads_[0].defined() && j < count; ++j)
-        grads_[0].data()[at * a + j] += slopes[first + j] * right[part];
+        grads_[0].data()[at * a + j] += grad_logits[first + j] * right[part];
     }
   }
 

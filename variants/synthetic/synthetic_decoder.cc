@@ -1,5 +1,4 @@
-// The queries of a group against a cache of values; see synthetic_decoder.h. Parallel over batch ×
-// heads.
+// Decoding with a cache of values; see synthetic_decoder.h. Parallel over batch × heads.
 #include "variants/synthetic/synthetic_decoder.h"
 
 #include <algorithm>
@@ -29,21 +28,21 @@ class SyntheticDecoder final : public Decoder {
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override {
-    for (int64_t head = 0; head < heads(); ++head) keep(head, v.dim(2), k.data(), v.data());
+    for (int64_t head = 0; head < heads(); ++head) append(head, v.dim(2), k.data(), v.data());
   }
   void do_step(const real* q, const real* k, const real* v, real* out) override {
     const int64_t dim = head_dim(), rows = group();
     const int64_t stride = round_up(length() + 1, kRowMultiple);
     run_tasks(heads(), rows * (stride + 3), [&](int64_t head, real* weights) {
-      keep(head, 1, k, v);
+      append(head, 1, k, v);
       answer(head, stride, q + head * rows * dim, weights, out + head * rows * dim);
     });
     count_flops(do_step_flops());
     count_bytes(do_step_bytes());
   }
 
-  // Positions of one head, behind those kept.
-  void keep(int64_t head, int64_t count, const real* k, const real* v) const {
+  // Appends positions of one head to the cache.
+  void append(int64_t head, int64_t count, const real* k, const real* v) const {
     const int64_t size = count * head_dim();
     std::copy_n(v + head * size, size, row(values_, head, length()));
     if (keys_.defined()) std::copy_n(k + head * size, size, row(keys_, head, length()));

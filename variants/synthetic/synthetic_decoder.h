@@ -1,6 +1,6 @@
-// Decoding where logits do not come from keys alone: a cache of values, half of what softmax
-// attention keeps, and of keys where their products are added. A step costs 2·d FLOPs for each
-// query and position, and reads d numbers for each position, besides its logits.
+// Decoding of synthetic attention with a cache of values, and of keys if the logits include q·kᵀ. A
+// step costs 2·d FLOPs for each query and position and reads d numbers for each position, plus the
+// cost of the logits.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace attn {
 
 struct SyntheticLogits {
-  // Logits of the query at `position` to keys [0, position], of query head `head` of a batch entry;
-  // q is its row. Counts no FLOPs.
+  // Writes the logits of the query at `position` and query head `head` for the keys [0, position];
+  // q is the row of the query. Does not count FLOPs.
   std::function<void(int64_t head, int64_t position, const real* q, real* logits)> fill;
-  double flops = 0, reals = 0;            // for each key; reals: of weights read
-  double step_flops = 0, step_reals = 0;  // for each query
-  bool products = false;                  // q·k/√dim of the keys, cached too, is added
+  double flops = 0, reals = 0;            // for each key: FLOPs, and numbers of weights read
+  double step_flops = 0, step_reals = 0;  // the same for each query
+  bool products = false;                  // add q·k/√dim; keys are cached too
 };
-// Row of a matrix [heads, max_len, max_len].
+// A row of a matrix [heads, max_len, max_len].
 SyntheticLogits matrix_logits(const Tensor& matrix);
 // left[i]·right[j], both [heads, max_len, cols]; left undefined: relu(q)·right[j].
 SyntheticLogits product_logits(const Tensor& left, const Tensor& right);

@@ -1,5 +1,5 @@
-// Weights, costs and decoding of each kind; see synthetic_kinds.h. The costs are formulas of what
-// the ops of the forward execute and hold. O(1).
+// Weights, costs and decoding of each kind; see synthetic_kinds.h. The costs are formulas for the
+// ops of the forward. O(1).
 #include "variants/synthetic/synthetic_kinds.h"
 
 #include <cmath>

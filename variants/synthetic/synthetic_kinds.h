@@ -1,6 +1,5 @@
-// What differs between the kinds of logits of a synthesizer, beside the attention itself: their
-// weights, their cost and their decoding. Kinds: dense, random, factorized_dense,
-// factorized_random, and mixed, which is biased_attention.
+// Weights, cost and decoding of each kind of logits of the synthesizer. Kinds: dense, random,
+// factorized_dense, factorized_random, and mixed, which is biased_attention().
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,10 @@ namespace attn {
 struct SyntheticFactor {
   const char* name;
   Shape shape;       // [heads, rows, cols]
-  double deviation;  // of its first values
+  double deviation;  // standard deviation of the initial values
 };
-// Logits start with variance 1 where inputs have it; a mixed kind's as small as Glorot's.
+// The weights of a kind. Initial logits have variance 1 for inputs of variance 1; those of a mixed
+// kind are as small as with Glorot initialisation.
 std::vector<SyntheticFactor> synthetic_factors(const std::string& kind,
                                                const AttentionConfig& config, int64_t rank);
 

@@ -36,7 +36,7 @@ TEST_F(AttentionRows, Lstm) {
       std::copy(sums.begin(), sums.end(), a.begin());
       lstm_row(n, a.data(), before.data(), h.data());
       Row back = a, carried = dc;
-      lstm_row_back(n, back.data(), before.data(), dh.data(), carried.data());
+      lstm_row_backward(n, back.data(), before.data(), dh.data(), carried.data());
       for (size_t j = 0; j < d; ++j) {
         const Real i = sigmoid(sums[j]), f = sigmoid(sums[d + j]),
                    g = std::tanh(Real(sums[2 * d + j])), o = sigmoid(sums[3 * d + j]),
@@ -66,7 +66,7 @@ TEST_F(AttentionRows, Gru) {
       std::copy(sums.begin(), sums.end(), a.begin());
       gru_row(n, a.data(), s.data(), bias.data(), before.data(), h.data());
       Row back = a, carried = dh;
-      gru_row_back(n, back.data(), before.data(), carried.data());
+      gru_row_backward(n, back.data(), before.data(), carried.data());
       for (size_t j = 0; j < d; ++j) {
         const Real r = sigmoid(Real(sums[j]) + s[j]), z = sigmoid(Real(sums[d + j]) + s[d + j]);
         const Real inner = Real(s[2 * d + j]) + bias[j];
@@ -85,17 +85,17 @@ TEST_F(AttentionRows, Gru) {
   });
 }
 
-// Inputs of a query and a panel; `far`: numbers 2a and not e^2a.
+// Inputs of a query and a panel; `large`: numbers 2a and not e^2a.
 struct Additive {
   static constexpr int64_t kUnits = 12;
   Row a = normal_row(kUnits, "a"), b = normal_row(kUnits * kPanel, "b"), query = a, panel = b;
-  Row weight = normal_row(kUnits, "weight"), slopes = normal_row(kPanel, "slopes");
+  Row weight = normal_row(kUnits, "weight"), grads = normal_row(kPanel, "slopes");
   AdditiveRows rows;
 
-  explicit Additive(bool far) {
+  explicit Additive(bool large) {
     for (Row* kept : {&query, &panel})
-      for (real& x : *kept) x = far ? 2 * x : std::exp(2 * x);
-    rows = {far, kUnits, query.data(), panel.data()};
+      for (real& x : *kept) x = large ? 2 * x : std::exp(2 * x);
+    rows = {large, kUnits, query.data(), panel.data()};
   }
   Real share(int64_t c, int64_t j) const {  // r of unit c and key j
     const Real sum = Real(a[static_cast<size_t>(c)]) + b[static_cast<size_t>(c * kPanel + j)];
@@ -105,12 +105,12 @@ struct Additive {
 
 TEST_F(AttentionRows, AdditiveScoresAndSlopes) {
   each([] {
-    for (const bool far : {false, true}) {
-      const Additive in(far);
+    for (const bool large : {false, true}) {
+      const Additive in(large);
       Row out(kPanel), keys(Additive::kUnits * kPanel, real(1)), query(Additive::kUnits),
           unit(Additive::kUnits);
       additive_scores(in.rows, in.weight.data(), out.data());
-      additive_slopes(in.rows, in.slopes.data(), keys.data(), query.data(), unit.data());
+      additive_grad(in.rows, in.grads.data(), keys.data(), query.data(), unit.data());
       for (int64_t j = 0; j < kPanel; ++j) {
         Real want = 0;
         for (int64_t c = 0; c < Additive::kUnits; ++c)
@@ -118,14 +118,14 @@ TEST_F(AttentionRows, AdditiveScoresAndSlopes) {
         EXPECT_NEAR(out[static_cast<size_t>(j)], want, 4 * kClose);
       }
       for (int64_t c = 0; c < Additive::kUnits; ++c) {
-        Real of_query = 0, of_unit = 0;
+        Real grad_query = 0, grad_unit = 0;
         for (int64_t j = 0; j < kPanel; ++j) {
-          const Real r = in.share(c, j), slope = in.slopes[static_cast<size_t>(j)];
-          of_query += slope * r * (1 - r), of_unit += slope * r;
+          const Real r = in.share(c, j), slope = in.grads[static_cast<size_t>(j)];
+          grad_query += slope * r * (1 - r), grad_unit += slope * r;
           EXPECT_NEAR(keys[static_cast<size_t>(c * kPanel + j)], 1 + slope * r * (1 - r), kClose);
         }
-        EXPECT_NEAR(query[static_cast<size_t>(c)], of_query, 4 * kClose);
-        EXPECT_NEAR(unit[static_cast<size_t>(c)], of_unit, 8 * kClose);
+        EXPECT_NEAR(query[static_cast<size_t>(c)], grad_query, 4 * kClose);
+        EXPECT_NEAR(unit[static_cast<size_t>(c)], grad_unit, 8 * kClose);
       }
     }
   });
@@ -155,7 +155,7 @@ TEST_F(AttentionRows, Relu) {
     x[2] = before[2] < 0 ? 0 : before[2];
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_EQ(x[i], i % kStride < kCols ? std::max(before[i], real(0)) : before[i]);
-    relu_slopes(kCols, x.data() + kStride, real(3), slope.data());
+    relu_grad_row(kCols, x.data() + kStride, real(3), slope.data());
     for (size_t j = 0; j < kCols; ++j)
       EXPECT_EQ(slope[j], x[kStride + j] > 0 ? 3 * up[j] : real(0));
   });
@@ -172,7 +172,7 @@ TEST_F(AttentionRows, HiddenBuckets) {
     for (const auto& [least, most] : {std::pair<int32_t, int32_t>{0, 1}, {1, 3}, {0, 0}})
       for (int64_t round = 0; round < kRounds; ++round) {
         Row logits = before;
-        hide_buckets(kKeys, {kRounds, kStride, keys.data(), query.data(), least, most}, round,
+        mask_buckets(kKeys, {kRounds, kStride, keys.data(), query.data(), least, most}, round,
                      logs.data(), logits.data());
         for (size_t j = 0; j < kKeys; ++j) {
           size_t count = 0;
@@ -233,20 +233,20 @@ std::vector<std::pair<const char*, Row>> all_results() {
       unit(12), dots(7), sum(29);
   lstm_row(n, a.data(), before.data(), h.data());
   all.push_back({"lstm_row", h});
-  lstm_row_back(n, a.data(), before.data(), x.data(), h.data());
-  all.push_back({"lstm_row_back", a});
+  lstm_row_backward(n, a.data(), before.data(), x.data(), h.data());
+  all.push_back({"lstm_row_backward", a});
   Row b = normal_row(4 * n, "b");
   gru_row(n, b.data(), a.data(), x.data(), before.data(), h.data());
   all.push_back({"gru_row", h});
-  gru_row_back(n, b.data(), before.data(), h.data());
-  all.push_back({"gru_row_back", b});
+  gru_row_backward(n, b.data(), before.data(), h.data());
+  all.push_back({"gru_row_backward", b});
   const Additive in(false);
   additive_scores(in.rows, in.weight.data(), out.data());
   all.push_back({"additive_scores", out});
-  additive_slopes(in.rows, in.slopes.data(), keys.data(), query.data(), unit.data());
-  all.push_back({"additive_slopes: keys", keys});
-  all.push_back({"additive_slopes: query", query});
-  all.push_back({"additive_slopes: unit", unit});
+  additive_grad(in.rows, in.grads.data(), keys.data(), query.data(), unit.data());
+  all.push_back({"additive_grad: keys", keys});
+  all.push_back({"additive_grad: query", query});
+  all.push_back({"additive_grad: unit", unit});
   add_additive_unit(kPanel, real(0.3), in.b.data(), real(-2), out.data());
   all.push_back({"add_additive_unit", out});
   const ListedRows rows = {7, 29, at.data()};

@@ -64,18 +64,18 @@ TEST_P(FeatureRows, ExponentialsBelowTheTop) {
       constexpr int64_t kRows = 3;
       const int64_t stride = cols + 2;
       const std::vector<real> from = numbers(kRows * stride, scale);
-      std::vector<real> x = from, tops(kRows);
-      exp_rows(kRows, cols, x.data(), stride, real(0.7), tops.data());
+      std::vector<real> x = from, row_max(kRows);
+      exp_rows(kRows, cols, x.data(), stride, real(0.7), row_max.data());
       for (int64_t row = 0; row < kRows; ++row) {
-        real top = -kInfinity;
+        real largest = -kInfinity;
         for (int64_t j = 0; j < cols; ++j)
-          top = std::max(top, from[static_cast<size_t>(row * stride + j)]);
-        EXPECT_EQ(tops[static_cast<size_t>(row)], top);
+          largest = std::max(largest, from[static_cast<size_t>(row * stride + j)]);
+        EXPECT_EQ(row_max[static_cast<size_t>(row)], largest);
         for (int64_t j = 0; j < stride; ++j) {
           const auto at = static_cast<size_t>(row * stride + j);
           const double exponent = static_cast<double>(real(0.7)) *
-                                  (static_cast<double>(from[at]) - static_cast<double>(top));
-          if (j >= cols || from[at] == top) {
+                                  (static_cast<double>(from[at]) - static_cast<double>(largest));
+          if (j >= cols || from[at] == largest) {
             EXPECT_EQ(x[at], j >= cols ? from[at] : 1);  // behind the row; the largest
           } else if (exponent > -80) {  // the exponent is rounded twice, relative to itself
             EXPECT_NEAR(static_cast<double>(x[at]) / std::exp(exponent), 1,
@@ -87,8 +87,8 @@ TEST_P(FeatureRows, ExponentialsBelowTheTop) {
 }
 
 TEST_P(FeatureRows, NanStaysInItsRow) {
-  std::vector<real> x = {1, kNaN, 2, 0, 1, 2}, tops(2);
-  exp_rows(2, 3, x.data(), 3, 1, tops.data());
+  std::vector<real> x = {1, kNaN, 2, 0, 1, 2}, row_max(2);
+  exp_rows(2, 3, x.data(), 3, 1, row_max.data());
   EXPECT_TRUE(std::isnan(x[1]));
   EXPECT_TRUE(std::isfinite(x[3]) && std::isfinite(x[4]));
   EXPECT_EQ(x[5], 1);

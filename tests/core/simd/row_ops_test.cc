@@ -150,7 +150,7 @@ TEST_F(RowOps, SoftmaxAndItsGradient) {
       Row x = normal_row(kRows * n, "x"), g = normal_row(kRows * n, "g"), y(x.size()), d(x.size());
       for (int64_t j = 0; j < n; ++j) x[static_cast<size_t>(n + j)] = -kInfinity;  // hides a row
       softmax_rows(kRows, n, x.data(), y.data());
-      softmax_rows_back(kRows, n, y.data(), g.data(), d.data());
+      softmax_rows_backward(kRows, n, y.data(), g.data(), d.data());
       for (const size_t i : {size_t{0}, size_t{2}}) {
         Real total = 0, along = 0;
         const size_t at = i * static_cast<size_t>(n), end = at + static_cast<size_t>(n);
@@ -168,12 +168,13 @@ TEST_F(RowOps, SoftmaxAndItsGradient) {
 }
 
 struct GeluRows {
-  Row value, slope;
+  Row value, derivative;
 };
 GeluRows gelu_of(const Row& x) {
   GeluRows all = {Row(x.size()), Row(x.size())};
   Row from = x;
-  gelu_rows(1, std::ssize(x), {from.data()}, nullptr, {all.value.data()}, {all.slope.data()}, true);
+  gelu_rows(1, std::ssize(x), {from.data()}, nullptr, {all.value.data()}, {all.derivative.data()},
+            true);
   return all;
 }
 
@@ -189,7 +190,7 @@ TEST_F(RowOps, GeluIsCloseToTheExactValueOverItsWholeRange) {
       // x².
       const Real units = (4 + z * z) * kUnit;
       ASSERT_LE(std::fabs(got.value[j] - z * below), units * std::fabs(z) * below) << z;
-      ASSERT_LE(std::fabs(got.slope[j] - (below + z * density)),
+      ASSERT_LE(std::fabs(got.derivative[j] - (below + z * density)),
                 units * (below + std::fabs(z) * density))
           << z;
       // Where the value matters beside others of size 1: two units in the last place.
@@ -207,13 +208,13 @@ TEST_F(RowOps, GeluEndsWhereNumbersEnd) {
     const GeluRows low = gelu_of(x), high = gelu_of(mirrored);
     for (size_t j = 0; j < x.size(); ++j) {
       EXPECT_NEAR(static_cast<double>(low.value[j]), 0, 1e-36) << x[j];
-      EXPECT_NEAR(static_cast<double>(low.slope[j]), 0, 1e-36) << x[j];
+      EXPECT_NEAR(static_cast<double>(low.derivative[j]), 0, 1e-36) << x[j];
       EXPECT_EQ(high.value[j], -x[j]);
-      EXPECT_EQ(high.slope[j], real(1)) << -x[j];
+      EXPECT_EQ(high.derivative[j], real(1)) << -x[j];
     }
     const GeluRows none = gelu_of({std::numeric_limits<real>::quiet_NaN()});
     EXPECT_TRUE(std::isnan(none.value[0]));
-    EXPECT_TRUE(std::isnan(none.slope[0]));
+    EXPECT_TRUE(std::isnan(none.derivative[0]));
   });
 }
 
@@ -234,7 +235,7 @@ TEST_F(RowOps, GeluOfBlocksWithABias) {
         }
         const GeluRows want = gelu_of({x[at] + bias[static_cast<size_t>(j)]});
         ASSERT_EQ(y[at], want.value[0]);
-        ASSERT_EQ(s[at], 2 * want.slope[0]) << "multiplied";
+        ASSERT_EQ(s[at], 2 * want.derivative[0]) << "multiplied";
       }
   });
 }
@@ -267,19 +268,20 @@ std::vector<std::pair<const char*, Row>> all_results() {
   all.push_back({"elu_row", out});
   softmax_rows(kRows, n, x.data(), out.data());
   all.push_back({"softmax_rows", out});
-  softmax_rows_back(kRows, n, x.data(), g.data(), more.data());
-  all.push_back({"softmax_rows_back", more});
+  softmax_rows_backward(kRows, n, x.data(), g.data(), more.data());
+  all.push_back({"softmax_rows_backward", more});
   if (!kIsDouble) all.push_back({"gelu_rows", gelu_of(x).value});  // double takes it from std::
   Row stats(2 * kRows), sums(2 * n);
   layer_norm_rows(kRows, n, x.data(), gain.data(), g.data(), real(1e-3), out.data(), stats.data());
   all.push_back({"layer_norm_rows", out});
-  layer_norm_rows_back(kRows, n, x.data(), stats.data(), g.data(), gain.data(), more.data(), false,
-                       sums.data(), sums.data() + n);
-  all.push_back({"layer_norm_rows_back", more});
+  layer_norm_rows_backward(kRows, n, x.data(), stats.data(), g.data(), gain.data(), more.data(),
+                           false, sums.data(), sums.data() + n);
+  all.push_back({"layer_norm_rows_backward", more});
   Row value = x, gradient = g, first = x, second(x.size(), real(0.3));
-  adam_row(std::ssize(x), {real(0.9), real(0.99), real(0.1), real(0.01), real(1e-2), real(1e-8), 1},
-           value.data(), gradient.data(), first.data(), second.data());
-  all.push_back({"adam_row", value});
+  adamw_row(std::ssize(x),
+            {real(0.9), real(0.99), real(0.1), real(0.01), real(1e-2), real(1e-8), 1}, value.data(),
+            gradient.data(), first.data(), second.data());
+  all.push_back({"adamw_row", value});
   return all;
 }
 

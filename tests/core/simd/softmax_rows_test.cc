@@ -108,27 +108,27 @@ TEST_F(SoftmaxRows, NaNShowsInItsRowAlone) {
   });
 }
 
-TEST_F(SoftmaxRows, Slopes) {
+TEST_F(SoftmaxRows, LogitGradients) {
   each([] {
     constexpr int64_t kRows = 3, kCols = 32;
     Rng random = rng(2, "slopes");
-    std::vector<real> x, slopes;
+    std::vector<real> x, grads;
     for (int64_t i = 0; i < kRows * kCols; ++i) {
       x.push_back(static_cast<real>(random.normal() - 3));
-      slopes.push_back(static_cast<real>(random.normal()));
+      grads.push_back(static_cast<real>(random.normal()));
     }
     x[5] = -kInfinity;
-    const std::vector<real> logits = x, given = slopes, log_sum = {real(0.5), real(1), real(2)},
+    const std::vector<real> logits = x, given = grads, log_sum = {real(0.5), real(1), real(2)},
                             dots = {real(0.25), real(-1), real(0)};
-    slope_rows(kRows, kCols, x.data(), slopes.data(), kCols, log_sum.data(), dots.data(),
-               real(0.3));
+    logit_grad_rows(kRows, kCols, x.data(), grads.data(), kCols, log_sum.data(), dots.data(),
+                    real(0.3));
     for (size_t i = 0; i < x.size(); ++i) {
       const double row = double(log_sum[i / kCols]), dot = double(dots[i / kCols]);
       const double weight = std::exp2(double(logits[i]) - row);
       EXPECT_NEAR(double(x[i]), weight, 4 * double(kEpsilon) * weight);
-      EXPECT_NEAR(double(slopes[i]), 0.3 * weight * (double(given[i]) - dot), 4 * double(kEpsilon));
+      EXPECT_NEAR(double(grads[i]), 0.3 * weight * (double(given[i]) - dot), 4 * double(kEpsilon));
     }
-    EXPECT_EQ(slopes[5], 0);
+    EXPECT_EQ(grads[5], 0);
   });
 }
 

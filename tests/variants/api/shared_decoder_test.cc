@@ -123,8 +123,8 @@ TEST(SharedDecoder, PatternsThatDifferBetweenQueryHeads) {
     });
   };
   const CacheLayout layout{.slots = 70,
-                           .place = [](int64_t at) { return 69 - at; },
-                           .seen =
+                           .slot_of = [](int64_t at) { return 69 - at; },
+                           .visible_slots =
                                [](int64_t head, int64_t at) {
                                  std::vector<Span> spans;
                                  for (int64_t j = 0; j <= at; ++j)
@@ -138,8 +138,8 @@ TEST(SharedDecoder, PatternsThatDifferBetweenQueryHeads) {
 
 TEST(SharedDecoder, PatternsOfLongSpans) {
   const CacheLayout layout{.slots = 150,
-                           .place = [](int64_t at) { return at; },
-                           .seen =
+                           .slot_of = [](int64_t at) { return at; },
+                           .visible_slots =
                                [](int64_t, int64_t at) {
                                  return std::vector<Span>{{std::max<int64_t>(0, at - 99), at + 1}};
                                }};
@@ -169,9 +169,9 @@ std::vector<std::unique_ptr<Decoder>> decoders_of(const Shape& position, int64_t
   all.push_back(relu_decoder(position, capacity));
   all.push_back(linear_decoder(position, capacity, elu_plus_one()));
   const auto seen = [](int64_t, int64_t at) { return std::vector<Span>{{0, at + 1}}; };
-  all.push_back(
-      pattern_decoder(position, capacity,
-                      {.slots = capacity, .place = [](int64_t at) { return at; }, .seen = seen}));
+  all.push_back(pattern_decoder(
+      position, capacity,
+      {.slots = capacity, .slot_of = [](int64_t at) { return at; }, .visible_slots = seen}));
   const Tensor matrix =
       Tensor::normal({position[1] * position[2], capacity, capacity}, rng(3, "m"));
   all.push_back(synthetic_decoder(position, capacity, matrix_logits(matrix)));

@@ -10,6 +10,7 @@
 #include "core/base/parallel.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/softmax/band.h"
+#include "variants/softmax/materialized_attention.h"
 
 namespace attn::softmax_attention_test {
 namespace {

@@ -1,5 +1,6 @@
-// Attention inside buckets: what its forward and backward share, the gathered rows of chunks and
-// the masked logits between them; see bucket_attention.h. Internal to bucket_*.cc.
+// The parts that the forward and the backward of LSH attention share: the problem, the gathered
+// rows of chunks, and the masked logits between them; see bucket_attention.h. Internal to
+// bucket_*.cc.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +17,14 @@
 
 namespace attn {
 
-inline constexpr int64_t kBucketStrip = 12;  // queries whose logits are in the first-level cache
-inline constexpr int64_t kBucketWideStrip = 96;  // of the backward, whose depth is the strip
-inline constexpr double kKeyFloor = 1e-6;  // beside the mean square of a key, as the authors add it
-inline constexpr int64_t kMostRounds = 256;  // logarithms of a table
+inline constexpr int64_t kBucketStrip = 12;  // queries: their logits fit in the first-level cache
+inline constexpr int64_t kBucketWideStrip = 96;  // the same in the backward: depth of products
+inline constexpr double kNormEpsilon = 1e-6;     // added to mean squares, as in the authors' code
+inline constexpr int64_t kMaxRounds = 256;       // size of the table of logarithms
 
-// Makes a query the key of length one that it serves as.
+// The factor that normalises a query to a key of length one.
 inline real unit_factor(const real* query, int64_t dim) {
-  return 1 / std::sqrt(row_dot(query, query, dim) + real(kKeyFloor * static_cast<double>(dim)));
+  return 1 / std::sqrt(row_dot(query, query, dim) + real(kNormEpsilon * static_cast<double>(dim)));
 }
 
 struct BucketProblem {
@@ -31,7 +32,7 @@ struct BucketProblem {
   BucketOptions options;
   Mask mask;
   std::shared_ptr<const SortedRounds> sorted;
-  std::array<real, kMostRounds + 1> log_count;  // in units of log2
+  std::array<real, kMaxRounds + 1> log_count;  // log2 of the number of rounds
 
   int64_t heads() const { return q.dim(0) * q.dim(1); }
   int64_t length() const { return q.dim(2); }
@@ -41,26 +42,26 @@ struct BucketProblem {
                                    : mask.kv_lengths[static_cast<size_t>(head / q.dim(1))];
   }
   int64_t chunk_size(int64_t head) const {
-    if (options.strict) return options.chunk;
+    if (options.masked) return options.chunk;
     return std::max<int64_t>(1, (valid(head) + options.chunks - 1) / options.chunks);
   }
   int64_t chunks(int64_t head) const {
     return (valid(head) + chunk_size(head) - 1) / chunk_size(head);
   }
-  Span chunk(int64_t head, int64_t c) const {  // of sorted positions
+  Span chunk(int64_t head, int64_t c) const {  // in sorted order
     return {c * chunk_size(head), std::min(valid(head), (c + 1) * chunk_size(head))};
   }
   // Chunks of the longest sequence.
-  int64_t most_chunks() const {
-    return options.strict ? (length() + options.chunk - 1) / options.chunk : options.chunks;
+  int64_t max_chunks() const {
+    return options.masked ? (length() + options.chunk - 1) / options.chunk : options.chunks;
   }
-  // The chunk before; -1: none.
+  // The previous chunk, which chunk c sees too; -1: none.
   int64_t before(int64_t head, int64_t c) const {
-    return c > 0 || options.strict || chunks(head) == 1 ? c - 1 : chunks(head) - 1;
+    return c > 0 || options.masked || chunks(head) == 1 ? c - 1 : chunks(head) - 1;
   }
-  // A round shows a query the keys whose code is below its own by least to most.
-  int32_t least() const { return mask.causal ? 1 : 0; }
-  int32_t most() const { return mask.causal ? static_cast<int32_t>(window()) : 1; }
+  // Limits of BucketCodes.
+  int32_t min_gap() const { return mask.causal ? 1 : 0; }
+  int32_t max_gap() const { return mask.causal ? static_cast<int32_t>(window()) : 1; }
   int64_t window() const { return std::min(options.chunk, length()); }
   real key_factor(const real* query) const {
     return options.unit_keys ? unit_factor(query, dim()) : real(1);
@@ -71,7 +72,7 @@ struct BucketProblem {
 struct BucketLayout {
   int64_t cols, stride, rows, total = 0;
   int64_t queries, keys, panels, values, scores, out, codes;
-  int64_t value_panels = 0, slopes = 0, raw = 0, from = 0, dots = 0, sums = 0, to_keys = 0;
+  int64_t value_panels = 0, grad_logits = 0, raw = 0, from = 0, dots = 0, sums = 0, to_keys = 0;
 
   BucketLayout(int64_t len, int64_t dim, int64_t rounds, int64_t chunk, bool backward)
       : cols(std::min(len, backward ? chunk : 2 * chunk)),
@@ -81,7 +82,7 @@ struct BucketLayout {
     values = take(cols * dim), scores = take(rows * stride), out = take(rows * dim);
     codes = take(ints(rounds * stride));
     if (!backward) return;
-    value_panels = take(packed_reals(cols, dim)), slopes = take(rows * stride);
+    value_panels = take(packed_reals(cols, dim)), grad_logits = take(rows * stride);
     raw = take(rows * dim), from = take(rows * dim), dots = take(rows), sums = take(rows);
     to_keys = take(cols * dim);
   }
@@ -97,18 +98,18 @@ struct BucketLayout {
   }
 };
 
-// Rows in the order of buckets lie anywhere in memory: asked for ahead, they cost a quarter less
-// time at 16384 positions.
-inline void fetch_row(const real* row, int64_t dim) {
+// Prefetches a row. Rows in bucket order are scattered over memory; prefetching saves a quarter of
+// the time at 16384 positions.
+inline void prefetch_row(const real* row, int64_t dim) {
   for (int64_t c = 0; c < dim; c += 64 / static_cast<int64_t>(sizeof(real)))
     __builtin_prefetch(row + c);
 }
 
-// The keys of up to two chunks, gathered, and the masked logits of strips of queries to them.
-class BucketPatch {
+// The gathered keys and values of up to two chunks, and the masked logits of strips of queries.
+class GatheredChunks {
  public:
-  BucketPatch(const BucketProblem& p, const BucketLayout& layout, int64_t head, int64_t round,
-              real* work)
+  GatheredChunks(const BucketProblem& p, const BucketLayout& layout, int64_t head, int64_t round,
+                 real* work)
       : p_(p),
         layout_(layout),
         head_(head),
@@ -116,26 +117,27 @@ class BucketPatch {
         work_(work),
         order_(p.sorted->order(head, round)) {}
 
-  void gather(Span sorted) {
+  // Appends the keys and values at a span of sorted positions.
+  void append(Span sorted) {
     constexpr int64_t kAhead = 8;  // rows
     const int64_t d = p_.dim(), rounds = p_.sorted->rounds();
     for (int64_t s = sorted.begin; s < sorted.end; ++s, ++count_) {
       const int64_t at = position(s), ahead = position(std::min(s + kAhead, sorted.end - 1));
-      fetch_row(p_.q.data() + ahead * d, d);
-      fetch_row(p_.v.data() + ahead * d, d);
+      prefetch_row(p_.q.data() + ahead * d, d);
+      prefetch_row(p_.v.data() + ahead * d, d);
       const real* const query = p_.q.data() + at * d;
       scale_rows_to(query, d, p_.key_factor(query), keys() + count_ * d);
       std::copy_n(p_.v.data() + at * d, d, values() + count_ * d);
-      for (int64_t r = 0; p_.options.strict && r < rounds; ++r)
+      for (int64_t r = 0; p_.options.masked && r < rounds; ++r)
         codes(r)[count_] = p_.sorted->codes(head_, r)[order_[s]];
     }
   }
-  // Lets go of all before row `from`: the next chunk looks back at what is in the cache already.
-  void keep(int64_t from) {
+  // Removes the rows before `from`. The next chunk sees the remaining ones, which are in the cache.
+  void drop_before(int64_t from) {
     const int64_t d = p_.dim(), left = count_ - from;
     std::copy(keys() + from * d, keys() + count_ * d, keys());
     std::copy(values() + from * d, values() + count_ * d, values());
-    for (int64_t r = 0; p_.options.strict && r < p_.sorted->rounds(); ++r)
+    for (int64_t r = 0; p_.options.masked && r < p_.sorted->rounds(); ++r)
       std::copy(codes(r) + from, codes(r) + count_, codes(r));
     count_ = left;
   }
@@ -148,8 +150,8 @@ class BucketPatch {
   real* scores() const { return work_ + layout_.scores; }
   int64_t position(int64_t sorted) const { return head_ * p_.length() + order_[sorted]; }
 
-  // Of the queries at sorted positions; `own` is the column of the first one's own key, or below
-  // -layout.rows where these keys are of another chunk.
+  // Computes the logits of the queries at sorted positions. `own` is the column of the first
+  // query's own key; it is at most -layout.rows if the keys are of another chunk.
   void fill_scores(Span queries, int64_t own) const {
     const int64_t d = p_.dim(), rows = queries.end - queries.begin;
     const real factor = real(p_.options.scale * 1.4426950408889634);
@@ -160,9 +162,9 @@ class BucketPatch {
             scores(), layout_.stride);
     for (int64_t r = 0; r < rows; ++r) {
       real* const row = scores() + r * layout_.stride;
-      if (p_.options.strict) mask(order_[queries.begin + r], row);
+      if (p_.options.masked) mask(order_[queries.begin + r], row);
       std::fill(row + count_, row + padded(), -kInfinity);
-      if (p_.options.strict && own + r >= 0) row[own + r] = -kInfinity;
+      if (p_.options.masked && own + r >= 0) row[own + r] = -kInfinity;
     }
   }
 
@@ -171,14 +173,15 @@ class BucketPatch {
     return reinterpret_cast<int32_t*>(work_ + layout_.codes) + round * layout_.stride;
   }
 
-  // Hides what this round does not show, and takes the logarithm of how many rounds show it from
-  // the rest.
+  // Masks the keys that query i does not see in this round. Subtracts log2 of the number of rounds
+  // that show a key from the logits of the others.
   void mask(int64_t i, real* row) const {
-    std::array<int32_t, kMostRounds> mine;
+    std::array<int32_t, kMaxRounds> mine;
     const int64_t rounds = p_.sorted->rounds();
     for (int64_t r = 0; r < rounds; ++r)
       mine[static_cast<size_t>(r)] = p_.sorted->codes(head_, r)[i];
-    hide_buckets(padded(), {rounds, layout_.stride, codes(0), mine.data(), p_.least(), p_.most()},
+    mask_buckets(padded(),
+                 {rounds, layout_.stride, codes(0), mine.data(), p_.min_gap(), p_.max_gap()},
                  round_, p_.log_count.data(), row);
   }
 
@@ -190,8 +193,8 @@ class BucketPatch {
   int64_t count_ = 0;
 };
 
-// Adds the gradients of q and v. log_sum [heads, len]: +infinity where a query sees itself alone,
-// or nothing.
+// Adds the gradients of q and v to grads[0] and grads[2]. log_sum [heads, len] is +infinity where a
+// query sees itself alone, or nothing.
 void bucket_backward(const BucketProblem& problem, const Tensor& out, const real* log_sum,
                      const Tensor& grad, std::span<Tensor> grads);
 

@@ -1,0 +1,70 @@
+// The division of the softmax forward into tiles and tasks, and the workspace of a worker. The
+// kernel and its cost formula use the same numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/simd/product.h"
+#include "variants/softmax/softmax_tiles.h"
+
+namespace attn {
+
+inline constexpr int64_t kForwardStrip = kTileRows;  // queries: a register tile of the product
+inline constexpr int64_t kForwardWideStrip = 12;     // where all see all keys: half the loads
+inline constexpr int64_t kForwardPiece = 256;  // keys: a wide strip of logits is 12 KiB in float
+inline constexpr int64_t kNarrowPiece = 448;   // keys: a strip of logits is 10.5 KiB in float
+
+// A task is (head, tile, part). The parts of a tile take different keys; their results are merged.
+struct ForwardDivision {
+  // Limits of the queries of a tile: packing the keys takes 5 to 1 % of the time.
+  static constexpr int64_t kMinRows = 96, kMaxRows = 512;
+
+  QueryTiles tiles;
+  int64_t heads, parts;
+
+  ForwardDivision(int64_t q_len, const BlockPattern* pattern, int64_t all_heads)
+      : tiles(q_len, pattern, std::clamp(all_heads * q_len / (4 * threads()), kMinRows, kMaxRows),
+              kForwardWideStrip),
+        heads(all_heads) {
+    const int64_t tasks = std::max<int64_t>(1, heads * tiles.count());
+    parts = tasks < threads() ? (threads() + tasks - 1) / tasks : 1;
+  }
+  int64_t tasks() const { return heads * tiles.count() * parts; }
+  // The result of one part of a tile: weighted sums of values [rows, dim], row_max [rows], row_sum
+  // [rows].
+  int64_t part_reals(int64_t dim) const {
+    return padded_reals(std::min(tiles.rows, tiles.q_len) * (dim + 2));
+  }
+};
+
+// Whether the window is so narrow that a strip takes all its keys at once, from keys packed for its
+// whole tile. With pieces, half the strips of a window of 64 would be cut in two, 10 % slower.
+inline bool is_narrow(const SoftmaxProblem& p) {
+  const int64_t right = p.causal ? 0 : p.right;
+  return !p.pattern && p.global == 0 && p.removed.seen_after && p.left >= 0 && right >= 0 &&
+         p.left + right + kForwardWideStrip + 2 * kPanel <= kNarrowPiece;
+}
+
+// Offsets into a worker's workspace.
+struct ForwardLayout {
+  int64_t piece, stride;  // keys packed at once; row stride of the logits
+  int64_t rows, query, keys, row_max, row_sum, scores, total;
+
+  ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
+    const bool narrow = is_narrow(p);
+    rows = std::min(tiles.rows, tiles.q_len);
+    piece = narrow ? rows + p.left + (p.causal ? 0 : p.right) : kForwardPiece;
+    stride = narrow ? kNarrowPiece : kForwardPiece;
+    query = 0;
+    keys = query + padded_reals(rows * p.dim);
+    row_max = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
+    row_sum = row_max + padded_reals(rows);
+    scores = row_sum + padded_reals(rows);
+    total = scores + kForwardWideStrip * stride;
+  }
+};
+
+}  // namespace attn

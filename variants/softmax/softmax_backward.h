@@ -1,0 +1,22 @@
+// The backward pass of tiled softmax attention. It recomputes the weights from the log-sum-exp:
+// 10·d FLOPs a visible pair.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/tensor/tensor.h"
+#include "variants/softmax/softmax_tiles.h"
+
+namespace attn {
+
+// Adds the gradients of q, k and v to grads[0..2]; an undefined one is skipped. `out` and `log_sum`
+// are those of softmax_forward().
+void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
+                      const Tensor& v, const Tensor& out, const Tensor& log_sum,
+                      const Tensor& grad_out, std::span<Tensor> grads);
+
+// The number of (query, key) pairs that the backward multiplies for one head.
+double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head);
+
+}  // namespace attn
