@@ -1,4 +1,4 @@
-// The list of tasks. Add yours as one word in CMakeLists.txt.
+// The list of tasks, made by CMake from tasks/CMakeLists.txt.
 #include "tasks/catalog.h"
 
 #include "core/base/check.h"

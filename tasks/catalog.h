@@ -1,4 +1,4 @@
-// Every task of the suite, in the order in which they are listed and plotted.
+// The list of all tasks, in the order of listings and plots.
 #pragma once
 
 #include <string_view>
@@ -9,6 +9,7 @@
 namespace attn {
 
 const std::vector<TaskInfo>& all_tasks();
-const TaskInfo& find_task(std::string_view name);  // Error naming the nearest one when unknown
+const TaskInfo& find_task(
+    std::string_view name);  // Error for an unknown name; it names the nearest known one
 
 }  // namespace attn

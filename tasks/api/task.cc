@@ -1,11 +1,12 @@
-// The public members of Task: every example is checked against the task's shape before it leaves,
-// see task.h. O(length).
+// The public members of Task and TaskInfo; see task.h. Every example is checked against the shape
+// of its task before it is returned. O(length).
 #include "tasks/api/task.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/base/check.h"
 
@@ -94,6 +95,12 @@ int64_t positions(const Example& e, const TaskShape& shape) {
   return std::ssize(e.tokens) + std::ssize(e.values) / shape.channels;
 }
 
+std::vector<int32_t> first_positions(size_t count) {
+  std::vector<int32_t> positions(count);
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
 std::string_view to_string(Split split) {
   switch (split) {
     case Split::train:
@@ -139,7 +146,7 @@ Rng stream(uint64_t seed, Split split, int64_t index) {
   return rng(seed, fmt::format("example/{}", to_string(split)), static_cast<uint64_t>(index));
 }
 
-// From the first to the last piece of evidence within one document; see Example::distances.
+// The span of the evidence within one document; see Example::distances.
 std::vector<int32_t> spans(const Example& e, const TaskShape& shape) {
   std::vector<int32_t> result;
   if (e.evidence.empty()) return result;

@@ -1,6 +1,6 @@
-// Pairs of papers of the ACL Anthology Network as Long Range Arena released them (tsv_data;
-// arXiv:2011.04006, 2.2.3): label, two ids, two texts. Neither quotes nor a header. The index costs
-// one pass over the files; an example reads its two texts.
+// Reads and writes pairs of papers of the ACL Anthology Network in the release of Long Range Arena
+// (tsv_data; arXiv:2011.04006, 2.2.3). A line has a label, two ids and two texts; there are no
+// quotes and no header. The index costs one pass over the files; an example reads its two texts.
 #include <array>
 #include <utility>
 

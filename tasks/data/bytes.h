@@ -1,5 +1,5 @@
-// Text as Long Range Arena's byte tasks see it (arXiv:2011.04006, 2.2.2 and 2.2.3): a token is a
-// byte + 1, since 0 is padding. O(length).
+// Text as byte tokens, as in Long Range Arena (arXiv:2011.04006, 2.2.2 and 2.2.3). A token is a
+// byte + 1, because 0 is padding. O(length).
 #pragma once
 
 #include <cstdint>

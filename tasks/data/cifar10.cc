@@ -1,5 +1,6 @@
-// CIFAR-10's binary batches (Krizhevsky 2009): records of a label and 32 × 32 pixels, all red, then
-// green, then blue. Grey pictures as in arXiv:2011.04006, 2.2.4. The index reads everything once.
+// Reads and writes CIFAR-10's binary batches (Krizhevsky 2009). A record is a label and 32 × 32
+// pixels, all red, then green, then blue. Pictures become grey as in arXiv:2011.04006, 2.2.4. The
+// index costs one pass over the files.
 #include <utility>
 
 #include "tasks/data/grey.h"

@@ -1,4 +1,4 @@
-// Reading by pread, so that threads share a descriptor; writing through stdio. See files.h.
+// Reads with pread, which lets threads share a descriptor, and writes with stdio; see files.h.
 // O(bytes).
 #include "tasks/data/files.h"
 

@@ -1,6 +1,6 @@
-// Files of the released data sets: positioned reads that threads share, lines of large files, a
-// digest of contents, writing. Every error is one line that names the file, an
-// IoError where the system refuses it.
+// Files of the released data sets: thread-safe reads at an offset, lines of large files, a digest
+// of contents, and writing. An error message is one line that names the file; it is an IoError when
+// the operating system reports the error.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class File {
 
   const std::string& path() const { return path_; }
   int64_t size() const { return size_; }
-  // Exactly `length` bytes from `offset` on; Error when the file ends before. Thread-safe.
+  // Reads exactly `length` bytes from `offset`. Error when the file is shorter. Thread-safe.
   std::string read(int64_t offset, int64_t length) const;
 
  private:
@@ -31,13 +31,14 @@ class File {
   int64_t size_ = 0;
 };
 
-// Calls line(number, offset, text) for each line, counted from 1, without its end (\n or \r\n).
-// Holds one line and a block of 1 MiB in memory. Error for a line of more than 64 MiB.
+// Calls line(number, offset, text) for each line. Numbers start at 1; text is without its line end
+// (\n or \r\n). Holds one line and a block of 1 MiB in memory. Error for a line of more than 64
+// MiB.
 void for_each_line(
     const File& file,
     const std::function<void(int64_t number, int64_t offset, std::string_view text)>& line);
 
-// 64 bits over a sequence of byte strings; their borders count.
+// A 64-bit digest of a sequence of byte strings. It depends on where each string ends.
 class Digest {
  public:
   void add(std::string_view bytes);
@@ -52,20 +53,20 @@ class Digest {
 // The names in a folder, sorted. Error when there is no such folder.
 std::vector<std::string> names_in(const std::string& folder);
 
-// `folder` itself when it holds `entry`, else its subfolder `inner`; Error when neither does, which
-// says what `format` needs.
+// Returns `folder` if it has the entry `entry`, else its subfolder `inner`. Error if neither has
+// the entry; the message names `format`.
 std::string find_root(const std::string& folder, const std::string& inner, const std::string& entry,
                       std::string_view format);
 
-// The whole number that all of `text` spells, or -1.
+// The whole number that `text` consists of, or -1.
 int64_t whole_number(std::string_view text);
 
-// A file being written. Error when it cannot be made or the disk is full.
+// A file open for writing. Error when it cannot be created or the disk is full.
 class Output {
  public:
   explicit Output(std::string path);
   void append(std::string_view bytes);
-  void close();  // flushes; a destructor alone would hide a full disk
+  void close();  // flushes and reports errors, which a destructor cannot do
 
  private:
   std::string path_;
@@ -73,6 +74,6 @@ class Output {
 };
 
 void write_file(const std::string& path, std::string_view bytes);
-void make_folder(const std::string& path);  // with its parents; no error when it is there
+void make_folder(const std::string& path);  // and its parents; no error when it exists
 
 }  // namespace attn::data

@@ -1,6 +1,6 @@
-// Colour to grey as TensorFlow's rgb_to_grayscale does it for 8-bit pictures: weights .2989, .587
-// and .114, scaled by 255.5/255 and cut to a whole level, so that R = G = B keeps its level. Here
-// in whole numbers; TensorFlow's single precision differs by a level where the sum nearly is whole.
+// Colour to grey as TensorFlow's rgb_to_grayscale for 8-bit pictures: weights .2989, .587 and .114,
+// scaled by 255.5/255 and rounded down, so that R = G = B keeps its level. The sum is in integers;
+// TensorFlow's single precision can differ by one level.
 #pragma once
 
 #include <cstdint>

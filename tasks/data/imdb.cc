@@ -1,6 +1,6 @@
-// IMDb reviews as released (Maas et al. 2011): a text file a document, in a folder a label. Long
-// Range Arena's byte task (arXiv:2011.04006, 2.2.2). The index reads everything once; an example
-// opens its file.
+// Reads and writes the IMDb reviews (Maas et al. 2011), one text file per document and one folder
+// per label, for the byte-level text task of Long Range Arena (arXiv:2011.04006, 2.2.2). The index
+// costs one pass over the files; an example reads its file.
 #include <tuple>
 
 #include "tasks/data/bytes.h"

@@ -1,5 +1,5 @@
-// A source over an index: one small Record for each example, which is read when it is asked for.
-// Inputs that an earlier split has too are left out. Memory O(examples).
+// A source with an index in memory: one small Record per example. An example is read from its file
+// on request. Examples whose input is in an earlier split are left out. Memory O(examples).
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ class Indexed : public Source {
   int64_t duplicates() const final { return duplicates_; }
 
  protected:
-  // `input`: a checksum of what a model would see; equal ones count as the same input.
+  // `input` is a checksum of the input; examples with equal checksums count as duplicates.
   void add(Split split, const Record& record, uint64_t input) {
     records_[static_cast<size_t>(split)].push_back(record);
     inputs_[static_cast<size_t>(split)].push_back(input);
   }
 
-  // Once all is added. `where` is what the error names when a split is empty.
+  // Call once after all examples are added. Error when a split is empty; it names `where`.
   void finish(const std::string& where) {
     std::vector<uint64_t> seen;  // sorted
     for (const Split split : {Split::train, Split::validation, Split::test}) {
@@ -69,7 +69,7 @@ class Indexed : public Source {
   }
 
   std::array<std::vector<Record>, 3> records_;
-  std::array<std::vector<uint64_t>, 3> inputs_;  // empty once finished
+  std::array<std::vector<uint64_t>, 3> inputs_;  // empty after finish()
   int64_t duplicates_ = 0;
 };
 

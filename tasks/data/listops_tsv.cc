@@ -1,6 +1,6 @@
-// ListOps as Long Range Arena released it (listops-1000): a line holds a tree in left-nested binary
-// form and its value. Tokenised as LRA does since its commit c209b2a: parentheses are dropped, the
-// closing bracket is kept. The index costs one pass over the files.
+// Reads and writes ListOps in the release of Long Range Arena (listops-1000). A line has a tree in
+// left-nested binary form and its value. Tokens as in LRA since its commit c209b2a: parentheses are
+// dropped, closing brackets are kept. The index costs one pass over the files.
 #include <array>
 #include <utility>
 
@@ -15,6 +15,10 @@ namespace {
 constexpr std::array<std::string_view, 16> kTokenWords = {
     "", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[MED", "[SM", "]"};
 constexpr int32_t kFirstOperator = 11, kCloseText = 15;
+constexpr const char* kTreesFolder = "listops-1000";
+constexpr std::pair<Split, const char*> kTreeFiles[] = {{Split::train, "basic_train.tsv"},
+                                                        {Split::validation, "basic_val.tsv"},
+                                                        {Split::test, "basic_test.tsv"}};
 constexpr std::string_view kHeader = "Source\tTarget";
 
 int32_t token_of(std::string_view word) {
@@ -96,10 +100,8 @@ class ListopsTsv final : public Indexed<Line> {
   ListopsTsv(const std::string& folder, int64_t length, std::function<void(Example&)> solve)
       : length_(length), solve_(std::move(solve)) {
     const std::string root =
-        find_root(folder, "listops-1000", "basic_train.tsv", "ListOps TSV files");
-    for (const auto& [split, name] : {std::pair{Split::train, "basic_train.tsv"},
-                                      {Split::validation, "basic_val.tsv"},
-                                      {Split::test, "basic_test.tsv"}}) {
+        find_root(folder, kTreesFolder, kTreeFiles[0].second, "ListOps TSV files");
+    for (const auto& [split, name] : kTreeFiles) {
       files_.emplace_back(root + "/" + name);
       index(split);
     }
@@ -167,9 +169,7 @@ std::string binary_form(const std::vector<int32_t>& tokens) {
 }
 
 void write_listops(const Task& task, uint64_t seed, int64_t count, const std::string& root) {
-  for (const auto& [split, name] : {std::pair{Split::train, "basic_train.tsv"},
-                                    {Split::validation, "basic_val.tsv"},
-                                    {Split::test, "basic_test.tsv"}}) {
+  for (const auto& [split, name] : kTreeFiles) {
     Output file(fmt::format("{}/{}", root, name));
     file.append(fmt::format("{}\n", kHeader));
     for (int64_t i = 0; i < count; i++) {
@@ -190,7 +190,7 @@ std::unique_ptr<Source> listops_tsv(const std::string& folder, int64_t length,
 const ReleasedFormat& listops_tsv_format() {
   static const ReleasedFormat format = {
       .name = "ListOps TSV files",
-      .folder = [](const Task&) { return std::string("listops-1000"); },
+      .folder = [](const Task&) { return std::string(kTreesFolder); },
       .write = write_listops};
   return format;
 }

@@ -1,6 +1,6 @@
-// Pathfinder as Long Range Arena released it (arXiv:2011.04006, 2.2.5): PNG files, and text files
-// in `metadata` that list and label them. The index reads the metadata and the end of every
-// picture; an example decodes its picture.
+// Reads and writes Pathfinder in the release of Long Range Arena (arXiv:2011.04006, 2.2.5): PNG
+// files, and text files in `metadata` with their names and labels. The index reads the metadata and
+// the end of every picture; an example decodes its picture.
 #include <array>
 #include <utility>
 

@@ -1,5 +1,6 @@
-// libpng behind two functions over memory. libpng leaves by longjmp, so what stands between setjmp
-// and its calls has no destructors; all state lives in the caller's frame. See png.h. O(pixels).
+// Encodes and decodes PNG in memory; see png.h. libpng reports errors by longjmp. The functions
+// that call setjmp therefore have no objects with destructors; their callers hold all state.
+// O(pixels).
 #include "tasks/data/png.h"
 
 #include <png.h>

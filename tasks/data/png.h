@@ -1,4 +1,4 @@
-// Grey pictures as PNG files (ISO/IEC 15948), through libpng.
+// Reads and writes grey pictures as PNG files (ISO/IEC 15948) with libpng.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ struct Picture {
   std::vector<uint8_t> grey{};  // levels 0..255 by rows, [height, width]
 };
 
-// 8 bits a channel, grey or colour, with or without alpha (which is ignored), not interlaced.
-// Colours become grey as in grey.h. Error, one line that begins with `name`, for anything else and
-// for damaged bytes.
+// Decodes a picture with 8 bits per channel, grey or colour, not interlaced. Alpha is ignored, and
+// colours become grey as in grey.h. Error for other pictures and for damaged bytes; the message is
+// one line that begins with `name`.
 Picture decode_png(std::string_view bytes, const std::string& name);
 Picture read_grey_png(const std::string& path);
 

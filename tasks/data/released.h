@@ -1,5 +1,5 @@
-// Writers of the released formats that sources.h reads: generated examples for other programs, and
-// for tests that read back what was written.
+// Writers of the released formats that sources.h reads. They write generated examples for other
+// programs, and for tests that read the files back.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,14 @@
 
 namespace attn {
 
-// How the examples of one task are written.
+// The released format of one task.
 struct ReleasedFormat {
   std::string name;  // "CIFAR-10 binary batches"
-  // Training examples for each one of validation and of test: readers split some formats by shares.
+  // The number of training examples per validation example and per test example. The readers of
+  // some formats split the examples by shares.
   int64_t train_share = 1;
-  // The release's own folder, such as "aclImdb". Error when the task's setting has no such format.
+  // The folder name of the release, such as "aclImdb". Error when the format cannot hold the task's
+  // examples.
   std::string (*folder)(const Task& task) = nullptr;
   // Writes examples 0 .. train_share·count - 1 of train and 0 .. count - 1 of validation and of
   // test into the folder `root`, which exists and is empty.

@@ -1,6 +1,6 @@
-// image: one of ten shapes, drawn at a random place, size, thickness, rotation and contrast under
-// noise, as a sequence of grey pixels. Stands in for the pixel task of Long Range Arena
-// (arXiv:2011.04006, 2.2.4). O(side²) an example.
+// image: classify a noisy picture of one of ten shapes from its grey pixels in raster order. Place,
+// size, thickness, rotation and contrast are random. Replaces the pixel task of Long Range Arena
+// (arXiv:2011.04006, 2.2.4). O(side²) per example.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
-// listops: nested MIN, MAX, MED and SM (sum modulo 10) of digits, evaluated to one digit.
-// Nangia and Bowman 2018 with the grammar and rejection rule of Long Range Arena
-// (arXiv:2011.04006, 2.2.1). O(draws·length).
+// listops: evaluate nested MIN, MAX, MED and SM (sum modulo 10) of digits to one digit. Nangia and
+// Bowman 2018, with the grammar and the rejection rule of Long Range Arena
+// (arXiv:2011.04006, 2.2.1). O(draws·length) per example.
 #include <algorithm>
 #include <array>
 

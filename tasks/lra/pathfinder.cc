@@ -1,6 +1,6 @@
-// pathfinder: do two markers lie on the same dashed curve? Grey pixels in raster order.
-// Linsley et al. 2018, arXiv:1805.08315; sizes of Long Range Arena, arXiv:2011.04006, 2.2.5.
-// About 0.1 ms a picture at side 32 with 14 paddles, 4 ms at side 64.
+// pathfinder: do two markers lie on the same dashed curve? The input is grey pixels in raster
+// order. Linsley et al. 2018, arXiv:1805.08315; sizes of Long Range Arena, arXiv:2011.04006, 2.2.5.
+// About 0.1 ms per picture at side 32 with 14 paddles, 4 ms at side 64.
 #include "tasks/data/released.h"
 #include "tasks/lra/snakes/snake_task.h"
 

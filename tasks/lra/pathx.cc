@@ -1,6 +1,6 @@
 // pathx: pathfinder at side 128, a sequence of 16384 grey pixels.
 // Long Range Arena, arXiv:2011.04006, 2.2.6; after Linsley et al. 2018, arXiv:1805.08315.
-// About 7 ms a picture.
+// About 7 ms per picture.
 #include "tasks/data/released.h"
 #include "tasks/lra/snakes/snake_task.h"
 

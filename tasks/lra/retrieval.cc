@@ -1,6 +1,6 @@
-// retrieval: do two documents, each read on its own, have the same topic? What a document's topic
-// is depends on the subject that it names anywhere. After the byte-level retrieval task of Long
-// Range Arena (arXiv:2011.04006, 2.2.3), which has no generator. O(length).
+// retrieval: do two documents, each encoded separately, have the same topic? The topic of a
+// document is the main topic of the subject that it names. After the byte-level retrieval task of
+// Long Range Arena (arXiv:2011.04006, 2.2.3), which has no generator. O(length) per example.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

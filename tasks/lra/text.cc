@@ -1,6 +1,6 @@
-// text: byte-level classification of documents that judge two subjects; which judgement counts is
-// said by words that may stand anywhere. After the byte-level text task of Long Range Arena
-// (arXiv:2011.04006, 2.2.2), which has no generator. O(length).
+// text: classify documents of bytes that give opinions on two subjects. Words anywhere in the
+// document name the subject whose opinions count. After the byte-level text task of Long Range
+// Arena (arXiv:2011.04006, 2.2.2), which has no generator. O(length) per example.
 #include <algorithm>
 #include <array>
 #include <map>

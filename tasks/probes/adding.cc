@@ -1,5 +1,5 @@
-// adding: numbers with two of them marked; their sum is to be predicted. Hochreiter and Schmidhuber
-// 1997, Long Short-Term Memory, experiment 4, as drawn by later benchmarks. O(length) an example.
+// adding: predict the sum of two marked numbers of a sequence. Hochreiter and Schmidhuber 1997,
+// Long Short-Term Memory, experiment 4, in the form of later benchmarks. O(length) per example.
 #include <algorithm>
 
 #include "core/base/check.h"

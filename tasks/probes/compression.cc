@@ -1,8 +1,5 @@
-// compression: random tokens, then a token that asks for them: all are read from the vector of that
-// last position alone. Poli et al. 2024 (MAD), arXiv:2403.17844, and its data generator.
-// O(length) an example.
-#include <numeric>
-
+// compression: predict all tokens of a random sequence from the vector of its last position. Poli
+// et al. 2024 (MAD), arXiv:2403.17844, and its data generator. O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
@@ -25,8 +22,7 @@ class Compression final : public Task {
       e.tokens.push_back(static_cast<int32_t>(random.between(1, vocab_ - 1)));
       e.distances.push_back(static_cast<int32_t>(length_ - 1 - i));
     }
-    e.evidence.resize(e.tokens.size());
-    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    e.evidence = first_positions(e.tokens.size());
     e.target = e.tokens;
     e.tokens.push_back(static_cast<int32_t>(vocab_));
     e.target.push_back(kIgnoredLabel);

@@ -1,10 +1,9 @@
-// frames: speech-like feature vectors, a class for each; what a consonant's silent frames belong to
-// is heard at the borders of the vowels beside it. After the locus of formant transitions, Delattre
-// et al. 1955 (Acoustic loci, JASA 27(4)). O(length·channels) an example.
+// frames: speech-like feature vectors with a class per frame. The frames of a consonant are silent;
+// the adjacent frames of the neighbouring vowels determine its class. After the locus of formant
+// transitions, Delattre et al. 1955 (Acoustic loci, JASA 27(4)). O(length·channels) per example.
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/rng.h"
@@ -106,8 +105,7 @@ class Frames final : public Task {
         e.distances.push_back(vowel ? 0 : to_vowel(all[s], t));
         closed += !vowel;
       }
-    e.evidence.resize(static_cast<size_t>(length_));
-    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    e.evidence = first_positions(static_cast<size_t>(length_));
     e.slices = {{"closed", closed / static_cast<double>(length_)}};
     return e;
   }

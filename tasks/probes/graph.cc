@@ -1,6 +1,6 @@
-// graph: nodes of two colours vote, each among those it listens to, once or twice; the edges come
-// with the example. After local majority dynamics, Peleg 2002, TCS 282(2). O(length·degree²)
-// an example.
+// graph: nodes take the majority colour of their neighbours, once or twice. The edges are part of
+// the example. After local majority dynamics, Peleg 2002, TCS 282(2). O(length·degree²) per
+// example.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -46,8 +46,7 @@ class Graph final : public Task {
     if (given_)
       for (int32_t i = 0; i < nodes_; i++)
         for (const int32_t j : listens[static_cast<size_t>(i)]) e.edges.emplace_back(i, j);
-    e.evidence.resize(votes.size());
-    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    e.evidence = first_positions(votes.size());
     return e;
   }
 
@@ -78,9 +77,7 @@ class Graph final : public Task {
 
   // To the farthest node within `hops` edges.
   std::vector<int32_t> distances(const Listens& listens) const {
-    std::vector<int32_t> low(static_cast<size_t>(nodes_)), high;
-    std::iota(low.begin(), low.end(), 0);
-    high = low;
+    std::vector<int32_t> low = first_positions(listens.size()), high = low;
     for (int64_t round = 0; round < hops_; round++) {
       const std::vector<int32_t> lows = low, highs = high;
       for (size_t i = 0; i < low.size(); i++)

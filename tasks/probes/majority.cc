@@ -1,6 +1,6 @@
-// majority: are there more ones than zeros? The circuit that attention computes by averaging.
-// Arora et al. 2023 (Zoology), its circuits; in theory Merrill et al. 2022, arXiv:2106.16213.
-// O(length) an example.
+// majority: are there more ones than zeros? Attention can compute the answer by averaging. A
+// circuit of Arora et al. 2023 (Zoology); theory in Merrill et al. 2022, arXiv:2106.16213.
+// O(length) per example.
 #include <algorithm>
 
 #include "core/base/check.h"

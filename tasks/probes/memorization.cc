@@ -1,21 +1,24 @@
-// memorization: keys whose values never stand in the input: one map holds for all examples and has
-// to be learned by heart. Poli et al. 2024 (MAD), arXiv:2403.17844, and its data generator.
-// O(length) an example.
+// memorization: predict the values of keys from a map that is the same in all examples. The values
+// never occur in the input. Poli et al. 2024 (MAD), arXiv:2403.17844, and its data generator.
+// O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
+#include "tasks/recall/recall_task.h"
 #include "tasks/shortcuts/fitted.h"
 
 namespace attn::tasks {
 namespace {
 
-class Memorization final : public Task {
+class Memorization final : public recall::RecallTask {
  public:
   explicit Memorization(const Params& p)
-      : Task(p), vocab_(p.integer("vocab")), keys_((vocab_ - 1) / 2), length_(p.integer("length")) {
-    ATTN_CHECK(length_ % 2 == 0, "memorization: length={} must be even", length_);
-    recall::check_inputs("memorization", keys_, length_ / 2, "length or vocab");
+      : RecallTask(p, p.integer("vocab") + 1, p.integer("vocab") + 1),
+        vocab_(p.integer("vocab")),
+        keys_((vocab_ - 1) / 2) {
+    ATTN_CHECK(length() % 2 == 0, "memorization: length={} must be even", length());
+    recall::check_inputs("memorization", keys_, length() / 2, "length or vocab");
     Rng random = rng(static_cast<uint64_t>(p.integer("map_seed")), "memorization/map");
     values_ = recall::distinct(random, vocab_ - 1 - keys_, keys_);
     for (int32_t& value : values_) value += static_cast<int32_t>(keys_) + 1;
@@ -24,7 +27,7 @@ class Memorization final : public Task {
  private:
   Example do_example(Rng& random) const override {
     Example e;
-    for (int32_t at = 0; at < static_cast<int32_t>(length_); at += 2) {
+    for (int32_t at = 0; at < static_cast<int32_t>(length()); at += 2) {
       const int64_t key = random.between(0, keys_ - 1);
       e.tokens.insert(e.tokens.end(),
                       {static_cast<int32_t>(key) + 1, static_cast<int32_t>(vocab_)});
@@ -33,14 +36,6 @@ class Memorization final : public Task {
       e.evidence.push_back(at);
     }
     return e;
-  }
-
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = vocab_ + 1,
-            .classes = vocab_ + 1,
-            .per_token = true,
-            .causal = true};
   }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
@@ -57,7 +52,7 @@ class Memorization final : public Task {
     return text + "\n";
   }
 
-  int64_t vocab_, keys_, length_;
+  int64_t vocab_, keys_;
   std::vector<int32_t> values_;  // of key 1, 2, ...
 };
 

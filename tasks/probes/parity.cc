@@ -1,6 +1,6 @@
-// parity: is the number of ones odd? Every bit decides, and a part of them tells nothing.
-// Deletang et al. 2022, arXiv:2207.02098 (parity check); Hahn 2020, arXiv:1906.06755, on why
-// attention of fixed size must fail as sequences grow. O(length) an example.
+// parity: is the number of ones odd? The answer depends on every bit. Deletang et al. 2022,
+// arXiv:2207.02098 (parity check); Hahn 2020, arXiv:1906.06755, shows why attention of fixed size
+// fails for long sequences. O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"

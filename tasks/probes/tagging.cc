@@ -1,6 +1,6 @@
-// tagging: sentences of a small grammar whose words are all of two or three classes; each word's
-// role in its sentence is asked. After the parts of speech of "I saw a saw" and the relative
-// clauses of Chomsky 1957, Syntactic Structures. O(length) an example.
+// tagging: predict the role of each word in its sentence. The sentences come from a small grammar,
+// and every word can be of two or three classes. After the parts of speech of "I saw a saw" and the
+// relative clauses of Chomsky 1957, Syntactic Structures. O(length) per example.
 #include <algorithm>
 
 #include "core/base/check.h"

@@ -1,5 +1,5 @@
-// Draws without repetition, uniform (Fisher and Yates, stopped early) and weighted; see draws.h for
-// the costs.
+// Draws without repetition: uniform by a partial Fisher-Yates shuffle, and weighted; see draws.h
+// for the costs.
 #include "tasks/recall/draws.h"
 
 #include <cmath>
@@ -12,8 +12,8 @@ namespace attn::recall {
 
 namespace {
 
-// x^y for y >= 0 from products and square roots alone: the binary digits of y after the point
-// select x^(1/2), x^(1/4), and so on.
+// x^y for y >= 0 by products and square roots only: the binary digits of the fraction of y select
+// x^(1/2), x^(1/4), and so on.
 double power(double x, double y) {
   double result = 1;
   for (; y >= 1; y -= 1) result *= x;
@@ -55,7 +55,7 @@ std::vector<size_t> weighted_distinct(Rng& random, std::vector<double> weights, 
     size_t chosen = weights.size();
     for (size_t i = 0; i < weights.size() && !(left < 0); i++) {
       if (weights[i] == 0) continue;
-      chosen = i;  // the last one left stays chosen should rounding leave a rest
+      chosen = i;  // the last index stays chosen if rounding leaves a remainder
       left -= weights[i];
     }
     weights[chosen] = 0;
@@ -66,11 +66,10 @@ std::vector<size_t> weighted_distinct(Rng& random, std::vector<double> weights, 
 
 void check_inputs(std::string_view task, int64_t symbols, int64_t places,
                   std::string_view settings) {
-  constexpr double kFewest = 1 << 20;  // 1000 examples of two splits then share about one
   double inputs = 1;
-  for (int64_t i = 0; i < places && inputs < kFewest && symbols > 1; i++)
+  for (int64_t i = 0; i < places && inputs < kFewestInputs && symbols > 1; i++)
     inputs *= static_cast<double>(symbols);
-  ATTN_CHECK(inputs >= kFewest,
+  ATTN_CHECK(inputs >= kFewestInputs,
              "{}: {} places of {} symbols make only {:.0f} different inputs; {} must be larger",
              task, places, symbols, inputs, settings);
 }

@@ -1,6 +1,7 @@
-// fuzzy_recall: keys and values of one to three tokens each, of a map that is new in every example;
-// where a key comes again, the tokens of its value are the labels. Poli et al. 2024 (MAD),
-// arXiv:2403.17844, and its data generator. O(length·log length + vocab·pairs) an example.
+// fuzzy_recall: key-value pairs where keys and values have one to three tokens each. Each example
+// has a new map from keys to values. At a repeated key the labels are the tokens of its value. Poli
+// et al. 2024 (MAD), arXiv:2403.17844, and its data generator. O(length·log length + vocab·pairs)
+// per example.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,20 +11,20 @@
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
+#include "tasks/recall/recall_task.h"
 
 namespace attn::tasks {
 namespace {
 
 using Motif = std::vector<int32_t>;  // tokens that stand for one thing together
 
-class FuzzyRecall final : public Task {
+class FuzzyRecall final : public recall::RecallTask {
  public:
   explicit FuzzyRecall(const Params& p)
-      : Task(p),
+      : RecallTask(p, p.integer("vocab") + 1, p.integer("vocab") + 1),
         vocab_(p.integer("vocab")),
         keys_((vocab_ - 1) / 2),
         values_(vocab_ - 1 - keys_),
-        length_(p.integer("length")),
         key_motif_(p.integer("key_motif")),
         least_key_motif_(p.integer("least_key_motif")),
         value_motif_(p.integer("value_motif")) {
@@ -35,13 +36,13 @@ class FuzzyRecall final : public Task {
                "and value_motif={} different ones",
                vocab_, keys_, values_, key_motif_, value_motif_);
     const int64_t pair = key_motif_ + value_motif_;
-    ATTN_CHECK(length_ >= 2 * pair,
+    ATTN_CHECK(length() >= 2 * pair,
                "fuzzy_recall: two pairs of key_motif={} and value_motif={} tokens need a length of "
                "at least {}, got length={}",
-               key_motif_, value_motif_, 2 * pair, length_);
+               key_motif_, value_motif_, 2 * pair, length());
     int64_t longest_keys = 1;
     for (int64_t i = 0; i < key_motif_ && longest_keys < 1'000'000; i++) longest_keys *= keys_ - i;
-    recall::check_inputs("fuzzy_recall", longest_keys, length_ / pair - 1, "length or vocab");
+    recall::check_inputs("fuzzy_recall", longest_keys, length() / pair - 1, "length or vocab");
   }
 
  private:
@@ -49,7 +50,7 @@ class FuzzyRecall final : public Task {
     std::map<Motif, Motif> values;
     Motif body;
     const int64_t pair = key_motif_ + value_motif_;
-    while (length_ - std::ssize(body) >= 2 * pair) {
+    while (length() - std::ssize(body) >= 2 * pair) {
       const Motif key = motif(random, random.between(least_key_motif_, key_motif_), keys_, 1);
       auto known = values.find(key);
       if (known == values.end())
@@ -61,7 +62,7 @@ class FuzzyRecall final : public Task {
     }
     append(*std::next(values.begin(), random.between(0, std::ssize(values) - 1)), body);
     Example e;
-    e.tokens.assign(static_cast<size_t>(length_) - body.size(), static_cast<int32_t>(vocab_));
+    e.tokens.assign(static_cast<size_t>(length()) - body.size(), static_cast<int32_t>(vocab_));
     e.tokens.insert(e.tokens.end(), body.begin(), body.end());
     add_labels(e);
     return e;
@@ -82,8 +83,7 @@ class FuzzyRecall final : public Task {
   bool is_key(int32_t token) const { return token <= static_cast<int32_t>(keys_); }
 
   void add_labels(Example& e) const {
-    e.target.assign(e.tokens.size(), kIgnoredLabel);
-    e.distances.assign(e.tokens.size(), -1);
+    clear_labels(e);
     std::map<Motif, size_t> latest;  // of a key, where it began
     std::set<int32_t> evidence;
     double queries = 0, pairs = 0;
@@ -96,10 +96,8 @@ class FuzzyRecall final : public Task {
                       e.tokens.begin() + static_cast<ptrdiff_t>(value));
       if (const auto before = latest.find(key); before != latest.end()) {
         const size_t back = begin - before->second;
-        for (size_t i = value; i < end; i++) {  // each is the label of the position before it
-          e.target[i - 1] = e.tokens[i];
-          e.distances[i - 1] = static_cast<int32_t>(back - 1);
-        }
+        // Each token of the value is the label of the position before it.
+        for (size_t i = value; i < end; i++) set_label(e, i - 1, i - back);
         for (size_t i = begin; i < end; i++) evidence.insert(static_cast<int32_t>(i - back));
         for (size_t i = begin; i < value; i++) evidence.insert(static_cast<int32_t>(i));
         queries++;
@@ -111,14 +109,6 @@ class FuzzyRecall final : public Task {
     e.slices = {{"queries", queries}, {"pairs", pairs}};
   }
 
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = vocab_ + 1,
-            .classes = vocab_ + 1,
-            .per_token = true,
-            .causal = true};
-  }
-
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
     const auto after = [](size_t run) {
@@ -126,13 +116,10 @@ class FuzzyRecall final : public Task {
         return recall::after_latest(e.tokens, position, run);
       };
     };
-    const auto commonest = [this](const Example& e, size_t position) {
-      return recall::commonest(e.tokens, position, static_cast<int32_t>(keys_ + 1),
-                               static_cast<int32_t>(vocab_ - 1));
-    };
     return {{"after the latest same token", recall::rule_score(test, after(1))},
             {"after the latest same two tokens", recall::rule_score(test, after(2))},
-            {"commonest value token before", recall::rule_score(test, commonest)}};
+            {"commonest value token before",
+             recall::commonest_token_score(test, keys_ + 1, vocab_ - 1)}};
   }
 
   std::string do_draw(const Example& e) const override {
@@ -146,7 +133,7 @@ class FuzzyRecall final : public Task {
     return text + "\n: a pair, = a pair whose value is asked for, . within a key or value\n";
   }
 
-  int64_t vocab_, keys_, values_, length_, key_motif_, least_key_motif_, value_motif_;
+  int64_t vocab_, keys_, values_, key_motif_, least_key_motif_, value_motif_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Counts over the scored labels, and scans of the tokens before them; see guesses.h for the costs.
+// Means over all labels, and scans of the tokens before a label; see guesses.h for the costs.
 #include "tasks/recall/guesses.h"
 
 #include <algorithm>
@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "tasks/shortcuts/most_frequent.h"
 
 namespace attn::recall {
 namespace {
 
-// The mean of `hits` out of `guesses` over the scored labels.
+// The mean of hits / guesses over all labels, where `count` gives both numbers; 0 without guesses.
 double mean_score(const std::vector<Example>& test,
                   const std::function<std::pair<int64_t, int64_t>(const Example&, size_t)>& count) {
   double sum = 0;
@@ -28,8 +29,9 @@ double mean_score(const std::vector<Example>& test,
 
 }  // namespace
 
-double any_of_score(const std::vector<Example>& test,
-                    const std::function<std::vector<int32_t>(const Example&, size_t)>& candidates) {
+double random_choice_score(
+    const std::vector<Example>& test,
+    const std::function<std::vector<int32_t>(const Example&, size_t)>& candidates) {
   return mean_score(test, [&](const Example& e, size_t i) {
     const std::vector<int32_t> all = candidates(e, i);
     return std::pair{std::count(all.begin(), all.end(), e.target[i]), std::ssize(all)};
@@ -40,6 +42,21 @@ double rule_score(const std::vector<Example>& test,
                   const std::function<int32_t(const Example&, size_t)>& rule) {
   return mean_score(test, [&](const Example& e, size_t i) {
     return std::pair{int64_t{rule(e, i) == e.target[i]}, int64_t{1}};
+  });
+}
+
+double random_token_score(const std::vector<Example>& test, int64_t low, int64_t high) {
+  return random_choice_score(test, [low, high](const Example& e, size_t position) {
+    std::vector<int32_t> found;
+    for (size_t i = 0; i < position; i++)
+      if (e.tokens[i] >= low && e.tokens[i] <= high) found.push_back(e.tokens[i]);
+    return found;
+  });
+}
+
+double commonest_token_score(const std::vector<Example>& test, int64_t low, int64_t high) {
+  return rule_score(test, [low, high](const Example& e, size_t position) {
+    return commonest(e.tokens, position, low, high);
   });
 }
 
@@ -54,13 +71,12 @@ int32_t after_latest(const std::vector<int32_t>& tokens, size_t position, size_t
   return -1;
 }
 
-int32_t commonest(const std::vector<int32_t>& tokens, size_t position, int32_t low, int32_t high) {
+int32_t commonest(const std::vector<int32_t>& tokens, size_t position, int64_t low, int64_t high) {
   std::map<int32_t, int64_t> counts;
   for (size_t i = 0; i <= position; i++)
     if (tokens[i] >= low && tokens[i] <= high) counts[tokens[i]]++;
   if (counts.empty()) return -1;
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::max_element(counts.begin(), counts.end(), fewer)->first;
+  return most_frequent(counts);
 }
 
 }  // namespace attn::recall

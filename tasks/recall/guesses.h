@@ -1,5 +1,5 @@
-// What can be said of a recalled token without looking its key up: rules that the recall tasks
-// offer as shortcuts. Each is O(position) a label.
+// Shortcuts of the recall tasks: rules that predict a token without a look-up of its key. Each
+// costs O(position) per label.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,28 @@
 
 namespace attn::recall {
 
-// Expected accuracy, over the scored labels, of naming one of the candidates at random.
-double any_of_score(
+// Expected accuracy of a uniform random choice among the candidates for each label.
+double random_choice_score(
     const std::vector<Example>& test,
     const std::function<std::vector<int32_t>(const Example&, size_t position)>& candidates);
 
-// Accuracy of a rule over the scored labels.
+// Accuracy of a rule that predicts the label of a position.
 double rule_score(const std::vector<Example>& test,
                   const std::function<int32_t(const Example&, size_t position)>& rule);
 
-// The token that came after the latest earlier place where the `run` tokens that end at `position`
-// stood; -1 where there is none.
+// Expected accuracy of a random choice among the tokens in [low, high] before the label, with their
+// repetitions.
+double random_token_score(const std::vector<Example>& test, int64_t low, int64_t high);
+
+// Accuracy of commonest().
+double commonest_token_score(const std::vector<Example>& test, int64_t low, int64_t high);
+
+// The token after the latest earlier occurrence of the `run` tokens that end at `position`; -1 if
+// there is no earlier occurrence.
 int32_t after_latest(const std::vector<int32_t>& tokens, size_t position, size_t run);
 
-// The commonest of the tokens [low, high] up to `position`, of several the smallest; -1: none.
-int32_t commonest(const std::vector<int32_t>& tokens, size_t position, int32_t low, int32_t high);
+// The most frequent token of [low, high] in positions 0 .. position, the smallest of several; -1 if
+// there is none.
+int32_t commonest(const std::vector<int32_t>& tokens, size_t position, int64_t low, int64_t high);
 
 }  // namespace attn::recall

@@ -1,42 +1,39 @@
-// induction: a trigger stands once among random symbols and again at the end; the label is the
-// symbol that followed it. Fu et al. 2022 (H3), arXiv:2212.14052, section 3.1; after Olsson et al.
-// 2022, arXiv:2209.11895. O(length) an example.
+// induction: a trigger token occurs once among random symbols and again at the end. The label is
+// the symbol after its first occurrence. Fu et al. 2022 (H3), arXiv:2212.14052, section 3.1; after
+// Olsson et al. 2022, arXiv:2209.11895. O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
+#include "tasks/recall/recall_task.h"
 
 namespace attn::tasks {
 namespace {
 
-class Induction final : public Task {
+class Induction final : public recall::RecallTask {
  public:
   explicit Induction(const Params& p)
-      : Task(p), symbols_(p.integer("symbols")), length_(p.integer("length")) {
-    const int64_t least = p.integer("min_length");
-    least_ = least == 0 ? length_ : least;
-    ATTN_CHECK(kShortest <= least_ && least_ <= length_,
-               "induction: min_length={} is neither 0 nor from {} to length={}", least_, kShortest,
-               length_);
-    recall::check_inputs("induction", symbols_, least_ - 2, "symbols, length or min_length");
+      : RecallTask(p, p.integer("symbols") + 2, p.integer("symbols") + 1),
+        lengths_(p, "induction", kShortest),
+        symbols_(p.integer("symbols")) {
+    recall::check_inputs("induction", symbols_, lengths_.least() - 2,
+                         "symbols, length or min_length");
   }
 
  private:
   static constexpr int64_t kShortest = 4;  // both triggers, and two symbols after the first
 
   Example do_example(Rng& random) const override {
-    const int64_t length = least_ < length_ ? random.between(least_, length_) : length_;
+    const int64_t length = lengths_.draw(random);
     Example e;
     for (int64_t i = 0; i < length; i++)
       e.tokens.push_back(static_cast<int32_t>(random.between(1, symbols_)));
     const auto first = static_cast<size_t>(random.between(0, length - 3)),
                last = e.tokens.size() - 1;
     e.tokens[first] = e.tokens[last] = trigger();
-    e.target.assign(static_cast<size_t>(length_), kIgnoredLabel);
-    e.target[last] = e.tokens[first + 1];
-    e.distances.assign(static_cast<size_t>(length_), -1);
-    e.distances[last] = static_cast<int32_t>(last - (first + 1));
+    clear_labels(e);
+    set_label(e, last, first + 1);
     e.evidence = {static_cast<int32_t>(first), static_cast<int32_t>(first + 1)};
     e.slices = {{"gap", static_cast<double>(e.distances[last])}};
     return e;
@@ -44,20 +41,9 @@ class Induction final : public Task {
 
   int32_t trigger() const { return static_cast<int32_t>(symbols_ + 1); }
 
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = symbols_ + 2,
-            .classes = symbols_ + 1,
-            .per_token = true,
-            .causal = true};
-  }
-
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
-    const auto low = int32_t{1}, high = static_cast<int32_t>(symbols_);
-    return {{"most frequent symbol", recall::rule_score(test, [&](const Example& e, size_t i) {
-               return recall::commonest(e.tokens, i, low, high);
-             })}};
+    return {{"most frequent symbol", recall::commonest_token_score(test, 1, symbols_)}};
   }
 
   std::string do_draw(const Example& e) const override {
@@ -67,7 +53,8 @@ class Induction final : public Task {
     return text + fmt::format("= {}\n", e.target[e.tokens.size() - 1]);
   }
 
-  int64_t symbols_, length_, least_ = 0;
+  recall::LengthRange lengths_;
+  int64_t symbols_;
 };
 
 }  // namespace

@@ -1,15 +1,14 @@
-// mqar: multi-query associative recall: key-value pairs first, then each key once more; there its
-// value is the label. Arora et al. 2023 (Zoology), arXiv:2312.04927, section 3 and its data
-// generator. O(pairs·length + vocab) an example.
-#include <algorithm>
+// mqar: multi-query associative recall. Key-value pairs come first, then each key occurs once more;
+// there the label is its value. Arora et al. 2023 (Zoology), arXiv:2312.04927, section 3 and its
+// data generator. O(pairs·length + vocab) per example.
 #include <array>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
+#include "tasks/recall/recall_task.h"
 #include "tasks/shortcuts/fitted.h"
 
 namespace attn::tasks {
@@ -25,26 +24,26 @@ struct Setting {
 constexpr std::array<std::array<int64_t, 3>, 5> kZoology = {
     {{64, 4, 100}, {128, 8, 20}, {256, 16, 20}, {256, 32, 20}, {256, 64, 20}}};
 
-class Mqar final : public Task {
+class Mqar final : public recall::RecallTask {
  public:
   explicit Mqar(const Params& p)
-      : Task(p),
+      : RecallTask(p, p.integer("vocab") + (p.flag("random_non_queries") ? 0 : 1),
+                   p.integer("vocab")),
         vocab_(p.integer("vocab")),
         passes_(p.integer("passes")),
-        length_(p.integer("length")),
         mixed_(p.text("mixture") == "zoology"),
         random_non_queries_(p.flag("random_non_queries")) {
     const int64_t pairs = p.integer("pairs");
-    ATTN_CHECK(length_ % 2 == 0, "mqar: length={} must be even", length_);
+    ATTN_CHECK(length() % 2 == 0, "mqar: length={} must be even", length());
     ATTN_CHECK(vocab_ / 2 > pairs, "mqar: vocab={} has {} keys, fewer than pairs={}", vocab_,
                vocab_ / 2 - 1, pairs);
     const double a = p.number("power");
-    if (!mixed_) add({length_, pairs, 1}, a);
-    for (const auto& [length, fewer, share] : kZoology)
-      if (mixed_ && length <= length_ && fewer <= pairs) add({length, fewer, share}, a);
+    if (!mixed_) add({length(), pairs, 1}, a);
+    for (const auto& [size, fewer, share] : kZoology)
+      if (mixed_ && size <= length() && fewer <= pairs) add({size, fewer, share}, a);
     ATTN_CHECK(!settings_.empty(),
                "mqar: mixture=zoology starts at 64 tokens and 4 pairs, got length={} and pairs={}",
-               length_, pairs);
+               length(), pairs);
   }
 
  private:
@@ -77,8 +76,7 @@ class Mqar final : public Task {
     Example e;
     const auto pass = static_cast<size_t>(2 * pairs), context = pass * static_cast<size_t>(passes_);
     e.tokens.assign(static_cast<size_t>(setting.length), kPadToken);
-    e.target.assign(static_cast<size_t>(length_), kIgnoredLabel);
-    e.distances.assign(static_cast<size_t>(length_), -1);
+    clear_labels(e);
     for (size_t i = 0; i < keys.size(); i++) {
       const size_t query = context + 2 * slots[i];
       const int32_t key = keys[i] + 1, value = values[i] + static_cast<int32_t>(half);
@@ -87,29 +85,18 @@ class Mqar final : public Task {
         e.tokens[at + 1] = value;
       }
       e.tokens[query] = key;
-      e.target[query] = value;
-      e.distances[query] = static_cast<int32_t>(query - (context - pass + 2 * i + 1));
+      set_label(e, query, context - pass + 2 * i + 1);
     }
     for (int32_t& token : e.tokens)
       if (token == kPadToken) token = filler(random);
-    e.evidence.resize(context);
-    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    e.evidence = first_positions(context);
     add_slices(setting, e);
     return e;
   }
 
   void add_slices(const Setting& setting, Example& e) const {
-    double sum = 0, nearest = static_cast<double>(length_), farthest = 0;
-    for (const int32_t distance : e.distances) {
-      if (distance < 0) continue;
-      const double gap = distance;
-      sum += gap;
-      nearest = std::min(nearest, gap);
-      farthest = std::max(farthest, gap);
-    }
-    e.slices = {{"mean_gap", sum / static_cast<double>(setting.pairs)},
-                {"min_gap", nearest},
-                {"max_gap", farthest}};
+    const recall::Gaps gaps = recall::gaps_of(e);
+    e.slices = {{"mean_gap", gaps.mean}, {"min_gap", gaps.least}, {"max_gap", gaps.most}};
     if (!mixed_) return;
     e.slices["length"] = static_cast<double>(setting.length);
     e.slices["pairs"] = static_cast<double>(setting.pairs);
@@ -120,14 +107,6 @@ class Mqar final : public Task {
     return static_cast<int32_t>(random_non_queries_ ? random.between(1, vocab_ - 1) : vocab_);
   }
 
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = vocab_ + (random_non_queries_ ? 0 : 1),
-            .classes = vocab_,
-            .per_token = true,
-            .causal = true};
-  }
-
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {
     const auto context = [this](const Example& e, size_t) {
@@ -136,26 +115,21 @@ class Mqar final : public Task {
         values.push_back(e.tokens[2 * i + 1]);
       return values;
     };
-    return {{"random context value", recall::any_of_score(test, context)},
-            {"likeliest pair", slot_score(train, test)}};
+    // Early pairs get the likeliest slots, so the place of a query hints at its pair.
+    const auto place = [this](const Example& e, size_t position) {
+      return pairs_of(e) * length() + static_cast<int64_t>(position);
+    };
+    return {{"random context value", recall::random_choice_score(test, context)},
+            {"likeliest pair", lookup_score(train, test, place, pair_of)}};
   }
 
   int64_t pairs_of(const Example& e) const { return std::ssize(e.evidence) / (2 * passes_); }
 
-  // Early pairs get the likeliest slots, so where a query stands hints at its pair: the labels are
-  // relabelled as pair numbers and looked up by position.
-  double slot_score(std::vector<Example> train, std::vector<Example> test) const {
-    for (std::vector<Example>* split : {&train, &test})
-      for (Example& e : *split)
-        for (int32_t& label : e.target) {
-          if (label == kIgnoredLabel) continue;
-          int32_t pair = 0;
-          while (e.tokens[static_cast<size_t>(2 * pair + 1)] != label) pair++;
-          label = pair;
-        }
-    return lookup_score(train, test, [this](const Example& e, size_t position) {
-      return pairs_of(e) * length_ + static_cast<int64_t>(position);
-    });
+  // The number of the pair whose value is the label of `position`.
+  static int32_t pair_of(const Example& e, size_t position) {
+    int32_t pair = 0;
+    while (e.tokens[static_cast<size_t>(2 * pair + 1)] != e.target[position]) pair++;
+    return pair;
   }
 
   std::string do_draw(const Example& e) const override {
@@ -169,7 +143,7 @@ class Mqar final : public Task {
     return text + "\n";
   }
 
-  int64_t vocab_, passes_, length_;
+  int64_t vocab_, passes_;
   bool mixed_, random_non_queries_;
   std::vector<Setting> settings_;
   int64_t shares_ = 0;

@@ -1,6 +1,7 @@
-// needle: one key and its value somewhere in a long haystack, the key again at the end: what was
-// its value? After Kamradt 2023 (needle in a haystack) and Hsieh et al. 2024 (RULER),
-// arXiv:2404.06654, section 3.1 (NIAH), with tokens for words. O(length + vocab) an example.
+// needle: find the value of a key in a long sequence of other tokens. The sequence ends with the
+// key; the label is the value after its first occurrence. After Kamradt 2023 (needle in a haystack)
+// and Hsieh et al. 2024 (RULER), arXiv:2404.06654, section 3.1 (NIAH), with tokens instead of
+// words. O(length + vocab) per example.
 #include <algorithm>
 #include <cmath>
 
@@ -9,30 +10,27 @@
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
+#include "tasks/recall/recall_task.h"
 #include "tasks/shortcuts/fitted.h"
 
 namespace attn::tasks {
 namespace {
 
-class Needle final : public Task {
+class Needle final : public recall::RecallTask {
  public:
   explicit Needle(const Params& p)
-      : Task(p),
+      : RecallTask(p, p.integer("vocab") + (p.text("haystack") == "noise" ? kFillers : 0),
+                   p.integer("vocab")),
+        lengths_(p, "needle", kShortest),
         vocab_(p.integer("vocab")),
-        length_(p.integer("length")),
         in_noise_(p.text("haystack") == "noise"),
         one_key_(p.text("keys") == "one"),
         depth_(p.number("depth")) {
-    const int64_t least = p.integer("min_length");
-    least_ = least == 0 ? length_ : least;
-    pairs_ = in_noise_ ? p.integer("distractors") + 1 : (length_ - 1) / 2;
+    pairs_ = in_noise_ ? p.integer("distractors") + 1 : (length() - 1) / 2;
     ATTN_CHECK(depth_ == -1 || depth_ >= 0, "needle: depth={} is neither -1 nor in [0, 1]", depth_);
-    ATTN_CHECK(kShortest <= least_ && least_ <= length_,
-               "needle: min_length={} is neither 0 nor from {} to length={}", least_, kShortest,
-               length_);
-    ATTN_CHECK(!in_noise_ || 2 * pairs_ < least_,
+    ATTN_CHECK(!in_noise_ || 2 * pairs_ < lengths_.least(),
                "needle: {}={} has no room for {} pairs and a question",
-               least == 0 ? "length" : "min_length", least_, pairs_);
+               p.integer("min_length") == 0 ? "length" : "min_length", lengths_.least(), pairs_);
     ATTN_CHECK(vocab_ / 2 > pairs_, "needle: {} keys, all different, of the {} that vocab={} has",
                pairs_, vocab_ / 2 - 1, vocab_);
   }
@@ -42,7 +40,7 @@ class Needle final : public Task {
   static constexpr int64_t kShortest = 9;  // sequence with enough different inputs
 
   Example do_example(Rng& random) const override {
-    const int64_t length = least_ < length_ ? random.between(least_, length_) : length_;
+    const int64_t length = lengths_.draw(random);
     const int64_t pairs = in_noise_ ? pairs_ : (length - 1) / 2;
     const int64_t last = pairs - 1 + (in_noise_ ? length - 1 - 2 * pairs : 0);
     const auto needle = static_cast<size_t>(
@@ -67,7 +65,7 @@ class Needle final : public Task {
       const int64_t high = is_pair[item] ? vocab_ - 1 : vocab_ + kFillers - 1;
       e.tokens.push_back(static_cast<int32_t>(random.between(low, high)));
     }
-    ask(e, first);
+    append_question(e, first);
     e.slices = {
         {"depth", static_cast<double>(needle) / static_cast<double>(std::max<int64_t>(1, last))}};
     return e;
@@ -81,45 +79,23 @@ class Needle final : public Task {
   }
 
   // The key at `first` once more, at the end.
-  void ask(Example& e, size_t first) const {
-    const size_t query = e.tokens.size(), size = static_cast<size_t>(length_);
+  void append_question(Example& e, size_t first) const {
+    const size_t query = e.tokens.size();
     e.tokens.push_back(e.tokens[first]);
-    e.target.assign(size, kIgnoredLabel);
-    e.target[query] = e.tokens[first + 1];
-    e.distances.assign(size, -1);
-    e.distances[query] = static_cast<int32_t>(query - (first + 1));
+    clear_labels(e);
+    set_label(e, query, first + 1);
     for (const size_t position : {first, first + 1, query})
       e.evidence.push_back(static_cast<int32_t>(position));
   }
 
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = vocab_ + (in_noise_ ? kFillers : 0),
-            .classes = vocab_,
-            .per_token = true,
-            .causal = true};
-  }
-
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>& train,
                                      const std::vector<Example>& test) const override {
-    const auto values = [this](const Example& e, size_t) {
-      std::vector<int32_t> result;
-      for (const int32_t token : e.tokens)
-        if (token >= vocab_ / 2 && token < vocab_) result.push_back(token);
-      return result;
-    };
-    return {{"random value of the context", recall::any_of_score(test, values)},
-            {"likeliest position", position_score(train, test)}};
-  }
-
-  // Always answering with the value at the position that training asked for most: right in pairs at
-  // a fixed depth. The labels are relabelled as positions.
-  double position_score(std::vector<Example> train, std::vector<Example> test) const {
-    for (std::vector<Example>* split : {&train, &test})
-      for (Example& e : *split)
-        for (int32_t& label : e.target)
-          if (label != kIgnoredLabel) label = e.evidence[0];
-    return lookup_score(train, test, [](const Example&, size_t) { return 0; });
+    // The value at the position that training asked for most: right in pairs at a fixed depth.
+    const auto always = [](const Example&, size_t) { return 0; };
+    const auto position = [](const Example& e, size_t) { return e.evidence[0]; };
+    return {
+        {"random value of the context", recall::random_token_score(test, vocab_ / 2, vocab_ - 1)},
+        {"likeliest position", lookup_score(train, test, always, position)}};
   }
 
   std::string do_draw(const Example& e) const override {
@@ -133,7 +109,8 @@ class Needle final : public Task {
                               e.target[query], e.distances[query]);
   }
 
-  int64_t vocab_, length_, least_ = 0, pairs_ = 0;
+  recall::LengthRange lengths_;
+  int64_t vocab_, pairs_ = 0;
   bool in_noise_, one_key_;
   double depth_;
 };

@@ -1,6 +1,6 @@
-// noisy_recall: key-value pairs of a map that is new in every example, with pairs of noise between
-// them; at a key that came before, its value is the label. Poli et al. 2024 (MAD),
-// arXiv:2403.17844, and its data generator. O(length) an example.
+// noisy_recall: key-value pairs with pairs of noise between them. Each example has a new map from
+// keys to values. At a repeated key the label is its value. Poli et al. 2024 (MAD),
+// arXiv:2403.17844, and its data generator. O(length) per example.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,28 +10,28 @@
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
 #include "tasks/recall/guesses.h"
+#include "tasks/recall/recall_task.h"
 
 namespace attn::tasks {
 namespace {
 
-class NoisyRecall final : public Task {
+class NoisyRecall final : public recall::RecallTask {
  public:
   explicit NoisyRecall(const Params& p)
-      : Task(p),
+      : RecallTask(p, p.integer("vocab") + 1, p.integer("vocab") + 1),
         vocab_(p.integer("vocab")),
         noise_vocab_(p.integer("noise_vocab")),
         keys_((vocab_ - noise_vocab_) / 2),
-        length_(p.integer("length")),
         noise_(p.number("noise")) {
-    ATTN_CHECK(length_ % 2 == 0, "noisy_recall: length={} must be even", length_);
+    ATTN_CHECK(length() % 2 == 0, "noisy_recall: length={} must be even", length());
     ATTN_CHECK(keys_ >= 2, "noisy_recall: vocab={} less noise_vocab={} leaves {} keys, at least 2",
                vocab_, noise_vocab_, std::max<int64_t>(keys_, 0));
-    recall::check_inputs("noisy_recall", keys_, length_ / 2 - 1, "length or vocab");
+    recall::check_inputs("noisy_recall", keys_, length() / 2 - 1, "length or vocab");
   }
 
  private:
   Example do_example(Rng& random) const override {
-    const int64_t slots = length_ / 2, sure = random.between(0, slots - 2);
+    const int64_t slots = length() / 2, sure = random.between(0, slots - 2);
     std::map<int32_t, int32_t> values;
     Example e;
     for (int64_t slot = 0; slot + 1 < slots; slot++) {
@@ -53,55 +53,31 @@ class NoisyRecall final : public Task {
   static int32_t token(int64_t number) { return static_cast<int32_t>(number + 1); }
 
   void add_labels(Example& e) const {
-    e.target.assign(e.tokens.size(), kIgnoredLabel);
-    e.distances.assign(e.tokens.size(), -1);
+    clear_labels(e);
     std::map<int32_t, int32_t> latest;  // of a key, where it stood
     std::set<int32_t> evidence;
-    double gaps = 0, queries = 0;
-    for (int32_t at = 0; at < static_cast<int32_t>(length_); at += 2) {
+    for (int32_t at = 0; at < static_cast<int32_t>(length()); at += 2) {
       const auto i = static_cast<size_t>(at);
       const int32_t key = e.tokens[i];
       if (key > static_cast<int32_t>(keys_)) continue;
       if (const auto before = latest.find(key); before != latest.end()) {
-        e.target[i] = e.tokens[i + 1];
-        e.distances[i] = at - (before->second + 1);
+        set_label(e, i, static_cast<size_t>(before->second + 1));
         evidence.insert({before->second, before->second + 1, at});
-        gaps += e.distances[i];
-        queries++;
       }
       latest[key] = at;
     }
     e.evidence.assign(evidence.begin(), evidence.end());
-    e.slices = {{"queries", queries},
+    const recall::Gaps gaps = recall::gaps_of(e);
+    e.slices = {{"queries", gaps.labels},
                 {"keys", static_cast<double>(latest.size())},
-                {"mean_gap", gaps / queries}};
-  }
-
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = vocab_ + 1,
-            .classes = vocab_ + 1,
-            .per_token = true,
-            .causal = true};
+                {"mean_gap", gaps.mean}};
   }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
-    const auto low = static_cast<int32_t>(keys_ + 1),
-               high = static_cast<int32_t>(vocab_ - noise_vocab_);
-    return {{"random value before",
-             recall::any_of_score(test,
-                                  [low, high](const Example& e, size_t position) {
-                                    std::vector<int32_t> values;
-                                    for (size_t i = 0; i < position; i++)
-                                      if (e.tokens[i] >= low && e.tokens[i] <= high)
-                                        values.push_back(e.tokens[i]);
-                                    return values;
-                                  })},
-            {"commonest value before",
-             recall::rule_score(test, [low, high](const Example& e, size_t position) {
-               return recall::commonest(e.tokens, position, low, high);
-             })}};
+    const int64_t low = keys_ + 1, high = vocab_ - noise_vocab_;  // the values
+    return {{"random value before", recall::random_token_score(test, low, high)},
+            {"commonest value before", recall::commonest_token_score(test, low, high)}};
   }
 
   std::string do_draw(const Example& e) const override {
@@ -114,7 +90,7 @@ class NoisyRecall final : public Task {
     return text + "\n~ noise, : a pair, = a pair whose value is asked for\n";
   }
 
-  int64_t vocab_, noise_vocab_, keys_, length_;
+  int64_t vocab_, noise_vocab_, keys_;
   double noise_;
 };
 

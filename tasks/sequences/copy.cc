@@ -1,22 +1,24 @@
-// copy: a word, then the word once more, symbol by symbol: 0w0w with a separator for 0.
-// Kitaev et al. 2020 (Reformer), arXiv:2001.04451, section 2.1; Katharopoulos et al.
-// 2020, arXiv:2006.16236, section 4.1. O(length) an example.
+// copy: a separator, a word, a separator, the same word (0w0w). The labels are the symbols of the
+// second word. Kitaev et al. 2020 (Reformer), arXiv:2001.04451, section 2.1; Katharopoulos et al.
+// 2020, arXiv:2006.16236, section 4.1. O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
 #include "tasks/recall/draws.h"
+#include "tasks/recall/recall_task.h"
 #include "tasks/shortcuts/remaining.h"
 
 namespace attn::tasks {
 namespace {
 
-class Copy final : public Task {
+class Copy final : public recall::RecallTask {
  public:
   explicit Copy(const Params& p)
-      : Task(p), symbols_(p.integer("symbols")), length_(p.integer("length")) {
+      : RecallTask(p, p.integer("symbols") + 2, p.integer("symbols") + 1),
+        symbols_(p.integer("symbols")) {
     // Half open in Katharopoulos et al.: n in [length/4, (length - 1)/2).
-    longest_ = p.flag("varied") ? (length_ - 1) / 2 - 1 : length_ / 2 - 1;
-    shortest_ = p.flag("varied") ? length_ / 4 : longest_;
+    longest_ = p.flag("varied") ? (length() - 1) / 2 - 1 : length() / 2 - 1;
+    shortest_ = p.flag("varied") ? length() / 4 : longest_;
     recall::check_inputs("copy", symbols_, shortest_, "symbols or length");
   }
 
@@ -31,12 +33,10 @@ class Copy final : public Task {
       e.tokens.push_back(separator());
       e.tokens.insert(e.tokens.end(), word.begin(), word.end());
     }
-    e.target.assign(static_cast<size_t>(length_), kIgnoredLabel);
-    e.distances.assign(static_cast<size_t>(length_), -1);
+    clear_labels(e);
     for (size_t i = 0; i < word.size(); i++) {
       const size_t from = 1 + i, at = word.size() + 1 + i;  // the token before the one to be named
-      e.target[at] = word[i];
-      e.distances[at] = static_cast<int32_t>(at - from);
+      set_label(e, at, from);
       e.evidence.push_back(static_cast<int32_t>(from));
     }
     e.evidence.push_back(static_cast<int32_t>(n + 1));
@@ -45,14 +45,6 @@ class Copy final : public Task {
   }
 
   int32_t separator() const { return static_cast<int32_t>(symbols_ + 1); }
-
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = symbols_ + 2,
-            .classes = symbols_ + 1,
-            .per_token = true,
-            .causal = true};
-  }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
@@ -67,7 +59,7 @@ class Copy final : public Task {
            fmt::format("\nscored: the {} symbols behind the second |\n", e.tokens.size() / 2 - 1);
   }
 
-  int64_t symbols_, length_, shortest_ = 0, longest_ = 0;
+  int64_t symbols_, shortest_ = 0, longest_ = 0;
 };
 
 }  // namespace

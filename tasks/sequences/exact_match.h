@@ -1,5 +1,5 @@
-// What predictors without attention score on output sequences: the share that they get right as a
-// whole. O(the predictor) an example.
+// The exact-match score of a predictor without attention: the share of output sequences that it
+// predicts completely. Costs one prediction per example.
 #pragma once
 
 #include <functional>

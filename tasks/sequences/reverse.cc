@@ -1,5 +1,5 @@
-// reverse: a sequence of symbols, answered by the same symbols in reverse. Grefenstette et al.
-// 2015, arXiv:1506.02516, section 4.1 (sequence reversal). O(length) an example.
+// reverse: the output is the symbols of the source in reverse order. Grefenstette et al. 2015,
+// arXiv:1506.02516, section 4.1 (sequence reversal). O(length) per example.
 #include <algorithm>
 
 #include "tasks/sequences/exact_match.h"

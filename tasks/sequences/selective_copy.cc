@@ -1,9 +1,11 @@
-// selective_copy: data symbols at random places among blanks, then markers; at each marker the next
-// symbol. Gu and Dao 2023 (Mamba), arXiv:2312.00752, section 4.1.1; Poli et al. 2024 (MAD),
-// arXiv:2403.17844. O(length) an example.
+// selective_copy: symbols at random places among blanks, then as many markers. The labels at the
+// markers are the symbols in order. Gu and Dao 2023 (Mamba), arXiv:2312.00752, section 4.1.1; Poli
+// et al. 2024 (MAD), arXiv:2403.17844. O(length) per example.
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
+#include "tasks/recall/draws.h"
+#include "tasks/recall/recall_task.h"
 #include "tasks/shortcuts/remaining.h"
 
 namespace attn::tasks {
@@ -35,64 +37,49 @@ std::vector<int64_t> places_behind_blanks(Rng& random, int64_t count, int64_t al
   return places;
 }
 
-class SelectiveCopy final : public Task {
+class SelectiveCopy final : public recall::RecallTask {
  public:
   explicit SelectiveCopy(const Params& p)
-      : Task(p),
+      : RecallTask(p, p.integer("symbols") + 3, p.integer("symbols") + 1),
         symbols_(p.integer("symbols")),
         items_(p.integer("items")),
-        length_(p.integer("length")),
-        context_(length_ - items_),
+        context_(length() - items_),
         uniform_(p.text("places") == "uniform") {
     ATTN_CHECK(items_ <= context_,
                "selective_copy: items={} symbols and as many markers need a length of at least {}, "
                "got length={}",
-               items_, 2 * items_, length_);
+               items_, 2 * items_, length());
     double inputs = 1;
-    for (int64_t i = 0; i < items_ && inputs < kFewestInputs; i++)
+    for (int64_t i = 0; i < items_ && inputs < recall::kFewestInputs; i++)
       inputs *= static_cast<double>(symbols_ * (context_ - i)) / static_cast<double>(i + 1);
     ATTN_CHECK(
-        inputs >= kFewestInputs,
+        inputs >= recall::kFewestInputs,
         "selective_copy: length={} with items={} and symbols={} has {:.0f} different inputs, "
         "fewer than {}",
-        length_, items_, symbols_, inputs, kFewestInputs);
+        length(), items_, symbols_, inputs, recall::kFewestInputs);
   }
 
  private:
-  static constexpr double kFewestInputs = 1 << 20;  // 1000 examples of two splits share about one
-
   Example do_example(Rng& random) const override {
     const auto draw = uniform_ ? any_places : places_behind_blanks;
     const std::vector<int64_t> places = draw(random, items_, context_);
-    const auto size = static_cast<size_t>(length_), context = static_cast<size_t>(context_);
+    const auto context = static_cast<size_t>(context_);
     Example e;
     e.tokens.assign(context, blank());
-    e.tokens.resize(size, marker());
-    e.target.assign(size, kIgnoredLabel);
-    e.distances.assign(size, -1);
-    double sum = 0;
+    e.tokens.resize(static_cast<size_t>(length()), marker());
+    clear_labels(e);
     for (size_t i = 0; i < places.size(); i++) {
       const auto from = static_cast<size_t>(places[i]);
       e.tokens[from] = static_cast<int32_t>(random.between(1, symbols_));
-      e.target[context + i] = e.tokens[from];
-      e.distances[context + i] = static_cast<int32_t>(context + i - from);
+      set_label(e, context + i, from);
       e.evidence.push_back(static_cast<int32_t>(from));
-      sum += e.distances[context + i];
     }
-    e.slices = {{"mean_gap", sum / static_cast<double>(items_)}};
+    e.slices = {{"mean_gap", recall::gaps_of(e).mean}};
     return e;
   }
 
   int32_t blank() const { return static_cast<int32_t>(symbols_ + 1); }
   int32_t marker() const { return static_cast<int32_t>(symbols_ + 2); }
-
-  TaskShape do_shape() const override {
-    return {.length = length_,
-            .vocab = symbols_ + 3,
-            .classes = symbols_ + 1,
-            .per_token = true,
-            .causal = true};
-  }
 
   std::vector<Shortcut> do_shortcuts(const std::vector<Example>&,
                                      const std::vector<Example>& test) const override {
@@ -109,7 +96,7 @@ class SelectiveCopy final : public Task {
     return text + "\n";
   }
 
-  int64_t symbols_, items_, length_, context_;
+  int64_t symbols_, items_, context_;
   bool uniform_;
 };
 

@@ -1,6 +1,6 @@
-// Sentences of the source language of the task translate: what they are made of, and what can be
-// said of all of them. SENTENCE = PHRASE verb PHRASE; PHRASE = determiner adjective* noun, behind
-// which a preposition and a PHRASE, or "that", a verb and a PHRASE may hang.
+// Sentences of the source language of the task translate, and sums over all sentences.
+// SENTENCE = PHRASE verb PHRASE; PHRASE = determiner adjective* noun [preposition PHRASE |
+// "that" verb PHRASE].
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,33 @@
 
 namespace attn::sequences {
 
-// The first tokens; the words of each kind come after them.
+// The first token ids. The words of each kind have the ids after them.
 enum Token : int32_t { kSingular = 1, kPlural, kThat };
 
-// A noun with what stands before it, and how the next one hangs on it.
+// A noun with its determiner and adjectives, and the link to the next noun of the phrase.
 struct Head {
   int32_t determiner = 0, noun = 0;
   std::vector<int32_t> adjectives{};
-  int32_t link = 0, verb = 0;  // a preposition; or "that" and its verb; 0: the last head
+  int32_t link = 0, verb = 0;  // a preposition; or "that" and its verb; 0 for the last noun
 };
 using NounPhrase = std::vector<Head>;
 
-int64_t size_of(const NounPhrase& phrase);  // tokens
+int64_t size_of(const NounPhrase& phrase);  // number of tokens
 void append(const NounPhrase& phrase, std::vector<int32_t>& tokens);
 
-// The sum, over all sentences of at most `length` tokens, of the product of the weights of their
-// parts (the verb between the phrases counts 1): all ones give the number of their forms.
+// Factors for the parts of a sentence. The weight of a sentence is the product of the factors of
+// its parts; the verb between the phrases has the factor 1.
 struct Weights {
   double head = 1;         // of a determiner and its noun
-  double adjective = 1;    // of each
-  double last = 1;         // of a noun on which nothing hangs
-  double preposition = 1;  // where a preposition follows
-  double clause = 1;       // where "that" and a verb follow
+  double adjective = 1;    // of each adjective
+  double last = 1;         // of the last noun of a phrase
+  double preposition = 1;  // of a preposition after a noun
+  double clause = 1;       // of "that" and a verb after a noun
 };
-double sentence_sum(int64_t length, int64_t most_adjectives, const Weights& weights);  // O(length²)
+// The sum of the weights of all sentences of at most `length` tokens. O(length²).
+double sentence_sum(int64_t length, int64_t most_adjectives, const Weights& weights);
 
-// Tokens of the longest translation of such a sentence; see translate.cc.
+// The number of tokens of the longest translation of such a sentence; see translate.cc.
 int64_t longest_translation(int64_t length, int64_t most_adjectives);
 
 }  // namespace attn::sequences

@@ -1,6 +1,6 @@
-// sort: a sequence of numbers with repetitions, answered in ascending order. Bucket sort of
-// Deletang et al. 2023 (Neural networks and the Chomsky hierarchy), arXiv:2207.02098, table of
-// tasks. O(length·log length) an example.
+// sort: the output is the numbers of the source in ascending order, with repetitions. Bucket sort
+// of Deletang et al. 2023 (Neural networks and the Chomsky hierarchy), arXiv:2207.02098, table of
+// tasks. O(length·log length) per example.
 #include <algorithm>
 
 #include "tasks/sequences/exact_match.h"

@@ -1,8 +1,7 @@
-// Sources of uniformly drawn symbols and of a uniformly drawn length; see symbol_task.h. O(length)
-// an example, beside its answer.
+// Sources of uniform symbols and uniform length; see symbol_task.h. O(length) per example, and the
+// cost of answer().
 #include "tasks/sequences/symbol_task.h"
 
-#include <numeric>
 #include <utility>
 
 #include "core/base/check.h"
@@ -34,8 +33,7 @@ Example SymbolTask::do_example(Rng& random) const {
   for (int64_t i = 0; i < n; i++)
     e.tokens.push_back(static_cast<int32_t>(random.between(1, symbols_)));
   e.target = answer(source(e));
-  e.evidence.resize(e.tokens.size());
-  std::iota(e.evidence.begin(), e.evidence.end(), 0);
+  e.evidence = first_positions(e.tokens.size());
   e.slices = {{"length", static_cast<double>(n)}};
   return e;
 }

@@ -1,12 +1,13 @@
-// translate: sentences of one small language into another, with other word order and with endings
-// that agree. After the grammars of Grefenstette et al. 2015, arXiv:1506.02516, section 4.2: verbs
-// move to the end, and genders appear. O(length) a drawn sentence, O(length²) once.
+// translate: translate sentences of an artificial language into another with a different word order
+// and with agreement. After the grammars of Grefenstette et al. 2015, arXiv:1506.02516,
+// section 4.2, where verbs move to the end and nouns have genders. O(length) per sentence drawn,
+// O(length²) once.
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/rng.h"
 #include "tasks/api/task.h"
+#include "tasks/recall/draws.h"
 #include "tasks/sequences/exact_match.h"
 #include "tasks/sequences/sentences.h"
 
@@ -50,8 +51,7 @@ class Translate final : public Task {
         verbs_.count * sentence_sum(length_, most_adjectives_,
                                     {2.0 * nouns_.count, 1.0 * adjectives_.count, 1,
                                      1.0 * prepositions_.count, 1.0 * verbs_.count});
-    constexpr double kFewest = 1 << 20;  // 1000 examples of two splits then share about one
-    ATTN_CHECK(inputs >= kFewest,
+    ATTN_CHECK(inputs >= recall::kFewestInputs,
                "translate: length={} and these words make only {:.0f} different sentences; allow "
                "longer ones or more words",
                length_, inputs);
@@ -121,8 +121,7 @@ class Translate final : public Task {
     append_output(subject, e.target);
     append_output(object, e.target);
     append_inflected(verb, subject[0], e.target);
-    e.evidence.resize(e.tokens.size());
-    std::iota(e.evidence.begin(), e.evidence.end(), 0);
+    e.evidence = first_positions(e.tokens.size());
     e.distances = {static_cast<int32_t>(verb_at - 1 - std::ssize(subject[0].adjectives))};
     int64_t attractors = 0;
     for (const Head& head : subject) attractors += ending(head) != ending(subject[0]);

@@ -1,10 +1,11 @@
-// Most-frequent-label tables, and ridge regression on real inputs as they are; see fitted.h.
+// Tables of most frequent labels, and ridge regression on real inputs; see fitted.h.
 #include "tasks/shortcuts/fitted.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/check.h"
+#include "tasks/shortcuts/most_frequent.h"
 #include "tasks/shortcuts/normal.h"
 
 namespace attn {
@@ -12,20 +13,20 @@ namespace {
 
 using Counts = std::map<int32_t, int64_t>;
 
-int32_t most_frequent(const Counts& counts) {
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  // The first, hence the smallest label, of the largest counts.
-  return std::max_element(counts.begin(), counts.end(), fewer)->first;
-}
-
 }  // namespace
 
 double lookup_score(const std::vector<Example>& train, const std::vector<Example>& test,
                     const std::function<int64_t(const Example&, size_t)>& key) {
+  return lookup_score(train, test, key, [](const Example& e, size_t i) { return e.target[i]; });
+}
+
+double lookup_score(const std::vector<Example>& train, const std::vector<Example>& test,
+                    const std::function<int64_t(const Example&, size_t)>& key,
+                    const std::function<int32_t(const Example&, size_t)>& answer) {
   const auto each = [&](const std::vector<Example>& examples, const auto& body) {
     for (const Example& e : examples)
       for (size_t i = 0; i < e.target.size(); i++)
-        if (e.target[i] != kIgnoredLabel) body(key(e, i), e.target[i]);
+        if (e.target[i] != kIgnoredLabel) body(key(e, i), answer(e, i));
   };
   Counts all;
   std::map<int64_t, Counts> by_key;
@@ -51,10 +52,9 @@ double common_output_score(const std::vector<Example>& train, const std::vector<
   ATTN_CHECK(!train.empty() && !test.empty(), "common_output_score needs examples");
   std::map<std::vector<int32_t>, int64_t> counts;
   for (const Example& e : train) counts[e.target]++;
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  const auto most = std::max_element(counts.begin(), counts.end(), fewer);
-  const auto right = std::count_if(test.begin(), test.end(),
-                                   [&](const Example& e) { return e.target == most->first; });
+  const std::vector<int32_t>& most = most_frequent(counts);
+  const auto right =
+      std::count_if(test.begin(), test.end(), [&](const Example& e) { return e.target == most; });
   return static_cast<double>(right) / static_cast<double>(test.size());
 }
 

@@ -1,4 +1,4 @@
-// Patterns hashed into buckets and counted a document at a time; see grams.h.
+// Hashed pattern counts, one document at a time; see grams.h.
 #include "tasks/shortcuts/grams.h"
 
 #include <algorithm>

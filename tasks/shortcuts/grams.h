@@ -1,5 +1,5 @@
-// A sequence as symbols, and what is left of it when only the numbers of its short patterns are
-// kept: tokens, n-grams, pairs a few places apart. Of two documents, what their patterns share.
+// Features that count the short patterns of a sequence: tokens, n-grams, and pairs of tokens a few
+// positions apart. For two documents, features that compare the patterns of both.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace attn {
 
-inline constexpr int64_t kWindow = 16;  // what "window" means in the names of shortcuts
+inline constexpr int64_t kWindow = 16;  // positions of a "window" in the names of shortcuts
 
-// Tokens as they are; real values in `levels` equal steps between the least and the greatest of
-// the training examples.
+// Maps inputs to symbols. A token is its own symbol. A real value is rounded down to one of
+// `levels` equal steps between the least and the greatest value of the training examples.
 class Symbols {
  public:
   Symbols(const std::vector<Sample>& train, int levels);
@@ -24,17 +24,18 @@ class Symbols {
 };
 
 enum class Patterns {
-  tokens,  // single ones
-  grams,   // runs of one to four
-  local,   // single ones, and pairs up to kWindow - 1 apart: what a convolution of kWindow sees
+  tokens,  // single symbols
+  grams,   // n-grams of one to four symbols
+  local,   // single symbols, and pairs at most kWindow - 1 apart, as in a convolution of kWindow
 };
 
-// How often each pattern occurs, and whether; of two documents the product and the difference of
-// their numbers. Patterns are hashed. O(length) a sample, times kWindow for `local`.
+// Two features per pattern: its count, and 1 if it occurs. For two documents: the product and the
+// absolute difference of both counts. Patterns are hashed. O(length) per sample, times kWindow for
+// `local`.
 Features pattern_counts(const Symbols& symbols, Patterns patterns);
 
-// Of two documents: how alike they are in runs of 1, 2, 3, 4, 8 and 16 symbols, in length, and in
-// their first and last symbols. O(length) a sample.
+// Similarity of two documents: of their n-grams of 1, 2, 3, 4, 8 and 16 symbols, of their lengths,
+// and of their first and last symbols. O(length) per sample.
 Features overlap(const Symbols& symbols);
 
 }  // namespace attn

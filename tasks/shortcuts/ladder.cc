@@ -1,5 +1,5 @@
-// The rungs by kind of task; see ladder.h. The cost is that of the ridge regressions, up to 512²
-// multiplications an example, and of 16 pairs a position for the pooled windows.
+// The shortcuts for each kind of task; see ladder.h. The ridge regressions take up to 512²
+// multiplications per example, the pooled windows 16 pairs per position.
 #include "tasks/shortcuts/ladder.h"
 
 #include <algorithm>

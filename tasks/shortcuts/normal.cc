@@ -1,5 +1,5 @@
-// Right-looking Cholesky factorisation and two triangular solves; see normal.h. Every sum has one
-// fixed order: the same bits on every platform.
+// Right-looking Cholesky factorisation and two triangular solves; see normal.h. Sums have a fixed
+// order, so that results have the same bits on every platform.
 #include "tasks/shortcuts/normal.h"
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Normal equations A·x = b with a symmetric positive definite A and several right-hand sides, built
-// up from examples and solved by Cholesky's factorisation in double. O(examples·size² + size³).
+// Normal equations A·x = b with a symmetric positive definite A and several right-hand sides. Sums
+// over examples build them; a Cholesky factorisation in double solves them.
+// O(examples·size² + size³).
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,12 @@ class NormalEquations {
   NormalEquations(size_t size, size_t outputs)
       : size_(size), outputs_(outputs), a_(size * size, 0.0), b_(size * outputs, 0.0) {}
 
-  // A += xᵀ·x and b[:, label] += x for a block of examples: x is [labels.size(), size]. Blocks of
-  // 32 or so rows keep one row of A in cache while all of them are added to it.
+  // A += xᵀ·x and b[:, label] += x for a block of examples, x [labels.size(), size]. In blocks of
+  // about 32 examples, one row of A stays in cache while all examples are added to it.
   void add_block(const std::vector<double>& x, const std::vector<size_t>& labels);
-  // The same with a number to predict an example: b[:, 0] += wanted·x.
+  // The same with one number to predict per example: b[:, 0] += wanted·x.
   void add_block(const std::vector<double>& x, const std::vector<double>& wanted);
-  // Adds `ridge` to A's diagonal; overwrites A; returns x as [size, outputs].
+  // Adds `ridge` to the diagonal of A and returns x [size, outputs]. Overwrites A and b.
   std::vector<double> solve(double ridge);
 
   size_t size() const { return size_; }

@@ -1,10 +1,10 @@
-// Labels counted, then taken out one after the other; see remaining.h.
+// Counts the labels of an example, then removes one after the other; see remaining.h.
 #include "tasks/shortcuts/remaining.h"
 
-#include <algorithm>
 #include <map>
 
 #include "core/base/check.h"
+#include "tasks/shortcuts/most_frequent.h"
 
 namespace attn {
 
@@ -16,8 +16,7 @@ double remaining_score(const std::vector<Example>& examples) {
       if (label != kIgnoredLabel) left[label]++;
     for (const int32_t label : e.target) {
       if (label == kIgnoredLabel) continue;
-      const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-      right += std::max_element(left.begin(), left.end(), fewer)->first == label;
+      right += most_frequent(left) == label;
       scored++;
       left[label]--;
     }

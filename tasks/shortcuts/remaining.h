@@ -1,4 +1,4 @@
-// What counting alone knows of an output that uses up a known multiset, as copying does.
+// A shortcut for labels that are a permutation of a known multiset, as in copying.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,8 @@
 
 namespace attn {
 
-// Accuracy of answering each scored label with the most frequent one among itself and the scored
-// labels behind it (ties to the smallest): a bag from which every given label is taken out.
-// O(labels · different labels) an example.
+// Accuracy of the prediction that each label is the most frequent of the labels not yet given,
+// itself included; ties go to the smallest. O(labels · different labels) per example.
 double remaining_score(const std::vector<Example>& examples);
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// Centred and scaled normal equations from raw moments, one Cholesky factorisation a strength; see
-// ridge.h.
+// Standardised normal equations from raw moments, with one Cholesky factorisation per penalty
+// strength; see ridge.h.
 #include "tasks/shortcuts/ridge.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-// In units of a standardised feature's variance: from hardly any to more than noise needs.
+// Penalty strengths, in units of the variance of a standardised feature.
 constexpr double kStrengths[] = {10, 1, 0.1, 0.01};
 
 // Raw second moments of rows whose last feature is the constant 1.

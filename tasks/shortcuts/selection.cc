@@ -1,5 +1,5 @@
-// Variance between classes over total variance, feature by feature; see selection.h. Memory
-// O(kWideFeatures · classes), and `width` numbers an example.
+// Ranks features by their variance between classes over their total variance; see selection.h.
+// Memory O(kWideFeatures · classes), and `width` numbers per example.
 #include "tasks/shortcuts/selection.h"
 
 #include <algorithm>

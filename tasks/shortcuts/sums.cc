@@ -1,5 +1,5 @@
-// Sums in double in one fixed order, rounded once; see sums.h. The cost is that of the regressions:
-// examples times 1024² at most.
+// Sums in double in a fixed order, rounded once; see sums.h. The regressions cost at most 1024²
+// operations per example.
 #include "tasks/shortcuts/sums.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Inputs as a few numbers added up: over all positions, over stretches of them, over what a
-// position sees. For linear predictors that know nothing of where things stand.
+// Features that are sums of the inputs: over all positions, over segments of positions, or over the
+// neighbours of a position. For linear predictors.
 #pragma once
 
 #include <vector>
@@ -8,19 +8,21 @@
 
 namespace attn {
 
-// Per channel the sum over all positions, and of each pair of channels the sum of their products
-// (up to 64 channels). Of tokens: how often each occurs, ids modulo 1024. O(length · channels²).
+// For values: the sum of each channel over all positions, and, with up to 64 channels, the sum of
+// the products of each pair of channels. For tokens: the count of each id modulo 1024.
+// O(length · channels²).
 Features whole_sums(const TaskShape& shape);
 
-// Mean squared errors of ridge regressions on the inputs as they are (of more than 1024 numbers:
-// neighbouring positions added up until they fit) and on whole_sums; see TaskShape::real.
+// Mean squared errors of ridge regressions, for TaskShape::real: linear_error() on the inputs,
+// where neighbouring positions are summed if there are more than 1024 numbers, and
+// whole_sums_error() on whole_sums().
 double linear_error(const TaskShape& shape, const std::vector<Example>& train,
                     const std::vector<Example>& test);
 double whole_sums_error(const TaskShape& shape, const std::vector<Example>& train,
                         const std::vector<Example>& test);
 
-// For a label per position of a task with edges and tokens: the token there, how often each token
-// stands where the position sees, itself apart, and how often beside the token there.
+// For a label per position of a task with edges and tokens: the token of the position, the count of
+// each token among its neighbours without itself, and the count of each pair of both.
 void add_neighbours(const Sample& sample, Row& row);
 
 }  // namespace attn

@@ -1,6 +1,6 @@
-// Task::shortcuts: the ladder that all tasks share, then the task's own. It stands beside the
-// ladder, since the interface of tasks includes nothing of it. Time: ladder.h, and making the
-// examples.
+// Task::shortcuts: the shortcuts of all tasks (ladder.h), then the task's own. The definition is in
+// this folder because tasks/api does not depend on ladder.h. Time: as for ladder.h, and the
+// generation of the examples.
 #include <algorithm>
 #include <limits>
 

@@ -1,11 +1,11 @@
-// Fixed windows through selected_score, and rules of copying for labels that are tokens; see
-// windows.h.
+// Linear classifiers on fixed windows, and copying rules for labels that are tokens; see windows.h.
 #include "tasks/shortcuts/windows.h"
 
 #include <algorithm>
 #include <map>
 
 #include "tasks/shortcuts/grams.h"
+#include "tasks/shortcuts/most_frequent.h"
 
 namespace attn {
 namespace {
@@ -158,10 +158,7 @@ Answer looked_up(const std::vector<Sample>& train, int64_t back) {
   std::map<int32_t, std::map<int32_t, int64_t>> counts;
   for (const Sample& sample : train) counts[token_before(sample, back)][sample.label()]++;
   std::map<int32_t, int32_t> table;
-  for (const auto& [token, labels] : counts)
-    table[token] = std::max_element(labels.begin(), labels.end(), [](const auto& a, const auto& b) {
-                     return a.second < b.second;
-                   })->first;
+  for (const auto& [token, labels] : counts) table[token] = most_frequent(labels);
   return [table, back](const Sample& sample) {
     const auto found = table.find(token_before(sample, back));
     return found == table.end() ? -1 : found->second;

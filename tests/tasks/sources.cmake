@@ -34,6 +34,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/probes/memorization_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/draws_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/guesses_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/recall/recall_task_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/task_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/text_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/fitted_test.cc

@@ -1,4 +1,5 @@
-// Drawing filler words to a given size, shuffling and writing bytes; see compose.h. O(length).
+// Draws filler words up to the given size, shuffles all words and writes the bytes; see compose.h.
+// O(length).
 #include "tasks/lra/documents/compose.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Documents of blank-separated words: given words in a random order among filler words, as byte
-// tokens, exactly `length` bytes long. O(length).
+// Documents of words separated by blanks: the given words in random order among filler words, as
+// byte tokens, exactly `length` bytes long. O(length).
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace attn {
 
 inline constexpr int64_t kByteVocab = 257;  // byte + 1; 0 is padding
 
-// What the documents of text and retrieval are about.
+// The subjects of the documents of text and retrieval.
 inline constexpr std::array<std::string_view, 2> kSubjects = {"film", "quartet"};
 
-// A word, or words that stay together, and what it is to its task (>= 0).
+// A word, or several words that stay together, and the role that its task gives it (>= 0).
 struct Phrase {
   std::string_view text;
   int32_t role = 0;
@@ -29,13 +29,14 @@ struct PlacedPhrase {
 
 struct Document {
   std::vector<int32_t> tokens;       // [length], each byte + 1
-  std::vector<PlacedPhrase> placed;  // the given phrases where they came to stand, in order
+  std::vector<PlacedPhrase> placed;  // the given phrases, in the order of the document
 };
 
 // Error when the phrases need more than `length` bytes.
 Document compose(const std::vector<Phrase>& phrases, int64_t length, Rng& random);
 
-// The sorted byte positions of the phrases for which `wanted(role)` holds, each plus `offset`.
+// Appends the sorted byte positions, each plus `offset`, of the phrases for which wanted(role) is
+// true.
 template <class Wanted>
 void append_positions(const Document& document, int64_t offset, std::vector<int32_t>& positions,
                       const Wanted& wanted) {

@@ -1,5 +1,5 @@
-// Series for sine and arc tangent, so that every platform places the same paddles; see heading.h.
-// About 30 terms a call, used for tables only.
+// Series for sine and arc tangent, which give the same bits on every platform; see heading.h. About
+// 30 terms per call. Only tables use them.
 #include "tasks/lra/snakes/heading.h"
 
 #include <algorithm>

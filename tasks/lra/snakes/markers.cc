@@ -1,4 +1,4 @@
-// The search of markers.h: paddles are thinner than markers, so that a disc on them has dark
+// The search of markers.h. A paddle is thinner than a marker, so that a disc on a paddle has dark
 // pixels.
 #include "tasks/lra/snakes/markers.h"
 

@@ -1,4 +1,4 @@
-// Finds the two markers of a picture of snakes from its pixels: the brightest discs.
+// Finds the two markers of a Pathfinder picture: the brightest discs.
 // O(side² · radius²), less where the picture is dark.
 #pragma once
 
@@ -10,8 +10,9 @@
 
 namespace attn::snakes {
 
-// The pixels where a disc of this radius is brightest in its darkest pixel, far enough apart to be
-// two discs; equals by raster order. `grey` is [side, side], side² >= 2.
+// The centres of the two discs of this radius whose darkest pixel is brightest. The centres differ
+// by more than `radius` in a coordinate; ties go to the first in raster order. `grey` is [side,
+// side], side² >= 2.
 std::array<Offset, 2> find_markers(const std::vector<uint8_t>& grey, int side, double radius);
 
 }  // namespace attn::snakes

@@ -1,4 +1,4 @@
-// The tables of paddle.h, built once a setting: about 10 ms at side 128.
+// The tables of paddle.h, built once per setting in about 10 ms at side 128.
 #include "tasks/lra/snakes/paddle.h"
 
 #include <cmath>

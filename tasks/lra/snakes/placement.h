@@ -1,6 +1,6 @@
-// Where snakes grow: seeds and extensions on one shared mask of what is occupied.
-// Linsley et al. 2018, arXiv:1805.08315; the steps are in the datasheet of tasks/lra/pathfinder.cc.
-// O(contour · candidates · margin²) a snake.
+// Random placement of snakes on a canvas of occupied pixels. Linsley et al. 2018, arXiv:1805.08315;
+// the datasheet of tasks/lra/pathfinder.cc lists the steps. O(contour · candidates · margin²) per
+// snake.
 #pragma once
 
 #include <array>
@@ -23,16 +23,17 @@ class Placement {
         empty_(settings.side, settings.padding),
         occupied_(empty_) {}
 
-  // One attempt at the two target snakes on an empty canvas, grown in turn. Empty when it failed.
+  // One attempt to grow the two target snakes in turn on an empty canvas. nullopt when it fails.
   std::optional<std::array<Snake, 2>> targets();
-  // One attempt at a distractor beside what is there. Empty, and nothing occupied, when it failed.
+  // One attempt to add a distractor. Returns an empty snake and leaves the canvas as it is when the
+  // attempt fails.
   Snake distractor();
 
  private:
-  // The end of a snake while it grows: its last paddle is not in `occupied_` yet, so that the next
-  // one may touch it.
+  // A growing snake. Its last paddle is not in `occupied_` yet, so that the next paddle may touch
+  // it.
   struct Tip {
-    Offset pivot{};  // about which the last paddle was turned
+    Offset pivot{};  // the centre of the last turn
     Snake snake{};
   };
 

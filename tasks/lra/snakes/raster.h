@@ -1,5 +1,5 @@
-// Grey pixels for snakes: strokes and discs drawn at twice the resolution and brought down by a
-// Lanczos filter, and square canvases that take them. O(box) a stamp.
+// Grey pixels for snakes: lines and discs that are drawn at twice the resolution and reduced by a
+// Lanczos filter, and square canvases to add them to. O(pixels) per stamp.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,11 @@ struct Stamp {
   std::vector<uint8_t> grey;
 };
 
-// Twice the resolution: pixel (0, 0) is the anchor's, coordinates run from -reach to reach.
+// A picture at twice the resolution. Pixel (0, 0) is the anchor; coordinates are in [-reach,
+// reach].
 class Fine {
  public:
-  explicit Fine(int reach);         // in fine pixels, even
+  explicit Fine(int reach);         // in fine pixels; even
   void line(Offset to, int width);  // from the anchor to `to`, `width` fine pixels thick
   void disc(double radius);         // around the anchor
   Fine dilated(int radius) const;   // by a disc
@@ -41,9 +42,11 @@ class Canvas {
   bool holds(Offset p) const { return p.y >= 0 && p.x >= 0 && p.y < side_ && p.x < side_; }
   uint8_t at(Offset p) const { return grey_[index(p)]; }
   const std::vector<uint8_t>& grey() const { return grey_; }
-  void add(const Stamp& stamp, Offset anchor);               // by maximum
-  int highest_sum(const Stamp& stamp, Offset anchor) const;  // of stamp and canvas, pixel by pixel
-  int highest_around(Offset p, const std::vector<Offset>& offsets) const;  // those on the canvas
+  void add(const Stamp& stamp, Offset anchor);  // takes the maximum of both in each pixel
+  // The highest sum of the stamp and the canvas in one pixel.
+  int highest_sum(const Stamp& stamp, Offset anchor) const;
+  // The highest grey value of the pixels p + offset that are on the canvas.
+  int highest_around(Offset p, const std::vector<Offset>& offsets) const;
 
  private:
   size_t index(Offset p) const {
@@ -53,7 +56,7 @@ class Canvas {
   std::vector<uint8_t> grey_;
 };
 
-// Calls visit(y, x, grey) for the stamp's pixels on side × side pixels, in raster order.
+// Calls visit(y, x, grey) in raster order for the pixels of the stamp on a canvas of side × side.
 template <class Visit>
 void each_pixel(const Stamp& stamp, Offset anchor, int side, const Visit& visit) {
   const int y0 = anchor.y + stamp.top, x0 = anchor.x + stamp.left;
@@ -64,7 +67,7 @@ void each_pixel(const Stamp& stamp, Offset anchor, int side, const Visit& visit)
   }
 }
 
-// The highest sum of two stamps over the pixels that both have; 0 when they have none in common.
+// The highest sum of two stamps in a pixel that both have; 0 when they do not overlap.
 int highest_sum(const Stamp& a, Offset at_a, const Stamp& b, Offset at_b);
 
 std::vector<Offset> disc_offsets(int radius);  // y² + x² <= radius²

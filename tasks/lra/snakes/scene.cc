@@ -1,4 +1,4 @@
-// Drawing and painting of scenes, and the table of settings; see scene.h.
+// Random scenes, their pixels, and the table of settings; see scene.h.
 #include "tasks/lra/snakes/scene.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 // Fewer than one attempt in ten thousand succeeds: no setting to work with.
 constexpr int kProbes = 20'000;
-constexpr int kMaxAttempts = 100 * kProbes;  // only stops what cannot end
+constexpr int kMaxAttempts = 100 * kProbes;  // ends a search that cannot succeed
 constexpr uint8_t kTouched = 64;  // a quarter of white: from here on a pixel belongs to a stroke
 
 constexpr int kDistractorAttempts = 5;

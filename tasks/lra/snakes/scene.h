@@ -19,7 +19,7 @@ struct Scene {
   std::array<Offset, 2> markers{};  // centres
   std::vector<Snake> snakes;        // the two targets, then the distractors
   std::vector<uint8_t> grey;        // [side, side], stretched to 0..255
-  // Pixels, sorted: the markers and both target snakes, so that it tells nothing of the label.
+  // Sorted pixels of the markers and of both target snakes. They do not depend on the label.
   std::vector<int32_t> evidence;
 };
 
@@ -36,8 +36,8 @@ class Scenes {
   Stamp marker_;
 };
 
-// The settings of Long Range Arena at sides 32, 64 and 128, and smaller ones of the same kind at 16
-// and 24. `distractors`: how many, -1 for the usual number. Error for another side.
+// The settings of Long Range Arena at sides 32, 64 and 128, and similar ones at 16 and 24.
+// `distractors` is the number of distractors; -1 means the default number. Error for another side.
 Settings settings_of(int side, int contour, int distractors);
 
 }  // namespace attn::snakes

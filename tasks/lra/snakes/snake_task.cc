@@ -1,4 +1,4 @@
-// Examples, shortcuts and drawings of snake_task.h.
+// Examples, shortcuts and text drawings of the pathfinder tasks; see snake_task.h.
 #include "tasks/lra/snakes/snake_task.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the tasks pathfinder and pathx share: scenes as sequences of pixels, and what their markers
-// and grey levels give away. One scene an example.
+// The class of the tasks pathfinder and pathx: scenes as sequences of pixels, and shortcuts that
+// use the markers and the grey levels. One scene per example.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace attn::snakes {
 
-// Parameters: side, contour, distractors, inputs, data, train_examples.
+// Needs the parameters of snake_params().
 class SnakeTask final : public Task {
  public:
   explicit SnakeTask(const Params& params);
@@ -28,10 +28,10 @@ class SnakeTask final : public Task {
 
   Scenes scenes_;
   bool tokens_;
-  std::unique_ptr<Source> files_;  // null: generated
+  std::unique_ptr<Source> files_;  // null if the examples are generated
 };
 
-// The parameters behind `side` that both tasks have.
+// `side`, then contour, distractors, inputs, data and train_examples.
 std::vector<ParamSpec> snake_params(ParamSpec side);
 
 }  // namespace attn::snakes

@@ -35,9 +35,13 @@ TEST(RecallGuesses, ScoresAreMeansOverTheScoredLabels) {
   const auto before = [](const Example& x, size_t i) {
     return std::vector<int32_t>(x.tokens.begin(), x.tokens.begin() + static_cast<ptrdiff_t>(i));
   };
-  EXPECT_DOUBLE_EQ(recall::any_of_score({e, e}, before), (0 + 0 + 2.0 / 3) / 3);
+  EXPECT_DOUBLE_EQ(recall::random_choice_score({e, e}, before), (0 + 0 + 2.0 / 3) / 3);
+  EXPECT_DOUBLE_EQ(recall::random_token_score({e}, 1, 5), (0 + 0 + 2.0 / 3) / 3);
+  EXPECT_DOUBLE_EQ(recall::random_token_score({e}, 5, 9), 0);
+  EXPECT_DOUBLE_EQ(recall::commonest_token_score({e}, 1, 4), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(recall::commonest_token_score({e}, 2, 9), 1.0 / 3);
   const auto none = [](const Example&, size_t) { return std::vector<int32_t>{}; };
-  EXPECT_EQ(recall::any_of_score({e}, none), 0);
+  EXPECT_EQ(recall::random_choice_score({e}, none), 0);
 }
 
 }  // namespace

@@ -25,6 +25,14 @@ TEST(Fitted, LookupPredictsTheMostFrequentLabelOfAKey) {
   EXPECT_DOUBLE_EQ(lookup_score(train, test, [](const Example&, size_t) { return 0; }), 0.75);
 }
 
+TEST(Fitted, LookupCanPredictAnotherAnswerThanTheLabel) {
+  const std::vector<Example> train = {labelled(1, {4}), labelled(1, {6}), labelled(1, {5})};
+  const std::vector<Example> test = {labelled(1, {8}), labelled(1, {7})};
+  const auto odd = [](const Example& e, size_t p) { return e.target[p] % 2; };
+  EXPECT_DOUBLE_EQ(lookup_score(train, test, first_token, odd), 0.5);
+  EXPECT_DOUBLE_EQ(lookup_score(train, test, first_token), 0);
+}
+
 TEST(Fitted, LookupBreaksTiesDownAndIgnoresUnscoredPositions) {
   const std::vector<Example> train = {labelled(1, {kIgnoredLabel, 3, 2, kIgnoredLabel})};
   const std::vector<Example> test = {labelled(1, {2, kIgnoredLabel, kIgnoredLabel, 3})};
