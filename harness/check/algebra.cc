@@ -1,6 +1,5 @@
-// What holds for every weighted average of values: linear in v, weights that are a distribution, no
-// memory of positions where none is declared, and finite outputs at extreme logits. Costs kv_len /
-// head_dim forwards for the weights.
+// Checks of algebraic properties: linearity in v, convex weights, permutation equivariance, and
+// finite outputs for extreme logits. Computing the weights costs kv_len / head_dim forward passes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

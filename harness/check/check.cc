@@ -1,5 +1,6 @@
-// The table of variant checks, and how one is run: a check is a line here and a function of its
-// topic's file. Costs well under a second a variant at Level::quick.
+// The table of variant checks, and the function that runs one check. A check is one line of the
+// table and one function in the source of its topic. Level::quick takes well under a second per
+// variant.
 #include "harness/check/check.h"
 
 #include <algorithm>

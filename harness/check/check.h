@@ -1,6 +1,5 @@
-// The contract that every variant and every task must keep, as callable checks: used by the
-// conformance tests, by `attnbench check`, and by `run` before it publishes a number. Facts and
-// invariants: docs in each file.
+// Checks of the contract of variants and tasks. The conformance tests, `attnbench check` and `run`
+// call these checks; `run` does so before it publishes a number. Each source describes its checks.
 #pragma once
 
 #include <map>
@@ -13,10 +12,10 @@
 
 namespace attn {
 
-// Every check that the variant's traits call for, with these parameters (defaults filled in), or
-// the one named `only`. Never throws for a broken variant: an exception inside a check is a failed
-// result. Error for wrong parameters. A variant of the catalog is also checked in double; those
-// results are named "gradients (double)".
+// Runs the checks that apply to the traits of the variant, or only the check named `only`. `params`
+// override the defaults. An exception inside a check is a failed result; check_variant throws Error
+// only for wrong parameters. A variant of the catalogue is also checked in double; the names of
+// these results end in "(double)".
 std::vector<attn_check::Result> check_variant(const VariantInfo& info,
                                               const std::map<std::string, ParamValue>& params,
                                               attn_check::Level level,
@@ -25,7 +24,7 @@ std::vector<attn_check::Result> check_task(const TaskInfo& info,
                                            const std::map<std::string, ParamValue>& params,
                                            attn_check::Level level, const std::string& only = "");
 
-// The names that `only` may take, in the order in which the checks run.
+// The valid values of `only`, in the order of the checks.
 std::vector<std::string> variant_check_names(const VariantInfo& info);
 std::vector<std::string> task_check_names();
 

@@ -1,6 +1,6 @@
-// Declared against measured: FLOPs by the kernels' counters, peak bytes by the pool, and how the
-// formulas grow; where none is declared, what was counted. Costs a few forwards of at most 700
-// positions; one thread.
+// Compares declared with measured cost: FLOPs from the counters of the kernels, peak bytes from the
+// pool, and the growth with the length. Without declared cost, checks the counts. Costs a few
+// forward passes of at most 700 positions, in one thread.
 #include <algorithm>
 #include <cmath>
 #include <optional>

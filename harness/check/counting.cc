@@ -1,4 +1,4 @@
-// Two forwards and, where it decodes, a decoder for each point; see counting.h.
+// Each point costs two forward passes, and a decoder if the variant decodes; see counting.h.
 #include "harness/check/counting.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One variant counted at one shape after the other, with one parameter or another: what formulas
-// are fitted to. Internal to derive.cc.
+// Counts the cost of a variant at given shapes and parameters. Formulas are fitted to these counts.
+// Internal to derive.cc.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct Point {
 };
 
 struct Counted {
-  double flops = 0, peak = 0, state = 0;  // peak and state in numbers, of sizeof(real) bytes
+  double flops = 0, peak = 0, state = 0;  // peak and state in numbers of sizeof(real) bytes
 };
 
-// One thread while it lives: workspaces are one a thread.
+// Sets the number of threads to one during its lifetime, because each thread has a workspace.
 class Counting {
  public:
   Counting(const VariantInfo& info, std::map<std::string, ParamValue> given)
@@ -40,12 +40,12 @@ class Counting {
   bool can_run(const Point& at) const { return !why_not(at); }
   Counted count(const Point& at) const;
 
-  // A shape of the grid's middle, with the parameters as given.
+  // The shape in the middle of the grid, with the given parameters.
   Point middle(bool causal) const;
-  // Values of a parameter around the given one, in its range, that can run in the middle.
+  // Values near the given value of a parameter, within its range, that can run at middle().
   std::vector<int64_t> levels(const std::string& name) const;
-  // The whole-number parameters that the cost follows, at most kMostParams: those first whose
-  // change changes most.
+  // The integer parameters that the cost depends on, at most kMostParams, the most influential
+  // first.
   static constexpr size_t kMostParams = 2;
   std::vector<std::string> params() const;
 

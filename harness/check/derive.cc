@@ -1,5 +1,6 @@
-// The candidate terms and the shapes; see derive.h. Lengths of the grid are multiples of 192, and
-// dimensions of 16: whole tiles, strips and chunks, so that a formula can be exact.
+// The candidate terms and the shapes; see derive.h. Lengths in the grid are multiples of 192 and
+// dimensions multiples of 16. Tiles, strips and chunks are then complete, and formulas can be
+// exact.
 #include "harness/check/derive.h"
 
 #include <algorithm>

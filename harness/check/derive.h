@@ -1,6 +1,7 @@
-// A variant's cost as formulas, fitted to what the counters saw: `attnbench check NAME --derive`.
-// Forwards at a grid of small shapes, a fit in batch · heads, lengths, head_dim and the variant's
-// whole-number parameters, and a comparison at shapes that are not in the grid. A few seconds.
+// Derives cost formulas of a variant from the counters, for `attnbench check NAME --derive`. Runs
+// forward passes at a grid of small shapes, fits formulas in batch · heads, the lengths, head_dim
+// and the integer parameters of the variant, and compares them at shapes outside the grid. Takes a
+// few seconds.
 #pragma once
 
 #include <map>
@@ -13,20 +14,20 @@
 
 namespace attn {
 
-// FLOPs, or numbers (bytes over sizeof(real)) of memory or of a decoder's state.
+// A formula for FLOPs, or for memory or decode state in numbers of sizeof(real) bytes.
 struct DerivedFigure {
   Formula formula;
-  double error = 0;  // the largest relative one, over the grid and the shapes outside it
-  std::vector<CountedFigure> outside;
-  bool fits() const;  // within kAllowedError
+  double error = 0;  // largest relative error over the grid and the shapes outside the grid
+  std::vector<CountedFigure> outside;  // the counts outside the grid
+  bool fits() const;                   // within kAllowedError
 };
 
-// Causal forwards and the others may cost differently, and are fitted apart.
+// Causal and bidirectional forward passes have separate formulas.
 struct DerivedCase {
   bool causal = false;
-  bool cross = false;  // holds where q_len differs from kv_len
+  bool cross = false;  // the formulas also hold if q_len differs from kv_len
   DerivedFigure flops, peak;
-  std::optional<DerivedFigure> state;  // where the variant decodes
+  std::optional<DerivedFigure> state;  // if the variant decodes
   bool fits() const;
 };
 
@@ -34,21 +35,21 @@ struct Derivation {
   static constexpr double kAllowedError = 0.01;
 
   std::string variant;
-  // Of the sizes: heads (of all batch entries), m (queries), n (keys), d, or for a mixer batch,
-  // n, n, width; then parameters. Each is a variable of the code.
+  // The variables of the formulas: heads (of all batch entries), m (queries), n (keys), d, or for a
+  // mixer batch, n, n, width; then parameters.
   std::vector<std::string> names;
-  std::vector<std::string> params;  // those that the cost was found to follow
+  std::vector<std::string> params;  // the parameters that the cost depends on
   bool mixer = false;
   std::vector<DerivedCase> cases;
 
-  // In the order of `names`; `chosen` has the defaults filled in.
+  // The values of `names`; `chosen` includes the defaults.
   std::vector<double> sizes(const AttentionShape& shape, const Params& chosen) const;
-  // The body of do_cost as C++, with what it was compared with; where no formula is within
-  // kAllowedError, that, the nearest one and a table of what was counted.
+  // The body of do_cost as C++, with the comparison. If no formula is within kAllowedError, the
+  // nearest formula and a table of the counts.
   std::string text() const;
 };
 
-// Error where the variant can run none of the shapes.
+// Error if the variant can run none of the shapes.
 Derivation derive_cost(const VariantInfo& info, const std::map<std::string, ParamValue>& given);
 
 }  // namespace attn

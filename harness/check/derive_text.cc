@@ -1,4 +1,4 @@
-// Formulas as the C++ of a do_cost body, or, where none fits, as a table of what was counted; see
+// Prints formulas as the C++ body of do_cost, or a table of the counts if no formula fits; see
 // derive.h.
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
-// The double side of the bridge: the same checks on the same variant, where rounding no longer
-// hides a fault. Compiled in the double build only; costs about as much as the float checks.
+// The checks of a variant in double precision, which rounding does not hide; see double_checks.h.
+// Compiled only in the double build. Costs about as much as the float checks.
 #include "harness/check/double_checks.h"
 
 #include "harness/check/variant_checks.h"

@@ -1,6 +1,6 @@
-// The bridge from the float program to the double build of the checks: gradients and all that
-// rounding blurs, of a catalogued variant. Compiled in the double build only;
-// no_double_checks.cc stands in where there is none.
+// Calls the double build of the checks from the float program, for gradients and other checks that
+// need precision, of variants of the catalogue. Only the double build defines these functions; in a
+// build without it, no_double_checks.cc does.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attn_check {
 
 bool checks_in_double();  // false in builds without the double twins (ATTN_F64=OFF)
 
-// `params` values have the type attn::ParamValue, which is the same std::variant in both builds.
+// The values of `params` have the type of attn::ParamValue, which is the same in both builds.
 std::vector<Result> check_in_double(
     const std::string& variant,
     const std::map<std::string, std::variant<int64_t, double, bool, std::string>>& params,

@@ -1,5 +1,6 @@
-// Trait `edges`: a query sees the keys that its list names and no other, forward and backward. All
-// edges are none; what no list names may hold anything finite. Costs a dozen passes a shape.
+// Checks trait `edges`: a query attends to the keys of its list only, in forward and backward. A
+// list of all keys equals no list, and keys in no list may have any finite value. Costs a dozen
+// passes per shape.
 #include <algorithm>
 #include <cmath>
 

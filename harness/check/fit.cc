@@ -1,5 +1,5 @@
 // Least squares by Gram-Schmidt in long double: counts are integers of up to 2^53, and terms of
-// very different size must come out to the unit. O(figures · candidates²) a solution.
+// very different size must be exact to the unit. O(figures · candidates²) a solution.
 #include "harness/check/fit.h"
 
 #include <fmt/core.h>

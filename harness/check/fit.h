@@ -1,5 +1,6 @@
-// Formulas fitted to counted figures: sums of products of sizes (n·n·d, n·d, d·d …) with simple
-// coefficients. Least squares on the relative errors, then rounding, then fewer terms.
+// Fits formulas to counts. A formula is a sum of products of sizes (n·n·d, n·d, d·d …) with simple
+// coefficients. The fit minimises the squared relative errors, then rounds the coefficients and
+// removes terms.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 namespace attn {
 
 struct CountedFigure {
-  std::vector<double> sizes;  // of lengths, dimensions and parameters, in one order
+  std::vector<double> sizes;  // lengths, dimensions and parameters, in the same order everywhere
   double value = 0;
 };
 
@@ -24,12 +25,12 @@ struct Formula {
   std::string text(const std::vector<std::string>& names) const;  // "4 * n * n * d + 2 * n"; "0"
 };
 
-// The largest |formula / value - 1|; where a value is 0 and the formula is not, infinity.
+// The largest |formula / value - 1|; infinity if a value is 0 and the formula is not.
 double worst_error(const Formula& formula, const std::vector<CountedFigure>& figures);
 
-// Of the candidates, which differ: the sum that gives every figure exactly, with coefficients that
-// are multiples of 1/12 or 1/16, where there is one; else one of few terms whose errors
-// stay below kFitted, or, where all candidates together are further off, near theirs.
+// Fits a sum of the candidate terms, which must differ. If an exact sum exists whose coefficients
+// are multiples of 1/12 or 1/16, returns it. Else returns a sum of few terms with errors below
+// kFitted, or, if the sum of all candidates has larger errors, with errors near these.
 inline constexpr double kFitted = 0.004;
 Formula fitted(const std::vector<std::vector<int>>& candidates,
                const std::vector<CountedFigure>& figures);

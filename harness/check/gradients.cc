@@ -1,5 +1,6 @@
-// Gradients against central differences of ⟨s, f⟩ along random directions: of q, k, v and of every
-// learned weight, each by itself so that a large one hides none. Costs two forwards a direction.
+// Compares gradients with central differences of ⟨s, f⟩ along random directions. q, k, v and each
+// learned weight are checked separately, so that a large gradient does not hide a small one. Costs
+// two forward passes per direction.
 #include <algorithm>
 #include <cmath>
 #include <functional>

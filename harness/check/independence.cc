@@ -1,5 +1,5 @@
-// Batch entries, heads and queries are answered one by one: changing or leaving away the others
-// changes nothing. Costs three forwards a shape.
+// Checks that batch entries, heads and queries are independent: the output of one does not change
+// if the others change or are removed. Costs three forward passes per shape.
 #include <set>
 
 #include "harness/check/variant_checks.h"

@@ -1,6 +1,6 @@
-// Softmax attention as the slow textbook sum in double, and the variants that claim to equal it:
-// for every input (trait exact) or at limiting parameters (VariantInfo::limit). Costs q_len ·
-// kv_len · head_dim a shape.
+// Compares variants with softmax attention by its definition in double: for every input (trait
+// exact), or at limiting parameters (VariantInfo::limit). Costs q_len · kv_len · head_dim per
+// shape.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,5 +1,5 @@
-// Who may see whom: no path from the future or from padding, forward or backward, and zeros where
-// nothing is visible. Costs a few dozen forwards of at most 130 positions.
+// Checks of masks: future positions and padding have no influence in forward and backward, and a
+// query without visible keys gets zeros. Costs a few dozen forward passes of at most 130 positions.
 #include <algorithm>
 #include <limits>
 #include <set>

@@ -1,5 +1,5 @@
-// The double side of the bridge in a build without the double twins (ATTN_F64=OFF, as under the
-// sanitizers): what only double can judge is then skipped.
+// double_checks.h for a build without double libraries (ATTN_F64=OFF, as with the sanitizers).
+// Checks that need double precision are then skipped.
 #include "core/base/check.h"
 #include "harness/check/double_checks.h"
 

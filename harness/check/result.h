@@ -1,5 +1,4 @@
-// What one contract check found. In a namespace of its own, since float and double builds of the
-// checks share it.
+// The result of one check. The namespace attn_check is common to the float and the double build.
 #pragma once
 
 #include <string>
@@ -11,13 +10,13 @@ enum class Outcome { passed, failed, skipped };
 enum class Level {
   quick,
   full
-};  // quick: what `run` asks before it publishes, under a second a variant; full: everything
+};  // quick: the checks of `run`, under a second per variant; full: all checks
 
 struct Result {
   std::string subject;  // "linformer[rank=64]", "listops"
   std::string name;     // "causality", "gradients (double)"
   Outcome outcome = Outcome::passed;
-  std::string detail;  // the measured figure against its bound, or the reason for skipping
+  std::string detail;  // the measured value and its bound, or the reason for skipping
 };
 
 }  // namespace attn_check

@@ -1,5 +1,4 @@
-// Shapes, inputs and comparisons shared by the checks; see subject.h. Everything here is small:
-// lengths up to about 130.
+// Shapes, inputs and comparisons of the checks; see subject.h. Lengths are at most about 130.
 #include "harness/check/subject.h"
 
 #include <algorithm>

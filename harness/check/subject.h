@@ -1,5 +1,5 @@
-// The variant under check with its parameters, the shapes it can run, seeded inputs, and the
-// verdict that a check fills. Internal to harness/check: check.h is the interface.
+// The variant under check with its parameters and shapes, seeded inputs, and the verdict of a
+// check. Internal to harness/check; check.h is the interface.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,27 +16,26 @@
 
 namespace attn {
 
-// Keeps, of all figures of one check, the one that is worst against its bound.
+// The verdict of one check. It keeps the measured value that is worst relative to its bound.
 class Verdict {
  public:
-  // `figure` must not exceed `bound`; NaN fails. `text` is the sentence for the reader and holds
-  // the figure.
+  // Requires figure <= bound; NaN fails. `text` is a message for the user that contains the value.
   template <class... Args>
   void expect(double figure, double bound, fmt::format_string<Args...> text, Args&&... args) {
     if (is_worst(figure, bound))
       detail_ =
           fmt::format(text, std::forward<Args>(args)...) + fmt::format("; allowed {:.1e}", bound);
   }
-  // A statement that is true or false.
+  // Requires that `holds` is true.
   template <class... Args>
   void require(bool holds, fmt::format_string<Args...> text, Args&&... args) {
     if (is_worst(holds ? 0 : 1, 0)) detail_ = fmt::format(text, std::forward<Args>(args)...);
   }
-  // Nothing to hold against a bound: says why, unless something else failed.
+  // Skips the check for the reason `why`, unless an expectation has failed.
   void skip(std::string why) { skipped_ = std::move(why); }
   bool skipped() const { return !skipped_.empty() && !failed(); }
   const std::string& why_skipped() const { return skipped_; }
-  bool empty() const { return worst_ < 0; }  // nothing could be measured
+  bool empty() const { return worst_ < 0; }  // nothing was measured
   bool failed() const { return worst_ > 1; }
   const std::string& detail() const { return detail_; }
 
@@ -58,9 +57,8 @@ struct Gradients {
 };
 
 struct Gap {
-  double size =
-      0;  // largest |a - b| over the larger of max |b| and kSmall; NaN if anything is not finite
-  int64_t row = 0;  // where, along the third dimension
+  double size = 0;  // max |a - b| / max(max |b|, kSmall); NaN if a value is not finite
+  int64_t row = 0;  // index of the maximum in the third dimension
 };
 
 enum class Lengths { self, cross, all };
@@ -70,12 +68,12 @@ struct Subject {
           attn_check::Level check_level);
 
   bool full() const { return level == attn_check::Level::full; }
-  bool defaults() const;  // the parameters are the default ones
-  // Odd and even lengths around the tile sizes, causal and not, of those that the variant can run;
-  // up to `longest`.
+  bool defaults() const;  // whether all parameters have their defaults
+  // The shapes that the variant can run, of lengths up to `longest`: odd and even lengths near the
+  // tile sizes, causal and bidirectional.
   std::vector<AttentionShape> shapes(Lengths lengths, int64_t longest = 130) const;
   bool can_run(const AttentionShape& shape) const { return !info.why_not(shape, params); }
-  std::string why_no_shape() const;  // the reason given for the first shape, when shapes() is empty
+  std::string why_no_shape() const;  // if shapes() is empty: the reason for the first shape
   std::unique_ptr<Attention> build(const AttentionShape& shape, uint64_t seed = 1) const;
 
   const VariantInfo& info;
@@ -87,20 +85,20 @@ struct Subject {
 Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale = 1);
 Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths = {});
 Tensor output_of(const Attention& attention, const Inputs& inputs, const Mask& mask);
-// Output, and the gradients of ⟨seed, output⟩.
+// The output, and the gradients of ⟨seed, output⟩.
 Gradients gradients_of(const Attention& attention, const Inputs& inputs, const Mask& mask,
                        const Tensor& seed);
 
 Tensor part(const Tensor& t, int dim, int64_t begin,
             int64_t end);  // a copy of [begin, end) along dim
 Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end);
-// Overwrites positions [begin, len) of every matrix of t = [batch, heads, len, dim]; of one batch
-// entry if `entry` >= 0.
+// Overwrites positions [begin, len) of t [batch, heads, len, dim] with random numbers or with
+// `value`; if entry >= 0, only of that batch entry.
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry = -1);
 void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry = -1);
 Gap gap(const Tensor& a, const Tensor& b);  // shapes must agree
 double largest(const Tensor& t);            // max |t|, NaN if any is NaN
-double tolerance(int64_t length);  // rounding of sums of `length` terms in this build's precision
+double tolerance(int64_t length);  // for rounding of sums of `length` terms in this precision
 std::string text(const AttentionShape& shape);  // "q_len 5, kv_len 33, causal"
 
 }  // namespace attn

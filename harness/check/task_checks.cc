@@ -1,5 +1,5 @@
-// The contract of tasks: reproducible and thread-safe examples, ids and labels in range, disjoint
-// splits; and the table of task checks. Costs the generation of a few hundred examples.
+// The table of task checks, and the checks of examples: reproducible, thread-safe, with ids and
+// labels in range and disjoint splits. Costs the generation of a few hundred examples.
 #include <algorithm>
 #include <bit>
 #include <exception>

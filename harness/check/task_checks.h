@@ -1,5 +1,5 @@
-// What the task checks share, and those that count labels and scores (task_scores.cc).
-// Internal to harness/check.
+// The task under check, and the checks of labels and scores (task_scores.cc). Internal to
+// harness/check.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@ class TaskSubject {
               attn_check::Level level)
       : info_(info), given_(given), level_(level) {}
 
-  // One for all checks: a task that reads files looks through all of them when it is made.
+  // One task for all checks, because a task with files reads them when it is made.
   const Task& task() const {
     if (!task_) task_ = make();
     return *task_;
   }
   std::unique_ptr<Task> make() const { return info_.build(given_); }
-  // How many examples of a split are looked at: of long ones fewer, so that the checks take seconds
-  // at every length, and no more than there are.
+  // The number of examples of a split to check, at most the size of the split. It is smaller for
+  // long examples, so that the checks take seconds at every length.
   int64_t count(Split split, int64_t times = 1) const {
     const int64_t wanted = times * some(level_ == attn_check::Level::full ? 64 : 16);
     return std::min(wanted, task().count(split));

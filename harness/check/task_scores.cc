@@ -1,6 +1,6 @@
-// What answers and scores say of a task: answers that are worth learning, a chance that is not
-// above the most frequent one's share or is the best constant's error, shortcuts that are scores.
-// Costs a few hundred examples.
+// Checks of the labels and scores of a task: labels vary, chance is at most the share of the most
+// frequent label (or is the error of the best constant), and shortcuts are valid scores. Costs a
+// few hundred examples.
 #include <algorithm>
 #include <bit>
 #include <cmath>

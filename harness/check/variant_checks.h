@@ -1,6 +1,6 @@
-// The checks of variants by topic, one function each; check.cc lists them with the traits that call
-// for them. Each runs the variant at the shapes that it can run and puts what it measured into the
-// verdict.
+// The checks of variants, one function each, grouped by source. check.cc lists the checks with the
+// traits that they apply to. A check runs the variant at the shapes of its subject and adds its
+// measurements to the verdict.
 #pragma once
 
 #include "harness/check/subject.h"
@@ -37,7 +37,7 @@ void check_decode(const Subject& subject, Verdict& verdict);
 void check_determinism(const Subject& subject, Verdict& verdict);
 void check_threads(const Subject& subject, Verdict& verdict);
 
-// Where a check of a catalogued variant runs when the program is the float one.
+// The precision of a check of a catalogue variant in the float program.
 enum class Precision { as_built, also_double, only_double };
 
 struct VariantCheck {

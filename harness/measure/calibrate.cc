@@ -1,6 +1,6 @@
-// What the machine can do at best on one and on all threads: fused multiply-adds a second, by
-// independent chains of FMAs on the instruction set of the kernels, and bytes copied a second, by
-// memcpy far beyond the caches. About a second.
+// Measures the machine with one and with all threads: fused multiply-adds per second, with
+// independent chains of FMAs on the instruction set of the kernels, and bytes copied per second,
+// with memcpy of data much larger than the caches. Takes about a second.
 #include <unistd.h>
 
 #include <algorithm>

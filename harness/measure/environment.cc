@@ -1,6 +1,5 @@
-// What a number depends on besides the variant: build, libraries, processor, memory, system, load.
-// No host names. What cannot be found out here is an empty value, never a guess. Costs a few file
-// reads.
+// The environment of a measurement: build, libraries, processor, memory, system, load. Contains no
+// host names. An unknown value is empty. Costs a few file reads.
 #include <benchmark/benchmark.h>
 #include <sys/utsname.h>
 #include <unistd.h>

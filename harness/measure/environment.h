@@ -10,7 +10,7 @@ namespace attn {
 // libraries, instruction set, cpu_model, caches, cores, memory_bytes, kernel, governor,
 // load_before, benchmark_library_build …
 struct EnvironmentField {
-  std::string name, value;  // an empty value: unknown here, null in a row
+  std::string name, value;  // an empty value is unknown, and null in a row
   bool is_number = false;
   bool is_flag = false;  // value is "true" or "false"
 };

@@ -1,5 +1,5 @@
-// Distance of a variant from exact softmax attention, computed in double, row by row, the slow
-// obvious way. Costs O(batch·heads·length²·head_dim), twice where the variant has weights, and then
+// Distance of a variant from exact softmax attention, which is computed in double, row by row, by
+// its definition. Costs O(batch·heads·length²·head_dim). For weights_kl, twice that time and
 // batch·heads·length² numbers.
 #include <algorithm>
 #include <cmath>

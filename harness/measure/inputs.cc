@@ -1,5 +1,5 @@
-// Random and needle inputs; see inputs.h. The needle costs O(batch·heads·length²·head_dim) for the
-// cosines.
+// Random and needle inputs; see inputs.h. The cosines of needle inputs cost
+// O(batch·heads·length²·head_dim).
 #include "harness/measure/inputs.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// Memory of one run, exact to the byte for what the counted pool hands out. Costs two runs.
-// peak_bytes: highest sum of live pool bytes during the run, weights, inputs and their gradients
-// included; by purpose: the highest of each, at moments of its own, so that they may add up to
-// more. extra_bytes: peak_bytes less what was live when the run began (weights, inputs, and in mode
-// train their gradients, all kept from the warm-up run). rss_peak_bytes: the operating system's
-// high-water mark (VmHWM) of the whole process since its start, program and libraries included.
+// Memory of one run, exact to the byte for allocations from the counted pool. Costs two runs.
+// peak_bytes: the highest number of live pool bytes during the run, with weights, inputs and their
+// gradients. The peak of each purpose can be at a different time, so that their sum can be larger.
+// extra_bytes: peak_bytes less the live bytes at the start of the run (weights, inputs, and in mode
+// train their gradients, all from the warm-up run). rss_peak_bytes: VmHWM of the operating system,
+// the peak of the whole process since its start, with program and libraries.
 #include <sys/resource.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Speed through Google Benchmark as a library: its loop and its clock, a reporter of ours that
-// keeps the raw samples, no console and no exit of its own. Costs warmup_s + about (repetitions +
-// 1)·min_sample_s, or repetitions + 2 runs if longer.
+// Timing with the loop and the clock of Google Benchmark. A reporter keeps the raw samples and
+// prints nothing. Costs warmup_s + about (repetitions + 1)·min_sample_s, or repetitions + 2 runs if
+// longer.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What a handful of samples say: median, mean, minimum, median absolute deviation, and an interval.
-// Of several visits (processes): Student's t on the logarithms of their medians, O(n). Of one
+// Statistics of a few samples: median, mean, minimum, median absolute deviation and an interval.
+// With several visits (processes): Student's t on the logarithms of their medians, O(n). With one
 // visit: percentile bootstrap (Efron 1979), 10 000 resamples, O(10 000·n), a few milliseconds.
 #include <algorithm>
 #include <cmath>

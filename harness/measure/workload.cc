@@ -1,6 +1,6 @@
-// One variant at one shape with inputs and weights made once: bare attention, an encoder layer, or
-// a model of two layers. run() costs one forward, one forward and backward with all gradients, or
-// one step of decoding; its FLOPs are given by formula, or counted where none is declared.
+// One variant at one shape: attention alone, an encoder layer, or a model of two layers. Inputs and
+// weights are made once. run() costs one forward pass, one forward and backward pass with all
+// gradients, or one decode step.
 #include "harness/measure/workload.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What is timed and weighed: one variant at one shape, as bare attention, as an encoder layer, or
-// as a whole model.
+// A workload for measurements of time and memory: one variant at one shape, as attention alone, as
+// an encoder layer, or as a model.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attn {
 
-// train: forward and backward; decode: one token, the last of `length`, from a state of the others
+// train: forward and backward; decode: a step of the last of `length` tokens after prefill
 enum class Mode { forward, train, decode };
 enum class ScopeKind { attention, layer, model };
 std::string to_string(Mode mode);
@@ -30,35 +30,37 @@ struct WorkloadSpec {
   uint64_t seed = 0;
 };
 
-// Why this cannot run (an error of the workload, a reason to skip for a sweep); nullopt: it can.
+// The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
+// this reason; a sweep skips the cell.
 std::optional<std::string> why_not(const WorkloadSpec& spec);
 
-// Mode decode: positions that are appended to the state at a time, and the bytes of the keys and
-// values that are made for it.
+// For mode decode: the number of positions that one Decoder::extend() appends, and the bytes of
+// their keys and values.
 int64_t prefill_positions(const WorkloadSpec& spec);
 int64_t prefill_bytes(const WorkloadSpec& spec);
 
-// Inputs N(0, 1) and weights are made once; run() does one pass (inputs that require gradients in
-// mode train; every time the same token in mode decode).
+// Inputs N(0, 1) and weights are made once. run() does one pass: in mode train with gradients of
+// the inputs, in mode decode always of the same token.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
-  // Of one run(), by formula: the backward of dense layers counts twice. Where the variant declares
-  // no cost, as one more run() counts them; a step of decoding is declared by its decoder.
+  // FLOPs of one run() by formula; the backward pass of dense layers counts twice the forward pass.
+  // In mode decode, by the formula of the decoder. If the variant declares no cost, counted in one
+  // more run().
   double flops() const;
   bool declares_cost() const;  // false: flops() are counted
-  // By formula, that one run() must move; nullopt where none applies: mode train, other scopes, a
-  // variant that declares no cost.
+  // The bytes that one run() must move, by formula; nullopt in mode train, in other scopes than
+  // attention, and if the variant declares no cost.
   std::optional<double> bytes() const;
   const Attention& attention() const;  // scope attention only
-  // Declared, of one attention at this shape; nullopt where none is.
+  // The declared cost of one attention at this shape; nullopt if the variant declares none.
   const std::optional<Cost>& attention_cost() const;
-  // Of all layers: by formula, in mode decode as held. Where the variant declares no cost, what a
-  // decoder made for it holds, and nullopt where there is none.
+  // Bytes of the decode states of all layers: by formula, or in mode decode as allocated. If the
+  // variant declares no cost, as allocated by a decoder; nullopt if there is no decoder.
   std::optional<int64_t> state_bytes() const;
-  int64_t layers() const;         // attentions in one run(): 2 at scope model, 1 elsewhere
+  int64_t layers() const;         // 2 at scope model, else 1
   const Tensor& decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
   const WorkloadSpec& spec() const;
 

@@ -1,5 +1,5 @@
-// One decoder layer: its three blocks, one after the other. Vaswani et al. 2017, arXiv:1706.03762,
-// section 3.1. Costs what the blocks cost; a step, that of one position.
+// One decoder layer: three blocks in sequence. Vaswani et al. 2017, arXiv:1706.03762, section 3.1.
+// The cost is that of the blocks; a step has the cost of one position.
 #include "harness/model/decoder_layer.h"
 
 #include "core/base/check.h"

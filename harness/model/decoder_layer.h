@@ -1,5 +1,5 @@
-// One decoder layer: masked self-attention, cross-attention over the encoder's output and a
-// feed-forward, each with its residual and norm.
+// One decoder layer: causal self-attention, cross-attention over the output of the encoder, and a
+// feed-forward block, each with a residual connection and layer norm.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace attn {
 
 class DecoderLayer {
  public:
-  // `self` is causal, `cross` is not; what is not about the attention is taken from `self`.
+  // `self` is causal, `cross` is not. The feed-forward block has the settings of `self`.
   DecoderLayer(const LayerConfig& self, const LayerConfig& cross);
-  // x [batch, len, width], memory [batch, kv_len, width] of which batch entry b has lengths[b] rows
-  // (empty: all) -> [batch, len, width]. `dropout` null: evaluation.
+  // x [batch, len, width], memory [batch, kv_len, width] -> [batch, len, width]. Batch entry b has
+  // lengths[b] valid rows of memory (empty `lengths`: all are valid). Null `dropout`: evaluation.
   Var forward(const Var& x, const Var& memory, const std::vector<int64_t>& lengths,
               Rng* dropout) const;
 
-  // What decoding keeps: the state of self-attention, and the memory's keys and values.
+  // The state of decoding: of self-attention, and the keys and values of the memory.
   struct State {
     std::unique_ptr<Decoder> self;
     AttentionBlock::KeysValues memory;
   };
-  State start(const Var& memory, int64_t capacity) const;  // for `capacity` positions
-  // forward() of the position after those stepped through, x [batch, 1, width]. Not recorded.
+  State start(const Var& memory, int64_t capacity) const;  // for at most `capacity` positions
+  // forward() of the next position, x [batch, 1, width]. Records no gradients.
   Var step(const Var& x, State& state, const std::vector<int64_t>& lengths) const;
 
-  std::vector<Weight> weights() const;  // those of cross-attention begin with "cross."
+  std::vector<Weight> weights() const;  // names of cross-attention begin with "cross."
   const Attention& self_attention() const { return self_.attention(); }
 
  private:

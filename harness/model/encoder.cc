@@ -1,6 +1,5 @@
-// The Transformer encoder that every variant is trained and timed in: embedding, layers, pooling,
-// head. Vaswani et al. 2017, arXiv:1706.03762; pre-norm (with a last norm) as in Xiong et al. 2020,
-// arXiv:2002.04745.
+// The Transformer encoder for training and timing: embedding, layers, pooling, head. Vaswani et al.
+// 2017, arXiv:1706.03762; pre-norm (with a last norm) as in Xiong et al. 2020, arXiv:2002.04745.
 #include "harness/model/encoder.h"
 
 #include <optional>

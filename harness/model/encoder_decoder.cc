@@ -1,5 +1,5 @@
-// Encoder and decoder, with teacher forcing and decoding from states; see encoder_decoder.h. Costs
-// what its layers cost; a step, that of one position, the cross-attention over all of the source.
+// Encoder and decoder, teacher forcing and step-by-step decoding; see encoder_decoder.h. The cost
+// is that of the layers. A step has the cost of one position, with cross-attention over the source.
 #include "harness/model/encoder_decoder.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Greedy decoding, from states or from prefixes; see greedy.h. Sequences that have ended are given
-// end tokens until the last one ends. With n steps: from states O(n) positions, from prefixes
-// O(n²).
+// Greedy decoding from states or from prefixes; see greedy.h. A sequence that has ended gets end
+// tokens until all sequences have ended. n steps compute O(n) positions from states, O(n²) from
+// prefixes.
 #include "harness/model/greedy.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Greedy decoding of a batch: the likeliest token, again and again, until each sequence has ended.
+// Greedy decoding of a batch: each step appends the likeliest token, until every sequence has
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@
 namespace attn {
 
 enum class DecodeBy {
-  states,   // one position a step, from EncoderDecoder::States
-  prefixes  // every step computes the whole prefix again, by the forward of training
+  states,   // each step computes one position from EncoderDecoder::States
+  prefixes  // each step computes the whole prefix again with EncoderDecoder::decode
 };
 
-// Of each sequence the tokens chosen: up to and including the end, or outputs + 1 of them where it
-// does not end; `outputs` at most, and where 0, the model's. Ties go to the smallest token. Without
-// gradients.
+// The tokens of each sequence, up to and including the end token. A sequence without an end token
+// has outputs + 1 tokens. `outputs` is at most that of the model; 0 means that of the model. Ties
+// go to the smallest token. Records no gradients.
 std::vector<std::vector<int32_t>> greedy(const EncoderDecoder& model,
                                          const EncoderDecoder::Memory& memory, DecodeBy way,
                                          int64_t outputs = 0);

@@ -1,4 +1,4 @@
-// Each pass shows head_dim keys, one a column; see implied_weights.h.
+// Each forward pass gives head_dim columns of the matrix; see implied_weights.h.
 #include "harness/model/implied_weights.h"
 
 #include <algorithm>

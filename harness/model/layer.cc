@@ -1,5 +1,5 @@
-// One encoder layer: its two blocks, one after the other. Vaswani et al. 2017, arXiv:1706.03762,
-// section 3.1. Costs what the blocks cost.
+// One encoder layer: two blocks in sequence. Vaswani et al. 2017, arXiv:1706.03762, section 3.1.
+// The cost is that of the blocks.
 #include "harness/model/layer.h"
 
 #include "core/base/check.h"

@@ -1,5 +1,5 @@
-// One encoder layer: multi-head attention with W_q, W_k, W_v, W_o, or a mixer with none of them,
-// and a GELU feed-forward, residuals, layer norm.
+// One encoder layer: multi-head attention with W_q, W_k, W_v, W_o, or a mixer without them, and a
+// feed-forward block with GELU, each with a residual connection and layer norm.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace attn {
 class Layer {
  public:
   explicit Layer(const LayerConfig& config);
-  // x [batch, len, width] -> the same shape. `lengths` and `edges` as in Mask. `dropout` null:
-  // evaluation.
+  // x [batch, len, width] -> the same shape. `lengths` and `edges` as kv_lengths and edges of Mask.
+  // Null `dropout`: evaluation.
   Var forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout = nullptr,
               const std::shared_ptr<const Edges>& edges = {}) const;
   std::vector<Weight> weights() const;

@@ -1,5 +1,5 @@
-// What layers are made of: multi-head attention, or a mixer in its place, and a feed-forward, each
-// with its norm, dropout and the residual around it.
+// The blocks of a layer: multi-head attention (or a mixer) and feed-forward, each with layer norm,
+// dropout and a residual connection.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ enum class Norm { pre, post };
 
 struct LayerConfig {
   const VariantInfo* variant = nullptr;
-  std::map<std::string, ParamValue> variant_params;  // as given; defaults are filled in
+  std::map<std::string, ParamValue> variant_params;  // as given, without defaults
   int64_t width = 64;                                // d_model
   int64_t heads = 2;                                 // head_dim = width / heads
-  // Heads of keys and values, each for heads / kv_heads query heads; 0: as many as heads. Shazeer
+  // Heads of keys and values, each shared by heads / kv_heads query heads; 0 means `heads`. Shazeer
   // 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
   int64_t kv_heads = 0;
-  bool rotary = false;         // queries and keys of self-attention are rotated by their positions
+  bool rotary = false;         // rotary positions for queries and keys of self-attention
   int64_t feed_forward = 256;  // hidden width
-  int64_t max_len = 1;         // longest sequence the attention sees
+  int64_t max_len = 1;         // of the longest sequence
   bool causal = false;
   Norm norm = Norm::pre;
   double dropout = 0;  // on the outputs of attention and feed-forward
@@ -33,26 +33,26 @@ struct LayerConfig {
 
 class AttentionBlock {
  public:
-  // `role` comes before the names of its weights: "" of the one block of a layer, "cross." of a
-  // second one.
+  // `role` is the prefix of the names of its weights: "" for the first attention block of a layer,
+  // "cross." for a second.
   AttentionBlock(const LayerConfig& config, const std::string& role);
   ~AttentionBlock();
 
-  // x [batch, q_len, width] -> the same shape. Keys and values come from `memory` [batch, kv_len,
-  // width], which is taken as it is, or, where that is undefined, from x after the block's norm.
-  // `dropout` null: evaluation.
+  // x [batch, q_len, width] -> the same shape. Keys and values are projections of `memory` [batch,
+  // kv_len, width], without layer norm; if `memory` is undefined, of x after layer norm. Null
+  // `dropout`: evaluation.
   Var forward(const Var& x, const Var& memory, const Mask& mask, Rng* dropout) const;
 
   struct KeysValues {
     Var keys, values;  // [batch, kv_heads, kv_len, head_dim]
   };
   KeysValues project(const Var& memory) const;
-  // forward() in evaluation where `memory` is projected already.
+  // forward() in evaluation, for the result of project().
   Var answer(const Var& x, const KeysValues& memory, const Mask& mask) const;
-  // For `capacity` positions of `batch` sequences; keeps keys and values of kv_heads heads.
+  // A decoder for at most `capacity` positions of `batch` sequences, with kv_heads heads of keys.
   std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity) const;
-  // forward() of one more position, x [batch, 1, width], of what such a decoder has seen: not
-  // recorded, no dropout.
+  // forward() of the next position of the decoder, x [batch, 1, width]. Records no gradients and
+  // has no dropout.
   Var step(const Var& x, Decoder& decoder) const;
 
   std::vector<Weight> weights() const;

@@ -1,5 +1,5 @@
-// Reads a whole sequence back from one vector: a decoder with learned positions and one hidden
-// layer, after the autoencoder of MAD. Poli et al. 2024, arXiv:2403.17844.
+// The head that computes logits for all positions of a sequence from one vector: learned positions
+// and one hidden layer, after the autoencoder of MAD. Poli et al. 2024, arXiv:2403.17844.
 // Time O(size · length · hidden · classes), memory O(size · length · (hidden + classes)).
 #pragma once
 
@@ -14,8 +14,8 @@ namespace attn {
 class UnfoldHead {
  public:
   UnfoldHead(int64_t width, int64_t hidden, int64_t length, int64_t classes, uint64_t seed);
-  // x [size, width] -> logits [size, length, classes]: those of a position come from x plus the
-  // position's vector.
+  // x [size, width] -> logits [size, length, classes]. The logits of a position are computed from x
+  // plus the learned vector of the position.
   Var forward(const Var& x) const;
   std::vector<Weight> weights() const;
 

@@ -1,5 +1,4 @@
-// How a model's weights are drawn: each from a random stream of its own, named after the weight.
-// Time and memory O(size of the weight), once.
+// Initial weights of a model; see weights.h. Time and memory O(size of the weight).
 #include "harness/model/weights.h"
 
 #include <cmath>

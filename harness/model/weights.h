@@ -1,6 +1,5 @@
-// How a model's weights are drawn: each from a random stream of its own, named after the weight, so
-// that two models of the same seed share every weight that they both have, whatever attention they
-// hold.
+// Initial weights of a model. Each weight has its own random stream, named after the weight. Two
+// models with the same seed therefore have the same initial values of the weights that both have.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Mini-batches: packing, caching, shuffling, and a producer thread with a ring of reused batches.
-// Memory O(train_examples · length) while that fits the cache, else O(batch · length); no
-// allocation once the ring is filled.
+// Memory O(train_examples · length) if the examples fit the cache, else O(batch · length). No
+// allocation after the ring is full.
 #include "harness/train/batches.h"
 
 #include <algorithm>

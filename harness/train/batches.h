@@ -1,5 +1,5 @@
-// Mini-batches of a task: fixed ones to score on, and an endless stream to train on, generated
-// ahead in the background.
+// Mini-batches of a task: a fixed list for evaluation, and an endless stream for training, which a
+// background thread generates in advance.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace attn {
 std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, int64_t count,
                                  int64_t batch_size);
 
-// The task's `train_examples` examples over and over, in a new permutation each epoch; batches run
-// on across the end of an epoch. The order depends on the seed alone. Examples are made once and
-// kept while all of them fit `cache_bytes`.
+// An endless stream of the `train_examples` training examples of a task, with a new permutation in
+// each epoch. A batch may contain examples of two epochs. The order depends only on the seed. If
+// all examples fit `cache_bytes`, each is generated only once.
 class TrainingStream {
  public:
   struct Options {
-    bool background = true;  // a thread of its own fills a queue of kAhead batches
+    bool background = true;  // a background thread fills a queue of kAhead batches
     int64_t cache_bytes = int64_t{256} << 20;
   };
   static constexpr int kAhead =
-      4;  // enough to ride out one slow example, small enough to stay in cache
+      4;  // covers the delay of one slow example, and the batches still fit the cache
 
   TrainingStream(const Task& task, uint64_t seed, int64_t batch_size);
   TrainingStream(const Task& task, uint64_t seed, int64_t batch_size, Options options);
   ~TrainingStream();
-  const Batch& next();  // valid until the next call; rethrows what the task threw
+  const Batch& next();  // valid until the next call; rethrows an exception of the task
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-// The score of a model on fixed batches, with its standard error, in all and by distance.
+// The score of a model on fixed batches with its standard error, for all labels and by distance.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,37 @@
 
 namespace attn {
 
-// Labels whose distance (Example::distances) is in [from, to], the least and the greatest there.
+// The labels whose distance (Example::distances) is in [from, to]. `from` and `to` are the least
+// and the greatest distance of the bin.
 struct DistanceBin {
   int64_t from = 0, to = 0, labels = 0;
   double accuracy = 0, standard_error = 0;
 };
 
 struct Score {
-  // The task's metric: labels right over labels scored (one a sequence, or every scored position);
-  // sequences right in every token; or the mean squared error.
+  // The metric of the task: the share of correct labels, the share of output sequences that are
+  // correct in every token, or the mean squared error.
   double value = 0;
   double standard_error =
-      0;  // sequences are the sample: labels of one sequence are not independent
-  // Nearest first: at most five, of about equally many labels; labels of one distance stay
-  // together. Labels of unknown distance are in none.
+      0;  // over sequences, because the labels of one sequence are not independent
+  // At most five bins in ascending order, with about the same number of labels. A distance is in
+  // one bin only. Labels of unknown distance are in no bin.
   std::vector<DistanceBin> by_distance{};
-  double token_accuracy = 0;  // of output sequences: share of their places (ends included) right
+  double token_accuracy = 0;  // of output sequences: share of correct tokens, end tokens included
 };
 
 Score evaluate(const Encoder& model, const std::vector<Batch>& batches);
 
-// Mean of one number a sequence, with its standard error.
+// The mean of one number per sequence, with its standard error.
 Score mean_score(const std::vector<double>& each);
 
-// One scored label, of which sequence (counted from 0) and how far it looks (-1: unknown).
+// The prediction of one label.
 struct Answer {
-  int64_t sequence = 0;
-  int32_t distance = -1;
+  int64_t sequence = 0;   // index of the sequence
+  int32_t distance = -1;  // Example::distances; -1: unknown
   bool right = false;
 };
-// Share of right answers out of `sequences` sequences, in all and by distance.
+// The share of correct answers for `sequences` sequences, for all labels and by distance.
 Score score_of(std::vector<Answer> answers, int64_t sequences);
 
 }  // namespace attn

@@ -1,5 +1,5 @@
-// The learner of labels and of real answers: an encoder under cross-entropy or squared error; see
-// learner.h. Cost: one forward, and in training its backward.
+// The learner for labels and for real answers: an encoder with cross-entropy or squared error; see
+// learner.h. Costs one forward pass, and in training one backward pass.
 #include "harness/train/learner.h"
 
 #include <algorithm>

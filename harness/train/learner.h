@@ -1,6 +1,6 @@
-// What the training loop needs of a model on a task: a loss, a score, its weights, and what
-// decoding with it costs. One kind for labels (encoder), one for output sequences (encoder and
-// decoder).
+// The interface between the training loop and a model on a task: loss, score, weights, and the cost
+// of decoding. One implementation for labels (an encoder), one for output sequences (an encoder and
+// a decoder).
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,41 @@
 
 namespace attn {
 
-// Greedy decoding of some test sequences, once from decode states, once recomputing every prefix.
+// Timing of greedy decoding of some test sequences, from decode states and by recomputed prefixes.
 struct Decoding {
-  int64_t sequences = 0, tokens = 0;  // tokens decoded, ends included, by either way
+  int64_t sequences = 0, tokens = 0;  // tokens decoded by either way, end tokens included
   double state_s = 0, recompute_s = 0;
-  double same = 0;  // share of sequences whose tokens are the same both ways
+  double same = 0;  // share of sequences with the same tokens from both ways
 };
 
 class Learner {
  public:
   virtual ~Learner() = default;
-  // Mean over what is scored; one element. `dropout` null: evaluation.
+  // The mean loss over all labels of the batch, one element. Null `dropout`: evaluation.
   virtual Var loss(const Batch& batch, Rng* dropout) const = 0;
   virtual Score score(const std::vector<Batch>& batches) const = 0;
   virtual std::vector<Weight> weights() const = 0;
-  // What decoding keeps of one sequence as long as `shape` (its length and outputs) allows, over
-  // all layers; nullopt: the model does not decode (not causal, or the variant has no decode
-  // state).
+  // Bytes of the decode states of all layers for one sequence of the longest length and outputs of
+  // `shape`. nullopt if the model cannot decode: it is not causal, or the variant has no decode
+  // state.
   virtual std::optional<int64_t> state_bytes(const TaskShape& shape) const = 0;
-  // Which of "encoder", "decoder" and "cross" use the variant; the others use exact attention.
+  // Those of "encoder", "decoder" and "cross" that use the variant; the others use exact attention.
   virtual std::vector<std::string> places() const { return {"encoder"}; }
-  // nullopt: no output sequences, or the variant's decoder has no states.
+  // nullopt without output sequences or without decode states.
   virtual std::optional<Decoding> decoding(const std::vector<Batch>&) const { return {}; }
 };
 
 struct LearnerSpec {
-  TaskShape shape;  // its `length` (and `outputs`) the longest that will come
+  TaskShape shape;  // with the longest `length` and `outputs` of all batches
   const VariantInfo* variant = nullptr;
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  const VariantInfo* exact = nullptr;  // `full`: where output sequences cannot use the variant
+  const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
 };
 
 std::unique_ptr<Learner> make_learner(const LearnerSpec& spec);
-// The kind for TaskShape::outputs, in sequence_learner.cc.
+// The implementation for TaskShape::outputs, in sequence_learner.cc.
 std::unique_ptr<Learner> make_sequence_learner(const LearnerSpec& spec);
 
 }  // namespace attn

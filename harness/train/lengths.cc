@@ -1,5 +1,5 @@
-// Which multiples of the training length are defined; see lengths.h. A few examples of each tell
-// whether its sequences are longer at all.
+// Finds the multiples of the training length at which a task exists; see lengths.h. A few examples
+// of each show whether its sequences are longer.
 #include "harness/train/lengths.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Length generalisation: the task at multiples of its training length, and why a model has no
-// answer there.
+// Length generalisation: a task at multiples of its training length, or the reason why a model
+// cannot be scored there.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace attn {
 
 struct Stretch {
   int64_t factor = 1, length = 0;
-  std::unique_ptr<Task> task;  // null: `reason` says why
+  std::unique_ptr<Task> task;  // null: see `reason`
   std::string reason{};
 };
 
-// The task at 2, 4, ... times its parameter `length` (and `min_length`), up to the training
-// setting `stretch`. `task` is the one that is trained on.
+// The task at 2, 4, ... times its parameter `length` (and `min_length`), up to the factor of the
+// training setting `stretch`. `task` is the task of the training.
 std::vector<Stretch> stretched(const TrainRequest& request, const Task& task);
 
 }  // namespace attn

@@ -1,6 +1,6 @@
-// AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2 (with the bias correction of
-// Kingma and Ba, 1412.6980). One pass over gradients for their norm and one over all else; memory
-// twice the parameters. Biases, gains and other vectors are not decayed.
+// AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2, with the bias correction of
+// Kingma and Ba, arXiv:1412.6980. One pass over the gradients for their norm and one for the
+// update; memory of twice the parameters. Weight decay does not apply to vectors such as biases.
 #include "harness/train/optimizer.h"
 
 #include <algorithm>

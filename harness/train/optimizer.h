@@ -1,4 +1,5 @@
-// AdamW with decoupled weight decay and global-norm clipping, and the learning-rate schedule.
+// AdamW with decoupled weight decay and clipping by the global norm, and the learning-rate
+// schedule.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,18 @@ namespace attn {
 
 struct AdamWConfig {
   double beta1 = 0.9;
-  double beta2 = 0.98;  // as Long Range Arena: a second moment that follows within 50 steps
+  double beta2 = 0.98;  // as Long Range Arena: the second moment averages about 50 steps
   double epsilon = 1e-9;
-  double weight_decay = 0;  // per step and unit of learning rate, on tensors of rank 2 and more
-  double clip = 0;          // largest norm of the whole gradient; 0: no clipping
+  double weight_decay = 0;  // per step and unit of learning rate, of tensors of rank 2 and more
+  double clip = 0;          // largest global norm of the gradient; 0: no clipping
 };
 
 class AdamW {
  public:
   AdamW(std::vector<Var> parameters, AdamWConfig config);
-  // One update from the parameters' gradients, which it sets to zero. Returns the gradient's norm
-  // before clipping; when that is not finite, nothing is changed. A parameter that no gradient
-  // reached is left alone.
+  // One update from the gradients of the parameters; then sets the gradients to zero. Returns the
+  // global norm of the gradient before clipping. If the norm is not finite, no parameter changes. A
+  // parameter without a gradient does not change.
   double step(double learning_rate);
 
  private:
@@ -33,8 +34,8 @@ class AdamW {
   std::vector<Tensor> first_, second_;  // moments, shaped like the parameters
 };
 
-// Of step 0 .. steps-1: rises linearly to `peak` over the first `warmup` steps, then falls to zero
-// along half a cosine.
+// The learning rate of a step in 0 .. steps - 1: linear warm-up to `peak` over the first `warmup`
+// steps, then cosine decay to zero.
 double learning_rate(int64_t step, int64_t steps, int64_t warmup, double peak);
 
 }  // namespace attn

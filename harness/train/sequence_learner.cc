@@ -1,6 +1,6 @@
-// The learner of output sequences: an encoder and decoder under teacher forcing, scored by greedy
-// decoding; see learner.h. Cost: a loss is one forward of both halves; a score, one of the encoder
-// and a decoder's step for each token.
+// The learner for output sequences: an encoder and a decoder, trained with teacher forcing and
+// scored with greedy decoding; see learner.h. A loss costs one forward pass of both. A score costs
+// one forward pass of the encoder and one decoder step per token.
 #include <algorithm>
 #include <chrono>
 #include <utility>

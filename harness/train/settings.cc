@@ -1,4 +1,4 @@
-// The typed settings of training, the model that they describe, and why a pair of task and variant
+// The settings of training, the model configuration, and the reasons why a pair of task and variant
 // cannot be trained. Width 64, two heads, two layers and a feed-forward of 128 are the small LRA
 // model of Nyströmformer and Skyformer.
 #include "harness/train/settings.h"

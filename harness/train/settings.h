@@ -1,4 +1,4 @@
-// From training parameters and a task's shape to a model.
+// The model configuration for a task shape, a variant and training parameters.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// The training loop: AdamW on a shuffled stream, validation at intervals, the best weights kept,
-// the test split scored once. Time O(steps · one forward and backward); memory three times the
-// weights (value, moments) plus the best ones and a tape.
+// The training loop: AdamW on a shuffled stream, validation at intervals, and one test score with
+// the best weights. Time O(steps · one forward and backward pass). Memory: the weights, two
+// moments, the best weights and a tape.
 #include "harness/train/train.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// Training of one variant on one task: the same model, budget and data order for every variant.
-// Settings are typed parameters (training_params), so that they are named, checked and recorded
-// like any other.
+// Trains one variant on one task, with the same model, budget and data order for every variant. The
+// settings are typed parameters; see training_params().
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace attn {
 // patience, target (stop early at this validation score), stretch (longest test length)
 const std::vector<ParamSpec>& training_params();
 
-// Shortcuts are cheap models: beyond this many training examples they no longer gain.
+// Shortcuts are fitted on at most this many training examples; more do not improve them.
 inline constexpr int64_t kShortcutExamples = 10000;
 
 struct TrainRequest {
@@ -32,16 +31,15 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
-  const VariantInfo* exact = nullptr;  // `full`, for what the variant cannot be in a decoder
-  bool shortcuts = true;               // score them at the end
-  double time_limit_s =
-      0;  // 0: none; past it training stops as if out of steps, and `stopped_by` says so
+  const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
+  bool shortcuts = true;               // also score the shortcuts of the task
+  double time_limit_s = 0;  // training stops after this time, with stopped_by "time"; 0: no limit
 };
 
-// The test split at `factor` times the training length.
+// The score on the test split at `factor` times the training length.
 struct LengthScore {
   int64_t factor = 1, length = 0;
-  std::optional<Score> score{};  // nullopt: `reason` says why
+  std::optional<Score> score{};  // nullopt: see `reason`
   double chance = 0;
   std::string reason{};
 };
@@ -49,19 +47,19 @@ struct LengthScore {
 struct CurvePoint {
   int64_t step = 0;
   double train_loss = 0;  // mean since the last point
-  double validation = 0;  // the task's metric
-  double seconds = 0;     // training time so far, evaluation excluded
+  double validation = 0;  // in the metric of the task
+  double seconds = 0;     // of training so far, without evaluation
 };
 
 struct TrainResult {
-  bool diverged = false;  // a loss was not finite; the figures below then stand for the time before
+  bool diverged = false;   // a loss was not finite; the other fields are from before that step
   std::string stopped_by;  // "steps", "target", "patience", "time", "divergence"
-  double test = 0;         // scored once, with the weights that were best on validation
+  double test = 0;         // test score with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
   std::vector<DistanceBin> by_distance;  // of the test split
-  std::vector<LengthScore> by_length;    // with the training length; empty: not asked for
+  std::vector<LengthScore> by_length;    // starts with the training length; empty without `stretch`
   double token_accuracy = 0;             // of output sequences, see Score
-  std::vector<std::string> places;       // where the variant stands, see Learner
+  std::vector<std::string> places;       // see Learner::places
   std::optional<Decoding> decoding;      // of output sequences, from the test split
   std::optional<int64_t> state_bytes;    // see Learner, at the task's length
   double validation = 0;                 // the best
@@ -70,24 +68,24 @@ struct TrainResult {
   std::vector<Shortcut> shortcuts;
   int64_t steps = 0, examples = 0;
   double train_s = 0;
-  double data_wait_s = 0;   // of it, spent waiting for the next batch
-  double evaluation_s = 0;  // beside the training
-  int64_t evaluated = 0;    // examples, of validation and test together
+  double data_wait_s = 0;   // part of train_s that waits for the next batch
+  double evaluation_s = 0;  // not part of train_s
+  int64_t evaluated = 0;    // examples of validation and test
   int64_t parameters = 0;
-  double flops = 0;  // of training, forward and backward, as the kernels counted them
+  double flops = 0;  // of training, forward and backward, from the counters of the kernels
   double final_train_loss = 0;
   std::vector<CurvePoint> curve;
 };
 
-// `tick(step)` after every step; returning false stops the run by throwing Interrupted.
+// Trains. Calls tick(step) after every step; if it returns false, train() throws Interrupted.
 class Interrupted : public Error {
  public:
   using Error::Error;
 };
 TrainResult train(const TrainRequest& request, const std::function<bool(int64_t step)>& tick = {});
 
-// Why this pair cannot be trained (a causal task and a variant that cannot be causal …), or
-// nullopt. `name` is the task's.
+// The reason why the variant cannot be trained on the task, such as a causal task and a variant
+// that cannot be causal; nullopt if it can. `name` is the name of the task.
 std::optional<std::string> why_not_trainable(
     const std::string& name, const Task& task, const VariantInfo& variant,
     const std::map<std::string, ParamValue>& variant_params, const Params& training);
