@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import bootstrap
 
 RESAMPLES, COVERAGE = 2000, 0.95
 LEAST = 6  # rounds for an interval; of fewer, not even the full range covers 95 %
@@ -33,12 +34,21 @@ def ratio_of(ours: Sequence[float], peer: Sequence[float]) -> Ratio:
     if n == 0 or n != len(peer):
         raise ValueError(f"a ratio needs pairs of samples, got {n} and {len(peer)}")
     mine, other = np.asarray(ours, float), np.asarray(peer, float)
-    median = float(np.median(other) / np.median(mine))
+    median = float(_of_medians(mine, other))
     if n < LEAST:
         ratios = [*(other / mine), median]
         return Ratio(median, float(min(ratios)), float(max(ratios)), None)
-    picks = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
-    resampled = np.median(other[picks], axis=1) / np.median(mine[picks], axis=1)
-    tail = (1 - COVERAGE) / 2 * 100
-    low, high = np.percentile(resampled, [tail, 100 - tail])
-    return Ratio(median, float(low), float(high), COVERAGE)
+    found = bootstrap(
+        (mine, other),
+        _of_medians,
+        paired=True,
+        n_resamples=RESAMPLES,
+        confidence_level=COVERAGE,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Ratio(median, float(found.low), float(found.high), COVERAGE)
+
+
+def _of_medians(mine: np.ndarray, other: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.median(other, axis=axis) / np.median(mine, axis=axis)
