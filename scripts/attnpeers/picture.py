@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from attnplot.caption import provenance, unique
-from attnplot.curves import length_text
+from attnplot.looks import GREY, INK
 from attnplot.page import Page, Picture, save
 from attnplot.rows import Rows
-from attnplot.style import GREY, INK
+from attnplot.ticks import fixed_ticks
+from attnplot.units import length_text
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from .plan import TITLES
 from .ratios import LEAST
@@ -138,13 +138,11 @@ def _draw_panel(
     powers = np.arange(np.floor(np.log2(limits[0])), np.ceil(np.log2(limits[1])) + 1)
     if len(powers) > MOST_TICKS:
         powers = powers[powers % 2 == 0]
-    axes.xaxis.set_major_locator(FixedLocator(2.0**powers))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(_factor_text))
+    fixed_ticks(axes.xaxis, 2.0**powers, _factor_text)
     axes.set_xlabel("peer's time / attnbench's time")
 
 
-def _factor_text(x: float, _: object) -> str:
+def _factor_text(x: float) -> str:
     return f"{x:g}" if x >= 1 else f"1/{1 / x:g}"
 
 

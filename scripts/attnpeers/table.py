@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from attnplot.units import Units, in_units
+
 from .plan import TITLES
 from .ratios import Ratio
 
 RATIO = "times faster [95 %] (range)"
 HEAD = ("what", "length", "threads", "pass", "against", "ours", "theirs", RATIO)
+SECONDS: Units = ((" s", 1.0), (" ms", 1e-3), (" us", 1e-6))  # in ASCII, for any terminal
 PASSES = {"forward": "forward", "train": "fwd+bwd", "step": "step"}
-
-
-def seconds_text(value: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value * 1e6:.3g} us"
 
 
 def subject_text(row: dict[str, Any]) -> str:
@@ -33,8 +29,8 @@ def result_text(row: dict[str, Any]) -> tuple[str, str, str]:
     metrics = row["metrics"]
     ratio = metrics["ratio"]
     return (
-        seconds_text(metrics["ours_s"]),
-        seconds_text(metrics["peer_s"]),
+        in_units(metrics["ours_s"], SECONDS),
+        in_units(metrics["peer_s"], SECONDS),
         Ratio(**ratio).text(),
     )
 

@@ -1,4 +1,4 @@
-"""Accuracy by task: a line per variant, with the chance line and the best shortcut's."""
+"""Accuracy by task: a line for each variant, and the levels of chance and of the best shortcut."""
 
 from __future__ import annotations
 
@@ -8,32 +8,41 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .caption import caption
 from .ends import text_width
-from .metric import error_ticks, is_error, name, unless_error, written
+from .looks import GREY, INK, Look
+from .marks import CHANCE, LEVELS, SHORTCUT, beside, cross, entry, name_lines
+from .metric import error_ticks, is_error, unless_error, written
 from .page import Page, Picture
 from .rows import FAILURES, Cell, Rows
-from .style import GREY, INK, Series, Styles
-from .tasks import ONE_SEED, TaskGroup, controls, score, stand_ins, task_columns, task_groups
+from .style import Series, Styles
+from .tasks import (
+    ONE_SEED,
+    Score,
+    TaskGroup,
+    controls,
+    score,
+    series_of,
+    stand_ins,
+    task_columns,
+    task_groups,
+)
 from .ticks import log_ticks
 from .tuned import chosen_on_validation, tuning_note
 
 LINE, CLOSE = 0.26, 0.18  # inches per variant, and where there are many
 GAP, TALLEST = 1.16, 24.0  # inches between rows of panels, and of a page
-CHANCE = {"color": "#8a8a8a", "linestyle": (0, (1, 1.4)), "linewidth": 1.2}
-SHORTCUT = {"color": "#444444", "linestyle": (0, (5, 2)), "linewidth": 1.1}
 
 
 def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
-    """As many pages as keep below the tallest that is read well."""
+    """Draws pages of tasks, each page at most TALLEST inches high."""
     cells = chosen_on_validation(rows.of("accuracy"))
     groups = task_groups(cells)
     if not groups:
         return []
-    series = styles.series([c for g in groups for c in g.cells])
+    series = series_of(groups, styles)
     columns = min(3, len(groups))
     height = (LINE if len(series) <= 8 else CLOSE) * len(series) + 0.1
     rows_of_page = max(1, int(TALLEST / (height + GAP)))
@@ -70,10 +79,10 @@ def _page(
         tuning_note(cells),
     )
     legend = []
-    if any(g.reference("chance") is not None for g in groups):
-        legend.append((Line2D([], [], **CHANCE), "chance"))
-    if any(g.best_shortcut() for g in groups):
-        legend.append((Line2D([], [], **SHORTCUT), "best shortcut, named under each panel"))
+    if any("chance" in g.levels for g in groups):
+        legend.append(entry(CHANCE, "chance"))
+    if any("best shortcut" in g.levels for g in groups):
+        legend.append(entry(SHORTCUT, "best shortcut, named under each panel"))
     left = 0.3 + max(text_width(s.label, 8) for s in series) / 72
     page = Page(
         "Accuracy by task",
@@ -102,110 +111,67 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
     head(axes, group)
     axes.set_ylim(len(series) - 0.5, -0.5)
     scores = {s.key: score(s.cells) for s in series}
-    chance, shortcut = group.reference("chance"), group.best_shortcut()
     means = [sc.mean for sc in scores.values() if sc]
     if is_error(group.metric):
-        levels = [chance or 0.0, shortcut[1] if shortcut else 0.0]
         axes.set_xscale("log")
-        axes.set_xlim(error_ticks(axes.xaxis, [*means, *levels], most=4))
+        axes.set_xlim(error_ticks(axes.xaxis, [*means, *group.levels.values()], most=4))
         log_ticks(axes, axes.xaxis, lambda v: f"{v:g}")
     else:
         axes.set_xlim(min([0.0, *means]), max([1.0, *means]))
         axes.xaxis.set_major_locator(MaxNLocator(2))
-    if chance is not None:
-        axes.axvline(chance, **CHANCE, zorder=1.5)
-    if shortcut is not None:
-        axes.axvline(shortcut[1], **SHORTCUT, zorder=1.5)
+    for level, value in group.levels.items():
+        axes.axvline(value, **LEVELS[level], zorder=1.5)
     for y, s in enumerate(series):
         found = scores[s.key]
-        edge = {
-            "xycoords": axes.get_yaxis_transform(),
-            "textcoords": "offset points",
-            "va": "center",
-            "fontsize": 8,
-        }
         if found is None:
-            failed = next((c.status for c in s.cells if c.status in FAILURES), None)
-            if failed:
-                axes.plot(
-                    [0],
-                    [y],
-                    transform=axes.get_yaxis_transform(),
-                    marker="X",
-                    markersize=6.5,
-                    color=s.look.color,
-                    markeredgecolor="white",
-                    markeredgewidth=0.5,
-                    clip_on=False,
-                    zorder=6,
-                )
-            axes.annotate(
-                failed or ("skipped" if s.cells else "not run"),
-                (0, y),
-                xytext=(8, 0),
-                **edge,
-                color=s.look.ink if failed else GREY,
-                style="normal" if failed else "italic",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            )
-            continue
-        if len(found.seeds) > 1:
-            axes.plot(
-                found.seeds,
-                [y] * len(found.seeds),
-                "|",
-                color=s.look.color,
-                markersize=7,
-                alpha=0.6,
-            )
-        axes.plot([found.mean], [y], **{**s.look.line(), "markersize": 4}, clip_on=False)
-        if found.half is not None:
-            low, high = axes.get_xlim()  # a bar ends where the axis does
-            axes.errorbar(
-                [found.mean],
-                [y],
-                xerr=[
-                    [min(found.half, found.mean - low)],
-                    [min(found.half, high - found.mean)],
-                ],
-                color=s.look.color,
-                elinewidth=1.3,
-                capsize=3.2,
-                capthick=1.1,
-                fmt="none",
-                zorder=4,
-                clip_on=False,
-            )
-        axes.annotate(
-            written(found.mean, group.metric),
-            (1, y),
-            xytext=(9, 0),
-            **edge,
-            color=INK,
-        )
-    axes.set_yticks(range(len(series)), [s.label for s in series] if labels else [])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+            _draw_missing(axes, y, s)
+        else:
+            _draw_score(axes, y, s.look, found, written(found.mean, group.metric))
+    name_lines(axes, [s.label if labels else "" for s in series])
+    shortcut = group.best_shortcut()
     under = ""
     if shortcut is not None:
         named = textwrap.fill(shortcut[0].replace("_", " "), 24)
         under = f"\nbest shortcut {written(shortcut[1], group.metric)}:\n{named}"
-    axes.set_xlabel(name(group.metric) + under, linespacing=1.3)
+    axes.set_xlabel(group.label + under, linespacing=1.3)
+
+
+def _draw_missing(axes: Axes, y: float, series: Series) -> None:
+    """Writes the status instead of a score. A cross marks a failure."""
+    edge = axes.get_yaxis_transform()
+    failed = next((c.status for c in series.cells if c.status in FAILURES), None)
+    if failed:
+        cross(axes, [0], [y], series.look, transform=edge)
+    style = {
+        "color": series.look.ink if failed else GREY,
+        "style": "normal" if failed else "italic",
+        "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    }
+    status = failed or ("skipped" if series.cells else "not run")
+    beside(axes, status, (0, y), (8, 0), xycoords=edge, **style)
+
+
+def _draw_score(axes: Axes, y: float, look: Look, score: Score, text: str) -> None:
+    """Draws the mean with its interval and writes the number at the right. Several seeds get a tick
+    each."""
+    if len(score.seeds) > 1:
+        ticks = {"color": look.color, "markersize": 7, "alpha": 0.6}
+        axes.plot(score.seeds, [y] * len(score.seeds), "|", **ticks)
+    axes.plot([score.mean], [y], **{**look.line(), "markersize": 4}, clip_on=False)
+    if score.half is not None:
+        low, high = axes.get_xlim()  # a bar ends where the axis does
+        ends = [[min(score.half, score.mean - low)], [min(score.half, high - score.mean)]]
+        bar = {"color": look.color, "elinewidth": 1.3, "capsize": 3.2, "capthick": 1.1}
+        axes.errorbar([score.mean], [y], xerr=ends, **bar, fmt="none", zorder=4, clip_on=False)
+    beside(axes, text, (1, y), (9, 0), xycoords=axes.get_yaxis_transform(), color=INK)
 
 
 def head(axes: Axes, group: TaskGroup) -> None:
-    """The task as the panel's title, its parameters below."""
+    """Writes the task as the panel's title and its parameters below."""
     task, _, told = group.title.partition("\n")
     axes.set_title(f"{task}, a control" if group.control else task, pad=16)
-    axes.annotate(
-        told,
-        (0, 1),
-        xycoords="axes fraction",
-        xytext=(0, 5),
-        textcoords="offset points",
-        fontsize=8,
-        color=GREY,
-    )
+    style = {"xycoords": "axes fraction", "va": "baseline", "color": GREY}
+    beside(axes, told, (0, 1), (0, 5), **style)
 
 
 def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
@@ -227,25 +193,24 @@ def _interval_note(series: list[Series], groups: list[TaskGroup]) -> str:
 
 
 def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
-    chance, shortcut = group.reference("chance"), group.best_shortcut()
+    shortcut = group.best_shortcut()
     out = []
     for s in series:
         found = score(s.cells)
         out.append(
             {
                 **task_columns(group.cells[0]),
-                "series": s.label,
-                "variant": s.variant,
+                **s.columns,
                 "status": ",".join(sorted({c.status for c in s.cells})),
                 "reason": "; ".join(sorted({c.reason for c in s.cells if c.reason})),
                 "metric": group.metric,
                 "test": found.mean if found else None,
                 "half_interval": found.half if found else None,
                 "seeds": len(found.seeds) if found else 0,
-                "chance": chance,
+                "chance": group.levels.get("chance"),
                 "control": group.control,
                 "best_shortcut": shortcut[0] if shortcut else None,
-                "best_shortcut_score": shortcut[1] if shortcut else None,
+                "best_shortcut_score": group.levels.get("best shortcut"),
             }
         )
     return out

@@ -52,6 +52,9 @@ def _tool(env: dict[str, Any]) -> str:
     )
 
 
+MEDIANS = "Points are medians."
+
+
 def repetitions(cells: list[Cell]) -> str:
     """How many, in how many processes, and what the bands then mean."""
     done = [c for c in cells if c.ok]
@@ -65,7 +68,7 @@ def repetitions(cells: list[Cell]) -> str:
         bands = between
     else:
         bands = f"{between}, of other cells {within}" if several else within
-    return f"Points are medians, bands {bands}, n = {n} repetitions."
+    return f"{MEDIANS[:-1]}, bands {bands}, n = {n} repetitions."
 
 
 def _span(counts: Iterable[int]) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .curves import length_text
-from .visits import Visits, draws, sure
+from .units import length_text
+from .visits import Visits, central, draws, sure
 
-DRAWS = 1000
 SEED = 20240607
 Samples = Mapping[int, Visits]
 
@@ -87,14 +86,10 @@ def find_crossing(
     if len(lengths) < 2:
         return None
     centre = [np.array([m[n] for n in lengths]) for m in medians]
-    point = float(crossing_length(lengths, centre[0], centre[1]))
+    point = float(crossing_length(lengths, *centre))
     low = high = None
     if all(sure(s.get(n, ())) for s in (variant, full) for n in lengths):
         rng = np.random.default_rng(seed)
-        drawn = [
-            np.stack([draws(s[n], rng, DRAWS) for n in lengths], axis=-1) for s in (variant, full)
-        ]
-        found = np.sort(crossing_length(lengths, drawn[0], drawn[1]))
-        # Order statistics, not interpolation: an end may lie outside the measured range.
-        low, high = float(found[int(0.025 * DRAWS)]), float(found[math.ceil(0.975 * DRAWS) - 1])
+        drawn = [np.stack([draws(s[n], rng) for n in lengths], axis=-1) for s in (variant, full)]
+        low, high = central(crossing_length(lengths, *drawn))
     return Crossing(point, low, high, lengths[0], lengths[-1])

@@ -1,4 +1,5 @@
-"""From which length on each variant is faster than exact attention: a list a panel of times."""
+"""From which length on each variant is faster than exact attention: one list for each panel of
+times."""
 
 from __future__ import annotations
 
@@ -8,17 +9,19 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .caption import caption, repetitions
+from .caption import MEDIANS, caption
+from .context import shape_text
 from .crossing import Crossing
-from .curves import length_axis, shape_text
+from .curves import length_axis
 from .ends import text_width
 from .facets import facets
+from .looks import GREY
+from .marks import beside, name_lines, span
 from .page import Page, Picture
-from .panels import Panel, drawn_series, pages
+from .panels import Panel, drawn_series, pages, scope_words
 from .rows import Rows
 from .runs import run_of
-from .speed import scope_words
-from .style import GREY, Styles
+from .style import Styles
 from .timings import Verdict, verdicts
 
 LINE, HEAD = 0.18, 1.3  # inches of a variant, and lines for the columns' headings
@@ -29,7 +32,7 @@ Found = list[tuple[Panel, list[Verdict]]]
 
 
 def crossings(rows: Rows, styles: Styles) -> list[Picture]:
-    """A page for each page of times, or one for each panel where there are many variants."""
+    """Draws a page for each page of times. Many variants get a page for each panel instead."""
     out = []
     for name, panels in pages("speed", rows.of("speed")):
         shown = drawn_series(panels, styles)
@@ -39,7 +42,7 @@ def crossings(rows: Rows, styles: Styles) -> list[Picture]:
         if len(facets(shown, styles)) == 1:
             out += [_picture(rows, styles, stem, found)] if found else []
         else:
-            out += [_picture(rows, styles, f"{stem}-{f[0].suffix}", [f]) for f in found]
+            out += [_picture(rows, styles, f"{stem}-{f[0].slug}", [f]) for f in found]
     return out
 
 
@@ -54,10 +57,10 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
         "cross, interpolated in log-log between measured lengths, with its 95 % interval; an "
         "arrow: not within the measured lengths; no point: the interval holds all of them. "
         "\u2013: one of the two has no time at the longest length.",
-        repetitions(cells).partition(", bands ")[0] + ".",
+        MEDIANS,
         f"Shape: {shape_text(cells[0])}.",
     )
-    labels = [v.series.label for _, told in found for v in told]
+    widest = max(text_width(v.series.label, SIZE) for _, told in found for v in told) / 72
     page = Page(
         f"Where variants overtake exact attention: {scope_words([found[0][0]])}",
         "further left is better",
@@ -65,9 +68,9 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
         [],
         [LINE * (len(told) + HEAD) for _, told in found],
         1,
-        width=max(7.2, 5.6 + max(text_width(x, SIZE) for x in labels) / 72),
+        width=max(7.2, 5.6 + widest),
         gaps=[0.32] + [0.74] * (len(found) - 1),
-        left=0.3 + max(text_width(x, SIZE) for x in labels) / 72,
+        left=0.3 + widest,
         right=RIGHT,
     )
     table: list[dict[str, Any]] = []
@@ -80,7 +83,8 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
 
 
 def baseline_name(found: Found, styles: Styles) -> str:
-    """What the lines are compared with: with several runs, each variant with its own run's."""
+    """Names what the lines are compared with. Among several runs, each variant has its own run's
+    baseline."""
     series = styles.series([c for p, _ in found for c in p.drawn])
     full = styles.baseline(series)
     runs = {run_of(s.params) for s in series}
@@ -90,9 +94,7 @@ def baseline_name(found: Found, styles: Styles) -> str:
 def _draw(axes: Axes, panel: Panel, told: list[Verdict], baseline: str) -> None:
     length_axis(axes, panel.lengths)
     axes.set_ylim(len(told) - 0.4, -HEAD - 0.4)
-    axes.set_yticks(range(len(told)), [v.series.label for v in told], fontsize=SIZE)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    name_lines(axes, [v.series.label for v in told], fontsize=SIZE)
     _write(axes, -HEAD + 0.35, RULE, f"faster than {baseline} from", GREY)
     _write(axes, -HEAD + 0.35, CROSS, "crossing, interpolated", GREY)
     for y, verdict in enumerate(told):
@@ -104,17 +106,8 @@ def _draw(axes: Axes, panel: Panel, told: list[Verdict], baseline: str) -> None:
 
 
 def _write(axes: Axes, y: float, points: float, text: str, color: Any) -> None:
-    axes.annotate(
-        text,
-        (1, y),
-        xycoords=axes.get_yaxis_transform(),
-        xytext=(points, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=SIZE,
-        color=color,
-        annotation_clip=False,
-    )
+    style = {"fontsize": SIZE, "color": color, "annotation_clip": False}
+    beside(axes, text, (1, y), (points, 0), xycoords=axes.get_yaxis_transform(), **style)
 
 
 def _mark(axes: Axes, y: float, verdict: Verdict) -> None:
@@ -122,14 +115,7 @@ def _mark(axes: Axes, y: float, verdict: Verdict) -> None:
     first, last = axes.get_xlim()
     ends = [e for e in (crossing.low, crossing.high) if e is not None]
     reach = [min(max(e, first), last) for e in (*ends, crossing.length)]
-    axes.plot(
-        [min(reach), max(reach)],
-        [y, y],
-        color=look.color,
-        linewidth=4,
-        alpha=0.4,
-        solid_capstyle="butt",
-    )
+    span(axes, (min(reach), max(reach)), y, look, linewidth=4, alpha=0.4)
     at = reach[-1]
     marker = look.marker if crossing.within else "<" if at == first else ">"
     style = {**look.line(), "marker": marker, "linestyle": "none"}
@@ -139,8 +125,7 @@ def _mark(axes: Axes, y: float, verdict: Verdict) -> None:
 def _columns(panel: Panel, verdict: Verdict) -> dict[str, Any]:
     return {
         "panel": panel.title,
-        "series": verdict.series.label,
-        "variant": verdict.series.variant,
+        **verdict.series.columns,
         "faster_than_full_from": verdict.faster_from,
         **_numbers(verdict.crossing),
     }

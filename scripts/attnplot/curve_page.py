@@ -1,4 +1,4 @@
-"""Draws pages of panels over length, for any quantity."""
+"""Pages of panels over length, for any quantity."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from .caption import caption
+from .context import shape_text
 from .curves import (
-    Value,
     draw_behind,
     draw_curve,
     draw_failures,
@@ -20,78 +21,76 @@ from .curves import (
     failure_height,
     length_axis,
     length_ticks,
-    value_axis,
-    value_text,
 )
 from .dots import draw_dots
 from .ends import End, make_room, name_ends
 from .guides import slope_guides
 from .page import Page, Picture
-from .panels import Panel, drawn_series
-from .rows import Cell
-from .sheets import WIDE, Place, Sheet, sheets
-from .style import Series, Styles
+from .panels import Panel, drawn_series, pages, scope_words, undrawn
+from .quantity import Quantity
+from .rows import Cell, Rows
+from .sheets import OTHERS, Place, Sheet, sheets
+from .style import Styles
 
 PANEL_HEIGHT = 2.25  # inches
 FAN = "the grey fan shows growth with n and with n\u00b2"
-BEHIND = "the variants of the other panels are grey; the scales of the panels differ"
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """What a page shows: the value, its band, and how its axis reads."""
-
-    kind: str  # "seconds", "bytes" or "ratio"
-    label: str
-    value: Value
-    band: tuple[Value, Value] | None
-    columns: Callable[[Cell], dict[str, Any]]  # of the CSV
-
-    def text(self, value: float) -> str:
-        return value_text(self.kind, value)
+Note = Callable[[list[Cell]], str]
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a page says: `better` begins its subtitle, `caption` is given the panels shown."""
+    """What a page says. `better` begins the subtitle; the caption holds the `note`."""
 
     title: str
     better: str
-    caption: Callable[[list[Panel]], str]
+    note: Note
 
 
-def draw_pages(
-    styles: Styles, name: str, panels: list[Panel], quantity: Quantity, words: Words
+def against_length(
+    measure: str, rows: Rows, styles: Styles, quantity_of: Callable[[Cell], Quantity], note: Note
 ) -> list[Picture]:
-    """A page with every panel, or a page for each panel with its lines in parts."""
-    shown = drawn_series(panels, styles)
-    grid = [(p, p.row, p.column) for p in panels]
+    """Draws every page of a measure."""
     out = []
-    for sheet in sheets(grid, shown, styles):
-        own = [sheet.panel] if sheet.panel else panels
-        stem = f"{name}-{sheet.panel.suffix}" if sheet.panel else name
-        out.append(_page(styles, stem, own, sheet, quantity, words))
+    for name, panels in pages(measure, rows.of(measure)):
+        first = panels[0].cells[0]
+        quantity = quantity_of(first)
+        title = f"{quantity.heading(first)} against sequence length: {scope_words(panels)}"
+        words = Words(title, "lower is better", note)
+        out += draw_pages(rows, styles, name, panels, quantity, words)
     return out
 
 
-def _page(
-    styles: Styles,
-    name: str,
-    panels: list[Panel],
-    sheet: Sheet[Panel],
-    quantity: Quantity,
-    words: Words,
-) -> Picture:
-    parts = sheet.panel is not None and len(sheet.places) > 1
-    told = words.caption(panels)
+def draw_pages(
+    rows: Rows, styles: Styles, name: str, panels: list[Panel], quantity: Quantity, words: Words
+) -> list[Picture]:
+    """Draws one page with every panel. Many lines get a page for each panel, which shows them in
+    parts."""
+    grid = [(p, p.row, p.column) for p in panels]
+    out = []
+    for sheet in sheets(grid, drawn_series(panels, styles), styles):
+        told = _caption(rows, styles, sheet.panels, words.note)
+        page = _page(sheet, quantity, words, told)
+        table = pd.DataFrame(_table(styles, sheet.panels, quantity))
+        out.append(Picture(name + sheet.suffix, page.figure, table, told))
+    return out
+
+
+def _caption(rows: Rows, styles: Styles, panels: list[Panel], note: Note) -> str:
+    cells = [c for p in panels for c in p.cells]
+    shape = f"Shape: {shape_text(cells[0])}."
+    return caption(rows, cells, note(cells), undrawn(panels, styles), shape)
+
+
+def _page(sheet: Sheet[Panel], quantity: Quantity, words: Words, told: str) -> Page:
+    parts = sheet.in_parts
     page = Page(
-        words.title + (f", {sheet.panel.title}" if sheet.panel else ""),
+        words.title + sheet.told(", "),
         words.better,
         told,
         [],
         [PANEL_HEIGHT] * sheet.rows,
         sheet.columns,
-        width=WIDE if sheet.columns > 2 else 8.6 if parts else 7.2,
+        width=sheet.width(8.6 if parts else 7.2),
         gaps=[0.3] + [0.78] * (sheet.rows - 1),
         left=0.85,
         between=0.75 if parts else 0.3,
@@ -99,9 +98,10 @@ def _page(
     fans = []
     for row in range(sheet.rows):
         fans += _draw_row(page, [p for p in sheet.places if p.row == row], quantity, parts)
-    notes = [words.better, FAN if any(fans) else "", BEHIND if parts else ""]
+    behind = f"{OTHERS}; the scales of the panels differ"
+    notes = [words.better, FAN if any(fans) else "", behind if parts else ""]
     page.say("; ".join(filter(None, notes)))
-    return Picture(name, page.figure, pd.DataFrame(_table(styles, panels, quantity)), told)
+    return page
 
 
 def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict[str, Any]]:
@@ -109,8 +109,7 @@ def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict
     return [
         {
             "panel": p.title,
-            "series": s.label,
-            "variant": s.variant,
+            **s.columns,
             "length": c.length,
             "status": c.status,
             "reason": c.reason,
@@ -125,8 +124,8 @@ def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict
 def _draw_row(
     page: Page, places: list[Place[Panel]], quantity: Quantity, parts: bool
 ) -> list[bool]:
-    """Panels of different parts have scales of their own, others share one. Whether each has a fan
-    of slopes."""
+    """Draws the panels of a row and returns whether each has a fan of slopes. Panels share a value
+    axis unless they show parts."""
     shared: Axes | None = None
     drawn: list[tuple[Axes, Place[Panel]]] = []
     for place in places:
@@ -148,11 +147,11 @@ def _draw_row(
 
 
 def draw_panels(row: Sequence[tuple[Axes, Place[Panel]]], quantity: Quantity) -> list[bool]:
-    """Panels that share a value axis: curves, limits, the fans, crosses and names. Whether each has
-    a fan of slopes."""
+    """Draws panels that share a value axis: curves, limits, fans, crosses and names. Returns
+    whether each has a fan of slopes."""
     for axes, place in row:
         for s in place.own:
-            draw_curve(axes, s, quantity.value, quantity.band)
+            draw_curve(axes, s, quantity)
         axes.set_yscale("log")
         length_axis(axes, place.panel.lengths)
     first = row[0][0]
@@ -163,12 +162,12 @@ def draw_panels(row: Sequence[tuple[Axes, Place[Panel]]], quantity: Quantity) ->
         low, high = (low + high - np.log(20)) / 2, (low + high + np.log(20)) / 2
     fans = []
     for axes, place in row:
-        draw_behind(axes, place.others, quantity.value)
+        draw_behind(axes, place.others, quantity)
         axes.set_ylim(np.exp(low), np.exp(high))
         ends = _ends(axes, place, quantity)
         share = make_room(axes, ends, max(place.panel.lengths))
         length_ticks(axes, place.panel.lengths, share)
-        value_axis(axes, quantity.kind)
+        quantity.axis(axes)
         top = 0.94 - 0.07 * failing
         fans.append(quantity.kind != "ratio" and slope_guides(axes, top=top, right=share))
         draw_failures(axes, place.own)
@@ -177,11 +176,12 @@ def draw_panels(row: Sequence[tuple[Axes, Place[Panel]]], quantity: Quantity) ->
 
 
 def _ends(axes: Axes, place: Place[Panel], quantity: Quantity) -> list[End]:
-    """The names, of what has no number at the cross of its last cell."""
+    """Returns the names of the lines. A line without a number is named at the cross of its last
+    cell."""
     low, high = np.log(axes.get_ylim())
     out, row = [], 0
     for s in place.own:
-        end, failed = end_of(s, quantity.value), failed_at(s)
+        end, failed = end_of(s, quantity), failed_at(s)
         if end.at is None and failed:
             height = float(np.exp(low + (high - low) * failure_height(row)))
             end = End((failed[-1][0], height), end.text, end.look)

@@ -1,20 +1,19 @@
-"""A panel of one length only: a line per variant instead of curves of one point."""
+"""A panel of a single length: one line for each variant instead of curves of one point."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.axes import Axes
 
-from .curves import length_text
 from .looks import halo
+from .marks import beside, span
+from .quantity import Quantity
 from .rows import FAILURES
 from .style import Series
 from .ticks import log_ticks
-
-if TYPE_CHECKING:
-    from .curve_page import Quantity
+from .units import length_text
 
 
 def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
@@ -25,19 +24,7 @@ def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
         for cell in s.cells:
             value = quantity.value(cell) if cell.ok else None
             if value:
-                ends = (
-                    [end(cell) or value for end in quantity.band]
-                    if quantity.band
-                    else [value, value]
-                )
-                axes.plot(
-                    ends,
-                    [y, y],
-                    color=s.look.color,
-                    linewidth=3.5,
-                    alpha=0.45,
-                    solid_capstyle="butt",
-                )
+                span(axes, quantity.interval(cell), y, s.look, linewidth=3.5, alpha=0.45)
                 axes.plot([value], [y], **s.look.line())
                 words.append((f"{s.label}: {quantity.text(value)}", value, y, s.look.ink))
             elif cell.status in FAILURES:
@@ -53,18 +40,12 @@ def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
 
 
 def _write(axes: Axes, text: str, value: float | None, y: float, ink: Any) -> None:
-    """Beside the point, on the side of the panel's middle; what has none at the left edge."""
+    """Writes beside the point, on the side of the panel's middle. A text without a value stands at
+    the left edge."""
     low, high = axes.get_xlim()
     right = value is None or value < math.sqrt(low * high)
-    axes.annotate(
-        text,
-        (0.02, y) if value is None else (value, y),
-        xycoords=axes.get_yaxis_transform() if value is None else "data",
-        xytext=(0 if value is None else 7 if right else -7, 0),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        va="center",
-        fontsize=8,
-        color=ink,
-        path_effects=halo(),
-    )
+    style = {"ha": "left" if right else "right", "color": ink, "path_effects": halo()}
+    if value is None:
+        beside(axes, text, (0.02, y), (0, 0), xycoords=axes.get_yaxis_transform(), **style)
+    else:
+        beside(axes, text, (value, y), (7 if right else -7, 0), **style)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from .caption import brief, caption
-from .curves import contract, length_text, shape_of
+from .context import contract, mode_of, scope_of, shape_of
 from .families import families
 from .fidelity_panels import (
     EXACT,
@@ -21,8 +21,9 @@ from .fidelity_panels import (
 )
 from .page import Page, Picture
 from .rows import Cell, Rows
-from .sheets import Sheet, sheets
+from .sheets import OTHERS, Sheet, sheets
 from .style import Series, Styles
+from .units import length_text
 
 FAMILY_NOTE = " Within a variant a larger parameter has a bolder line and a fuller marker."
 HEIGHT = 2.1  # inches of a panel
@@ -31,7 +32,7 @@ KINDS = {"random": "random inputs", "needle": "planted needles"}
 
 @dataclass(frozen=True)
 class Contract:
-    """Cells of one contract at one length, as a panel for each kind of input."""
+    """The cells of one contract at one length. Each kind of input has its panels."""
 
     which: str
     cells: list[Cell]
@@ -49,7 +50,7 @@ class Contract:
 
 @dataclass(frozen=True)
 class Input:
-    """What a pair of panels draws."""
+    """What a pair of panels draws: one kind of input at one length."""
 
     kind: str
     length: int
@@ -58,16 +59,20 @@ class Input:
     def title(self) -> str:
         return KINDS[self.kind]
 
+    @property
+    def slug(self) -> str:
+        return self.kind
+
     def select(self, series: list[Series]) -> list[Series]:
         def mine(cell: Cell) -> bool:
             return _kind(cell) == self.kind and cell.length == self.length
 
-        return [replace(s, cells=tuple(c for c in s.cells if mine(c))) for s in series]
+        return [s.where(mine) for s in series]
 
 
 def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
-    """For each contract a page with a pair of panels for each kind of input, cost on the left,
-    scale on the right; or a page for each kind with the variants in parts."""
+    """Draws a page for each contract. Each kind of input has a pair of panels: cost on the left,
+    scale on the right. Many variants get a page for each kind, which shows them in parts."""
     out = []
     everything = rows.of("fidelity")
     for which in dict.fromkeys(contract(c) for c in everything if c.status != "skipped"):
@@ -79,30 +84,22 @@ def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
         grid = [(Input(kind, shown.length), row, 0) for row, kind in enumerate(kinds)]
         name = "fidelity-causal" if which == "causal" else "fidelity"
         for sheet in sheets(grid, series, styles, by_variant=True, columns=2):
-            own = [sheet.panel.kind] if sheet.panel else kinds
-            stem = f"{name}-{sheet.panel.kind}" if sheet.panel else name
-            out.append(_picture(stem, shown, sheet, own, series, rows))
+            own = {i.kind for i in sheet.panels}
+            words = _words(rows, shown, [c for c in shown.cells if _kind(c) in own], series)
+            page = _page(shown, sheet, words)
+            table = pd.DataFrame(_table(shown, sheet.panels, series))
+            out.append(Picture(name + sheet.suffix, page.figure, table, words))
     return out
 
 
-def _picture(
-    name: str,
-    shown: Contract,
-    sheet: Sheet[Input],
-    kinds: list[str],
-    series: list[Series],
-    rows: Rows,
-) -> Picture:
-    words = _words(rows, shown, [c for c in shown.cells if _kind(c) in kinds], series)
-    columns = 2 * sheet.columns
-    parts = sheet.panel is not None and len(sheet.places) > 1
+def _page(shown: Contract, sheet: Sheet[Input], words: str) -> Page:
+    columns, parts = 2 * sheet.columns, sheet.in_parts
     against = "time" if shown.timed else "variant"
     page = Page(
-        f"Error against {against}, and against input scale"
-        + (f": {sheet.panel.title}" if sheet.panel else ""),
+        f"Error against {against}, and against input scale{sheet.told(': ')}",
         "lower is better"
         + ("; in the panels against time also further left" if shown.timed else "")
-        + ("; the variants of the other panels are grey" if parts else ""),
+        + (f"; {OTHERS}" if parts else ""),
         words,
         [],
         [HEIGHT] * sheet.rows,
@@ -112,10 +109,9 @@ def _picture(
         width=7.2 if columns == 2 else 13.2,
         between=0.62 if columns > 2 else 0.3,
     )
-    table: list[dict[str, Any]] = []
     for place in sheet.places:
         left, right = (page.panel(place.row, 2 * place.column + i) for i in (0, 1))
-        told = place.title if place.title else KINDS[kinds[0]]
+        told = place.title or place.panel.title
         left.set_title(f"{told}: error against {against}" if not parts else told)
         right.set_title(f"{told}: error against scale" if not parts else "against scale")
         floor = limits([left, right], place.own)
@@ -125,10 +121,7 @@ def _picture(
         right.tick_params(labelleft=False)
         if place.column == 0:
             left.set_ylabel("relative error")
-    for kind in kinds:
-        for s in Input(kind, shown.length).select(series):
-            table += [_line(kind, s, c, shown.timed) for c in s.cells]
-    return Picture(name, page.figure, pd.DataFrame(table), words)
+    return page
 
 
 def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series]) -> str:
@@ -147,20 +140,22 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
     )
 
 
-def _line(kind: str, s: Series, c: Cell, timed: Timed) -> dict[str, Any]:
-    return {
-        "input": kind,
-        "series": s.label,
-        "variant": s.variant,
-        "length": c.length,
-        "input_scale": scale_of(c),
-        "status": c.status,
-        "reason": c.reason,
-        "relative_error": c.metric("relative_error"),
-        "cosine": c.metric("cosine"),
-        "weights_kl": c.metric("weights_kl"),
-        "time_s": timed.get((s.key, c.length)),
-    }
+def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[dict[str, Any]]:
+    return [
+        {
+            "input": of.kind,
+            **s.columns,
+            "length": c.length,
+            "input_scale": scale_of(c),
+            "status": c.status,
+            "reason": c.reason,
+            **{name: c.metric(name) for name in ("relative_error", "cosine", "weights_kl")},
+            "time_s": shown.timed.get((s.key, c.length)),
+        }
+        for of in inputs
+        for s in of.select(series)
+        for c in s.cells
+    ]
 
 
 def _kind(cell: Cell) -> str:
@@ -168,15 +163,16 @@ def _kind(cell: Cell) -> str:
 
 
 def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
-    """Median forward time of the bare attention under the same contract, by series and length."""
+    """Returns the median forward time of the bare attention under the same contract, by series and
+    length."""
     wanted = {shape_of(c)[:3] for c in cells}  # threads do not matter to fidelity
     usable = [
         c
         for c in speed
         if c.ok
         and contract(c) == which
-        and c.axes.get("mode", "forward") == "forward"
-        and c.axes.get("scope", "attention") == "attention"
+        and mode_of(c) == "forward"
+        and scope_of(c) == "attention"
     ]
     same = [c for c in usable if shape_of(c)[:3] in wanted]
     return {
@@ -185,7 +181,7 @@ def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
 
 
 def _length(cells: list[Cell], timed: Timed) -> int:
-    """The length with the most timed variants; the longest of equals."""
+    """Returns the length with the most timed variants, the longest of equals."""
     lengths = {c.length for c in cells if c.length and c.status != "skipped"}
     series = {(c.variant, c.params) for c in cells}
     return max(lengths, key=lambda n: (sum((s, n) in timed for s in series), n))

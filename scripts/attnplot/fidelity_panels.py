@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
-from .curves import grey_lines, seconds_text
+from .curves import grey_lines, with_statuses
 from .ends import End, make_room, name_ends, wrapped
 from .families import tag
+from .looks import halo
+from .marks import beside, cross
 from .place import Label, place_labels
 from .rows import FAILURES, Cell
 from .runs import run_of
-from .looks import halo
 from .style import Series
-from .ticks import log_ticks
+from .ticks import fixed_ticks, log_ticks
+from .units import seconds_text
 
+CROSS = {"linestyle": "none", "markeredgewidth": 1.0, "zorder": 2}
 EXACT = 1e-5  # below it an answer in float is exact up to rounding
 Timed = dict[tuple[Any, int | None], float]  # seconds by series and length
 
@@ -28,7 +31,7 @@ def scale_of(cell: Cell) -> float:
 
 
 def only_scale(series: Series, scale: float) -> Series:
-    return replace(series, cells=tuple(c for c in series.cells if scale_of(c) == scale))
+    return series.where(lambda cell: scale_of(cell) == scale)
 
 
 def limits(panels: list[Axes], series: list[Series]) -> float:
@@ -48,13 +51,11 @@ def limits(panels: list[Axes], series: list[Series]) -> float:
 
 
 def _name_floor(axes: Axes, floor: float) -> None:
-    """A tick on the lower edge for what is exact up to rounding, in place of those near it."""
+    """Names the lower edge, on which errors of rounding are drawn. Its tick replaces others."""
     low, high = axes.get_ylim()
     ticks = [t for t in axes.yaxis.get_major_locator().locs if t > low * (high / low) ** 0.06]
-    axes.yaxis.set_major_locator(FixedLocator([floor, *ticks]))
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda v, _: "exact" if v <= floor * 1.001 else f"{v:g}")
-    )
+    exact = floor * 1.001
+    fixed_ticks(axes.yaxis, [floor, *ticks], lambda v: "exact" if v <= exact else f"{v:g}")
 
 
 def _value(cell: Cell, floor: float) -> float:
@@ -63,8 +64,9 @@ def _value(cell: Cell, floor: float) -> float:
 
 
 def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -> None:
-    """Points; a run's parameterisations of one variant are joined: they trade cost for error. The
-    first and the last of those are named, with the variant at the last."""
+    """Draws a point for each series. A line joins the parameterisations of one variant and run:
+    they trade cost for error. The first and the last of these are named, the last with the variant.
+    """
     failed = 0
     short: dict[str, str] = {}
     paths: dict[tuple[str, str | None], list[Label]] = {}
@@ -104,7 +106,7 @@ def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -
 
 
 def _between(a: Label, b: Label) -> list[tuple[float, float, float]]:
-    """Places along the line from a to b, straight on logarithmic axes, for labels to avoid."""
+    """Returns places on the line from a to b for labels to avoid. The axes are logarithmic."""
     return [
         (a.x ** (1 - t) * b.x**t, a.y ** (1 - t) * b.y**t, 1.5) for t in np.linspace(0.05, 0.95, 30)
     ]
@@ -112,29 +114,10 @@ def _between(a: Label, b: Label) -> list[tuple[float, float, float]]:
 
 def _cross(axes: Axes, series: Series, cell: Cell, index: int) -> None:
     at = (0.02, 0.95 - 0.09 * index)
-    axes.plot(*([v] for v in at), **_failed(series), transform=axes.transAxes)
-    axes.annotate(
-        f"{series.label}: {cell.status}",
-        at,
-        xycoords="axes fraction",
-        xytext=(7, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8,
-        color=series.look.ink,
-        path_effects=halo(),
-    )
-
-
-def _failed(series: Series) -> dict[str, Any]:
-    return {
-        "marker": "X",
-        "linestyle": "none",
-        "markersize": 6.5,
-        "color": series.look.color,
-        "markeredgecolor": "white",
-        "clip_on": False,
-    }
+    cross(axes, *([v] for v in at), series.look, **CROSS, transform=axes.transAxes)
+    style = {"color": series.look.ink, "path_effects": halo()}
+    told = f"{series.label}: {cell.status}"
+    beside(axes, told, at, (7, 0), xycoords="axes fraction", **style)
 
 
 def against_scale(
@@ -145,25 +128,18 @@ def against_scale(
         points = _by_scale(s, floor)
         failed = sorted({(scale_of(c), c.status) for c in s.cells if c.status in FAILURES})
         height = 0.95 - 0.07 * failing
-        axes.plot(
-            [x for x, _ in failed],
-            [height] * len(failed),
-            **_failed(s),
-            transform=axes.get_xaxis_transform(),
-        )
+        places, edge = [x for x, _ in failed], axes.get_xaxis_transform()
+        cross(axes, places, [height] * len(failed), s.look, **CROSS, transform=edge)
         failing += bool(failed)
         if points:
             axes.plot(*zip(*points), **s.look.line(), clip_on=False)
-        statuses = dict.fromkeys(status for _, status in failed)
-        told = f" ({', '.join(statuses)})" if statuses else ""
         if points or failed:
-            ends.append(End(points[-1] if points else None, s.label + told, s.look))
+            told = with_statuses(s.label, failed)
+            ends.append(End(points[-1] if points else None, told, s.look))
     axes.set_xscale("log", base=2)
     spread = max((max(scales) / min(scales)) ** 0.06, 1.1)  # a single scale needs room too
     axes.set_xlim(min(scales) / spread, max(scales) * spread)
-    axes.xaxis.set_major_locator(FixedLocator(scales))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    fixed_ticks(axes.xaxis, scales, lambda v: f"{v:g}")
     axes.set_xlabel("scale of queries and keys")
     share = make_room(axes, ends, max(scales))
     grey_lines(axes, (_by_scale(s, floor) for s in others))
@@ -171,7 +147,7 @@ def against_scale(
 
 
 def _by_scale(series: Series, floor: float) -> list[tuple[float, float]]:
-    """The median error at each scale."""
+    """Returns the median error at each scale."""
     at = sorted({scale_of(c) for c in series.cells if c.ok})
     return [
         (x, float(np.median([_value(c, floor) for c in only_scale(series, x).cells if c.ok])))

@@ -8,15 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from .style import GREY, halo
+from .looks import GREY, halo
+from .marks import beside
 
 RISE, WIDEST = 0.09, 0.26  # of the panel: the slope of n, and the fan's width
 LABEL = (0.06, 0.05)  # room for a label at the end of a slope
 
 
 def slope_guides(axes: Axes, *, top: float = 0.94, right: float = 1.0) -> bool:
-    """Drawn left of `right` in the corner that is farthest from the curves; False where none is
-    clear and it is left out."""
+    """Draws the fan left of `right`, in the corner farthest from the curves. Returns False where no
+    corner is clear; then no fan is drawn."""
     (x0, x1), (y0, y1) = np.log(axes.get_xlim()), np.log(axes.get_ylim())
     aspect = (x1 - x0) / (y1 - y0)  # what slope 1 looks like
     wide = min(WIDEST, RISE / aspect)
@@ -41,18 +42,8 @@ def slope_guides(axes: Axes, *, top: float = 0.94, right: float = 1.0) -> bool:
             linewidth=0.9,
             zorder=1,
         )
-        axes.annotate(
-            text,
-            end,
-            xycoords="axes fraction",
-            xytext=(2.5, 0),
-            textcoords="offset points",
-            fontsize=8,
-            color=GREY,
-            style="italic",
-            va="center",
-            path_effects=halo(),
-        )
+        slanted = {"color": GREY, "style": "italic", "path_effects": halo()}
+        beside(axes, text, end, (2.5, 0), xycoords="axes fraction", **slanted)
     return True
 
 

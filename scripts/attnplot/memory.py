@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .caption import caption
-from .curve_page import Quantity, Words, draw_pages
-from .curves import shape_text
+from .context import decodes
+from .curve_page import against_length
 from .page import Picture
-from .panels import Panel, decodes, pages, undrawn
+from .quantity import Quantity
 from .rows import Cell, Rows
-from .speed import scope_words
 from .style import Styles
 
 FIGURES = (
@@ -28,37 +26,19 @@ def _columns(cell: Cell) -> dict[str, Any]:
     return {name: cell.metric(name) for name in FIGURES if cell.metric(name) is not None}
 
 
-PEAK = Quantity("bytes", "peak memory", lambda cell: cell.metric("peak_bytes"), None, _columns)
-
-
-def heading(cell: Cell) -> str:
-    return "Peak memory of one token" if decodes(cell) else "Peak memory"
-
-
-def _span(cell: Cell) -> str:
-    return (
-        "the step of one token, the state of those before it, inputs and weights"
-        if decodes(cell)
-        else "one call, inputs and weights"
-    )
+PEAK = Quantity(
+    "bytes", "Peak memory", "peak memory", lambda cell: cell.metric("peak_bytes"), None, _columns
+)
 
 
 def memory(rows: Rows, styles: Styles) -> list[Picture]:
-    out = []
-    for name, panels in pages("memory", rows.of("memory")):
-        first = panels[0].cells[0]
-        title = f"{heading(first)} against sequence length: {scope_words(panels)}"
+    return against_length("memory", rows, styles, lambda _: PEAK, _note)
 
-        def words(shown: list[Panel]) -> str:
-            cells = [c for p in shown for c in p.cells]
-            return caption(
-                rows,
-                cells,
-                f"Peak of the counted memory pool during {_span(cells[0])} included: "
-                "exact, n = 1, no interval.",
-                undrawn(shown, styles),
-                f"Shape: {shape_text(cells[0])}.",
-            )
 
-        out += draw_pages(styles, name, panels, PEAK, Words(title, "lower is better", words))
-    return out
+def _note(cells: list[Cell]) -> str:
+    span = (
+        "the step of one token, the state of those before it, inputs and weights"
+        if decodes(cells[0])
+        else "one call, inputs and weights"
+    )
+    return f"Peak of the counted memory pool during {span} included: exact, n = 1, no interval."

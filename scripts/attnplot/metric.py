@@ -54,9 +54,3 @@ def error_ticks(axis: Axis, values: Iterable[float], most: int = 7) -> tuple[flo
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     return low, high
-
-
-def label_scores(axes: Axes, metric: str, before: str | None) -> None:
-    """Names the y axis unless the panel at the left, of metric `before`, has the same."""
-    if metric != before:
-        axes.set_ylabel(name(metric))

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .curves import contract, length_text
-from .panels import decodes
+from .context import SCOPES, decodes, mode_of, scope_of, scope_text
 from .rows import Cell, Params
 from .style import Series
 from .trained import without_settings
+from .units import length_text
 
-SCOPES = ("attention", "layer", "model")
 Context = tuple[Any, ...]
 
 
@@ -25,11 +24,10 @@ class Point:
     cells: dict[tuple[str, Params], Cell]
 
     def text(self) -> str:
-        """`attention alone, forward, length 16k, not causal`."""
+        """Returns `attention alone, forward, length 16k, not causal`."""
         scope, mode, causal, length = self.context[:4]
-        words = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
         return (
-            f"{words.get(scope, scope)}, {mode}, length {length_text(length)}, "
+            f"{scope_text(scope)}, {mode}, length {length_text(length)}, "
             f"{'causal' if causal else 'not causal'}"
         )
 
@@ -37,8 +35,8 @@ class Point:
 def context_of(cell: Cell) -> Context:
     axes = cell.axes
     return (
-        str(axes.get("scope") or "attention"),
-        str(axes.get("mode") or "forward"),
+        scope_of(cell),
+        mode_of(cell),
         bool(axes.get("causal")),
         cell.length or 0,
         *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim", "threads")),
@@ -53,8 +51,8 @@ def operating_point(
     like: Context | None = None,
     near: int | None = None,
 ) -> Point | None:
-    """The context that most series have a value in; among those the one nearest `like`, then the
-    widest scope, the length nearest to `near`, a training step before a forward pass, the longest
+    """Returns the context in which most series have a value. Of equals it prefers the nearest to
+    `like`, then the widest scope, the length nearest to `near`, a training step, the longest
     length."""
     groups: dict[Context, list[Cell]] = {}
     for cell in cells:
@@ -83,13 +81,10 @@ def operating_point(
 
 
 def _match(series: Series, cells: list[Cell]) -> Cell | None:
-    """The cell with the same parameters, or the variant's only one: a task may set its own."""
+    """Returns the cell with the series' parameters, or the variant's only cell: a task may set its
+    own parameters."""
     own = [c for c in cells if c.variant == series.variant]
     exact = [c for c in own if c.params == without_settings(series.params)]
     if exact:
         return exact[-1]
     return own[0] if len({c.params for c in own}) == 1 else None
-
-
-def same_contract(point: Point, cell: Cell) -> bool:
-    return bool(point.context[2]) == (contract(cell) == "causal")

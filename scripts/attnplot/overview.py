@@ -9,22 +9,22 @@ from typing import Any
 import pandas as pd
 
 from .caption import caption, machines, repetitions, unique
-from .curve_page import FAN, Quantity, draw_panels
-from .curves import by_length, length_text, shape_text
+from .context import MODES, SCOPES, mode_of, scope_of, shape_text
+from .curve_page import FAN, draw_panels
 from .facets import facets, recolored
 from .groups import MOST
 from .memory import PEAK
-from .memory import heading as memory_heading
-from .operating import SCOPES
 from .page import Page, Picture
-from .panels import MODES, Panel, drawn_series, pages, undrawn
+from .panels import Panel, drawn_series, pages, undrawn
+from .quantity import Quantity, by_length
 from .rows import Rows
 from .sheets import Place
-from .speed import heading as time_heading
 from .speed import time_of
 from .style import Series, Styles
-from .tradeoff import area_legend, draw_trade, level_handles, largest_peak, trade_words
-from .trades import Trade, front, telling_trade, trade_panels
+from .trade_panel import area_legend, draw_trade, level_entries
+from .tradeoff import trade_words
+from .trades import Trade, front, largest_peak, telling_trade, trade_panels
+from .units import length_text
 
 HEIGHT, AREA_LEGEND = 3.9, 0.72  # inches: a panel, and the circles' legend
 
@@ -50,7 +50,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         f"Attention variants on {machines(rows)}",
         "",
         words,
-        level_handles(trades),
+        level_entries(trades),
         [HEIGHT],
         len(parts),
         width=3.9 * len(parts),
@@ -66,7 +66,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         if isinstance(part, Trade):
             _draw_trade(page, column, part, styles)
             continue
-        quantity = time_of(part.cells[0]) if part is time else PEAK
+        quantity = _quantity(part)
         own = part.select(shown)
         here = [replace(s, look=looks[s.key]) for s in own if s.key in looks]
         others = [s for s in own if s.key not in looks]
@@ -86,14 +86,19 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
     return [Picture("overview", page.figure, _table(time, peak, trades, styles), words)]
 
 
+def _quantity(panel: Panel) -> Quantity:
+    cell = panel.cells[0]
+    return time_of(cell) if cell.measure == "speed" else PEAK
+
+
 def _leaders(panel: Panel, series: list[Series], styles: Styles) -> list[Series]:
-    """What is drawn in full: all, or where there are many exact attention and of each group the
-    series with the least time, of those measured at the longest length; the least of these, as many
-    as there are colours."""
+    """Returns the series drawn in full. Of few series these are all. Of many they are exact
+    attention and the least series of each group at the longest length, as many as there are
+    colours."""
     if len(facets(series, styles)) == 1:
         return series
     longest = max(panel.lengths)
-    quantity = time_of(panel.cells[0]) if panel.cells[0].measure == "speed" else PEAK
+    quantity = _quantity(panel)
     exact = styles.baselines(series)
     least: dict[str, tuple[float, Series]] = {}
     for s in panel.select(series):
@@ -119,7 +124,7 @@ def _table(
 ) -> pd.DataFrame:
     table: list[dict[str, Any]] = []
     for panel in (p for p in (time, peak) if p):
-        quantity = time_of(panel.cells[0]) if panel is time else PEAK
+        quantity = _quantity(panel)
         table += [
             {
                 "panel": _title(panel, quantity),
@@ -136,9 +141,8 @@ def _table(
             "panel": "trade-off",
             "series": d.series.label,
             "status": d.status,
-            "value": d.score.mean if d.score else None,
-            "tokens_per_s": d.speed,
-            "peak_bytes": d.peak,
+            "value": d.mean,
+            **d.costs,
         }
         for t in trades
         for d in t.dots
@@ -147,16 +151,15 @@ def _table(
 
 
 def _title(panel: Panel, quantity: Quantity) -> str:
-    words = memory_heading(panel.cells[0]) if quantity is PEAK else time_heading(quantity)
-    return f"{words}: {panel.title}"
+    return f"{quantity.heading(panel.cells[0])}: {panel.title}"
 
 
 def _draw_trade(page: Page, column: int, trade: Trade, styles: Styles) -> None:
-    """The circles' legend takes the lowest part of the panel's room."""
+    """Draws the trade-off. The legend of circles takes the lowest part of the panel's room."""
     named = front(trade, styles)
     if len(named) < len(trade.dots):
-        exact = {s.key for s in styles.baselines([d.series for d in trade.dots])}
-        rest = [d.series for d in trade.dots if d.series.key in named - exact]
+        exact = {s.key for s in styles.baselines(trade.series)}
+        rest = [s for s in trade.series if s.key in named - exact]
         looks = {s.key: s for s in recolored(rest)}
         dots = [replace(d, series=looks.get(d.series.key, d.series)) for d in trade.dots]
         trade = replace(trade, dots=dots)
@@ -174,15 +177,16 @@ def _draw_trade(page: Page, column: int, trade: Trade, styles: Styles) -> None:
 
 
 def _panel(measure: str, rows: Rows) -> Panel | None:
-    """The panel with the most curves: bare attention first, forward, not causal."""
+    """Returns the panel with the most curves. Bare attention comes first, then forward, then not
+    causal."""
 
     def rank(panel: Panel) -> tuple[Any, ...]:
-        axes = panel.cells[0].axes
-        scope, mode = str(axes.get("scope") or "attention"), str(axes.get("mode") or "forward")
+        cell = panel.cells[0]
+        scope, mode = scope_of(cell), mode_of(cell)
         return (
             scope in SCOPES and SCOPES.index(scope),
             mode in MODES and MODES.index(mode),
-            bool(axes.get("causal")),
+            bool(cell.axes.get("causal")),
             -len(panel.lengths),
         )
 

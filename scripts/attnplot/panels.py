@@ -1,23 +1,29 @@
-"""Cells to panels: one per contract and mode, so that unlike things never share axes."""
+"""Cells to panels: one panel for each contract and mode, so that unlike things never share axes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from .caption import brief
-from .curves import contract, shape_of
+from .context import (
+    MODE_WORDS,
+    MODES,
+    contract,
+    decodes,
+    mode_of,
+    scope_of,
+    scope_text,
+    shape_of,
+)
 from .rows import Cell
-from .style import Series, Styles
-
-MODES = ("forward", "train", "decode")
-MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding one token"}
+from .style import Series, Styles, among
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Cells that differ in variant and length only, with their place on the page."""
+    """Cells that differ only in variant and length, and their place on the page."""
 
     title: str
     row: int
@@ -25,11 +31,11 @@ class Panel:
     cells: tuple[Cell, ...]
 
     @property
-    def suffix(self) -> str:
-        """Of the files of a picture of this panel alone: `train-causal`."""
-        axes = self.cells[0].axes
-        mode = "" if decodes(self.cells[0]) else str(axes.get("mode") or "forward")
-        return "-".join(w for w in (mode, "causal" if axes.get("causal") else "") if w) or "open"
+    def slug(self) -> str:
+        """Names the files of a picture of this panel alone: `train-causal`."""
+        cell = self.cells[0]
+        mode = "" if decodes(cell) else mode_of(cell)
+        return "-".join(filter(None, (mode, "causal" if cell.axes.get("causal") else ""))) or "open"
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -41,7 +47,8 @@ class Panel:
 
     @cached_property
     def drawn(self) -> tuple[Cell, ...]:
-        """What makes curves: in a panel of several lengths, no series of a single one."""
+        """Returns the cells that make curves. A panel of several lengths draws no series of a
+        single length."""
         reach: dict[Any, set[int | None]] = {}
         for c in self.cells:
             if c.status != "skipped":
@@ -50,21 +57,19 @@ class Panel:
         return tuple(c for c in self.cells if len(reach.get((c.variant, c.params), ())) >= least)
 
     def select(self, series: list[Series]) -> list[Series]:
-        mine = {c.id for c in self.cells}
-        chosen = [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
-        return [s for s in chosen if s.cells]
-
-
-def decodes(cell: Cell) -> bool:
-    return cell.axes.get("mode") == "decode"
+        return [s for s in among(self.cells, series) if s.cells]
 
 
 def drawn_series(panels: list[Panel], styles: Styles) -> list[Series]:
     return styles.series([c for p in panels for c in p.drawn])
 
 
+def scope_words(panels: list[Panel]) -> str:
+    return scope_text(scope_of(panels[0].cells[0]))
+
+
 def undrawn(panels: list[Panel], styles: Styles) -> str:
-    """The caption's word on series of a single length."""
+    """Tells in the caption which series have a single length."""
     keys = {s.key for s in drawn_series(panels, styles)}
     every = styles.series([c for p in panels for c in p.cells if c.status != "skipped"])
     names = [s.label for s in every if s.key not in keys]
@@ -72,11 +77,11 @@ def undrawn(panels: list[Panel], styles: Styles) -> str:
 
 
 def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
-    """A page per scope, one more for decoding (a token against its context), and per shape where
-    there are several: (name of its files, panels)."""
+    """Returns pages as (name of the files, panels): one for each scope, one more for decoding,
+    which compares a token against its context, and one for each of several shapes."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        page = str(cell.axes.get("scope") or "attention") + ("-decode" if decodes(cell) else "")
+        page = scope_of(cell) + ("-decode" if decodes(cell) else "")
         groups.setdefault((page, *shape_of(cell)), []).append(cell)
     several = {key[0] for key in groups if sum(k[0] == key[0] for k in groups) > 1}
     out = []
@@ -91,7 +96,7 @@ def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
 
 def _panels(cells: list[Cell]) -> list[Panel]:
     def key(cell: Cell) -> tuple[bool, int]:
-        mode = cell.axes.get("mode") or "forward"
+        mode = mode_of(cell)
         return bool(cell.axes.get("causal")), MODES.index(mode) if mode in MODES else len(MODES)
 
     keys = sorted({key(c) for c in cells if c.status != "skipped"})
@@ -99,7 +104,7 @@ def _panels(cells: list[Cell]) -> list[Panel]:
     out = []
     for k in keys:
         members = tuple(c for c in cells if key(c) == k)
-        mode = str(members[0].axes.get("mode") or "forward")
+        mode = mode_of(members[0])
         title = f"{MODE_WORDS.get(mode, mode)}, {contract(members[0])}"
         out.append(Panel(title, rows.index(k[0]), columns.index(k[1]), members))
     return out

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .ends import LEADER, text_width
-from .style import halo
+from .looks import halo
 
 DISTANCES = (0, 9, 18, 30, 44, 60)  # points from a point's disc to its label
 FAR = 6.0  # points beyond which a thin line leads to the label

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .caption import caption, repetitions
-from .curve_page import Quantity, Words, draw_pages
-from .curves import shape_text
+from .caption import MEDIANS
+from .curve_page import Words, draw_pages
 from .page import Picture
-from .panels import Panel, drawn_series, pages, undrawn
+from .panels import Panel, drawn_series, pages, scope_words
+from .quantity import Quantity, Value
 from .rows import Cell, Rows
-from .speed import scope_words
 from .style import Styles
 from .timings import against_exact, ratio
 
 LABEL = "time, exact attention = \u00d71"
+NOTE = (
+    "Median time over that of exact attention at the same length; "
+    f"bands are 95 % intervals of the ratio. {MEDIANS}"
+)
 Ratios = dict[str, tuple[float, float, float]]  # with its interval, by cell
 
 
@@ -28,28 +31,16 @@ def relative(rows: Rows, styles: Styles) -> list[Picture]:
             found |= _ratios(panel, styles)
         if not any(value != 1 for value, _, _ in found.values()):
             continue
-
-        def words(shown: list[Panel]) -> str:
-            cells = [c for p in shown for c in p.cells]
-            return caption(
-                rows,
-                cells,
-                "Median time over that of exact attention at the same length; "
-                "bands are 95 % intervals of the ratio.",
-                repetitions(cells).partition(", bands ")[0] + ".",
-                undrawn(shown, styles),
-                f"Shape: {shape_text(cells[0])}.",
-            )
-
-        title = f"Time relative to exact attention: {scope_words(kept)}"
-        told = Words(title, "below \u00d71 is faster than exact attention", words)
+        quantity = _quantity(found)
+        title = f"{quantity.title}: {scope_words(kept)}"
+        words = Words(title, "below \u00d71 is faster than exact attention", lambda _: NOTE)
         stem = name.replace("speed-", "speed-relative-", 1)
-        out += draw_pages(styles, stem, _closed_up(kept), _quantity(found), told)
+        out += draw_pages(rows, styles, stem, _closed_up(kept), quantity, words)
     return out
 
 
 def _closed_up(panels: list[Panel]) -> list[Panel]:
-    """Without empty rows and columns, where a panel was left out."""
+    """Closes the rows and columns that are empty because a panel was left out."""
     rows = sorted({p.row for p in panels})
     columns = sorted({p.column for p in panels})
     return [replace(p, row=rows.index(p.row), column=columns.index(p.column)) for p in panels]
@@ -67,11 +58,12 @@ def _ratios(panel: Panel, styles: Styles) -> Ratios:
 
 
 def _quantity(ratios: Ratios) -> Quantity:
-    def part(index: int) -> Any:
+    def part(index: int) -> Value:
         return lambda cell: ratios[cell.id][index] if cell.id in ratios else None
 
     def columns(cell: Cell) -> dict[str, Any]:
         names = ("time_over_exact", "ci_low", "ci_high")
         return dict(zip(names, ratios.get(cell.id, (None, None, None))))
 
-    return Quantity("ratio", LABEL, part(0), (part(1), part(2)), columns)
+    title = "Time relative to exact attention"
+    return Quantity("ratio", title, LABEL, part(0), (part(1), part(2)), columns)

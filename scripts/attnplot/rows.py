@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from .runs import merge
+from .strict_json import parse_object
 
 SCHEMA = "attnbench/1"
 STATUSES = ("ok", "skipped", "failed", "diverged", "timeout", "oom")
@@ -56,9 +56,7 @@ class Cell:
 
     def metric(self, name: str) -> float | None:
         """A metric by name, `time_s.median` for a nested one; None where it is missing or null."""
-        value: Any = self.metrics
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
+        value = _inside(self.metrics, name)
         return None if value is None or isinstance(value, (bool, str, dict, list)) else float(value)
 
     @property
@@ -90,6 +88,13 @@ class Rows:
 
     def of(self, measure: str) -> list[Cell]:
         return [c for c in self.cells if c.measure == measure]
+
+
+def _inside(metrics: Any, name: str) -> Any:
+    """Returns a nested metric by its dotted name, None where the metric is missing."""
+    for part in name.split("."):
+        metrics = metrics.get(part) if isinstance(metrics, dict) else None
+    return metrics
 
 
 def canonical(params: dict[str, Any]) -> Params:
@@ -126,35 +131,10 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
-    def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is not JSON")
-
-    def number(text: str) -> float:
-        value = float(text)
-        return value if math.isfinite(value) else constant(text)
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({key for key, _ in items}) < len(items):
-            raise ValueError("a key appears twice")
-        return dict(items)
-
     try:
-        row = json.loads(
-            line.decode("utf-8"),
-            parse_constant=constant,
-            parse_float=number,
-            object_pairs_hook=pairs,
-        )
-    except UnicodeDecodeError:
-        raise RowsError(f"{where}: not UTF-8") from None
-    except json.JSONDecodeError as error:
-        cut = "a truncated line?" if error.pos >= len(line) - 1 else f"column {error.colno}"
-        raise RowsError(f"{where}: not JSON: {error.msg} ({cut})") from None
-    except (ValueError, RecursionError) as error:
-        raise RowsError(f"{where}: not strict JSON: {error}") from None
-    if not isinstance(row, dict):
-        raise RowsError(f"{where}: a row is a JSON object, not {type(row).__name__}")
-    return row
+        return parse_object(line)
+    except ValueError as error:
+        raise RowsError(f"{where}: {error}") from None
 
 
 def _check(row: dict[str, Any], where: str, run: str | None) -> str:
@@ -199,9 +179,7 @@ def _check(row: dict[str, Any], where: str, run: str | None) -> str:
             "accuracy": "test",
             "fidelity": "relative_error",
         }[row["measure"]]
-        value: Any = row.get("metrics")
-        for part in needed.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
+        value = _inside(row.get("metrics"), needed)
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
         need(good, f"an ok {row['measure']} cell needs the number metrics.{needed}")
         visits = row.get("visits")

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .caption import caption, repetitions
-from .curve_page import Quantity, Words, draw_pages
-from .curves import shape_text
+from .caption import repetitions
+from .context import decodes
+from .curve_page import against_length
 from .page import Picture
-from .panels import Panel, decodes, pages, undrawn
+from .quantity import Quantity, Value
 from .rows import Cell, Rows
 from .style import Styles
 
-WORDS = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
 
-
-def _number(name: str) -> Any:
+def _number(name: str) -> Value:
     return lambda cell: cell.metric(name)
 
 
@@ -30,13 +28,12 @@ def _columns(cell: Cell) -> dict[str, Any]:
 
 TIME = Quantity(
     "seconds",
+    "Time",
     "time per call",
     _number("time_s.median"),
     (_number("time_s.ci_low"), _number("time_s.ci_high")),
     _columns,
 )
-
-
 TOKEN_TIME = replace(TIME, label="time per token")
 
 
@@ -44,30 +41,5 @@ def time_of(cell: Cell) -> Quantity:
     return TOKEN_TIME if decodes(cell) else TIME
 
 
-def heading(quantity: Quantity) -> str:
-    return "Time of one token" if quantity is TOKEN_TIME else "Time"
-
-
 def speed(rows: Rows, styles: Styles) -> list[Picture]:
-    out = []
-    for name, panels in pages("speed", rows.of("speed")):
-        quantity = time_of(panels[0].cells[0])
-        title = f"{heading(quantity)} against sequence length: {scope_words(panels)}"
-
-        def words(shown: list[Panel]) -> str:
-            cells = [c for p in shown for c in p.cells]
-            return caption(
-                rows,
-                cells,
-                repetitions(cells),
-                undrawn(shown, styles),
-                f"Shape: {shape_text(cells[0])}.",
-            )
-
-        out += draw_pages(styles, name, panels, quantity, Words(title, "lower is better", words))
-    return out
-
-
-def scope_words(panels: list[Panel]) -> str:
-    scope = str(panels[0].cells[0].axes.get("scope") or "attention")
-    return WORDS.get(scope, scope)
+    return against_length("speed", rows, styles, time_of, repetitions)

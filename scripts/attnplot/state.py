@@ -1,4 +1,5 @@
-"""Score against the bytes that decoding keeps: a panel a task, a line through a variant's sizes."""
+"""Score against the bytes that decoding keeps: one panel for each task, one line through the sizes
+of each variant."""
 
 from __future__ import annotations
 
@@ -6,95 +7,63 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .accuracy import CHANCE, SHORTCUT
-from .caption import brief, caption, unique
-from .curves import bytes_text, grey_lines
+from .caption import brief, unique
+from .curves import grey_lines
 from .ends import wrapped
 from .families import tag
-from .looks import BEHIND
-from .metric import score_axis, unless_error
+from .looks import BEHIND, Look
+from .marks import LEVELS, bar_line, level_entry
+from .metric import score_axis
 from .page import Picture
 from .place import Label, place_labels
 from .rows import Cell, Rows
 from .sheets import Place
-from .style import Look, Series, Styles
-from .task_panels import TaskLayout, TaskWords, bar_line, task_pages
-from .tasks import ONE_SEED, Score, TaskGroup, score, stand_ins, task_columns, task_groups
+from .style import Series, Styles
+from .task_panels import Line, TaskPage, task_pages
+from .tasks import ONE_SEED, Score, TaskGroup, score, series_of, task_columns, task_groups
+from .ticks import fixed_ticks
 from .trained import told_apart
-from .tuned import tuning_note, winners
+from .tuned import winners
+from .units import bytes_text
 
+NOTE = (
+    "State: what decoding keeps of one sequence at the task's length, all layers together. "
+    "A line joins a variant's settings in the order of their state, named at the points, "
+    f"the variant at its largest; bars are 95 % intervals: {ONE_SEED}, of several t-intervals."
+)
 # State in bytes, score over seeds, what tells it from its line, all that tells it.
 Point = tuple[int, Score, str, str]
+Families = dict[str, tuple[Look, list[Series]]]  # by name
 
 
 def state(rows: Rows, styles: Styles) -> list[Picture]:
     cells = _every_size(rows.of("accuracy"))
-    drawn = [c for c in cells if c.ok and _bytes(c)]
-    groups = [g for g in task_groups(drawn) if len({_bytes(c) for c in g.cells}) > 1]
-    if not groups:
-        return []
-    series = styles.series([c for g in groups for c in g.cells])
-    families = _families(series)
+    kept = [c for c in cells if c.ok and _bytes(c)]
+    groups = [g for g in task_groups(kept) if len({_bytes(c) for c in g.cells}) > 1]
+    families = _families(series_of(groups, styles))
 
-    def words(shown: Sequence[TaskGroup]) -> str:
-        own = [c for g in shown for c in g.cells]
-        return caption(
-            rows,
-            [c for c in cells if any(c.task == g.cells[0].task for g in shown)],
-            "State: what decoding keeps of one sequence at the task's length, all layers together. "
-            "A line joins a variant's settings in the order of their state, named at the points, "
-            f"the variant at its largest; bars are 95 % intervals: {ONE_SEED}, of several "
-            "t-intervals.",
-            _stateless(cells, shown, styles),
-            stand_ins(own),
-            tuning_note(own),
-        )
+    def notes(shown: Sequence[TaskGroup], _: list[Series]) -> tuple[str, str]:
+        return NOTE, _stateless(cells, shown, styles)
 
-    def subtitle(shown: Sequence[TaskGroup]) -> str:
-        better = unless_error(
-            (g.metric for g in shown), "up and to the left is better", "down and left"
-        )
-        return f"test score; {better}"
-
-    def draw(axes: Axes, place: Place[TaskGroup]) -> None:
-        def lines(chosen: list[Series]) -> list[tuple[Look, list[Point]]]:
-            keys = {s.key: s for s in chosen}
-            found = [
-                (look, _points([keys[s.key] for s in own if s.key in keys]))
-                for look, own in families.values()
-            ]
-            return [(look, points) for look, points in found if points]
-
-        _draw(axes, place.panel, lines(place.own), lines(place.others))
-
-    def table(group: TaskGroup, chosen: list[Series]) -> list[dict[str, Any]]:
-        keys = {s.key: s for s in chosen}
-        return [
-            _line(group, name, point)
-            for name, (_, own) in families.items()
-            for point in _points([keys[s.key] for s in own])
-        ]
-
-    legend = [
-        (Line2D([], [], **SHORTCUT), "best shortcut"),
-        (Line2D([], [], **CHANCE), "chance"),
-    ]
-    return task_pages(
-        TaskWords("accuracy-state", "Accuracy against decode state", subtitle, words, legend),
-        TaskLayout(most_columns=2, height=2.2, row_gap=0.9, below=0.55),
-        groups,
-        series,
-        styles,
-        draw,
-        table,
+    kind = TaskPage(
+        "accuracy-state",
+        "Accuracy against decode state",
+        "test score",
+        ("up and to the left is better", "down and left"),
+        [level_entry("best shortcut"), level_entry("chance")],
+        height=2.2,
+        row_gap=0.9,
+        below=0.55,
+        draw=partial(_draw, families),
+        table=partial(_table, families),
         by_variant=True,
     )
+    return task_pages(kind, rows, styles, groups, notes, [c for c in cells if not c.ok])
 
 
 def _bytes(cell: Cell) -> int:
@@ -102,8 +71,8 @@ def _bytes(cell: Cell) -> int:
 
 
 def _every_size(cells: list[Cell]) -> list[Cell]:
-    """Tuned settings that change the state are kept, the others chosen on validation: cells compete
-    only with those of the same state."""
+    """Keeps every tuned setting that changes the state and chooses the others on validation. Cells
+    compete only with cells of the same state."""
 
     def like(cell: Cell, *ignored: str) -> str:
         training = {k: v for k, v in cell.training.items() if k not in ignored}
@@ -128,9 +97,9 @@ def _differ(pairs: Iterable[tuple[str, int]]) -> bool:
     return any(first.setdefault(key, value) != value for key, value in pairs)
 
 
-def _families(series: list[Series]) -> dict[str, tuple[Look, list[Series]]]:
-    """By variant and by what is no number among its settings; the name lists those that are, the
-    look is that of the defaults."""
+def _families(series: list[Series]) -> Families:
+    """Groups series by variant and by the settings that are no numbers. The name lists the settings
+    that are numbers; the look is that of the defaults."""
     members: dict[Any, list[Series]] = {}
     for s in series:
         words = tuple((k, v) for k, v in s.params if not _is_number(v))
@@ -143,7 +112,7 @@ def _families(series: list[Series]) -> dict[str, tuple[Look, list[Series]]]:
 
 
 def _name(family: list[Series]) -> str:
-    """`linear heads=1, 2, 4`: the labels with a setting, or the variant alone."""
+    """Returns `linear heads=1, 2, 4`: the labels with a setting, or the variant alone."""
     labels = [s.label for s in family]
     return brief([x for x in labels if x != family[0].variant] or labels[:1])
 
@@ -166,23 +135,28 @@ def _points(family: list[Series]) -> list[Point]:
     return sorted(points, key=lambda p: (p[0], p[2]))
 
 
-def _draw(
-    axes: Axes,
-    group: TaskGroup,
-    lines: list[tuple[Look, list[Point]]],
-    others: list[tuple[Look, list[Point]]],
-) -> None:
+def _lines(families: Families, series: list[Series]) -> list[tuple[str, Look, list[Point]]]:
+    """Returns the name, look and points of each family that has points."""
+    keys = {s.key: s for s in series}
+    found = [
+        (name, look, _points([keys[s.key] for s in own if s.key in keys]))
+        for name, (look, own) in families.items()
+    ]
+    return [line for line in found if line[-1]]
+
+
+def _draw(families: Families, axes: Axes, place: Place[TaskGroup]) -> None:
+    lines = [(look, own) for _, look, own in _lines(families, place.own)]
     points = [p for _, own in lines for p in own]
-    chance, shortcut = group.reference("chance"), group.best_shortcut()
-    levels = [*([chance] if chance is not None else []), *([shortcut[1]] if shortcut else [])]
-    for value, look in zip((chance, shortcut and shortcut[1]), (CHANCE, SHORTCUT)):
-        if value is not None:
-            axes.axhline(value, **look, zorder=1.5)
+    levels = place.panel.levels
+    for level, value in levels.items():
+        axes.axhline(value, **LEVELS[level], zorder=1.5)
     for look, own in lines:
         bar_line(axes, look, *zip(*((p[0], p[1].mean, p[1].half or 0.0) for p in own)))
-    score_axis(axes, group.metric, [*(p[1].mean for p in points), *levels])
+    score_axis(axes, place.panel.metric, [*(p[1].mean for p in points), *levels.values()])
     _bytes_axis(axes, [p[0] for p in points])
-    behind = [[(p[0], p[1].mean) for p in own] for _, own in others]
+    others = _lines(families, place.others)
+    behind = [[(p[0], p[1].mean) for p in own] for _, _, own in others]
     grey_lines(axes, behind)
     if behind:
         axes.plot(*zip(*(at for own in behind for at in own)), "o", color=BEHIND, markersize=3)
@@ -195,11 +169,11 @@ def _draw(
     taken = [(p[0], p[1].mean, 3.4) for p in points]
     bar = (-1, -0.5, 0.5, 1)
     taken += [(p[0], p[1].mean + t * p[1].half, 1.5) for p in points if p[1].half for t in bar]
-    place_labels(axes, labels, levels, size=8, points=taken)
+    place_labels(axes, labels, list(levels.values()), size=8, points=taken)
 
 
 def _told(line: list[Point], point: Point) -> str:
-    """All at the largest state, at the others what differs."""
+    """Returns the whole name at the largest state, and what differs at the others."""
     return wrapped(point[3]) if point is line[-1] else point[2]
 
 
@@ -210,9 +184,7 @@ def _bytes_axis(axes: Axes, values: list[int]) -> None:
     axes.set_xlim(2 ** (low - room), 2 ** (high + room))
     step = max(1, math.ceil((high - low) / 5))
     ticks = [2.0**p for p in range(math.ceil(low - room), math.floor(high + room) + 1, step)]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+    fixed_ticks(axes.xaxis, ticks, bytes_text)
     axes.set_xlabel("decode state of one sequence")
 
 
@@ -223,18 +195,20 @@ def _stateless(cells: list[Cell], groups: Sequence[TaskGroup], styles: Styles) -
     return f"Without a decode state: {', '.join(names)}." if names else ""
 
 
-def _line(group: TaskGroup, name: str, point: Point) -> dict[str, Any]:
-    state_bytes, found, told, _ = point
-    shortcut = group.best_shortcut()
-    return {
-        **task_columns(group.cells[0]),
-        "line": name,
-        "point": told,
-        "state_bytes": state_bytes,
-        "metric": group.metric,
-        "test": found.mean,
-        "half_interval": found.half,
-        "seeds": len(found.seeds),
-        "chance": group.reference("chance"),
-        "best_shortcut_score": shortcut[1] if shortcut else None,
-    }
+def _table(families: Families, group: TaskGroup, series: list[Series]) -> list[Line]:
+    return [
+        {
+            **task_columns(group.cells[0]),
+            "line": name,
+            "point": told,
+            "state_bytes": state_bytes,
+            "metric": group.metric,
+            "test": found.mean,
+            "half_interval": found.half,
+            "seeds": len(found.seeds),
+            "chance": group.levels.get("chance"),
+            "best_shortcut_score": group.levels.get("best shortcut"),
+        }
+        for name, _, points in _lines(families, series)
+        for state_bytes, found, told, _ in points
+    ]

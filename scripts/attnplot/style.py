@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import looks
 from .groups import Group, grouped
-from .looks import GREY, GRID, INK, Look, halo
+from .looks import Look
 from .rows import Cell, Params, Rows, canonical
 from .runs import RUN, run_of
 from .trained import SETTING, shown, without_settings
 
-__all__ = ["BASELINE", "GREY", "GRID", "INK", "Look", "Series", "Styles", "halo", "number"]
 BASELINE = "full"
 
 
@@ -29,6 +29,20 @@ class Series:
     @property
     def key(self) -> tuple[str, Params]:
         return self.variant, self.params
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names the series in a table."""
+        return {"series": self.label, "variant": self.variant}
+
+    def where(self, wanted: Callable[[Cell], bool]) -> Series:
+        return replace(self, cells=tuple(filter(wanted, self.cells)))
+
+
+def among(cells: Iterable[Cell], series: Iterable[Series]) -> list[Series]:
+    """Restricts each series to those of its cells that are in `cells`."""
+    held = {c.id for c in cells}
+    return [s.where(lambda cell: cell.id in held) for s in series]
 
 
 class Styles:

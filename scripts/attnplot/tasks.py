@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats takes over a second to load
 
-from .curves import contract
+from .context import contract
 from .metric import is_error
+from .metric import name as name_of
 from .rows import Cell
-from .style import Series
+from .style import Series, Styles, among
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,26 @@ class TaskGroup:
     def metric(self) -> str:
         return next((c.scored_by for c in self.cells if c.ok), "accuracy")
 
+    @property
+    def label(self) -> str:
+        """Names the axis of scores."""
+        return name_of(self.metric)
+
+    @property
+    def slug(self) -> str:
+        """Names the files of a picture of this task alone."""
+        return str(self.cells[0].task)
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """Returns the known scores of chance and of the best shortcut, by their names in LEVELS."""
+        chance, best = self.reference("chance"), self.best_shortcut()
+        known = {"chance": chance, "best shortcut": best[1] if best else None}
+        return {level: value for level, value in known.items() if value is not None}
+
     def reference(self, name: str) -> float | None:
-        """Chance, measured on the same test split by every cell: their mean."""
+        """Returns the mean of a reference score, such as chance, which every cell measures on the
+        same test split."""
         values = [v for c in self.cells if c.ok and (v := c.metric(name)) is not None]
         return float(np.mean(values)) if values else None
 
@@ -52,17 +71,21 @@ class TaskGroup:
 
     @property
     def control(self) -> str | None:
-        """What solves the task without attention, where the rows call it a control."""
+        """Returns what solves the task without attention, if the rows call the task a control."""
         said = (c.metrics.get("control") for c in self.cells if c.ok)
         return next((str(text) for text in said if text), None)
 
     def select(self, series: list[Series]) -> list[Series]:
-        mine = {c.id for c in self.cells}
-        return [replace(s, cells=tuple(c for c in s.cells if c.id in mine)) for s in series]
+        return among(self.cells, series)
+
+
+def series_of(groups: Iterable[TaskGroup], styles: Styles) -> list[Series]:
+    return styles.series([c for g in groups for c in g.cells])
 
 
 def task_groups(cells: list[Cell]) -> list[TaskGroup]:
-    """By task in the order of the rows; the title tells parameters that differ within a task."""
+    """Groups cells by task in the order of the rows. A title tells the parameters that differ
+    within a task."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.task, cell.task_params), []).append(cell)
@@ -116,7 +139,7 @@ def score(cells: tuple[Cell, ...]) -> Score | None:
 
 
 def over_seeds(tests: list[float], stderr: float | None) -> Score:
-    """`stderr` is that of a single seed over its test examples."""
+    """Returns the score over seeds. `stderr` is that of a single seed over its test examples."""
     if len(tests) > 1:
         half = float(stdtrit(len(tests) - 1, 0.975) * np.std(tests, ddof=1) / math.sqrt(len(tests)))
     else:

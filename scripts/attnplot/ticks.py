@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -23,7 +23,7 @@ POINTS, APART = 8.0, 7.0  # of a label's text, and between labels
 
 
 def log_ticks(axes: Axes, axis: Axis, text: Callable[[float], str]) -> None:
-    """Of the x or y axis, once its limits are set."""
+    """Sets round ticks on the x or y axis, whose limits are set before."""
     low, high = sorted(axis.get_view_interval())
     across = axis is axes.xaxis
     frame = axes.get_window_extent()
@@ -32,6 +32,11 @@ def log_ticks(axes: Axes, axis: Axis, text: Callable[[float], str]) -> None:
     choices = _choices(low, high)
     fitting = (t for t in choices if len(t) <= MOST and _fit(t, scale, text, across))
     ticks = next(fitting, choices[-1])
+    fixed_ticks(axis, ticks, text)
+
+
+def fixed_ticks(axis: Axis, ticks: Sequence[float], text: Callable[[float], str]) -> None:
+    """Sets ticks at these values and at no others."""
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: text(v)))
@@ -50,7 +55,7 @@ def _choices(low: float, high: float) -> list[list[float]]:
 def _fit(
     ticks: list[float], scale: float, text: Callable[[float], str], across: bool
 ) -> bool:
-    """Whether neighbours keep apart: along x by their widths, along y by a line and a half."""
+    """Returns whether neighbours keep apart: by their widths along x, by 1.5 lines along y."""
     for a, b in zip(ticks, ticks[1:]):
         half = (text_width(text(a), POINTS) + text_width(text(b), POINTS)) / 2
         if scale * math.log(b / a) < (half + APART if across else 2.2 * POINTS):

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .crossing import DRAWS, SEED, Crossing, Samples, find_crossing
-from .curves import by_length
+from .crossing import SEED, Crossing, Samples, find_crossing
 from .faster import Interval, faster_from
 from .panels import Panel
-from .rows import Cell
+from .quantity import by_length
 from .runs import run_of
+from .speed import TIME
 from .style import Series, Styles
-from .visits import draws, sure
+from .visits import central, draws, sure
 
 
 @dataclass(frozen=True)
 class Timing:
-    """A series of one panel over length."""
+    """The times of one series over length, in one panel."""
 
     series: Series
     medians: dict[int, float]
@@ -28,17 +28,12 @@ class Timing:
 
 
 def timing(series: Series) -> Timing:
-    cells = by_length(series)
-    return Timing(
-        series,
-        {n: float(np.median([_median(c) for c in own])) for n, own in cells.items()},
-        {n: [v for c in own for v in c.visited()] for n, own in cells.items()},
-        {n: _interval(own) for n, own in cells.items()},
-    )
+    samples = {n: [v for c in own for v in c.visited()] for n, own in by_length(series).items()}
+    return Timing(series, TIME.medians(series), samples, TIME.intervals(series))
 
 
 def against_exact(series: list[Series], styles: Styles) -> Iterator[tuple[Timing, Timing]]:
-    """Each series with exact attention of its own run."""
+    """Pairs each series with exact attention of the same run."""
     timed = {s.key: timing(s) for s in series}
     for s in series:
         full = styles.baseline(series, run_of(s.params))
@@ -48,7 +43,7 @@ def against_exact(series: list[Series], styles: Styles) -> Iterator[tuple[Timing
 
 @dataclass(frozen=True)
 class Verdict:
-    """A series against exact attention."""
+    """A series compared with exact attention."""
 
     series: Series
     faster_from: str  # as the tables say
@@ -56,7 +51,7 @@ class Verdict:
 
 
 def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict]:
-    """Of all but exact attention itself, which has no crossing."""
+    """Returns a verdict on each series except exact attention, which cannot cross itself."""
     out = []
     for own, full in against_exact(series, styles):
         if own.series.variant == full.series.variant:
@@ -69,8 +64,8 @@ def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict
 
 
 def ratio(own: Timing, full: Timing, length: int) -> tuple[float, float, float] | None:
-    """The time as a multiple of exact attention's, with its 95 % interval, which is the ratio
-    itself where there are too few repetitions or the two are one."""
+    """Returns the time as a multiple of exact attention's, and its 95 % interval. The interval is
+    the ratio itself where there are too few repetitions, and for exact attention."""
     if length not in own.medians or length not in full.medians:
         return None
     point = own.medians[length] / full.medians[length]
@@ -78,19 +73,5 @@ def ratio(own: Timing, full: Timing, length: int) -> tuple[float, float, float] 
     if own is full or not all(sure(samples) for samples in pair):
         return point, point, point
     rng = np.random.default_rng(SEED)
-    drawn = np.sort(draws(pair[0], rng, DRAWS) / draws(pair[1], rng, DRAWS))
-    low, high = float(drawn[int(0.025 * DRAWS)]), float(drawn[int(0.975 * DRAWS) - 1])
+    low, high = central(draws(pair[0], rng) / draws(pair[1], rng))
     return point, min(low, point), max(high, point)
-
-
-def _median(cell: Cell) -> float:
-    return cell.metric("time_s.median") or np.nan
-
-
-def _interval(cells: list[Cell]) -> Interval:
-    """Over all seeds."""
-    low, high = (
-        [cell.metric(f"time_s.{end}") or _median(cell) for cell in cells]
-        for end in ("ci_low", "ci_high")
-    )
-    return min(low), max(high)

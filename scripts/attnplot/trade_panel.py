@@ -8,27 +8,25 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from .accuracy import CHANCE, SHORTCUT
-from .curves import bytes_text
 from .ends import wrapped
 from .looks import BEHIND, GREY
+from .marks import LEVELS, Entry, beside, cross, level_entry
 from .metric import error_ticks, is_error
 from .place import Label, place_labels
 from .ticks import log_ticks
 from .trades import Dot, Trade
+from .units import bytes_text, thousands_text
 
 LARGEST = 17.0  # points, the radius of the greatest memory
-Level = tuple[str, float, dict[str, Any]]
 
 
 def radius(peak: float | None, largest: float | None, scale: float = 1.0) -> float:
     return LARGEST * scale * math.sqrt(peak / largest) if peak and largest else 3.0
 
 
-def levels_of(trade: Trade) -> list[Level]:
-    """The lines across the panel."""
-    every = [("chance", trade.chance, CHANCE), ("best shortcut", trade.shortcut, SHORTCUT)]
-    return [(name, value, look) for name, value, look in every if value is not None]
+def level_entries(trades: list[Trade]) -> list[Entry]:
+    """Returns the legend of the levels that the panels draw."""
+    return [level_entry(level) for level in LEVELS if any(level in t.levels for t in trades)]
 
 
 def draw_trade(
@@ -40,21 +38,22 @@ def draw_trade(
     scale: float = 1.0,
     size: float = 8,
 ) -> None:
-    """`named` are the keys of the series drawn in full, by default all; the others are grey."""
+    """Draws the panel. `named` holds the keys of the series drawn in full, by default all; the
+    others are grey."""
     dots = [d for d in trade.dots if named is None or d.series.key in named]
-    placed = [d for d in dots if d.score and d.speed]
-    others = [d for d in trade.dots if d not in dots and d.score and d.speed]
+    placed = [d for d in dots if d.whole]
+    others = [d for d in trade.dots if d not in dots and d.whole]
     axes.set_xscale("log")
     speeds = [d.speed for d in dots if d.speed] or [1.0, 10.0]
     wide = math.log(max(speeds) / min(speeds)) or 1.0
     axes.set_xlim(min(speeds) * math.exp(-0.3 * wide), max(speeds) * math.exp(0.34 * wide))
     values = [d.score.mean for d in dots if d.score]
     (_error_axis if is_error(trade.metric) else _accuracy_axis)(axes, trade, values)
-    log_ticks(axes, axes.xaxis, thousands)
+    log_ticks(axes, axes.xaxis, thousands_text)
     low, high = sorted(axes.get_ylim())
-    levels = [level for level in levels_of(trade) if low < level[1] < high]
-    for _, value, look in levels:
-        axes.axhline(value, **look, zorder=1)
+    levels = {level: value for level, value in trade.levels.items() if low < value < high}
+    for level, value in levels.items():
+        axes.axhline(value, **LEVELS[level], zorder=1)
     grey = {"marker": "o", "markersize": 3.2, "linestyle": "none", "color": BEHIND}
     axes.plot([d.speed for d in others], [d.score.mean for d in others], **grey, zorder=1.5)
     for dot in placed:
@@ -69,8 +68,7 @@ def draw_trade(
     points = [(label.x, label.y, label.radius) for label in labels] + bars
     crosses = _draw_incomplete(axes, [d for d in dots if d not in placed])
     points += [(label.x, label.y, label.radius) for label in crosses]
-    at = [value for _, value, _ in levels]
-    place_labels(axes, [*crosses, *labels], at, size=size, points=points)
+    place_labels(axes, [*crosses, *labels], list(levels.values()), size=size, points=points)
     axes.set_xlabel(trade.axis, linespacing=1.3)
 
 
@@ -79,15 +77,8 @@ def _label(dot: Dot, r: float) -> Label:
     return Label(dot.speed, dot.score.mean, r, text, dot.series.look.ink)
 
 
-def thousands(value: float, _: object = None) -> str:
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= size * 0.9995:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
-
-
 def _accuracy_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
-    """From the lowest to the highest dot and the best shortcut, at ticks; never below 0."""
+    """Sets an axis between ticks that holds all dots and the best shortcut, and nothing below 0."""
     values = scores or [0.0, 1.0]
     values = values + ([trade.shortcut] if trade.shortcut is not None else [])
     low, high = min(values), max(values)
@@ -103,7 +94,7 @@ def _accuracy_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
 
 
 def _error_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
-    """Logarithmic and on its head: the least error is at the top."""
+    """Sets a logarithmic axis, turned so that the least error is at the top."""
     values = scores + ([trade.shortcut] if trade.shortcut is not None else [])
     axes.set_yscale("log")
     low, high = error_ticks(axes.yaxis, values)
@@ -121,8 +112,8 @@ def _draw_dot(axes: Axes, dot: Dot, r: float) -> None:
 
 
 def _draw_incomplete(axes: Axes, dots: list[Dot]) -> list[Label]:
-    """A cross on the axis of what is missing: below for accuracy, at the left for speed; their
-    names."""
+    """Draws a cross on the axis of the missing value: at the bottom for a score, at the left for a
+    speed. Returns the names of the crosses."""
     left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
     to_data = axes.transData.inverted()
     labels, unplaced = [], 0
@@ -131,49 +122,25 @@ def _draw_incomplete(axes: Axes, dots: list[Dot]) -> list[Label]:
         if not dot.speed and not dot.score:
             x, y = to_data.transform(axes.transAxes.transform((0.0, 0.06 + 0.09 * unplaced)))
             unplaced += 1
-        axes.plot(
-            [x],
-            [y],
-            marker="X",
-            markersize=6.5,
-            color=dot.series.look.color,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            clip_on=False,
-            zorder=6,
-        )
+        cross(axes, [x], [y], dot.series.look)
         words = wrapped(f"{dot.series.label}: {dot.status}")
         labels.append(Label(x, y, 4.0, words, dot.series.look.ink))
     return labels
 
 
 def area_legend(axes: Axes, largest: float, *, scale: float = 1.0, size: float = 8) -> None:
-    """Circles of round sizes in a row, as many as fit."""
+    """Draws circles of round sizes in a row, as many as fit."""
     axes.set_axis_off()
     room = axes.bbox.width / axes.figure.dpi * 72
     axes.set_xlim(0, room)
     axes.set_ylim(-1, 1)
     top = 2.0 ** math.floor(math.log2(largest))
-    axes.annotate("circle area:\npeak memory", (0, 0), va="center", fontsize=size, color=GREY)
+    words = {"fontsize": size, "color": GREY}
+    beside(axes, "circle area:\npeak memory", (0, 0), (0, 0), **words)
     x = 8.5 * size
     for peak in (top / 16, top / 4, top) if room > 260 else (top / 8, top):
         r = radius(peak, largest, scale)
-        axes.scatter(
-            [x + r],
-            [0],
-            s=(2 * r) ** 2,
-            facecolor="#dddddd",
-            edgecolor=GREY,
-            linewidth=0.9,
-            clip_on=False,
-        )
-        axes.annotate(
-            bytes_text(peak),
-            (x + 2 * r, 0),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=size,
-            color=GREY,
-        )
+        disc = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.9, "clip_on": False}
+        axes.scatter([x + r], [0], s=(2 * r) ** 2, **disc)
+        beside(axes, bytes_text(peak), (x + 2 * r, 0), (4, 0), **words)
         x += 2 * r + 6.5 * size

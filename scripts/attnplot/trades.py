@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .curves import length_text
 from .facets import facets
-from .metric import is_error, name
+from .metric import is_error
 from .operating import Point, operating_point
 from .rows import FAILURES, Cell, Rows
 from .style import Series, Styles
-from .tasks import Score, TaskGroup, score, task_groups
+from .tasks import Score, TaskGroup, score, series_of, task_groups
 from .trained import without_settings
 from .tuned import chosen_on_validation
+from .units import length_text
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One variant in one panel: what is known of it, and the status that stands for what is not."""
+    """One variant in one panel: the values known, and a status that stands for a missing value."""
 
     series: Series
     score: Score | None
@@ -29,10 +29,23 @@ class Dot:
     status: str
     params: str = ""  # where the cost was measured with others: `cost at features=256`
 
+    @property
+    def whole(self) -> bool:
+        return bool(self.score and self.speed)
+
+    @property
+    def mean(self) -> float | None:
+        return self.score.mean if self.score else None
+
+    @property
+    def costs(self) -> dict[str, float | None]:
+        """Returns the costs as columns of a table."""
+        return {"tokens_per_s": self.speed, "peak_bytes": self.peak}
+
 
 @dataclass(frozen=True)
 class Trade:
-    """One panel."""
+    """One panel: the dots of a task, or of the mean over tasks."""
 
     title: str
     dots: list[Dot]
@@ -40,8 +53,7 @@ class Trade:
     memory: Point | None
     causal: bool
     groups: tuple[TaskGroup, ...]
-    chance: float | None = None
-    shortcut: float | None = None
+    levels: dict[str, float] = field(default_factory=dict)  # of a single task, see TaskGroup
 
     @property
     def metric(self) -> str:
@@ -49,16 +61,25 @@ class Trade:
 
     @property
     def slug(self) -> str:
-        """Of the files of a picture of this panel alone."""
-        return "mean" if len(self.groups) > 1 else str(self.groups[0].cells[0].task)
+        """Names the files of a picture of this panel alone."""
+        return "mean" if len(self.groups) > 1 else self.groups[0].slug
+
+    @property
+    def shortcut(self) -> float | None:
+        """Returns the score of the best shortcut."""
+        return self.levels.get("best shortcut")
+
+    @property
+    def series(self) -> list[Series]:
+        return [d.series for d in self.dots]
 
     def select(self, series: list[Series]) -> list[Series]:
-        mine = {d.series.key for d in self.dots}
+        mine = {s.key for s in self.series}
         return [s for s in series if s.key in mine]
 
     @property
     def axis(self) -> str:
-        """Of the costs: where they were measured, and the scores where that is elsewhere."""
+        """Labels the axis of costs: where costs were measured, and at which lengths scores."""
         lengths = sorted({c.length for g in self.groups for c in g.cells if c.length})
         told = f"tokens per second\n({self.speed.text()})"
         if not lengths or lengths == [self.speed.context[3]]:
@@ -68,12 +89,12 @@ class Trade:
 
     @property
     def label(self) -> str:
-        """Of the upward axis: up is better, so that of errors stands on its head."""
-        return name(self.metric) + (", downwards" if is_error(self.metric) else "")
+        """Names the upward axis. Up is better, so an axis of errors is turned."""
+        return self.groups[0].label + (", downwards" if is_error(self.metric) else "")
 
     @property
     def spread(self) -> float:
-        """Of the lift, the score over that of the best shortcut."""
+        """Returns how far the lifts lie apart; a lift is a score over that of the best shortcut."""
         scores = [d.score.mean for d in self.dots if d.score]
         return (max(scores) - min(scores)) / self.shortcut if scores and self.shortcut else 0.0
 
@@ -81,10 +102,10 @@ class Trade:
 def trade_panels(
     rows: Rows, styles: Styles, only: tuple[TaskGroup, ...] | None = None
 ) -> list[Trade]:
-    """The mean accuracy over the tasks without a causal mask that every variant finished, then each
-    task; other metrics are never part of a mean."""
+    """Returns a panel of mean accuracy, then a panel for each task. The mean is over the tasks
+    without a causal mask that every variant finished; other metrics are no part of a mean."""
     groups = list(only) if only else task_groups(chosen_on_validation(rows.of("accuracy")))
-    series = styles.series([c for g in groups for c in g.cells])
+    series = series_of(groups, styles)
     out = []
     open_tasks = [g for g in groups if not any(c.axes.get("causal") for c in g.cells)]
     whole = [
@@ -104,12 +125,12 @@ def trade_panels(
 
 
 def telling_trade(trades: list[Trade]) -> Trade | None:
-    """For the summary: a task that no shortcut solves rather than a control, then the one with the
-    most variants measured; of equals one without a causal mask like the other panels, then a share
-    rather than an error, then the one that tells the variants apart best."""
+    """Chooses the panel of the summary. A task that no shortcut solves comes before a control. Then
+    the most variants measured count, then no causal mask like the other panels, then a share rather
+    than an error, then the widest spread."""
 
     def rank(trade: Trade) -> tuple[bool, int, bool, bool, float]:
-        measured = sum(bool(d.score and d.speed) for d in trade.dots)
+        measured = sum(d.whole for d in trade.dots)
         open_to_lift = not trade.groups[0].control
         return open_to_lift, measured, not trade.causal, not is_error(trade.metric), trade.spread
 
@@ -121,54 +142,49 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
         (bool(c.axes["causal"]) for g in groups for c in g.cells if "causal" in c.axes), None
     )
     near = max((c.length for g in groups for c in g.cells if c.length), default=None)
-    speed = operating_point(
-        rows.of("speed"), series, causal=causal, near=near
-    ) or operating_point(rows.of("speed"), series, near=near)
+    times = rows.of("speed")
+    speed = operating_point(times, series, causal=causal, near=near)
+    speed = speed or operating_point(times, series, near=near)
     if speed is None:
         return []
     memory = operating_point(rows.of("memory"), series, like=speed.context, near=near)
-    dots = []
-    for s in series:
-        picked = [g.select([s])[0].cells for g in groups]
-        scores = [score(cells) for cells in picked]
-        statuses = [c.status for cells in picked for c in cells]
-        if not statuses or all(status == "skipped" for status in statuses):
-            continue
-        at = speed.cells.get(s.key)
-        peak = memory.cells.get(s.key) if memory else None
-        whole = [sc for sc in scores if sc]
-        mean = (
-            whole[0]
-            if len(whole) == len(scores) == 1
-            else Score(float(np.mean([sc.mean for sc in whole])), None, ())
-            if len(whole) == len(scores)
-            else None
-        )
-        status = (
-            next((st for st in statuses if st in FAILURES), "ok")
-            if mean is None
-            else at.status
-            if at
-            else "not timed"
-        )
-        dots.append(
-            Dot(
-                s,
-                mean,
-                at.metric("tokens_per_s") if at and at.ok else None,
-                _peak(s, at, peak),
-                status,
-                _other_params(s, at) if at else "",
-            )
-        )
-    shortcut = groups[0].best_shortcut() if len(groups) == 1 else None
-    chance = groups[0].reference("chance") if len(groups) == 1 else None
-    best = shortcut[1] if shortcut else None
-    return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), chance, best)]
+    dots = [d for s in series if (d := _dot(s, groups, speed, memory))]
+    levels = groups[0].levels if len(groups) == 1 else {}
+    return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), levels)]
+
+
+def _dot(series: Series, groups: list[TaskGroup], speed: Point, memory: Point | None) -> Dot | None:
+    """Returns None for a variant that was skipped on every task."""
+    picked = [g.select([series])[0].cells for g in groups]
+    statuses = [c.status for cells in picked for c in cells]
+    if all(status == "skipped" for status in statuses):
+        return None
+    found = _mean([score(cells) for cells in picked])
+    at = speed.cells.get(series.key)
+    if found is None:
+        status = next((st for st in statuses if st in FAILURES), "ok")
+    else:
+        status = at.status if at else "not timed"
+    return Dot(
+        series,
+        found,
+        at.metric("tokens_per_s") if at and at.ok else None,
+        _peak(series, at, memory.cells.get(series.key) if memory else None),
+        status,
+        _other_params(series, at) if at else "",
+    )
+
+
+def _mean(scores: list[Score | None]) -> Score | None:
+    """Returns the mean over tasks, which has no interval, or None where a task has no score."""
+    known = [s for s in scores if s]
+    if len(known) < len(scores):
+        return None
+    return known[0] if len(known) == 1 else Score(float(np.mean([s.mean for s in known])), None, ())
 
 
 def _peak(series: Series, at: Cell | None, peak: Cell | None) -> float | None:
-    """The memory, where it is that of the score's parameters, or of those that the point names."""
+    """Returns the memory if its parameters are those of the score or those that the point names."""
     if peak is None or not peak.ok:
         return None
     known = [without_settings(series.params), *([at.params] if at else [])]
@@ -176,20 +192,20 @@ def _peak(series: Series, at: Cell | None, peak: Cell | None) -> float | None:
 
 
 def _other_params(series: Series, cell: Cell) -> str:
-    """`cost at features=256`; empty where the parameters are those of the score."""
+    """Returns `cost at features=256`, or nothing where the parameters are those of the score."""
     own, other = dict(without_settings(series.params)), dict(cell.params)
     differ = sorted(k for k in own.keys() | other.keys() if own.get(k) != other.get(k))
     return f"cost at {', '.join(f'{k}={other.get(k)}' for k in differ)}" if differ else ""
 
 
 def front(trade: Trade, styles: Styles) -> set[Any]:
-    """The series to be named: all of a few; of many exact attention and those that no other beats
-    in both score and speed."""
-    measured = [d for d in trade.dots if d.score and d.speed]
-    if len(facets([d.series for d in trade.dots], styles)) == 1:
-        return {d.series.key for d in trade.dots}
+    """Returns the keys of the series to be named. Of few series these are all. Of many they are
+    exact attention and the series that no other beats in both score and speed."""
+    if len(facets(trade.series, styles)) == 1:
+        return {s.key for s in trade.series}
+    measured = [d for d in trade.dots if d.whole]
     sign = -1 if is_error(trade.metric) else 1
-    named = {s.key for s in styles.baselines([d.series for d in trade.dots])}
+    named = {s.key for s in styles.baselines(trade.series)}
     for dot in measured:
         beaten = any(
             sign * o.score.mean > sign * dot.score.mean and o.speed > dot.speed for o in measured
@@ -197,3 +213,7 @@ def front(trade: Trade, styles: Styles) -> set[Any]:
         if not beaten:
             named.add(dot.series.key)
     return named
+
+
+def largest_peak(trades: list[Trade]) -> float | None:
+    return max([d.peak for t in trades for d in t.dots if d.peak], default=None)

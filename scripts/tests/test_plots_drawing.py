@@ -17,7 +17,7 @@ from attnplot.place import Label, place_labels
 from attnplot.rows import Rows, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import controls, task_groups
-from attnplot.tradeoff import draw_trade
+from attnplot.trade_panel import draw_trade
 from attnplot.trades import telling_trade, trade_panels
 
 from . import fixture

@@ -12,7 +12,7 @@ from PIL import Image
 from attnplot.rows import Cell, Rows, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import score, task_groups
-from attnplot.tradeoff import draw_trade
+from attnplot.trade_panel import draw_trade
 from attnplot.trades import trade_panels
 from attnplot.tuned import choice_of, chosen_on_validation
 

@@ -1,0 +1,48 @@
+"""The conditions of a measurement, as data and in words: contract, scope, mode and shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .rows import Cell
+
+SCOPES = ("attention", "layer", "model")
+SCOPE_WORDS = {"attention": "attention alone", "layer": "encoder layer", "model": "whole model"}
+MODES = ("forward", "train", "decode")
+MODE_WORDS = {"forward": "forward", "train": "forward and backward", "decode": "decoding one token"}
+SHAPE = {
+    "batch": "batch {}",
+    "heads": "{} heads",
+    "head_dim": "head width {}",
+    "threads": "{} threads",
+}
+
+
+def contract(cell: Cell) -> str:
+    return "causal" if cell.axes.get("causal") else "not causal"
+
+
+def scope_of(cell: Cell) -> str:
+    return str(cell.axes.get("scope") or "attention")
+
+
+def scope_text(scope: str) -> str:
+    return SCOPE_WORDS.get(scope, scope)
+
+
+def mode_of(cell: Cell) -> str:
+    return str(cell.axes.get("mode") or "forward")
+
+
+def decodes(cell: Cell) -> bool:
+    return mode_of(cell) == "decode"
+
+
+def shape_of(cell: Cell) -> tuple[Any, ...]:
+    return tuple(cell.axes.get(name) for name in SHAPE)
+
+
+def shape_text(cell: Cell) -> str:
+    known = {name: cell.axes[name] for name in SHAPE if cell.axes.get(name) is not None}
+    said = [SHAPE[name].format(value) for name, value in known.items()]
+    return ", ".join(s[:-1] if s in ("1 heads", "1 threads") else s for s in said)
