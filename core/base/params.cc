@@ -180,8 +180,24 @@ const ParamValue& Params::at(std::string_view name) const {
   return it->second;
 }
 
+Params Params::unchecked(std::map<std::string, ParamValue> values) {
+  Params params;
+  params.values_ = std::move(values);
+  return params;
+}
+
+Params Params::without(const std::vector<std::string>& names) const {
+  Params rest = *this;
+  for (const std::string& name : names) rest.values_.erase(name);
+  return rest;
+}
+
 int64_t Params::integer(std::string_view name) const { return std::get<int64_t>(at(name)); }
-double Params::number(std::string_view name) const { return std::get<double>(at(name)); }
+double Params::number(std::string_view name) const {
+  const ParamValue& value = at(name);
+  const auto* const whole = std::get_if<int64_t>(&value);  // of unchecked()
+  return whole ? static_cast<double>(*whole) : std::get<double>(value);
+}
 bool Params::flag(std::string_view name) const { return std::get<bool>(at(name)); }
 const std::string& Params::text(std::string_view name) const {
   return std::get<std::string>(at(name));

@@ -60,6 +60,8 @@ class Params {
   // nearest known name.
   Params(std::string_view owner, const std::vector<ParamSpec>& specs,
          const std::map<std::string, ParamValue>& given = {});
+  // Of values that were checked before, such as those of a row.
+  static Params unchecked(std::map<std::string, ParamValue> values);
 
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
@@ -67,6 +69,8 @@ class Params {
   const std::string& text(std::string_view name) const;
   const std::map<std::string, ParamValue>& values() const { return values_; }
   std::string str() const;  // "rank=64,shared=true", in alphabetical order
+  Params without(const std::vector<std::string>& names) const;
+  bool operator==(const Params&) const = default;
 
  private:
   const ParamValue& at(std::string_view name) const;

@@ -229,30 +229,34 @@ std::string markdown_of(const Datasheet& sheet) {
 }
 
 Json json_of(const Datasheet& sheet) {
-  Json all = describe(*sheet.info);
-  all["shape"] = {{"length", sheet.shape.length},
-                  {"vocab", sheet.shape.vocab},
-                  {"classes", sheet.shape.classes},
-                  {"per_token", sheet.shape.per_token},
-                  {"causal", sheet.shape.causal},
-                  {"pairs", sheet.shape.pairs},
-                  {"channels", sheet.shape.channels},
-                  {"outputs", sheet.shape.outputs},
-                  {"real", sheet.shape.real},
-                  {"edges", sheet.shape.edges},
-                  {"compressed", sheet.shape.compressed}};
-  all["chance"] = sheet.chance;
-  all["examples"] = sheet.examples;
-  all["lengths"] = {
-      {"shortest", sheet.shortest}, {"mean", sheet.mean_length}, {"longest", sheet.longest}};
-  all["labels"] = Json::object();
-  for (const auto& [label, count] : sheet.labels) all["labels"][std::to_string(label)] = count;
-  all["distances"] = Json::array();
+  std::map<std::string, int64_t> labels;
+  for (const auto& [label, count] : sheet.labels) labels[std::to_string(label)] = count;
+  Json distances = Json::array(), shortcuts = Json::object();
   for (size_t bin = 0; bin < sheet.distances.size(); bin++)
-    all["distances"].push_back({{"range", bin_text(bin)}, {"labels", sheet.distances[bin]}});
-  all["duplicates"] = sheet.duplicates;
-  all["shortcuts"] = Json::object();
-  for (const Shortcut& shortcut : sheet.shortcuts) all["shortcuts"][shortcut.name] = shortcut.score;
+    distances.push_back({{"range", bin_text(bin)}, {"labels", sheet.distances[bin]}});
+  for (const Shortcut& shortcut : sheet.shortcuts) shortcuts[shortcut.name] = shortcut.score;
+  Json all = describe(*sheet.info);
+  all.update(
+      {{"shape",
+        {{"length", sheet.shape.length},
+         {"vocab", sheet.shape.vocab},
+         {"classes", sheet.shape.classes},
+         {"per_token", sheet.shape.per_token},
+         {"causal", sheet.shape.causal},
+         {"pairs", sheet.shape.pairs},
+         {"channels", sheet.shape.channels},
+         {"outputs", sheet.shape.outputs},
+         {"real", sheet.shape.real},
+         {"edges", sheet.shape.edges},
+         {"compressed", sheet.shape.compressed}}},
+       {"chance", sheet.chance},
+       {"examples", sheet.examples},
+       {"lengths",
+        {{"shortest", sheet.shortest}, {"mean", sheet.mean_length}, {"longest", sheet.longest}}},
+       {"labels", labels},
+       {"distances", distances},
+       {"duplicates", sheet.duplicates},
+       {"shortcuts", shortcuts}});
   return all;
 }
 

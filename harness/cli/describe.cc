@@ -2,7 +2,7 @@
 #include "harness/cli/describe.h"
 
 #include "core/base/check.h"
-#include "harness/sweep/key.h"
+#include "harness/cell/codec.h"
 
 namespace attn::cli {
 namespace {

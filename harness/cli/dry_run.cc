@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/cell/codec.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
@@ -22,14 +23,17 @@ namespace {
 constexpr double kLong = 30 * 60;  // seconds
 
 Json cell_json(const Cell& cell) {
-  Json json = {{"cell", cell.id}};
-  for (const char* part : {"measure", "variant", "task", "axes", "training"})
-    json[part] = cell.key.at(part);
+  const CellKey& key = cell.key;
   const bool runs = cell.skip.empty();
-  json["forecast_s"] = runs ? Json(cell.forecast_s) : Json(nullptr);
-  json["forecast_bytes"] = runs ? Json(cell.forecast_bytes) : Json(nullptr);
-  json["skipped"] = runs ? Json(nullptr) : Json(cell.skip);
-  return json;
+  return {{"cell", cell.id},
+          {"measure", name_of(key.measure)},
+          {"variant", to_json(key.variant)},
+          {"task", key.task ? to_json(*key.task) : Json()},
+          {"axes", to_json(key.axes)},
+          {"training", key.training ? to_json(*key.training) : Json()},
+          {"forecast_s", runs ? Json(cell.forecast_s) : Json()},
+          {"forecast_bytes", runs ? Json(cell.forecast_bytes) : Json()},
+          {"skipped", runs ? Json() : Json(cell.skip)}};
 }
 
 void print_lines(const Plan& plan) {
@@ -63,8 +67,8 @@ std::set<std::string> held_cells(const SweepRequest& request) {
   if (request.force || request.output == kStdoutPath || !std::filesystem::exists(request.output))
     return ids;
   try {
-    for (const Json& row : read_rows(request.output, true))
-      if (row["kind"] == "cell") ids.insert(row["cell"]);
+    for (const Json& line : read_rows(request.output, true))
+      if (is_cell(line)) ids.insert(row_of(line).cell);
   } catch (const Error&) {
   }
   return ids;
@@ -72,16 +76,14 @@ std::set<std::string> held_cells(const SweepRequest& request) {
 
 // "accuracy on text": what a cell's time is counted under.
 std::string part_of(const Cell& cell) {
-  const std::string measure = cell.key["measure"];
-  const Json& task = cell.key["task"];
-  return task.is_null() ? measure : measure + " on " + task_label(task);
+  const std::string measure = name_of(cell.key.measure);
+  return cell.key.task ? measure + " on " + task_label(*cell.key.task) : measure;
 }
 
 std::string shorter_text(const Cell& cell) {
-  const Json& task = cell.key["task"];
-  if (task.is_null()) return "shorter --length, fewer --repetitions";
+  if (!cell.key.task) return "shorter --length, fewer --repetitions";
   return fmt::format("a smaller level (attnbench info {}), or --train with fewer steps",
-                     task["name"].get<std::string>());
+                     cell.key.task->name);
 }
 
 }  // namespace

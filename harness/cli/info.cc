@@ -5,6 +5,7 @@
 #include "harness/cli/specs.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/store/fields.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"
 #include "variants/api/counted_cost.h"
@@ -22,57 +23,69 @@ std::unique_ptr<Attention> build_shown(const Chosen& chosen) {
       chosen.params);
 }
 
-// The figures for kShown: by formula or, where none is declared, as counted; null is unknown.
-Json cost_shown(const Chosen& chosen, const Attention& attention) {
-  Json all = {{"length", kShown.kv_len}, {"heads", kShown.heads}, {"head_dim", kShown.head_dim}};
-  const std::optional<Cost> declared = attention.declared_cost(kShown);
-  all["declared"] = declared.has_value();
-  for (const char* figure : {"flops", "bytes", "peak_bytes", "state_bytes"}) all[figure] = nullptr;
-  if (declared) {
-    all["flops"] = declared->flops;
-    all["bytes"] = declared->bytes;
-    all["peak_bytes"] = declared->peak_bytes;
-    all["state_bytes"] = declared->state_bytes;
-    return all;
+// The figures for kShown: by formula or, where none is declared, as counted; nullopt is unknown.
+struct ShownCost {
+  bool declared = false;
+  std::optional<double> flops, bytes, peak_bytes, state_bytes;
+};
+
+Json cost_json(const ShownCost& cost) {
+  return {{"length", kShown.kv_len},
+          {"heads", kShown.heads},
+          {"head_dim", kShown.head_dim},
+          {"declared", cost.declared},
+          {"flops", attn::json_of(cost.flops)},
+          {"bytes", attn::json_of(cost.bytes)},
+          {"peak_bytes", attn::json_of(cost.peak_bytes)},
+          {"state_bytes", attn::json_of(cost.state_bytes)}};
+}
+
+ShownCost cost_shown(const Chosen& chosen, const Attention& attention) {
+  ShownCost cost;
+  if (const std::optional<Cost> declared = attention.declared_cost(kShown)) {
+    cost.declared = true;
+    cost.flops = declared->flops;
+    cost.bytes = declared->bytes;
+    cost.peak_bytes = declared->peak_bytes;
+    cost.state_bytes = declared->state_bytes;
+    return cost;
   }
   const VariantInfo& info = *chosen.variant;
   if (!info.why_not(kShown, Params(info.name, info.params, chosen.params))) {
     const CountedCost counted = counted_cost(attention, kShown);
-    all["flops"] = counted.flops;
-    all["peak_bytes"] = counted.peak_bytes;
+    cost.flops = counted.flops;
+    cost.peak_bytes = counted.peak_bytes;
   }
-  if (const auto held = held_state_bytes(info, chosen.params, kShown)) all["state_bytes"] = *held;
-  return all;
+  if (const auto held = held_state_bytes(info, chosen.params, kShown)) cost.state_bytes = *held;
+  return cost;
 }
 
-std::string cost_line(const Json& cost, bool decodes) {
-  const auto figure = [&](const char* name, const char* unit, const char* unknown) {
-    return cost[name].is_null() ? std::string(unknown)
-                                : fmt::format("{:.3g} {}", cost[name].get<double>(), unit);
+std::string cost_line(const ShownCost& cost, bool decodes) {
+  const auto figure = [](std::optional<double> value, const char* unit, const char* unknown) {
+    return value ? fmt::format("{:.3g} {}", *value, unit) : std::string(unknown);
   };
   return fmt::format("         {}at length {}, {} heads of {}: {}, {}, {}, {}\n",
-                     cost["declared"].get<bool>() ? "" : "measured, not declared: ", kShown.kv_len,
-                     kShown.heads, kShown.head_dim, figure("flops", "FLOPs", "unknown FLOPs"),
-                     figure("bytes", "bytes moved", "bytes moved not declared"),
-                     figure("peak_bytes", "bytes of memory above q, k, v", "memory unknown"),
-                     decodes ? figure("state_bytes", "bytes of state to decode", "state unknown")
+                     cost.declared ? "" : "measured, not declared: ", kShown.kv_len, kShown.heads,
+                     kShown.head_dim, figure(cost.flops, "FLOPs", "unknown FLOPs"),
+                     figure(cost.bytes, "bytes moved", "bytes moved not declared"),
+                     figure(cost.peak_bytes, "bytes of memory above q, k, v", "memory unknown"),
+                     decodes ? figure(cost.state_bytes, "bytes of state to decode", "state unknown")
                              : std::string("cannot decode"));
 }
 
 void show_variant(const Chosen& chosen, bool json) {
   const VariantInfo& info = *chosen.variant;
   const auto attention = build_shown(chosen);
-  const Json cost = cost_shown(chosen, *attention);
+  const ShownCost cost = cost_shown(chosen, *attention);
   if (json) {
-    Json all = describe(info);
-    all["weights"] = Json::array();
+    Json weights = Json::array();
     for (const Weight& weight : attention->weights()) {
       Json shape = Json::array();
       for (int i = 0; i < weight.value.shape().rank(); i++) shape.push_back(weight.value.dim(i));
-      all["weights"].push_back(
-          {{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
+      weights.push_back({{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
     }
-    all["cost"] = cost;
+    Json all = describe(info);
+    all.update({{"weights", weights}, {"cost", cost_json(cost)}});
     print(all.dump(2) + "\n");
     return;
   }

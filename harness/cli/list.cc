@@ -2,6 +2,7 @@
 #include "harness/cli/describe.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/store/fields.h"
 #include "harness/sweep/sweep.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -45,23 +46,24 @@ void list_profiles() {
     print(fmt::format("  {:<12} {} (version {})\n", info.name, info.summary, info.version));
 }
 
+Json profile_json(const ProfileInfo& info) {
+  return {{"name", info.name}, {"version", info.version}, {"summary", info.summary}};
+}
+
+template <class Info, class Describe>
+std::vector<Json> described(const std::vector<Info>& infos, Describe describe_one) {
+  std::vector<Json> list;
+  for (const Info& info : infos) list.push_back(describe_one(info));
+  return list;
+}
+
 Json as_json(bool variants, bool tasks, bool profiles) {
-  Json all = Json::object();
-  if (variants) {
-    all["variants"] = Json::array();
-    for (const VariantInfo& info : all_variants()) all["variants"].push_back(describe(info));
-  }
-  if (tasks) {
-    all["tasks"] = Json::array();
-    for (const TaskInfo& info : all_tasks()) all["tasks"].push_back(describe(info));
-  }
-  if (profiles) {
-    all["profiles"] = Json::array();
-    for (const ProfileInfo& info : all_profiles())
-      all["profiles"].push_back(
-          {{"name", info.name}, {"version", info.version}, {"summary", info.summary}});
-  }
-  return all;
+  JsonWriter all;
+  const auto json = [](const auto& info) { return describe(info); };
+  if (variants) all("variants", described(all_variants(), json));
+  if (tasks) all("tasks", described(all_tasks(), json));
+  if (profiles) all("profiles", described(all_profiles(), profile_json));
+  return std::move(all.object);
 }
 
 int run_list(const Arguments& arguments) {

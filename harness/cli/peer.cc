@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
+#include "harness/cli/peer_request.h"
 #include "harness/cli/peer_sides.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -19,13 +21,12 @@
 namespace attn::cli {
 namespace {
 
-// Seconds of each of `repeat` calls, after `warm` calls that are not timed.
-Json timed(const Json& request, const std::function<void()>& call) {
+// Seconds of each call.
+std::vector<double> timed(const PeerRequest& request, const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
-  const int64_t repeat = request.value("repeat", int64_t{1});
-  for (int64_t i = request.value("warm", int64_t{0}); i > 0; i--) call();
-  Json seconds = Json::array();
-  for (int64_t i = 0; i < repeat; i++) {
+  for (int64_t i = 0; i < request.warm; i++) call();
+  std::vector<double> seconds;
+  for (int64_t i = 0; i < request.repeat.value_or(1); i++) {
     const Clock::time_point start = Clock::now();
     call();
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -35,25 +36,27 @@ Json timed(const Json& request, const std::function<void()>& call) {
 
 class Peer {
  public:
-  Json answer(const Json& request) {
-    const std::string what = request.at("do");
+  Json answer(const Json& line) {
+    const auto request = read_json<PeerRequest>(line);
+    const std::string& what = request.what;
     if (what == "hello") return hello();
-    if (what == "attention" || what == "model") return load(what, request);
+    if (what == "attention" || what == "model") return load(request, line);
     if (what == "step") {
       ATTN_CHECK(model_, "'step' before 'model'");
       Json losses = Json::array();
-      Json seconds = timed(request, [&] { losses.push_back(finite_or_null(model_->step())); });
-      return {{"seconds", std::move(seconds)}, {"losses", std::move(losses)}};
+      const auto seconds =
+          timed(request, [&] { losses.push_back(finite_or_null(model_->step())); });
+      return {{"seconds", seconds}, {"losses", std::move(losses)}};
     }
     if (what == "write" && model_) {
-      model_->write(request.at("folder"));
+      model_->write(request.folder);
       return Json::object();
     }
     ATTN_CHECK(attention_, "'{}' before 'attention'", what);
     if (what == "forward") return {{"seconds", timed(request, [&] { attention_->forward(); })}};
     if (what == "train") return {{"seconds", timed(request, [&] { attention_->train(); })}};
     ATTN_CHECK(what == "write", "unknown request '{}'", what);
-    attention_->write(request.at("folder"));
+    attention_->write(request.folder);
     return Json::object();
   }
 
@@ -61,16 +64,17 @@ class Peer {
   static Json hello() { return {{"environment", environment_json()}, {"version", ATTN_VERSION}}; }
 
   // What was held before is given back first: the largest cases fill the memory.
-  Json load(const std::string& what, const Json& request) {
+  Json load(const PeerRequest& request, const Json& line) {
     attention_.reset();
     model_.reset();
     release_free_memory();
-    set_threads(request.at("threads"));
-    if (what == "model") {
-      model_ = std::make_unique<ModelSide>(request);
+    ATTN_CHECK(request.threads, "threads: missing");
+    set_threads(*request.threads);
+    if (request.what == "model") {
+      model_ = std::make_unique<ModelSide>(line);
       return Json::object();
     }
-    attention_ = std::make_unique<AttentionSide>(request);
+    attention_ = std::make_unique<AttentionSide>(line);
     return {{"flops", attention_->flops()}};
   }
 

@@ -6,6 +6,7 @@
 
 #include "core/ops/ops.h"
 #include "harness/cli/npy.h"
+#include "harness/cli/peer_request.h"
 #include "harness/cli/specs.h"
 #include "harness/model/encoder.h"
 #include "harness/train/optimizer.h"
@@ -34,30 +35,24 @@ void write_tensor(const std::string& path, const Tensor& tensor) {
   write_npy(path, array);
 }
 
-// What a request says of the attention inside: {"variant": SPEC}.
-Chosen variant_of(const Json& request) {
-  return choose_variant(request.at("variant").get<std::string>());
-}
-
 }  // namespace
 
 class AttentionSide::State {
  public:
-  explicit State(const Json& request)
-      : mask_{request.value("causal", false), {}},
-        q_(read_tensor(request.at("q"))),
-        k_(read_tensor(request.at("k"))),
-        v_(read_tensor(request.at("v"))),
-        grad_out_(read_tensor(request.at("grad_out"))) {
+  explicit State(const AttentionRequest& request)
+      : mask_{request.causal, {}},
+        q_(read_tensor(request.q)),
+        k_(read_tensor(request.k)),
+        v_(read_tensor(request.v)),
+        grad_out_(read_tensor(request.grad_out)) {
     for (const Tensor* tensor : {&q_, &k_, &v_})
       ATTN_CHECK(tensor->shape().rank() == 4, "q, k, v are [batch, heads, len, head_dim], got {}",
                  tensor->shape().str());
-    const Chosen chosen = variant_of(request);
+    const Chosen chosen = choose_variant(request.variant);
     const AttentionConfig config{
         .heads = q_.dim(1), .head_dim = q_.dim(3), .max_len = k_.dim(2), .causal = mask_.causal};
     attention_ = chosen.variant->build(config, chosen.params);
-    const Json given = request.value("set", Json::object());
-    for (const auto& [name, path] : given.items()) weight(name).set_value(read_tensor(path));
+    for (const auto& [name, path] : request.set) weight(name).set_value(read_tensor(path));
   }
 
   Json flops() const {
@@ -114,15 +109,15 @@ class AttentionSide::State {
 
 class ModelSide::State {
  public:
-  explicit State(const Json& request)
+  explicit State(const ModelRequest& request)
       : model_(config_of(request)),
         optimizer_(learned(model_), optimizer_of(request)),
-        learning_rate_(request.at("learning_rate")) {
-    batch_.size = request.at("batch");
-    batch_.length = request.at("length");
-    batch_.tokens = read_ids(request.at("tokens"));
-    batch_.targets = read_ids(request.at("targets"));
-    write(request.at("folder"));  // the other side starts from them
+        learning_rate_(request.learning_rate) {
+    batch_.size = request.batch;
+    batch_.length = request.length;
+    batch_.tokens = read_ids(request.tokens);
+    batch_.targets = read_ids(request.targets);
+    write(request.folder);  // the other side starts from them
   }
 
   // NAME.npy of each weight, as it is now.
@@ -140,27 +135,27 @@ class ModelSide::State {
   }
 
  private:
-  static ModelConfig config_of(const Json& request) {
-    const Chosen chosen = variant_of(request);
+  static ModelConfig config_of(const ModelRequest& request) {
+    const Chosen chosen = choose_variant(request.variant);
     ModelConfig config;
     config.layer.variant = chosen.variant;
     config.layer.variant_params = chosen.params;
-    config.layer.width = request.at("width");
-    config.layer.heads = request.at("heads");
-    config.layer.feed_forward = request.at("feed_forward");
-    config.layers = request.at("layers");
-    config.vocab = request.at("vocab");
-    config.classes = request.at("classes");
-    config.length = request.at("length");
+    config.layer.width = request.width;
+    config.layer.heads = request.heads;
+    config.layer.feed_forward = request.feed_forward;
+    config.layers = request.layers;
+    config.vocab = request.vocab;
+    config.classes = request.classes;
+    config.length = request.length;
     return config;
   }
 
-  static AdamWConfig optimizer_of(const Json& request) {
-    return {.beta1 = request.at("beta1"),
-            .beta2 = request.at("beta2"),
-            .epsilon = request.at("epsilon"),
-            .weight_decay = request.at("weight_decay"),
-            .clip = request.at("clip")};
+  static AdamWConfig optimizer_of(const ModelRequest& request) {
+    return {.beta1 = request.beta1,
+            .beta2 = request.beta2,
+            .epsilon = request.epsilon,
+            .weight_decay = request.weight_decay,
+            .clip = request.clip};
   }
 
   static std::vector<Var> learned(const Encoder& model) {
@@ -176,14 +171,16 @@ class ModelSide::State {
   Batch batch_;
 };
 
-AttentionSide::AttentionSide(const Json& request) : state_(std::make_unique<State>(request)) {}
+AttentionSide::AttentionSide(const Json& request)
+    : state_(std::make_unique<State>(read_json<AttentionRequest>(request))) {}
 AttentionSide::~AttentionSide() = default;
 Json AttentionSide::flops() const { return state_->flops(); }
 void AttentionSide::forward() const { state_->forward(); }
 void AttentionSide::train() const { state_->train(); }
 void AttentionSide::write(const std::string& folder) const { state_->write(folder); }
 
-ModelSide::ModelSide(const Json& request) : state_(std::make_unique<State>(request)) {}
+ModelSide::ModelSide(const Json& request)
+    : state_(std::make_unique<State>(read_json<ModelRequest>(request))) {}
 ModelSide::~ModelSide() = default;
 double ModelSide::step() { return state_->step(); }
 void ModelSide::write(const std::string& folder) const { state_->write(folder); }

@@ -61,13 +61,11 @@ void ProgressLine::end() {
 }
 
 void ProgressLine::name_cell(const Progress& progress) {
-  const Json& row = *progress.row;
-  const std::string status = row.at("status");
-  const bool is_failure = status != "ok" && status != "skipped";
-  if (!is_failure && !verbose_) return;
-  const std::string reason = status == "ok" ? "" : ": " + row.at("reason").get<std::string>();
-  say(fmt::format("[{}/{}] {} {}{}", progress.done, progress.total, progress.current, status,
-                  reason));
+  const Row& row = *progress.row;
+  if (!row.is_failure() && !verbose_) return;
+  const std::string reason = row.is_ok() ? "" : ": " + row.result.reason;
+  say(fmt::format("[{}/{}] {} {}{}", progress.done, progress.total, progress.current,
+                  name_of(row.result.status), reason));
 }
 
 void ProgressLine::show(const Progress& progress) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/base/check.h"
+#include "harness/cell/codec.h"
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_options.h"
@@ -76,10 +77,13 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-std::string rendered(const std::string& format, const std::vector<Json>& rows, bool with_ledger,
+std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
                      bool color) {
-  if (format == "json") return Json(rows).dump(2) + "\n";
-  if (format == "csv") return render_csv(rows);
+  if (format == "json" || format == "csv") {
+    std::vector<Json> lines;
+    for (const Row& row : rows) lines.push_back(to_json(row));
+    return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
+  }
   std::vector<Table> tables = tables_of(rows);
   if (with_ledger)
     for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));

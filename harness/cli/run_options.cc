@@ -13,8 +13,9 @@ std::string axis_help(const AxisInfo& axis) {
   const ParamSpec& spec = axis.spec;
   std::string values = spec.choices.empty() ? "" : join(spec.choices) + "; ";
   if (std::holds_alternative<bool>(spec.value)) values = "false,true; ";
-  return fmt::format("{}{}; default {}{}", values, spec.help, to_string(spec.value),
-                     axis.measures.size() == 1 ? fmt::format(" ({} alone)", axis.measures[0]) : "");
+  return fmt::format(
+      "{}{}; default {}{}", values, spec.help, to_string(spec.value),
+      axis.measures.size() == 1 ? fmt::format(" ({} alone)", name_of(axis.measures[0])) : "");
 }
 
 // "steps 2000, batch 32, …": the training settings that are changed most.

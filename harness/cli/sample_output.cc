@@ -9,7 +9,7 @@
 
 #include "core/base/io_error.h"
 #include "harness/cli/terminal.h"
-#include "harness/store/rows.h"
+#include "harness/store/fields.h"
 #include "tasks/data/files.h"
 #include "tasks/data/released.h"
 
@@ -26,22 +26,21 @@ Json labels_json(const std::vector<int32_t>& labels) {
 
 // `values` lists the channels of one position after those of another.
 std::string line_of(const Example& example, bool outputs) {
-  Json row = Json::object();
+  JsonWriter line;
   if (!example.tokens.empty())
-    row["tokens"] = example.tokens;
+    line("tokens", example.tokens);
   else
-    row["values"] = example.values;
-  if (!example.second.empty()) row["second"] = example.second;
-  if (!example.edges.empty()) row["edges"] = example.edges;
+    line("values", example.values);
+  line.maybe("second", Json(example.second));
+  line.maybe("edges", Json(example.edges));
   if (!example.wanted.empty())
-    row["target"] = example.wanted[0];
+    line("target", example.wanted[0]);
   else
-    row["target"] = outputs ? Json(example.target) : labels_json(example.target);
-  row["evidence"] = example.evidence;
-  row["distances"] = example.distances;
-  row["slices"] = Json::object();
-  for (const auto& [name, value] : example.slices) row["slices"][name] = value;
-  return row.dump() + "\n";
+    line("target", outputs ? Json(example.target) : labels_json(example.target));
+  line("evidence", Json(example.evidence));
+  line("distances", Json(example.distances));
+  line("slices", example.slices);
+  return line.object.dump() + "\n";
 }
 
 // Generated examples have no end; those of files do.

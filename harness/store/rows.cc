@@ -151,6 +151,8 @@ void lock_rows(int file, const std::string& path) {
 
 }  // namespace
 
+bool is_cell(const Json& line) { return line["kind"] == "cell"; }
+
 RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
   if (path_ == kStdoutPath) {
     path_ = "standard output";

@@ -48,6 +48,7 @@ std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
 std::string schema_fault(const Json& row);
 // Where `value` holds a number that is not finite: "metrics.test"; "" where it holds none.
 std::string non_finite_place(const Json& value);
+bool is_cell(const Json& line);  // not of kind run
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string text_of(const Json& value);  // a string as it is, all else as JSON

@@ -7,21 +7,26 @@
 
 namespace attn {
 
-const std::vector<std::string>& all_measures() {
-  static const std::vector<std::string> measures = {"speed", "memory", "accuracy", "fidelity"};
-  return measures;
+const std::vector<std::string>& measure_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Measure measure : kMeasures) all.emplace_back(name_of(measure));
+    return all;
+  }();
+  return names;
 }
 
-bool AxisInfo::applies_to(std::string_view measure) const {
+bool AxisInfo::applies_to(Measure measure) const {
   return std::find(measures.begin(), measures.end(), measure) != measures.end();
 }
 
 const std::vector<AxisInfo>& all_axes() {
   constexpr double kLongest =
       1 << 22;  // tokens: far beyond what fits, so that a slip of the finger is an error
-  static const std::vector<std::string> everywhere = all_measures();
-  static const std::vector<std::string> shaped = {"speed", "memory", "fidelity"};
-  static const std::vector<std::string> run = {"speed", "memory"};
+  using enum Measure;
+  static const std::vector<Measure> everywhere(kMeasures.begin(), kMeasures.end());
+  static const std::vector<Measure> shaped = {speed, memory, fidelity};
+  static const std::vector<Measure> run = {speed, memory};
   static const std::vector<AxisInfo> axes = {
       {{"length", 1024, "tokens of a sequence", 1, kLongest}, shaped},
       {{"batch", 1, "sequences at a time", 1, 4096}, shaped},
@@ -35,9 +40,9 @@ const std::vector<AxisInfo>& all_axes() {
       {{"causal", false, "hide the future"}, shaped},
       {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
       {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},
-      {{"input", {"random", "needle"}, "what the queries and keys hold"}, {"fidelity"}},
-      {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {"fidelity"}},
-      {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {"speed"}},
+      {{"input", {"random", "needle"}, "what the queries and keys hold"}, {fidelity}},
+      {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {fidelity}},
+      {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {speed}},
   };
   return axes;
 }

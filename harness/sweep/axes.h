@@ -6,19 +6,20 @@
 #include <vector>
 
 #include "core/base/params.h"
+#include "harness/cell/names.h"
 #include "harness/sweep/grammar.h"
 
 namespace attn {
 
 struct AxisInfo {
   ParamSpec spec;
-  std::vector<std::string> measures;
-  bool applies_to(std::string_view measure) const;
+  std::vector<Measure> measures;
+  bool applies_to(Measure measure) const;
 };
 
 const std::vector<AxisInfo>& all_axes();           // in the order of a row's `axes`
 const AxisInfo& find_axis(std::string_view name);  // Error naming the nearest one when unknown
-const std::vector<std::string>& all_measures();
+const std::vector<std::string>& measure_names();
 // Values of an axis, expanded and checked against its type and range.
 std::vector<std::string> axis_values(const AxisInfo& axis, std::string_view text);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/cell/codec.h"
 #include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
@@ -18,33 +19,30 @@
 namespace attn {
 namespace {
 
-Json axes_json(const Choice& choice) {
-  Json axes = Json::object();
+Axes axes_of(const Choice& choice, Axes axes = {}) {
   for (const auto& [name, text] : choice)
-    axes[name] = to_json(find_axis(name).spec.parse("axis", text));
-  if (axes.value("mode", "") == "decode") axes["causal"] = true;
+    set_axis(axes, name, find_axis(name).spec.parse("axis", text));
+  if (axes.mode == Mode::decode) axes.causal = true;
   return axes;
 }
 
-Json key_json(const std::string& measure, const VariantInfo& info, const Params& params,
-              Json axes) {
-  return {{"protocol", kProtocol},
-          {"measure", measure},
-          {"variant", plugin_json(info.name, params)},
-          {"task", nullptr},
-          {"axes", std::move(axes)},
-          {"training", nullptr},
-          {"source", {{"variant", source_hash("variants", info.name)}}}};
+CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, const Axes& axes) {
+  CellKey key;
+  key.measure = measure;
+  key.variant = {info.name, params};
+  key.axes = axes;
+  key.source.variant = source_hash("variants", info.name);
+  return key;
 }
 
 // Appends cells, each once.
 class Collector {
  public:
   explicit Collector(const std::string& pilots) : pilots_(pilots) {}
-  void add(Json key, std::string skip, const std::vector<std::string>& tuned = {}) {
+  void add(CellKey key, std::string skip, const std::vector<std::string>& tuned = {}) {
     Cell cell;
     cell.tuned = tuned;
-    cell.id = hash_of(key);
+    cell.id = id_of(key);
     if (!seen_.insert(cell.id).second) return;
     if (skip.empty()) {
       const Forecast forecast = forecast_of(key, &pilots_);
@@ -72,11 +70,11 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   const std::vector<Choice> choices = cross_product(sweep.axes);
   collector.expect(choices.size() * sweep.variants.size());
   for (const Choice& choice : choices) {
-    const Json axes = axes_json(choice);
+    const Axes axes = axes_of(choice);
     for (const auto& [info, params] : sweep.variants) {
-      Json key = key_json(sweep.measure, *info, params, axes);
+      CellKey key = key_of(sweep.measure, *info, params, axes);
       auto why = why_not(workload_of(key));
-      if (!why && sweep.measure == "fidelity") why = why_no_fidelity(workload_of(key));
+      if (!why && sweep.measure == Measure::fidelity) why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));
     }
   }
@@ -92,47 +90,43 @@ void add_training(const Resolved& sweep, Collector& collector) {
     for (const Params& training : sweep.training)
       for (const Choice& choice : choices)
         for (const auto& [info, params] : sweep.variants) {
-          Json axes = {{"length", shape.length}, {"causal", shape.causal}};
-          axes.update(axes_json(choice));
-          Json key = key_json(sweep.measure, *info, params, std::move(axes));
-          key["task"] = plugin_json(task->name, task_params);
-          key["training"] = to_json(training);
-          key["source"]["task"] = source_hash("tasks", task->name);
+          const Axes of_the_task{.length = shape.length, .causal = shape.causal};
+          CellKey key = key_of(sweep.measure, *info, params, axes_of(choice, of_the_task));
+          key.task = Plugin{task->name, task_params};
+          key.training = training;
+          key.source.task = source_hash("tasks", task->name);
           if (shape.outputs > 0)  // it stands where the variant cannot
-            key["source"]["exact"] = source_hash("variants", exact_reference().name);
-          if (built->source()) key["source"]["data"] = built->source()->fingerprint();
+            key.source.exact = source_hash("variants", exact_reference().name);
+          if (built->source()) key.source.data = built->source()->fingerprint();
           const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);
         }
   }
 }
 
-Json config_json(const Resolved& sweep) {
-  Json variants = Json::array(), tasks = Json::array(), training = Json::array(),
-       axes = Json::object();
+SweepConfig config_of(const Resolved& sweep) {
+  SweepConfig config{.measure = sweep.measure, .training = sweep.training, .tuned = sweep.tuned};
   for (const auto& [info, params] : sweep.variants)
-    variants.push_back(plugin_text(plugin_json(info->name, params)));
+    config.variants.push_back(plugin_text({info->name, params}));
   for (const auto& [info, params] : sweep.tasks)
-    tasks.push_back(plugin_text(plugin_json(info->name, params)));
-  for (const Params& params : sweep.training) training.push_back(to_json(params));
+    config.tasks.push_back(plugin_text({info->name, params}));
   for (const Setting& axis : sweep.axes) {
-    axes[axis.name] = Json::array();
-    for (const std::string& value : axis.values)
-      axes[axis.name].push_back(axes_json({{axis.name, value}})[axis.name]);
+    auto& [name, values] = config.axes.emplace_back(axis.name, std::vector<ParamValue>());
+    for (const std::string& text : axis.values)
+      values.push_back(find_axis(name).spec.parse("axis", text));
   }
-  return {{"measure", sweep.measure}, {"variants", variants}, {"tasks", tasks}, {"axes", axes},
-          {"training", training},     {"tuned", sweep.tuned}};
+  return config;
 }
 
 // What stays together in a shard: speed cells that are compared with each other, and of tuned cells
 // all choices and seeds, of which one choice will stand for the variant.
 std::string unit_of(const Cell& cell) {
-  if (cell.key["measure"] == "speed") return group_of(cell.key).dump();
+  if (cell.key.measure == Measure::speed) return group_of(cell.key);
   if (cell.tuned.empty()) return cell.id;
-  Json key = cell.key;
-  key["axes"].erase("seed");
-  for (const std::string& setting : cell.tuned) key["training"].erase(setting);
-  return key.dump();
+  CellKey key = cell.key;
+  key.axes.seed.reset();
+  if (key.training) key.training = key.training->without(cell.tuned);
+  return to_json(key).dump();
 }
 
 std::vector<Cell> shard_of(std::vector<Cell> cells, int shard, int shards) {
@@ -154,25 +148,21 @@ Plan plan(const SweepRequest& request) {
   const std::vector<Resolved> sweeps = resolve(request);
   Plan result;
   Collector collector(request.pilots);
-  Json resolved = Json::array();
+  RunConfig& config = result.config;
   for (const Resolved& sweep : sweeps) {
-    resolved.push_back(config_json(sweep));
-    if (sweep.measure == "accuracy")
+    config.sweeps.push_back(config_of(sweep));
+    if (sweep.measure == Measure::accuracy)
       add_training(sweep, collector);
     else
       add_shaped(sweep, collector);
   }
-  Json version = nullptr;
+  config.profile = request.profile;
   for (const ProfileInfo& info : all_profiles())
-    if (info.name == request.profile) version = info.version;
-  result.config = {{"profile", request.profile.empty() ? Json(nullptr) : Json(request.profile)},
-                   {"profile_version", version},
-                   {"protocol", kProtocol},
-                   {"sweeps", resolved},
-                   {"jobs", request.jobs},
-                   {"timeout_s", timeout_of(request)},
-                   {"max_memory_bytes", request.max_memory_bytes},
-                   {"shard", fmt::format("{}/{}", request.shard, request.shards)}};
+    if (info.name == request.profile) config.profile_version = info.version;
+  config.jobs = request.jobs;
+  config.timeout_s = timeout_of(request);
+  config.max_memory_bytes = request.max_memory_bytes;
+  config.shard = fmt::format("{}/{}", request.shard, request.shards);
   result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);
   std::vector<std::string> labels = cell_labels(result.cells);
   for (size_t i = 0; i < labels.size(); i++) result.cells[i].label = std::move(labels[i]);

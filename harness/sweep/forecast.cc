@@ -39,19 +39,19 @@ struct LimitedMemory {
   LimitedMemory& operator=(const LimitedMemory&) = delete;
 };
 
-std::unique_ptr<Attention> build(const VariantInfo& info, const Json& params,
+std::unique_ptr<Attention> build(const VariantInfo& info, const Params& params,
                                  const AttentionShape& shape, int64_t max_len) {
   AttentionConfig config;
   config.heads = shape.heads;
   config.head_dim = shape.head_dim;
   config.max_len = max_len;
   config.causal = shape.causal;
-  return info.build(config, params_of(params));
+  return info.build(config, params.values());
 }
 
 // Of a variant that declares no cost, as counted at three short lengths and carried on by the
 // parabola through them: right for what grows with n, with n² and with both.
-Cost counted(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+Cost counted(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
   constexpr double kLengths[] = {64, 128, 256};
   const auto n = static_cast<double>(shape.kv_len);
   const auto count = [&](int64_t length) {
@@ -61,7 +61,7 @@ Cost counted(const VariantInfo& info, const Json& params, const AttentionShape& 
     const CountedCost seen = counted_cost(*build(info, params, at, length), at);
     return Cost{.flops = seen.flops,
                 .peak_bytes = seen.peak_bytes,
-                .state_bytes = held_state_bytes(info, params_of(params), at).value_or(0)};
+                .state_bytes = held_state_bytes(info, params.values(), at).value_or(0)};
   };
   Cost cost;
   if (n <= kLengths[2]) {
@@ -87,7 +87,7 @@ Cost counted(const VariantInfo& info, const Json& params, const AttentionShape& 
 
 // The cost of one forward. Variants with weights for each position are built for a few where their
 // formulas, which do not depend on it, are declared.
-Cost cost_of(const VariantInfo& info, const Json& params, const AttentionShape& shape) {
+Cost cost_of(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
   // Weights beyond the limit are the cell's own business: planning must not fill the memory.
   const LimitedMemory limited(kMostWeights);
   try {
@@ -108,54 +108,53 @@ AttentionShape shape_of(const WorkloadSpec& spec) {
 // FLOPs of the dense parts of one layer: four projections, of which two are narrower where query
 // heads share `kept` of the keys and values, and some missing where nothing reads them; and a
 // feed-forward.
-double dense_flops(const VariantInfo& info, const Json& params, double tokens, double width,
+double dense_flops(const VariantInfo& info, const Params& params, double tokens, double width,
                    double hidden, double kept = 1) {
-  const VariantInfo::Reads read = info.read_by(Params(info.name, info.params, params_of(params)));
+  const VariantInfo::Reads read = info.read_by(Params(info.name, info.params, params.values()));
   const double projections = info.traits.mixer ? 0 : 1 + read.queries + kept * (1 + read.keys);
   return 2 * tokens * width * (projections * width + 2 * hidden);
 }
 
 // A step of decoding and, once a process, the state that it starts from.
-Forecast of_decoding(const Json& key, const WorkloadSpec& spec) {
+Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec) {
   AttentionShape shape = shape_of(spec);
   shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
-  const Cost cost = cost_of(*spec.variant, key["variant"]["params"], shape);
+  const Cost cost = cost_of(*spec.variant, key.variant.params, shape);
   const double numbers = 2 * static_cast<double>(spec.batch * spec.heads * spec.length *
                                                  spec.head_dim);  // keys and values
   const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
   const double step = cost.state_bytes / kReadRate;
   Forecast forecast{once, kProgram + static_cast<int64_t>(cost.state_bytes) + prefill_bytes(spec)};
-  if (key["measure"] != "speed") return forecast;
+  if (key.measure != Measure::speed) return forecast;
   const TimingOptions timing;
-  const auto repetitions = key["axes"]["repetitions"].get<int64_t>();
+  const int64_t repetitions = key.axes.repetitions.value();
   forecast.seconds = static_cast<double>(rounds_of(repetitions)) * (once + timing.warmup_s) +
                      static_cast<double>(repetitions) * std::max(timing.min_sample_s, step);
   return forecast;
 }
 
-Forecast of_shape(const Json& key) {
+Forecast of_shape(const CellKey& key) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec);
-  const Cost cost = cost_of(*spec.variant, key["variant"]["params"], shape_of(spec));
+  const Cost cost = cost_of(*spec.variant, key.variant.params, shape_of(spec));
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
   double flops = cost.flops * layers, bytes = cost.peak_bytes + 4 * tokens * width * sizeof(float);
   if (spec.scope != ScopeKind::attention) {
-    flops +=
-        layers * dense_flops(*spec.variant, key["variant"]["params"], tokens, width, 4 * width);
+    flops += layers * dense_flops(*spec.variant, key.variant.params, tokens, width, 4 * width);
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
   const double run_s = flops / (kRate * spec.threads);
   Forecast forecast{kStart, kProgram + static_cast<int64_t>(bytes)};
-  if (key["measure"] == "speed") {
+  if (key.measure == Measure::speed) {
     const TimingOptions timing;
-    const auto repetitions = key["axes"]["repetitions"].get<int64_t>();
+    const int64_t repetitions = key.axes.repetitions.value();
     const auto visits = static_cast<double>(rounds_of(repetitions));
     forecast.seconds = visits * (kStart + timing.warmup_s + run_s) +
                        static_cast<double>(repetitions) * std::max(timing.min_sample_s, run_s);
-  } else if (key["measure"] == "memory") {
+  } else if (key.measure == Measure::memory) {
     forecast.seconds += 2 * run_s;
   } else {
     const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
@@ -169,42 +168,44 @@ struct Pass {
   double flops = 0, layer_bytes = 0;  // the attention's own, of one layer
 };
 
-Pass pass_of(const Json& key, int64_t times) {
-  const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
-  const Json& training = key["training"];
-  const int64_t length = key["axes"]["length"].get<int64_t>() * times, heads = training["heads"];
-  const AttentionShape shape{
-      1, heads, length, length, training["width"].get<int64_t>() / heads, key["axes"]["causal"]};
-  const Cost cost = cost_of(info, key["variant"]["params"], shape);
-  const int64_t kv_heads = training["kv_heads"];
+Pass pass_of(const CellKey& key, int64_t times) {
+  const VariantInfo& info = find_variant(key.variant.name);
+  const Params& training = key.training.value();
+  const int64_t length = key.axes.length.value() * times, heads = training.integer("heads"),
+                width = training.integer("width");
+  const AttentionShape shape{1, heads, length, length, width / heads, key.axes.causal.value()};
+  const Cost cost = cost_of(info, key.variant.params, shape);
+  const int64_t kv_heads = training.integer("kv_heads");
   const double kept =
       kv_heads > 0 ? static_cast<double>(kv_heads) / static_cast<double>(heads) : 1.0;
   const double dense =
-      dense_flops(info, key["variant"]["params"], static_cast<double>(length),
-                  training["width"].get<double>(), training["feed_forward"].get<double>(), kept);
-  return {(cost.flops + dense) * training["layers"].get<double>(), cost.peak_bytes};
+      dense_flops(info, key.variant.params, static_cast<double>(length), static_cast<double>(width),
+                  static_cast<double>(training.integer("feed_forward")), kept);
+  return {(cost.flops + dense) * static_cast<double>(training.integer("layers")), cost.peak_bytes};
 }
 
 // The multiples of the training length at which the test split is scored too.
-std::vector<int64_t> multiples_of(const Json& key) {
-  const Json& training = key["training"];
-  const VariantInfo& info = find_variant(key["variant"]["name"].get<std::string>());
+std::vector<int64_t> multiples_of(const CellKey& key) {
+  const Params& training = key.training.value();
+  const VariantInfo& info = find_variant(key.variant.name);
   std::vector<int64_t> multiples;
-  if (training["positions"] == "learned" || info.traits.fixed_length ||
-      !key["task"]["params"].contains("length"))
+  if (training.text("positions") == "learned" || info.traits.fixed_length ||
+      !key.task.value().params.values().contains("length"))
     return multiples;
-  for (int64_t times = 2; times <= training.value("stretch", int64_t{1}); times *= 2)
+  for (int64_t times = 2; times <= training.integer("stretch"); times *= 2)
     multiples.push_back(times);
   return multiples;
 }
 
-Forecast of_training(const Json& key, const Pilots* pilots) {
-  const Json& training = key["training"];
-  const auto setting = [&](const char* name) { return training[name].get<double>(); };
+Forecast of_training(const CellKey& key, const Pilots* pilots) {
+  const Params& training = key.training.value();
+  const auto setting = [&](const char* name) {
+    return static_cast<double>(training.integer(name));
+  };
   const Pass example = pass_of(key, 1);
   // Of one layer, kept for the backward pass, and what evaluation holds of them at a time.
   const double activations =
-      24.0 * key["axes"]["length"].get<double>() * setting("width") * sizeof(float);
+      24.0 * static_cast<double>(key.axes.length.value()) * setting("width") * sizeof(float);
   constexpr double kHeld = 0.25;
   double evaluated = std::ceil(setting("steps") / std::max(1.0, setting("eval_every"))) *
                          setting("validation_examples") +
@@ -226,8 +227,8 @@ Forecast of_training(const Json& key, const Pilots* pilots) {
 
 }  // namespace
 
-Forecast forecast_of(const Json& key, const Pilots* pilots) {
-  return key["measure"] == "accuracy" ? of_training(key, pilots) : of_shape(key);
+Forecast forecast_of(const CellKey& key, const Pilots* pilots) {
+  return key.measure == Measure::accuracy ? of_training(key, pilots) : of_shape(key);
 }
 
 }  // namespace attn

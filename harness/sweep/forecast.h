@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "harness/sweep/key.h"
+#include "harness/cell/key.h"
 
 namespace attn {
 
@@ -19,6 +19,6 @@ inline constexpr double kForecastPeak = 118e9;  // FLOP/s of the core that the f
 
 class Pilots;
 // Accuracy cells by their pilot, where there is one; all else by formula.
-Forecast forecast_of(const Json& key, const Pilots* pilots = nullptr);
+Forecast forecast_of(const CellKey& key, const Pilots* pilots = nullptr);
 
 }  // namespace attn

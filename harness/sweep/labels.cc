@@ -3,9 +3,10 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/check.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/grammar.h"
 #include "harness/sweep/sweep.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -13,78 +14,84 @@
 namespace attn {
 namespace {
 
+using NamedValues = std::vector<std::pair<std::string, ParamValue>>;
+
 // "pairs=4,vocab=64": the members of `params` that are not those of `defaults`.
-std::string other_than(const Params& defaults, const Json& params) {
+std::string other_than(const Params& defaults, const Params& params) {
   std::vector<std::string> words;
-  for (const auto& [name, value] : params.items()) {
+  for (const auto& [name, value] : params.values()) {
     const auto it = defaults.values().find(name);
-    if (it != defaults.values().end() && value == to_json(it->second)) continue;
-    words.push_back(name + "=" + text_of(value));
+    if (it != defaults.values().end() && value == it->second) continue;
+    words.push_back(name + "=" + to_string(value));
   }
   return join(words);
 }
 
-// The names in which objects differ, of those that have each.
-using Varying = std::map<std::string, std::set<std::string>>;  // name -> its values
-
-void look_at(const Json& object, Varying& seen) {
-  if (!object.is_object()) return;
-  for (const auto& [name, value] : object.items()) seen[name].insert(text_of(value));
+NamedValues listed(const Params& params) {
+  return {params.values().begin(), params.values().end()};
 }
 
-void add_varying(const Json& object, const Varying& seen, bool with_length, std::string& text) {
-  if (!object.is_object()) return;
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_null()) continue;
+using Varying = std::map<std::string, std::set<ParamValue>>;  // name -> its values
+
+void look_at(const NamedValues& values, Varying& seen) {
+  for (const auto& [name, value] : values) seen[name].insert(value);
+}
+
+// The values whose names have several in the sweep.
+void add_varying(const NamedValues& values, const Varying& seen, bool with_length,
+                 std::string& text) {
+  for (const auto& [name, value] : values) {
     if (seen.at(name).size() < 2 && !(with_length && name == "length")) continue;
-    text += " " + (value.is_string() ? value.get<std::string>() : name + "=" + value.dump());
+    const auto* const word = std::get_if<std::string>(&value);
+    text += " " + (word ? *word : name + "=" + to_string(value));
   }
+}
+
+// Without what the task decides.
+Axes axes_beside_task(const CellKey& key) {
+  Axes axes = key.axes;
+  if (key.task) {
+    axes.length.reset();
+    axes.causal.reset();
+  }
+  return axes;
 }
 
 }  // namespace
 
-std::string variant_label(const Json& variant) {
-  const std::string name = variant.at("name");
-  const Params defaults(name, find_variant(name).params);
-  const std::string text = other_than(defaults, variant.at("params"));
-  return text.empty() ? name : fmt::format("{}[{}]", name, text);
+std::string variant_label(const Plugin& variant) {
+  const Params defaults(variant.name, find_variant(variant.name).params);
+  const std::string text = other_than(defaults, variant.params);
+  return text.empty() ? variant.name : fmt::format("{}[{}]", variant.name, text);
 }
 
-std::string task_label(const Json& task) {
-  const std::string name = task.at("name");
-  const TaskInfo& info = find_task(name);
-  const std::string text = other_than(info.resolve(), task.at("params"));
-  if (text.empty()) return name;
+std::string task_label(const Plugin& task) {
+  const TaskInfo& info = find_task(task.name);
+  const std::string text = other_than(info.resolve(), task.params);
+  if (text.empty()) return task.name;
   for (const Preset& preset : info.presets)
-    if (other_than(info.resolve({{"preset", preset.name}}), task.at("params")).empty())
-      return fmt::format("{}[preset={}]", name, preset.name);
-  return fmt::format("{}[{}]", name, text);
+    if (other_than(info.resolve({{"preset", preset.name}}), task.params).empty())
+      return fmt::format("{}[preset={}]", task.name, preset.name);
+  return fmt::format("{}[{}]", task.name, text);
 }
 
 std::vector<std::string> cell_labels(const std::vector<Cell>& cells) {
-  struct Seen {
-    Varying axes, training;
-  };
-  std::map<std::string, Seen> by_measure;
+  std::map<Measure, Varying> axes;
+  // Recipes differ from task to task: only what differs within a task tells cells apart.
+  std::map<std::string, Varying> training;
   for (const Cell& cell : cells) {
-    Seen& seen = by_measure[cell.key["measure"]];
-    look_at(cell.key["axes"], seen.axes);
-    // Recipes differ from task to task: only what differs within a task tells cells apart.
-    if (!cell.key["task"].is_null())
-      look_at(cell.key["training"], by_measure[cell.key["task"].dump()].training);
+    look_at(named_values(cell.key.axes), axes[cell.key.measure]);
+    if (cell.key.task && cell.key.training)
+      look_at(listed(*cell.key.training), training[plugin_text(*cell.key.task)]);
   }
   std::vector<std::string> labels;
   for (const Cell& cell : cells) {
-    const std::string measure = cell.key["measure"];
-    const Json& task = cell.key["task"];
-    std::string text = measure + " " + variant_label(cell.key["variant"]);
-    if (!task.is_null()) text += " on " + task_label(task);
-    Json axes = cell.key["axes"];
-    if (!task.is_null())
-      for (const char* of_the_task : {"length", "causal"}) axes.erase(of_the_task);
-    add_varying(axes, by_measure[measure].axes, task.is_null(), text);
-    if (!task.is_null())
-      add_varying(cell.key["training"], by_measure[task.dump()].training, false, text);
+    const CellKey& key = cell.key;
+    std::string text = fmt::format("{} {}", name_of(key.measure), variant_label(key.variant));
+    if (key.task) text += " on " + task_label(*key.task);
+    add_varying(named_values(axes_beside_task(key)), axes[key.measure], !key.task, text);
+    if (key.task && key.training)
+      add_varying(listed(*key.training), training[plugin_text(*key.task)], false, text);
     labels.push_back(std::move(text));
   }
   return labels;

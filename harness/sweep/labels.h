@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "harness/store/rows.h"
+#include "harness/cell/key.h"
 
 namespace attn {
 
 struct Cell;
 
-// "performer[features=64]": the parameters that are not the default. `variant`: name and params.
-std::string variant_label(const Json& variant);
+// "performer[features=64]": the parameters that are not the default.
+std::string variant_label(const Plugin& variant);
 // "text" at its default level, "text[preset=small]" at another, "mqar[pairs=4]" where parameters
 // differ from every level: those that differ from the default.
-std::string task_label(const Json& task);
+std::string task_label(const Plugin& task);
 // "accuracy linear on mqar seed=1": of each cell what tells it from the others of its measure; its
 // length always, where it is an axis.
 std::vector<std::string> cell_labels(const std::vector<Cell>& cells);

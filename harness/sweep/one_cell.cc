@@ -7,18 +7,16 @@
 #include <iostream>
 #include <iterator>
 #include <new>
-#include <optional>
 
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
+#include "harness/cell/codec.h"
 #include "harness/check/check.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/speed.h"
 #include "harness/store/parse.h"
-#include "harness/sweep/key.h"
-#include "harness/sweep/outcome.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
 #include "tasks/catalog.h"
@@ -48,131 +46,125 @@ void limit_memory(int64_t bytes) {
 #endif
 }
 
-Json or_null(const std::optional<int64_t>& figure) { return figure ? Json(*figure) : Json(); }
-
 // Whether FLOPs, bytes and states are by the variant's formulas, for the row's ledger.
-const char* source_of(const Workload& workload) {
-  return workload.declares_cost() ? "declared" : "measured";
+CostSource source_of(const Workload& workload) {
+  return workload.declares_cost() ? CostSource::declared : CostSource::measured;
 }
 
-Json speed(const Json& request) {
-  Workload workload(workload_of(request["key"]));
+Json speed(const Request& request) {
+  Workload workload(workload_of(request.key.value()));
   TimingOptions timing;
-  timing.repetitions = request["repetitions"];
-  Json reply = {{"samples", time_samples(workload, timing)},
-                {"flops", workload.flops()},
-                {"cost", source_of(workload)}};
-  const WorkloadSpec& spec = workload.spec();
-  if (spec.mode == Mode::decode) reply["state_bytes"] = or_null(workload.state_bytes());
-  if (const std::optional<double> bytes = workload.bytes())
-    reply["bytes"] = *bytes;
-  else if (!workload.declares_cost())
-    reply["bytes"] = nullptr;  // not declared, and nothing counts them
-  return reply;
+  timing.repetitions = static_cast<int>(request.repetitions);
+  Visit visit{.times = time_samples(workload, timing),
+              .flops = workload.flops(),
+              .cost = source_of(workload),
+              .bytes = workload.bytes(),
+              .state_bytes = std::nullopt};
+  if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
+  return reply_with(visit);
 }
 
-Json memory(const Json& key) {
+Json memory(const CellKey& key) {
   Workload workload(workload_of(key));
   const MemoryFigures found = measure_memory(workload);
-  return {{"metrics",
-           {{"peak_bytes", found.peak_bytes},
-            {"weights_bytes", found.weights_bytes},
-            {"activations_bytes", found.activations_bytes},
-            {"workspace_bytes", found.workspace_bytes},
-            {"extra_bytes", found.extra_bytes},
-            {"declared_extra_bytes", or_null(found.declared_extra_bytes)},
-            {"state_bytes", or_null(found.state_bytes)},
-            {"rss_peak_bytes", found.rss_peak_bytes}}},
-          {"cost", source_of(workload)},
-          {"samples", nullptr}};
+  return reply_with(key.measure,
+                    {.metrics = MemoryMetrics{.peak_bytes = found.peak_bytes,
+                                              .weights_bytes = found.weights_bytes,
+                                              .activations_bytes = found.activations_bytes,
+                                              .workspace_bytes = found.workspace_bytes,
+                                              .extra_bytes = found.extra_bytes,
+                                              .declared_extra_bytes = found.declared_extra_bytes,
+                                              .state_bytes = found.state_bytes,
+                                              .rss_peak_bytes = found.rss_peak_bytes},
+                     .cost = source_of(workload)});
 }
 
-Json fidelity(const Json& key) {
+Json fidelity(const CellKey& key) {
   const WorkloadSpec spec = workload_of(key);
-  const InputKind input = key["axes"]["input"] == "needle" ? InputKind::needle : InputKind::random;
-  const FidelityFigures found = measure_fidelity(spec, input, key["axes"]["input_scale"]);
+  const FidelityFigures found =
+      measure_fidelity(spec, key.axes.input.value(), key.axes.input_scale.value());
   ATTN_CHECK(std::isfinite(found.relative_error) && std::isfinite(found.cosine),
              "the output is not finite");
   const Workload workload(spec);
-  return {{"metrics",
-           {{"relative_error", found.relative_error},
-            {"cosine", found.cosine},
-            {"weights_kl", found.weights_kl ? finite_or_null(*found.weights_kl) : Json(nullptr)},
-            {"flops", workload.flops()}}},
-          {"cost", source_of(workload)},
-          {"samples", nullptr}};
+  return reply_with(key.measure, {.metrics = FidelityMetrics{.relative_error = found.relative_error,
+                                                             .cosine = found.cosine,
+                                                             .weights_kl = finite(found.weights_kl),
+                                                             .flops = workload.flops()},
+                                  .cost = source_of(workload)});
 }
 
-Json check(const Json& request) {
-  const bool is_task = request.contains("task");
-  const Json& subject = request[is_task ? "task" : "variant"];
-  const std::string name = subject["name"];
-  const auto params = params_of(subject["params"]);
-  const auto results = is_task
-                           ? check_task(find_task(name), params, attn_check::Level::quick)
-                           : check_variant(find_variant(name), params, attn_check::Level::quick);
+Json check(const Request& request) {
+  constexpr auto kLevel = attn_check::Level::quick;
+  const auto results = request.task ? check_task(find_task(request.task->name),
+                                                 request.task->params.values(), kLevel)
+                                    : check_variant(find_variant(request.variant.value().name),
+                                                    request.variant->params.values(), kLevel);
+  Verdict verdict;
   for (const attn_check::Result& result : results)
-    if (result.outcome == attn_check::Outcome::failed)
-      return {{"red", result.name}, {"detail", result.detail}};
-  return {{"red", nullptr}, {"detail", ""}};
+    if (result.outcome == attn_check::Outcome::failed && verdict.red.empty())
+      verdict = {.red = result.name, .detail = result.detail};
+  return reply_with(verdict);
 }
 
-Json calibration(const Json& request) {
-  const Calibration found = calibrate(request["threads"]);
-  return {{"calibration",
-           {{"fma_flops_per_s_one", found.fma_flops_per_s_one},
-            {"fma_flops_per_s_all", found.fma_flops_per_s_all},
-            {"copy_bytes_per_s_one", found.copy_bytes_per_s_one},
-            {"copy_bytes_per_s", found.copy_bytes_per_s},
-            {"threads", found.threads}}}};
+Json measured(const Request& request) {
+  const CellKey& key = request.key.value();
+  switch (key.measure) {
+    case Measure::speed:
+      return speed(request);
+    case Measure::memory:
+      return memory(key);
+    case Measure::fidelity:
+      return fidelity(key);
+    case Measure::accuracy:
+      return reply_with(key.measure, accuracy(key));
+  }
+  throw_error("unknown measure");
 }
 
-Json dispatch(const Json& request) {
-  const std::string what = request["do"];
-  if (what == "check") return check(request);
-  if (what == "calibrate") return calibration(request);
-  if (what == "pilot") return pilot(request);
-  ATTN_CHECK(what == "measure", "unknown request '{}'", what);
-  const Json& key = request["key"];
-  const std::string measure = key["measure"];
-  if (measure == "speed") return speed(request);
-  if (measure == "memory") return memory(key);
-  if (measure == "fidelity") return fidelity(key);
-  ATTN_CHECK(measure == "accuracy", "unknown measure '{}'", measure);
-  return accuracy(key);
+Json dispatch(const Request& request) {
+  switch (request.what) {
+    case Asked::check:
+      return check(request);
+    case Asked::calibrate:
+      return reply_with(calibrate(static_cast<int>(request.threads)));
+    case Asked::pilot:
+      return reply_with(pilot(request));
+    case Asked::measure:
+      return measured(request);
+  }
+  throw_error("unknown request");
 }
 
-bool is_training(const Json& request) {
-  return request["do"] == "measure" && request["key"]["measure"] == "accuracy";
-}
-
-Json failure_reply(const char* status, std::string reason) {
-  return {{"status", status}, {"reason", std::move(reason)}};
+bool is_training(const Request& request) {
+  return request.what == Asked::measure && request.key.value().measure == Measure::accuracy;
 }
 
 }  // namespace
 
-Json answer(const Json& request) {
+Json answer(const Request& request) {
   try {
-    limit_memory(request.value("max_memory_bytes", int64_t{0}));
-    Json reply = dispatch(request);
-    if (!reply.contains("status")) reply["status"] = "ok", reply["reason"] = nullptr;
-    return with_finite_figures(std::move(reply), is_training(request) ? "diverged" : "failed");
+    limit_memory(request.max_memory_bytes);
+    return with_finite_figures(dispatch(request),
+                               is_training(request) ? Status::diverged : Status::failed);
   } catch (const OutOfMemory& error) {
-    return failure_reply("oom", error.what());
+    return failed_reply(Status::oom, error.what());
   } catch (const std::bad_alloc&) {
-    return failure_reply("oom", "the system gave no more memory");
+    return failed_reply(Status::oom, "the system gave no more memory");
   } catch (const std::exception& error) {
-    return failure_reply("failed", error.what());
+    return failed_reply(Status::failed, error.what());
   }
 }
 
 int run_cell_process() {
   std::cin >> std::noskipws;
   const std::string text((std::istream_iterator<char>(std::cin)), std::istream_iterator<char>());
-  const Json request = parse_json(text).value;
-  if (!request.is_object()) {
-    std::cerr << "attnbench cell: a request in JSON is expected on stdin\n";
+  Request request;
+  try {
+    const Parsed parsed = parse_json(text);
+    ATTN_CHECK(parsed.fault.empty(), "{}", parsed.fault);
+    request = request_of(parsed.value);
+  } catch (const Error& error) {
+    std::cerr << "attnbench cell: a request in JSON is expected on stdin: " << error.what() << "\n";
     return 2;
   }
   const std::string reply = answer(request).dump(-1, ' ', false, Json::error_handler_t::replace);

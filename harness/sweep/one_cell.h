@@ -1,20 +1,11 @@
-// The work of a child process, as a request and a reply in JSON.
-// Requests: {"do": "measure", "key", "repetitions"}, {"do": "check", "variant" or "task"}, {"do":
-// "calibrate", "threads"}, {"do": "pilot", "of", "key", "batch"}; each with "max_memory_bytes" (0:
-// none). Replies carry "status" and "reason"; on "ok" also what was found.
+// The work of a child process: a request is answered by a whole reply in JSON (see cell/codec.h).
 #pragma once
 
-#include "harness/store/rows.h"
+#include "harness/cell/request.h"
 
 namespace attn {
 
-// Replies, those of measuring by measure:
-//   speed     {"samples": [s…], "flops", "cost"}  (one visit; the parent merges them)
-//   memory, fidelity  {"metrics", "samples", "cost"}      cost: "declared" or "measured"
-//   accuracy  {"metrics", "samples"}
-//   check     {"red": null or the failed check's name, "detail"}
-//   calibrate {"calibration"}
-//   pilot     {"step_s", "evaluation_s"} or {"shortcuts_s"}
-Json answer(const Json& request);
+// A speed cell gives a Visit, which the parent merges with others; another cell a CellResult.
+Json answer(const Request& request);
 
 }  // namespace attn

@@ -15,10 +15,10 @@
 
 #include "core/base/parallel.h"
 #include "core/simd/isa.h"
+#include "harness/cell/codec.h"
 #include "harness/measure/environment.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/forecast.h"
-#include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/run_line.h"
@@ -29,53 +29,56 @@ namespace {
 constexpr double kPilotLimit = 300;  // seconds; a pilot that takes longer is no pilot
 constexpr double kPilotStep = 2;     // seconds; where a step takes longer, a part of its batch goes
 
-const Json& machine() {
-  static const Json found = [] {
-    Json all = {{"threads", hardware_threads()}, {"kernels", isa()}};
+// Of the machine and the program.
+std::string machine() {
+  static const std::string found = [] {
+    std::string all = fmt::format("{} threads, {}", hardware_threads(), isa());
     for (const EnvironmentField& field : environment())
-      if (field.name == "cpu_model" || field.name == "flags") all[field.name] = field.value;
+      if (field.name == "cpu_model" || field.name == "flags") all += ", " + field.value;
     return all;
   }();
   return found;
 }
 
+// Hashes what is left of a key, whose `protocol` and `measure` are the same for all.
+std::string hash_of_pace(const CellKey& key) { return hash_of({machine(), to_json(key)}); }
+
 // All that sets the pace of the shortcuts: not the variant, not the model.
-std::string task_pace(const Json& key) {
-  return hash_of({{"machine", machine()},
-                  {"task", key["task"]},
-                  {"source", key["source"]["task"]},
-                  {"test_examples", key["training"]["test_examples"]}});
+std::string task_pace(const CellKey& key) {
+  CellKey pace;
+  pace.task = key.task;
+  pace.source.task = key.source.task;
+  pace.training =
+      Params::unchecked({{"test_examples", key.training.value().integer("test_examples")}});
+  return hash_of_pace(pace);
 }
 
-std::string pace(const Json& key) {
-  Json training = key["training"];
-  for (const char* name : {"steps", "learning_rate", "warmup", "weight_decay", "clip", "eval_every",
-                           "validation_examples", "test_examples", "patience", "target", "stretch"})
-    training.erase(name);
-  return hash_of({{"machine", machine()},
-                  {"variant", key["variant"]},
-                  {"task", key["task"]},
-                  {"training", training},
-                  {"threads", key["axes"]["threads"]},
-                  {"source", key["source"]}});
+std::string training_pace(const CellKey& key) {
+  CellKey pace = key;
+  pace.axes = {.threads = key.axes.threads};
+  pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
+                                                "clip", "eval_every", "validation_examples",
+                                                "test_examples", "patience", "target", "stretch"});
+  return hash_of_pace(pace);
 }
 
-std::string hash_for(Pilots::Of what, const Json& key) {
-  return what == Pilots::Of::training ? pace(key) : task_pace(key);
+std::string hash_for(PilotOf what, const CellKey& key) {
+  return what == PilotOf::training ? training_pace(key) : task_pace(key);
 }
 
 // How many sequences a step of the pilot takes, by the formula behind the plan's forecast.
 int64_t pilot_batch(const Cell& cell) {
-  const Json& training = cell.key["training"];
-  const int64_t batch = training["batch"];
-  const double step = forecast_of(cell.key).seconds / training["steps"].get<double>();
+  const Params& training = cell.key.training.value();
+  const int64_t batch = training.integer("batch");
+  const double step =
+      forecast_of(cell.key).seconds / static_cast<double>(training.integer("steps"));
   const double part = std::floor(static_cast<double>(batch) * kPilotStep / step);
   return static_cast<int64_t>(std::clamp(part, 1.0, static_cast<double>(batch)));
 }
 
 struct Wanted {
   size_t cell;
-  Pilots::Of what;
+  PilotOf what;
 };
 
 // Each pilot once, though many cells share it.
@@ -83,9 +86,9 @@ std::vector<Wanted> lacking(const Plan& plan, const Pilots& pilots) {
   std::vector<Wanted> wanted;
   std::set<std::string> seen;
   for (size_t i = 0; i < plan.cells.size(); i++) {
-    const Json& key = plan.cells[i].key;
-    if (key["measure"] != "accuracy" || !plan.cells[i].skip.empty()) continue;
-    for (const Pilots::Of what : {Pilots::Of::training, Pilots::Of::shortcuts})
+    const CellKey& key = plan.cells[i].key;
+    if (key.measure != Measure::accuracy || !plan.cells[i].skip.empty()) continue;
+    for (const PilotOf what : {PilotOf::training, PilotOf::shortcuts})
       if (!pilots.holds(what, key) && seen.insert(hash_for(what, key)).second)
         wanted.push_back({i, what});
   }
@@ -101,42 +104,44 @@ std::string Pilots::default_file() {
   return {};
 }
 
-Pilots::Pilots(std::string file) : file_(std::move(file)), all_(Json::object()) {
+Pilots::Pilots(std::string file) : file_(std::move(file)) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file_, ignored)) return;
   std::ifstream in(file_);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  Parsed read = parse_json(text);
-  if (read.fault.empty() && read.value.is_object()) all_ = std::move(read.value);
+  const Parsed read = parse_json(text);
+  if (!read.fault.empty() || !read.value.is_object()) return;
+  for (const auto& [hash, figures] : read.value.items()) try {
+      all_[hash] = read_pilot_figures(figures);
+    } catch (const Error&) {  // damaged: measured anew
+    }
 }
 
-std::optional<Pilot> Pilots::find(const Json& key) const {
-  const auto seconds = [&](const std::string& hash, const char* name) -> std::optional<double> {
-    if (!all_.contains(hash) || !all_[hash].is_object()) return std::nullopt;
-    const Json found = all_[hash].value(name, Json());
-    if (!found.is_number() || found.get<double>() < 0) return std::nullopt;
-    return found.get<double>();
+std::optional<Pilot> Pilots::find(const CellKey& key) const {
+  const auto found = [&](PilotOf what) {
+    const auto it = all_.find(hash_for(what, key));
+    return it == all_.end() ? PilotFigures{} : it->second;
   };
-  const std::string own = pace(key);
-  const auto step = seconds(own, "step_s"), evaluation = seconds(own, "evaluation_s");
-  if (!step || !evaluation) return std::nullopt;
-  return Pilot{*step, *evaluation, seconds(task_pace(key), "shortcuts_s").value_or(0)};
+  const PilotFigures own = found(PilotOf::training);
+  if (own.step_s.value_or(-1) < 0 || own.evaluation_s.value_or(-1) < 0) return std::nullopt;
+  const double shortcuts_s = found(PilotOf::shortcuts).shortcuts_s.value_or(0);
+  return Pilot{*own.step_s, *own.evaluation_s, std::max(0.0, shortcuts_s)};
 }
 
-bool Pilots::holds(Of what, const Json& key) const {
-  if (what == Of::training) return find(key).has_value();
+bool Pilots::holds(PilotOf what, const CellKey& key) const {
+  if (what == PilotOf::training) return find(key).has_value();
   return all_.contains(task_pace(key));
 }
 
-void Pilots::keep(Of what, const Json& key, const Json& reply) {
-  Json& kept = all_[hash_for(what, key)] = Json::object();
-  for (const char* name : {"step_s", "evaluation_s", "shortcuts_s"})
-    if (reply.contains(name)) kept[name] = reply[name];
+void Pilots::keep(PilotOf what, const CellKey& key, const PilotFigures& figures) {
+  all_[hash_for(what, key)] = figures;
   if (file_.empty()) return;
+  Json all = Json::object();
+  for (const auto& [hash, kept] : all_) all[hash] = to_json(kept);
   std::error_code fault;  // without a file the next dry run measures again
   std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), fault);
   const std::string draft = fmt::format("{}.{}", file_, getpid());
-  const bool written = static_cast<bool>(std::ofstream(draft) << all_.dump(1) << std::endl);
+  const bool written = static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
   if (written) std::filesystem::rename(draft, file_, fault);
   if (!written || fault) std::filesystem::remove(draft, fault);
 }
@@ -155,21 +160,23 @@ int run_pilots(const SweepRequest& request, Plan& plan,
     while (next < wanted.size() && pool.running() < jobs) {
       const auto& [index, what] = wanted[next];
       const Cell& cell = plan.cells[index];
-      const bool training = what == Pilots::Of::training;
-      report(fmt::format("pilot {}/{}: {}", next + 1, wanted.size(),
-                         training ? cell.label : "shortcuts of " + plugin_text(cell.key["task"])));
-      const Json ask = {{"do", "pilot"},
-                        {"of", training ? "training" : "shortcuts"},
-                        {"key", cell.key},
-                        {"batch", pilot_batch(cell)},
-                        {"max_memory_bytes", memory}};
-      pool.start(next++, {request.program, {"cell"}, ask.dump(), kPilotLimit});
+      const bool training = what == PilotOf::training;
+      report(fmt::format(
+          "pilot {}/{}: {}", next + 1, wanted.size(),
+          training ? cell.label : "shortcuts of " + plugin_text(cell.key.task.value())));
+      const Request ask{.what = Asked::pilot,
+                        .of = what,
+                        .key = cell.key,
+                        .batch = pilot_batch(cell),
+                        .max_memory_bytes = memory};
+      pool.start(next++, {request.program, {"cell"}, to_json(ask).dump(), kPilotLimit});
     }
     const auto ended = pool.wait();
     if (!ended) break;  // interrupted
-    const Json reply = reply_of(ended->second, kPilotLimit);
+    const Reply reply = reply_of(ended->second, kPilotLimit);
     const auto& [index, what] = wanted[ended->first];
-    if (reply["status"] == "ok") pilots.keep(what, plan.cells[index].key, reply);
+    if (const auto figures = found_in(reply, pilot_figures_of))
+      pilots.keep(what, plan.cells[index].key, *figures);
   }
   if (!wanted.empty())
     for (Cell& cell : plan.cells)
@@ -178,7 +185,8 @@ int run_pilots(const SweepRequest& request, Plan& plan,
 }
 
 double share_of(const Cell& cell, int jobs) {
-  const bool pooled = cell.key["measure"] == "accuracy" || cell.key["measure"] == "fidelity";
+  const bool pooled =
+      cell.key.measure == Measure::accuracy || cell.key.measure == Measure::fidelity;
   return cell.forecast_s / (pooled ? jobs : 1);
 }
 

@@ -3,38 +3,36 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
+#include "harness/cell/request.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn {
 
+// Seconds, see PilotFigures; those of the shortcuts are 0 where they are not known.
 struct Pilot {
-  double step_s = 0;        // a training step
-  double evaluation_s = 0;  // an example of validation or test
-  double shortcuts_s = 0;   // the shortcuts, at the end of a cell; 0 where not known
+  double step_s = 0, evaluation_s = 0, shortcuts_s = 0;
 };
 
 // Pilots by machine, program and everything in a key that sets the pace; not by seed, number of
 // steps or learning rate.
 class Pilots {
  public:
-  // What sets the pace of a cell's training, and of its task's shortcuts.
-  enum class Of { training, shortcuts };
-
   // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
   explicit Pilots(std::string file);
-  std::optional<Pilot> find(const Json& key) const;  // nullopt: the training was not measured
-  bool holds(Of what, const Json& key) const;
+  std::optional<Pilot> find(const CellKey& key) const;  // nullopt: the training was not measured
+  bool holds(PilotOf what, const CellKey& key) const;
   // What a pilot's process replied; on disk at once, best effort.
-  void keep(Of what, const Json& key, const Json& reply);
+  void keep(PilotOf what, const CellKey& key, const PilotFigures& figures);
   // attnbench/pilots.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
   static std::string default_file();
 
  private:
   std::string file_;
-  Json all_;  // hash of what sets the pace -> {"step_s", ...}
+  std::map<std::string, PilotFigures> all_;  // by the hash of what sets the pace
 };
 
 // Measures, `jobs` at a time, the pilots that the plan's accuracy cells lack, keeps them in

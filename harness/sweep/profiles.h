@@ -12,7 +12,7 @@
 namespace attn {
 
 struct SubSweep {
-  std::string measure;
+  Measure measure = Measure::speed;
   std::vector<std::string> variants;  // specs; empty: every variant with its defaults
   std::vector<std::string> tasks;     // specs; accuracy only; empty: every task with its defaults
   std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default

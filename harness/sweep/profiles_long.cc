@@ -18,8 +18,8 @@ Profile standard_profile() {
   const std::vector<std::string> both_full = {"full[kernel=[tiled,materialized]]", "truncated",
                                               "linformer", "performer", "linear"};
   const auto trained = [&](std::string task, std::string training) {
-    return SubSweep{"accuracy", first_variants(),    {std::move(task)},
-                    seeds,      std::move(training), grid};
+    return SubSweep{
+        Measure::accuracy, first_variants(), {std::move(task)}, seeds, std::move(training), grid};
   };
   return {
       {.name = "standard",
@@ -27,7 +27,7 @@ Profile standard_profile() {
                   "seeds, tuned alike; 17 hours on 2 cores by forecast",
        .version = 1,
        .timeout_s = 3600},
-      {{"speed",
+      {{Measure::speed,
         both_full,
         {},
         {{"length", "64:16384:*2"},
@@ -36,12 +36,12 @@ Profile standard_profile() {
          {"causal", "false,true"},
          {"repetitions", "15"}},
         ""},
-       {"memory",
+       {Measure::memory,
         both_full,
         {},
         {{"length", "1024:16384:*2"}, {"heads", "1"}, {"mode", "forward,train"}},
         ""},
-       {"fidelity",
+       {Measure::fidelity,
         {"full", "truncated[window=[16,64,256]]", "linformer[rank=[16,64,256]]",
          "performer[features=[32,128,512]]", "linear"},
         {},
@@ -73,7 +73,7 @@ Profile long_profile() {
   const auto trained = [&](std::string task, std::string training) {
     training += ",batch=16,positions=rotary,stretch=16,validation_examples=256,test_examples=256";
     return SubSweep{
-        "accuracy", variants, {std::move(task)}, {{"seed", "0,1,2"}}, std::move(training)};
+        Measure::accuracy, variants, {std::move(task)}, {{"seed", "0,1,2"}}, std::move(training)};
   };
   const std::map<std::string, std::string> lengths = {{"length", "1024:16384:*2"}, {"heads", "2"}};
   std::map<std::string, std::string> timed = lengths, decoded = lengths;
@@ -84,9 +84,9 @@ Profile long_profile() {
                       "decoding up to 16384; within an hour on 2 cores",
            .version = 1,
            .timeout_s = 1800},
-          {{"speed", variants, {}, timed, ""},
-           {"speed", variants, {}, decoded, ""},
-           {"memory", variants, {}, lengths, ""},
+          {{Measure::speed, variants, {}, timed, ""},
+           {Measure::speed, variants, {}, decoded, ""},
+           {Measure::memory, variants, {}, lengths, ""},
            trained("needle[length=256,min_length=16,vocab=64,distractors=3]",
                    "steps=4000,learning_rate=2e-3,target=0.998"),
            trained("induction[length=256,min_length=16,symbols=15]",
@@ -99,7 +99,8 @@ Profile long_profile() {
 Profile lra_profile() {
   const std::map<std::string, std::string> seeds = {{"seed", "0,1,2"}};
   const auto trained = [&](std::string task, std::string training) {
-    return SubSweep{"accuracy", first_variants(), {std::move(task)}, seeds, std::move(training)};
+    return SubSweep{
+        Measure::accuracy, first_variants(), {std::move(task)}, seeds, std::move(training)};
   };
   const std::string evaluated = "eval_every=500,validation_examples=2000,test_examples=2000,";
   return {
@@ -108,7 +109,7 @@ Profile lra_profile() {
                   "cluster (--shard)",
        .version = 1,
        .timeout_s = 60.0 * 24 * 3600},
-      {{"speed",
+      {{Measure::speed,
         first_variants(),
         {},
         {{"length", "1000:4000:+1000"},
@@ -117,12 +118,12 @@ Profile lra_profile() {
          {"mode", "forward,train"},
          {"repetitions", "9"}},
         ""},
-       {"memory",
+       {Measure::memory,
         first_variants(),
         {},
         {{"length", "1000:4000:+1000"}, {"heads", "4"}, {"mode", "forward,train"}},
         ""},
-       {"fidelity",
+       {Measure::fidelity,
         first_variants(),
         {},
         {{"length", "1000:4000:+1000"}, {"input", "random,needle"}},

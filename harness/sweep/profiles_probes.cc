@@ -12,7 +12,8 @@ Profile probes_profile() {
   const auto trained = [](std::string task, std::string training,
                           std::vector<std::string> variants = {}) {
     if (variants.empty()) variants = first_variants();
-    return SubSweep{"accuracy", std::move(variants), {std::move(task)}, {}, std::move(training)};
+    return SubSweep{
+        Measure::accuracy, std::move(variants), {std::move(task)}, {}, std::move(training)};
   };
   // The slope of recall over the size of the state: a head's state is head_dim squared in `linear`.
   const std::vector<std::string> states = {"full", "linear", "truncated[window=8]",
@@ -87,14 +88,14 @@ Profile baselines_profile() {
            .summary = "every variant: time and memory from 2048 to 16384 positions, recall, and "
                       "frames, with short windows; ten minutes on 2 cores",
            .version = 2},
-          {{"speed", {}, {}, timed, ""},
-           {"memory", {}, {}, lengths, ""},
-           {"accuracy",
+          {{Measure::speed, {}, {}, timed, ""},
+           {Measure::memory, {}, {}, lengths, ""},
+           {Measure::accuracy,
             short_reaching_variants(),
             {"mqar[preset=small]"},
             {},
             "steps=600,learning_rate=3e-3,heads=1,target=0.995"},
-           {"accuracy",
+           {Measure::accuracy,
             short_reaching_variants(),
             {"frames[length=256]"},
             {},

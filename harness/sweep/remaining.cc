@@ -1,6 +1,8 @@
 // Running sums of forecasts; see remaining.h.
 #include "harness/sweep/remaining.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,24 +18,19 @@ double pace_of(double spent, double done, double before) {
   return std::clamp((spent + kPrior * before) / (done + kPrior), 0.1, 10.0);
 }
 
-// "mqar"; "" where the cell has none.
-std::string name_of(const Json& key, const char* part) {
-  const Json found = key.value(part, Json(nullptr));
-  return found.is_null() ? "" : found.at("name").get<std::string>();
-}
-
 }  // namespace
 
 Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
   std::map<std::string, size_t> lanes;
   for (const Cell& cell : plan.cells) {
-    const std::string measure = cell.key["measure"];
-    const std::string task = measure + " " + name_of(cell.key, "task");
-    const std::string variant = measure == "accuracy" ? name_of(cell.key, "variant") : "";
+    const Measure measure = cell.key.measure;
+    const std::string task =
+        fmt::format("{} {}", name_of(measure), cell.key.task ? cell.key.task->name : "");
+    const std::string variant = measure == Measure::accuracy ? cell.key.variant.name : "";
     const auto [lane, is_new] = lanes.emplace(task + " " + variant, lanes_.size());
     if (is_new) lanes_.push_back({measure, task, {}});
     lane_of_.push_back(lane->second);
-    if (measure == "accuracy" && !cell.is_piloted) by_formula_ = true;
+    if (measure == Measure::accuracy && !cell.is_piloted) by_formula_ = true;
     shares_.push_back(share_of(cell, jobs));
     wholes_.push_back(shares_.back());
     jobs_of_.push_back(shares_.back() > 0 ? cell.forecast_s / shares_.back() : 1);
@@ -66,7 +63,7 @@ double Remaining::seconds_left() const {
   double seconds = 0;
   for (const Lane& lane : lanes_) {
     const Sums &task = tasks_.at(lane.task), &measure = measures_.at(lane.measure);
-    double pace = lane.measure == "accuracy" && by_formula_ ? training_pace_ : 1;
+    double pace = lane.measure == Measure::accuracy && by_formula_ ? training_pace_ : 1;
     for (const Sums* sums : {&measure, &task, &lane.sums})
       pace = pace_of(sums->spent, sums->done, pace);
     seconds += std::max(0.0, lane.sums.left) * pace;

@@ -29,7 +29,8 @@ class Remaining {
     double left = 0, done = 0, spent = 0;  // forecast to do and done, seconds that the latter took
   };
   struct Lane {  // of a variant on a task
-    std::string measure, task;
+    Measure measure;
+    std::string task;
     Sums sums;
   };
 
@@ -38,7 +39,8 @@ class Remaining {
   std::vector<double> shares_;   // by cell, what is left of its forecast
   std::vector<double> wholes_;   // by cell, its forecast
   std::vector<double> jobs_of_;  // by cell, how many cells of its kind go at a time
-  std::map<std::string, Sums> measures_, tasks_;
+  std::map<Measure, Sums> measures_;
+  std::map<std::string, Sums> tasks_;
   double training_pace_ = 1;
   bool by_formula_ = false;  // some training has no forecast by a pilot
   size_t open_ = 0;          // cells to do

@@ -107,9 +107,9 @@ void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
 }
 
 size_t different_values(const Setting& setting) {
-  std::set<Json> values;
+  std::set<std::string> values;
   for (const std::string& text : setting.values)
-    values.insert(to_json(typed("training", training_params(), {{setting.name, text}})));
+    values.insert(typed("training", training_params(), {{setting.name, text}}).str());
   return values.size();
 }
 
@@ -127,7 +127,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_causal(request, resolved.axes);
-  if (sweep.measure != "accuracy") return resolved;
+  if (sweep.measure != Measure::accuracy) return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
   const std::vector<Setting> grid =
       parse_settings(request.tune.empty() ? sweep.tune : request.tune);
@@ -160,61 +160,61 @@ std::vector<std::pair<SubSweep, SweepRequest>> by_task(const std::vector<SubSwee
     one.tasks = {text};
     bool known = false;
     for (const SubSweep& sweep : sweeps) {
-      if (sweep.measure != "accuracy") continue;
+      if (sweep.measure != Measure::accuracy) continue;
       const bool knows =
           std::any_of(sweep.tasks.begin(), sweep.tasks.end(),
                       [&](const std::string& other) { return parse_spec(other).name == name; });
       if (knows) pairs.emplace_back(sweep, one);
       known = known || knows;
     }
-    if (!known) pairs.emplace_back(SubSweep{"accuracy", {}, {}, {}, ""}, one);
+    if (!known) pairs.emplace_back(SubSweep{Measure::accuracy, {}, {}, {}, ""}, one);
   }
   return pairs;
 }
 
-std::vector<std::string> measures_asked(const SweepRequest& request) {
+std::vector<Measure> measures_asked(const SweepRequest& request) {
   const auto asked = request.axes.find("measure");
-  std::vector<std::string> measures;
+  std::vector<Measure> measures;
   if (asked == request.axes.end()) {
-    if (request.profile.empty()) return {request.tasks.empty() ? "speed" : "accuracy"};
+    if (request.profile.empty())
+      return {request.tasks.empty() ? Measure::speed : Measure::accuracy};
     for (const SubSweep& sweep : sub_sweeps(request.profile))
       if (std::find(measures.begin(), measures.end(), sweep.measure) == measures.end())
         measures.push_back(sweep.measure);
     return measures;
   }
   for (const std::string& value : expand_values("axis measure", asked->second)) {
-    const auto& known = all_measures();
-    ATTN_CHECK(std::find(known.begin(), known.end(), value) != known.end(),
-               "unknown measure '{}'; nearest is '{}' (known: {})", value, nearest(value, known),
-               join(known, ", "));
-    measures.push_back(value);
+    const auto measure = value_named<Measure>(value);
+    ATTN_CHECK(measure, "unknown measure '{}'; nearest is '{}' (known: {})", value,
+               nearest(value, measure_names()), join(measure_names(), ", "));
+    measures.push_back(*measure);
   }
   return measures;
 }
 
 // A flag that nothing of this sweep would listen to is an error, not a surprise.
-void refuse_idle_flags(const SweepRequest& request, const std::vector<std::string>& measures) {
-  const auto has = [&](std::string_view measure) {
-    return std::find(measures.begin(), measures.end(), measure) != measures.end();
-  };
+void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& measures) {
+  const bool trains =
+      std::find(measures.begin(), measures.end(), Measure::accuracy) != measures.end();
+  std::vector<std::string> names;
+  for (const Measure measure : measures) names.emplace_back(name_of(measure));
   for (const auto& [name, text] : request.axes) {
     if (name == "measure") continue;
     const AxisInfo& axis = find_axis(name);
     ATTN_CHECK(std::any_of(measures.begin(), measures.end(),
-                           [&](const auto& m) { return axis.applies_to(m); }),
-               "axis {}={} does not apply to measure {}{}", name, text, join(measures),
+                           [&](Measure measure) { return axis.applies_to(measure); }),
+               "axis {}={} does not apply to measure {}{}", name, text, join(names),
                name == "length"
                    ? "; a task's length is a parameter of the task, such as mqar[length=128]"
                    : "");
   }
-  ATTN_CHECK(has("accuracy") || request.tasks.empty(),
-             "task '{}' does not apply to measure {}; add accuracy", request.tasks[0],
-             join(measures));
-  ATTN_CHECK(has("accuracy") || request.training.empty(),
+  ATTN_CHECK(trains || request.tasks.empty(),
+             "task '{}' does not apply to measure {}; add accuracy", request.tasks[0], join(names));
+  ATTN_CHECK(trains || request.training.empty(),
              "training '{}' does not apply to measure {}; add accuracy", request.training,
-             join(measures));
-  ATTN_CHECK(has("accuracy") || request.tune.empty(),
-             "tune '{}' does not apply to measure {}; add accuracy", request.tune, join(measures));
+             join(names));
+  ATTN_CHECK(trains || request.tune.empty(), "tune '{}' does not apply to measure {}; add accuracy",
+             request.tune, join(names));
 }
 
 }  // namespace
@@ -222,11 +222,11 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<std::strin
 std::vector<Resolved> resolve(const SweepRequest& request) {
   const std::vector<SubSweep> offered =
       request.profile.empty() ? std::vector<SubSweep>{} : sub_sweeps(request.profile);
-  const std::vector<std::string> measures = measures_asked(request);
+  const std::vector<Measure> measures = measures_asked(request);
   refuse_idle_flags(request, measures);
   std::vector<Resolved> resolved;
-  for (const std::string& measure : measures) {
-    if (measure == "accuracy" && !request.tasks.empty()) {
+  for (const Measure measure : measures) {
+    if (measure == Measure::accuracy && !request.tasks.empty()) {
       for (const auto& [sweep, one] : by_task(offered, request))
         resolved.push_back(resolve_one(sweep, one));
       continue;

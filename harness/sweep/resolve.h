@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/cell/names.h"
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/sweep.h"
 #include "tasks/api/task.h"
@@ -14,7 +15,7 @@
 namespace attn {
 
 struct Resolved {
-  std::string measure;
+  Measure measure = Measure::speed;
   std::vector<std::pair<const VariantInfo*, Params>> variants;
   std::vector<std::pair<const TaskInfo*, Params>> tasks;  // accuracy only
   std::vector<Setting> axes;       // those that apply, in the order of a row's axes

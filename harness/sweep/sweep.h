@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/store/rows.h"
+#include "harness/cell/row.h"
 
 namespace attn {
 
@@ -40,9 +40,8 @@ struct SweepRequest {
 };
 
 struct Cell {
-  Json key;        // everything that can change the value: measure, variant, task, axes, training,
-                   // source; canonical
-  std::string id;  // hash_of(key)
+  CellKey key;
+  std::string id;     // id_of(key)
   std::string label;  // for people: what tells it from the others, see labels.h
   double forecast_s = 0;
   int64_t forecast_bytes = 0;
@@ -52,7 +51,7 @@ struct Cell {
 };
 
 struct Plan {
-  Json config;              // the resolved sweep, recorded in the run line
+  RunConfig config;         // the resolved sweep, recorded in the run line
   std::vector<Cell> cells;  // in the order of the file's rows when nothing is interleaved
 };
 
@@ -75,12 +74,12 @@ struct Progress {
   size_t phase_total = 0;  // cells or subjects of the phase; 0: it counts none
   std::string current;     // label of the cell
   double seconds_left = 0;
-  const Json* row = nullptr;  // the row just finished, or null
+  const Row* row = nullptr;  // the row just finished, or null
 };
 
 struct SweepResult {
-  std::vector<Json> rows;    // all cells of the plan, those read from an existing file included
-  Json run;                  // the run line
+  std::vector<Row> rows;  // all cells of the plan, those read from an existing file included
+  RunLine run;
   size_t reused = 0;         // how many of them the file held already
   int signal = 0;            // SIGINT or SIGTERM when interrupted
   bool gate_failed = false;  // a variant's quick checks were red

@@ -5,9 +5,8 @@
 
 #include "core/base/check.h"
 #include "core/simd/isa.h"
-#include "harness/sweep/axes.h"
+#include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
-#include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
@@ -15,18 +14,20 @@
 namespace attn {
 namespace {
 
-bool is_failure(const Json& row) { return row["status"] != "ok" && row["status"] != "skipped"; }
-
 // What this variant was given, for the parity ledger of the tables.
-Json ledger_of(const Json& key, const Json& reply) {
-  const Json& metrics = reply["metrics"];
-  Json ledger = {{"parameters", metrics.value("parameters", Json())},
-                 {"flops", metrics.value("flops", Json())},
-                 {"precision", "float32"},
-                 {"threads", key["axes"].value("threads", Json())},
-                 {"kernel", isa()},
-                 {"loops", compiled_isa()}};
-  if (reply.contains("cost")) ledger["cost"] = reply["cost"];
+Ledger ledger_of(const CellKey& key, const CellResult& result) {
+  Ledger ledger{.precision = "float32",
+                .threads = key.axes.threads,
+                .kernel = isa(),
+                .loops = compiled_isa(),
+                .cost = result.cost};
+  if (const auto* speed = std::get_if<SpeedMetrics>(&result.metrics)) ledger.flops = speed->flops;
+  if (const auto* fidelity = std::get_if<FidelityMetrics>(&result.metrics))
+    ledger.flops = fidelity->flops;
+  if (const auto* accuracy = std::get_if<AccuracyMetrics>(&result.metrics)) {
+    ledger.parameters = accuracy->parameters;
+    ledger.flops = accuracy->flops;
+  }
   return ledger;
 }
 
@@ -50,29 +51,27 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       remaining_(plan, jobs_) {}
 
 void Sweeper::adopt_existing() {
-  std::map<std::string, const Json*> held;
-  for (const Json& row : writer_.existing())
-    if (row["kind"] == "cell") held[row["cell"].get<std::string>()] = &row;
+  std::map<std::string, const Row*> held;
+  for (const Row& row : held_rows_) held[row.cell] = &row;
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
     if (it == held.end()) continue;
     // A choice of tuning stands for others beside it; the same cell asked for alone does not.
-    ATTN_CHECK(it->second->value("tuned", Json::array()) == Json(plan_.cells[i].tuned),
+    ATTN_CHECK(it->second->tuned == plan_.cells[i].tuned,
                "'{}' holds {} {}; name another output file, or --force to start over",
                request_.output, plan_.cells[i].label,
                plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
     rows_[i] = *it->second;
     remaining_.drop(i);
-    if (is_failure(rows_[i])) failures_++;
-    if (rows_[i].value("gate", "") == "red") result_.gate_failed = true;
+    if (rows_[i].is_failure()) failures_++;
+    if (rows_[i].result.is_gated) result_.gate_failed = true;
   }
 }
 
-std::vector<size_t> Sweeper::missing(std::string_view measure) const {
+std::vector<size_t> Sweeper::missing(std::optional<Measure> measure) const {
   std::vector<size_t> cells;
   for (size_t i = 0; i < plan_.cells.size(); i++)
-    if (!rows_.count(i) && (measure.empty() || plan_.cells[i].key["measure"] == measure))
-      cells.push_back(i);
+    if (!rows_.count(i) && (!measure || plan_.cells[i].key.measure == *measure)) cells.push_back(i);
   return cells;
 }
 
@@ -98,11 +97,18 @@ void Sweeper::announce(const std::string& current) const {
   if (report_) report_(progress(current));
 }
 
-void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_at,
+void Sweeper::finish(size_t cell, const CellResult& result, const std::string& started_at,
                      double duration_s) {
-  Json row = sound_row(cell, reply, started_at, duration_s);
-  writer_.append(row);
-  if (is_failure(row)) {
+  Row row = make_row(cell, result, started_at, duration_s);
+  Json line = to_json(row);
+  if (const std::string fault = schema_fault(line); !fault.empty()) {
+    const CellResult no_row{.status = Status::failed,
+                            .reason = "the result makes no row: " + one_line(fault)};
+    row = make_row(cell, no_row, started_at, duration_s);
+    line = to_json(row);
+  }
+  writer_.append(line);
+  if (row.is_failure()) {
     failures_++;
     failed_fast_ = failed_fast_ || request_.fail_fast;
   }
@@ -114,70 +120,50 @@ void Sweeper::finish(size_t cell, const Json& reply, const std::string& started_
   report_(now);
 }
 
-Json Sweeper::row_of(size_t cell, const Json& reply, const std::string& started_at,
-                     double duration_s) const {
-  const Json& key = plan_.cells[cell].key;
-  const bool ok = reply["status"] == "ok";
-  Json row = {
-      {"schema", kSchema},
-      {"kind", "cell"},
-      {"run", result_.run["run"]},
-      {"cell", plan_.cells[cell].id},
-      {"status", reply["status"]},
-      {"reason", reply["reason"]},
-      {"measure", key["measure"]},
-      {"variant", key["variant"]},
-      {"task", key["task"]},
-      {"axes", key["axes"]},
-      {"metrics", ok ? reply.value("metrics", Json(nullptr)) : Json(nullptr)},
-      {"samples",
-       ok || reply["status"] == "diverged" ? reply.value("samples", Json(nullptr)) : Json(nullptr)},
-      {"started_at", started_at},
-      {"duration_s", duration_s},
-      {"source", key["source"]}};
-  if (ok && row["metrics"].is_object()) row["ledger"] = ledger_of(key, reply);
-  if (!key["training"].is_null()) row["training"] = key["training"];
-  if (!plan_.cells[cell].tuned.empty()) row["tuned"] = plan_.cells[cell].tuned;
-  for (const char* extra : {"gate", "rounds", "visits", "order_seed"})
-    if (reply.contains(extra)) row[extra] = reply[extra];
+Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& started_at,
+                      double duration_s) const {
+  const Cell& planned = plan_.cells[cell];
+  Row row{.run = result_.run.run,
+          .cell = planned.id,
+          .key = planned.key,
+          .result = result,
+          .started_at = started_at,
+          .duration_s = duration_s,
+          .tuned = planned.tuned,
+          .ledger = std::nullopt};
+  if (row.is_ok()) row.ledger = ledger_of(planned.key, result);
   return row;
 }
 
-Json Sweeper::sound_row(size_t cell, const Json& reply, const std::string& started_at,
-                        double duration_s) const {
-  std::string fault;
-  try {
-    Json row = row_of(cell, reply, started_at, duration_s);
-    fault = schema_fault(row);
-    if (fault.empty()) return row;
-  } catch (const Json::exception& error) {  // a figure that is of another type
-    fault = error.what();
-  }
-  return row_of(cell,
-                {{"status", "failed"}, {"reason", "the result makes no row: " + one_line(fault)}},
-                started_at, duration_s);
-}
-
-Json Sweeper::measure_request(size_t cell, int jobs) const {
+Request Sweeper::measure_request(size_t cell, int jobs) const {
   const int64_t most =
       request_.max_memory_bytes > 0 ? request_.max_memory_bytes : free_bytes_ / jobs;
-  return {{"do", "measure"}, {"key", plan_.cells[cell].key}, {"max_memory_bytes", most}};
+  return {.what = Asked::measure, .key = plan_.cells[cell].key, .max_memory_bytes = most};
 }
 
-ChildSpec Sweeper::child(const Json& request, double timeout_s) const {
-  return {request_.program, {"cell"}, request.dump(), timeout_s};
+ChildSpec Sweeper::child(const Request& request, double timeout_s) const {
+  return {request_.program, {"cell"}, to_json(request).dump(), timeout_s};
+}
+
+std::vector<size_t> Sweeper::in_order_of_learning(std::vector<size_t> cells) const {
+  std::stable_sort(cells.begin(), cells.end(), [&](size_t a, size_t b) {
+    return plan_.cells[a].forecast_s > plan_.cells[b].forecast_s;
+  });
+  // Of one seed on one task, a cell's rank by its length.
+  std::map<std::pair<int64_t, std::string>, size_t> counts;
+  std::map<size_t, std::pair<int64_t, size_t>> order;  // cell -> seed, rank
+  for (const size_t cell : cells) {
+    const CellKey& key = plan_.cells[cell].key;
+    const int64_t seed = key.axes.seed.value_or(0);
+    order[cell] = {seed, counts[{seed, key.task ? plugin_text(*key.task) : ""}]++};
+  }
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](size_t a, size_t b) { return order[a] < order[b]; });
+  return cells;
 }
 
 void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
-  // The first seed of all before the second, which tells early how long the others take; then the
-  // longest first, so that none of them runs alone at the end.
-  const auto order = [&](size_t cell) {
-    const Json seed = plan_.cells[cell].key["axes"].value("seed", Json(0));
-    return std::pair(seed.get<int64_t>(), -plan_.cells[cell].forecast_s);
-  };
-  if (jobs > 1)
-    std::stable_sort(cells.begin(), cells.end(),
-                     [&](size_t a, size_t b) { return order(a) < order(b); });
+  if (jobs > 1) cells = in_order_of_learning(cells);
   ChildPool pool;
   std::map<size_t, std::string> started_at;
   size_t next = 0;
@@ -192,31 +178,34 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     if (!ended) break;
     const auto& [cell, result] = *ended;
     remaining_.spend(cell, 1, result.seconds);
-    finish(cell, reply_of(result, timeout_s_), started_at[cell], result.seconds);
+    const Measure measure = plan_.cells[cell].key.measure;
+    finish(cell, result_of(reply_of(result, timeout_s_), measure), started_at[cell],
+           result.seconds);
   }
 }
 
 SweepResult Sweeper::run() {
   const InterruptGuard guard;
+  read_existing();
   adopt_existing();
   result_.reused = rows_.size();
-  if (!missing("").empty()) {
+  if (!missing().empty()) {
     begin_run();
-    for (const size_t cell : missing(""))
+    for (const size_t cell : missing())
       if (const std::string& why = plan_.cells[cell].skip; !why.empty() && !stopping())
-        finish(cell, {{"status", "skipped"}, {"reason", why}}, utc_now(), 0);
+        finish(cell, {.status = Status::skipped, .reason = why}, utc_now(), 0);
     if (!stopping()) check_contracts();
-    for (const std::string& measure : all_measures()) {
+    for (const Measure measure : kMeasures) {
       const std::vector<size_t> cells = missing(measure);
       if (stopping() || cells.empty()) continue;
-      begin_phase(measure, cells.size());
-      if (phase_ == "speed")
+      begin_phase(name_of(measure), cells.size());
+      if (measure == Measure::speed)
         run_speed();
       else
-        run_pooled(cells, phase_ == "memory" ? 1 : jobs_);
+        run_pooled(cells, measure == Measure::memory ? 1 : jobs_);
     }
   } else {
-    result_.run = writer_.existing().front();
+    result_.run = held_runs_.front();
   }
   for (auto& [cell, row] : rows_) result_.rows.push_back(std::move(row));
   result_.signal = InterruptGuard::signal();
@@ -231,7 +220,9 @@ SweepResult run_sweep(const SweepRequest& request, const Plan& plan,
 int exit_code(const SweepResult& result) {
   if (result.signal != 0) return 128 + result.signal;
   if (result.gate_failed) return 5;
-  return std::any_of(result.rows.begin(), result.rows.end(), is_failure) ? 1 : 0;
+  const bool failed = std::any_of(result.rows.begin(), result.rows.end(),
+                                  [](const Row& row) { return row.is_failure(); });
+  return failed ? 1 : 0;
 }
 
 }  // namespace attn

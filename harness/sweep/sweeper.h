@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cell/request.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/remaining.h"
 #include "harness/sweep/sweep.h"
@@ -23,26 +24,29 @@ class Sweeper {
  private:
   // sweeper.cc
   void adopt_existing();
-  std::vector<size_t> missing(std::string_view measure) const;
+  std::vector<size_t> missing(std::optional<Measure> measure = {}) const;
   bool stopping() const;
   void run_pooled(std::vector<size_t> cells, int jobs);
+  // The order in which a sweep learns soonest how long the rest takes: the first seed of all cells
+  // before the second, and of each task a cell before any task's next one. The longest go first, so
+  // that none of them runs alone at the end.
+  std::vector<size_t> in_order_of_learning(std::vector<size_t> cells) const;
   void begin_phase(const std::string& name, size_t total);
   Progress progress(const std::string& current) const;
   void announce(const std::string& current) const;
   // A cell is done: its row goes to disk, then to `report`.
-  void finish(size_t cell, const Json& reply, const std::string& started_at, double duration_s);
-  Json row_of(size_t cell, const Json& reply, const std::string& started_at,
-              double duration_s) const;
-  // row_of(); where that is no row of the schema, a row that says so, with status `failed`.
-  Json sound_row(size_t cell, const Json& reply, const std::string& started_at,
-                 double duration_s) const;
-  Json measure_request(size_t cell, int jobs) const;
-  ChildSpec child(const Json& request, double timeout_s) const;
+  void finish(size_t cell, const CellResult& result, const std::string& started_at,
+              double duration_s);
+  Row make_row(size_t cell, const CellResult& result, const std::string& started_at,
+               double duration_s) const;
+  Request measure_request(size_t cell, int jobs) const;
+  ChildSpec child(const Request& request, double timeout_s) const;
 
   // sweeper_run_line.cc
+  void read_existing();
   void begin_run();
-  bool continue_run(const Json& run);  // false: the file holds none
-  void set_pace_of(const Json& run);
+  bool continue_run(const RunLine& run);  // false: the file holds none
+  void set_pace_of(const RunLine& run);
 
   // sweeper_gate.cc
   void check_contracts();
@@ -50,16 +54,18 @@ class Sweeper {
   // sweeper_rounds.cc
   void run_speed();
   void run_group(const std::vector<size_t>& cells);
-  Json merged_speed(size_t cell, const std::vector<double>& samples,
-                    const std::vector<int64_t>& visits, const Json& reply) const;
+  CellResult merged_speed(const CellKey& key, const std::vector<double>& times,
+                          const std::vector<int64_t>& visits, const Visit& last) const;
 
   const SweepRequest& request_;
   const Plan& plan_;
   const std::function<void(const Progress&)>& report_;
   RowWriter writer_;
+  std::vector<RunLine> held_runs_;  // of the file when it was opened
+  std::vector<Row> held_rows_;
   SweepResult result_;
-  std::map<size_t, Json> rows_;  // by the cell's index in the plan
-  const double timeout_s_;       // of a cell
+  std::map<size_t, Row> rows_;  // by the cell's index in the plan
+  const double timeout_s_;      // of a cell
   const int jobs_;
   int64_t free_bytes_ = 0;  // that the cells may use, all together
   uint64_t order_seed_ = 0;

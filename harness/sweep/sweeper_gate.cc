@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/sweep/key.h"
+#include "harness/cell/codec.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
 
@@ -14,34 +14,34 @@ constexpr double kLeastTime =
 
 // Empty when the subject passed; otherwise why its cells must fail.
 std::string verdict(const ChildResult& result, double timeout_s) {
-  const Json reply = reply_of(result, timeout_s);
-  if (reply["status"] != "ok")
-    return fmt::format("contract checks did not finish: {}", reply["reason"].get<std::string>());
-  const Json red = reply.value("red", Json("?")), detail = reply.value("detail", Json(""));
-  if (red.is_null()) return "";
-  if (!red.is_string() || !detail.is_string()) return "contract checks gave no verdict";
-  return fmt::format("contract check '{}' is red: {}", red.get<std::string>(),
-                     detail.get<std::string>());
+  const Reply reply = reply_of(result, timeout_s);
+  if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
+  const std::optional<Verdict> verdict = found_in(reply, verdict_of);
+  if (!verdict) return "contract checks gave no verdict";
+  if (verdict->red.empty()) return "";
+  return fmt::format("contract check '{}' is red: {}", verdict->red, verdict->detail);
 }
 
 }  // namespace
 
 void Sweeper::check_contracts() {
   std::map<std::string, std::string> red;  // subject -> why
-  std::vector<Json> requests;
+  std::vector<Request> requests;
   std::vector<std::string> subjects;
   std::set<std::string> seen;
-  const auto add = [&](const char* kind, const Json& plugin) {
+  const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) {
     const std::string subject = plugin_text(plugin);
     if (!seen.insert(subject).second) return;
     subjects.push_back(subject);
-    requests.push_back({{"do", "check"}, {kind, plugin}});
+    requests.push_back({.what = Asked::check});
+    requests.back().*kind = plugin;
   };
-  const std::vector<size_t> cells = missing("");
+  const std::vector<size_t> cells = missing();
   const double timeout_s = std::max(timeout_s_, kLeastTime);
   for (const size_t cell : cells) {
-    add("variant", plan_.cells[cell].key["variant"]);
-    if (const Json& task = plan_.cells[cell].key["task"]; !task.is_null()) add("task", task);
+    const CellKey& key = plan_.cells[cell].key;
+    add(&Request::variant, key.variant);
+    if (key.task) add(&Request::task, *key.task);
   }
 
   if (!subjects.empty()) begin_phase("contract checks", subjects.size());
@@ -59,12 +59,12 @@ void Sweeper::check_contracts() {
     if (!why.empty()) red[subjects[ended->first]] = why;
   }
   for (const size_t cell : cells) {
-    const Json& key = plan_.cells[cell].key;
-    auto it = red.find(plugin_text(key["variant"]));
-    if (it == red.end() && !key["task"].is_null()) it = red.find(plugin_text(key["task"]));
+    const CellKey& key = plan_.cells[cell].key;
+    auto it = red.find(plugin_text(key.variant));
+    if (it == red.end() && key.task) it = red.find(plugin_text(*key.task));
     if (it == red.end() || stopping()) continue;
     result_.gate_failed = true;
-    finish(cell, {{"status", "failed"}, {"reason", it->second}, {"gate", "red"}}, utc_now(), 0);
+    finish(cell, {.status = Status::failed, .reason = it->second, .is_gated = true}, utc_now(), 0);
   }
 }
 

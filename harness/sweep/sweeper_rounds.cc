@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/check.h"
 #include "core/base/rng.h"
+#include "harness/cell/codec.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/statistics.h"
 #include "harness/sweep/key.h"
@@ -18,26 +20,12 @@ namespace {
 // One cell of a group under way.
 struct Visits {
   size_t cell = 0;
-  std::vector<double> samples;
+  std::vector<double> times;
   std::vector<int64_t> sizes;  // of them, how many each visit gave
-  Json reply;                  // the last one, for what does not change from visit to visit
   double seconds = 0;
   std::string started_at;
   bool ended = false;  // its row is written
 };
-
-// What a visit's reply lacks of what merging reads; "" where it is whole.
-std::string visit_fault(const Json& reply) {
-  const Json samples = reply.value("samples", Json(nullptr));
-  if (!samples.is_array() || samples.empty()) return "samples: expected an array of times";
-  for (const Json& sample : samples)
-    if (!sample.is_number()) return fmt::format("samples: {} is no time", sample.dump());
-  if (!reply.value("flops", Json(nullptr)).is_number()) return "flops: expected a number";
-  for (const char* name : {"bytes", "state_bytes"})  // null: not declared
-    if (reply.contains(name) && !reply[name].is_number() && !reply[name].is_null())
-      return fmt::format("{}: expected a number", name);
-  return "";
-}
 
 std::vector<size_t> shuffled(size_t count, Rng& random) {
   std::vector<size_t> order(count);
@@ -46,13 +34,18 @@ std::vector<size_t> shuffled(size_t count, Rng& random) {
   return order;
 }
 
-Calibration calibration_of(const Json& json) {
-  return {.fma_flops_per_s_one = json["fma_flops_per_s_one"],
-          .fma_flops_per_s_all = json["fma_flops_per_s_all"],
-          // Of a run line that is continued and was written before there was one of a thread: all.
-          .copy_bytes_per_s_one = json.value("copy_bytes_per_s_one", json["copy_bytes_per_s"]),
-          .copy_bytes_per_s = json["copy_bytes_per_s"],
-          .threads = json["threads"]};
+CellResult failed(std::string reason) {
+  return {.status = Status::failed, .reason = std::move(reason)};
+}
+
+// What is wrong with a visit's reply; "" where `visit` was read.
+std::string take_visit(const Reply& reply, Visit& visit) {
+  try {
+    visit = visit_of(reply);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 int64_t share(int64_t total, int64_t rounds, int64_t round) {
@@ -64,8 +57,8 @@ int64_t share(int64_t total, int64_t rounds, int64_t round) {
 void Sweeper::run_speed() {
   std::vector<std::vector<size_t>> groups;
   std::map<std::string, size_t> index;
-  for (const size_t cell : missing("speed")) {
-    const auto [it, is_new] = index.emplace(group_of(plan_.cells[cell].key).dump(), groups.size());
+  for (const size_t cell : missing(Measure::speed)) {
+    const auto [it, is_new] = index.emplace(group_of(plan_.cells[cell].key), groups.size());
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(cell);
   }
@@ -79,13 +72,14 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
     visits.emplace_back();
     visits.back().cell = cell;
   }
-  const int64_t repetitions = plan_.cells[cells[0]].key["axes"]["repetitions"];
+  const CellKey& first = plan_.cells[cells[0]].key;
+  const int64_t repetitions = first.axes.repetitions.value();
   const int64_t rounds = rounds_of(repetitions);
-  Rng random = rng(order_seed_, "order " + hash_of(group_of(plan_.cells[cells[0]].key)));
-  const auto write = [&](Visits& visit, Json reply) {
-    reply["order_seed"] = order_seed_;
-    reply["rounds"] = std::ssize(visit.sizes);
-    finish(visit.cell, reply, visit.started_at, visit.seconds);
+  Rng random = rng(order_seed_, "order " + group_of(first));
+  const auto write = [&](Visits& visit, CellResult result) {
+    result.order_seed = order_seed_;
+    result.rounds = std::ssize(visit.sizes);
+    finish(visit.cell, result, visit.started_at, visit.seconds);
     visit.ended = true;
   };
 
@@ -95,79 +89,66 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       if (visit.ended || stopping()) continue;
       announce(fmt::format("{} round {}/{}", plan_.cells[visit.cell].label, round + 1, rounds));
       if (visit.started_at.empty()) visit.started_at = utc_now();
-      Json request = measure_request(visit.cell, 1);
-      request["repetitions"] = share(repetitions, rounds, round);
+      Request request = measure_request(visit.cell, 1);
+      request.repetitions = share(repetitions, rounds, round);
       ChildPool pool;
       pool.start(visit.cell, child(request, std::max(0.001, timeout_s_ - visit.seconds)));
       const auto ended = pool.wait();
       if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
       visit.seconds += ended->second.seconds;
       remaining_.spend(visit.cell, 1.0 / static_cast<double>(rounds), ended->second.seconds);
-      Json reply = reply_of(ended->second, timeout_s_);
-      if (reply["status"] == "ok")
-        if (const std::string fault = visit_fault(reply); !fault.empty())
-          reply = {{"status", "failed"}, {"reason", "a visit gave no times: " + fault}};
-      if (reply["status"] != "ok") {
-        write(visit, reply);
+      const Reply reply = reply_of(ended->second, timeout_s_);
+      if (!reply.is_ok()) {
+        write(visit, {.status = reply.status, .reason = reply.reason});
         continue;
       }
-      for (const Json& sample : reply["samples"]) visit.samples.push_back(sample);
-      visit.sizes.push_back(static_cast<int64_t>(reply["samples"].size()));
-      visit.reply = std::move(reply);
+      Visit found;
+      if (const std::string fault = take_visit(reply, found); !fault.empty()) {
+        write(visit, failed("a visit gave no times: " + fault));
+        continue;
+      }
+      visit.times.insert(visit.times.end(), found.times.begin(), found.times.end());
+      visit.sizes.push_back(std::ssize(found.times));
       if (std::ssize(visit.sizes) == rounds)
-        write(visit, merged_speed(visit.cell, visit.samples, visit.sizes, visit.reply));
+        write(visit, merged_speed(plan_.cells[visit.cell].key, visit.times, visit.sizes, found));
     }
   }
 }
 
-Json Sweeper::merged_speed(size_t cell, const std::vector<double>& samples,
-                           const std::vector<int64_t>& visits, const Json& reply) const {
-  const Json& axes = plan_.cells[cell].key["axes"];
-  const double flops = reply["flops"];
-  if (!std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0; }))
-    return {{"status", "failed"}, {"reason", "the clock gave no time for a run"}};
-  const Summary time = summarize(samples, visits, order_seed_);
-  Json fraction = nullptr, roofline = nullptr;
-  if (const Json& calibration = result_.run["environment"]["calibration"]; !calibration.is_null()) {
-    const Calibration machine = calibration_of(calibration);
-    const double peak = peak_of(machine, axes["threads"]);
-    const double reached = flops / time.median / peak;
-    if (!(reached <= 1))
-      return {{"status", "failed"},
-              {"reason",
-               fmt::format(
-                   "{:.3g} FLOP/s would be {:.2f} of the machine's measured peak: the clock, the "
-                   "calibration or the cost formula is wrong",
-                   flops / time.median, reached)}};
-    fraction = reached;
-    if (reply.value("bytes", Json()).is_number())
-      roofline = roofline_of(machine, axes["threads"], flops, reply["bytes"]);
+CellResult Sweeper::merged_speed(const CellKey& key, const std::vector<double>& times,
+                                 const std::vector<int64_t>& visits, const Visit& last) const {
+  if (!std::all_of(times.begin(), times.end(), [](double time) { return time > 0; }))
+    return failed("the clock gave no time for a run");
+  const Summary time = summarize(times, visits, order_seed_);
+  const double positions =
+      key.axes.mode == Mode::decode ? 1 : static_cast<double>(key.axes.length.value());
+  SpeedMetrics metrics{
+      .time = time,
+      .tokens_per_s = static_cast<double>(key.axes.batch.value()) * positions / time.median,
+      .flops = last.flops,
+      .flops_per_s = last.flops / time.median,
+      .peak_fraction = std::nullopt,
+      .bytes = last.bytes,
+      .roofline_s = std::nullopt,
+      .declares_cost = last.cost != CostSource::measured,
+      .state_bytes = last.state_bytes};
+  if (const std::optional<Calibration>& machine = result_.run.calibration) {
+    const int threads = static_cast<int>(key.axes.threads.value());
+    metrics.peak_fraction = metrics.flops_per_s / peak_of(*machine, threads);
+    if (!(*metrics.peak_fraction <= 1))
+      return failed(fmt::format(
+          "{:.3g} FLOP/s would be {:.2f} of the machine's measured peak: the clock, the "
+          "calibration or the cost formula is wrong",
+          metrics.flops_per_s, *metrics.peak_fraction));
+    if (last.bytes) metrics.roofline_s = roofline_of(*machine, threads, last.flops, *last.bytes);
   }
-  const double positions = axes["mode"] == "decode" ? 1 : axes["length"].get<double>();
-  Json metrics = {{"time_s",
-                   {{"median", time.median},
-                    {"mean", time.mean},
-                    {"min", time.min},
-                    {"mad", time.mad},
-                    {"ci_low", time.ci_low},
-                    {"ci_high", time.ci_high},
-                    {"n", time.n}}},
-                  {"tokens_per_s", axes["batch"].get<double>() * positions / time.median},
-                  {"flops", flops},
-                  {"flops_per_s", flops / time.median},
-                  {"peak_fraction", fraction}};
-  if (reply.contains("bytes")) {
-    metrics["bytes"] = reply["bytes"];
-    metrics["roofline_s"] = roofline;
-  }
-  if (reply.contains("state_bytes")) metrics["state_bytes"] = reply["state_bytes"];
-  Json merged = {{"status", "ok"},
-                 {"reason", nullptr},
-                 {"metrics", std::move(metrics)},
-                 {"samples", samples},
-                 {"visits", visits}};
-  if (reply.contains("cost")) merged["cost"] = reply["cost"];
-  return merged;
+  return {.status = Status::ok,
+          .reason = "",
+          .metrics = metrics,
+          .times = times,
+          .curve = std::nullopt,
+          .cost = last.cost,
+          .visits = visits};
 }
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
+#include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/outcome.h"
@@ -20,28 +21,20 @@ constexpr size_t kMostShown = 80;            // characters of a value in a messa
 constexpr double kCalibrationTimeout = 120;  // seconds; it takes a few
 
 // The part of a run line that tells one machine and build from another.
-Json machine_of(const Json& run) {
-  Json environment = run["environment"];
-  for (const char* passing : {"load_before", "calibration", "calibration_fault"})
-    environment.erase(passing);
-  return {{"environment", environment}};
+Json machine_of(const RunLine& run) {
+  Json environment = run.environment;
+  environment.erase("load_before");
+  return environment;
 }
 
-// What was asked for, without the limits.
-Json question_of(const Json& run) {
-  Json config = run["config"];
-  for (const char* limit : {"jobs", "timeout_s", "max_memory_bytes", "shard"}) config.erase(limit);
-  return config;
-}
-
-// Where two identities part first, as "environment.commit: 1a2b… there, 3c4d… here"; "" when they
-// are the same.
+// Where two values of this name part first, as "environment.commit: 1a2b… there, 3c4d… here"; ""
+// when they are the same.
 std::string difference(const Json& there, const Json& here, const std::string& name) {
   if (there == here) return {};
   if (there.is_object() && here.is_object())
     for (const auto& [key, value] : here.items()) {
-      const std::string inside = name.empty() ? key : name + "." + key;
-      const std::string found = difference(there.value(key, Json(nullptr)), value, inside);
+      const std::string found =
+          difference(there.value(key, Json(nullptr)), value, name + "." + key);
       if (!found.empty()) return found;
     }
   std::string old_text = there.is_null() ? "nothing" : there.dump();
@@ -64,95 +57,107 @@ std::string difference(const Json& there, const Json& here, const std::string& n
 }
 
 // The sources behind the rows that the file holds must be those of this program.
-void require_same_sources(const std::string& path, const std::vector<Json>& rows) {
-  for (const Json& row : rows) {
-    if (row["kind"] != "cell" || !row.contains("source")) continue;
-    for (const char* folder : {"variant", "task"}) {
-      if (!row["source"].contains(folder)) continue;
-      const std::string name = row[folder]["name"];
-      ATTN_CHECK(row["source"][folder] == source_hash(fmt::format("{}s", folder), name),
-                 "'{}' was measured with other sources of {}; name another output file, or --force "
-                 "to start over",
-                 path, name);
-    }
+void require_same_sources(const std::string& path, const std::vector<Row>& rows) {
+  const auto require = [&](const std::string& recorded, const char* folder,
+                           const std::string& name) {
+    ATTN_CHECK(recorded.empty() || recorded == source_hash(folder, name),
+               "'{}' was measured with other sources of {}; name another output file, or --force "
+               "to start over",
+               path, name);
+  };
+  for (const Row& row : rows) {
+    require(row.key.source.variant, "variants", row.key.variant.name);
+    if (row.key.task) require(row.key.source.task, "tasks", row.key.task->name);
   }
 }
 
-Json variants_json() {
-  Json list = Json::array();
+std::vector<ListedVariant> listed_variants() {
+  std::vector<ListedVariant> list;
   for (const VariantInfo& info : all_variants())
-    list.push_back({{"name", info.name}, {"order", list.size()}, {"family", info.family}});
+    list.push_back({info.name, std::ssize(list), info.family});
   return list;
 }
 
 }  // namespace
 
-void Sweeper::set_pace_of(const Json& run) {
-  if (const Json& found = run["environment"]["calibration"]; found.is_object())
-    remaining_.set_training_pace(kForecastPeak / found["fma_flops_per_s_one"].get<double>());
+void Sweeper::read_existing() {
+  for (const Json& line : writer_.existing()) try {
+      if (is_cell(line))
+        held_rows_.push_back(row_of(line));
+      else
+        held_runs_.push_back(run_line_of(line));
+    } catch (const Error& error) {
+      throw_error(fmt::format(
+          "'{}' was written by another version of the program ({}); name another output file, or "
+          "--force to start over",
+          request_.output, error.what()));
+    }
+}
+
+void Sweeper::set_pace_of(const RunLine& run) {
+  if (run.calibration)
+    remaining_.set_training_pace(kForecastPeak / run.calibration->fma_flops_per_s_one);
 }
 
 // A file of the same machine, build and sources goes on as its run. Where this sweep is not one of
 // those that its run lines describe, a further run line of the same id describes it.
-bool Sweeper::continue_run(const Json& run) {
-  const std::vector<Json>& held = writer_.existing();
-  if (held.empty()) return false;
-  result_.run = held.front();
-  const std::string other = difference(machine_of(result_.run), machine_of(run), "");
+bool Sweeper::continue_run(const RunLine& run) {
+  if (held_runs_.empty()) return false;
+  result_.run = held_runs_.front();
+  const std::string other = difference(machine_of(result_.run), machine_of(run), "environment");
   ATTN_CHECK(other.empty(),
              "'{}' was measured elsewhere ({}); name another output file, or --force to start over",
              request_.output, other);
-  ATTN_CHECK(result_.run["config"]["protocol"] == run["config"]["protocol"],
+  ATTN_CHECK(result_.run.config.protocol == run.config.protocol,
              "'{}' was measured in another way (protocol {}, now {}); name another output file, or "
              "--force to start over",
-             request_.output, result_.run["config"]["protocol"].dump(),
-             run["config"]["protocol"].dump());
-  require_same_sources(request_.output, held);
-  order_seed_ = result_.run.value("order_seed", uint64_t{0});
+             request_.output, result_.run.config.protocol, run.config.protocol);
+  require_same_sources(request_.output, held_rows_);
+  order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
-  const bool is_known = std::any_of(held.begin(), held.end(), [&](const Json& row) {
-    return row["kind"] == "run" && question_of(row) == question_of(run);
+  const bool is_known = std::any_of(held_runs_.begin(), held_runs_.end(), [&](const RunLine& line) {
+    return line.config.asks_the_same(run.config);
   });
   if (!is_known) {
-    Json wider = result_.run;
-    for (const char* own : {"argv", "config", "started_at"}) wider[own] = run[own];
-    writer_.append(wider);
+    RunLine wider = result_.run;
+    wider.argv = run.argv;
+    wider.config = run.config;
+    wider.started_at = run.started_at;
+    writer_.append(to_json(wider));
   }
   return true;
 }
 
 void Sweeper::begin_run() {
   free_bytes_ = free_memory();
-  Json run = {{"schema", kSchema},
-              {"kind", "run"},
-              {"run", ""},
-              {"argv", request_.argv},
-              {"config", plan_.config},
-              {"environment", environment_json()},
-              {"started_at", utc_now()},
-              {"variants", variants_json()}};
+  RunLine run{.run = "",
+              .argv = request_.argv,
+              .config = plan_.config,
+              .environment = environment_json(),
+              .calibration = std::nullopt,
+              .calibration_fault = "",
+              .started_at = utc_now(),
+              .variants = listed_variants()};
   if (continue_run(run)) return;
   begin_phase("calibration", 0);
   ChildPool pool;
-  pool.start(0, child({{"do", "calibrate"}, {"threads", hardware_threads()}}, kCalibrationTimeout));
-  run["environment"]["calibration"] = nullptr;
+  pool.start(0,
+             child({.what = Asked::calibrate, .threads = hardware_threads()}, kCalibrationTimeout));
   if (const auto ended = pool.wait()) {
-    const Json reply = reply_of(ended->second, kCalibrationTimeout);
-    if (reply["status"] == "ok") {
-      run["environment"]["calibration"] = reply["calibration"];
-      set_pace_of(run);
-    } else
-      run["environment"]["calibration_fault"] = reply["reason"];
+    const Reply reply = reply_of(ended->second, kCalibrationTimeout);
+    run.calibration = found_in(reply, calibration_of);
+    if (!run.calibration)
+      run.calibration_fault = reply.is_ok() ? "the reply holds no calibration" : reply.reason;
+    set_pace_of(run);
   }
-  run["run"] = hash_of({run["started_at"], run["config"], run["environment"], getpid()});
-  order_seed_ = std::stoull(run["run"].get<std::string>(), nullptr, 16) >>
-                12;  // 52 bits: exact in every JSON reader
-  run["order_seed"] = order_seed_;
-  if (const std::string fault = schema_fault(run); !fault.empty()) {
-    run["environment"]["calibration"] = nullptr;
-    run["environment"]["calibration_fault"] = fault;
+  run.run = hash_of({to_json(run), getpid()});
+  order_seed_ = std::stoull(run.run, nullptr, 16) >> 12;  // 52 bits: exact in every JSON reader
+  run.order_seed = order_seed_;
+  if (const std::string fault = schema_fault(to_json(run)); !fault.empty()) {
+    run.calibration.reset();
+    run.calibration_fault = fault;
   }
-  if (!stopping()) writer_.append(run);
+  if (!stopping()) writer_.append(to_json(run));
   result_.run = std::move(run);
 }
 

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "harness/sweep/key.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -23,83 +24,84 @@ double seconds_between(WallClock::time_point begin, WallClock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-Json curve_json(const std::vector<CurvePoint>& curve) {
-  Json points = Json::array();
-  for (const CurvePoint& point : curve)
-    points.push_back({{"step", point.step},
-                      {"train_loss", finite_or_null(point.train_loss)},
-                      {"validation", finite_or_null(point.validation)},
-                      {"seconds", point.seconds}});
+std::vector<LearningPoint> learning_curve(const TrainResult& found) {
+  std::vector<LearningPoint> points;
+  for (const CurvePoint& point : found.curve)
+    points.push_back({.step = point.step,
+                      .train_loss = finite(point.train_loss),
+                      .validation = finite(point.validation),
+                      .seconds = point.seconds});
   return points;
 }
 
-Json distances_json(const std::vector<DistanceBin>& bins) {
-  Json list = Json::array();
-  for (const DistanceBin& bin : bins)
-    list.push_back({{"from", bin.from},
-                    {"to", bin.to},
-                    {"labels", bin.labels},
-                    {"accuracy", bin.accuracy},
-                    {"stderr", bin.standard_error}});
-  return list;
+std::vector<DistanceScore> distance_scores(const TrainResult& found) {
+  std::vector<DistanceScore> scores;
+  for (const DistanceBin& bin : found.by_distance)
+    scores.push_back({.from = bin.from,
+                      .to = bin.to,
+                      .labels = bin.labels,
+                      .accuracy = bin.accuracy,
+                      .standard_error = bin.standard_error});
+  return scores;
 }
 
-Json lengths_json(const std::vector<LengthScore>& lengths) {
-  Json list = Json::array();
-  for (const LengthScore& at : lengths)
-    list.push_back({{"factor", at.factor},
-                    {"length", at.length},
-                    {"test", at.score ? Json(at.score->value) : Json()},
-                    {"stderr", at.score ? Json(at.score->standard_error) : Json()},
-                    {"chance", at.score ? Json(at.chance) : Json()},
-                    {"reason", at.score ? Json() : Json(at.reason)}});
-  return list;
+std::vector<ScoreAtLength> length_scores(const TrainResult& found) {
+  std::vector<ScoreAtLength> scores;
+  for (const LengthScore& at : found.by_length) {
+    scores.push_back({.factor = at.factor, .length = at.length, .reason = at.reason});
+    if (!at.score) continue;
+    scores.back().test = at.score->value;
+    scores.back().standard_error = at.score->standard_error;
+    scores.back().chance = at.chance;
+    scores.back().reason.clear();
+  }
+  return scores;
 }
 
-Json decoding_json(const std::optional<Decoding>& found) {
-  if (!found) return nullptr;
+std::optional<DecodingFigures> decoding_figures(const std::optional<Decoding>& found) {
+  if (!found) return std::nullopt;
   const auto tokens = static_cast<double>(found->tokens);
-  return {{"sequences", found->sequences},
-          {"tokens", found->tokens},
-          {"tokens_per_s", finite_or_null(tokens / found->state_s)},
-          {"recompute_tokens_per_s", finite_or_null(tokens / found->recompute_s)},
-          {"speedup", finite_or_null(found->recompute_s / found->state_s)},
-          {"same", found->same}};
+  return DecodingFigures{.sequences = found->sequences,
+                         .tokens = found->tokens,
+                         .tokens_per_s = finite(tokens / found->state_s),
+                         .recompute_tokens_per_s = finite(tokens / found->recompute_s),
+                         .speedup = finite(found->recompute_s / found->state_s),
+                         .same = found->same};
 }
 
-// What only some tasks and settings have.
-void add_optional(const TrainResult& found, const std::string& metric, Json& metrics) {
-  metrics["state_bytes"] = found.state_bytes ? Json(*found.state_bytes) : Json();
-  if (!found.by_length.empty()) metrics["by_length"] = lengths_json(found.by_length);
-  if (metric != "exact_match") return;  // no output sequences
-  metrics["token_accuracy"] = found.token_accuracy;
-  metrics["places"] = found.places;
-  metrics["decoding"] = decoding_json(found.decoding);
+// What only tasks with output sequences have.
+void add_sequences(const TrainResult& found, AccuracyMetrics& metrics) {
+  metrics.token_accuracy = found.token_accuracy;
+  metrics.places = found.places;
+  metrics.decoding = decoding_figures(found.decoding);
 }
 
-TrainRequest training_of(const Json& key) {
+TrainRequest training_of(const CellKey& key) {
   TrainRequest request;
-  request.task = &find_task(key["task"]["name"].get<std::string>());
-  request.task_params = params_of(key["task"]["params"]);
-  request.variant = &find_variant(key["variant"]["name"].get<std::string>());
-  request.variant_params = params_of(key["variant"]["params"]);
-  request.training = Params("training", training_params(), params_of(key["training"]));
-  request.seed = key["axes"]["seed"];
+  request.task = &find_task(key.task.value().name);
+  request.task_params = key.task->params.values();
+  request.variant = &find_variant(key.variant.name);
+  request.variant_params = key.variant.params.values();
+  request.training = Params("training", training_params(), key.training.value().values());
+  request.seed = static_cast<uint64_t>(key.axes.seed.value());
   request.exact = &exact_reference();
-  set_threads(key["axes"]["threads"]);
+  set_threads(static_cast<int>(key.axes.threads.value()));
   return request;
 }
 
 // With a part of the batch, where the whole takes long; a step's time is proportional to it.
-Json training_pilot(const Json& asked) {
-  Json key = asked["key"];
-  Json& training = key["training"];
+PilotFigures training_pilot(const Request& asked) {
   constexpr int64_t kSteps = 4;
-  const auto whole = training["batch"].get<double>(), part = asked["batch"].get<double>();
-  training["batch"] = training["validation_examples"] = training["test_examples"] = asked["batch"];
-  training["steps"] = training["eval_every"] = kSteps;
-  training["warmup"] = training["patience"] = 0;
-  training["stretch"] = 1;
+  CellKey key = asked.key.value();
+  std::map<std::string, ParamValue> training = key.training.value().values();
+  const auto whole = static_cast<double>(key.training->integer("batch")),
+             part = static_cast<double>(asked.batch);
+  for (const char* examples : {"batch", "validation_examples", "test_examples"})
+    training[examples] = asked.batch;
+  for (const char* all : {"steps", "eval_every"}) training[all] = kSteps;
+  for (const char* none : {"warmup", "patience"}) training[none] = int64_t{0};
+  training["stretch"] = int64_t{1};
+  key.training = Params::unchecked(std::move(training));
   TrainRequest request = training_of(key);
   request.shortcuts = false;
   std::vector<WallClock::time_point> ticks;
@@ -109,64 +111,70 @@ Json training_pilot(const Json& asked) {
   double step = seconds_between(ticks[0], ticks[1]);
   for (size_t i = 2; i < ticks.size(); i++)
     step = std::min(step, seconds_between(ticks[i - 1], ticks[i]));
-  return {{"step_s", step * whole / part},
-          {"evaluation_s", found.evaluation_s / static_cast<double>(found.evaluated)}};
+  return {.step_s = step * whole / part,
+          .evaluation_s = found.evaluation_s / static_cast<double>(found.evaluated),
+          .shortcuts_s = std::nullopt};
 }
 
-Json shortcuts_pilot(const Json& key) {
+PilotFigures shortcuts_pilot(const CellKey& key) {
   const TrainRequest request = training_of(key);
   const auto task = request.task->build(request.task_params);
   const WallClock::time_point begin = WallClock::now();
   task->shortcuts(request.seed, kShortcutExamples, request.training.integer("test_examples"));
-  return {{"shortcuts_s", seconds_between(begin, WallClock::now())}};
+  return {.step_s = std::nullopt,
+          .evaluation_s = std::nullopt,
+          .shortcuts_s = seconds_between(begin, WallClock::now())};
 }
 
 }  // namespace
 
-Json pilot(const Json& asked) {
-  return asked["of"] == "shortcuts" ? shortcuts_pilot(asked["key"]) : training_pilot(asked);
+PilotFigures pilot(const Request& asked) {
+  return asked.of == PilotOf::shortcuts ? shortcuts_pilot(asked.key.value())
+                                        : training_pilot(asked);
 }
 
-Json accuracy(const Json& key) {
+CellResult accuracy(const CellKey& key) {
   const TrainRequest request = training_of(key);
+  const TaskInfo& task = *request.task;
   const TrainResult found = train(request);
-  if (found.diverged)
-    return {{"status", "diverged"},
-            {"reason", fmt::format("the loss was not finite at step {}", found.steps)},
-            {"samples", curve_json(found.curve)}};
-  const bool error = is_error(request.task->metric);
-  Json shortcuts = Json::object();
+  CellResult result{.curve = learning_curve(found)};
+  if (found.diverged) {
+    result.status = Status::diverged;
+    result.reason = fmt::format("the loss was not finite at step {}", found.steps);
+    return result;
+  }
+  const auto examples = static_cast<double>(found.examples);
+  AccuracyMetrics metrics{.metric = task.metric,
+                          .test = found.test,
+                          .test_stderr = found.test_stderr,
+                          .by_distance = distance_scores(found),
+                          .validation = found.validation,
+                          .chance = found.chance,
+                          .shortcuts = {},
+                          .lift = std::nullopt,
+                          .steps = found.steps,
+                          .best_step = found.best_step,
+                          .stopped_by = found.stopped_by,
+                          .examples = found.examples,
+                          .train_s = found.train_s,
+                          .data_wait_share = finite(found.data_wait_s / found.train_s),
+                          .examples_per_s = finite(examples / found.train_s),
+                          .parameters = found.parameters,
+                          .flops = finite(found.flops / examples),
+                          .final_train_loss = finite(found.final_train_loss),
+                          .control = task.control,
+                          .state_bytes = found.state_bytes,
+                          .by_length = length_scores(found)};
+  const bool error = is_error(task.metric);
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {
-    shortcuts[shortcut.name] = shortcut.score;
+    metrics.shortcuts.emplace_back(shortcut.name, shortcut.score);
     best = error ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
   }
-  const std::string& control = request.task->control;
-  const Json lift = control.empty() ? Json(error ? best - found.test : found.test - best) : Json();
-  Json row = {
-      {"metrics",
-       {{"metric", request.task->metric},
-        {"test", found.test},
-        {"test_stderr", found.test_stderr},
-        {"by_distance", distances_json(found.by_distance)},
-        {"validation", found.validation},
-        {"chance", found.chance},
-        {"shortcuts", shortcuts},
-        {"lift", lift},
-        {"steps", found.steps},
-        {"best_step", found.best_step},
-        {"stopped_by", found.stopped_by},
-        {"examples", found.examples},
-        {"train_s", found.train_s},
-        {"data_wait_share", finite_or_null(found.data_wait_s / found.train_s)},
-        {"examples_per_s", finite_or_null(static_cast<double>(found.examples) / found.train_s)},
-        {"parameters", found.parameters},
-        {"flops", finite_or_null(found.flops / static_cast<double>(found.examples))},
-        {"final_train_loss", finite_or_null(found.final_train_loss)}}},
-      {"samples", curve_json(found.curve)}};
-  if (!control.empty()) row["metrics"]["control"] = control;
-  add_optional(found, request.task->metric, row["metrics"]);
-  return row;
+  if (task.control.empty()) metrics.lift = error ? best - found.test : found.test - best;
+  if (task.metric == "exact_match") add_sequences(found, metrics);
+  result.metrics = std::move(metrics);
+  return result;
 }
 
 }  // namespace attn

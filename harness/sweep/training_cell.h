@@ -2,15 +2,14 @@
 // one_cell.h and pilots.h. Private to harness/sweep.
 #pragma once
 
-#include "harness/store/rows.h"
+#include "harness/cell/request.h"
 
 namespace attn {
 
-// A cell's "metrics" and "samples"; "status" and "reason" too where it diverged.
-Json accuracy(const Json& key);
+CellResult accuracy(const CellKey& key);
 
-// {"of": "training", "key", "batch"}: {"step_s", "evaluation_s"} of a step of the key's batch and
-// of an example, from steps of `batch` sequences. {"of": "shortcuts", "key"}: {"shortcuts_s"}.
-Json pilot(const Json& asked);
+// Of training: a step of the key's batch and an example of evaluation, from steps of
+// `asked.batch` sequences. Of shortcuts: their time.
+PilotFigures pilot(const Request& asked);
 
 }  // namespace attn

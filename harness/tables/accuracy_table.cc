@@ -13,14 +13,10 @@ namespace {
 // Half of the 95 % interval of the mean: Student's t over the seeds; of one seed 1.96 standard
 // errors over its test examples. NaN where a row of one seed holds no standard error.
 double half_interval(const Seeds& ok) {
-  const double count = static_cast<double>(ok.size()), mean = mean_of(ok, "test");
-  if (ok.size() == 1) {
-    const Json& metrics = ok[0]->at("metrics");
-    const Json error = metrics.value("test_stderr", Json(nullptr));
-    return error.is_number() ? 1.96 * error.get<double>() : std::nan("");
-  }
+  const double count = static_cast<double>(ok.size()), mean = mean_test(ok);
+  if (ok.size() == 1) return 1.96 * ok[0]->accuracy().test_stderr.value_or(std::nan(""));
   double squares = 0;
-  for (const Json* row : ok) squares += std::pow(metric(*row, "test") - mean, 2);
+  for (const Row* row : ok) squares += std::pow(row->accuracy().test - mean, 2);
   return student_t_975(ok.size() - 1) * std::sqrt(squares / (count - 1) / count);
 }
 
@@ -29,33 +25,22 @@ double half_interval(const Seeds& ok) {
 std::string show(const Seeds& all) {
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
-  std::string text = fmt::format("{:.3f}", mean_of(ok, "test"));
+  std::string text = fmt::format("{:.3f}", mean_test(ok));
   if (const double half = half_interval(ok); std::isfinite(half))
     text += fmt::format(" ±{:.3f}", half);
-  const bool control = ok[0]->at("metrics").contains("control");
-  text += control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_of(ok, "lift"));
+  const bool is_control = !ok[0]->accuracy().control.empty();
+  text += is_control ? std::string(" (control)") : fmt::format(" ({:+.3f})", mean_lift(ok));
   if (ok.size() < all.size()) text += fmt::format(", {} not ok", all.size() - ok.size());
   return text;
 }
 
-// The members of `own` in which it differs from any of `others`, each written by `show`.
-template <class Show>
-std::string differing(const Json& own, const std::vector<Json>& others, Show shown) {
-  std::string text;
-  for (const auto& [name, value] : own.items())
-    if (std::any_of(others.begin(), others.end(),
-                    [&](const Json& other) { return other.value(name, Json()) != value; }))
-      text += (text.empty() ? "" : ", ") + shown(name, text_of(value));
-  return text;
-}
-
 // What tuning chose, a line a variant and task: "full, mqar: learning_rate 0.003, best of 2".
-std::string choice_text(const std::string& label, const std::string& column, const Json& row,
+std::string choice_text(const std::string& label, const std::string& column, const Row& row,
                         size_t choices) {
   std::string text;
-  for (const Json& name : row.at("tuned"))
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name.get<std::string>(),
-                        text_of(row.at("training").at(name.get<std::string>())));
+  for (const std::string& name : row.tuned)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                        to_string(row.key.training.value().values().at(name)));
   return fmt::format("{}, {}: {}, best of {}", label, column, text, choices);
 }
 
@@ -63,7 +48,7 @@ struct Group {
   std::vector<std::string> labels, columns;
   std::map<std::pair<std::string, std::string>, Seeds> cells;
 
-  void add(const std::string& label, const std::string& column, const Json& row) {
+  void add(const std::string& label, const std::string& column, const Row& row) {
     if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
     if (std::find(columns.begin(), columns.end(), column) == columns.end())
       columns.push_back(column);
@@ -81,12 +66,12 @@ void add_references(const Group& group, Table& table) {
     std::map<std::string, std::pair<double, int>> scores;
     for (const auto& [place, seeds] : group.cells) {
       if (place.second != column) continue;
-      for (const Json* row : ok_ones(seeds)) {
+      for (const Row* row : ok_ones(seeds)) {
         error = lower_is_better(*row);
-        chances += metric(*row, "chance");
+        chances += row->accuracy().chance;
         rows++;
-        for (const auto& [name, value] : row->at("metrics").at("shortcuts").items()) {
-          scores[name].first += value.get<double>();
+        for (const auto& [name, score] : row->accuracy().shortcuts) {
+          scores[name].first += score;
           scores[name].second++;
         }
       }
@@ -107,7 +92,7 @@ void add_references(const Group& group, Table& table) {
 }
 
 // `all`: the rows with those that tuning did not choose.
-Table table_of(const std::string& title, const Group& group, const std::vector<Json>& all) {
+Table table_of(const std::string& title, const Group& group, const std::vector<Row>& all) {
   Table table{
       .title = fmt::format("test score ± half its 95 % interval (lift over the best shortcut){}{}",
                            title.empty() ? "" : "; ", title),
@@ -129,16 +114,14 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
       }
       line.push_back(show(found->second));
       seeds = seeds || found->second.size() > 1;
-      for (const Json* row : found->second)
-        if (status_of(*row) == "ok" && row->at("metrics").contains("control"))
+      for (const Row* row : found->second) {
+        if (!row->is_ok())
+          reasons.insert(fmt::format("{} {}: {}", label, status_of(*row), row->result.reason));
+        else if (const std::string& control = row->accuracy().control; !control.empty())
           controls.insert(fmt::format("{} is a control: {} solves it; lift would say nothing",
-                                      text_of(row->at("task").at("name")),
-                                      text_of(row->at("metrics").at("control"))));
-      for (const Json* row : found->second)
-        if (status_of(*row) != "ok")
-          reasons.insert(
-              fmt::format("{} {}: {}", label, status_of(*row), text_of(row->at("reason"))));
-      if (const Seeds ok = ok_ones(found->second); !ok.empty() && ok[0]->contains("tuned"))
+                                      row->key.task->name, control));
+      }
+      if (const Seeds ok = ok_ones(found->second); !ok.empty() && !ok[0]->tuned.empty())
         choices.push_back(choice_text(label, column, *ok[0], choices_beside(*ok[0], all)));
     }
     table.rows.push_back(std::move(line));
@@ -161,42 +144,46 @@ Table table_of(const std::string& title, const Group& group, const std::vector<J
 
 }  // namespace
 
-std::string task_heading(const Json& row, const std::vector<Json>& rows) {
-  const std::string column = task_label(row.at("task"));
-  const auto scored = std::find_if(rows.begin(), rows.end(), [&](const Json& other) {
-    return status_of(other) == "ok" && other.at("task").at("name") == row.at("task").at("name");
+std::string task_heading(const Row& row, const std::vector<Row>& rows) {
+  const std::string column = task_label(row.key.task.value());
+  const auto scored = std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
+    return other.is_ok() && other.key.task->name == row.key.task->name;
   });  // the row itself may have no score
   if (scored == rows.end()) return column;
-  std::string name = scored->at("metrics").at("metric");
+  std::string name = scored->accuracy().metric;
   std::replace(name.begin(), name.end(), '_', ' ');
   return name == "accuracy" ? column : column + ", " + name;
 }
 
-std::string training_text(const Json& row, const std::vector<Json>& rows,
-                          const std::set<std::string>& without) {
-  if (!row.contains("training")) return {};
-  Json own = row.at("training");
-  for (const Json& name : row.value("tuned", Json::array())) own.erase(name.get<std::string>());
-  for (const std::string& name : without) own.erase(name);
-  std::vector<Json> others;
-  for (const Json& other : rows)
-    if (other.at("task") == row.at("task") && other.contains("training"))
-      others.push_back(other.at("training"));
-  return differing(own, others,
-                   [](const auto& name, const auto& value) { return name + " " + value; });
+std::string training_text(const Row& row, const std::vector<Row>& rows,
+                          const std::vector<std::string>& without) {
+  if (!row.key.training) return {};
+  const Params own = row.key.training->without(row.tuned).without(without);
+  std::string text;
+  for (const auto& setting : own.values()) {
+    const bool differs = std::any_of(rows.begin(), rows.end(), [&](const Row& other) {
+      if (other.key.task != row.key.task || !other.key.training) return false;
+      const auto& values = other.key.training->values();
+      const auto found = values.find(setting.first);
+      return found == values.end() || found->second != setting.second;
+    });
+    if (differs)
+      text += (text.empty() ? "" : ", ") + setting.first + " " + to_string(setting.second);
+  }
+  return text;
 }
 
-std::vector<Table> accuracy_tables(const std::vector<Json>& all) {
-  std::vector<Json> rows;
-  for (const Json& row : chosen_on_validation(all))
-    if (row.at("measure") == "accuracy") rows.push_back(row);
-  std::set<Json> threads;
-  for (const Json& row : rows) threads.insert(row.at("axes").value("threads", Json()));
+std::vector<Table> accuracy_tables(const std::vector<Row>& all) {
+  std::vector<Row> rows;
+  for (const Row& row : chosen_on_validation(all))
+    if (row.key.measure == Measure::accuracy) rows.push_back(row);
+  std::set<std::optional<int64_t>> threads;
+  for (const Row& row : rows) threads.insert(row.key.axes.threads);
   std::set<std::string> hidden = {"length", "seed"};
   if (threads.size() <= 1) hidden.insert("threads");
   std::vector<std::string> order;
   std::map<std::string, Group> groups;
-  for (const Json& row : rows) {
+  for (const Row& row : rows) {
     std::string title = axes_text(row, hidden);
     if (const std::string training = training_text(row, rows); !training.empty())
       title += (title.empty() ? "" : ", ") + training;

@@ -18,27 +18,24 @@ namespace {
 // Exact attention, by its name: the baseline of every line.
 const std::string& baseline() { return exact_reference().name; }
 
-std::string name_of(const Json& row) { return row.at("variant").at("name"); }
-
 // The cells of one measure by length, of the set of axes that has most cells of attention's forward
 // pass or of decoding; exact attention as it is by default, other variants by their first
 // parameters.
-Grid by_length(const std::vector<Json>& rows, const std::string& measure,
-               const std::string& mode = "forward") {
+Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::forward) {
   std::map<std::string, Grid> groups;
-  for (const Json& row : rows) {
-    const Json& axes = row.at("axes");
-    if (row.at("measure") != measure || axes.value("mode", "forward") != mode ||
-        axes.value("scope", "attention") != "attention" ||
-        axes.value("causal", false) != (mode == "decode"))
+  for (const Row& row : rows) {
+    const Axes& axes = row.key.axes;
+    if (row.key.measure != measure || axes.mode.value_or(Mode::forward) != mode ||
+        axes.scope.value_or(ScopeKind::attention) != ScopeKind::attention ||
+        axes.causal.value_or(false) != (mode == Mode::decode))
       continue;
     Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
-    const std::string name = name_of(row), label = label_of(row);
+    const std::string name = row.key.variant.name, label = label_of(row);
     const bool is_other = name == baseline() && label != baseline();
     const auto held = std::find_if(grid.cells.begin(), grid.cells.end(), [&](const auto& cell) {
       return cell.first.first == name && label_of(*cell.second) != label;
     });
-    if (!is_other && held == grid.cells.end()) grid.add(name, text_of(axes.at("length")), row);
+    if (!is_other && held == grid.cells.end()) grid.add(name, length_text(row), row);
   }
   Grid largest;
   for (auto& [axes, grid] : groups)
@@ -47,16 +44,21 @@ Grid by_length(const std::vector<Json>& rows, const std::string& measure,
   return largest;
 }
 
+using Figure = double (*)(const Row& row);  // of a row that is ok
+double median_s(const Row& row) { return row.speed().time.median; }
+double state_bytes(const Row& row) {
+  return static_cast<double>(row.speed().state_bytes.value_or(0));
+}
+double peak_bytes(const Row& row) { return static_cast<double>(row.memory().peak_bytes); }
+
 // A figure at the longest length over that of exact attention there; "" where one lacks.
-std::string beside_full(const Grid& grid, const std::string& name, const Json::json_pointer& at) {
+std::string beside_full(const Grid& grid, const std::string& name, Figure figure) {
   if (grid.columns.empty() || name == baseline()) return "";
-  const Json *own = grid.find(name, grid.columns.back()),
-             *full = grid.find(baseline(), grid.columns.back());
-  if (!own || !full || status_of(*full) != "ok") return "";
-  if (status_of(*own) != "ok") return status_of(*own);
-  const double ratio =
-      own->at("metrics").at(at).get<double>() / full->at("metrics").at(at).get<double>();
-  return fmt::format("{:.3g}", ratio);
+  const Row *own = grid.find(name, grid.columns.back()),
+            *full = grid.find(baseline(), grid.columns.back());
+  if (!own || !full || !full->is_ok()) return "";
+  if (!own->is_ok()) return status_of(*own);
+  return fmt::format("{:.3g}", figure(*own) / figure(*full));
 }
 
 // Of one variant on one task.
@@ -69,11 +71,11 @@ struct Score {
 // "0.310 at 4096": the mean over the seeds at the longest length that all of them were tested at.
 std::string longest_tested(const Seeds& ok) {
   std::map<int64_t, std::pair<double, size_t>> scores;  // by length: sum, count
-  for (const Json* row : ok)
-    for (const Json& at : row->at("metrics").value("by_length", Json::array()))
-      if (at.at("test").is_number()) {
-        auto& [sum, count] = scores[at.at("length").get<int64_t>()];
-        sum += at.at("test").get<double>();
+  for (const Row* row : ok)
+    for (const ScoreAtLength& at : row->accuracy().by_length)
+      if (at.test) {
+        auto& [sum, count] = scores[at.length];
+        sum += *at.test;
         count++;
       }
   std::string text;
@@ -86,9 +88,9 @@ std::string longest_tested(const Seeds& ok) {
 std::optional<Score> score_of(const Seeds& cells) {
   const Seeds ok = ok_ones(cells);
   if (ok.empty()) return std::nullopt;
-  return Score{.test = mean_of(ok, "test"),
-               .lift = mean_of(ok, "lift"),
-               .is_control = ok[0]->at("metrics").contains("control"),
+  return Score{.test = mean_test(ok),
+               .lift = mean_lift(ok),
+               .is_control = !ok[0]->accuracy().control.empty(),
                .lower_is_better = attn::lower_is_better(*ok[0]),
                .longer = longest_tested(ok)};
 }
@@ -106,29 +108,26 @@ std::string score_text(const Seeds& cells, const std::string& label) {
 }
 
 // Whether two accuracy rows of one task differ in nothing but their seed.
-bool differ_in_seed_alone(const Json& one, const Json& other) {
-  const auto without_seed = [](Json axes) {
-    axes.erase("seed");
-    return axes;
-  };
-  return one.at("variant") == other.at("variant") && one.at("task") == other.at("task") &&
-         one.value("training", Json()) == other.value("training", Json()) &&
-         without_seed(one.at("axes")) == without_seed(other.at("axes"));
+bool differ_in_seed_alone(const Row& one, const Row& other) {
+  CellKey key = one.key;
+  key.axes.seed = other.key.axes.seed;
+  key.source = other.key.source;
+  return key == other.key;
 }
 
 // What the rows hold of each variant, by its name: of several parameters or settings the first.
 struct Closing {
-  std::vector<Json> trained;  // the accuracy rows; the scores below point to them
+  std::vector<Row> trained;  // the accuracy rows; the scores below point to them
   Grid speed, memory, decoding;
   std::vector<std::string> names, tasks;
   std::map<std::pair<std::string, std::string>, Seeds> scores;  // by name and task
   std::map<std::string, std::string> labels;                    // of the first row of a name
   bool leaves_out = false;  // accuracy rows of further parameters or settings
 
-  explicit Closing(const std::vector<Json>& rows)
-      : speed(by_length(rows, "speed")),
-        memory(by_length(rows, "memory")),
-        decoding(by_length(rows, "speed", "decode")) {
+  explicit Closing(const std::vector<Row>& rows)
+      : speed(by_length(rows, Measure::speed)),
+        memory(by_length(rows, Measure::memory)),
+        decoding(by_length(rows, Measure::speed, Mode::decode)) {
     const auto note = [](std::vector<std::string>& list, const std::string& name) {
       if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
     };
@@ -137,10 +136,10 @@ struct Closing {
         note(names, name);
         labels.emplace(name, label_of(*grid->find(name, grid->columns.front())));
       }
-    for (Json& row : chosen_on_validation(rows))
-      if (row.at("measure") == "accuracy") trained.push_back(std::move(row));
-    for (const Json& row : trained) {
-      const std::string task = task_heading(row, trained), name = name_of(row);
+    for (Row& row : chosen_on_validation(rows))
+      if (row.key.measure == Measure::accuracy) trained.push_back(std::move(row));
+    for (const Row& row : trained) {
+      const std::string task = task_heading(row, trained), name = row.key.variant.name;
       note(names, name);
       note(tasks, task);
       Seeds& seeds = scores[{name, task}];
@@ -171,36 +170,33 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 // "linear 0.02, performer 0.04": every variant's figure at the longest length over that of full.
-std::string shares_of_full(const Grid& grid, const Json::json_pointer& at) {
+std::string shares_of_full(const Grid& grid, Figure figure) {
   std::vector<std::string> parts;
   for (const std::string& name : grid.labels)
-    if (const std::string ratio = beside_full(grid, name, at); !ratio.empty())
+    if (const std::string ratio = beside_full(grid, name, figure); !ratio.empty())
       parts.push_back(name + " " + ratio);
   return listed(parts);
 }
 
 // Full's row at the longest length; null where it was not measured.
-const Json* longest_of_full(const Grid& grid) {
-  const Json* full = grid.cells.empty() ? nullptr : grid.find(baseline(), grid.columns.back());
-  return full && status_of(*full) == "ok" ? full : nullptr;
+const Row* longest_of_full(const Grid& grid) {
+  const Row* full = grid.cells.empty() ? nullptr : grid.find(baseline(), grid.columns.back());
+  return full && full->is_ok() ? full : nullptr;
 }
 
 void add_times(const Closing& closing, std::vector<std::string>& sentences) {
-  const auto median = "/time_s/median"_json_pointer, state = "/state_bytes"_json_pointer;
-  if (const Json* full = longest_of_full(closing.speed))
+  if (const Row* full = longest_of_full(closing.speed))
     sentences.push_back(fmt::format("at {} tokens a pass of full takes {}; of that time: {}",
-                                    closing.speed.columns.back(),
-                                    human_seconds(full->at("metrics").at(median).get<double>()),
-                                    shares_of_full(closing.speed, median)));
-  if (const Json* full = longest_of_full(closing.decoding)) {
-    const Json& metrics = full->at("metrics");
-    sentences.push_back(fmt::format(
-        "decoding, token {} takes full {}; of that time: {}", closing.decoding.columns.back(),
-        human_seconds(metrics.at(median).get<double>()), shares_of_full(closing.decoding, median)));
-    if (metrics.contains("state_bytes"))
+                                    closing.speed.columns.back(), human_seconds(median_s(*full)),
+                                    shares_of_full(closing.speed, median_s)));
+  if (const Row* full = longest_of_full(closing.decoding)) {
+    sentences.push_back(fmt::format("decoding, token {} takes full {}; of that time: {}",
+                                    closing.decoding.columns.back(), human_seconds(median_s(*full)),
+                                    shares_of_full(closing.decoding, median_s)));
+    if (full->speed().state_bytes)
       sentences.push_back(fmt::format("its state takes full {}; of those bytes: {}",
-                                      human_bytes(metrics.at(state).get<double>()),
-                                      shares_of_full(closing.decoding, state)));
+                                      human_bytes(state_bytes(*full)),
+                                      shares_of_full(closing.decoding, state_bytes)));
   }
 }
 
@@ -236,7 +232,7 @@ void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
           const auto full = closing.score(baseline(), task);
           return !full || full->is_control || keeps_up(closing, name, task).value_or(false);
         });
-    const std::string ratio = beside_full(closing.speed, name, "/time_s/median"_json_pointer);
+    const std::string ratio = beside_full(closing.speed, name, median_s);
     if (!keeps || ratio.empty() || !std::isdigit(static_cast<unsigned char>(ratio[0]))) continue;
     if (std::stod(ratio) < least) fastest = name, least = std::stod(ratio);
   }
@@ -253,7 +249,7 @@ void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
 
 }  // namespace
 
-std::optional<Table> closing_table(const std::vector<Json>& rows) {
+std::optional<Table> closing_table(const std::vector<Row>& rows) {
   Closing closing(rows);
   const size_t measures =
       !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
@@ -275,10 +271,10 @@ std::optional<Table> closing_table(const std::vector<Json>& rows) {
     std::vector<std::string> line = {closing.labels.count(name) ? closing.labels[name] : name};
     if (!closing.speed.cells.empty()) {
       line.push_back(name == baseline() ? "" : wins_from(closing.speed, name));
-      line.push_back(beside_full(closing.speed, name, "/time_s/median"_json_pointer));
+      line.push_back(beside_full(closing.speed, name, median_s));
     }
     if (!closing.memory.cells.empty())
-      line.push_back(beside_full(closing.memory, name, "/peak_bytes"_json_pointer));
+      line.push_back(beside_full(closing.memory, name, peak_bytes));
     for (const std::string& task : closing.tasks)
       line.push_back(score_text(closing.scores[{name, task}], line[0]));
     table.rows.push_back(std::move(line));

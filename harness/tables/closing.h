@@ -12,6 +12,6 @@ namespace attn {
 
 // nullopt where `rows` have fewer than two of speed, memory and accuracy, or no exact attention.
 // Its notes are the sentences.
-std::optional<Table> closing_table(const std::vector<Json>& rows);
+std::optional<Table> closing_table(const std::vector<Row>& rows);
 
 }  // namespace attn

@@ -2,22 +2,20 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "harness/sweep/key.h"
 #include "harness/tables/grid.h"
 #include "variants/catalog.h"
 
 namespace attn {
 namespace {
 
-AttentionShape shape_of_axes(const Json& row) {
-  const Json& axes = row.at("axes");
-  const int64_t length = axes.at("length");
+AttentionShape shape_of(const Axes& axes) {
+  const int64_t length = axes.length.value();
   return {.batch = 1,
-          .heads = axes.value("heads", int64_t{1}),
+          .heads = axes.heads.value_or(1),
           .q_len = length,
           .kv_len = length,
-          .head_dim = axes.value("head_dim", int64_t{16}),
-          .causal = axes.value("causal", false)};
+          .head_dim = axes.head_dim.value_or(16),
+          .causal = axes.causal.value_or(false)};
 }
 
 // A pattern, or blocks that are sorted, whose reach is that of its limit or longer: every position
@@ -41,19 +39,18 @@ std::string joined(const std::set<std::string>& texts) {
   return fmt::to_string(fmt::join(texts, ", "));
 }
 
-std::vector<std::string> contract_notes(const std::vector<const Json*>& rows) {
+std::vector<std::string> contract_notes(const std::vector<const Row*>& rows) {
   std::set<std::string> exact, other, remarks;
   std::map<std::string, std::set<int64_t>> complete;
-  for (const Json* row : rows) {
-    if (status_of(*row) != "ok") continue;
-    const VariantInfo& info = find_variant(row->at("variant").at("name").get<std::string>());
+  for (const Row* row : rows) {
+    if (!row->is_ok()) continue;
+    const VariantInfo& info = find_variant(row->key.variant.name);
     (info.traits.exact ? exact : other).insert(info.name);
-    const Params params(info.name, info.params, params_of(row->at("variant").at("params")));
-    const AttentionShape shape = shape_of_axes(*row);
+    const Params params(info.name, info.params, row->key.variant.params.values());
+    const AttentionShape shape = shape_of(row->key.axes);
     if (!shape.causal && info.always_causal && info.always_causal(params))
       remarks.insert(label_of(*row) + " hides the future, though causal is false: less work");
-    if (sees_all(info, params, shape))
-      complete[label_of(*row)].insert(row->at("axes").at("length").get<int64_t>());
+    if (sees_all(info, params, shape)) complete[label_of(*row)].insert(shape.q_len);
   }
   std::vector<std::string> notes;
   if (!exact.empty() && !other.empty())

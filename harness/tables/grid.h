@@ -13,33 +13,35 @@
 
 namespace attn {
 
-inline std::string status_of(const Json& row) { return row.at("status").get<std::string>(); }
+inline std::string status_of(const Row& row) { return name_of(row.result.status); }
 
-inline bool lower_is_better(const Json& row) {
-  return is_error(row.at("metrics").value("metric", ""));
+// Of an accuracy row that is ok.
+inline bool lower_is_better(const Row& row) { return is_error(row.accuracy().metric); }
+
+// "batch 1, heads 4, …": every axis but those named.
+inline std::string axes_text(const Row& row, const std::set<std::string>& without) {
+  std::string text;
+  for (const auto& [name, value] : named_values(row.key.axes))
+    if (!without.count(name)) text += (text.empty() ? "" : ", ") + name + " " + to_string(value);
+  return text;
 }
 
-// "batch=1, heads=4, …": every axis but those named.
-inline std::string axes_text(const Json& row, const std::set<std::string>& without) {
-  std::string text;
-  for (const auto& [name, value] : row.at("axes").items())
-    if (!without.count(name) && !value.is_null())
-      text += (text.empty() ? "" : ", ") + name + " " + text_of(value);
-  return text;
+inline std::string length_text(const Row& row) {
+  return std::to_string(row.key.axes.length.value());
 }
 
 // The rows of one table: label -> column -> row. Columns keep the order of first appearance.
 struct Grid {
   std::vector<std::string> labels, columns;
-  std::map<std::pair<std::string, std::string>, const Json*> cells;
+  std::map<std::pair<std::string, std::string>, const Row*> cells;
 
-  void add(const std::string& label, const std::string& column, const Json& row) {
+  void add(const std::string& label, const std::string& column, const Row& row) {
     if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
     if (std::find(columns.begin(), columns.end(), column) == columns.end())
       columns.push_back(column);
     cells[{label, column}] = &row;
   }
-  const Json* find(const std::string& label, const std::string& column) const {
+  const Row* find(const std::string& label, const std::string& column) const {
     const auto it = cells.find({label, column});
     return it == cells.end() ? nullptr : it->second;
   }
@@ -55,10 +57,10 @@ void fill(Table& table, const Grid& grid, Show show) {
   for (const std::string& label : grid.labels) {
     std::vector<std::string> line = {label};
     for (const std::string& column : grid.columns) {
-      const Json* row = grid.find(label, column);
-      line.push_back(!row ? "" : status_of(*row) == "ok" ? show(*row) : status_of(*row));
-      if (row && status_of(*row) != "ok")
-        reasons.insert(label + " " + status_of(*row) + ": " + text_of(row->at("reason")));
+      const Row* row = grid.find(label, column);
+      line.push_back(!row ? "" : row->is_ok() ? show(*row) : status_of(*row));
+      if (row && !row->is_ok())
+        reasons.insert(label + " " + status_of(*row) + ": " + row->result.reason);
     }
     table.rows.push_back(std::move(line));
   }
@@ -70,25 +72,25 @@ void fill(Table& table, const Grid& grid, Show show) {
 std::string wins_from(const Grid& grid, const std::string& label);
 
 // Accuracy cells, a column a task: over seeds, and of tuned settings those chosen on validation.
-std::vector<Table> accuracy_tables(const std::vector<Json>& rows);
+std::vector<Table> accuracy_tables(const std::vector<Row>& rows);
 
 // Of accuracy rows that were also scored at longer lengths or that decoded output sequences: a
 // table a task of scores by length, and one of decoding. `rows` without those that tuning dropped.
-std::vector<Table> length_tables(const std::vector<Json>& rows);
-std::vector<Table> decoding_tables(const std::vector<Json>& rows);
+std::vector<Table> length_tables(const std::vector<Row>& rows);
+std::vector<Table> decoding_tables(const std::vector<Row>& rows);
 
 // "a, b, c".
 std::string joined(const std::set<std::string>& texts);
 
 // What a table of these rows must say: where exact softmax attention stands beside something else,
 // and where a variant computes another thing at these lengths or masks than its name tells.
-std::vector<std::string> contract_notes(const std::vector<const Json*>& rows);
+std::vector<std::string> contract_notes(const std::vector<const Row*>& rows);
 
 // "adding, mean squared error": the task's label, and the metric where it is not accuracy.
-std::string task_heading(const Json& row, const std::vector<Json>& rows);
+std::string task_heading(const Row& row, const std::vector<Row>& rows);
 // "steps 100": the training settings that tell a row from others of the same task, but for those in
 // `without` and those that were chosen for each variant.
-std::string training_text(const Json& row, const std::vector<Json>& rows,
-                          const std::set<std::string>& without = {});
+std::string training_text(const Row& row, const std::vector<Row>& rows,
+                          const std::vector<std::string>& without = {});
 
 }  // namespace attn

@@ -1,7 +1,10 @@
 // The parity ledger: what the rows of a table share and what they do not, so that nobody compares
 // unlike things unawares. See grid.h.
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <compare>
+#include <map>
+#include <optional>
 
 #include "core/base/check.h"
 #include "harness/sweep/labels.h"
@@ -20,10 +23,10 @@ std::string human(double value, const char* unit) {
 // "1.2 k", or "1.2 k to 3.4 M" where the rows differ.
 struct Range {
   double low = INFINITY, high = -INFINITY;
-  void add(const Json& value) {
-    if (!value.is_number()) return;
-    low = std::min(low, value.get<double>());
-    high = std::max(high, value.get<double>());
+  void add(std::optional<double> value) {
+    if (!value) return;
+    low = std::min(low, *value);
+    high = std::max(high, *value);
   }
   std::string text(const char* unit) const {
     if (low > high) return "";
@@ -43,53 +46,61 @@ std::string flops_text(const Entry& entry) {
 }
 
 // What "FLOPs" counts in a row of this measure.
-std::string pass_of(const std::string& measure) {
-  return measure == "accuracy" ? "training, an example" : measure + ", a pass";
+std::string pass_of(Measure measure) {
+  if (measure == Measure::accuracy) return "training, an example";
+  return std::string(name_of(measure)) + ", a pass";
 }
 
 // What tells a row's table from others of its measure, whose rows are `like`, but for lengths, over
 // which figures range.
-std::string setting_of(const Json& row, const std::vector<Json>& like) {
+std::string setting_of(const Row& row, const std::vector<Row>& like) {
   static const std::set<std::string> ranges = {"length", "seed", "repetitions", "input",
                                                "input_scale"};
-  std::string text = row.at("measure") == "accuracy" ? task_label(row.at("task")) : "";
+  std::string text = row.key.task ? task_label(*row.key.task) : "";
   const auto add = [&](const std::string& words) {
     if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
   };
-  for (const auto& [axis, own] : row.at("axes").items()) {
-    const bool differs = std::any_of(like.begin(), like.end(), [&, name = axis](const Json& other) {
-      return other.at("axes").value(name, Json()) != row.at("axes").at(name);
+  for (const auto& axis : named_values(row.key.axes)) {
+    const auto& [name, own] = axis;
+    const bool differs = std::any_of(like.begin(), like.end(), [&](const Row& other) {
+      const auto values = named_values(other.key.axes);
+      return std::find(values.begin(), values.end(), axis) == values.end();
     });
-    if (differs && !ranges.count(axis))
-      add(own.is_string() ? text_of(own) : fmt::format("{} {}", axis, text_of(own)));
+    if (differs && !ranges.count(name))
+      add(std::holds_alternative<std::string>(own) ? to_string(own)
+                                                   : fmt::format("{} {}", name, to_string(own)));
   }
-  if (row.at("measure") == "accuracy") add(training_text(row, like));
+  if (row.key.task) add(training_text(row, like));
   return text;
 }
 
 }  // namespace
 
-std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
-  using Place = std::array<std::string, 3>;  // measure, setting, variant
+std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
+  struct Place {
+    Measure measure;
+    std::string setting, variant;
+    auto operator<=>(const Place&) const = default;
+  };
   std::vector<Place> order;
   std::map<Place, Entry> entries;
-  std::map<std::string, std::vector<Json>> by_measure;
-  for (const Json& row : rows) by_measure[row.at("measure")].push_back(row);
-  for (const Json& row : rows) {
-    if (status_of(row) != "ok" || !row.contains("ledger")) continue;
-    const Json& ledger = row.at("ledger");
-    const std::string measure = row.at("measure");
+  std::map<Measure, std::vector<Row>> by_measure;
+  for (const Row& row : rows) by_measure[row.key.measure].push_back(row);
+  for (const Row& row : rows) {
+    if (!row.is_ok() || !row.ledger) continue;
+    const Ledger& ledger = *row.ledger;
+    const Measure measure = row.key.measure;
     const Place place = {measure, setting_of(row, by_measure[measure]), label_of(row)};
     if (!entries.count(place)) order.push_back(place);
     Entry& entry = entries[place];
-    entry.parameters.add(ledger.at("parameters"));
-    entry.flops.add(ledger.at("flops"));
-    entry.counted = entry.counted || ledger.value("cost", "") == "measured";
-    entry.precision.insert(text_of(ledger.at("precision")));
-    entry.threads.insert(text_of(ledger.at("threads")));
-    const std::string kernel = text_of(ledger.at("kernel"));
-    const std::string loops = ledger.contains("loops") ? text_of(ledger.at("loops")) : kernel;
-    entry.kernels.insert(loops == kernel ? kernel : kernel + " (rest: " + loops + ")");
+    entry.parameters.add(ledger.parameters);
+    entry.flops.add(ledger.flops);
+    entry.counted = entry.counted || ledger.cost == CostSource::measured;
+    entry.precision.insert(ledger.precision);
+    entry.threads.insert(ledger.threads ? std::to_string(*ledger.threads) : "unknown");
+    const bool is_same = ledger.loops.empty() || ledger.loops == ledger.kernel;
+    entry.kernels.insert(is_same ? ledger.kernel
+                                 : fmt::format("{} (rest: {})", ledger.kernel, ledger.loops));
   }
   if (order.empty()) return {};
   Table table{.title = "parity ledger: what the variants were given",
@@ -97,13 +108,13 @@ std::vector<Table> ledger_tables(const std::vector<Json>& rows) {
                           "precision", "threads", "kernel"},
               .rows = {},
               .notes = {}};
-  const bool one_setting =
-      std::all_of(order.begin(), order.end(), [](const Place& place) { return place[1].empty(); });
+  const bool one_setting = std::all_of(order.begin(), order.end(),
+                                       [](const Place& place) { return place.setting.empty(); });
   for (const Place& place : order) {
     const Entry& entry = entries[place];
-    table.rows.push_back({place[0], place[1], place[2], entry.parameters.text(""),
-                          pass_of(place[0]), flops_text(entry), joined(entry.precision),
-                          joined(entry.threads), joined(entry.kernels)});
+    table.rows.push_back({name_of(place.measure), place.setting, place.variant,
+                          entry.parameters.text(""), pass_of(place.measure), flops_text(entry),
+                          joined(entry.precision), joined(entry.threads), joined(entry.kernels)});
     if (one_setting) table.rows.back().erase(table.rows.back().begin() + 1);
   }
   if (one_setting) table.columns.erase(table.columns.begin() + 1);

@@ -81,12 +81,12 @@ std::string render_markdown(const Table& table) {
   return text + "\n";
 }
 
-std::string render_csv(const std::vector<Json>& rows) {
+std::string render_csv(const std::vector<Json>& objects) {
   std::vector<std::string> names;
   std::vector<std::map<std::string, std::string>> lines;
-  for (const Json& row : rows) {
+  for (const Json& object : objects) {
     std::map<std::string, std::string> flat;
-    flatten(row, "", flat);
+    flatten(object, "", flat);
     for (const auto& [name, value] : flat)
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     lines.push_back(std::move(flat));

@@ -9,25 +9,26 @@
 
 namespace attn {
 
-using Seeds = std::vector<const Json*>;
+using Seeds = std::vector<const Row*>;
 
 inline Seeds ok_ones(const Seeds& rows) {
   Seeds ok;
-  for (const Json* row : rows)
-    if (status_of(*row) == "ok") ok.push_back(row);
+  for (const Row* row : rows)
+    if (row->is_ok()) ok.push_back(row);
   return ok;
 }
 
-// NaN where the metric is null.
-inline double metric(const Json& row, const char* name) {
-  const Json& value = row.at("metrics").at(name);
-  return value.is_number() ? value.get<double>() : std::nan("");
+// Of accuracy rows whose status is ok.
+inline double mean_test(const Seeds& rows) {
+  double sum = 0;
+  for (const Row* row : rows) sum += row->accuracy().test;
+  return sum / static_cast<double>(rows.size());
 }
 
-// Of rows whose status is "ok".
-inline double mean_of(const Seeds& rows, const char* name) {
+// NaN where one has none.
+inline double mean_lift(const Seeds& rows) {
   double sum = 0;
-  for (const Json* row : rows) sum += metric(*row, name);
+  for (const Row* row : rows) sum += row->accuracy().lift.value_or(std::nan(""));
   return sum / static_cast<double>(rows.size());
 }
 

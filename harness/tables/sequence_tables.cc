@@ -8,46 +8,39 @@
 namespace attn {
 namespace {
 
-bool has(const Json& row, const char* metric) {
-  return row.at("measure") == "accuracy" && status_of(row) == "ok" &&
-         row.at("metrics").contains(metric) && !row.at("metrics").at(metric).is_null();
-}
-
 // One line a variant, positions, other settings that rows of one task differ in, and seed.
-std::string label(const Json& row, const std::vector<Json>& rows) {
+std::string label(const Row& row, const std::vector<Row>& rows) {
   std::string text = label_of(row);
-  if (row.contains("training"))
-    text += ", positions " + row.at("training").at("positions").get<std::string>();
+  if (row.key.training) text += ", positions " + row.key.training->text("positions");
   const std::string settings = training_text(row, rows, {"positions"});
   if (!settings.empty()) text += ", " + settings;
-  return fmt::format("{}, seed {}", text, text_of(row.at("axes").at("seed")));
+  return fmt::format("{}, seed {}", text, row.key.axes.seed.value());
 }
 
-void add_line(const Json& row, const std::string& label, Table& table) {
+void add_line(const Row& row, const std::string& label, Table& table) {
   std::vector<std::string> line = {label};
   std::set<std::string> reasons;
-  for (const Json& at : row.at("metrics").at("by_length")) {
-    const bool scored = at.at("test").is_number();
-    line.push_back(scored ? fmt::format("{:.3f}", at.at("test").get<double>()) : "skipped");
-    if (!scored) reasons.insert(at.at("reason").get<std::string>());
+  for (const ScoreAtLength& at : row.accuracy().by_length) {
+    line.push_back(at.test ? fmt::format("{:.3f}", *at.test) : "skipped");
+    if (!at.test) reasons.insert(at.reason);
   }
   table.rows.push_back(std::move(line));
   for (const std::string& reason : reasons)
     table.notes.push_back(fmt::format("{} skipped: {}", label, reason));
 }
 
-std::vector<std::string> heads(const Json& row) {
+std::vector<std::string> heads(const Row& row) {
   std::vector<std::string> all = {"variant"};
-  for (const Json& at : row.at("metrics").at("by_length"))
-    all.push_back(fmt::format("{} (x{})", text_of(at.at("length")), text_of(at.at("factor"))));
+  for (const ScoreAtLength& at : row.accuracy().by_length)
+    all.push_back(fmt::format("{} (x{})", at.length, at.factor));
   return all;
 }
 
 // "cross, decoder": where `full` stands instead of the variant.
-std::string replaced(const Json& row) {
+std::string replaced(const Row& row) {
   std::string text;
   for (const char* place : {"encoder", "decoder", "cross"}) {
-    const Json& places = row.at("metrics").at("places");
+    const std::vector<std::string>& places = row.accuracy().places;
     if (std::find(places.begin(), places.end(), place) == places.end())
       text += (text.empty() ? "" : ", ") + std::string(place);
   }
@@ -56,11 +49,11 @@ std::string replaced(const Json& row) {
 
 }  // namespace
 
-std::vector<Table> length_tables(const std::vector<Json>& rows) {
+std::vector<Table> length_tables(const std::vector<Row>& rows) {
   std::vector<Table> tables;
   std::map<std::vector<std::string>, size_t> by_title;
-  for (const Json& row : rows) {
-    if (!has(row, "by_length")) continue;
+  for (const Row& row : rows) {
+    if (!row.is_ok() || row.accuracy().by_length.empty()) continue;
     const std::string title = "test score by length; " + task_heading(row, rows);
     std::vector<std::string> key = heads(row);
     key.push_back(title);
@@ -71,7 +64,7 @@ std::vector<Table> length_tables(const std::vector<Json>& rows) {
   return tables;
 }
 
-std::vector<Table> decoding_tables(const std::vector<Json>& rows) {
+std::vector<Table> decoding_tables(const std::vector<Row>& rows) {
   Table table{.title =
                   "output sequences: tokens right, and greedy decoding from states against "
                   "recomputing each prefix",
@@ -79,19 +72,19 @@ std::vector<Table> decoding_tables(const std::vector<Json>& rows) {
                           "recomputed", "speed-up", "same"},
               .rows = {},
               .notes = {}};
-  for (const Json& row : rows) {
-    if (!has(row, "places")) continue;
-    const Json& metrics = row.at("metrics");
-    std::vector<std::string> line = {
-        label(row, rows), task_label(row.at("task")),
-        fmt::format("{:.3f}", metrics.at("token_accuracy").get<double>()), replaced(row)};
-    if (has(row, "decoding")) {
-      const Json& decoding = metrics.at("decoding");
-      const auto number = [&](const char* name) { return decoding.at(name).get<double>(); };
-      line.insert(line.end(), {fmt::format("{:.0f}", number("tokens_per_s")),
-                               fmt::format("{:.0f}", number("recompute_tokens_per_s")),
-                               fmt::format("{:.1f}", number("speedup")),
-                               fmt::format("{:.3f}", number("same"))});
+  const auto number = [](const std::optional<double>& value, const char* digits) {
+    return value ? fmt::format(fmt::runtime(digits), *value) : std::string();
+  };
+  for (const Row& row : rows) {
+    if (!row.is_ok() || row.accuracy().places.empty()) continue;
+    const AccuracyMetrics& metrics = row.accuracy();
+    std::vector<std::string> line = {label(row, rows), task_label(row.key.task.value()),
+                                     number(metrics.token_accuracy, "{:.3f}"), replaced(row)};
+    if (const auto& decoding = metrics.decoding) {
+      line.insert(line.end(),
+                  {number(decoding->tokens_per_s, "{:.0f}"),
+                   number(decoding->recompute_tokens_per_s, "{:.0f}"),
+                   number(decoding->speedup, "{:.1f}"), fmt::format("{:.3f}", decoding->same)});
     } else {
       line.insert(line.end(), {"", "no decode state", "", ""});
     }

@@ -16,20 +16,26 @@
 namespace attn {
 namespace {
 
-std::string show_time(const Json& row) {
-  const Json& time = row.at("metrics").at("time_s");
-  const double median = time.at("median"),
-               half = (time.at("ci_high").get<double>() - time.at("ci_low").get<double>()) / 2;
-  return fmt::format("{:.3g} ±{:.0f}%", median * 1e3, std::ceil(100 * half / median));
+std::string show_time(const Row& row) {
+  const Summary& time = row.speed().time;
+  const double half = (time.ci_high - time.ci_low) / 2;
+  return fmt::format("{:.3g} ±{:.0f}%", time.median * 1e3, std::ceil(100 * half / time.median));
+}
+
+// "" where the axis does not apply.
+std::string axis_text(const Row& row, const std::string& axis) {
+  for (const auto& [name, value] : named_values(row.key.axes))
+    if (name == axis) return to_string(value);
+  return "";
 }
 
 // What the intervals of these cells leave out.
 std::vector<std::string> interval_notes(const Grid& grid) {
   size_t alone = 0, timed = 0;
   for (const auto& [place, row] : grid.cells) {
-    if (status_of(*row) != "ok") continue;
+    if (!row->is_ok()) continue;
     timed++;
-    alone += !row->contains("visits") || row->at("visits").size() == 1;
+    alone += row->result.visits.size() <= 1;
   }
   if (alone == 0) return {};
   return {
@@ -42,8 +48,7 @@ std::vector<std::string> interval_notes(const Grid& grid) {
 std::vector<std::string> cost_notes(const Grid& grid) {
   std::set<std::string> counted;
   for (const auto& [place, row] : grid.cells)
-    if (status_of(*row) == "ok" &&
-        row->value("ledger", Json::object()).value("cost", "") == "measured")
+    if (row->is_ok() && row->ledger && row->ledger->cost == CostSource::measured)
       counted.insert(place.first);
   if (counted.empty()) return {};
   return {fmt::format("FLOPs of {} are measured: no cost is declared, and no roofline can be had",
@@ -51,17 +56,14 @@ std::vector<std::string> cost_notes(const Grid& grid) {
 }
 
 // What bounds the time: of a token the state that it reads, of a pass the FMA peak.
-std::string show_load(const Json& metrics) {
-  if (metrics.value("state_bytes", Json()).is_number())
-    return human_bytes(metrics.at("state_bytes").get<double>());
-  const Json& fraction = metrics.at("peak_fraction");
-  return fraction.is_number() ? fmt::format("{:.2f}", fraction.get<double>()) : "";
+std::string show_load(const SpeedMetrics& metrics) {
+  if (metrics.state_bytes) return human_bytes(static_cast<double>(*metrics.state_bytes));
+  return metrics.peak_fraction ? fmt::format("{:.2f}", *metrics.peak_fraction) : "";
 }
 
 Table speed_table(const std::string& group, Grid grid) {
   grid.sort_columns_as_numbers();
-  const bool decode =
-      grid.cells.begin()->second->at("axes").value("mode", std::string()) == "decode";
+  const bool decode = grid.cells.begin()->second->key.axes.mode == Mode::decode;
   Table table{.title = fmt::format("time {}in ms (median ± half its 95 % interval) by length; {}",
                                    decode ? "of one token " : "", group),
               .columns = {"variant"},
@@ -76,8 +78,8 @@ Table speed_table(const std::string& group, Grid grid) {
                             grid.labels.end();
   if (has_full) table.columns.push_back("faster than full from");
   for (size_t i = 0; i < grid.labels.size(); i++) {
-    const Json* last = grid.find(grid.labels[i], grid.columns.back());
-    table.rows[i].push_back(last && status_of(*last) == "ok" ? show_load(last->at("metrics")) : "");
+    const Row* last = grid.find(grid.labels[i], grid.columns.back());
+    table.rows[i].push_back(last && last->is_ok() ? show_load(last->speed()) : "");
     if (has_full)
       table.rows[i].push_back(
           grid.labels[i] == exact_reference().name ? "" : wins_from(grid, grid.labels[i]));
@@ -91,33 +93,31 @@ std::string wins_from(const Grid& grid, const std::string& label) {
   const auto times_of = [&](const std::string& of) {
     TimesByLength times;
     for (const std::string& column : grid.columns)
-      if (const Json* row = grid.find(of, column); row && status_of(*row) == "ok") {
-        const Json& time = row->at("metrics").at("time_s");
-        times[column] = {time.at("ci_low").get<double>(), time.at("ci_high").get<double>()};
-      }
+      if (const Row* row = grid.find(of, column); row && row->is_ok())
+        times[column] = {row->speed().time.ci_low, row->speed().time.ci_high};
     return times;
   };
   return faster_from(grid.columns, times_of(label), times_of(exact_reference().name));
 }
 
-std::string label_of(const Json& row) { return variant_label(row.at("variant")); }
+std::string label_of(const Row& row) { return variant_label(row.key.variant); }
 
-std::vector<Table> tables_of(const std::vector<Json>& rows) {
+std::vector<Table> tables_of(const std::vector<Row>& rows) {
   std::vector<Table> tables;
   // One table for each set of axes; `columns` stand in it, `hidden` are named where rows differ.
-  const auto grouped = [&](const std::string& measure, std::set<std::string> columns,
+  const auto grouped = [&](Measure measure, std::set<std::string> columns,
                            const std::set<std::string>& hidden, auto column, auto make) {
     std::vector<std::string> order;
     std::map<std::string, Grid> groups;
-    std::map<std::string, std::vector<const Json*>> members;
+    std::map<std::string, std::vector<const Row*>> members;
     for (const std::string& axis : hidden) {
-      std::set<Json> values;
-      for (const Json& row : rows)
-        if (row.at("measure") == measure) values.insert(row.at("axes").value(axis, Json()));
+      std::set<std::string> values;
+      for (const Row& row : rows)
+        if (row.key.measure == measure) values.insert(axis_text(row, axis));
       if (values.size() <= 1) columns.insert(axis);
     }
-    for (const Json& row : rows) {
-      if (row.at("measure") != measure) continue;
+    for (const Row& row : rows) {
+      if (row.key.measure != measure) continue;
       std::string group = axes_text(row, columns);
       if (!groups.count(group)) order.push_back(group);
       groups[group].add(label_of(row), column(row), row);
@@ -129,37 +129,33 @@ std::vector<Table> tables_of(const std::vector<Json>& rows) {
         tables.back().notes.push_back(std::move(note));
     }
   };
-  const auto length = [](const Json& row) { return text_of(row.at("axes").at("length")); };
-  grouped("speed", {"length"}, {"seed"}, length, speed_table);
-  grouped("memory", {"length"}, {"seed"}, length, [](const std::string& group, Grid grid) {
-    grid.sort_columns_as_numbers();
-    Table table{
-        .title = "peak memory (pool: inputs, weights, output, temporaries) by length; " + group,
-        .columns = {"variant"},
-        .rows = {},
-        .notes = {}};
-    for (const std::string& column : grid.columns) table.columns.push_back(column);
-    fill(table, grid, [](const Json& row) {
-      return human_bytes(row.at("metrics").at("peak_bytes").get<double>());
-    });
-    return table;
-  });
+  grouped(Measure::speed, {"length"}, {"seed"}, length_text, speed_table);
+  grouped(
+      Measure::memory, {"length"}, {"seed"}, length_text, [](const std::string& group, Grid grid) {
+        grid.sort_columns_as_numbers();
+        Table table{
+            .title = "peak memory (pool: inputs, weights, output, temporaries) by length; " + group,
+            .columns = {"variant"},
+            .rows = {},
+            .notes = {}};
+        for (const std::string& column : grid.columns) table.columns.push_back(column);
+        fill(table, grid, [](const Row& row) {
+          return human_bytes(static_cast<double>(row.memory().peak_bytes));
+        });
+        return table;
+      });
   for (Table& table : accuracy_tables(rows)) tables.push_back(std::move(table));
   grouped(
-      "fidelity", {"input", "input_scale"}, {"seed", "threads"},
-      [](const Json& row) {
-        return text_of(row.at("axes").at("input")) + " x" +
-               text_of(row.at("axes").at("input_scale"));
-      },
+      Measure::fidelity, {"input", "input_scale"}, {"seed", "threads"},
+      [](const Row& row) { return axis_text(row, "input") + " x" + axis_text(row, "input_scale"); },
       [](const std::string& group, const Grid& grid) {
         Table table{.title = "relative error against exact attention, by input and scale; " + group,
                     .columns = {"variant"},
                     .rows = {},
                     .notes = {}};
         for (const std::string& column : grid.columns) table.columns.push_back(column);
-        fill(table, grid, [](const Json& row) {
-          return fmt::format("{:.2g}", row.at("metrics").at("relative_error").get<double>());
-        });
+        fill(table, grid,
+             [](const Row& row) { return fmt::format("{:.2g}", row.fidelity().relative_error); });
         return table;
       });
   return tables;

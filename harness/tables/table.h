@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/store/rows.h"
+#include "harness/cell/row.h"
 
 namespace attn {
 
@@ -17,16 +17,16 @@ struct Table {
 
 // The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that
 // may be compared.
-std::vector<Table> tables_of(const std::vector<Json>& rows);
+std::vector<Table> tables_of(const std::vector<Row>& rows);
 // What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
-std::vector<Table> ledger_tables(const std::vector<Json>& rows);
+std::vector<Table> ledger_tables(const std::vector<Row>& rows);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
-std::string render_csv(
-    const std::vector<Json>& rows);  // a line a cell, nested names joined by dots
+// A line an object, nested names joined by dots.
+std::string render_csv(const std::vector<Json>& objects);
 
 // "performer[features=64]": the parameters that are not the default.
-std::string label_of(const Json& row);
+std::string label_of(const Row& row);
 
 std::string human_bytes(double bytes);      // 12.0 MiB
 std::string human_seconds(double seconds);  // 3.21 ms, 1 m 40 s

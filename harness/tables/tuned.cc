@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cell/codec.h"
+#include "harness/sweep/grammar.h"
 #include "harness/tables/grid.h"
 
 namespace attn {
@@ -19,9 +21,9 @@ struct Candidate {
   }
 };
 
-using Contest = std::map<Json, Candidate>;  // by the values of the tuned settings
+using Contest = std::map<std::vector<ParamValue>, Candidate>;  // by the tuned settings
 
-const Json& winner(const Contest& contest) {
+const std::vector<ParamValue>& winner(const Contest& contest) {
   return std::max_element(contest.begin(), contest.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
@@ -29,48 +31,47 @@ const Json& winner(const Contest& contest) {
 
 struct Place {
   std::string contest;
-  Json values;
+  std::vector<ParamValue> values;
 };
 
-Place place_of(const Json& row) {
-  Json axes = row.at("axes"), training = row.at("training"), values = Json::array();
-  axes.erase("seed");
-  for (const Json& name : row.at("tuned")) {
-    values.push_back(training.at(name.get<std::string>()));
-    training.erase(name.get<std::string>());
-  }
-  const Json shared = {row.at("variant"), row.at("task"), axes, training, row.at("tuned")};
-  return {shared.dump(), values};
+Place place_of(const Row& row) {
+  CellKey shared = row.key;
+  shared.axes.seed.reset();
+  shared.source = {};
+  shared.training = row.key.training.value().without(row.tuned);
+  Place place;
+  for (const std::string& name : row.tuned)
+    place.values.push_back(row.key.training->values().at(name));
+  place.contest = to_json(shared).dump() + join(row.tuned);
+  return place;
 }
 
 // In (0, 1]; more is better, and a cell that failed has 0.
-double merit(const Json& row) {
-  const double score = row.at("metrics").at("validation").get<double>();
+double merit(const Row& row) {
+  const double score = row.accuracy().validation;
   return lower_is_better(row) ? 1 / (1 + score) : score;
 }
 
-bool is_tuned(const Json& row) {
-  return row.contains("tuned") && !row["tuned"].empty() && row.contains("training");
-}
+bool is_tuned(const Row& row) { return !row.tuned.empty() && row.key.training; }
 
-std::map<std::string, Contest> contests_of(const std::vector<Json>& rows) {
+std::map<std::string, Contest> contests_of(const std::vector<Row>& rows) {
   std::map<std::string, Contest> contests;
-  for (const Json& row : rows) {
+  for (const Row& row : rows) {
     if (!is_tuned(row)) continue;
     const Place place = place_of(row);
     Candidate& candidate = contests[place.contest][place.values];
     candidate.rows++;
-    if (row.at("status") == "ok") candidate.sum += merit(row);
+    if (row.is_ok()) candidate.sum += merit(row);
   }
   return contests;
 }
 
 }  // namespace
 
-std::vector<Json> chosen_on_validation(const std::vector<Json>& rows) {
+std::vector<Row> chosen_on_validation(const std::vector<Row>& rows) {
   const auto contests = contests_of(rows);
-  std::vector<Json> kept;
-  for (const Json& row : rows) {
+  std::vector<Row> kept;
+  for (const Row& row : rows) {
     if (is_tuned(row)) {
       const Place place = place_of(row);
       if (winner(contests.at(place.contest)) != place.values) continue;
@@ -80,7 +81,7 @@ std::vector<Json> chosen_on_validation(const std::vector<Json>& rows) {
   return kept;
 }
 
-size_t choices_beside(const Json& row, const std::vector<Json>& rows) {
+size_t choices_beside(const Row& row, const std::vector<Row>& rows) {
   return contests_of(rows).at(place_of(row).contest).size();
 }
 

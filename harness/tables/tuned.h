@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/store/rows.h"
+#include "harness/cell/row.h"
 
 namespace attn {
 
@@ -12,9 +12,9 @@ namespace attn {
 // best stays (a cell that failed counts as the worst; a setting with fewer rows than another, in a
 // sweep that is not done, loses to it; a tie goes to the smaller values). The test score has no
 // say.
-std::vector<Json> chosen_on_validation(const std::vector<Json>& rows);
+std::vector<Row> chosen_on_validation(const std::vector<Row>& rows);
 
 // Among how many settings that of this tuned row was chosen.
-size_t choices_beside(const Json& row, const std::vector<Json>& rows);
+size_t choices_beside(const Row& row, const std::vector<Row>& rows);
 
 }  // namespace attn

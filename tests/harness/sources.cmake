@@ -1,6 +1,7 @@
 # Tests of harness/.
 foreach(stem
     includes
+    cell/codec
     check/derive
     check/fit
     check/undeclared

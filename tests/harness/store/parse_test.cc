@@ -96,18 +96,17 @@ TEST_F(DeepFile, OfRowsIsRefusedByItsLine) {
 TEST_F(DeepFile, OfPilotsHoldsNothing) {
   put("{\"x\":" + nested_objects(200'000) + "}");
   const Pilots pilots(path_);
-  Json key = sample_cell("accuracy");
-  key["training"] = {{"test_examples", 4}};
-  key["source"] = {{"task", ""}};
-  EXPECT_FALSE(pilots.holds(Pilots::Of::shortcuts, key));
+  CellKey key;
+  key.training = Params::unchecked({{"test_examples", int64_t{4}}});
+  EXPECT_FALSE(pilots.holds(PilotOf::shortcuts, key));
 }
 
 TEST(DeepReply, IsAFailedCell) {
   ChildResult result;
   result.output = R"({"status":"ok","reason":null,"x":)" + nested_arrays(200'000) + "}";
-  const Json reply = reply_of(result, 1);
-  EXPECT_EQ(reply["status"], "failed");
-  EXPECT_NE(reply["reason"].get<std::string>().find(kTooDeep), std::string::npos) << reply;
+  const Reply reply = reply_of(result, 1);
+  EXPECT_EQ(reply.status, Status::failed);
+  EXPECT_NE(reply.reason.find(kTooDeep), std::string::npos) << reply.reason;
 }
 
 // The first other way from text to JSON in a source; "" where there is none.

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/memory.h"
+#include "harness/cell/codec.h"
 #include "harness/sweep/key.h"
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"
@@ -38,7 +39,7 @@ std::set<std::string> ids(const SweepRequest& request) {
 TEST(Cells, WithoutFlagsEveryVariantIsTimed) {
   const Plan result = plan({});
   ASSERT_EQ(result.cells.size(), all_variants().size());
-  for (const Cell& cell : result.cells) EXPECT_EQ(cell.key["measure"], "speed");
+  for (const Cell& cell : result.cells) EXPECT_EQ(cell.key.measure, Measure::speed);
 }
 
 TEST(Cells, AreTheCrossProduct) {
@@ -52,11 +53,11 @@ TEST(Cells, DefaultsAreFilledIn) {
   SweepRequest request;
   request.variants = {"truncated[window=7]"};
   const Cell cell = plan(request).cells.at(0);
-  EXPECT_EQ(cell.key["variant"]["params"]["window"], 7);
+  EXPECT_EQ(cell.key.variant.params.integer("window"), 7);
   for (const ParamSpec& spec : find_variant("truncated").params)
-    EXPECT_TRUE(cell.key["variant"]["params"].contains(spec.name));
-  EXPECT_EQ(cell.key["axes"].size(), 10u) << cell.key["axes"].dump();
-  EXPECT_EQ(cell.id, hash_of(cell.key));
+    EXPECT_TRUE(cell.key.variant.params.values().contains(spec.name));
+  EXPECT_EQ(named_values(cell.key.axes).size(), 10u) << to_json(cell.key).dump();
+  EXPECT_EQ(cell.id, hash_of(to_json(cell.key)));
 }
 
 // Each flag must change what is measured, and be hashed: two values give two cells where one gave
@@ -102,9 +103,9 @@ TEST(Cells, ParametersTasksAndTrainingChangeTheCell) {
   const Plan result = plan(request);
   EXPECT_EQ(ids(request).size(), 2u * 3 * 2);
   for (const Cell& cell : result.cells) {
-    EXPECT_EQ(cell.key["measure"], "accuracy") << "tasks alone ask for accuracy";
-    EXPECT_TRUE(cell.key["axes"].contains("length"));
-    EXPECT_TRUE(cell.key["training"].contains("width"));
+    EXPECT_EQ(cell.key.measure, Measure::accuracy) << "tasks alone ask for accuracy";
+    EXPECT_TRUE(cell.key.axes.length);
+    EXPECT_TRUE(cell.key.training.value().values().contains("width"));
   }
 }
 
@@ -113,24 +114,22 @@ TEST(Cells, SourcesAreHashed) {
   request.tasks = {"mqar"};
   std::set<std::string> sources;
   for (const Cell& cell : plan(request).cells) {
-    sources.insert(cell.key["source"]["variant"].get<std::string>());
-    EXPECT_EQ(cell.key["source"]["task"], source_hash("tasks", "mqar"));
-    EXPECT_FALSE(cell.key["source"].contains("exact"));
+    sources.insert(cell.key.source.variant);
+    EXPECT_EQ(cell.key.source.task, source_hash("tasks", "mqar"));
+    EXPECT_EQ(cell.key.source.exact, "");
   }
   EXPECT_EQ(sources.size(), all_variants().size());
   EXPECT_FALSE(sources.count(""));
   EXPECT_NE(source_hash("tasks", "mqar"), source_hash("tasks", "image"));
   request.tasks = {"reverse"};  // whose decoder may have `full` for the variant
   for (const Cell& cell : plan(request).cells)
-    EXPECT_EQ(cell.key["source"]["exact"], source_hash("variants", "full"));
+    EXPECT_EQ(cell.key.source.exact, source_hash("variants", "full"));
 }
 
 TEST(Cells, WhatCannotRunIsSkippedWithAReason) {
   SweepRequest request = request_with({{"causal", "true"}});
   for (const Cell& cell : plan(request).cells)
-    EXPECT_EQ(cell.skip.empty(),
-              find_variant(cell.key["variant"]["name"].get<std::string>()).traits.causal)
-        << cell.skip;
+    EXPECT_EQ(cell.skip.empty(), find_variant(cell.key.variant.name).traits.causal) << cell.skip;
   SweepRequest causal_task;
   causal_task.tasks = {"mqar"};
   causal_task.variants = {"linformer"};
@@ -141,12 +140,10 @@ TEST(Cells, DecodingIsCausalWithoutBeingAsked) {
   const Plan alone = plan(request_with({{"mode", "decode"}, {"measure", "speed,memory"}}));
   ASSERT_EQ(alone.cells.size(), 2 * all_variants().size());
   for (const Cell& cell : alone.cells) {
-    EXPECT_EQ(cell.key["axes"]["causal"], true);
-    EXPECT_EQ(cell.skip.empty(),
-              find_variant(cell.key["variant"]["name"].get<std::string>()).traits.decode)
-        << cell.skip;
+    EXPECT_EQ(cell.key.axes.causal, true);
+    EXPECT_EQ(cell.skip.empty(), find_variant(cell.key.variant.name).traits.decode) << cell.skip;
   }
-  EXPECT_EQ(alone.config["sweeps"][0]["axes"]["causal"], Json::array({true}));
+  EXPECT_EQ(to_json(alone.config)["sweeps"][0]["axes"]["causal"], Json::array({true}));
 }
 
 // `causal` is then that of the other modes, and decoding one cell whatever it is.
@@ -158,7 +155,7 @@ TEST(Cells, DecodingBesideOtherModes) {
   const Plan both = plan(request);
   EXPECT_EQ(both.cells.size(), 3u);
   for (const Cell& cell : both.cells)
-    EXPECT_TRUE(cell.key["axes"]["mode"] == "forward" || cell.key["axes"]["causal"] == true);
+    EXPECT_TRUE(cell.key.axes.mode == Mode::forward || cell.key.axes.causal == true);
 }
 
 TEST(Cells, DecodingAWholeLayerIsSkipped) {
@@ -238,7 +235,7 @@ TEST(Cells, ShardsPartition) {
     std::map<std::string, int> groups;  // variants to be compared in speed must be on one machine
     for (const Cell& cell : part.cells) {
       joined.insert(cell.id);
-      if (cell.key["measure"] == "speed") groups[group_of(cell.key).dump()]++;
+      if (cell.key.measure == Measure::speed) groups[group_of(cell.key)]++;
     }
     for (const auto& [group, count] : groups)
       EXPECT_EQ(count, static_cast<int>(all_variants().size()));

@@ -10,9 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "harness/cell/codec.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn {
+
+// As they stand in the file.
+inline std::vector<Json> lines(const SweepResult& result) {
+  std::vector<Json> all;
+  for (const Row& row : result.rows) all.push_back(to_json(row));
+  return all;
+}
 
 class FakeSweep : public testing::Test {
  protected:

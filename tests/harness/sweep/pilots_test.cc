@@ -115,7 +115,7 @@ TEST_F(PilotSweep, AnInterruptEndsThemAtOnceAndKeepsWhatIsThere) {
   });
   EXPECT_EQ(signal, SIGINT);
   EXPECT_EQ(begun, 2);
-  EXPECT_TRUE(Pilots(request_.pilots).holds(Pilots::Of::training, cells.cells[0].key));
+  EXPECT_TRUE(Pilots(request_.pilots).holds(PilotOf::training, cells.cells[0].key));
   EXPECT_EQ(run_pilots(request_, cells, {[](const std::string&) {}}), 0);
 }
 

@@ -22,13 +22,13 @@ SweepRequest profile(const std::string& name) {
 TEST(Profiles, EveryOneResolvesAndCoversEveryMeasure) {
   for (const ProfileInfo& info : all_profiles()) {
     const Plan result = plan(profile(info.name));
-    std::set<std::string> measures;
-    for (const Cell& cell : result.cells) measures.insert(cell.key["measure"].get<std::string>());
+    std::set<Measure> measures;
+    for (const Cell& cell : result.cells) measures.insert(cell.key.measure);
     const bool lacks_fidelity = info.name == "baselines" || info.name == "long";
     const size_t fewer = info.name == "probes" ? 3 : lacks_fidelity ? 1 : 0;
-    EXPECT_EQ(measures.size(), all_measures().size() - fewer) << info.name;
-    EXPECT_EQ(result.config["profile"], info.name);
-    EXPECT_EQ(result.config["profile_version"], info.version);
+    EXPECT_EQ(measures.size(), kMeasures.size() - fewer) << info.name;
+    EXPECT_EQ(result.config.profile, info.name);
+    EXPECT_EQ(result.config.profile_version, info.version);
     EXPECT_GE(info.version, 1);
   }
 }
@@ -38,33 +38,33 @@ TEST(Profiles, AxesAreOnesThatApply) {
     for (const SubSweep& sweep : sub_sweeps(info.name))
       for (const auto& [name, text] : sweep.axes)
         EXPECT_TRUE(find_axis(name).applies_to(sweep.measure))
-            << info.name << ": " << sweep.measure << " " << name;
+            << info.name << ": " << name_of(sweep.measure) << " " << name;
 }
 
-std::set<std::pair<std::string, std::string>> measured(const std::string& name) {
-  std::set<std::pair<std::string, std::string>> seen;
+std::set<std::pair<Measure, std::string>> measured(const std::string& name) {
+  std::set<std::pair<Measure, std::string>> seen;
   for (const Cell& cell : plan(profile(name)).cells)
-    if (cell.skip.empty()) seen.emplace(cell.key["measure"], cell.key["variant"]["name"]);
+    if (cell.skip.empty()) seen.emplace(cell.key.measure, cell.key.variant.name);
   return seen;
 }
 
 TEST(Profiles, QuickMeasuresItsFiveVariantsByEveryMeasure) {
-  EXPECT_EQ(measured("quick").size(), all_measures().size() * 5);
+  EXPECT_EQ(measured("quick").size(), kMeasures.size() * 5);
 }
 
 TEST(Profiles, BaselinesMeasureEveryVariant) {
   const auto seen = measured("baselines");
   for (const VariantInfo& info : all_variants())
-    for (const char* measure : {"speed", "memory", "accuracy"})
-      EXPECT_TRUE(seen.count({measure, info.name})) << measure << " " << info.name;
+    for (const Measure measure : {Measure::speed, Measure::memory, Measure::accuracy})
+      EXPECT_TRUE(seen.count({measure, info.name})) << name_of(measure) << " " << info.name;
 }
 
 TEST(Profiles, FlagsOverrideAxes) {
   SweepRequest request = profile("quick");
   request.axes = {{"measure", "speed,memory"}, {"length", "96"}};
   for (const Cell& cell : plan(request).cells) {
-    EXPECT_NE(cell.key["measure"], "accuracy");
-    EXPECT_EQ(cell.key["axes"]["length"], 96);
+    EXPECT_NE(cell.key.measure, Measure::accuracy);
+    EXPECT_EQ(cell.key.axes.length, 96);
   }
 }
 
@@ -75,10 +75,10 @@ TEST(Profiles, AVariantAskedForKeepsTheProfilesParameters) {
   request.tasks = {"mqar"};
   const Plan lent = plan(request);
   ASSERT_EQ(lent.cells.size(), 3u) << "a cell a seed";
-  EXPECT_EQ(lent.cells[0].key["variant"]["params"]["window"], 16);
-  EXPECT_EQ(lent.cells[0].key["task"]["params"]["length"], 64) << "the profile's level";
+  EXPECT_EQ(lent.cells[0].key.variant.params.integer("window"), 16);
+  EXPECT_EQ(lent.cells[0].key.task.value().params.integer("length"), 64) << "the profile's level";
   request.variants = {"truncated[window=5]"};
-  EXPECT_EQ(plan(request).cells.at(0).key["variant"]["params"]["window"], 5);
+  EXPECT_EQ(plan(request).cells.at(0).key.variant.params.integer("window"), 5);
 }
 
 TEST(Profiles, ATaskAskedForKeepsTheProfilesRecipe) {
@@ -87,19 +87,19 @@ TEST(Profiles, ATaskAskedForKeepsTheProfilesRecipe) {
   request.variants = {"full"};
   request.tasks = {"mqar[length=24]"};
   const Cell cell = plan(request).cells.at(0);
-  EXPECT_EQ(cell.key["task"]["params"]["length"], 24);
-  EXPECT_EQ(cell.key["task"]["params"]["pairs"], 2);
-  EXPECT_EQ(cell.key["training"]["width"], 32);
+  EXPECT_EQ(cell.key.task.value().params.integer("length"), 24);
+  EXPECT_EQ(cell.key.task.value().params.integer("pairs"), 2);
+  EXPECT_EQ(cell.key.training.value().integer("width"), 32);
   request.training = "width=16";
-  EXPECT_EQ(plan(request).cells.at(0).key["training"]["width"], 16);
-  EXPECT_EQ(plan(request).cells.at(0).key["training"]["steps"], 20);
+  EXPECT_EQ(plan(request).cells.at(0).key.training.value().integer("width"), 16);
+  EXPECT_EQ(plan(request).cells.at(0).key.training.value().integer("steps"), 20);
 }
 
 TEST(Profiles, ForecastsKeepTheirPromise) {
   const auto seconds = [](const std::string& name) {
     double total = 0;
     for (const Cell& cell : plan(profile(name)).cells)
-      total += cell.forecast_s / (cell.key["measure"] == "accuracy" ? 2 : 1);
+      total += cell.forecast_s / (cell.key.measure == Measure::accuracy ? 2 : 1);
     return total;
   };
   EXPECT_LT(seconds("smoke"), 20);

@@ -14,27 +14,26 @@ namespace {
 
 constexpr int kJobs = 2;
 
-Cell made_cell(const char* measure, const char* task, double forecast_s) {
+Cell made_cell(Measure measure, const char* task, double forecast_s) {
   Cell cell;
-  cell.key = {{"measure", measure}, {"task", nullptr}};
-  if (task) cell.key["task"] = {{"name", task}};
+  cell.key.measure = measure;
+  if (task) cell.key.task = Plugin{.name = task, .params = {}};
   cell.forecast_s = forecast_s;
   return cell;
 }
 
 Plan made_plan(size_t count, Rng& random) {
   Plan plan;
-  const char* const measures[] = {"speed", "memory", "fidelity", "accuracy"};
   for (size_t i = 0; i < count; i++)
-    plan.cells.push_back(made_cell(measures[random.below(4)], nullptr,
+    plan.cells.push_back(made_cell(kMeasures[random.below(4)], nullptr,
                                    static_cast<double>(random.below(100'000)) * 1e-3));
   return plan;
 }
 
 TEST(Remaining, IsTheSumOfTheForecastsBeforeAnythingIsDone) {
   Plan plan;
-  plan.cells = {made_cell("speed", nullptr, 30), made_cell("accuracy", "mqar", 40),
-                made_cell("accuracy", "copy", 60), made_cell("memory", nullptr, 5)};
+  plan.cells = {made_cell(Measure::speed, nullptr, 30), made_cell(Measure::accuracy, "mqar", 40),
+                made_cell(Measure::accuracy, "copy", 60), made_cell(Measure::memory, nullptr, 5)};
   Remaining remaining(plan, kJobs);
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 30 + (40 + 60) / 2 + 5);
   remaining.set_training_pace(3);
@@ -47,8 +46,8 @@ TEST(Remaining, CorrectsAMeasureAndATaskByTheirOwnPace) {
   Plan plan;
   for (int i = 0; i < 2; i++)
     for (const char* task : {"mqar", "copy"})
-      plan.cells.push_back(made_cell("accuracy", task, 400));
-  plan.cells.push_back(made_cell("speed", nullptr, 100));
+      plan.cells.push_back(made_cell(Measure::accuracy, task, 400));
+  plan.cells.push_back(made_cell(Measure::speed, nullptr, 100));
   Remaining remaining(plan, kJobs);
   remaining.spend(0, 1, 1200);  // mqar takes three times what the formula says
   remaining.drop(0);
@@ -63,8 +62,8 @@ TEST(Remaining, AVariantThatStopsEarlyDoesSoWithEverySeed) {
   Plan plan;
   for (int seed = 0; seed < 3; seed++)
     for (const char* variant : {"full", "linear"}) {
-      plan.cells.push_back(made_cell("accuracy", "copy", 400));
-      plan.cells.back().key["variant"] = {{"name", variant}};
+      plan.cells.push_back(made_cell(Measure::accuracy, "copy", 400));
+      plan.cells.back().key.variant.name = variant;
     }
   Remaining remaining(plan, kJobs);
   remaining.spend(0, 1, 50);  // full is perfect after an eighth of its steps
@@ -76,7 +75,7 @@ TEST(Remaining, AVariantThatStopsEarlyDoesSoWithEverySeed) {
 
 TEST(Remaining, CountsAVisitOfACellBeforeTheCellIsDone) {
   Plan plan;
-  plan.cells = {made_cell("speed", nullptr, 90), made_cell("speed", nullptr, 90)};
+  plan.cells = {made_cell(Measure::speed, nullptr, 90), made_cell(Measure::speed, nullptr, 90)};
   Remaining remaining(plan, kJobs);
   for (const size_t cell : {0, 1}) remaining.spend(cell, 1.0 / 3, 60);
   EXPECT_NEAR(remaining.seconds_left(), 2 * 120, 5);  // two visits of each are left, at that pace

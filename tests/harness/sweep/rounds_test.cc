@@ -55,14 +55,14 @@ TEST_F(Rounds, ShareTheRepetitionsAndMergeTheSamples) {
   std::vector<int> shares;
   for (const Json& request : requests("measure")) shares.push_back(request["repetitions"]);
   EXPECT_EQ(shares, (std::vector<int>{3, 2, 2}));
-  const Json& row = result.rows.at(0);
+  const Json row = lines(result).at(0);
   EXPECT_EQ(row["samples"], Json({0.5, 0.25, 0.5, 0.25, 0.5, 0.25}));
   EXPECT_EQ(row["rounds"], 3);
   EXPECT_EQ(row["visits"], Json({2, 2, 2})) << "the samples that each process gave";
   EXPECT_EQ(row["metrics"]["time_s"]["ci_low"], row["metrics"]["time_s"]["ci_high"])
       << "three visits that agree; as six samples of one they would not";
   EXPECT_EQ(schema_fault(row), "");
-  EXPECT_EQ(row["order_seed"], result.run["order_seed"]);
+  EXPECT_EQ(row["order_seed"], result.run.order_seed);
   const Json& metrics = row["metrics"];
   EXPECT_EQ(metrics["time_s"]["n"], 6);
   EXPECT_DOUBLE_EQ(metrics["time_s"]["median"], 0.375);
@@ -81,7 +81,7 @@ TEST_F(Rounds, DecodingIsOneTokenOfEverySequence) {
   behave(
       R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
       R"("state_bytes":4096}';;)");
-  const Json row = sweep().rows.at(0);
+  const Json row = lines(sweep()).at(0);
   EXPECT_EQ(row["axes"]["causal"], true);
   EXPECT_DOUBLE_EQ(row["metrics"]["tokens_per_s"], 3 / 0.5);
   EXPECT_EQ(row["metrics"]["state_bytes"], 4096);
@@ -94,8 +94,8 @@ TEST_F(Rounds, MoreThanThePeakIsAFailure) {
   behave(
       R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[1e-3],"flops":1.1e9}';;)");
   const SweepResult result = sweep();
-  EXPECT_EQ(result.rows.at(0)["status"], "failed");
-  EXPECT_NE(result.rows[0]["reason"].get<std::string>().find("peak"), std::string::npos);
+  EXPECT_EQ(lines(result).at(0)["status"], "failed");
+  EXPECT_NE(lines(result)[0]["reason"].get<std::string>().find("peak"), std::string::npos);
 }
 
 TEST_F(Rounds, RooflineIsTheSlowerOfArithmeticAndMemory) {
@@ -114,7 +114,7 @@ TEST_F(Rounds, RooflineIsTheSlowerOfArithmeticAndMemory) {
         fmt::format(R"(*'"measure":"speed"'*) echo '{{"status":"ok","reason":null,"samples":[0.5],)"
                     R"("flops":1000,"bytes":{}}}';;)",
                     bytes));
-    const Json row = sweep().rows.at(0);
+    const Json row = lines(sweep()).at(0);
     EXPECT_DOUBLE_EQ(row["metrics"]["roofline_s"], roofline);
     EXPECT_EQ(schema_fault(row), "");
   }
@@ -126,7 +126,7 @@ TEST_F(Rounds, WhatIsNotDeclaredHasNoRoofline) {
   behave(
       R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
       R"("bytes":null,"cost":"measured"}';;)");
-  const Json row = sweep().rows.at(0);
+  const Json row = lines(sweep()).at(0);
   EXPECT_EQ(row["status"], "ok") << row["reason"];
   EXPECT_TRUE(row["metrics"]["bytes"].is_null());
   EXPECT_TRUE(row["metrics"]["roofline_s"].is_null());
@@ -138,7 +138,7 @@ TEST_F(Rounds, PeakFollowsTheThreads) {
   request_.variants = {"full"};
   request_.axes["length"] = "64";
   request_.axes["threads"] = "2";
-  EXPECT_DOUBLE_EQ(sweep().rows.at(0)["metrics"]["peak_fraction"], 1000 / 0.375 / 2e12);
+  EXPECT_DOUBLE_EQ(lines(sweep()).at(0)["metrics"]["peak_fraction"], 1000 / 0.375 / 2e12);
 }
 
 TEST_F(Rounds, AFailedVisitEndsItsCellAlone) {
@@ -146,8 +146,8 @@ TEST_F(Rounds, AFailedVisitEndsItsCellAlone) {
   request_.axes["length"] = "64";
   behave(R"(*'"do":"measure"'*'"full"'*) exit 9;;)");
   const SweepResult result = sweep();
-  EXPECT_EQ(result.rows.at(0)["status"], "failed");
-  EXPECT_EQ(result.rows.at(1)["status"], "ok");
+  EXPECT_EQ(lines(result).at(0)["status"], "failed");
+  EXPECT_EQ(lines(result).at(1)["status"], "ok");
   const std::vector<std::string> all = visits(64);
   EXPECT_EQ(std::count(all.begin(), all.end(), "full"), 1);
   EXPECT_EQ(std::count(all.begin(), all.end(), "linear"), 3);
@@ -159,7 +159,7 @@ TEST_F(Rounds, TheTimeLimitIsOfTheWholeCell) {
   request_.timeout_s = 2;
   behave(
       R"(*'"do":"measure"'*) sleep 1.2; echo '{"status":"ok","reason":null,"samples":[1],"flops":1}';;)");
-  EXPECT_EQ(sweep().rows.at(0)["status"], "timeout");
+  EXPECT_EQ(lines(sweep()).at(0)["status"], "timeout");
 }
 
 std::function<void(const Progress&)> interrupt_in(const std::string& round) {
@@ -179,7 +179,7 @@ TEST_F(Rounds, InterruptedCellsHaveNoRowAndAreCompletedLater) {
   EXPECT_EQ(read_rows(request_.output).size(), 1u) << "the run line";
   const SweepResult whole = sweep();
   ASSERT_EQ(whole.rows.size(), 2u);
-  for (const Json& row : whole.rows) {
+  for (const Json& row : lines(whole)) {
     EXPECT_EQ(row["status"], "ok");
     EXPECT_EQ(row["rounds"], 3);
     EXPECT_EQ(row["metrics"]["time_s"]["n"], 6);
@@ -195,7 +195,7 @@ TEST_F(Rounds, ACellIsWrittenWhenItsOwnLastRoundIsDone) {
   });
   EXPECT_EQ(exit_code(cut), 130);
   ASSERT_EQ(cut.rows.size(), 2u) << "of five cells, two had all their rounds";
-  for (const Json& row : cut.rows) EXPECT_EQ(row["rounds"], 3);
+  for (const Json& row : lines(cut)) EXPECT_EQ(row["rounds"], 3);
   EXPECT_EQ(sweep().rows.size(), 5u);
   EXPECT_EQ(read_rows(request_.output).size(), 1u + 5) << "none is measured twice";
 }
@@ -211,8 +211,8 @@ TEST_F(Rounds, AReplyWithoutTimesFailsItsCellAlone) {
     behave(fmt::format(
         R"(*'"do":"measure"'*'"full"'*) echo '{{"status":"ok","reason":null,{}}}';;)", reply));
     const SweepResult result = sweep();
-    EXPECT_EQ(result.rows.at(0)["status"], "failed") << reply;
-    EXPECT_EQ(result.rows.at(1)["status"], "ok") << reply;
+    EXPECT_EQ(lines(result).at(0)["status"], "failed") << reply;
+    EXPECT_EQ(lines(result).at(1)["status"], "ok") << reply;
   }
 }
 

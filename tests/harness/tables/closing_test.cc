@@ -4,42 +4,52 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <variant>
 
 #include "harness/tables/table.h"
-#include "tests/harness/store/sample_rows.h"
 
 namespace attn::closing_test {
 namespace {
 
-Json variant(const std::string& name, int64_t features = 0) {
-  Json params = Json::object();
-  if (features) params["features"] = features;
-  return {{"name", name}, {"params", params}};
+Plugin variant(const std::string& name, int64_t features = 0) {
+  Plugin plugin{.name = name, .params = {}};
+  if (features) plugin.params = Params::unchecked({{"features", features}});
+  return plugin;
 }
 
-Json speed_row(const Json& of, int64_t length, double seconds) {
-  Json row = sample_cell("speed");
-  row["variant"] = of;
-  row["axes"]["length"] = length;
-  row["metrics"]["time_s"]["median"] = seconds;
-  row["metrics"]["time_s"]["ci_low"] = 0.9 * seconds;
-  row["metrics"]["time_s"]["ci_high"] = 1.1 * seconds;
+Row speed_row(const Plugin& of, int64_t length, double seconds) {
+  Row row;
+  row.key.measure = Measure::speed;
+  row.key.variant = of;
+  row.key.axes = {.length = length,
+                  .batch = 1,
+                  .heads = 4,
+                  .head_dim = 64,
+                  .mode = Mode::forward,
+                  .scope = ScopeKind::attention,
+                  .causal = false,
+                  .threads = 1,
+                  .seed = 0};
+  row.result.metrics =
+      SpeedMetrics{.time = {.median = seconds, .ci_low = 0.9 * seconds, .ci_high = 1.1 * seconds}};
   return row;
 }
 
-Json scored_row(const Json& of, double test, int64_t seed = 0, int64_t steps = 100) {
-  Json row = sample_cell("accuracy");
-  row["variant"] = of;
-  row["axes"]["seed"] = seed;
-  row["training"] = {{"steps", steps}};
-  row["metrics"]["test"] = test;
-  row["metrics"]["lift"] = test - 0.02;
-  row["metrics"]["by_length"] = nullptr;
+Row scored_row(const Plugin& of, double test, int64_t seed = 0, int64_t steps = 100) {
+  Row row;
+  row.key.measure = Measure::accuracy;
+  row.key.variant = of;
+  row.key.task = Plugin{.name = "mqar", .params = Params::unchecked({{"pairs", int64_t{8}}})};
+  row.key.axes.seed = seed;
+  row.key.training = Params::unchecked({{"steps", steps}});
+  row.result.metrics =
+      AccuracyMetrics{.metric = "accuracy", .test = test, .lift = test - 0.02, .steps = steps};
   return row;
 }
 
-std::vector<Json> timed() {
+std::vector<Row> timed() {
   return {speed_row(variant("full"), 512, 0.1), speed_row(variant("full"), 1024, 0.4),
           speed_row(variant("performer"), 512, 0.2), speed_row(variant("performer"), 1024, 0.2)};
 }
@@ -57,7 +67,7 @@ bool has_note(const Table& table, const std::string& part) {
 }
 
 TEST(Closing, AScoreIsTheMeanOverSeeds) {
-  std::vector<Json> rows = timed();
+  std::vector<Row> rows = timed();
   rows.push_back(scored_row(variant("full"), 0.8, 0));
   rows.push_back(scored_row(variant("full"), 1.0, 1));
   const auto table = closing_table(rows);
@@ -67,13 +77,13 @@ TEST(Closing, AScoreIsTheMeanOverSeeds) {
 }
 
 TEST(Closing, OtherParametersAndSettingsAreNoSeeds) {
-  std::vector<Json> rows = timed();
+  std::vector<Row> rows = timed();
   rows.push_back(scored_row(variant("full"), 1.0));
   rows.push_back(scored_row(variant("performer", 32), 0.4));
   rows.push_back(scored_row(variant("performer", 64), 0.8));          // another parameter
   rows.push_back(scored_row(variant("performer", 32), 0.9, 0, 500));  // another setting
-  Json wide = scored_row(variant("performer", 32), 0.7);
-  wide["axes"]["heads"] = 16;  // another axis
+  Row wide = scored_row(variant("performer", 32), 0.7);
+  wide.key.axes.threads = 2;  // another axis
   rows.push_back(wide);
   const auto table = closing_table(rows);
   ASSERT_TRUE(table);
@@ -82,11 +92,9 @@ TEST(Closing, OtherParametersAndSettingsAreNoSeeds) {
 }
 
 TEST(Closing, AFailedSeedIsLeftOut) {
-  std::vector<Json> rows = timed();
-  Json failed = scored_row(variant("full"), 0.8, 0);
-  failed["status"] = "failed";
-  failed["reason"] = "because";
-  failed["metrics"] = nullptr;
+  std::vector<Row> rows = timed();
+  Row failed = scored_row(variant("full"), 0.8, 0);
+  failed.result = {.status = Status::failed, .reason = "because"};
   rows.push_back(failed);
   rows.push_back(scored_row(variant("full"), 0.8, 1));
   const auto table = closing_table(rows);
@@ -95,14 +103,13 @@ TEST(Closing, AFailedSeedIsLeftOut) {
 }
 
 TEST(Closing, TheLongestTestIsThatOfAllSeeds) {
-  std::vector<Json> rows = timed();
+  std::vector<Row> rows = timed();
   for (const int64_t seed : {0, 1}) {
-    Json row = scored_row(variant("full"), 1.0, seed);
-    row["metrics"]["by_length"] =
-        Json::parse(R"([{"length": 64, "test": 0.9}, {"length": 128, "test": 0.5},
-        {"length": 256, "test": null}])");
-    if (seed == 1) row["metrics"]["by_length"][1]["test"] = 0.3;
-    if (seed == 1) row["metrics"]["by_length"][2]["test"] = 0.1;
+    Row row = scored_row(variant("full"), 1.0, seed);
+    std::get<AccuracyMetrics>(row.result.metrics).by_length = {
+        {.length = 64, .test = 0.9},
+        {.length = 128, .test = seed == 1 ? 0.3 : 0.5},
+        {.length = 256, .test = seed == 1 ? std::optional(0.1) : std::nullopt}};
     rows.push_back(row);
   }
   const auto table = closing_table(rows);
@@ -111,7 +118,7 @@ TEST(Closing, TheLongestTestIsThatOfAllSeeds) {
 }
 
 TEST(Closing, TheFastestIsOfThoseThatKeepTheScore) {
-  std::vector<Json> rows = timed();
+  std::vector<Row> rows = timed();
   rows.push_back(speed_row(variant("linear"), 512, 0.01));
   rows.push_back(speed_row(variant("linear"), 1024, 0.02));
   rows.push_back(scored_row(variant("full"), 0.95));
@@ -124,14 +131,14 @@ TEST(Closing, TheFastestIsOfThoseThatKeepTheScore) {
 }
 
 TEST(Closing, DecodingStandsInSentencesOfItsOwn) {
-  std::vector<Json> rows = timed();
+  std::vector<Row> rows = timed();
   rows.push_back(scored_row(variant("full"), 0.95));
   for (const auto& [name, seconds, state] :
        {std::tuple{"full", 0.002, 8192}, std::tuple{"linear", 0.0005, 2048}}) {
-    Json row = speed_row(variant(name), 1024, seconds);
-    row["axes"]["mode"] = "decode";
-    row["axes"]["causal"] = true;
-    row["metrics"]["state_bytes"] = state;
+    Row row = speed_row(variant(name), 1024, seconds);
+    row.key.axes.mode = Mode::decode;
+    row.key.axes.causal = true;
+    std::get<SpeedMetrics>(row.result.metrics).state_bytes = state;
     rows.push_back(row);
   }
   const auto table = closing_table(rows);

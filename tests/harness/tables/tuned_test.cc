@@ -30,12 +30,13 @@ TEST_F(TunedSweep, EveryChoiceIsACellAndARowSaysWhatWasTuned) {
   const SweepResult result = sweep();
   ASSERT_EQ(result.rows.size(), 2u * 4);
   std::set<double> rates;
-  for (const Json& row : result.rows) {
+  for (const Json& row : lines(result)) {
     EXPECT_EQ(row["tuned"], (Json{"learning_rate", "dropout"}));
     rates.insert(row["training"]["learning_rate"].get<double>());
   }
   EXPECT_EQ(rates, (std::set<double>{1e-3, 3e-3}));
-  EXPECT_EQ(result.run["config"]["sweeps"][0]["tuned"], (Json{"learning_rate", "dropout"}));
+  EXPECT_EQ(result.run.config.sweeps.at(0).tuned,
+            (std::vector<std::string>{"learning_rate", "dropout"}));
 }
 
 TEST_F(TunedSweep, ASettingFixedByHandIsNotTuned) {
@@ -75,57 +76,64 @@ TEST_F(TunedSweep, AShardHoldsAllChoicesAndSeedsOfWhatItChooses) {
   size_t cells = 0;
   for (request_.shard = 0; request_.shard < 3; request_.shard++)
     for (const Cell& cell : plan(request_).cells) {
-      const std::string what = cell.key["variant"].dump() + cell.key["task"].dump();
+      const std::string what = plugin_text(cell.key.variant) + plugin_text(cell.key.task.value());
       EXPECT_EQ(home.emplace(what, request_.shard).first->second, request_.shard) << what;
       cells++;
     }
   EXPECT_EQ(cells, 2u * 2 * 2 * 3);
 }
 
-Json row_of(double rate, int seed, double validation, const std::string& status = "ok") {
-  return {{"status", status},
-          {"variant", {{"name", "full"}}},
-          {"task", {{"name", "mqar"}}},
-          {"axes", {{"seed", seed}, {"threads", 1}}},
-          {"training", {{"learning_rate", rate}, {"steps", 9}}},
-          {"tuned", {"learning_rate"}},
-          {"metrics", status == "ok" ? Json{{"validation", validation}} : Json()}};
+Row made_row(double rate, int64_t seed, double validation, Status status = Status::ok,
+             int64_t steps = 9) {
+  Row row;
+  row.key.measure = Measure::accuracy;
+  row.key.variant.name = "full";
+  row.key.task = Plugin{"mqar", {}};
+  row.key.axes.seed = seed;
+  row.key.axes.threads = 1;
+  row.key.training = Params::unchecked({{"learning_rate", rate}, {"steps", steps}});
+  row.tuned = {"learning_rate"};
+  row.result.status = status;
+  if (row.is_ok())
+    row.result.metrics = AccuracyMetrics{.metric = "accuracy", .validation = validation};
+  return row;
 }
 
-std::set<double> rates_of(const std::vector<Json>& rows) {
+double rate_of(const Row& row) { return row.key.training.value().number("learning_rate"); }
+
+std::set<double> rates_of(const std::vector<Row>& rows) {
   std::set<double> rates;
-  for (const Json& row : chosen_on_validation(rows))
-    rates.insert(row["training"]["learning_rate"].get<double>());
+  for (const Row& row : chosen_on_validation(rows)) rates.insert(rate_of(row));
   return rates;
 }
 
 TEST(ChosenOnValidation, TheBestMeanStaysWithAllItsSeeds) {
-  const std::vector<Json> rows = {row_of(1e-3, 0, 0.9), row_of(1e-3, 1, 0.2), row_of(3e-3, 0, 0.6),
-                                  row_of(3e-3, 1, 0.6)};
+  const std::vector<Row> rows = {made_row(1e-3, 0, 0.9), made_row(1e-3, 1, 0.2),
+                                 made_row(3e-3, 0, 0.6), made_row(3e-3, 1, 0.6)};
   EXPECT_EQ(rates_of(rows), std::set<double>{3e-3});
   EXPECT_EQ(chosen_on_validation(rows).size(), 2u);
   EXPECT_EQ(choices_beside(rows[0], rows), 2u);
 }
 
 TEST(ChosenOnValidation, AFailureCountsAsNothingAndALackingRowLoses) {
-  EXPECT_EQ(rates_of({row_of(1e-3, 0, 0.9), row_of(1e-3, 1, 0, "diverged"), row_of(3e-3, 0, 0.5),
-                      row_of(3e-3, 1, 0.5)}),
+  EXPECT_EQ(rates_of({made_row(1e-3, 0, 0.9), made_row(1e-3, 1, 0, Status::diverged),
+                      made_row(3e-3, 0, 0.5), made_row(3e-3, 1, 0.5)}),
             std::set<double>{3e-3});
-  EXPECT_EQ(rates_of({row_of(1e-3, 0, 0.9), row_of(3e-3, 0, 0.5), row_of(3e-3, 1, 0.5)}),
+  EXPECT_EQ(rates_of({made_row(1e-3, 0, 0.9), made_row(3e-3, 0, 0.5), made_row(3e-3, 1, 0.5)}),
             std::set<double>{3e-3});
 }
 
 TEST(ChosenOnValidation, ATieGoesToTheSmallerValueInWhateverOrderTheRowsCome) {
-  EXPECT_EQ(rates_of({row_of(3e-3, 0, 0.5), row_of(1e-3, 0, 0.5)}), std::set<double>{1e-3});
-  EXPECT_EQ(rates_of({row_of(1e-3, 0, 0.5), row_of(3e-3, 0, 0.5)}), std::set<double>{1e-3});
+  EXPECT_EQ(rates_of({made_row(3e-3, 0, 0.5), made_row(1e-3, 0, 0.5)}), std::set<double>{1e-3});
+  EXPECT_EQ(rates_of({made_row(1e-3, 0, 0.5), made_row(3e-3, 0, 0.5)}), std::set<double>{1e-3});
 }
 
 TEST(ChosenOnValidation, OtherContestsAndUntunedRowsAreLeftAlone) {
-  Json longer = row_of(1e-3, 0, 0.1), untuned = row_of(1e-3, 0, 0.1);
-  longer["training"]["steps"] = 99;
-  untuned["tuned"] = Json::array();
-  const std::vector<Json> rows = {row_of(3e-3, 0, 0.9), longer, untuned};
-  EXPECT_EQ(chosen_on_validation(rows), rows);
+  const Row longer = made_row(1e-3, 0, 0.1, Status::ok, 99);
+  Row untuned = made_row(1e-3, 0, 0.1);
+  untuned.tuned.clear();
+  const std::vector<Row> rows = {made_row(3e-3, 0, 0.9), longer, untuned};
+  EXPECT_EQ(chosen_on_validation(rows).size(), rows.size());
 }
 
 }  // namespace

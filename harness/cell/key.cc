@@ -1,0 +1,79 @@
+// Keys of cells; see key.h.
+#include "harness/cell/key.h"
+
+#include <type_traits>
+
+#include "core/base/check.h"
+#include "harness/cell/each_axis.h"
+#include "variants/catalog.h"
+
+namespace attn {
+namespace {
+
+template <class T>
+ParamValue axis_value(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return std::string(name_of(value));
+  else
+    return value;
+}
+
+// Whether `text` is the value of an axis of this type, which it then is given.
+template <class T>
+bool takes(const ParamValue& given, std::optional<T>& axis) {
+  if constexpr (std::is_enum_v<T>) {
+    const std::string* const name = std::get_if<std::string>(&given);
+    if (name) axis = value_named<T>(*name);
+    return name && axis;
+  } else {
+    const auto* const whole = std::get_if<int64_t>(&given);
+    if (std::is_same_v<T, double> && whole) axis = static_cast<T>(*whole);
+    if (const T* const same = std::get_if<T>(&given)) axis = *same;
+    return axis.has_value();
+  }
+}
+
+}  // namespace
+
+std::string plugin_text(const Plugin& plugin) {
+  const std::string params = plugin.params.str();
+  return params.empty() ? plugin.name : fmt::format("{}[{}]", plugin.name, params);
+}
+
+std::vector<std::pair<std::string, ParamValue>> named_values(const Axes& axes) {
+  std::vector<std::pair<std::string, ParamValue>> values;
+  each_axis(axes, [&](const char* name, const auto& value) {
+    if (value) values.emplace_back(name, axis_value(*value));
+  });
+  return values;
+}
+
+void set_axis(Axes& axes, const std::string& name, const ParamValue& value) {
+  bool is_known = false;
+  each_axis(axes, [&](const char* other, auto& axis) {
+    if (name != other) return;
+    is_known = true;
+    axis.reset();
+    ATTN_CHECK(takes(value, axis), "axis {}={} is of another type", name, to_string(value));
+  });
+  ATTN_CHECK(is_known, "unknown axis '{}'", name);
+}
+
+WorkloadSpec workload_of(const CellKey& key) {
+  const Axes& axes = key.axes;
+  WorkloadSpec spec;
+  spec.variant = &find_variant(key.variant.name);
+  spec.params = key.variant.params.values();
+  spec.length = axes.length.value();
+  spec.batch = axes.batch.value();
+  spec.heads = axes.heads.value();
+  spec.head_dim = axes.head_dim.value();
+  spec.mode = axes.mode.value_or(Mode::forward);
+  spec.scope = axes.scope.value_or(ScopeKind::attention);
+  spec.causal = axes.causal.value();
+  spec.threads = static_cast<int>(axes.threads.value());
+  spec.seed = static_cast<uint64_t>(axes.seed.value());
+  return spec;
+}
+
+}  // namespace attn

@@ -1,0 +1,67 @@
+// What one measurement is: everything that can change its value. A cell's id is the hash of its key
+// (see codec.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/params.h"
+#include "harness/cell/names.h"
+
+namespace attn {
+
+// Raised when the way of measuring changes, which makes every cell a new one.
+inline constexpr int kProtocol = 1;
+
+// A variant or a task by its name, with a value for every parameter.
+struct Plugin {
+  std::string name;
+  Params params;
+  bool operator==(const Plugin&) const = default;
+};
+std::string plugin_text(const Plugin& plugin);  // "linformer[rank=64,shared=false]"
+
+// The axes that apply to the measure; the others are empty. See all_axes() for what they mean.
+struct Axes {
+  std::optional<int64_t> length, batch, heads, head_dim;
+  std::optional<Mode> mode;
+  std::optional<ScopeKind> scope;
+  std::optional<bool> causal;
+  std::optional<int64_t> threads, seed;
+  std::optional<InputKind> input;
+  std::optional<double> input_scale;
+  std::optional<int64_t> repetitions;
+  bool operator==(const Axes&) const = default;
+};
+// Those that are set, by name, in the order of a row.
+std::vector<std::pair<std::string, ParamValue>> named_values(const Axes& axes);
+// Error where no axis has this name or `value` is of another type.
+void set_axis(Axes& axes, const std::string& name, const ParamValue& value);
+
+// Hashes of what a cell's figures depend on; "" where it depends on none.
+struct Sources {
+  std::string variant, task;
+  std::string exact;  // of exact attention, which stands where the variant cannot
+  std::string data;   // of the task's files
+  bool empty() const { return *this == Sources{}; }
+  bool operator==(const Sources&) const = default;
+};
+
+struct CellKey {
+  int64_t protocol = kProtocol;
+  Measure measure = Measure::speed;
+  Plugin variant;
+  std::optional<Plugin> task;  // of accuracy cells, as are the settings of training
+  Axes axes;
+  std::optional<Params> training;
+  Sources source;
+  bool operator==(const CellKey&) const = default;
+};
+
+// The workload of a speed, memory or fidelity cell. Error where the variant is unknown.
+WorkloadSpec workload_of(const CellKey& key);
+
+}  // namespace attn

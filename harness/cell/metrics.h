@@ -1,0 +1,96 @@
+// The figures of a row, a struct a measure. results/schema.json defines each of them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "harness/measure/statistics.h"
+
+namespace attn {
+
+// A row holds no NaN and no infinity: nullopt stands for them.
+inline std::optional<double> finite(std::optional<double> value) {
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+struct SpeedMetrics {
+  Summary time;  // seconds
+  double tokens_per_s = 0, flops = 0, flops_per_s = 0;
+  std::optional<double> peak_fraction;      // nullopt: the machine's peak is not known
+  std::optional<double> bytes, roofline_s;  // nullopt: not declared, or none applies
+  bool declares_cost = true;                // false: null bytes in a row say so
+  std::optional<int64_t> state_bytes;       // of decoding
+};
+
+struct MemoryMetrics {
+  int64_t peak_bytes = 0, weights_bytes = 0, activations_bytes = 0, workspace_bytes = 0;
+  std::optional<int64_t> extra_bytes;
+  std::optional<int64_t> declared_extra_bytes;  // nullopt: not declared
+  std::optional<int64_t> state_bytes;           // nullopt: cannot decode
+  int64_t rss_peak_bytes = 0;
+};
+
+struct DistanceScore {  // of labels whose evidence spans `from` to `to` positions
+  int64_t from = 0, to = 0, labels = 0;
+  double accuracy = 0, standard_error = 0;
+};
+
+struct ScoreAtLength {  // of the same weights at `factor` times the length of training
+  int64_t factor = 1, length = 0;
+  std::optional<double> test, standard_error, chance;
+  std::string reason;  // why there is no score
+};
+
+struct DecodingFigures {  // greedy decoding from states, against recomputing each prefix
+  int64_t sequences = 0, tokens = 0;
+  std::optional<double> tokens_per_s, recompute_tokens_per_s, speedup;
+  double same = 0;  // share of the sequences whose tokens are the same both ways
+};
+
+struct AccuracyMetrics {
+  std::string metric;  // accuracy, exact_match or mean_squared_error
+  double test = 0;
+  std::optional<double> test_stderr;
+  std::optional<std::vector<DistanceScore>> by_distance;
+  double validation = 0, chance = 0;
+  std::vector<std::pair<std::string, double>> shortcuts;  // name, score
+  std::optional<double> lift;  // nullopt: it has no meaning, as of a control
+  int64_t steps = 0;
+  std::optional<int64_t> best_step;
+  std::string stopped_by;
+  int64_t examples = 0;
+  double train_s = 0;
+  std::optional<double> data_wait_share, examples_per_s;
+  int64_t parameters = 0;
+  std::optional<double> flops;  // of training, an example
+  std::optional<double> final_train_loss;
+  std::string control;  // what solves the task without attention
+  std::optional<int64_t> state_bytes;
+  std::vector<ScoreAtLength> by_length;
+  // Of output sequences alone:
+  std::optional<double> token_accuracy;
+  std::vector<std::string> places;  // where the variant stands
+  std::optional<DecodingFigures> decoding;
+};
+
+struct FidelityMetrics {
+  double relative_error = 0, cosine = 0;
+  std::optional<double> weights_kl;
+  std::optional<double> flops;
+};
+
+using Metrics =
+    std::variant<std::monostate, SpeedMetrics, MemoryMetrics, AccuracyMetrics, FidelityMetrics>;
+
+struct LearningPoint {  // of a learning curve
+  int64_t step = 0;
+  std::optional<double> train_loss, validation;
+  double seconds = 0;
+};
+
+}  // namespace attn

@@ -1,0 +1,55 @@
+// The words of a cell and of its row that come from a fixed list.
+#pragma once
+
+#include <array>
+
+#include "core/base/enum_names.h"
+#include "harness/measure/fidelity.h"
+#include "harness/measure/workload.h"
+
+namespace attn {
+
+enum class Measure { speed, memory, accuracy, fidelity };
+enum class Status { ok, skipped, failed, diverged, timeout, oom };
+// Where a variant's FLOPs, memory and bytes moved come from: its own formulas, or the counters.
+enum class CostSource { declared, measured };
+
+// In the order in which a sweep measures.
+inline constexpr std::array kMeasures = {Measure::speed, Measure::memory, Measure::accuracy,
+                                         Measure::fidelity};
+
+constexpr std::array<EnumName<Measure>, 4> names_of(Measure) {
+  return {{{Measure::speed, "speed"},
+           {Measure::memory, "memory"},
+           {Measure::accuracy, "accuracy"},
+           {Measure::fidelity, "fidelity"}}};
+}
+
+constexpr std::array<EnumName<Status>, 6> names_of(Status) {
+  return {{{Status::ok, "ok"},
+           {Status::skipped, "skipped"},
+           {Status::failed, "failed"},
+           {Status::diverged, "diverged"},
+           {Status::timeout, "timeout"},
+           {Status::oom, "oom"}}};
+}
+
+constexpr std::array<EnumName<CostSource>, 2> names_of(CostSource) {
+  return {{{CostSource::declared, "declared"}, {CostSource::measured, "measured"}}};
+}
+
+constexpr std::array<EnumName<Mode>, 3> names_of(Mode) {
+  return {{{Mode::forward, "forward"}, {Mode::train, "train"}, {Mode::decode, "decode"}}};
+}
+
+constexpr std::array<EnumName<ScopeKind>, 3> names_of(ScopeKind) {
+  return {{{ScopeKind::attention, "attention"},
+           {ScopeKind::layer, "layer"},
+           {ScopeKind::model, "model"}}};
+}
+
+constexpr std::array<EnumName<InputKind>, 2> names_of(InputKind) {
+  return {{{InputKind::random, "random"}, {InputKind::needle, "needle"}}};
+}
+
+}  // namespace attn

@@ -1,0 +1,71 @@
+// What a child process (`attnbench cell`) is asked, and what it answers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cell/row.h"
+
+namespace attn {
+
+enum class Asked { measure, check, calibrate, pilot };
+enum class PilotOf { training, shortcuts };
+
+constexpr std::array<EnumName<Asked>, 4> names_of(Asked) {
+  return {{{Asked::measure, "measure"},
+           {Asked::check, "check"},
+           {Asked::calibrate, "calibrate"},
+           {Asked::pilot, "pilot"}}};
+}
+
+constexpr std::array<EnumName<PilotOf>, 2> names_of(PilotOf) {
+  return {{{PilotOf::training, "training"}, {PilotOf::shortcuts, "shortcuts"}}};
+}
+
+struct Request {
+  Asked what = Asked::measure;
+  std::optional<PilotOf> of;            // of a pilot
+  std::optional<CellKey> key;           // of measure and pilot
+  std::optional<Plugin> variant, task;  // of check: one of the two
+  int64_t repetitions = 0;              // of a visit of a speed cell
+  int64_t batch = 0;                    // of a pilot: sequences a training step
+  int64_t threads = 0;                  // of calibrate
+  int64_t max_memory_bytes = 0;         // 0: no limit
+};
+
+// One process's part of a speed cell.
+struct Visit {
+  std::vector<double> times;  // seconds of each sample
+  double flops = 0;
+  std::optional<CostSource> cost;
+  std::optional<double> bytes;         // moved, by formula; nullopt: not declared, or none applies
+  std::optional<int64_t> state_bytes;  // of decoding
+};
+
+// Of the contract checks of a variant or a task.
+struct Verdict {
+  std::string red;  // the check that failed first; "" where all passed
+  std::string detail;
+};
+
+// Seconds on this machine; nullopt: not measured.
+struct PilotFigures {
+  std::optional<double> step_s;        // a training step
+  std::optional<double> evaluation_s;  // an example of validation or test
+  std::optional<double> shortcuts_s;   // the task's shortcuts, once a cell
+};
+
+// The answer of a child: `found` holds a Visit, CellResult, Calibration, Verdict or PilotFigures,
+// by what was asked, and is read by codec.h.
+struct Reply {
+  Status status = Status::ok;
+  std::string reason;  // "" for ok
+  Json found;
+
+  bool is_ok() const { return status == Status::ok; }
+};
+
+}  // namespace attn

@@ -1,0 +1,101 @@
+// The lines of a rows file as plain structs: the run line, and a row for each cell. codec.h turns
+// them to JSON and back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cell/key.h"
+#include "harness/cell/metrics.h"
+#include "harness/measure/calibrate.h"
+#include "harness/store/rows.h"
+
+namespace attn {
+
+// What was found of a cell, or why nothing was.
+struct CellResult {
+  Status status = Status::ok;
+  std::string reason;                               // "" for ok
+  Metrics metrics;                                  // monostate but for ok
+  std::vector<double> times;                        // samples of a speed cell, in seconds
+  std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
+  std::optional<CostSource> cost;
+  std::vector<int64_t> visits;  // how many of `times` each visit gave
+  std::optional<int64_t> rounds;
+  std::optional<uint64_t> order_seed;  // of the order of visits
+  bool is_gated = false;               // the subject's contract checks are red
+};
+
+// What the variant was given, for the parity ledger.
+struct Ledger {
+  std::optional<int64_t> parameters;
+  std::optional<double> flops;
+  std::string precision;
+  std::optional<int64_t> threads;
+  std::string kernel, loops;  // instruction sets of the kernels and of compiled loops
+  std::optional<CostSource> cost;
+};
+
+struct Row {
+  std::string run, cell;  // ids
+  CellKey key;
+  CellResult result;
+  std::string started_at;  // UTC
+  double duration_s = 0;
+  std::vector<std::string> tuned;  // settings of training that were chosen on validation
+  std::optional<Ledger> ledger;
+
+  bool is_ok() const { return result.status == Status::ok; }
+  bool is_failure() const { return !is_ok() && result.status != Status::skipped; }
+  // Error where the row is of another measure or not ok.
+  const SpeedMetrics& speed() const;
+  const MemoryMetrics& memory() const;
+  const AccuracyMetrics& accuracy() const;
+  const FidelityMetrics& fidelity() const;
+};
+
+// One measure of a sweep, as it was resolved.
+struct SweepConfig {
+  Measure measure = Measure::speed;
+  std::vector<std::string> variants, tasks;
+  std::vector<std::pair<std::string, std::vector<ParamValue>>> axes;
+  std::vector<Params> training;
+  std::vector<std::string> tuned;
+  bool operator==(const SweepConfig&) const = default;
+};
+
+struct RunConfig {
+  std::string profile;  // "": none
+  std::optional<int64_t> profile_version;
+  int64_t protocol = kProtocol;
+  std::vector<SweepConfig> sweeps;
+  int64_t jobs = 0;
+  double timeout_s = 0;
+  int64_t max_memory_bytes = 0;
+  std::string shard;
+  // Whether the same was asked for, whatever the limits and the shard.
+  bool asks_the_same(const RunConfig& other) const;
+};
+
+struct ListedVariant {
+  std::string name;
+  int64_t order = 0;
+  std::string family;
+};
+
+struct RunLine {
+  std::string run;  // id
+  std::vector<std::string> argv;
+  RunConfig config;
+  Json environment;  // name -> value; calibration and load apart
+  std::optional<Calibration> calibration;
+  std::string calibration_fault;  // why there is none
+  std::string started_at;
+  std::vector<ListedVariant> variants;
+  uint64_t order_seed = 0;
+};
+
+}  // namespace attn

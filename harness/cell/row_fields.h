@@ -1,0 +1,230 @@
+// The lists of fields of keys, figures and rows, in the order of a row; see store/fields.h. Private
+// to harness/cell.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "harness/cell/each_axis.h"
+#include "harness/cell/row.h"
+#include "harness/store/fields.h"
+
+namespace attn {
+
+template <class Archive>
+void fields(Archive& archive, Plugin& plugin) {
+  archive("name", plugin.name);
+  archive("params", plugin.params);
+}
+
+template <class Archive>
+void fields(Archive& archive, Axes& axes) {
+  each_axis(axes, [&](const char* name, auto& value) { archive.maybe(name, value); });
+}
+
+template <class Archive>
+void fields(Archive& archive, Sources& source) {
+  archive.maybe("variant", source.variant);
+  archive.maybe("task", source.task);
+  archive.maybe("exact", source.exact);
+  archive.maybe("data", source.data);
+}
+
+template <class Archive>
+void fields(Archive& archive, CellKey& key) {
+  archive("protocol", key.protocol);
+  archive("measure", key.measure);
+  archive("variant", key.variant);
+  archive("task", key.task);
+  archive("axes", key.axes);
+  archive("training", key.training);
+  archive("source", key.source);
+}
+
+template <class Archive>
+void fields(Archive& archive, Summary& time) {
+  archive("median", time.median);
+  archive("mean", time.mean);
+  archive("min", time.min);
+  archive("mad", time.mad);
+  archive("ci_low", time.ci_low);
+  archive("ci_high", time.ci_high);
+  archive("n", time.n);
+}
+
+template <class Archive>
+void fields(Archive& archive, SpeedMetrics& metrics) {
+  archive("time_s", metrics.time);
+  archive("tokens_per_s", metrics.tokens_per_s);
+  archive("flops", metrics.flops);
+  archive("flops_per_s", metrics.flops_per_s);
+  archive("peak_fraction", metrics.peak_fraction);
+  if constexpr (Archive::reads) metrics.declares_cost = !archive.is_null("bytes");
+  if (Archive::reads || metrics.bytes || !metrics.declares_cost) {
+    archive("bytes", metrics.bytes);
+    archive("roofline_s", metrics.roofline_s);
+  }
+  archive.maybe("state_bytes", metrics.state_bytes);
+}
+
+template <class Archive>
+void fields(Archive& archive, MemoryMetrics& metrics) {
+  archive("peak_bytes", metrics.peak_bytes);
+  archive("weights_bytes", metrics.weights_bytes);
+  archive("activations_bytes", metrics.activations_bytes);
+  archive("workspace_bytes", metrics.workspace_bytes);
+  archive.maybe("extra_bytes", metrics.extra_bytes);
+  archive("declared_extra_bytes", metrics.declared_extra_bytes);
+  archive("state_bytes", metrics.state_bytes);
+  archive("rss_peak_bytes", metrics.rss_peak_bytes);
+}
+
+template <class Archive>
+void fields(Archive& archive, DistanceScore& bin) {
+  archive("from", bin.from);
+  archive("to", bin.to);
+  archive("labels", bin.labels);
+  archive("accuracy", bin.accuracy);
+  archive("stderr", bin.standard_error);
+}
+
+template <class Archive>
+void fields(Archive& archive, ScoreAtLength& at) {
+  archive("factor", at.factor);
+  archive("length", at.length);
+  archive("test", at.test);
+  archive("stderr", at.standard_error);
+  archive("chance", at.chance);
+  archive.text_or_null("reason", at.reason);
+}
+
+template <class Archive>
+void fields(Archive& archive, DecodingFigures& decoding) {
+  archive("sequences", decoding.sequences);
+  archive("tokens", decoding.tokens);
+  archive("tokens_per_s", decoding.tokens_per_s);
+  archive("recompute_tokens_per_s", decoding.recompute_tokens_per_s);
+  archive("speedup", decoding.speedup);
+  archive("same", decoding.same);
+}
+
+template <class Archive>
+void fields(Archive& archive, AccuracyMetrics& metrics) {
+  archive("metric", metrics.metric);
+  archive("test", metrics.test);
+  archive.maybe("test_stderr", metrics.test_stderr);
+  archive("by_distance", metrics.by_distance);
+  archive("validation", metrics.validation);
+  archive("chance", metrics.chance);
+  archive("shortcuts", metrics.shortcuts);
+  archive("lift", metrics.lift);
+  archive("steps", metrics.steps);
+  archive.maybe("best_step", metrics.best_step);
+  archive.maybe("stopped_by", metrics.stopped_by);
+  archive("examples", metrics.examples);
+  archive("train_s", metrics.train_s);
+  archive("data_wait_share", metrics.data_wait_share);
+  archive("examples_per_s", metrics.examples_per_s);
+  archive("parameters", metrics.parameters);
+  archive("flops", metrics.flops);
+  archive("final_train_loss", metrics.final_train_loss);
+  archive.maybe("control", metrics.control);
+  archive("state_bytes", metrics.state_bytes);
+  archive.maybe("by_length", metrics.by_length);
+  archive.maybe("token_accuracy", metrics.token_accuracy);
+  archive.maybe("places", metrics.places);
+  if (Archive::reads || !metrics.places.empty()) archive("decoding", metrics.decoding);
+}
+
+template <class Archive>
+void fields(Archive& archive, FidelityMetrics& metrics) {
+  archive("relative_error", metrics.relative_error);
+  archive("cosine", metrics.cosine);
+  archive("weights_kl", metrics.weights_kl);
+  archive.maybe("flops", metrics.flops);
+}
+
+template <class Archive>
+void fields(Archive& archive, LearningPoint& point) {
+  archive("step", point.step);
+  archive("train_loss", point.train_loss);
+  archive("validation", point.validation);
+  archive("seconds", point.seconds);
+}
+
+template <class Archive>
+void fields(Archive& archive, Ledger& ledger) {
+  archive("parameters", ledger.parameters);
+  archive("flops", ledger.flops);
+  archive("precision", ledger.precision);
+  archive("threads", ledger.threads);
+  archive("kernel", ledger.kernel);
+  archive.maybe("loops", ledger.loops);
+  archive.maybe("cost", ledger.cost);
+}
+
+template <class Archive>
+void fields(Archive& archive, Calibration& calibration) {
+  archive("fma_flops_per_s_one", calibration.fma_flops_per_s_one);
+  archive("fma_flops_per_s_all", calibration.fma_flops_per_s_all);
+  archive("copy_bytes_per_s_one", calibration.copy_bytes_per_s_one);
+  archive("copy_bytes_per_s", calibration.copy_bytes_per_s);
+  archive("threads", calibration.threads);
+}
+
+// Metrics and samples of a measure, null where the status has none.
+template <class Archive>
+void figures(Archive& archive, Measure measure, CellResult& result) {
+  const auto metrics = [&]<class T>(T) {
+    if constexpr (Archive::reads) result.metrics.emplace<T>();
+    if (T* const held = std::get_if<T>(&result.metrics)) archive("metrics", *held);
+  };
+  const bool is_ok = result.status == Status::ok;
+  if (!is_ok)
+    archive.null("metrics");
+  else if (measure == Measure::speed)
+    metrics(SpeedMetrics{});
+  else if (measure == Measure::memory)
+    metrics(MemoryMetrics{});
+  else if (measure == Measure::accuracy)
+    metrics(AccuracyMetrics{});
+  else
+    metrics(FidelityMetrics{});
+
+  if (measure == Measure::speed && is_ok)
+    archive("samples", result.times);
+  else if (measure == Measure::accuracy && (is_ok || result.status == Status::diverged))
+    archive("samples", result.curve);
+  else
+    archive.null("samples");
+}
+
+template <class Archive>
+void fields(Archive& archive, Row& row) {
+  CellResult& result = row.result;
+  archive.constant("schema", kSchema);
+  archive.constant("kind", "cell");
+  archive("run", row.run);
+  archive("cell", row.cell);
+  archive("status", result.status);
+  archive.text_or_null("reason", result.reason);
+  archive("measure", row.key.measure);
+  archive("variant", row.key.variant);
+  archive("task", row.key.task);
+  archive("axes", row.key.axes);
+  figures(archive, row.key.measure, result);
+  archive("started_at", row.started_at);
+  archive("duration_s", row.duration_s);
+  archive.maybe("source", row.key.source);
+  archive.maybe("ledger", row.ledger);
+  archive.maybe("training", row.key.training);
+  archive.maybe("tuned", row.tuned);
+  std::string gate = result.is_gated ? "red" : "";
+  archive.maybe("gate", gate);
+  if constexpr (Archive::reads) result.is_gated = gate == "red";
+  archive.maybe("rounds", result.rounds);
+  archive.maybe("visits", result.visits);
+  archive.maybe("order_seed", result.order_seed);
+}
+
+}  // namespace attn
