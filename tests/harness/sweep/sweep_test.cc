@@ -19,7 +19,7 @@ using Sweep = FakeSweep;
 
 std::map<std::string, std::string> statuses(const SweepResult& result) {  // variant -> status
   std::map<std::string, std::string> found;
-  for (const Json& row : result.rows) found[row["variant"]["name"]] = row["status"];
+  for (const Json& row : lines(result)) found[row["variant"]["name"]] = row["status"];
   return found;
 }
 
@@ -59,7 +59,7 @@ TEST_F(Sweep, FailuresAreRowsAndTheRestGoesOn) {
                                                                   {"performer", "failed"},
                                                                   {"linear", "ok"}}));
   std::string reasons;
-  for (const Json& row : result.rows)
+  for (const Json& row : lines(result))
     reasons += row["reason"].is_null() ? "" : row["reason"].get<std::string>() + "\n";
   for (const char* part :
        {"exit code 3: it broke", "signal 11", "killed by the system", "no result"})
@@ -71,9 +71,9 @@ TEST_F(Sweep, TakesTheStatusTheCellGives) {
   request_.variants = {"full"};
   behave(R"(*'"do":"measure"'*) echo '{"status":"oom","reason":"2 GiB above the limit"}';;)");
   const SweepResult result = sweep();
-  EXPECT_EQ(result.rows[0]["status"], "oom");
-  EXPECT_EQ(result.rows[0]["reason"], "2 GiB above the limit");
-  EXPECT_TRUE(result.rows[0]["metrics"].is_null());
+  EXPECT_EQ(lines(result)[0]["status"], "oom");
+  EXPECT_EQ(lines(result)[0]["reason"], "2 GiB above the limit");
+  EXPECT_TRUE(lines(result)[0]["metrics"].is_null());
 }
 
 TEST_F(Sweep, TimeLimit) {
@@ -98,10 +98,10 @@ TEST_F(Sweep, ARedCheckStopsPublication) {
   EXPECT_TRUE(result.gate_failed);
   EXPECT_EQ(exit_code(result), 5);
   ASSERT_EQ(result.rows.size(), 3u);
-  EXPECT_EQ(result.rows[0]["status"], "ok");
-  EXPECT_EQ(result.rows[1]["status"], "failed");
-  EXPECT_EQ(result.rows[1]["reason"], "contract check 'padding' is red: 0.3 > 1e-5");
-  EXPECT_EQ(result.rows[2]["status"], "failed");
+  EXPECT_EQ(lines(result)[0]["status"], "ok");
+  EXPECT_EQ(lines(result)[1]["status"], "failed");
+  EXPECT_EQ(lines(result)[1]["reason"], "contract check 'padding' is red: 0.3 > 1e-5");
+  EXPECT_EQ(lines(result)[2]["status"], "failed");
   EXPECT_EQ(requests("check").size(), 3u) << "one check for each variant and its parameters";
   EXPECT_EQ(requests("measure").size(), 1u) << "a red variant must not be measured";
   EXPECT_EQ(exit_code(sweep()), 5) << "also when its rows are only read again";
@@ -122,8 +122,8 @@ TEST_F(Sweep, SkippedCellsAreWrittenAndNeverRun) {
   request_.variants = {"linformer"};
   const SweepResult result = sweep();
   ASSERT_EQ(result.rows.size(), 1u);
-  EXPECT_EQ(result.rows[0]["status"], "skipped");
-  EXPECT_FALSE(result.rows[0]["reason"].get<std::string>().empty());
+  EXPECT_EQ(lines(result)[0]["status"], "skipped");
+  EXPECT_FALSE(lines(result)[0]["reason"].get<std::string>().empty());
   EXPECT_EQ(exit_code(result), 0);
   EXPECT_TRUE(requests("measure").empty());
 }
@@ -134,6 +134,29 @@ TEST_F(Sweep, FailFastStops) {
   request_.fail_fast = true;
   behave(R"(*'"do":"measure"'*) exit 1;;)");
   EXPECT_EQ(sweep().rows.size(), 1u);
+}
+
+// What stops early on one task is known before the rest of that task is forecast.
+TEST_F(Sweep, ACellOfEachTaskIsTrainedBeforeASecondOne) {
+  behave(
+      R"(*'"measure":"accuracy"'*) echo '{"status":"ok","reason":null,"samples":[],"metrics":{"metric":"accuracy","test":0.5,"validation":0.5,"chance":0.1,"shortcuts":{},"lift":0.1,"steps":1,"examples":1,"train_s":1,"examples_per_s":1,"parameters":1}}';;)");
+  request_.variants = {"full", "linear", "performer"};
+  request_.tasks = {"mqar[preset=small]", "copy[length=32]", "copy[length=64]"};
+  request_.axes = {{"seed", "0,1"}};
+  std::vector<std::string> begun;  // labels: "accuracy full on copy[length=32] seed=1"
+  sweep([&](const Progress& now) {
+    if (!now.row && now.current.find(" on ") != std::string::npos) begun.push_back(now.current);
+  });
+  ASSERT_EQ(begun.size(), 18u);
+  for (size_t first = 0; first < begun.size(); first += 3) {
+    std::set<std::string> tasks;
+    for (size_t i = first; i < first + 3; i++) {
+      const size_t from = begun[i].find(" on "), to = begun[i].find(" seed=");
+      tasks.insert(begun[i].substr(from, to - from));
+      EXPECT_EQ(begun[i].substr(to), first < 9 ? " seed=0" : " seed=1");
+    }
+    EXPECT_EQ(tasks.size(), 3u) << "from " << begun[first];
+  }
 }
 
 TEST_F(Sweep, HandsTheMemoryLimitDown) {
@@ -185,7 +208,7 @@ TEST_F(Sweep, TheRealProgramMeasuresEveryMeasure) {
   const SweepResult result = sweep();
   EXPECT_EQ(exit_code(result), 0);
   ASSERT_EQ(result.rows.size(), 8u);
-  for (const Json& row : result.rows) EXPECT_EQ(row["status"], "ok") << row.dump();
+  for (const Json& row : lines(result)) EXPECT_EQ(row["status"], "ok") << row.dump();
   read_rows(request_.output);
 }
 
@@ -196,7 +219,7 @@ TEST_F(Sweep, TheRealProgramKeepsToItsMemory) {
   request_.axes = {{"measure", "memory"}, {"length", "2048"}, {"heads", "4"}};
   request_.max_memory_bytes = 32 << 20;  // its scores alone take 64 MiB
   const SweepResult result = sweep();
-  EXPECT_EQ(result.rows.at(0)["status"], "oom") << result.rows[0].dump();
+  EXPECT_EQ(lines(result).at(0)["status"], "oom") << lines(result)[0].dump();
   EXPECT_EQ(exit_code(result), 1);
 }
 
