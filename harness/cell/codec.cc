@@ -67,9 +67,11 @@ void fields(Archive& archive, RunLine& line) {
   Json environment = Archive::reads ? Json() : environment_of(line);
   archive("environment", environment);
   if constexpr (Archive::reads) take_environment(std::move(environment), line);
-  archive("started_at", line.started_at);
-  archive("variants", line.variants);
-  archive("order_seed", line.order_seed);
+  archive.maybe("started_at", line.started_at);
+  archive.list("variants", line.variants);
+  std::optional<uint64_t> order_seed = line.order_seed;
+  archive("order_seed", order_seed);
+  if constexpr (Archive::reads) line.order_seed = order_seed.value_or(0);
 }
 
 template <class Archive>
@@ -96,7 +98,8 @@ void fields(Archive& archive, Visit& visit) {
 
 template <class Archive>
 void fields(Archive& archive, Verdict& verdict) {
-  archive.text_or_null("red", verdict.red);
+  archive.require("red");  // a reply without it is no pass
+  archive("red", verdict.red);
   archive("detail", verdict.detail);
 }
 
@@ -131,7 +134,15 @@ Json to_json(const PilotFigures& figures) { return json_of(figures); }
 
 RunLine run_line_of(const Json& json) { return read_json<RunLine>(json); }
 Row row_of(const Json& json) { return read_json<Row>(json); }
-Request request_of(const Json& json) { return read_json<Request>(json); }
+Request request_of(const Json& json) {
+  auto request = read_json<Request>(json);
+  const bool names_cell = request.what == Asked::measure || request.what == Asked::pilot;
+  ATTN_CHECK(!names_cell || request.key, "key: missing");
+  ATTN_CHECK(request.what != Asked::check || request.variant || request.task,
+             "variant or task: missing");
+  ATTN_CHECK(request.what != Asked::pilot || request.of, "of: missing");
+  return request;
+}
 PilotFigures read_pilot_figures(const Json& json) { return read_json<PilotFigures>(json); }
 
 std::string id_of(const CellKey& key) { return hash_of(to_json(key)); }
@@ -171,8 +182,10 @@ Reply reply_of(const Json& json) {
   JsonReader reader(json, "");
   reader("status", reply.status);
   reader.text_or_null("reason", reply.reason);
-  ATTN_CHECK(reply.is_ok() == reply.reason.empty(), "{}",
-             reply.is_ok() ? "a reason beside the status ok" : "a status without a reason");
+  ATTN_CHECK(reply.status != Status::skipped && reply.status != Status::timeout,
+             "status {} is not a child's to give", name_of(reply.status));
+  ATTN_CHECK(!reply.is_ok() || reader.is_null("reason"), "a reason beside the status ok");
+  ATTN_CHECK(reply.is_ok() || !reply.reason.empty(), "a status without a reason");
   reply.found = json;
   return reply;
 }
@@ -192,7 +205,7 @@ CellResult result_of(const Reply& reply, Measure measure) {
     reader.maybe("cost", result.cost);
   } catch (const Error& error) {
     return {.status = Status::failed,
-            .reason = fmt::format("the result makes no row: {}", error.what())};
+            .reason = "the result makes no row: " + one_line(error.what())};
   }
   return result;
 }

@@ -18,7 +18,7 @@ ParamValue axis_value(const T& value) {
     return value;
 }
 
-// Whether `text` is the value of an axis of this type, which it then is given.
+// Sets `axis` to `given`; false where `given` is of another type.
 template <class T>
 bool takes(const ParamValue& given, std::optional<T>& axis) {
   if constexpr (std::is_enum_v<T>) {

@@ -56,7 +56,7 @@ struct AccuracyMetrics {
   std::string metric;  // accuracy, exact_match or mean_squared_error
   double test = 0;
   std::optional<double> test_stderr;
-  std::optional<std::vector<DistanceScore>> by_distance;
+  std::vector<DistanceScore> by_distance;
   double validation = 0, chance = 0;
   std::vector<std::pair<std::string, double>> shortcuts;  // name, score
   std::optional<double> lift;  // nullopt: it has no meaning, as of a control

@@ -47,7 +47,7 @@ struct Visit {
 
 // Of the contract checks of a variant or a task.
 struct Verdict {
-  std::string red;  // the check that failed first; "" where all passed
+  std::optional<std::string> red;  // the check that failed first; nullopt where all passed
   std::string detail;
 };
 

@@ -90,7 +90,7 @@ struct RunLine {
   std::string run;  // id
   std::vector<std::string> argv;
   RunConfig config;
-  Json environment;  // name -> value; calibration and load apart
+  Json environment;  // name -> value; the calibration stands apart
   std::optional<Calibration> calibration;
   std::string calibration_fault;  // why there is none
   std::string started_at;

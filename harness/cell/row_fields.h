@@ -113,7 +113,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("metric", metrics.metric);
   archive("test", metrics.test);
   archive.maybe("test_stderr", metrics.test_stderr);
-  archive("by_distance", metrics.by_distance);
+  archive.list("by_distance", metrics.by_distance);
   archive("validation", metrics.validation);
   archive("chance", metrics.chance);
   archive("shortcuts", metrics.shortcuts);
@@ -167,8 +167,12 @@ template <class Archive>
 void fields(Archive& archive, Calibration& calibration) {
   archive("fma_flops_per_s_one", calibration.fma_flops_per_s_one);
   archive("fma_flops_per_s_all", calibration.fma_flops_per_s_all);
-  archive("copy_bytes_per_s_one", calibration.copy_bytes_per_s_one);
+  std::optional<double> of_one = calibration.copy_bytes_per_s_one;
+  archive("copy_bytes_per_s_one", of_one);
   archive("copy_bytes_per_s", calibration.copy_bytes_per_s);
+  // A run line from before it was measured: as all threads together.
+  if constexpr (Archive::reads)
+    calibration.copy_bytes_per_s_one = of_one.value_or(calibration.copy_bytes_per_s);
   archive("threads", calibration.threads);
 }
 
@@ -180,16 +184,21 @@ void figures(Archive& archive, Measure measure, CellResult& result) {
     if (T* const held = std::get_if<T>(&result.metrics)) archive("metrics", *held);
   };
   const bool is_ok = result.status == Status::ok;
-  if (!is_ok)
-    archive.null("metrics");
-  else if (measure == Measure::speed)
-    metrics(SpeedMetrics{});
-  else if (measure == Measure::memory)
-    metrics(MemoryMetrics{});
-  else if (measure == Measure::accuracy)
-    metrics(AccuracyMetrics{});
-  else
-    metrics(FidelityMetrics{});
+  if (!is_ok) archive.null("metrics");
+  if (is_ok) switch (measure) {
+      case Measure::speed:
+        metrics(SpeedMetrics{});
+        break;
+      case Measure::memory:
+        metrics(MemoryMetrics{});
+        break;
+      case Measure::accuracy:
+        metrics(AccuracyMetrics{});
+        break;
+      case Measure::fidelity:
+        metrics(FidelityMetrics{});
+        break;
+    }
 
   if (measure == Measure::speed && is_ok)
     archive("samples", result.times);
@@ -217,6 +226,8 @@ void fields(Archive& archive, Row& row) {
   archive("duration_s", row.duration_s);
   archive.maybe("source", row.key.source);
   archive.maybe("ledger", row.ledger);
+  if constexpr (Archive::reads)
+    if (row.ledger) result.cost = row.ledger->cost;
   archive.maybe("training", row.key.training);
   archive.maybe("tuned", row.tuned);
   std::string gate = result.is_gated ? "red" : "";

@@ -229,9 +229,8 @@ std::string markdown_of(const Datasheet& sheet) {
 }
 
 Json json_of(const Datasheet& sheet) {
-  std::map<std::string, int64_t> labels;
+  Json labels = Json::object(), distances = Json::array(), shortcuts = Json::object();
   for (const auto& [label, count] : sheet.labels) labels[std::to_string(label)] = count;
-  Json distances = Json::array(), shortcuts = Json::object();
   for (size_t bin = 0; bin < sheet.distances.size(); bin++)
     distances.push_back({{"range", bin_text(bin)}, {"labels", sheet.distances[bin]}});
   for (const Shortcut& shortcut : sheet.shortcuts) shortcuts[shortcut.name] = shortcut.score;

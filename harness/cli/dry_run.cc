@@ -68,7 +68,7 @@ std::set<std::string> held_cells(const SweepRequest& request) {
     return ids;
   try {
     for (const Json& line : read_rows(request.output, true))
-      if (is_cell(line)) ids.insert(row_of(line).cell);
+      if (is_cell(line)) ids.insert(line["cell"]);
   } catch (const Error&) {
   }
   return ids;

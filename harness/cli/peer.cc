@@ -48,15 +48,16 @@ class Peer {
           timed(request, [&] { losses.push_back(finite_or_null(model_->step())); });
       return {{"seconds", seconds}, {"losses", std::move(losses)}};
     }
+    ATTN_CHECK(what != "write" || request.folder, "folder: missing");
     if (what == "write" && model_) {
-      model_->write(request.folder);
+      model_->write(*request.folder);
       return Json::object();
     }
     ATTN_CHECK(attention_, "'{}' before 'attention'", what);
     if (what == "forward") return {{"seconds", timed(request, [&] { attention_->forward(); })}};
     if (what == "train") return {{"seconds", timed(request, [&] { attention_->train(); })}};
     ATTN_CHECK(what == "write", "unknown request '{}'", what);
-    attention_->write(request.folder);
+    attention_->write(*request.folder);
     return Json::object();
   }
 

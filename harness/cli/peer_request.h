@@ -16,7 +16,7 @@ struct PeerRequest {
   std::optional<int64_t> repeat;  // timed calls
   int64_t warm = 0;               // calls before that are not timed
   std::optional<int> threads;
-  std::string folder;
+  std::optional<std::string> folder;  // for what `write` writes
 };
 
 template <class Archive>

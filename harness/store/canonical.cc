@@ -62,6 +62,23 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string one_line(std::string_view text, size_t most) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  const bool cut = text.size() > most;
+  if (cut) text.remove_prefix(text.size() - most);
+  std::string line = cut ? "... " : "";
+  for (const char c : text) {
+    const bool plain = c >= 0x20 && c < 0x7f;  // bytes of a cut UTF-8 character would spoil the row
+    if (plain)
+      line += c;
+    else if (c == '\n')
+      line += "; ";
+    else
+      line += ' ';
+  }
+  return line;
+}
+
 std::string utc_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

@@ -12,6 +12,8 @@
 // got null".
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +51,11 @@ class JsonWriter {
   }
   void constant(const char* name, const char* text) { object[name] = text; }
   void null(const char* name) { object[name] = nullptr; }
+  void require(const char*) {}
+  template <class T>
+  void list(const char* name, const std::vector<T>& values) {
+    (*this)(name, values);
+  }
 
   Json object = Json::object();
 
@@ -92,10 +99,15 @@ class JsonReader {
       value = T{};
   }
   void text_or_null(const char* name, std::string& text) {
-    std::optional<std::string> held;
-    ATTN_CHECK(find(name), "{}: missing", place_of(name));
-    maybe(name, held);
-    text = held.value_or("");
+    require(name);
+    maybe(name, text);
+  }
+  // Also of what may be null.
+  void require(const char* name) { ATTN_CHECK(find(name), "{}: missing", place_of(name)); }
+  // Always written; may lack when read.
+  template <class T>
+  void list(const char* name, std::vector<T>& values) {
+    maybe(name, values);
   }
   void constant(const char*, const char*) {}
   void null(const char*) {}
@@ -139,6 +151,23 @@ inline void expect(bool fits, const std::string& place, const char* kind, const 
   ATTN_CHECK(fits, "{}: expected {}, got {}", place, kind, json.type_name());
 }
 
+// 64.0 is a whole number too, as other writers of JSON have it.
+template <class T>
+T whole_number(const Json& json, const std::string& place) {
+  if (json.is_number_unsigned()) {
+    const auto number = json.get<uint64_t>();
+    ATTN_CHECK(std::in_range<T>(number), "{}: {} is too large", place, number);
+    return static_cast<T>(number);
+  }
+  const bool is_whole = json.is_number_float() &&
+                        std::trunc(json.get<double>()) == json.get<double>() &&
+                        std::abs(json.get<double>()) < 9e15;
+  expect(json.is_number_integer() || is_whole, place, "integer", json);
+  const auto number = json.get<int64_t>();
+  ATTN_CHECK(std::in_range<T>(number), "{}: {} is out of range", place, number);
+  return static_cast<T>(number);
+}
+
 }  // namespace fields_detail
 
 template <class T>
@@ -165,7 +194,8 @@ Json json_of(const T& value) {
     return list;
   } else {
     JsonWriter archive;
-    fields(archive, const_cast<T&>(value));  // one list of fields for both ways; it writes here
+    T copy = value;  // one list of fields for both ways, and reading changes what it is given
+    fields(archive, copy);
     return std::move(archive.object);
   }
 }
@@ -179,8 +209,7 @@ void read_json(const Json& json, const std::string& place, T& value) {
     expect(json.is_boolean(), place, "boolean", json);
     value = json.get<bool>();
   } else if constexpr (std::is_integral_v<T>) {
-    expect(json.is_number_integer(), place, "integer", json);
-    value = json.get<T>();
+    value = whole_number<T>(json, place);
   } else if constexpr (std::is_floating_point_v<T>) {
     expect(json.is_number(), place, "number", json);
     value = json.get<T>();
@@ -190,7 +219,7 @@ void read_json(const Json& json, const std::string& place, T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     expect(json.is_string(), place, "string", json);
     const std::optional<T> found = value_named<T>(json.get<std::string>());
-    ATTN_CHECK(found, "{}: '{}' is unknown", place, json.get<std::string>());
+    ATTN_CHECK(found, "{}: {} is unknown", place, one_line(json.dump(-1, ' ', true), 60));
     value = *found;
   } else if constexpr (std::is_same_v<T, ParamValue>) {
     if (json.is_boolean())

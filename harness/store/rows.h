@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attn {
@@ -52,7 +53,9 @@ bool is_cell(const Json& line);  // not of kind run
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
 std::string text_of(const Json& value);  // a string as it is, all else as JSON
-std::string utc_now();                   // 2026-11-20T12:00:00Z
-Json finite_or_null(double value);       // strict JSON has neither NaN nor infinity
+std::string one_line(std::string_view text,
+                     size_t most = 500);  // the end of `text`, printable UTF-8 without newlines
+std::string utc_now();                    // 2026-11-20T12:00:00Z
+Json finite_or_null(double value);        // strict JSON has neither NaN nor infinity
 
 }  // namespace attn

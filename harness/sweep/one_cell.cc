@@ -101,7 +101,7 @@ Json check(const Request& request) {
                                                     request.variant->params.values(), kLevel);
   Verdict verdict;
   for (const attn_check::Result& result : results)
-    if (result.outcome == attn_check::Outcome::failed && verdict.red.empty())
+    if (result.outcome == attn_check::Outcome::failed && !verdict.red)
       verdict = {.red = result.name, .detail = result.detail};
   return reply_with(verdict);
 }

@@ -20,23 +20,6 @@ Reply failure(Status status, std::string reason, const ChildResult& result) {
 
 }  // namespace
 
-std::string one_line(std::string_view text, size_t most) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  const bool cut = text.size() > most;
-  if (cut) text.remove_prefix(text.size() - most);
-  std::string line = cut ? "... " : "";
-  for (const char c : text) {
-    const bool plain = c >= 0x20 && c < 0x7f;  // bytes of a cut UTF-8 character would spoil the row
-    if (plain)
-      line += c;
-    else if (c == '\n')
-      line += "; ";
-    else
-      line += ' ';
-  }
-  return line;
-}
-
 Reply reply_of(const ChildResult& result, double timeout_s) {
   using End = ChildResult::End;
   if (result.end == End::timeout)
@@ -55,7 +38,7 @@ Reply reply_of(const ChildResult& result, double timeout_s) {
     if (parsed.fault.empty()) return reply_of(parsed.value);
     fault = parsed.fault;
   } catch (const Error& error) {
-    fault = error.what();
+    fault = one_line(error.what());
   }
   return failure(Status::failed, "its process gave no result: " + fault, result);
 }

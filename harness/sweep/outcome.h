@@ -9,7 +9,5 @@
 namespace attn {
 
 Reply reply_of(const ChildResult& result, double timeout_s);
-std::string one_line(std::string_view text,
-                     size_t most = 500);  // the end of `text`, printable UTF-8 without newlines
 
 }  // namespace attn

@@ -76,6 +76,11 @@ int64_t pilot_batch(const Cell& cell) {
   return static_cast<int64_t>(std::clamp(part, 1.0, static_cast<double>(batch)));
 }
 
+bool holds_what(const PilotFigures& figures, PilotOf what) {
+  if (what == PilotOf::shortcuts) return figures.shortcuts_s.has_value();
+  return figures.step_s && figures.evaluation_s;
+}
+
 struct Wanted {
   size_t cell;
   PilotOf what;
@@ -175,8 +180,8 @@ int run_pilots(const SweepRequest& request, Plan& plan,
     if (!ended) break;  // interrupted
     const Reply reply = reply_of(ended->second, kPilotLimit);
     const auto& [index, what] = wanted[ended->first];
-    if (const auto figures = found_in(reply, pilot_figures_of))
-      pilots.keep(what, plan.cells[index].key, *figures);
+    const auto figures = found_in(reply, pilot_figures_of);
+    if (figures && holds_what(*figures, what)) pilots.keep(what, plan.cells[index].key, *figures);
   }
   if (!wanted.empty())
     for (Cell& cell : plan.cells)

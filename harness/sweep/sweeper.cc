@@ -62,6 +62,7 @@ void Sweeper::adopt_existing() {
                request_.output, plan_.cells[i].label,
                plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
     rows_[i] = *it->second;
+    rows_[i].key = plan_.cells[i].key;  // the same by its id, and whole
     remaining_.drop(i);
     if (rows_[i].is_failure()) failures_++;
     if (rows_[i].result.is_gated) result_.gate_failed = true;
@@ -163,7 +164,7 @@ std::vector<size_t> Sweeper::in_order_of_learning(std::vector<size_t> cells) con
 }
 
 void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
-  if (jobs > 1) cells = in_order_of_learning(cells);
+  cells = in_order_of_learning(cells);
   ChildPool pool;
   std::map<size_t, std::string> started_at;
   size_t next = 0;

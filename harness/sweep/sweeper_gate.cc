@@ -18,8 +18,8 @@ std::string verdict(const ChildResult& result, double timeout_s) {
   if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
   const std::optional<Verdict> verdict = found_in(reply, verdict_of);
   if (!verdict) return "contract checks gave no verdict";
-  if (verdict->red.empty()) return "";
-  return fmt::format("contract check '{}' is red: {}", verdict->red, verdict->detail);
+  if (!verdict->red) return "";
+  return fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail);
 }
 
 }  // namespace

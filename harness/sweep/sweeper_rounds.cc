@@ -43,7 +43,7 @@ std::string take_visit(const Reply& reply, Visit& visit) {
   try {
     visit = visit_of(reply);
   } catch (const Error& error) {
-    return error.what();
+    return one_line(error.what());
   }
   return "";
 }

@@ -81,16 +81,18 @@ std::vector<ListedVariant> listed_variants() {
 }  // namespace
 
 void Sweeper::read_existing() {
+  size_t number = 0;
   for (const Json& line : writer_.existing()) try {
+      number++;
       if (is_cell(line))
         held_rows_.push_back(row_of(line));
       else
         held_runs_.push_back(run_line_of(line));
     } catch (const Error& error) {
       throw_error(fmt::format(
-          "'{}' was written by another version of the program ({}); name another output file, or "
+          "{}:{}: not a line of this version of the program ({}); name another output file, or "
           "--force to start over",
-          request_.output, error.what()));
+          request_.output, number, one_line(error.what())));
     }
 }
 

@@ -44,12 +44,10 @@ Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::
   return largest;
 }
 
-using Figure = double (*)(const Row& row);  // of a row that is ok
-double median_s(const Row& row) { return row.speed().time.median; }
-double state_bytes(const Row& row) {
-  return static_cast<double>(row.speed().state_bytes.value_or(0));
-}
-double peak_bytes(const Row& row) { return static_cast<double>(row.memory().peak_bytes); }
+using Figure = std::optional<double> (*)(const Row& row);  // of a row that is ok
+std::optional<double> median_s(const Row& row) { return row.speed().time.median; }
+std::optional<double> state_bytes(const Row& row) { return row.speed().state_bytes; }
+std::optional<double> peak_bytes(const Row& row) { return row.memory().peak_bytes; }
 
 // A figure at the longest length over that of exact attention there; "" where one lacks.
 std::string beside_full(const Grid& grid, const std::string& name, Figure figure) {
@@ -58,7 +56,8 @@ std::string beside_full(const Grid& grid, const std::string& name, Figure figure
             *full = grid.find(baseline(), grid.columns.back());
   if (!own || !full || !full->is_ok()) return "";
   if (!own->is_ok()) return status_of(*own);
-  return fmt::format("{:.3g}", figure(*own) / figure(*full));
+  const std::optional<double> mine = figure(*own), theirs = figure(*full);
+  return mine && theirs ? fmt::format("{:.3g}", *mine / *theirs) : "";
 }
 
 // Of one variant on one task.
@@ -186,16 +185,16 @@ const Row* longest_of_full(const Grid& grid) {
 
 void add_times(const Closing& closing, std::vector<std::string>& sentences) {
   if (const Row* full = longest_of_full(closing.speed))
-    sentences.push_back(fmt::format("at {} tokens a pass of full takes {}; of that time: {}",
-                                    closing.speed.columns.back(), human_seconds(median_s(*full)),
-                                    shares_of_full(closing.speed, median_s)));
+    sentences.push_back(fmt::format(
+        "at {} tokens a pass of full takes {}; of that time: {}", closing.speed.columns.back(),
+        human_seconds(full->speed().time.median), shares_of_full(closing.speed, median_s)));
   if (const Row* full = longest_of_full(closing.decoding)) {
-    sentences.push_back(fmt::format("decoding, token {} takes full {}; of that time: {}",
-                                    closing.decoding.columns.back(), human_seconds(median_s(*full)),
-                                    shares_of_full(closing.decoding, median_s)));
-    if (full->speed().state_bytes)
+    sentences.push_back(fmt::format(
+        "decoding, token {} takes full {}; of that time: {}", closing.decoding.columns.back(),
+        human_seconds(full->speed().time.median), shares_of_full(closing.decoding, median_s)));
+    if (const std::optional<double> bytes = state_bytes(*full))
       sentences.push_back(fmt::format("its state takes full {}; of those bytes: {}",
-                                      human_bytes(state_bytes(*full)),
+                                      human_bytes(*bytes),
                                       shares_of_full(closing.decoding, state_bytes)));
   }
 }

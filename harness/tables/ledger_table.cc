@@ -51,9 +51,19 @@ std::string pass_of(Measure measure) {
   return std::string(name_of(measure)) + ", a pass";
 }
 
+// The rows of one measure, and how many of them have a value of an axis.
+struct Like {
+  std::vector<Row> rows;
+  std::map<std::pair<std::string, ParamValue>, size_t> counts;
+  void add(const Row& row) {
+    rows.push_back(row);
+    for (const auto& axis : named_values(row.key.axes)) counts[axis]++;
+  }
+};
+
 // What tells a row's table from others of its measure, whose rows are `like`, but for lengths, over
 // which figures range.
-std::string setting_of(const Row& row, const std::vector<Row>& like) {
+std::string setting_of(const Row& row, const Like& like) {
   static const std::set<std::string> ranges = {"length", "seed", "repetitions", "input",
                                                "input_scale"};
   std::string text = row.key.task ? task_label(*row.key.task) : "";
@@ -62,15 +72,12 @@ std::string setting_of(const Row& row, const std::vector<Row>& like) {
   };
   for (const auto& axis : named_values(row.key.axes)) {
     const auto& [name, own] = axis;
-    const bool differs = std::any_of(like.begin(), like.end(), [&](const Row& other) {
-      const auto values = named_values(other.key.axes);
-      return std::find(values.begin(), values.end(), axis) == values.end();
-    });
+    const bool differs = like.counts.at(axis) < like.rows.size();
     if (differs && !ranges.count(name))
       add(std::holds_alternative<std::string>(own) ? to_string(own)
                                                    : fmt::format("{} {}", name, to_string(own)));
   }
-  if (row.key.task) add(training_text(row, like));
+  if (row.key.task) add(training_text(row, like.rows));
   return text;
 }
 
@@ -84,8 +91,8 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
   };
   std::vector<Place> order;
   std::map<Place, Entry> entries;
-  std::map<Measure, std::vector<Row>> by_measure;
-  for (const Row& row : rows) by_measure[row.key.measure].push_back(row);
+  std::map<Measure, Like> by_measure;
+  for (const Row& row : rows) by_measure[row.key.measure].add(row);
   for (const Row& row : rows) {
     if (!row.is_ok() || !row.ledger) continue;
     const Ledger& ledger = *row.ledger;

@@ -120,7 +120,7 @@ class FirstHour(unittest.TestCase):
         self.assertRegex(said, r"(?m)^memory: 2 cells; about .* left")
         self.assertNotIn("[1/2]", said)
         said = self.run_ok("run", *TINY, "-o", "b.jsonl", "--verbose").stderr
-        self.assertRegex(said, r"\[2/2\] memory linear length=128 ok")
+        self.assertRegex(said, r"\[1/2\] memory linear length=128 ok")
 
     def test_a_failure_is_named_at_once(self) -> None:
         arguments = ["-v", "full", "--measure", "memory", "--length", "4k", "--max-memory", "1M"]

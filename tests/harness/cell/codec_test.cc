@@ -121,6 +121,150 @@ TEST(Codec, ARowOfEveryFieldIsTheSameAfterwards) {
   EXPECT_EQ(Json::diff(line, again), Json::array()) << again;
 }
 
+// As the file has it, every field of each measure.
+TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
+  const auto written = [](const char* measure, const Metrics& metrics) {
+    Row row = row_of(sample_cell(measure));
+    row.result.metrics = metrics;
+    const Json line = to_json(row);
+    EXPECT_EQ(schema_fault(line), "") << line;
+    EXPECT_EQ(to_json(row_of(line)).dump(), line.dump());
+    return line["metrics"].dump();
+  };
+  EXPECT_EQ(written("speed", SpeedMetrics{.time = {.median = 2,
+                                                   .mean = 3,
+                                                   .min = 1,
+                                                   .mad = 0.5,
+                                                   .ci_low = 1.5,
+                                                   .ci_high = 2.5,
+                                                   .n = 9},
+                                          .tokens_per_s = 4,
+                                          .flops = 5,
+                                          .flops_per_s = 6,
+                                          .peak_fraction = 0.5,
+                                          .bytes = 7,
+                                          .roofline_s = 0.25,
+                                          .state_bytes = 8}),
+            R"({"time_s":{"median":2.0,"mean":3.0,"min":1.0,"mad":0.5,"ci_low":1.5,"ci_high":2.5,)"
+            R"("n":9},"tokens_per_s":4.0,"flops":5.0,"flops_per_s":6.0,"peak_fraction":0.5,)"
+            R"("bytes":7.0,"roofline_s":0.25,"state_bytes":8})");
+  EXPECT_EQ(written("memory", MemoryMetrics{.peak_bytes = 1,
+                                            .weights_bytes = 2,
+                                            .activations_bytes = 3,
+                                            .workspace_bytes = 4,
+                                            .extra_bytes = 5,
+                                            .declared_extra_bytes = 6,
+                                            .state_bytes = 7,
+                                            .rss_peak_bytes = 8}),
+            R"({"peak_bytes":1,"weights_bytes":2,"activations_bytes":3,"workspace_bytes":4,)"
+            R"("extra_bytes":5,"declared_extra_bytes":6,"state_bytes":7,"rss_peak_bytes":8})");
+  EXPECT_EQ(written("fidelity",
+                    FidelityMetrics{
+                        .relative_error = 0.5, .cosine = 0.25, .weights_kl = 0.125, .flops = 2}),
+            R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"flops":2.0})");
+  AccuracyMetrics trained;
+  trained.metric = "exact_match";
+  trained.test = 0.5;
+  trained.test_stderr = 0.25;
+  trained.by_distance = {
+      {.from = 1, .to = 2, .labels = 3, .accuracy = 0.5, .standard_error = 0.25}};
+  trained.validation = 0.75;
+  trained.chance = 0.125;
+  trained.shortcuts = {{"majority", 0.5}};
+  trained.steps = 10;
+  trained.best_step = 5;
+  trained.stopped_by = "target";
+  trained.examples = 20;
+  trained.train_s = 1;
+  trained.data_wait_share = 0.5;
+  trained.examples_per_s = 20;
+  trained.parameters = 7;
+  trained.flops = 8;
+  trained.final_train_loss = 0.5;
+  trained.control = "conv";
+  trained.state_bytes = 9;
+  trained.by_length = {
+      {.factor = 1, .length = 64, .test = 0.5, .standard_error = 0.25, .chance = 0},
+      {.factor = 2, .length = 128, .reason = "learned positions"}};
+  trained.token_accuracy = 0.5;
+  trained.places = {"encoder"};
+  trained.decoding = {.sequences = 1,
+                      .tokens = 2,
+                      .tokens_per_s = 3,
+                      .recompute_tokens_per_s = 4,
+                      .speedup = 0.75,
+                      .same = 1};
+  EXPECT_EQ(
+      written("accuracy", trained),
+      R"({"metric":"exact_match","test":0.5,"test_stderr":0.25,"by_distance":[{"from":1,"to":2,)"
+      R"("labels":3,"accuracy":0.5,"stderr":0.25}],"validation":0.75,"chance":0.125,)"
+      R"("shortcuts":{"majority":0.5},"lift":null,"steps":10,"best_step":5,"stopped_by":"target",)"
+      R"("examples":20,"train_s":1.0,"data_wait_share":0.5,"examples_per_s":20.0,"parameters":7,)"
+      R"("flops":8.0,"final_train_loss":0.5,"control":"conv","state_bytes":9,"by_length":[)"
+      R"({"factor":1,"length":64,"test":0.5,"stderr":0.25,"chance":0.0,"reason":null},)"
+      R"({"factor":2,"length":128,"test":null,"stderr":null,"chance":null,)"
+      R"("reason":"learned positions"}],"token_accuracy":0.5,"places":["encoder"],"decoding":)"
+      R"({"sequences":1,"tokens":2,"tokens_per_s":3.0,"recompute_tokens_per_s":4.0,)"
+      R"("speedup":0.75,"same":1.0}})");
+}
+
+TEST(Codec, ARunLineIsTheSameAfterwards) {
+  RunLine line{.run = "r1",
+               .argv = {"run"},
+               .config = {.profile = "quick",
+                          .profile_version = 3,
+                          .sweeps = {{.measure = Measure::accuracy,
+                                      .variants = {"full"},
+                                      .tasks = {"mqar"},
+                                      .axes = {{"seed", {int64_t{0}, int64_t{1}}}},
+                                      .training = {Params::unchecked({{"steps", int64_t{9}}})},
+                                      .tuned = {"steps"}}},
+                          .jobs = 2,
+                          .timeout_s = 60,
+                          .max_memory_bytes = 8,
+                          .shard = "0/1"},
+               .environment = sample_run()["environment"],
+               .calibration = Calibration{.fma_flops_per_s_one = 1,
+                                          .fma_flops_per_s_all = 2,
+                                          .copy_bytes_per_s_one = 3,
+                                          .copy_bytes_per_s = 4,
+                                          .threads = 5},
+               .calibration_fault = "",
+               .started_at = "2026-11-20T12:00:00Z",
+               .variants = {{.name = "full", .order = 0, .family = "exact"}},
+               .order_seed = 77};
+  line.environment.erase("calibration");
+  const Json json = to_json(line);
+  EXPECT_EQ(schema_fault(json), "") << json;
+  const RunLine read = run_line_of(json);
+  EXPECT_EQ(to_json(read).dump(), json.dump());
+  EXPECT_TRUE(read.config.asks_the_same(line.config));
+  EXPECT_EQ(read.calibration.value().copy_bytes_per_s_one, 3);
+  EXPECT_EQ(read.order_seed, 77u);
+  EXPECT_EQ(json["environment"]["calibration"]["threads"], 5);
+  line.calibration.reset();
+  line.calibration_fault = "out of memory";
+  EXPECT_EQ(run_line_of(to_json(line)).calibration_fault, "out of memory");
+  EXPECT_TRUE(to_json(line)["environment"]["calibration"].is_null());
+  Json other = json;
+  other["config"]["sweeps"][0]["axes"]["seed"] = {0};
+  EXPECT_FALSE(run_line_of(other).config.asks_the_same(line.config));
+  other = json;
+  other["config"]["jobs"] = 1;
+  EXPECT_TRUE(run_line_of(other).config.asks_the_same(line.config)) << "a limit";
+}
+
+TEST(Codec, NumbersAreReadAsOtherWritersHaveThem) {
+  Json line = sample_cell("memory");
+  line["metrics"]["peak_bytes"] = 4096.0;
+  EXPECT_EQ(row_of(line).memory().peak_bytes, 4096);
+  line["metrics"]["peak_bytes"] = 4096.5;
+  EXPECT_EQ(error_of([&] { row_of(line); }), "metrics.peak_bytes: expected integer, got number");
+  line = sample_cell("speed");
+  line["order_seed"] = -1;
+  EXPECT_EQ(error_of([&] { row_of(line); }), "order_seed: -1 is out of range");
+}
+
 TEST(Codec, AFaultNamesItsPlace) {
   Json line = sample_cell("speed");
   line["metrics"]["time_s"]["median"] = "fast";
@@ -130,7 +274,7 @@ TEST(Codec, AFaultNamesItsPlace) {
   EXPECT_EQ(error_of([&] { row_of(line); }), "metrics.by_distance[0].to: missing");
   line = sample_cell("memory");
   line["axes"]["mode"] = "sideways";
-  EXPECT_EQ(error_of([&] { row_of(line); }), "axes.mode: 'sideways' is unknown");
+  EXPECT_EQ(error_of([&] { row_of(line); }), "axes.mode: \"sideways\" is unknown");
   line["axes"] = 7;
   EXPECT_EQ(error_of([&] { row_of(line); }), "axes: expected object, got number");
   line["variant"]["params"]["rank"] = Json::array();
@@ -151,6 +295,8 @@ TEST(Codec, ARequestReachesTheChildAsItWasAsked) {
   EXPECT_EQ(read.batch, 8);
   EXPECT_EQ(read.max_memory_bytes, 1 << 20);
   EXPECT_EQ(error_of([] { request_of(Json::object()); }), "do: missing");
+  EXPECT_EQ(error_of([] { request_of({{"do", "measure"}}); }), "key: missing");
+  EXPECT_EQ(error_of([] { request_of({{"do", "check"}}); }), "variant or task: missing");
 }
 
 TEST(Codec, RepliesAreReadAsWhatWasAskedAlone) {
@@ -161,7 +307,9 @@ TEST(Codec, RepliesAreReadAsWhatWasAskedAlone) {
   EXPECT_FALSE(found_in(visit, calibration_of));
   EXPECT_EQ(result_of(visit, Measure::memory).reason, "the result makes no row: metrics: missing");
   const Reply green = reply_of(reply_with(Verdict{}));
-  EXPECT_EQ(found_in(green, verdict_of).value().red, "");
+  EXPECT_FALSE(found_in(green, verdict_of).value().red);
+  const Reply nameless = reply_of(reply_with(Verdict{.red = "", .detail = "0.3"}));
+  EXPECT_EQ(found_in(nameless, verdict_of).value().red, "") << "no name is no pass either";
   const Reply red = reply_of(reply_with(Verdict{.red = "padding", .detail = "0.3"}));
   EXPECT_EQ(found_in(red, verdict_of).value().red, "padding");
   EXPECT_FALSE(found_in(reply_of(failed_reply(Status::oom, "2 GiB")), verdict_of));

@@ -36,8 +36,17 @@ TEST(Outcome, TakesAReplyAndRefusesAnythingElse) {
   for (const char* text :
        {"", "[]", "{", "{}", R"({"status":"ok"})", R"({"status":"ok","reason":"x"})",
         R"({"status":"failed","reason":null})", R"({"status":7,"reason":null})",
-        R"({"status":"fine","reason":"x"})"})
+        R"({"status":"fine","reason":"x"})", R"({"status":"skipped","reason":"x"})",
+        R"({"status":"timeout","reason":"x"})", R"({"status":"ok","reason":""})"})
     EXPECT_EQ(reply_of(ended(End::exited, 0, text), 1).found, Json()) << text;
+}
+
+TEST(Outcome, WhatAChildSaysIsCutAndOnOneLine) {
+  const std::string status(2000, 'x');
+  const Reply reply =
+      reply_of(ended(End::exited, 0, R"({"status":"a\n)" + status + R"(","reason":null})"), 1);
+  EXPECT_LT(reply.reason.size(), 200u);
+  EXPECT_EQ(reply.reason.find('\n'), std::string::npos) << reply.reason;
 }
 
 TEST(Outcome, ReasonsArePrintableAndShort) {

@@ -2,6 +2,7 @@
 // real program.
 #include "harness/sweep/sweep.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <chrono>
@@ -107,6 +108,19 @@ TEST_F(Sweep, ARedCheckStopsPublication) {
   EXPECT_EQ(exit_code(sweep()), 5) << "also when its rows are only read again";
 }
 
+TEST_F(Sweep, AVerdictThatSaysNothingStopsPublication) {
+  request_.axes = {{"measure", "memory"}};
+  request_.variants = {"full"};
+  request_.force = true;
+  for (const char* verdict : {R"("detail":"")", R"("red":"","detail":"0.3")",
+                              R"("red":7,"detail":"")", R"("red":null)"}) {
+    behave(
+        fmt::format(R"(*'"do":"check"'*) echo '{{"status":"ok","reason":null,{}}}';;)", verdict));
+    EXPECT_EQ(exit_code(sweep()), 5) << verdict;
+    EXPECT_EQ(requests("measure").size(), 0u) << verdict;
+  }
+}
+
 TEST_F(Sweep, ARedTaskStopsPublicationToo) {
   request_.variants = {"full"};
   request_.tasks = {"mqar"};
@@ -144,9 +158,10 @@ TEST_F(Sweep, ACellOfEachTaskIsTrainedBeforeASecondOne) {
   request_.tasks = {"mqar[preset=small]", "copy[length=32]", "copy[length=64]"};
   request_.axes = {{"seed", "0,1"}};
   std::vector<std::string> begun;  // labels: "accuracy full on copy[length=32] seed=1"
-  sweep([&](const Progress& now) {
+  const SweepResult result = sweep([&](const Progress& now) {
     if (!now.row && now.current.find(" on ") != std::string::npos) begun.push_back(now.current);
   });
+  EXPECT_EQ(exit_code(result), 0);
   ASSERT_EQ(begun.size(), 18u);
   for (size_t first = 0; first < begun.size(); first += 3) {
     std::set<std::string> tasks;
@@ -157,6 +172,10 @@ TEST_F(Sweep, ACellOfEachTaskIsTrainedBeforeASecondOne) {
     }
     EXPECT_EQ(tasks.size(), 3u) << "from " << begun[first];
   }
+  std::map<std::string, double> forecasts;
+  for (const Cell& cell : plan(request_).cells) forecasts[cell.label] = cell.forecast_s;
+  for (size_t i = 0; i + 3 < 9; i++)
+    EXPECT_GE(forecasts.at(begun[i]), forecasts.at(begun[i + 3])) << "the longest first";
 }
 
 TEST_F(Sweep, HandsTheMemoryLimitDown) {

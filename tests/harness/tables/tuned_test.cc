@@ -133,7 +133,9 @@ TEST(ChosenOnValidation, OtherContestsAndUntunedRowsAreLeftAlone) {
   Row untuned = made_row(1e-3, 0, 0.1);
   untuned.tuned.clear();
   const std::vector<Row> rows = {made_row(3e-3, 0, 0.9), longer, untuned};
-  EXPECT_EQ(chosen_on_validation(rows).size(), rows.size());
+  const std::vector<Row> kept = chosen_on_validation(rows);
+  ASSERT_EQ(kept.size(), rows.size());
+  for (size_t i = 0; i < rows.size(); i++) EXPECT_EQ(to_json(kept[i]), to_json(rows[i]));
 }
 
 }  // namespace
