@@ -8,7 +8,6 @@ if(ATTN_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCH
 endif()
 
 # The one INTERFACE target that holds every flag: mixing Eigen's alignment flags between files corrupts memory.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 set(ATTN_ARCH "x86-64-v2" CACHE STRING "value of -march; empty leaves the compiler's default")
 set(ATTN_SANITIZE "" CACHE STRING "value of -fsanitize, for example address,undefined")
 set(ATTN_NO_SANITIZE "" CACHE STRING "value of -fno-sanitize: what of it to leave out")
@@ -48,6 +47,7 @@ if(ATTN_SANITIZE)
   endif()
 endif()
 if(NOT ATTN_SANITIZE MATCHES "thread")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
   target_link_libraries(attn_flags INTERFACE OpenMP::OpenMP_CXX)
 endif()
 find_package(Threads REQUIRED)

@@ -15,7 +15,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-[[noreturn]] void throw_error(std::string message);
+[[noreturn]] void throw_error(const std::string& message);
 
 }  // namespace attn
 

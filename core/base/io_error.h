@@ -3,8 +3,6 @@
 // contents of a file are a plain Error.
 #pragma once
 
-#include <utility>
-
 #include "core/base/check.h"
 
 namespace attn {
@@ -14,7 +12,7 @@ class IoError : public Error {
   using Error::Error;
 };
 
-[[noreturn]] inline void throw_io_error(std::string message) { throw IoError(std::move(message)); }
+[[noreturn]] inline void throw_io_error(const std::string& message) { throw IoError(message); }
 
 }  // namespace attn
 

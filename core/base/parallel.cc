@@ -29,8 +29,8 @@ struct Inherited {
 
 void run_piece(const Inherited& inherited, FunctionRef<void()> piece) {
   const MemoryScope scope(inherited.purpose);
-  std::optional<NoGrad> no_grad;
-  if (inherited.no_grad) no_grad.emplace();
+  std::optional<NoGrad> unrecorded;
+  if (inherited.no_grad) unrecorded.emplace();
   struct Inside {
     bool before = std::exchange(inside, true);
     ~Inside() { inside = before; }

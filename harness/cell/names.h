@@ -18,6 +18,20 @@ enum class CostSource { declared, measured };
 inline constexpr std::array kMeasures = {Measure::speed, Measure::memory, Measure::accuracy,
                                          Measure::fidelity};
 
+// Whether a cell of this measure has the machine to itself, because another process would change
+// its figures. Cells of the others run one on each core.
+constexpr bool runs_alone(Measure measure) {
+  switch (measure) {
+    case Measure::speed:
+    case Measure::memory:
+      return true;
+    case Measure::accuracy:
+    case Measure::fidelity:
+      return false;
+  }
+  return true;
+}
+
 constexpr std::array<EnumName<Measure>, 4> names_of(Measure) {
   return {{{Measure::speed, "speed"},
            {Measure::memory, "memory"},

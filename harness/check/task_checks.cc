@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 #include "harness/check/task_checks.h"
 
 namespace attn {

@@ -1,5 +1,5 @@
-// The checks of variants, one function each, grouped by source. check.cc lists the checks with the
-// traits that they apply to. A check runs the variant at the shapes of its subject and adds its
+// The checks of variants, one function each, grouped by source. contract.cc lists the checks with
+// the traits that they apply to. A check runs the variant at the shapes of its subject and adds its
 // measurements to the verdict.
 #pragma once
 

@@ -1,6 +1,6 @@
 // attnbench check [NAME...]: the contract checks of variants and tasks, a line each; exit 5 when
 // one is red. With --derive: the cost of a variant as formulas, fitted to what was counted.
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 
 #include "core/base/check.h"
 #include "harness/check/derive.h"

@@ -8,7 +8,7 @@
 #include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/forecast.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/resolve.h"

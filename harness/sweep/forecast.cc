@@ -85,8 +85,9 @@ Cost counted(const VariantInfo& info, const Params& params, const AttentionShape
   return cost;
 }
 
-// The cost of one forward. Variants with weights for each position are built for a few where their
-// formulas, which do not depend on it, are declared.
+// The cost of one forward. A variant with weights for each position is built for a few positions if
+// it declares its cost: the formulas do not depend on the number of positions that it was built
+// for.
 Cost cost_of(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
   // Weights beyond the limit are the cell's own business: planning must not fill the memory.
   const LimitedMemory limited(kMostWeights);
@@ -148,17 +149,25 @@ Forecast of_shape(const CellKey& key) {
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
   const double run_s = flops / (kRate * spec.threads);
   Forecast forecast{kStart, kProgram + static_cast<int64_t>(bytes)};
-  if (key.measure == Measure::speed) {
-    const TimingOptions timing;
-    const int64_t repetitions = key.axes.repetitions.value();
-    const auto visits = static_cast<double>(rounds_of(repetitions));
-    forecast.seconds = visits * (kStart + timing.warmup_s + run_s) +
-                       static_cast<double>(repetitions) * std::max(timing.min_sample_s, run_s);
-  } else if (key.measure == Measure::memory) {
-    forecast.seconds += 2 * run_s;
-  } else {
-    const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
-    forecast.seconds += run_s + exact / kDoubleRate;
+  switch (key.measure) {
+    case Measure::speed: {
+      const TimingOptions timing;
+      const int64_t repetitions = key.axes.repetitions.value();
+      const auto visits = static_cast<double>(rounds_of(repetitions));
+      forecast.seconds = visits * (kStart + timing.warmup_s + run_s) +
+                         static_cast<double>(repetitions) * std::max(timing.min_sample_s, run_s);
+      break;
+    }
+    case Measure::memory:
+      forecast.seconds += 2 * run_s;
+      break;
+    case Measure::fidelity: {
+      const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
+      forecast.seconds += run_s + exact / kDoubleRate;
+      break;
+    }
+    case Measure::accuracy:
+      ATTN_CHECK(false, "of_training() forecasts accuracy cells");
   }
   return forecast;
 }

@@ -20,7 +20,7 @@ Reply failure(Status status, std::string reason, const ChildResult& result) {
 
 }  // namespace
 
-Reply reply_of(const ChildResult& result, double timeout_s) {
+Reply outcome_of(const ChildResult& result, double timeout_s) {
   using End = ChildResult::End;
   if (result.end == End::timeout)
     return failure(Status::timeout, fmt::format("not done after {:g} s", timeout_s), result);

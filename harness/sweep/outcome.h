@@ -1,4 +1,5 @@
-// What a child left behind, as a reply: its own, or the status and reason that its end amounts to.
+// The reply of a child process that has ended. Where the child gave none, the way in which it ended
+// sets the status and the reason.
 #pragma once
 
 #include <string>
@@ -8,6 +9,6 @@
 
 namespace attn {
 
-Reply reply_of(const ChildResult& result, double timeout_s);
+Reply outcome_of(const ChildResult& result, double timeout_s);
 
 }  // namespace attn

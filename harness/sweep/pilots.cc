@@ -178,7 +178,7 @@ int run_pilots(const SweepRequest& request, Plan& plan,
     }
     const auto ended = pool.wait();
     if (!ended) break;  // interrupted
-    const Reply reply = reply_of(ended->second, kPilotLimit);
+    const Reply reply = outcome_of(ended->second, kPilotLimit);
     const auto& [index, what] = wanted[ended->first];
     const auto figures = found_in(reply, pilot_figures_of);
     if (figures && holds_what(*figures, what)) pilots.keep(what, plan.cells[index].key, *figures);
@@ -190,9 +190,7 @@ int run_pilots(const SweepRequest& request, Plan& plan,
 }
 
 double share_of(const Cell& cell, int jobs) {
-  const bool pooled =
-      cell.key.measure == Measure::accuracy || cell.key.measure == Measure::fidelity;
-  return cell.forecast_s / (pooled ? jobs : 1);
+  return cell.forecast_s / (runs_alone(cell.key.measure) ? 1 : jobs);
 }
 
 double forecast_total(const SweepRequest& request, const Plan& plan) {

@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/axes.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/profiles.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"

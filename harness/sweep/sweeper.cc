@@ -48,7 +48,7 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       writer_(checked_output(request), request.force),
       timeout_s_(timeout_of(request)),
       jobs_(jobs_of(request)),
-      remaining_(plan, jobs_) {}
+      time_left_(plan, jobs_) {}
 
 void Sweeper::adopt_existing() {
   std::map<std::string, const Row*> held;
@@ -63,7 +63,7 @@ void Sweeper::adopt_existing() {
                plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
     rows_[i] = *it->second;
     rows_[i].key = plan_.cells[i].key;  // the same by its id, and whole
-    remaining_.drop(i);
+    time_left_.drop(i);
     if (rows_[i].is_failure()) failures_++;
     if (rows_[i].result.is_gated) result_.gate_failed = true;
   }
@@ -91,7 +91,7 @@ Progress Sweeper::progress(const std::string& current) const {
           .phase = phase_,
           .phase_total = phase_total_,
           .current = current,
-          .seconds_left = remaining_.seconds_left()};
+          .seconds_left = time_left_.seconds_left()};
 }
 
 void Sweeper::announce(const std::string& current) const {
@@ -114,7 +114,7 @@ void Sweeper::finish(size_t cell, const CellResult& result, const std::string& s
     failed_fast_ = failed_fast_ || request_.fail_fast;
   }
   rows_[cell] = std::move(row);
-  remaining_.drop(cell);
+  time_left_.drop(cell);
   if (!report_) return;
   Progress now = progress(plan_.cells[cell].label);
   now.row = &rows_[cell];
@@ -178,9 +178,9 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     const auto ended = pool.wait();
     if (!ended) break;
     const auto& [cell, result] = *ended;
-    remaining_.spend(cell, 1, result.seconds);
+    time_left_.spend(cell, 1, result.seconds);
     const Measure measure = plan_.cells[cell].key.measure;
-    finish(cell, result_of(reply_of(result, timeout_s_), measure), started_at[cell],
+    finish(cell, result_of(outcome_of(result, timeout_s_), measure), started_at[cell],
            result.seconds);
   }
 }
@@ -203,7 +203,7 @@ SweepResult Sweeper::run() {
       if (measure == Measure::speed)
         run_speed();
       else
-        run_pooled(cells, measure == Measure::memory ? 1 : jobs_);
+        run_pooled(cells, runs_alone(measure) ? 1 : jobs_);
     }
   } else {
     result_.run = held_runs_.front();

@@ -10,7 +10,7 @@
 
 #include "harness/cell/request.h"
 #include "harness/sweep/process.h"
-#include "harness/sweep/remaining.h"
+#include "harness/sweep/time_left.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn {
@@ -73,7 +73,7 @@ class Sweeper {
   size_t failures_ = 0;
   std::string phase_;
   size_t phase_total_ = 0;
-  Remaining remaining_;
+  TimeLeft time_left_;
 };
 
 }  // namespace attn

@@ -14,7 +14,7 @@ constexpr double kLeastTime =
 
 // Empty when the subject passed; otherwise why its cells must fail.
 std::string verdict(const ChildResult& result, double timeout_s) {
-  const Reply reply = reply_of(result, timeout_s);
+  const Reply reply = outcome_of(result, timeout_s);
   if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
   const std::optional<Verdict> verdict = found_in(reply, verdict_of);
   if (!verdict) return "contract checks gave no verdict";

@@ -10,7 +10,7 @@
 #include "harness/cell/codec.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
 
@@ -96,8 +96,8 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       const auto ended = pool.wait();
       if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
       visit.seconds += ended->second.seconds;
-      remaining_.spend(visit.cell, 1.0 / static_cast<double>(rounds), ended->second.seconds);
-      const Reply reply = reply_of(ended->second, timeout_s_);
+      time_left_.spend(visit.cell, 1.0 / static_cast<double>(rounds), ended->second.seconds);
+      const Reply reply = outcome_of(ended->second, timeout_s_);
       if (!reply.is_ok()) {
         write(visit, {.status = reply.status, .reason = reply.reason});
         continue;

@@ -8,7 +8,7 @@
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
@@ -98,7 +98,7 @@ void Sweeper::read_existing() {
 
 void Sweeper::set_pace_of(const RunLine& run) {
   if (run.calibration)
-    remaining_.set_training_pace(kForecastPeak / run.calibration->fma_flops_per_s_one);
+    time_left_.set_training_pace(kForecastPeak / run.calibration->fma_flops_per_s_one);
 }
 
 // A file of the same machine, build and sources goes on as its run. Where this sweep is not one of
@@ -146,7 +146,7 @@ void Sweeper::begin_run() {
   pool.start(0,
              child({.what = Asked::calibrate, .threads = hardware_threads()}, kCalibrationTimeout));
   if (const auto ended = pool.wait()) {
-    const Reply reply = reply_of(ended->second, kCalibrationTimeout);
+    const Reply reply = outcome_of(ended->second, kCalibrationTimeout);
     run.calibration = found_in(reply, calibration_of);
     if (!run.calibration)
       run.calibration_fault = reply.is_ok() ? "the reply holds no calibration" : reply.reason;

@@ -54,8 +54,8 @@ std::string render_text(const Table& table, bool color) {
   const auto line = [&](const std::vector<std::string>& cells) {
     for (size_t c = 0; c < cells.size(); c++) {
       const std::string cell = padded(cells[c], widths[c], c == 0);
-      text += (c ? "  " : "  ") +
-              (color && is_status(cells[c]) ? "\033[1;31m" + cell + "\033[0m" : cell);
+      text += "  ";
+      text += color && is_status(cells[c]) ? "\033[1;31m" + cell + "\033[0m" : cell;
     }
     text += '\n';
   };

@@ -43,7 +43,7 @@ NOTHING = (
     "harness/sweep/forecast.h",
     "harness/sweep/interrupt.cc",
     "harness/sweep/labels.cc",
-    "harness/sweep/remaining.h",
+    "harness/sweep/time_left.h",
     "variants/README.md",
     "variants/.full.cc.swp",
     "variants/softmax/full.cc~",

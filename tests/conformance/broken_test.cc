@@ -2,7 +2,7 @@
 // the intended checks red.
 #include <gtest/gtest.h>
 
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 #include "tests/conformance/broken_variants.h"
 #include "tests/conformance/results_text.h"
 

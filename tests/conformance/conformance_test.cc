@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 #include "harness/check/double_checks.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"

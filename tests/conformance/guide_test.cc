@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 #include "tests/places.h"
 
 namespace attn::variants {

@@ -8,7 +8,7 @@ foreach(stem
     measure/calibrate
     measure/environment
     measure/fidelity
-    measure/memory
+    measure/peak_memory
     measure/speed
     measure/statistics
     measure/workload
@@ -25,7 +25,7 @@ foreach(stem
     sweep/process_group
     sweep/process
     sweep/profiles
-    sweep/remaining
+    sweep/time_left
     sweep/resume
     sweep/rounds
     sweep/sweep

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/base/memory.h"
-#include "harness/check/check.h"
-#include "harness/measure/memory.h"
+#include "harness/check/contract.h"
+#include "harness/measure/peak_memory.h"
 #include "tests/variants/undeclared.h"
 #include "variants/catalog.h"
 

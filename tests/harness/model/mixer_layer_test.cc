@@ -8,7 +8,7 @@
 #include "core/base/counters.h"
 #include "core/ops/ops.h"
 #include "harness/measure/fidelity.h"
-#include "harness/measure/memory.h"
+#include "harness/measure/peak_memory.h"
 #include "harness/model/layer.h"
 #include "tests/harness/model/written_out.h"
 #include "variants/api/mixer.h"

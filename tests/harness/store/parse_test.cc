@@ -104,7 +104,7 @@ TEST_F(DeepFile, OfPilotsHoldsNothing) {
 TEST(DeepReply, IsAFailedCell) {
   ChildResult result;
   result.output = R"({"status":"ok","reason":null,"x":)" + nested_arrays(200'000) + "}";
-  const Reply reply = reply_of(result, 1);
+  const Reply reply = outcome_of(result, 1);
   EXPECT_EQ(reply.status, Status::failed);
   EXPECT_NE(reply.reason.find(kTooDeep), std::string::npos) << reply.reason;
 }

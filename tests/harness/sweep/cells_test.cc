@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/memory.h"
 #include "harness/cell/codec.h"
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/sweep.h"
 #include "variants/catalog.h"
 

@@ -20,31 +20,32 @@ ChildResult ended(End end, int code, const std::string& output = "",
 }
 
 TEST(Outcome, NamesEachEnd) {
-  const Reply late = reply_of(ended(End::timeout, SIGKILL), 1.5);
+  const Reply late = outcome_of(ended(End::timeout, SIGKILL), 1.5);
   EXPECT_EQ(late.status, Status::timeout);
   EXPECT_EQ(late.reason, "not done after 1.5 s");
-  EXPECT_EQ(reply_of(ended(End::signalled, SIGKILL), 1).status, Status::oom);
-  const Reply crash = reply_of(ended(End::signalled, SIGABRT, "", "assertion\nbroke\n"), 1);
+  EXPECT_EQ(outcome_of(ended(End::signalled, SIGKILL), 1).status, Status::oom);
+  const Reply crash = outcome_of(ended(End::signalled, SIGABRT, "", "assertion\nbroke\n"), 1);
   EXPECT_EQ(crash.status, Status::failed);
   EXPECT_NE(crash.reason.find("signal 6"), std::string::npos);
   EXPECT_TRUE(crash.reason.ends_with(": assertion; broke"));
-  EXPECT_EQ(reply_of(ended(End::exited, 2, "{}"), 1).status, Status::failed);
+  EXPECT_EQ(outcome_of(ended(End::exited, 2, "{}"), 1).status, Status::failed);
 }
 
 TEST(Outcome, TakesAReplyAndRefusesAnythingElse) {
-  EXPECT_TRUE(reply_of(ended(End::exited, 0, R"({"status":"ok","reason":null,"x":1})"), 1).is_ok());
+  EXPECT_TRUE(
+      outcome_of(ended(End::exited, 0, R"({"status":"ok","reason":null,"x":1})"), 1).is_ok());
   for (const char* text :
        {"", "[]", "{", "{}", R"({"status":"ok"})", R"({"status":"ok","reason":"x"})",
         R"({"status":"failed","reason":null})", R"({"status":7,"reason":null})",
         R"({"status":"fine","reason":"x"})", R"({"status":"skipped","reason":"x"})",
         R"({"status":"timeout","reason":"x"})", R"({"status":"ok","reason":""})"})
-    EXPECT_EQ(reply_of(ended(End::exited, 0, text), 1).found, Json()) << text;
+    EXPECT_EQ(outcome_of(ended(End::exited, 0, text), 1).found, Json()) << text;
 }
 
 TEST(Outcome, WhatAChildSaysIsCutAndOnOneLine) {
   const std::string status(2000, 'x');
   const Reply reply =
-      reply_of(ended(End::exited, 0, R"({"status":"a\n)" + status + R"(","reason":null})"), 1);
+      outcome_of(ended(End::exited, 0, R"({"status":"a\n)" + status + R"(","reason":null})"), 1);
   EXPECT_LT(reply.reason.size(), 200u);
   EXPECT_EQ(reply.reason.find('\n'), std::string::npos) << reply.reason;
 }

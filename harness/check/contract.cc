@@ -1,7 +1,7 @@
 // The table of variant checks, and the function that runs one check. A check is one line of the
 // table and one function in the source of its topic. Level::quick takes well under a second per
 // variant.
-#include "harness/check/check.h"
+#include "harness/check/contract.h"
 
 #include <algorithm>
 #include <exception>

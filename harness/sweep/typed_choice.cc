@@ -1,5 +1,5 @@
 // Typed parameters from texts; see key.h.
-#include "harness/sweep/key.h"
+#include "harness/sweep/typed_choice.h"
 
 #include "harness/cell/codec.h"
 

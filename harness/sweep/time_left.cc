@@ -1,5 +1,5 @@
-// Running sums of forecasts; see remaining.h.
-#include "harness/sweep/remaining.h"
+// Running sums of forecasts; see time_left.h.
+#include "harness/sweep/time_left.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ double pace_of(double spent, double done, double before) {
 
 }  // namespace
 
-Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
+TimeLeft::TimeLeft(const Plan& plan, int jobs) : open_(plan.cells.size()) {
   std::map<std::string, size_t> lanes;
   for (const Cell& cell : plan.cells) {
     const Measure measure = cell.key.measure;
@@ -40,14 +40,14 @@ Remaining::Remaining(const Plan& plan, int jobs) : open_(plan.cells.size()) {
   }
 }
 
-void Remaining::drop(size_t cell) {
+void TimeLeft::drop(size_t cell) {
   const double share = std::exchange(shares_[cell], 0);
   Lane& lane = lanes_[lane_of_[cell]];
   for (Sums* sums : {&lane.sums, &tasks_[lane.task], &measures_[lane.measure]}) sums->left -= share;
   open_--;
 }
 
-void Remaining::spend(size_t cell, double fraction, double seconds) {
+void TimeLeft::spend(size_t cell, double fraction, double seconds) {
   const double share = std::min(fraction * wholes_[cell], shares_[cell]);
   shares_[cell] -= share;
   Lane& lane = lanes_[lane_of_[cell]];
@@ -58,7 +58,7 @@ void Remaining::spend(size_t cell, double fraction, double seconds) {
   }
 }
 
-double Remaining::seconds_left() const {
+double TimeLeft::seconds_left() const {
   if (open_ == 0) return 0;  // not what rounding left of the sums
   double seconds = 0;
   for (const Lane& lane : lanes_) {

@@ -13,9 +13,9 @@
 
 namespace attn {
 
-class Remaining {
+class TimeLeft {
  public:
-  Remaining(const Plan& plan, int jobs);
+  TimeLeft(const Plan& plan, int jobs);
   // Seconds that training takes on this machine over those that the formula says; used until cells
   // of accuracy are done, unless all forecasts are pilots'.
   void set_training_pace(double pace) { training_pace_ = pace; }

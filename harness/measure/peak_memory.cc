@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/base/memory.h"
-#include "harness/measure/memory.h"
+#include "harness/measure/peak_memory.h"
 
 namespace attn {
 namespace {

@@ -1,6 +1,6 @@
 // Memory of a workload: exact peaks of the counted pool during one run() after a warm-up run, and
-// the peak RSS of the process. memory.cc defines the figures. rss_peak_bytes includes earlier work
-// of the process, so each measurement needs a new process.
+// the peak RSS of the process. peak_memory.cc defines the figures. rss_peak_bytes includes earlier
+// work of the process, so each measurement needs a new process.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/measure/memory.h"
+#include "harness/measure/peak_memory.h"
 #include "variants/catalog.h"
 
 namespace attn::harness_memory_test {
