@@ -167,7 +167,7 @@ Forecast of_shape(const CellKey& key) {
       break;
     }
     case Measure::accuracy:
-      ATTN_CHECK(false, "of_training() forecasts accuracy cells");
+      throw_error("of_training() forecasts accuracy cells");
   }
   return forecast;
 }

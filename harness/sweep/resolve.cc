@@ -6,8 +6,8 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/axes.h"
-#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/typed_choice.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"

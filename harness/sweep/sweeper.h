@@ -10,8 +10,8 @@
 
 #include "harness/cell/request.h"
 #include "harness/sweep/process.h"
-#include "harness/sweep/time_left.h"
 #include "harness/sweep/sweep.h"
+#include "harness/sweep/time_left.h"
 
 namespace attn {
 

@@ -10,9 +10,9 @@
 #include "harness/cell/codec.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
+#include "harness/sweep/typed_choice.h"
 
 namespace attn {
 namespace {

@@ -8,10 +8,10 @@
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
-#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
+#include "harness/sweep/typed_choice.h"
 #include "variants/catalog.h"
 
 namespace attn {

@@ -8,8 +8,8 @@
 #include "core/base/check.h"
 #include "core/base/memory.h"
 #include "harness/cell/codec.h"
-#include "harness/sweep/typed_choice.h"
 #include "harness/sweep/sweep.h"
+#include "harness/sweep/typed_choice.h"
 #include "variants/catalog.h"
 
 namespace attn::cells_test {
