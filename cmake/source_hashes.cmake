@@ -20,6 +20,7 @@ function(sources_of result)
   file(GLOB_RECURSE files LIST_DIRECTORIES false RELATIVE ${ROOT} ${patterns})
   list(FILTER files EXCLUDE REGEX "(^|/)(CMakeLists\\.txt|\\.[^/]*|[^/]*~|[^/]*\\.(cmake|md))$")
   list(REMOVE_ITEM files ${catalogs})
+  list(FILTER files EXCLUDE REGEX "^variants/reference/") # computes no figure
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 

@@ -75,12 +75,21 @@ void fields(Archive& archive, RunLine& line) {
 }
 
 template <class Archive>
+void fields(Archive& archive, PublishedShape& shape) {
+  archive("heads", shape.heads);
+  archive("head_dim", shape.head_dim);
+  archive("threads", shape.threads);
+  archive("causal", shape.causal);
+}
+
+template <class Archive>
 void fields(Archive& archive, Request& request) {
   archive("do", request.what);
   archive.maybe("of", request.of);
   archive.maybe("key", request.key);
   archive.maybe("variant", request.variant);
   archive.maybe("task", request.task);
+  archive.maybe("shapes", request.shapes);
   archive.maybe("repetitions", request.repetitions);
   archive.maybe("batch", request.batch);
   archive.maybe("threads", request.threads);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,11 +26,19 @@ constexpr std::array<EnumName<PilotOf>, 2> names_of(PilotOf) {
   return {{{PilotOf::training, "training"}, {PilotOf::shortcuts, "shortcuts"}}};
 }
 
+// What figures of a variant will be published for, so that its checks must have run with it.
+struct PublishedShape {
+  int64_t heads = 1, head_dim = 1, threads = 1;
+  bool causal = false;
+  auto operator<=>(const PublishedShape&) const = default;
+};
+
 struct Request {
   Asked what = Asked::measure;
   std::optional<PilotOf> of;            // of a pilot
   std::optional<CellKey> key;           // of measure and pilot
   std::optional<Plugin> variant, task;  // of check: one of the two
+  std::vector<PublishedShape> shapes;   // of check, of a variant
   int64_t repetitions = 0;              // of a visit of a speed cell
   int64_t batch = 0;                    // of a pilot: sequences a training step
   int64_t threads = 0;                  // of calibrate

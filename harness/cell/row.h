@@ -47,6 +47,9 @@ struct Row {
   double duration_s = 0;
   std::vector<std::string> tuned;  // settings of training that were chosen on validation
   std::optional<Ledger> ledger;
+  // Whether the variant declares its mathematics (VariantInfo::reference), which the contract
+  // compares with; empty in rows of earlier versions.
+  std::optional<bool> referenced;
 
   bool is_ok() const { return result.status == Status::ok; }
   bool is_failure() const { return !is_ok() && result.status != Status::skipped; }

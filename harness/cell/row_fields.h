@@ -226,6 +226,7 @@ void fields(Archive& archive, Row& row) {
   archive("duration_s", row.duration_s);
   archive.maybe("source", row.key.source);
   archive.maybe("ledger", row.ledger);
+  archive.maybe("referenced", row.referenced);
   if constexpr (Archive::reads)
     if (row.ledger) result.cost = row.ledger->cost;
   archive.maybe("training", row.key.training);

@@ -136,6 +136,12 @@ void check_range(const Subject& subject, Verdict& verdict) {
       const double bound = hull ? largest(x.v) * (1 + tolerance(shape.kv_len)) : 1e30;
       verdict.expect(size, bound, "outputs reach {:.1e} for queries and keys of scale {:g} ({})",
                      size, scale, text(shape));
+      const Gradients back = gradients_of(*attention, x, mask_of(shape), make_inputs(shape, 9).q);
+      double slope = largest(back.q) + largest(back.k) + largest(back.v);
+      for (const Tensor& weight : back.weights) slope += largest(weight);
+      verdict.require(slope < 1e30,
+                      "gradients reach {:.1e} for queries and keys of scale {:g} ({})", slope,
+                      scale, text(shape));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "core/base/parallel.h"
 #include "harness/check/double_checks.h"
 #include "harness/check/variant_checks.h"
 #include "variants/catalog.h"
@@ -29,6 +30,7 @@ bool exact(const VariantInfo& info) { return info.traits.exact; }
 bool decodes(const VariantInfo& info) { return info.traits.decode; }
 bool rowwise(const VariantInfo& info) { return info.traits.rowwise; }
 bool edges(const VariantInfo& info) { return info.traits.edges; }
+bool referenced(const VariantInfo& info) { return static_cast<bool>(info.reference); }
 // All but mixers whose channels meet or that are no linear map.
 bool by_weights(const VariantInfo& info) { return !info.traits.mixer || info.traits.convex; }
 bool has_limit(const VariantInfo& info) {
@@ -51,26 +53,29 @@ std::string subject_name(const VariantInfo& info, const Params& params, bool giv
 const std::vector<VariantCheck>& variant_check_table() {
   using enum Precision;
   static const std::vector<VariantCheck> table = {
-      {"causality", check_causality, causal, true, also_double},
-      {"padding", check_padding, padding, true, also_double},
+      {"causality", check_causality, causal, true, also_double, true},
+      {"padding", check_padding, padding, true, also_double, true},
       {"empty_rows", check_empty_rows, hides, true, as_built},
       {"linearity", check_linearity, by_weights, true, also_double},
       {"convexity", check_convexity, convex, true, also_double},
       {"permutation", check_permutation, permutable, true, also_double},
       {"range", check_range, always, true, as_built},
+      {"channels", check_channels, always, true, as_built},
       {"batch", check_batch, always, true, as_built},
       {"heads", check_heads, by_weights, true, as_built},
       {"queries", check_queries, cross, true, as_built},
       {"rowwise", check_rowwise, rowwise, true, also_double},
       {"edges", check_edges, edges, true, also_double},
       {"gradients", check_gradients, always, true, only_double},
+      {"reference", check_reference, referenced, true, also_double, true},
       {"exact", check_exact, exact, true, also_double},
       {"limit", check_limit, has_limit, true, also_double},
       {"flops", check_flops, always, true, as_built},
       {"memory", check_memory, always, true, as_built},
       {"decode", check_decode, decodes, true, also_double},
+      {"recording", check_recording, always, true, as_built, true},
       {"determinism", check_determinism, always, false, as_built},
-      {"threads", check_threads, always, false, as_built},
+      {"threads", check_threads, always, false, as_built, true},
   };
   return table;
 }
@@ -117,6 +122,27 @@ std::vector<Result> check_variant(const VariantInfo& info,
     const std::vector<Result> more = attn_check::check_in_double(info.name, params, level, only);
     results.insert(results.end(), more.begin(), more.end());
   }
+  return results;
+}
+
+std::vector<Result> check_variant_at(const VariantInfo& info,
+                                     const std::map<std::string, ParamValue>& params,
+                                     const AttentionShape& like, int thread_count) {
+  constexpr int64_t kLength = 129;  // past a tile of 128, two of 64 and any number of strips
+  constexpr int64_t kMostHeads = 4;
+  Subject subject(info, params, attn_check::Level::quick);
+  subject.only = like;
+  subject.only->batch = 2;
+  subject.only->heads = std::min(like.heads, kMostHeads);
+  subject.only->q_len = subject.only->kv_len = kLength;
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  set_threads(thread_count);
+  std::vector<Result> results;
+  for (const VariantCheck& check : variant_check_table())
+    if (check.at_published && check.applies(info)) results.push_back(run_check(check, subject));
   return results;
 }
 

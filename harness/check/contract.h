@@ -20,6 +20,12 @@ std::vector<attn_check::Result> check_variant(const VariantInfo& info,
                                               const std::map<std::string, ParamValue>& params,
                                               attn_check::Level level,
                                               const std::string& only = "");
+// The checks of outputs, masks and gradients with the heads, the head size and the causality of
+// `like` on so many threads, at a length past a tile: what `run` asks before it publishes figures
+// of that shape. In float alone.
+std::vector<attn_check::Result> check_variant_at(const VariantInfo& info,
+                                                 const std::map<std::string, ParamValue>& params,
+                                                 const AttentionShape& like, int thread_count);
 std::vector<attn_check::Result> check_task(const TaskInfo& info,
                                            const std::map<std::string, ParamValue>& params,
                                            attn_check::Level level, const std::string& only = "");

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/memory.h"
 #include "core/base/parallel.h"
+#include "harness/check/process_memory.h"
 #include "harness/check/variant_checks.h"
 #include "variants/api/counted_cost.h"
 
@@ -46,6 +48,15 @@ std::vector<AttentionShape> shapes(const Subject& subject) {
       }
   }
   return result;
+}
+
+constexpr double kMostPasses = 4;
+
+double weight_bytes(const Subject& subject, const AttentionShape& shape) {
+  double numbers = 0;
+  for (const Weight& weight : subject.build(shape)->weights())
+    numbers += static_cast<double>(weight.value.shape().size());
+  return sizeof(real) * numbers;
 }
 
 double declared_exponent(const Subject& subject, double Cost::*field) {
@@ -103,6 +114,39 @@ void tell_counted(const Subject& subject, double CountedCost::*field, const char
         figures, subject.info.name));
 }
 
+// The process may not grow by more than the pool counts, and not at all once the pool holds its
+// blocks: a matrix of n×n numbers in a std::vector, of one thread or each, shows here.
+constexpr int64_t kBeside = 8 << 20;       // bytes: stacks, tables, fragments
+constexpr int64_t kLengthOfMatrix = 2048;  // whose n×n numbers take at least 16 MiB
+
+void look_beside_the_pool(const Subject& subject, Verdict& verdict) {
+  AttentionShape shape{
+      .q_len = kLengthOfMatrix, .kv_len = kLengthOfMatrix, .head_dim = 16, .causal = false};
+  if (!subject.can_run(shape)) shape.causal = true;
+  if (!subject.can_run(shape)) return;
+  struct TwoThreads {
+    TwoThreads() { set_threads(2); }
+    ~TwoThreads() { set_threads(before); }
+    const int before = threads();
+  } const two_threads;
+  const auto attention = subject.build(shape);
+  const Inputs x = make_inputs(shape, 51);
+  const auto run = [&] { output_of(*attention, x, mask_of(shape)); };
+  release_free_memory();
+  reset_memory_peak();
+  const int64_t live = memory_use().live_total;
+  for (const bool again : {false, true}) {
+    const std::optional<int64_t> growth = resident_growth(run);
+    if (!growth) return;
+    const int64_t counted = again ? 0 : memory_use().peak_total - live;
+    verdict.require(*growth - counted <= kBeside,
+                    "the process grew by {:.1f} MiB in {} pass, of which the pool counts {:.1f} "
+                    "({}): memory must come from the pool, as that of tensors does",
+                    static_cast<double>(*growth) / (1 << 20), again ? "a second" : "the first",
+                    static_cast<double>(counted) / (1 << 20), text(shape));
+  }
+}
+
 }  // namespace
 
 void check_flops(const Subject& subject, Verdict& verdict) {
@@ -122,6 +166,11 @@ void check_flops(const Subject& subject, Verdict& verdict) {
     verdict.require(declared->bytes >= least * (1 - kAllowedCost),
                     "{:.4g} bytes moved declared, inputs and output are {:.4g} ({})",
                     declared->bytes, least, text(shape));
+    // A pass reads its inputs and temporaries a few times at most.
+    const double most = kMostPasses * (least + declared->peak_bytes + weight_bytes(subject, shape));
+    verdict.require(declared->bytes <= most,
+                    "{:.4g} bytes moved declared, inputs, weights and memory are {:.4g} ({})",
+                    declared->bytes, most / kMostPasses, text(shape));
     verdict.require(declared->state_bytes >= 0 && std::isfinite(declared->state_bytes),
                     "state of {} bytes ({})", declared->state_bytes, text(shape));
   }
@@ -132,6 +181,7 @@ void check_flops(const Subject& subject, Verdict& verdict) {
 }
 
 void check_memory(const Subject& subject, Verdict& verdict) {
+  look_beside_the_pool(subject, verdict);
   for (const AttentionShape& shape : shapes(subject)) {
     const std::optional<Cost> declared = subject.build(shape)->declared_cost(shape);
     if (!declared)

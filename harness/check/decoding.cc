@@ -89,6 +89,32 @@ void compare_rows(const Case& c, double scale, Verdict& verdict) {
   }
 }
 
+// Prefill in two parts equals prefill at once, and a second decoder of the same attention, which
+// takes other positions at the same time, changes nothing.
+void compare_states(const Case& c, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  if (n < 3) return;
+  const Inputs x = c.inputs(64), other = c.inputs(65);
+  const Tensor all = c.output(x, c.shape);
+  const auto decoder = c.decoder(), second = c.decoder();
+  const auto extend = [](Decoder& to, const Inputs& from, int64_t begin, int64_t end) {
+    to.extend(part(from.k, 2, begin, end), part(from.v, 2, begin, end),
+              part(from.q, 2, begin, end));
+  };
+  extend(*decoder, x, 0, n / 3);
+  extend(*second, other, 0, n / 2);
+  extend(*decoder, x, n / 3, n - 1);
+  extend(*second, other, n / 2, n - 1);
+  const Inputs last = part(x, 2, n - 1, n);
+  const Tensor out(last.q.shape());
+  decoder->step(last.q, last.k, last.v, out);
+  const Gap off = gap(out, part(all, 2, n - 1, n));
+  verdict.expect(off.size, kAllowedGap,
+                 "the last position is off by {:.1e} after two prefills, beside a second decoder "
+                 "({})",
+                 off.size, c.name());
+}
+
 // A step is declared when it was made once: what it costs may depend on the data.
 double off(double counted, double declared) {  // one key of weight 1 may cost nothing
   return counted == declared ? 0 : std::abs(counted / declared - 1);
@@ -151,6 +177,7 @@ void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t
   const Case c{*attention, shape, kv_heads};
   compare_rows(c, 1, verdict);
   compare_rows(c, 3, verdict);  // logits of up to 50 or so
+  compare_states(c, verdict);
   compare_costs(c, verdict);
   compare_step_back(c, verdict);
 }

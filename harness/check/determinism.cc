@@ -1,8 +1,10 @@
 // Checks that the same seed gives the same bits in forward and backward, that another seed gives
-// other random features, and that the number of threads changes results only by rounding. Costs a
+// other random features, that recording gradients changes no output, and that the number of threads
+// changes results only by rounding. Costs a
 // few forward and backward passes of at most 130 positions; of 700, if 130 use no random features.
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -19,11 +21,14 @@ std::vector<Tensor> everything(const Gradients& back) {
   return all;
 }
 
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size()) * sizeof(real)) == 0;
+}
+
 bool same_bits(const Gradients& a, const Gradients& b) {
   const std::vector<Tensor> x = everything(a), y = everything(b);
   for (size_t i = 0; i < x.size(); i++)
-    if (std::memcmp(x[i].data(), y[i].data(), static_cast<size_t>(x[i].size()) * sizeof(real)) != 0)
-      return false;
+    if (!same_bits(x[i], y[i])) return false;
   return true;
 }
 
@@ -65,6 +70,25 @@ void check_determinism(const Subject& subject, Verdict& verdict) {
   verdict.require(moved > 0 || longest == 0,
                   "declared random; another seed moves the output by {:.1e}, up to length {}",
                   moved, longest);
+}
+
+// Recording gradients changes no output, and neither pass changes its inputs.
+void check_recording(const Subject& subject, Verdict& verdict) {
+  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+    const auto attention = subject.build(shape);
+    const Inputs x = make_inputs(shape, 62), before = make_inputs(shape, 62);
+    const Tensor plain = output_of(*attention, x, mask_of(shape));
+    const Tensor recorded = gradients_of(*attention, x, mask_of(shape), before.q.clone()).output;
+    const Gap moved = gap(recorded, plain);
+    verdict.expect(moved.size, tolerance(shape.kv_len),
+                   "row {} is off by {:.1e} when gradients are recorded ({})", moved.row,
+                   moved.size, text(shape));
+    for (const auto& [name, now, then] :
+         {std::tuple("q", x.q, before.q), std::tuple("k", x.k, before.k),
+          std::tuple("v", x.v, before.v)})
+      verdict.require(same_bits(now, then), "{} is not what it was before the passes ({})", name,
+                      text(shape));
+  }
 }
 
 void check_threads(const Subject& subject, Verdict& verdict) {

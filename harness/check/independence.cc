@@ -1,10 +1,42 @@
-// Checks that batch entries, heads and queries are independent: the output of one does not change
-// if the others change or are removed. Costs three forward passes per shape.
+// Checks that every channel counts, and that batch entries, heads and queries are independent: the
+// output of one does not change if the others change or are removed. Costs three forward passes per
+// shape.
+#include <cmath>
 #include <set>
 
 #include "harness/check/variant_checks.h"
 
 namespace attn {
+
+// Each channel of each head of what is read has an influence on the output, at head sizes with and
+// without a remainder of vector loops.
+void check_channels(const Subject& subject, Verdict& verdict) {
+  const VariantInfo::Reads read = subject.info.read_by(subject.params);
+  for (const int64_t head_dim : {16, 65}) {
+    AttentionShape shape{.batch = 1, .heads = 3, .q_len = 33, .kv_len = 33, .head_dim = head_dim};
+    if (!subject.can_run(shape)) shape.causal = true;
+    if (!subject.can_run(shape)) continue;
+    const auto attention = subject.build(shape);
+    const Gradients back =
+        gradients_of(*attention, make_inputs(shape, 26), mask_of(shape), make_inputs(shape, 27).q);
+    const auto require_all = [&](const char* name, const Tensor& gradient) {
+      if (largest(gradient) == 0) return;  // one visible key leaves queries and keys no influence
+      const int64_t rows = gradient.dim(2);
+      for (int64_t h = 0; h < shape.heads; h++)
+        for (int64_t c = 0; c < head_dim; c++) {
+          double size = 0;
+          for (int64_t i = 0; i < rows; i++)
+            size += std::abs(static_cast<double>(gradient[(h * rows + i) * head_dim + c]));
+          verdict.require(size > 0,
+                          "channel {} of {} in head {} has gradients of {:.1e} ({}, {} channels)",
+                          c, name, h, size, text(shape), head_dim);
+        }
+    };
+    if (read.queries) require_all("q", back.q);
+    if (read.keys) require_all("k", back.k);
+    require_all("v", back.v);
+  }
+}
 
 void check_batch(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {

@@ -20,8 +20,9 @@ struct Pair {
 
 AttentionShape shape_of(Pair lengths, bool causal) {
   const int64_t head_dim = lengths.kv_len == 7 ? 5 : 8;  // an odd one for the tails of vector loops
+  const int64_t heads = lengths.kv_len == 7 ? 3 : lengths.kv_len == 33 ? 4 : 2;
   return {.batch = 2,
-          .heads = 2,
+          .heads = heads,
           .q_len = lengths.q_len,
           .kv_len = lengths.kv_len,
           .head_dim = head_dim,
@@ -69,6 +70,10 @@ bool Subject::defaults() const {
 
 std::vector<AttentionShape> Subject::shapes(Lengths lengths, int64_t longest) const {
   std::vector<AttentionShape> result;
+  if (only) {
+    if (lengths != Lengths::cross && can_run(*only)) result.push_back(*only);
+    return result;
+  }
   const auto add_runnable = [&](Pair pair) {
     for (const bool causal : {false, true})
       if (const AttentionShape shape = shape_of(pair, causal); can_run(shape))

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,7 @@ struct Subject {
   std::map<std::string, ParamValue> given;
   Params params;
   attn_check::Level level;
+  std::optional<AttentionShape> only;  // shapes() gives this one alone
 };
 
 Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale = 1);

@@ -17,6 +17,7 @@ void check_convexity(const Subject& subject, Verdict& verdict);
 void check_permutation(const Subject& subject, Verdict& verdict);
 void check_range(const Subject& subject, Verdict& verdict);
 // independence.cc
+void check_channels(const Subject& subject, Verdict& verdict);
 void check_batch(const Subject& subject, Verdict& verdict);
 void check_heads(const Subject& subject, Verdict& verdict);
 void check_queries(const Subject& subject, Verdict& verdict);
@@ -25,6 +26,8 @@ void check_rowwise(const Subject& subject, Verdict& verdict);
 void check_edges(const Subject& subject, Verdict& verdict);
 // gradients.cc
 void check_gradients(const Subject& subject, Verdict& verdict);
+// reference.cc
+void check_reference(const Subject& subject, Verdict& verdict);
 // limits.cc
 void check_exact(const Subject& subject, Verdict& verdict);
 void check_limit(const Subject& subject, Verdict& verdict);
@@ -35,6 +38,7 @@ void check_memory(const Subject& subject, Verdict& verdict);
 void check_decode(const Subject& subject, Verdict& verdict);
 // determinism.cc
 void check_determinism(const Subject& subject, Verdict& verdict);
+void check_recording(const Subject& subject, Verdict& verdict);
 void check_threads(const Subject& subject, Verdict& verdict);
 
 // The precision of a check of a catalogue variant in the float program.
@@ -46,6 +50,8 @@ struct VariantCheck {
   bool (*applies)(const VariantInfo&);
   bool quick;
   Precision precision;
+  bool at_published =
+      false;  // also runs with the shapes that a sweep publishes, see check_variant_at
 };
 const std::vector<VariantCheck>& variant_check_table();
 attn_check::Result run_check(const VariantCheck& check, const Subject& subject);

@@ -51,10 +51,15 @@ Json describe(const ParamSpec& spec) {
 Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
-  return {{"name", info.name},       {"family", info.family},
-          {"summary", info.summary}, {"paper", info.paper},
-          {"traits", traits},        {"cost_formula", info.cost_formula},
-          {"notes", info.notes},     {"params", describe_all(info.params)}};
+  return {{"name", info.name},
+          {"family", info.family},
+          {"summary", info.summary},
+          {"paper", info.paper},
+          {"traits", traits},
+          {"referenced", info.reference != nullptr},
+          {"cost_formula", info.cost_formula},
+          {"notes", info.notes},
+          {"params", describe_all(info.params)}};
 }
 
 Json describe(const TaskInfo& info) {

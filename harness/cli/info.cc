@@ -93,6 +93,10 @@ void show_variant(const Chosen& chosen, bool json) {
                     info.cost_formula.empty() ? "no formula" : info.cost_formula));
   print(cost_line(cost, info.traits.decode));
   print("traits\n" + explained_traits(info.traits));
+  if (!info.reference)
+    print(
+        "unreferenced: declares no reference (VariantInfo::reference) for `check` to compare "
+        "with\n");
   for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
   print("parameters\n" + params_text(info.params));
   print(fmt::format("weights ({} heads of {}, longest sequence {})\n", kShown.heads,

@@ -26,7 +26,9 @@ void list_variants() {
       if (!headed) print(fmt::format(" {}\n", family));
       headed = true;
       print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary,
-                        "", info.paper, traits_text(info.traits), param_line(info.params)));
+                        "", info.paper,
+                        traits_text(info.traits) + (info.reference ? "" : ", unreferenced"),
+                        param_line(info.params)));
     }
   }
 }

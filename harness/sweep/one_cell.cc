@@ -93,12 +93,24 @@ Json fidelity(const CellKey& key) {
                                   .cost = source_of(workload)});
 }
 
+std::vector<attn_check::Result> check_variant_of(const Request& request) {
+  const VariantInfo& info = find_variant(request.variant.value().name);
+  const auto& params = request.variant->params.values();
+  auto results = check_variant(info, params, attn_check::Level::quick);
+  for (const PublishedShape& shape : request.shapes) {
+    const AttentionShape at{
+        .heads = shape.heads, .head_dim = shape.head_dim, .causal = shape.causal};
+    const auto more = check_variant_at(info, params, at, static_cast<int>(shape.threads));
+    results.insert(results.end(), more.begin(), more.end());
+  }
+  return results;
+}
+
 Json check(const Request& request) {
-  constexpr auto kLevel = attn_check::Level::quick;
-  const auto results = request.task ? check_task(find_task(request.task->name),
-                                                 request.task->params.values(), kLevel)
-                                    : check_variant(find_variant(request.variant.value().name),
-                                                    request.variant->params.values(), kLevel);
+  const auto results = request.task
+                           ? check_task(find_task(request.task->name),
+                                        request.task->params.values(), attn_check::Level::quick)
+                           : check_variant_of(request);
   Verdict verdict;
   for (const attn_check::Result& result : results)
     if (result.outcome == attn_check::Outcome::failed && !verdict.red)

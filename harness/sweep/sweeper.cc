@@ -10,6 +10,7 @@
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/sweeper.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -131,7 +132,8 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
           .started_at = started_at,
           .duration_s = duration_s,
           .tuned = planned.tuned,
-          .ledger = std::nullopt};
+          .ledger = std::nullopt,
+          .referenced = find_variant(planned.key.variant.name).reference != nullptr};
   if (row.is_ok()) row.ledger = ledger_of(planned.key, result);
   return row;
 }

@@ -1,6 +1,6 @@
 // The gate: no figure of a variant or task is published while its quick contract checks are red.
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "harness/cell/codec.h"
 #include "harness/sweep/outcome.h"
@@ -22,25 +22,42 @@ std::string verdict(const ChildResult& result, double timeout_s) {
   return fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail);
 }
 
+PublishedShape published_shape(const CellKey& key) {
+  if (!key.training)
+    return {.heads = key.axes.heads.value(),
+            .head_dim = key.axes.head_dim.value(),
+            .threads = key.axes.threads.value_or(1),
+            .causal = key.axes.causal.value_or(false) || key.axes.mode == Mode::decode};
+  const int64_t heads = key.training->integer("heads");
+  return {.heads = heads,
+          .head_dim = key.training->integer("width") / heads,
+          .threads = 1,
+          .causal = key.axes.causal.value_or(false)};
+}
+
 }  // namespace
 
 void Sweeper::check_contracts() {
   std::map<std::string, std::string> red;  // subject -> why
   std::vector<Request> requests;
   std::vector<std::string> subjects;
-  std::set<std::string> seen;
-  const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) {
-    const std::string subject = plugin_text(plugin);
-    if (!seen.insert(subject).second) return;
-    subjects.push_back(subject);
-    requests.push_back({.what = Asked::check});
-    requests.back().*kind = plugin;
+  std::map<std::string, size_t> request_of;  // subject -> its request
+  const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) -> Request& {
+    const auto [at, is_new] = request_of.emplace(plugin_text(plugin), requests.size());
+    if (is_new) {
+      subjects.push_back(at->first);
+      requests.push_back({.what = Asked::check});
+      requests.back().*kind = plugin;
+    }
+    return requests[at->second];
   };
   const std::vector<size_t> cells = missing();
   const double timeout_s = std::max(timeout_s_, kLeastTime);
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    add(&Request::variant, key.variant);
+    std::vector<PublishedShape>& shapes = add(&Request::variant, key.variant).shapes;
+    const PublishedShape shape = published_shape(key);
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
     if (key.task) add(&Request::task, *key.task);
   }
 

@@ -40,12 +40,13 @@ std::string joined(const std::set<std::string>& texts) {
 }
 
 std::vector<std::string> contract_notes(const std::vector<const Row*>& rows) {
-  std::set<std::string> exact, other, remarks;
+  std::set<std::string> exact, other, unreferenced, remarks;
   std::map<std::string, std::set<int64_t>> complete;
   for (const Row* row : rows) {
     if (!row->is_ok()) continue;
     const VariantInfo& info = find_variant(row->key.variant.name);
     (info.traits.exact ? exact : other).insert(info.name);
+    if (!row->referenced.value_or(true)) unreferenced.insert(info.name);
     const Params params(info.name, info.params, row->key.variant.params.values());
     const AttentionShape shape = shape_of(row->key.axes);
     if (!shape.causal && info.always_causal && info.always_causal(params))
@@ -57,6 +58,11 @@ std::vector<std::string> contract_notes(const std::vector<const Row*>& rows) {
     notes.push_back(
         fmt::format("not one function: exact softmax attention is {}; {} {} something else",
                     joined(exact), joined(other), other.size() == 1 ? "computes" : "compute"));
+  if (!unreferenced.empty())
+    notes.push_back(
+        fmt::format("unreferenced: {}: no reference is declared, so that nothing but the "
+                    "general checks was compared",
+                    joined(unreferenced)));
   for (const auto& [label, lengths] : complete)
     notes.push_back(fmt::format("{} sees every position at length {}: it is exact attention there",
                                 label, fmt::join(lengths, ", ")));

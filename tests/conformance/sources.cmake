@@ -6,6 +6,9 @@ list(APPEND float_tests
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc
+  ${CMAKE_CURRENT_LIST_DIR}/planted_softmax.cc
+  ${CMAKE_CURRENT_LIST_DIR}/planted_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/planted_variants.cc
   ${CMAKE_CURRENT_LIST_DIR}/textbook_decoder.cc)
 include(${CMAKE_CURRENT_LIST_DIR}/guide.cmake)
 list(APPEND both_tests

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/base/counters.h"
@@ -19,6 +21,12 @@ class TextbookDecoder final : public Decoder {
         keys_({heads(), capacity, head_dim()}),
         values_({heads(), capacity, head_dim()}) {
     if (fault == DecoderFault::hidden_state) hidden_ = Tensor({heads()});
+    if (fault == DecoderFault::shared_state) {
+      static auto* const caches = new std::map<int64_t, std::pair<Tensor, Tensor>>;  // by size
+      auto& [keys, values] = (*caches)[keys_.size()];
+      if (!keys.defined()) keys = keys_, values = values_;
+      keys_ = keys, values_ = values;
+    }
   }
 
  private:
@@ -35,7 +43,8 @@ class TextbookDecoder final : public Decoder {
       for (int64_t i = 0; i < len; i++) {
         const int64_t from =
             (head * len + std::min(i, std::max<int64_t>(0, kept - 1))) * head_dim();
-        put(head, length() + i, k.data() + from, v.data() + from);
+        put(head, (fault_ == DecoderFault::second_extend_first ? 0 : length()) + i, k.data() + from,
+            v.data() + from);
       }
     own_length_ = length() + len;
   }

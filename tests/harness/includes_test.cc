@@ -82,7 +82,8 @@ bool may_print(std::string_view path) {
 bool passes_front_door(std::string_view path, const std::string& header) {
   const fs::path included_path(header), family = included_path.parent_path();
   return family.parent_path() == "variants" && family != "variants/api" &&
-         !path.starts_with(family.string() + "/") && included_path.stem() != family.filename();
+         family != "variants/reference" && !path.starts_with(family.string() + "/") &&
+         included_path.stem() != family.filename();
 }
 
 std::string include_fault(std::string_view path, std::string_view line) {

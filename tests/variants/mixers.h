@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/oracle/mixer_oracle.h"
+#include "variants/reference/mixers.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/api/mixer.h"
 #include "variants/catalog.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/autograd/var.h"
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace attn::bridge {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/oracle/pattern_oracle.h"
+#include "variants/reference/patterns.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 

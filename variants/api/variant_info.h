@@ -11,6 +11,7 @@
 
 #include "core/base/params.h"
 #include "variants/api/attention.h"
+#include "variants/api/reference.h"
 
 namespace attn {
 
@@ -23,6 +24,9 @@ struct VariantInfo {
   Traits traits;
   std::vector<ParamSpec> params;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> make;
+  // The mathematics in the plainest form, in double; empty: the contract compares with none, and
+  // tables mark the variant as unreferenced.
+  Reference reference;
   // Parameters for which the variant equals softmax attention, and the relative error allowed.
   // nullopt or empty: there are none. `prepare` may set weights, such as identity projections.
   struct Limit {

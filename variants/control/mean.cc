@@ -3,6 +3,7 @@
 // (the average alone). Time 2·n·d, memory n·d.
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"
+#include "variants/reference/mixers.h"
 #include "variants/control/control.h"
 
 namespace attn::variants {
@@ -36,7 +37,11 @@ VariantInfo mean() {
                      .permutable = true,
                      .decode = true,
                      .mixer = true},
-          .make = make_as<Mean>};
+          .make = make_as<Mean>,
+          .reference = [](const ReferenceInputs& x) {
+            return oracle::split(
+                oracle::mean(oracle::merged(x.v), x.mask.causal, {x.mask.kv_lengths}), x.v.heads);
+          }};
 }
 
 }  // namespace attn::variants

@@ -3,6 +3,7 @@
 // 2003, JMLR 3, eq. 1, without direct connections. Without the hidden layer it would be `conv`.
 // Time 2·n·((2w+1)·d·hidden + hidden·d), causal w+1 rows; memory n·(hidden + d).
 #include "variants/api/variant_info.h"
+#include "variants/reference/mixers.h"
 #include "variants/convolution/convolution.h"
 
 namespace attn::variants {
@@ -36,6 +37,16 @@ VariantInfo window_mlp() {
                       "positions seen on each side of an output's own (causal: before it)", 0},
                      {"hidden", 0, "units of the hidden layer; 0: as many as the width", 0}},
           .make = make_as<WindowMlp>,
+          .reference =
+              [](const ReferenceInputs& x) {
+                std::vector<oracle::Array> weights;
+                for (const oracle::Array& weight : x.weights)
+                  weights.push_back(oracle::flat(weight));
+                return oracle::split(
+                    oracle::window_network(oracle::merged(x.v), weights,
+                                           x.params().integer("window"), {x.mask.kv_lengths}),
+                    x.v.heads);
+              },
           .notes = {"Weights [rows, in, out] for x·W, the earliest position first."}};
 }
 

@@ -38,7 +38,10 @@ VariantInfo linear() {
               "memory n·d, and about d·(d + 192) a thread",
           .traits = kKernelTraits,
           .params = {},
-          .make = make_as<Linear>};
+          .make = make_as<Linear>,
+          .reference = [](const ReferenceInputs& x) {
+            return oracle::kernel_attention(x.q, x.k, x.v, x.visible(), oracle::elu_plus_one());
+          }};
 }
 
 }  // namespace attn::variants

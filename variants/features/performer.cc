@@ -40,6 +40,17 @@ class Performer final : public Attention {
   Var omega_;  // [heads, features, head_dim]; undefined as=lra
 };
 
+oracle::Array performer_reference(const ReferenceInputs& x) {
+  constexpr double kFloor = 1e-3;
+  const auto with = [&](const oracle::LogFeatures& features) {
+    return oracle::kernel_attention(x.q, x.k, x.v, x.visible(), features);
+  };
+  if (x.params().text("as") == "lra") return with(oracle::relu_plain(kFloor));
+  const oracle::Array& omega = x.weights[0];
+  if (x.params().text("kernel") == "relu") return with(oracle::relu_random(omega, kFloor));
+  return with(oracle::positive_random(omega));
+}
+
 }  // namespace
 
 VariantInfo performer() {
@@ -64,6 +75,7 @@ VariantInfo performer() {
                   {"paper", "lra"},
                   "lra: Long Range Arena's features relu(x) + 0.001, none of them random"}},
       .make = make_as<Performer>,
+      .reference = performer_reference,
       // The relative error falls as features^-1/2; at this scale and number it is below 1 %.
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
         const std::string softmax = "softmax", paper = "paper";

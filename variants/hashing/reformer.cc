@@ -6,16 +6,21 @@
 
 #include "variants/api/variant_info.h"
 #include "variants/hashing/hashing.h"
+#include "variants/reference/reformer.h"
 
 namespace attn::variants {
 namespace {
 
+// Not by the length of an input: the future would say who shares a bucket.
+int64_t buckets_of(const Params& params, int64_t max_len) {
+  const int64_t chunk = params.integer("chunk"), buckets = params.integer("buckets");
+  return buckets > 0 ? buckets : std::max<int64_t>(4, 2 * ((max_len + chunk - 1) / chunk));
+}
+
 class Reformer final : public Attention {
  public:
   explicit Reformer(const AttentionConfig& config) : Attention(config) {
-    int64_t chunk = params().integer("chunk"), buckets = params().integer("buckets");
-    // Not by the length of an input: the future would say who shares a bucket.
-    if (buckets == 0) buckets = std::max<int64_t>(4, 2 * ((config.max_len + chunk - 1) / chunk));
+    const int64_t chunk = params().integer("chunk"), buckets = buckets_of(params(), config.max_len);
     options_ = {.chunk = chunk, .hash = HashShape::of(buckets), .one_bucket = buckets == 1};
     if (params().text("as") == "lra") {
       options_.masked = options_.unit_keys = false;
@@ -43,6 +48,19 @@ class Reformer final : public Attention {
   Var rotations_;  // [heads, rounds, directions, head_dim]
 };
 
+oracle::Array reformer_reference(const ReferenceInputs& x) {
+  const Params& p = x.params();
+  const int64_t chunk = p.integer("chunk"), rounds = p.integer("rounds");
+  const int64_t buckets = buckets_of(p, x.config.max_len);
+  const HashShape hash = HashShape::of(buckets);
+  const oracle::Array rotations =
+      oracle::reshaped(x.weights[0], 1, x.q.heads, rounds * hash.directions(), x.q.dim);
+  const oracle::Hashing hashing =
+      oracle::hashing(x.q, rotations, rounds, chunk, hash.first, hash.second, buckets == 1);
+  if (p.text("as") == "lra") return oracle::reformer_lra(x.q, x.v, hashing, buckets, x.visible());
+  return oracle::reformer(x.q, x.v, hashing, x.visible());
+}
+
 }  // namespace
 
 VariantInfo reformer() {
@@ -62,6 +80,7 @@ VariantInfo reformer() {
                  {"buckets", 0, "of a hash; 0: two for each chunk of the longest length", 0, 65536},
                  {"as", {"paper", "lra"}, "lra: chunks without masks, logits times √d"}},
       .make = make_as<Reformer>,
+      .reference = reformer_reference,
       .skip_reason =
           [](const AttentionShape& shape, const Params& params) {
             if (!shape.causal || params.text("as") != "lra") return std::optional<std::string>();

@@ -68,6 +68,11 @@ VariantInfo linformer() {
                      {"share_heads", true, "one projection for all heads"},
                      {"share_kv", false, "one projection for keys and values"}},
           .make = make_as<Linformer>,
+          .reference =
+              [](const ReferenceInputs& x) {
+                return oracle::linformer(x.q, x.k, x.v, x.weights.front(), x.weights.back(),
+                                         x.visible());
+              },
           .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
             return VariantInfo::Limit{.params = {{"rank", shape.kv_len}}, .prepare = set_identity};
           }};

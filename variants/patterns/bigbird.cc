@@ -3,8 +3,12 @@
 // arXiv:2007.14062, section 2 and appendix D (internal global tokens). Time 4·n·block·(window +
 // global + random)·d, memory n·d. The last block is that of the valid keys, not of the padding.
 // Causal, where the paper has no form: only the first end is global, and random blocks are past.
+#include <array>
 #include <limits>
+#include <map>
+#include <set>
 
+#include "core/base/check.h"
 #include "variants/api/variant_info.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
@@ -12,19 +16,22 @@
 namespace attn::variants {
 namespace {
 
+RandomBlocks blocks_of(const AttentionConfig& config) {
+  const Params& p = config.params;
+  return {.size = p.integer("block"),
+          .before = (p.integer("window_blocks") - 1) / 2,
+          .after = config.causal ? 0 : p.integer("window_blocks") / 2,
+          .first = (p.integer("global_blocks") + 1) / 2,
+          .last = config.causal ? 0 : p.integer("global_blocks") / 2,
+          .random = p.integer("random_blocks"),
+          .pool = p.text("as") == "lra" ? 1024 : std::numeric_limits<int64_t>::max(),
+          .causal = config.causal,
+          .seed = config.seed};
+}
+
 class BigBird final : public Attention {
  public:
-  explicit BigBird(const AttentionConfig& config)
-      : Attention(config),
-        blocks_{.size = params().integer("block"),
-                .before = (params().integer("window_blocks") - 1) / 2,
-                .after = config.causal ? 0 : params().integer("window_blocks") / 2,
-                .first = (params().integer("global_blocks") + 1) / 2,
-                .last = config.causal ? 0 : params().integer("global_blocks") / 2,
-                .random = params().integer("random_blocks"),
-                .pool = params().text("as") == "lra" ? 1024 : std::numeric_limits<int64_t>::max(),
-                .causal = config.causal,
-                .seed = config.seed} {}
+  explicit BigBird(const AttentionConfig& config) : Attention(config), blocks_(blocks_of(config)) {}
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
@@ -51,6 +58,35 @@ class BigBird final : public Attention {
   Cached<int64_t, BlockPattern> last_;
 };
 
+// The random blocks are those that RandomBlocks draws; all others are written out here.
+oracle::Array big_bird_reference(const ReferenceInputs& x) {
+  const RandomBlocks blocks = blocks_of(x.config);
+  std::map<std::array<int64_t, 3>, std::set<int64_t>> drawn;  // by head, block, number of blocks
+  oracle::Visibility seen = x.visible();
+  seen.allows = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    const int64_t count = (x.valid(b) + blocks.size - 1) / blocks.size;
+    const int64_t own = i / blocks.size, key = j / blocks.size;
+    const auto global = [&](int64_t block) {
+      return block < blocks.first || (block >= count - blocks.last && block < count);
+    };
+    const auto named = [&](int64_t block) {
+      return global(block) || (own - blocks.before <= block && block <= own + blocks.after);
+    };
+    if (global(own) || named(key)) return true;
+    const auto [at, is_new] = drawn.try_emplace({h, own, count});
+    if (is_new) {
+      IndexList all;
+      blocks.append(h, own, count, all);
+      for (const int64_t block : all)
+        if (!named(block)) at->second.insert(block);
+      ATTN_CHECK(std::ssize(at->second) <= blocks.random, "{} random blocks, at most {}",
+                 at->second.size(), blocks.random);
+    }
+    return at->second.contains(key);
+  };
+  return oracle::softmax_attention(x.q, x.k, x.v, seen);
+}
+
 }  // namespace
 
 VariantInfo bigbird() {
@@ -70,6 +106,7 @@ VariantInfo bigbird() {
                  {"random_blocks", 3, "further blocks seen, drawn for each block and head", 0},
                  {"as", {"paper", "lra"}, "lra: random blocks from the first 1024 positions"}},
       .make = make_as<BigBird>,
+      .reference = big_bird_reference,
       .limit = limit_at_length("block", {{"as", std::string("paper")}}),
       .notes = {
           "The paper has no causal form: here only the first end is global, and random blocks "

@@ -10,6 +10,9 @@
 namespace attn::variants {
 namespace {
 
+// One graph for every layer and run, as a given one would be.
+constexpr uint64_t kSeed = 1;
+
 class Graph final : public Attention {
  public:
   explicit Graph(const AttentionConfig& config)
@@ -38,9 +41,6 @@ class Graph final : public Attention {
     });
   }
 
-  // One graph for every layer and run, as a given one would be.
-  static constexpr uint64_t kSeed = 1;
-
   int64_t degree_;
   Cached<std::array<int64_t, 3>, Edges> last_;
 };
@@ -63,6 +63,15 @@ VariantInfo graph() {
       .params = {{"degree", 8,
                   "without given edges: random earlier positions that each one is joined to", 0}},
       .make = make_as<Graph>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            ReferenceInputs along = x;
+            if (!along.mask.edges)
+              along.mask.edges = std::make_shared<const Edges>(
+                  random_graph({x.q.batch, x.q.heads, x.q.len, x.k.len, x.q.dim, x.mask.causal},
+                               x.params().integer("degree"), kSeed));
+            return oracle::softmax_attention(x.q, x.k, x.v, along.visible());
+          },
       .limit = limit_at_length("degree")};
 }
 

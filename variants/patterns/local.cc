@@ -3,6 +3,7 @@
 // 4·n·block·(1 + look_back + look_ahead)·d, memory n·d. as=lra: what Long Range Arena's code
 // computes instead, see grouped_attention.h.
 #include "variants/api/variant_info.h"
+#include "variants/reference/patterns.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
 
@@ -39,6 +40,19 @@ class Local final : public Attention {
   Cached<int64_t, BlockPattern> last_;
 };
 
+oracle::Array local_reference(const ReferenceInputs& x) {
+  const Params& p = x.params();
+  const int64_t size = p.integer("block");
+  if (p.text("as") == "paper")
+    return softmax_where(x, oracle::blocks(size, p.integer("look_back"),
+                                           x.config.causal ? 0 : p.integer("look_ahead")));
+  oracle::Visibility seen = x.visible();
+  seen.allows = [&](int64_t b, int64_t, int64_t i, int64_t j) {
+    return oracle::reshaped_blocks(size, x.valid(b))(i, j);
+  };
+  return oracle::softmax_attention(x.q, x.k, x.v, seen);
+}
+
 }  // namespace
 
 VariantInfo local() {
@@ -58,6 +72,7 @@ VariantInfo local() {
                .when("as", "paper"),
            {"as", {"paper", "lra"}, "lra: groups of positions n/block apart"}},
       .make = make_as<Local>,
+      .reference = local_reference,
       .limit = limit_at_length("block", {{"as", std::string("paper")}}),
       .skip_reason = [](const AttentionShape& shape,
                         const Params& params) -> std::optional<std::string> {

@@ -2,6 +2,7 @@
 // arXiv:2004.05150, sections 3.1 and 4.3 (the window of 512). Time 4·n·(2w+1+2g)·d, memory n·d. The
 // first `global_tokens` positions see, and are seen by, every position.
 #include "variants/api/variant_info.h"
+#include "variants/reference/patterns.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
 
@@ -50,6 +51,14 @@ VariantInfo longformer() {
                      .when("as", "paper"),
                  {"as", {"paper", "lra"}, "lra: window-1 keys before a query, and none global"}},
       .make = make_as<Longformer>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            const int64_t window = x.params().integer("window");
+            if (x.params().text("as") == "lra")
+              return softmax_where(x, oracle::window_and_global(window - 1, window, 0));
+            return softmax_where(
+                x, oracle::window_and_global(window, window, x.params().integer("global_tokens")));
+          },
       .limit = limit_at_length("window", {{"as", std::string("paper")}}),
       .notes = {
           "The paper has no causal form: here the window's first half, and global positions "

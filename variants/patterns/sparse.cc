@@ -2,7 +2,11 @@
 // al. 2019, arXiv:1904.10509, sections 4.2 and 4.3; both sets of a pattern in one head, merged; see
 // strided_attention.h. Time 4·n·(2·stride + n/stride)·d (fixed: 4·n·(stride + summary·n/stride)·d),
 // O(n·√n·d) at the paper's stride of √n; memory n·d. The paper is causal; else j > i count too.
+#include <algorithm>
+#include <cmath>
+
 #include "variants/api/variant_info.h"
+#include "variants/reference/patterns.h"
 #include "variants/patterns/patterns.h"
 
 namespace attn::variants {
@@ -24,6 +28,18 @@ class Sparse final : public Attention {
 
   SparsePattern pattern_;
 };
+
+oracle::Array sparse_reference(const ReferenceInputs& x) {
+  const Params& p = x.params();
+  const bool lra = p.text("as") == "lra";
+  int64_t stride = p.integer("stride");
+  if (stride == 0)
+    stride = lra ? 128 : std::lround(std::sqrt(static_cast<double>(x.config.max_len)));
+  const int64_t summary = std::min(stride, p.integer("summary"));
+  if (lra) return softmax_where(x, oracle::arena_fixed(stride, summary));
+  return softmax_where(
+      x, p.text("pattern") == "fixed" ? oracle::fixed(stride, summary) : oracle::strided(stride));
+}
 
 }  // namespace
 
@@ -47,6 +63,7 @@ VariantInfo sparse() {
                      .when("as", "lra"),
                  {"as", {"paper", "lra"}, "lra: fixed, one summary more, always causal"}},
       .make = make_as<Sparse>,
+      .reference = sparse_reference,
       .limit = limit_at_length("stride", {{"as", std::string("paper")}}),
       .always_causal = [](const Params& params) { return params.text("as") == "lra"; },
       .notes = {"The paper is causal; elsewhere the same sets without j <= i. `stride=0`: n is the "

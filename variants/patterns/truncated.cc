@@ -46,6 +46,12 @@ VariantInfo truncated() {
       .params = {{"window", 64,
                   "keys seen on each side of a query, besides its own (causal: before it)"}},
       .make = make_as<Truncated>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            return softmax_where(x, [window = x.params().integer("window")](int64_t i, int64_t j) {
+              return i - window <= j && j <= i + window;
+            });
+          },
       .limit = limit_at_length("window")};
 }
 

@@ -10,6 +10,7 @@
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"
 #include "variants/recurrent/recurrent.h"
+#include "variants/reference/mixers.h"
 
 namespace attn::variants {
 namespace {
@@ -72,6 +73,20 @@ class Recurrent final : public Mixer {
   RecurrentWeights forward_, backward_;
 };
 
+oracle::Array recurrent_reference(const ReferenceInputs& x) {
+  const auto cell =
+      x.params().text("cell") == "lstm" ? oracle::Recurrent::lstm : oracle::Recurrent::gru;
+  const oracle::Array rows = oracle::merged(x.v);
+  const bool both = x.params().text("directions") == "both";
+  const auto middle = x.weights.begin() + std::ssize(x.weights) / (both ? 2 : 1);
+  const auto run = [&](auto first, auto last, bool reverse) {
+    return oracle::recurrent(rows, {first, last}, cell, reverse, {x.mask.kv_lengths});
+  };
+  const oracle::Array ahead = run(x.weights.begin(), middle, false);
+  if (!both) return oracle::split(ahead, x.v.heads);
+  return oracle::split(oracle::beside(ahead, run(middle, x.weights.end(), true)), x.v.heads);
+}
+
 std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) {
   if (params.text("directions") == "one") return std::nullopt;
   if (shape.causal) return "the second direction reads the future first";
@@ -97,6 +112,7 @@ VariantInfo recurrent() {
                       {"one", "both"},
                       "both: a second one from the end, each with half of the width"}},
           .make = make_as<Recurrent>,
+          .reference = recurrent_reference,
           .skip_reason = why_not,
           .no_decoder = [](const Params& params) -> std::optional<std::string> {
             if (params.text("directions") == "one") return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "core/ops/ops.h"
 #include "variants/api/variant_info.h"
+#include "variants/reference/scores.h"
 #include "variants/scores/scores.h"
 
 namespace attn::variants {
@@ -54,7 +55,11 @@ VariantInfo additive() {
                      .decode = true,
                      .rowwise = true},
           .params = {{"units", 0, "width of the hidden layer; 0: head_dim", 0, 4096}},
-          .make = make_as<Additive>};
+          .make = make_as<Additive>,
+          .reference = [](const ReferenceInputs& x) {
+            return oracle::additive_attention(x.q, x.k, x.v, x.weights[0], x.weights[1],
+                                              x.weights[2], x.visible());
+          }};
 }
 
 }  // namespace attn::variants

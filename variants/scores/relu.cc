@@ -1,6 +1,7 @@
 // relu: weights relu(q·k/√d) divided by the number of visible keys, in place of softmax. Wortsman
 // et al. 2023, arXiv:2309.08586, section 3. Time 4·n²·d FLOPs (causal: half), tiled: memory n·d.
 #include "variants/api/variant_info.h"
+#include "variants/reference/scores.h"
 #include "variants/scores/scores.h"
 
 namespace attn::variants {
@@ -32,7 +33,10 @@ VariantInfo relu() {
           .traits =
               {.causal = true, .cross = true, .permutable = true, .decode = true, .rowwise = true},
           .params = {},
-          .make = make_as<Relu>};
+          .make = make_as<Relu>,
+          .reference = [](const ReferenceInputs& x) {
+            return oracle::relu_attention(x.q, x.k, x.v, x.visible());
+          }};
 }
 
 }  // namespace attn::variants

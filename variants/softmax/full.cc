@@ -49,6 +49,10 @@ VariantInfo full() {
                       {"tiled", "materialized"},
                       "tiled: never holds an n×n matrix; materialized: the textbook one"}},
           .make = make_as<Full>,
+          .reference =
+              [](const ReferenceInputs& x) {
+                return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
+              },
           .no_decoder = [](const Params& params) -> std::optional<std::string> {
             if (params.text("kernel") == "tiled") return std::nullopt;
             return "decodes as kernel=tiled: a row of weights needs no matrix";

@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/ops/ops.h"
 #include "variants/api/variant_info.h"
+#include "variants/reference/sinkhorn.h"
 #include "variants/sorting/sorting.h"
 
 namespace attn::variants {
@@ -61,6 +62,16 @@ VariantInfo sinkhorn() {
                   {"paper", "lra"},
                   "lra: Long Range Arena's groups and sums, nothing sorted; theirs is block=50"}},
       .make = make_as<Sinkhorn>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            const Params& p = x.params();
+            if (p.text("as") == "lra")
+              return oracle::sinkhorn_lra(x.q, x.k, x.v, p.integer("block"), x.visible());
+            return oracle::sinkhorn(
+                x.q, x.k, x.v, x.weights[0],
+                {p.integer("block"), p.integer("iterations"), p.number("temperature")},
+                x.visible());
+          },
       // One block is sorted to itself: every key counts twice.
       .limit = limit_at_length("block", {{"as", std::string("paper")}}),
       .notes = {"R_I = relu(Σ q over block I)·sort, sort [heads, head_dim, blocks], without Gumbel "

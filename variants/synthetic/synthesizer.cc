@@ -4,6 +4,7 @@
 #include "core/base/check.h"
 #include "core/ops/ops.h"
 #include "variants/api/variant_info.h"
+#include "variants/reference/synthesizer.h"
 #include "variants/softmax/softmax.h"
 #include "variants/synthetic/synthetic.h"
 
@@ -65,6 +66,13 @@ VariantInfo synthesizer() {
                   {"paper", "lra"},
                   "lra: Long Range Arena's logits, q·k/√d plus those of kind=random"}},
       .make = make_as<Synthesizer>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            if (x.params().text("as") == "lra")
+              return oracle::synthesizer_lra(x.q, x.k, x.v, x.weights[0], x.visible());
+            return oracle::synthesizer(x.params().text("kind"), x.q, x.v, x.weights.front(),
+                                       x.weights.back(), x.visible());
+          },
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
         return VariantInfo::Limit{.params = {{"as", std::string("lra")}},
                                   .prepare = [](const Attention& attention) {

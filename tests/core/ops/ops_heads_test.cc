@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/oracle/textbook_oracle.h"
+#include "variants/reference/scores.h"
 #include "tests/variants/oracle_bridge.h"
 
 namespace attn::ops_heads_test {

@@ -11,7 +11,7 @@
 #include "harness/model/encoder_decoder.h"
 #include "harness/train/train.h"
 #include "tests/harness/train/made.h"
-#include "tests/oracle/textbook_oracle.h"
+#include "variants/reference/scores.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 

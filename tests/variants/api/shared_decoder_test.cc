@@ -11,7 +11,7 @@
 #include "core/base/counters.h"
 #include "core/ops/ops_heads.h"
 #include "tests/core/simd/on_every_isa.h"
-#include "tests/oracle/textbook_oracle.h"
+#include "variants/reference/scores.h"
 #include "tests/variants/api/decoder_steps.h"
 #include "variants/catalog.h"
 #include "variants/features/linear_decoder.h"

@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/memory.h"
 #include "core/base/recycled.h"
-#include "tests/oracle/reformer_oracle.h"
+#include "variants/reference/reformer.h"
 #include "tests/variants/textbook_cases.h"
 #include "tests/variants/twin_check.h"
 

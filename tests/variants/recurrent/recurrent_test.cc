@@ -25,15 +25,6 @@ TEST(Recurrent, EqualsItsEquations) {
         });
 }
 
-oracle::Array beside(const oracle::Array& a, const oracle::Array& b) {
-  oracle::Array both(a.batch, 1, a.len, a.dim + b.dim);
-  for (int64_t i = 0; i < a.batch; ++i)
-    for (int64_t t = 0; t < a.len; ++t)
-      for (int64_t c = 0; c < both.dim; ++c)
-        both.at(i, 0, t, c) = c < a.dim ? a.at(i, 0, t, c) : b.at(i, 0, t, c - a.dim);
-  return both;
-}
-
 TEST(Recurrent, BothDirectionsAreHalvesOfTheWidth) {
   for (const char* cell : {"lstm", "gru"})
     for (const Case& at : cases(false)) {
@@ -42,8 +33,8 @@ TEST(Recurrent, BothDirectionsAreHalvesOfTheWidth) {
         const auto half = static_cast<std::ptrdiff_t>(w.size() / 2);
         const std::vector<oracle::Array> there(w.begin(), w.begin() + half),
             back(w.begin() + half, w.end());
-        return beside(oracle::recurrent(x, there, cell_of(cell), false, {at.lengths}),
-                      oracle::recurrent(x, back, cell_of(cell), true, {at.lengths}));
+        return oracle::beside(oracle::recurrent(x, there, cell_of(cell), false, {at.lengths}),
+                              oracle::recurrent(x, back, cell_of(cell), true, {at.lengths}));
       });
     }
 }

@@ -2,7 +2,7 @@
 // tanh(q + k)), which no weight could mend. Saturated and far sums take other paths.
 #include <gtest/gtest.h>
 
-#include "tests/oracle/textbook_oracle.h"
+#include "variants/reference/scores.h"
 #include "tests/variants/textbook_cases.h"
 
 namespace attn::additive_test {

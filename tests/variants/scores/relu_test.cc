@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/parallel.h"
-#include "tests/oracle/textbook_oracle.h"
+#include "variants/reference/scores.h"
 #include "tests/variants/textbook_cases.h"
 
 namespace attn::relu_test {

@@ -3,7 +3,7 @@
 // code has it, against that.
 #include <gtest/gtest.h>
 
-#include "tests/oracle/sinkhorn_oracle.h"
+#include "variants/reference/sinkhorn.h"
 #include "tests/variants/twin_check.h"
 
 namespace attn::sinkhorn_test {

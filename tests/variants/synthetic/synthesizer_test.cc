@@ -2,7 +2,7 @@
 // heads and rows reshaped into each other, and factors that forget the length.
 #include <gtest/gtest.h>
 
-#include "tests/oracle/synthesizer_oracle.h"
+#include "variants/reference/synthesizer.h"
 #include "tests/variants/twin_check.h"
 
 namespace attn::synthesizer_test {

@@ -16,6 +16,7 @@ using Row = std::span<const double>;
 struct Array {  // [batch, heads, len, dim]
   Index batch = 0, heads = 0, len = 0, dim = 0;
   std::vector<double> x;
+  Array() = default;
   Array(Index b, Index h, Index n, Index d)
       : batch(b), heads(h), len(n), dim(d), x(static_cast<std::size_t>(b * h * n * d), 0.0) {}
   double& at(Index b, Index h, Index i, Index c) {
@@ -29,6 +30,14 @@ struct Array {  // [batch, heads, len, dim]
                           static_cast<std::size_t>(dim));
   }
 };
+
+inline Array reshaped(const Array& a, Index b, Index h, Index n, Index d) {
+  Array result(b, h, n, d);
+  result.x = a.x;
+  return result;
+}
+// The rows of all matrices one below the other.
+inline Array flat(const Array& a) { return reshaped(a, 1, 1, a.batch * a.heads * a.len, a.dim); }
 
 struct Visibility {
   bool causal = false;
@@ -45,8 +54,10 @@ inline bool sees(const Visibility& m, Index b, Index i, Index j, Index q_len, In
   return m.window < 0 || (j >= position - m.window && j <= position + m.window);
 }
 
-// weight(b, h, i, j): the unnormalised weight of a visible pair, as a logarithm.
-using LogWeight = std::function<double(Index b, Index h, Index i, Index j)>;
+// f(b, h, i, j) of a visible pair.
+using OfPair = std::function<double(Index b, Index h, Index i, Index j)>;
+// The unnormalised weight of a visible pair, as a logarithm.
+using LogWeight = OfPair;
 
 inline Array average(const Array& q, const Array& v, const Visibility& m, const LogWeight& weight) {
   Array out(q.batch, q.heads, q.len, v.dim);
@@ -66,6 +77,21 @@ inline Array average(const Array& q, const Array& v, const Visibility& m, const 
           for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, j, c);
         }
       }
+  return out;
+}
+
+// Σ_j weight(b, h, i, j)·v_j over the visible keys; nothing is normalised.
+inline Array weighted_sum(const Array& q, const Array& v, const Visibility& m,
+                          const OfPair& weight) {
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index i = 0; i < q.len; ++i)
+        for (Index j = 0; j < v.len; ++j) {
+          if (!sees(m, b, i, j, q.len, v.len) || (m.allows && !m.allows(b, h, i, j))) continue;
+          const double w = weight(b, h, i, j);
+          for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += w * v.at(b, h, j, c);
+        }
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
 

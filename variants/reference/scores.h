@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
 

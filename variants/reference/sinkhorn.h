@@ -3,7 +3,7 @@
 // Arena's code computes in its place. In double.
 #pragma once
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
 

@@ -2,7 +2,7 @@
 // and what Long Range Arena's code adds up. In double; weights are [1, heads, rows, cols].
 #pragma once
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
 

@@ -4,9 +4,36 @@
 
 #include <algorithm>
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
+
+// [batch, heads, len, dim] to the rows of a layer, [batch, 1, len, heads · dim].
+inline Array merged(const Array& x) {
+  Array rows(x.batch, 1, x.len, x.heads * x.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c < x.dim; ++c) rows.at(b, 0, i, h * x.dim + c) = x.at(b, h, i, c);
+  return rows;
+}
+inline Array split(const Array& rows, Index heads) {
+  Array x(rows.batch, heads, rows.len, rows.dim / heads);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c < x.dim; ++c) x.at(b, h, i, c) = rows.at(b, 0, i, h * x.dim + c);
+  return x;
+}
+// Columns of a, then columns of b.
+inline Array beside(const Array& a, const Array& b) {
+  Array both(a.batch, 1, a.len, a.dim + b.dim);
+  for (Index i = 0; i < a.batch; ++i)
+    for (Index t = 0; t < a.len; ++t)
+      for (Index c = 0; c < both.dim; ++c)
+        both.at(i, 0, t, c) = c < a.dim ? a.at(i, 0, t, c) : b.at(i, 0, t, c - a.dim);
+  return both;
+}
 
 struct Valid {  // rows of each batch entry; empty: all
   std::vector<Index> lengths = {};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/oracle/attention_oracle.h"
+#include "variants/reference/attention.h"
 
 namespace oracle {
 
@@ -32,6 +32,21 @@ inline Index hash(Row x, const Array& rotations, Index head, Index round, Index 
     return best;
   };
   return second == 0 ? half(0, first) : half(0, first) * 2 * second + half(first, second);
+}
+
+// The buckets of all rows of q; one_bucket: nothing is hashed.
+inline Hashing hashing(const Array& q, const Array& rotations, Index rounds, Index chunk,
+                       Index first, Index second, bool one_bucket) {
+  std::vector<Index> buckets;
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index round = 0; round < rounds; ++round)
+        for (Index i = 0; i < q.len; ++i)
+          buckets.push_back(one_bucket ? 0
+                                       : hash(q.row(b, h, i), rotations, h, round, first, second));
+  return {rounds, chunk, [=, heads = q.heads, len = q.len](Index b, Index h, Index round, Index i) {
+            return buckets[static_cast<std::size_t>(((b * heads + h) * rounds + round) * len + i)];
+          }};
 }
 
 // P of a round for one head: which keys each query may see there.
@@ -85,6 +100,49 @@ inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, co
           }
         for (Index c = 0; c < q.dim; ++c)
           out.at(b, h, i, c) = total > 0 ? out.at(b, h, i, c) / total : v.at(b, h, i, c);
+      }
+    }
+  return out;
+}
+
+// Long Range Arena's: sorted positions in `chunks` chunks; each round shows a query all keys of its
+// own chunk and of the one before, where the last one is before the first.
+inline Array reformer_lra(const Array& q, const Array& v, const Hashing& hashing, Index chunks,
+                          const Visibility& m) {
+  Array out(q.batch, q.heads, q.len, q.dim);
+  const Index chunk = (q.len + chunks - 1) / chunks;
+  const double scale = std::sqrt(static_cast<double>(q.dim));
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
+      const Index count = (valid + chunk - 1) / chunk;
+      std::vector<std::vector<Index>> seen(static_cast<std::size_t>(valid));
+      for (Index round = 0; round < hashing.rounds; ++round) {
+        std::vector<Index> order;
+        for (Index i = 0; i < valid; ++i) order.push_back(i);
+        std::stable_sort(order.begin(), order.end(), [&](Index i, Index j) {
+          return hashing.bucket(b, h, round, i) < hashing.bucket(b, h, round, j);
+        });
+        for (Index s = 0; s < valid; ++s)
+          for (Index t = 0; t < valid; ++t) {
+            const Index mine = s / chunk, theirs = t / chunk, before = (mine + count - 1) % count;
+            if (theirs == mine || theirs == before)
+              seen[static_cast<std::size_t>(order[static_cast<std::size_t>(s)])].push_back(
+                  order[static_cast<std::size_t>(t)]);
+          }
+      }
+      for (Index i = 0; i < valid; ++i) {
+        const std::vector<Index>& keys = seen[static_cast<std::size_t>(i)];
+        double top = -INFINITY, total = 0;
+        std::vector<double> logits;
+        for (const Index j : keys) {
+          logits.push_back(scale * dot(q.row(b, h, i), q.row(b, h, j)));
+          top = std::fmax(top, logits.back());
+        }
+        for (double& logit : logits) total += logit = std::exp(logit - top);
+        for (std::size_t s = 0; s < keys.size(); ++s)
+          for (Index c = 0; c < q.dim; ++c)
+            out.at(b, h, i, c) += logits[s] / total * v.at(b, h, keys[s], c);
       }
     }
   return out;

@@ -1,0 +1,250 @@
+// Compares outputs and gradients with the variant's declared reference (VariantInfo::reference):
+// the lengths lie on both sides of 64, 128, 256 and 512, which kernels use as tile sizes, with one
+// to four heads, head sizes from 5 to 65, one and two threads, recorded or not, and a max_len at or
+// above the length. Costs a forward pass of the reference per case, and two per compared gradient.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "harness/check/variant_checks.h"
+
+namespace attn {
+namespace {
+
+// Central differences of the reference are good to about 1e-8 with this step, and hardly ever cross
+// a kink of a relu or a border of a hash bucket.
+constexpr double kStep = 1e-6;
+constexpr double kAllowedSlope = kIsDouble ? 1e-6 : 1e-3;
+constexpr int64_t kLongestGradient = 140;
+
+struct Size {
+  int64_t q_len, kv_len, batch, heads, head_dim;
+};
+
+std::vector<Size> sizes(bool full) {
+  std::vector<Size> result = {{1, 1, 2, 1, 5},      {7, 7, 2, 3, 5},   {65, 65, 2, 4, 16},
+                              {130, 130, 1, 3, 65}, {5, 33, 2, 2, 16}, {34, 9, 2, 3, 5},
+                              {3, 131, 1, 2, 64}};
+  if (full)
+    result.insert(result.end(), {{2, 2, 1, 4, 64},
+                                 {33, 33, 2, 4, 16},
+                                 {63, 63, 1, 3, 5},
+                                 {64, 64, 2, 4, 64},
+                                 {66, 66, 1, 2, 65},
+                                 {127, 127, 1, 3, 16},
+                                 {128, 128, 2, 2, 64},
+                                 {129, 129, 1, 4, 5},
+                                 {255, 255, 1, 2, 64},
+                                 {257, 257, 1, 4, 16},
+                                 {511, 511, 1, 2, 5},
+                                 {513, 513, 1, 3, 16},
+                                 {33, 5, 2, 4, 64},
+                                 {64, 257, 1, 3, 16},
+                                 {130, 64, 1, 2, 5},
+                                 {1, 513, 1, 4, 16},
+                                 {200, 513, 1, 2, 5}});
+  return result;
+}
+
+oracle::Array array_of(const Tensor& t) {
+  const int rank = t.shape().rank();
+  const auto dim = [&](int from_end) { return rank >= from_end ? t.dim(-from_end) : 1; };
+  oracle::Array a(dim(4), dim(3), dim(2), dim(1));
+  for (int64_t i = 0; i < t.size(); i++) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
+  return a;
+}
+
+// The largest difference over max(largest entry of `wanted`, 0.1), and its row. NaN is the largest.
+Gap gap(const Tensor& got, const oracle::Array& wanted) {
+  double scale = 0.1;
+  for (const double value : wanted.x) scale = std::max(scale, std::abs(value));
+  Gap result;
+  for (int64_t i = 0; i < got.size(); i++) {
+    const double difference =
+        std::abs(static_cast<double>(got[i]) - wanted.x[static_cast<size_t>(i)]) / scale;
+    if (difference <= result.size) continue;
+    result = {difference, i / wanted.dim % wanted.len};
+    if (std::isnan(difference)) break;
+  }
+  return result;
+}
+
+struct Case {
+  const Subject& subject;
+  AttentionShape shape;
+  std::vector<int64_t> lengths;
+  double scale = 1;  // of queries and keys
+  int64_t max_len = 0;
+
+  std::string name() const {
+    return fmt::format("{}, {} heads of {}{}{}", text(shape), shape.heads, shape.head_dim,
+                       lengths.empty() ? "" : ", padded",
+                       scale == 1 ? "" : fmt::format(", inputs of scale {:g}", scale));
+  }
+};
+
+struct Made {
+  std::unique_ptr<Attention> attention;
+  Inputs x;
+  ReferenceInputs reference;
+};
+
+Made make(const Case& c) {
+  const AttentionShape& s = c.shape;
+  AttentionConfig config{.heads = s.heads,
+                         .head_dim = s.head_dim,
+                         .max_len = c.max_len,
+                         .causal = s.causal,
+                         .seed = 5,
+                         .params = {}};
+  Made made{c.subject.info.build(config, c.subject.given), make_inputs(s, 71, c.scale), {}};
+  config.params = c.subject.params;
+  for (int64_t b = 0; b < std::ssize(c.lengths); b++) {
+    constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
+    fill_from(made.x.k, c.lengths[static_cast<size_t>(b)], kNaN, b);
+    fill_from(made.x.v, c.lengths[static_cast<size_t>(b)], kNaN, b);
+  }
+  made.reference = {.q = array_of(made.x.q),
+                    .k = array_of(made.x.k),
+                    .v = array_of(made.x.v),
+                    .weights = {},
+                    .config = config,
+                    .mask = mask_of(s, c.lengths)};
+  // Initial biases of zero would hide one that is left out.
+  for (const Weight& weight : made.attention->weights()) {
+    if (weight.learned) {
+      const Tensor moved = weight.value.value().clone();
+      Rng random = rng(72, weight.name);
+      for (real& value : moved.values()) value += static_cast<real>(0.1 * random.normal());
+      weight.value.set_value(moved);
+    }
+    made.reference.weights.push_back(array_of(weight.value.value()));
+  }
+  return made;
+}
+
+void compare_outputs(const Case& c, const Made& made, const Tensor& recorded, Verdict& verdict) {
+  const oracle::Array wanted = c.subject.info.reference(made.reference);
+  const double allowed = c.scale * tolerance(c.shape.kv_len);
+  const auto expect = [&](const Tensor& got, const char* how) {
+    const Gap off = gap(got, wanted);
+    verdict.expect(off.size, allowed, "row {} is off by {:.1e} against the reference{} ({})",
+                   off.row, off.size, how, c.name());
+  };
+  expect(output_of(*made.attention, made.x, made.reference.mask), "");
+  expect(recorded, " when gradients are recorded");
+}
+
+// Along one random direction of the entries that are finite.
+void compare_gradient(const Case& c, const Made& made, const std::string& name,
+                      oracle::Array ReferenceInputs::*input, int64_t weight, const Tensor& gradient,
+                      const Tensor& seed, Verdict& verdict) {
+  ReferenceInputs up = made.reference, down = made.reference;
+  const auto entries = [&](ReferenceInputs& of) -> std::vector<double>& {
+    return weight < 0 ? (of.*input).x : of.weights[static_cast<size_t>(weight)].x;
+  };
+  Rng random = rng(73, name);
+  double claimed = 0, size = 0;
+  for (int64_t i = 0; i < gradient.size(); i++) {
+    const auto at = static_cast<size_t>(i);
+    const double along = random.normal(), slope = static_cast<double>(gradient[i]);
+    if (!std::isfinite(entries(up)[at])) continue;  // padding
+    entries(up)[at] += kStep * along;
+    entries(down)[at] -= kStep * along;
+    claimed += slope * along;
+    size += slope * slope;
+  }
+  const oracle::Array high = c.subject.info.reference(up), low = c.subject.info.reference(down);
+  double wanted = 0, seeds = 0;
+  for (int64_t i = 0; i < seed.size(); i++) {
+    const auto at = static_cast<size_t>(i);
+    wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * kStep);
+    seeds += static_cast<double>(seed[i]) * static_cast<double>(seed[i]);
+  }
+  // A wrong gradient is off by about its own length; one that cancels to zero leaves rounding of
+  // the size of the seed.
+  const double unit = std::sqrt(size) + 0.01 * std::sqrt(seeds);
+  verdict.expect(std::abs(claimed - wanted) / unit, c.scale * kAllowedSlope,
+                 "the gradient of {} gives {:.6g} along a direction where the reference gives "
+                 "{:.6g} ({})",
+                 name, claimed, wanted, c.name());
+}
+
+void compare_gradients(const Case& c, const Made& made, const Gradients& back, const Tensor& seed,
+                       Verdict& verdict) {
+  const auto compare = [&](const char* name, oracle::Array ReferenceInputs::*input,
+                           const Tensor& gradient) {
+    compare_gradient(c, made, name, input, -1, gradient, seed, verdict);
+  };
+  compare("q", &ReferenceInputs::q, back.q);
+  compare("k", &ReferenceInputs::k, back.k);
+  compare("v", &ReferenceInputs::v, back.v);
+  size_t learned = 0;
+  const std::vector<Weight> weights = made.attention->weights();
+  for (int64_t i = 0; i < std::ssize(weights); i++)
+    if (weights[static_cast<size_t>(i)].learned)
+      compare_gradient(c, made, weights[static_cast<size_t>(i)].name, nullptr, i,
+                       back.weights[learned++], seed, verdict);
+}
+
+void compare(const Case& c, bool gradients, Verdict& verdict) {
+  const Made made = make(c);
+  const AttentionShape& s = c.shape;
+  const Tensor seed =
+      Tensor::normal({s.batch, s.heads, s.q_len, s.head_dim}, rng(74, "check reference"));
+  const Gradients back = gradients_of(*made.attention, made.x, made.reference.mask, seed);
+  compare_outputs(c, made, back.output, verdict);
+  if (gradients) compare_gradients(c, made, back, seed, verdict);
+}
+
+// With and without padding; of the long sequences, half of the combinations.
+void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t max_len,
+                   Verdict& verdict) {
+  const int64_t n = shape.kv_len;
+  const Traits& traits = subject.info.traits;
+  if (!subject.can_run(shape)) return;
+  for (const bool padded : {false, true}) {
+    if (padded && (!traits.padding || n < 2)) continue;
+    if (n > kLongestGradient && shape.causal == padded) continue;
+    Case c{subject, shape, {}, 1, max_len};
+    if (padded) c.lengths = {n - n / 8 - 1};
+    if (padded && shape.batch > 1) c.lengths.push_back(n / 2);
+    const bool gradients = n <= (subject.full() ? kLongestGradient : 70);
+    compare(c, gradients, verdict);
+    // Random features underflow at such logits (see check_range).
+    if (n != 65 || (traits.random && traits.permutable)) continue;
+    c.scale = 4;
+    compare(c, gradients, verdict);
+  }
+}
+
+}  // namespace
+
+void check_reference(const Subject& subject, Verdict& verdict) {
+  struct Restore {
+    int before = threads();
+    ~Restore() { set_threads(before); }
+  } const restore;
+  if (subject.only) return compare_masks(subject, *subject.only, subject.only->kv_len, verdict);
+  int64_t number = 0;
+  for (const Size& size : sizes(subject.full()))
+    for (const bool causal : {false, true}) {
+      number++;
+      set_threads(1 + static_cast<int>(number % 2));
+      compare_masks(subject,
+                    {.batch = size.batch,
+                     .heads = size.heads,
+                     .q_len = size.q_len,
+                     .kv_len = size.kv_len,
+                     .head_dim = size.head_dim,
+                     .causal = causal},
+                    size.kv_len + (number % 3 == 0 ? 3 : 0), verdict);
+    }
+}
+
+}  // namespace attn

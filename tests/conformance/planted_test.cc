@@ -1,0 +1,34 @@
+// The checks of variants check: each planted fault of planted_variants.h is caught by the check
+// that is meant to, at the level that is meant to; the same variant without a fault passes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/check/contract.h"
+#include "tests/conformance/planted_variants.h"
+#include "tests/conformance/results_text.h"
+
+namespace attn::planted_test {
+namespace {
+
+using attn_check::Level;
+
+TEST(Faultless, PassesEveryCheck) {
+  for (const bool referenced : {false, true}) {
+    const auto results = check_variant(faultless(referenced), {}, Level::full);
+    EXPECT_TRUE(all_passed(results)) << lines(results);
+  }
+}
+
+class PlantedVariants : public testing::TestWithParam<PlantedVariant> {};
+TEST_P(PlantedVariants, AreCaughtByTheCheckThatIsMeantTo) {
+  const PlantedVariant& planted = GetParam();
+  const Level level = planted.at_quick ? Level::quick : Level::full;
+  const auto failed = red(check_variant(planted.info, {}, level, planted.caught_by));
+  EXPECT_EQ(failed, std::vector<std::string>{planted.caught_by});
+}
+INSTANTIATE_TEST_SUITE_P(All, PlantedVariants, testing::ValuesIn(planted_variants()),
+                         [](const auto& one) { return one.param.info.name; });
+
+}  // namespace
+}  // namespace attn::planted_test

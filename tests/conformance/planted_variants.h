@@ -1,0 +1,23 @@
+// Wrong variants that users might write, each caught by the check that is meant to: faults that
+// show at some sizes, under some masks, in some channels or in the backward pass alone.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "variants/api/variant_info.h"
+
+namespace attn {
+
+struct PlantedVariant {
+  VariantInfo info;
+  std::string caught_by;  // the check that must fail; others may fail too
+  bool at_quick = true;   // whether it must fail at the level that `run` asks for
+};
+void PrintTo(const PlantedVariant& planted, std::ostream* out);
+// The variant without a fault passes every check.
+VariantInfo faultless(bool referenced);
+std::vector<PlantedVariant> planted_variants();
+
+}  // namespace attn

@@ -1,0 +1,32 @@
+// Masks of references; see reference.h.
+#include "variants/api/reference.h"
+
+#include <algorithm>
+
+namespace attn {
+
+oracle::Visibility ReferenceInputs::visible() const {
+  oracle::Visibility seen{.causal = mask.causal, .lengths = mask.kv_lengths};
+  if (mask.edges)
+    seen.allows = [edges = mask.edges, queries = q.len](int64_t b, int64_t, int64_t i, int64_t j) {
+      const auto row = edges->first.begin() + b * queries + i;
+      return std::binary_search(edges->keys.begin() + row[0], edges->keys.begin() + row[1], j);
+    };
+  return seen;
+}
+
+oracle::Visibility ReferenceInputs::visible(std::function<bool(int64_t i, int64_t j)> sees) const {
+  oracle::Visibility seen = visible();
+  seen.allows = [given = std::move(seen.allows), sees = std::move(sees), ahead = k.len - q.len](
+                    int64_t b, int64_t h, int64_t i, int64_t j) {
+    return sees(i + ahead, j) && (!given || given(b, h, i, j));
+  };
+  return seen;
+}
+
+oracle::Array softmax_where(const ReferenceInputs& x,
+                            std::function<bool(int64_t i, int64_t j)> sees) {
+  return oracle::softmax_attention(x.q, x.k, x.v, x.visible(std::move(sees)));
+}
+
+}  // namespace attn
