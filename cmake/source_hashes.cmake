@@ -80,6 +80,12 @@ foreach(folder variants tasks)
     string(APPEND rows "    {\"${folder}/${name}\", \"${hash}\"},\n")
   endforeach()
 endforeach()
+# What accepts or refuses a plug-in: checks that passed need not run again while this and the plug-in's own hash stay.
+sources_of(judges harness/check)
+file(GLOB references RELATIVE ${ROOT} ${ROOT}/variants/reference/*)
+hash_of(hash ${judges} ${references})
+string(SUBSTRING ${hash} 0 16 hash)
+string(APPEND rows "    {\"harness/check\", \"${hash}\"},\n")
 file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by cmake/source_hashes.cmake at build time.
 #include <array>
 #include <string>

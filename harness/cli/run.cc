@@ -64,7 +64,8 @@ SweepRequest request_from(const Arguments& arguments) {
       request.axes[axis.spec.name] = arguments.get(option);
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
-  request.pilots = Pilots::default_file();
+  request.pilots = UserCache::default_file("pilots.json");
+  request.passed_checks = UserCache::default_file("checks.json");
   request.output = arguments.get("output", default_output(request.profile));
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";

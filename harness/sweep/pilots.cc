@@ -1,23 +1,14 @@
-// A JSON file of timings by hash, and the children that make them; see pilots.h. A pilot costs a
+// Timings by hash, and the children that make them; see pilots.h. A pilot costs a
 // process start and some four training steps, once a task its shortcuts.
 #include "harness/sweep/pilots.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "core/base/parallel.h"
-#include "core/simd/isa.h"
 #include "harness/cell/codec.h"
-#include "harness/measure/environment.h"
-#include "harness/store/parse.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/process.h"
@@ -29,19 +20,10 @@ namespace {
 constexpr double kPilotLimit = 300;  // seconds; a pilot that takes longer is no pilot
 constexpr double kPilotStep = 2;     // seconds; where a step takes longer, a part of its batch goes
 
-// Of the machine and the program.
-std::string machine() {
-  static const std::string found = [] {
-    std::string all = fmt::format("{} threads, {}", hardware_threads(), isa());
-    for (const EnvironmentField& field : environment())
-      if (field.name == "cpu_model" || field.name == "flags") all += ", " + field.value;
-    return all;
-  }();
-  return found;
-}
-
 // Hashes what is left of a key, whose `protocol` and `measure` are the same for all.
-std::string hash_of_pace(const CellKey& key) { return hash_of({machine(), to_json(key)}); }
+std::string hash_of_pace(const CellKey& key) {
+  return hash_of({UserCache::machine(), to_json(key)});
+}
 
 // All that sets the pace of the shortcuts: not the variant, not the model.
 std::string task_pace(const CellKey& key) {
@@ -102,30 +84,21 @@ std::vector<Wanted> lacking(const Plan& plan, const Pilots& pilots) {
 
 }  // namespace
 
-std::string Pilots::default_file() {
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (cache && *cache == '/') return std::string(cache) + "/attnbench/pilots.json";
-  if (home && *home == '/') return std::string(home) + "/.cache/attnbench/pilots.json";
-  return {};
-}
+Pilots::Pilots(std::string file) : all_(std::move(file)) {}
 
-Pilots::Pilots(std::string file) : file_(std::move(file)) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file_, ignored)) return;
-  std::ifstream in(file_);
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const Parsed read = parse_json(text);
-  if (!read.fault.empty() || !read.value.is_object()) return;
-  for (const auto& [hash, figures] : read.value.items()) try {
-      all_[hash] = read_pilot_figures(figures);
-    } catch (const Error&) {  // damaged: measured anew
-    }
+std::optional<PilotFigures> Pilots::kept(const std::string& hash) const {
+  const Json* found = all_.find(hash);
+  if (!found) return std::nullopt;
+  try {
+    return read_pilot_figures(*found);
+  } catch (const Error&) {  // damaged: measured anew
+    return std::nullopt;
+  }
 }
 
 std::optional<Pilot> Pilots::find(const CellKey& key) const {
   const auto found = [&](PilotOf what) {
-    const auto it = all_.find(hash_for(what, key));
-    return it == all_.end() ? PilotFigures{} : it->second;
+    return kept(hash_for(what, key)).value_or(PilotFigures{});
   };
   const PilotFigures own = found(PilotOf::training);
   if (own.step_s.value_or(-1) < 0 || own.evaluation_s.value_or(-1) < 0) return std::nullopt;
@@ -135,20 +108,11 @@ std::optional<Pilot> Pilots::find(const CellKey& key) const {
 
 bool Pilots::holds(PilotOf what, const CellKey& key) const {
   if (what == PilotOf::training) return find(key).has_value();
-  return all_.contains(task_pace(key));
+  return kept(task_pace(key)).has_value();
 }
 
 void Pilots::keep(PilotOf what, const CellKey& key, const PilotFigures& figures) {
-  all_[hash_for(what, key)] = figures;
-  if (file_.empty()) return;
-  Json all = Json::object();
-  for (const auto& [hash, kept] : all_) all[hash] = to_json(kept);
-  std::error_code fault;  // without a file the next dry run measures again
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), fault);
-  const std::string draft = fmt::format("{}.{}", file_, getpid());
-  const bool written = static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
-  if (written) std::filesystem::rename(draft, file_, fault);
-  if (!written || fault) std::filesystem::remove(draft, fault);
+  all_.keep(hash_for(what, key), to_json(figures));
 }
 
 int run_pilots(const SweepRequest& request, Plan& plan,

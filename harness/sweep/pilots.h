@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "harness/cell/request.h"
 #include "harness/sweep/sweep.h"
+#include "harness/sweep/user_cache.h"
 
 namespace attn {
 
@@ -21,18 +21,16 @@ struct Pilot {
 // steps or learning rate.
 class Pilots {
  public:
-  // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
-  explicit Pilots(std::string file);
+  explicit Pilots(std::string file);                    // a UserCache
   std::optional<Pilot> find(const CellKey& key) const;  // nullopt: the training was not measured
   bool holds(PilotOf what, const CellKey& key) const;
   // What a pilot's process replied; on disk at once, best effort.
   void keep(PilotOf what, const CellKey& key, const PilotFigures& figures);
-  // attnbench/pilots.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
-  static std::string default_file();
 
  private:
-  std::string file_;
-  std::map<std::string, PilotFigures> all_;  // by the hash of what sets the pace
+  std::optional<PilotFigures> kept(const std::string& hash) const;
+
+  UserCache all_;  // by the hash of what sets the pace
 };
 
 // Measures, `jobs` at a time, the pilots that the plan's accuracy cells lack, keeps them in

@@ -24,9 +24,10 @@ struct SweepRequest {
   std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
                                   // of the best mean validation score stands for the variant
   std::string pilots;             // file of pilot measurements behind forecasts; "": formulas alone
+  std::string passed_checks;      // file of contract checks passed on this machine; "": none kept
   std::string output;             // rows file
   std::vector<std::string> argv;  // recorded
-  bool force = false;             // start over instead of resuming
+  bool force = false;             // start over instead of resuming, contract checks included
   bool resume = true;
   bool fail_fast = false;
   int jobs = 0;                  // accuracy cells at a time; 0: one per core
@@ -89,7 +90,8 @@ struct SweepResult {
 // (to measure failures again, start over with `force`, or drop their lines). Speed cells run alone,
 // those that differ only in the variant in rounds of random order, each visit a process of its own;
 // memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
-// checks are red has its cells written as `failed`. A file of another machine or build is an
+// checks are red has its cells written as `failed`; checks that passed are not repeated while
+// nothing that they depend on changes. A file of another machine or build is an
 // Error that names the difference; a file of another sweep is widened: its cells stay, and a
 // further run line says what was asked. The first SIGINT/SIGTERM ends the current cells and
 // returns: what is not finished is not recorded, speed cells with rounds to go among them, and

@@ -5,6 +5,9 @@
 #include "harness/cell/codec.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
+#include "harness/sweep/typed_choice.h"
+#include "harness/sweep/user_cache.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -35,6 +38,15 @@ PublishedShape published_shape(const CellKey& key) {
           .causal = key.axes.causal.value_or(false)};
 }
 
+// All that the outcome of the checks depends on: the sources are known by their hashes.
+std::string hash_of_checks(const Request& request) {
+  const bool task = request.task.has_value();
+  const std::string& name = (task ? request.task : request.variant)->name;
+  return hash_of({UserCache::machine(), source_hash("harness", "check"),
+                  source_hash("variants", exact_reference().name),  // that checks compare with
+                  source_hash(task ? "tasks" : "variants", name), to_json(request)});
+}
+
 }  // namespace
 
 void Sweeper::check_contracts() {
@@ -61,19 +73,29 @@ void Sweeper::check_contracts() {
     if (key.task) add(&Request::task, *key.task);
   }
 
-  if (!subjects.empty()) begin_phase("contract checks", subjects.size());
+  UserCache passed(request_.passed_checks);
+  const auto done = [&](size_t subject) {
+    return !request_.force && passed.find(hash_of_checks(requests[subject])) != nullptr;
+  };
+  std::vector<size_t> wanted;
+  for (size_t subject = 0; subject < subjects.size(); subject++)
+    if (!done(subject)) wanted.push_back(subject);
+  if (!wanted.empty()) begin_phase("contract checks", wanted.size());
   ChildPool pool;
   size_t next = 0;
-  while (!stopping() && (next < subjects.size() || pool.running() > 0)) {
-    while (next < subjects.size() && pool.running() < static_cast<size_t>(jobs_)) {
-      announce("checking " + subjects[next]);
-      pool.start(next, child(requests[next], timeout_s));
-      next++;
+  while (!stopping() && (next < wanted.size() || pool.running() > 0)) {
+    while (next < wanted.size() && pool.running() < static_cast<size_t>(jobs_)) {
+      const size_t subject = wanted[next++];
+      announce("checking " + subjects[subject]);
+      pool.start(subject, child(requests[subject], timeout_s));
     }
     const auto ended = pool.wait();
     if (!ended) return;  // interrupted
     const std::string why = verdict(ended->second, timeout_s);
-    if (!why.empty()) red[subjects[ended->first]] = why;
+    if (!why.empty())
+      red[subjects[ended->first]] = why;
+    else
+      passed.keep(hash_of_checks(requests[ended->first]), utc_now());
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;

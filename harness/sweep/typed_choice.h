@@ -23,8 +23,8 @@ std::map<std::string, ParamValue> typed_choice(std::string_view owner,
 // A text that two keys share where they differ in nothing but the variant.
 std::string group_of(const CellKey& key);
 
-// The hash of the sources a variant's or a task's figures depend on, taken when the program was
-// built.
+// The hash of the sources a variant's or a task's figures depend on, or, of ("harness", "check"),
+// of those that check them; taken when the program was built.
 std::string source_hash(std::string_view folder, std::string_view name);
 
 }  // namespace attn

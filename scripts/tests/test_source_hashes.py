@@ -32,10 +32,10 @@ EVERY_VARIANT = (
 )
 EVERY_TASK = ("tasks/api/task.h", "tasks/chances.h", "tasks/data/png.cc", "tasks/recall/deep/draws.h")
 EVERYTHING = ("core/tensor/tensor.h", "core/simd/exp2.cc", "core/simd/rows/rows.h")
+CHECKS = ("harness/check/algebra.cc", "variants/reference/attention.h")  # no figure depends on them
 NOTHING = (
     "variants/catalog.h",
     "tasks/catalog.h",
-    "harness/check/algebra.cc",
     "harness/tables/table.cc",
     "harness/store/rows.cc",
     "harness/sweep/profiles.cc",
@@ -57,7 +57,7 @@ class SourceHashes(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.root = Path(temporary.name, "tree")
-        for path in (*EVERY_VARIANT, *EVERY_TASK, *EVERYTHING, *NOTHING):
+        for path in (*EVERY_VARIANT, *EVERY_TASK, *EVERYTHING, *CHECKS, *NOTHING):
             self.write(path, "old\n")
         for folder, names in (("variants", VARIANTS), ("tasks", TASKS)):
             words = "".join(f"\n  {family}/{name}" for name, family in names.items())
@@ -87,6 +87,7 @@ class SourceHashes(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         found = dict(re.findall(r'\{"([^"]+)", "([0-9a-f]{16})"\}', text))
         wanted = {f"variants/{v}" for v in VARIANTS} | {f"tasks/{t}" for t in TASKS}
+        wanted.add("harness/check")
         self.assertEqual(set(found), wanted)
         self.assertEqual(len(set(found.values())), len(found))
         return found
@@ -105,6 +106,7 @@ class SourceHashes(unittest.TestCase):
             (EVERY_VARIANT, variants),
             (EVERY_TASK, tasks),
             (EVERYTHING, variants | tasks),
+            (CHECKS, {"harness/check"}),
             (NOTHING, set()),
         ):
             for path in paths:

@@ -21,6 +21,7 @@ foreach(stem
     sweep/cells
     sweep/grammar
     sweep/outcome
+    sweep/passed_checks
     sweep/pilots
     sweep/process_group
     sweep/process

@@ -100,13 +100,14 @@ class MeanDecoder final : public MixerDecoder {
   }
   void do_next(const real* x, real* out) override {
     const int64_t n = width();
+    Tally done;
     for (int64_t b = 0; b < batch(); ++b) {
       add_row(sums(b), x + b * n, n, 1);
       const double count = sums(b)[n] += 1;
       for (int64_t c = 0; out && c < n; ++c) out[b * n + c] = static_cast<real>(sums(b)[c] / count);
+      done.multiply_adds(n);  // a sum and a quotient
+      done.moved<double>(2 * (n + 1));
     }
-    count_flops(do_step_flops());
-    count_bytes(do_step_bytes());
   }
   int64_t do_state_bytes() const override { return sums_bytes(batch(), width()); }
   double do_step_flops() const override { return 2 * static_cast<double>(batch() * width()); }

@@ -28,14 +28,16 @@ class WindowDecoder final : public MixerDecoder {
     const int64_t d = width(), row = kernel_ * d;
     for (int64_t b = 0; b < batch(); ++b)
       std::copy_n(x + b * d, d, windows_.data() + b * row + row - d);
-    if (out) answer(out);
+    Tally done;
+    if (out) answer(out, done);
     for (int64_t b = 0; b < batch(); ++b) {
       real* const window = windows_.data() + b * row;
       std::copy(window + d, window + row, window);
+      done.moved<real>(2 * (row - d));
     }
   }
 
-  void answer(real* out) const {
+  void answer(real* out, Tally& done) const {
     const real* from = windows_.data();
     for (size_t i = 0; i < layers_.size(); ++i) {
       const auto& [weight, bias] = layers_[i];
@@ -43,12 +45,12 @@ class WindowDecoder final : public MixerDecoder {
       const int64_t cols = weight.dim(-1), depth = weight.size() / cols;
       real* const to = last ? out : hidden_[i].data();
       product(batch(), cols, depth, {from, depth}, {weight.data(), cols}, to, cols);
+      done.multiply_adds(batch() * cols * depth);
+      done.moved<real>(cols * depth);
       for (int64_t j = 0; bias.defined() && j < batch() * cols; ++j) to[j] += bias[j % cols];
       if (!last) tanh_row(batch() * cols, to, to);
       from = to;
     }
-    count_flops(do_step_flops());
-    count_bytes(do_step_bytes());
   }
 
   int64_t do_state_bytes() const override {

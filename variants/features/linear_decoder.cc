@@ -50,10 +50,12 @@ class LinearDecoder final : public Decoder {
   real* normalizer(int64_t head) const { return normalizers_.data() + head * features_; }
   real weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const;
   void add_keys(int64_t head, const real* k, const real* v, int64_t rows, real* work) const;
-  void step(int64_t head, const real* q, const real* k, const real* v, real* out) const;
+  void step(int64_t head, const real* q, const real* k, const real* v, real* out,
+            Tally& done) const;
 
   int64_t features_;
   bool projects_;
+  int64_t panel_reals_;            // of the directions of one head
   Tensor sums_, normalizers_;      // S [heads, features, dim] and z [heads, features]
   Tensor running_max_;             // [heads], of log_scale; undefined without one
   Block panels_, work_;            // the maps' directions, packed; of a step, for each head
@@ -78,16 +80,18 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
     : Decoder(position, capacity),
       features_(map.features(head_dim())),
       projects_(map.omega.defined()),
+      panel_reals_(RowFeatures::panel_reals(map)),
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
       normalizers_(Tensor::zeros({heads(), features_})) {
   map.check_fits(position);
   if (map.has_log_scale()) running_max_ = Tensor::full({heads()}, -kInfinity);
-  const int64_t each = RowFeatures::panel_reals(map), count = position[1];
-  panels_ = Block(static_cast<size_t>(count * each) * sizeof(real), Purpose::workspace);
+  const int64_t count = position[1];
+  panels_ = Block(static_cast<size_t>(count * panel_reals_) * sizeof(real), Purpose::workspace);
   const StepLayout layout(group(), features_, head_dim());
   work_ = Block(static_cast<size_t>(heads() * layout.total) * sizeof(real), Purpose::workspace);
   for (int64_t head = 0; head < count; ++head)
-    maps_.emplace_back(map, head_dim(), head, static_cast<real*>(panels_.data()) + head * each);
+    maps_.emplace_back(map, head_dim(), head,
+                       static_cast<real*>(panels_.data()) + head * panel_reals_);
 }
 
 // Raises the running maximum of the head to the log_scale of `rows` keys and makes their features
@@ -128,8 +132,8 @@ void LinearDecoder::do_extend(const Tensor& k, const Tensor& v) {
   });
 }
 
-void LinearDecoder::step(int64_t head, const real* q, const real* k, const real* v,
-                         real* out) const {
+void LinearDecoder::step(int64_t head, const real* q, const real* k, const real* v, real* out,
+                         Tally& done) const {
   const int64_t dim = head_dim(), m = features_, queries = group();
   const StepLayout layout(queries, m, dim);
   real* const work = static_cast<real*>(work_.data()) + head * layout.total;
@@ -138,7 +142,9 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
                   *const factors = work + layout.factors;
   std::copy_n(k, dim, work);
   std::copy_n(q, queries * dim, work + dim);
-  map_of(head).make(work, 1 + queries, phi_k, m, log_scale);
+  map_of(head).make(work, 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
+  // Heads of several sequences share their directions.
+  if (projects_ && head < std::ssize(maps_)) done.moved<real>(panel_reals_);
   const real old = weigh(head, log_scale, 1, phi_k);
   std::fill_n(factors, kRows, old);
   std::fill_n(out, queries * dim, real(0));
@@ -147,9 +153,13 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
     real* const part = sum(head) + f * dim;
     add_product(rows, dim, 1, {phi_k + f, 1}, {v, dim}, part, dim, factors);
     add_product(queries, dim, rows, {phi_q + f, m}, {part, dim}, out, dim);
+    done.multiply_adds((1 + queries) * rows * dim);
+    done.moved<real>(2 * rows * dim);
   }
   real* const z = normalizer(head);
   for (int64_t f = 0; f < m; ++f) z[f] = z[f] * old + phi_k[f];
+  done.multiply_adds((1 + queries) * m);
+  done.moved<real>(2 * m + (running_max_.defined() ? 2 : 0));
   for (int64_t i = 0; i < queries; ++i) {
     const real total = row_dot(phi_q + i * m, z, m);
     real* const row = out + i * dim;
@@ -160,15 +170,11 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
 void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* out) {
   const int64_t dim = head_dim(), queries = group();
   over_range(heads(), (1 + queries) / 2 * features_ * dim, [&](int64_t begin, int64_t end) {
+    Tally done;
     for (int64_t head = begin; head < end; ++head)
       step(head, q + head * queries * dim, k + head * dim, v + head * dim,
-           out + head * queries * dim);
+           out + head * queries * dim, done);
   });
-  count_flops(2 * static_cast<double>(heads() * (1 + queries) * features_ * (dim + 1)));
-  const int64_t numbers =
-      sums_.size() + normalizers_.size() + (running_max_.defined() ? running_max_.size() : 0);
-  count_bytes(2 * static_cast<double>(sizeof(real)) * static_cast<double>(numbers) +
-              direction_bytes());
 }
 
 }  // namespace

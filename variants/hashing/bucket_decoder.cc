@@ -68,8 +68,8 @@ class BucketDecoder final : public Decoder {
   void forget(int64_t head) const;
   void put(int64_t head, int64_t position, const real* q, const real* v, const int32_t* bucket,
            int64_t apart) const;
-  int64_t answer(int64_t head, const real* q, const real* v, real* out) const;
-  void attend(int64_t head, int64_t count, real* work, RowSums& sums) const;
+  int64_t answer(int64_t head, const real* q, const real* v, real* out, Tally& done) const;
+  void attend(int64_t head, int64_t count, real* work, RowSums& sums, Tally& done) const;
 
   BucketOptions options_;
   int64_t rounds_, directions_, buckets_;
@@ -172,28 +172,32 @@ void BucketDecoder::do_extend(const Tensor& q, const Tensor& v) {
 void BucketDecoder::do_step(const real* q, const real*, const real* v, real* out) {
   const int64_t dim = head_dim();
   over_range(heads(), 4 * dim * most_keys(), [&](int64_t begin, int64_t end) {
+    Tally done;
     for (int64_t head = begin; head < end; ++head) {
       forget(head);
       counts_[static_cast<size_t>(head)] =
-          answer(head, q + head * dim, v + head * dim, out + head * dim);
+          answer(head, q + head * dim, v + head * dim, out + head * dim, done);
     }
   });
   filled_ = length() + 1;
   seen_ = 0;
   for (const int64_t count : counts_) seen_ += count;
-  count_flops(4 * static_cast<double>(dim) * keys());
-  count_bytes(do_step_bytes());
 }
 
 // Returns how many keys it saw.
-int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* out) const {
+int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* out,
+                              Tally& done) const {
   const int64_t dim = head_dim();
   real* const work = static_cast<real*>(work_.data()) + head * room_.total;
   auto* const found = reinterpret_cast<int32_t*>(work + room_.found);
   auto* const cursors = reinterpret_cast<int32_t*>(work + room_.cursors);
-  int32_t* const left = cursors + rounds_;  // more keys that a round shows
-  hash(head, 1, q, work + room_.scores, cursors);
+  int32_t* const left = cursors + rounds_;         // more keys that a round shows
+  hash(head, 1, q, work + room_.scores, cursors);  // counts its FLOPs
+  // Heads of several sequences share their directions.
+  if (head < panel_count_) done.moved<real>(directions_ * dim);
   put(head, length(), q, v, cursors, 1);
+  done.moved<real>(2 * dim);
+  done.moved<int32_t>(3 * rounds_);  // the latest of each bucket, read and written, and the link
   std::copy_n(links(head, length()), rounds_, cursors);
   std::fill_n(left, rounds_, static_cast<int32_t>(std::min(options_.chunk, capacity())));
   scale_rows_to(q, dim, static_cast<real>(std::numbers::log2e), work + room_.query);
@@ -207,17 +211,19 @@ int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* 
     const int32_t* const before = links(head, latest);
     for (int64_t round = 0; round < rounds_; ++round)
       if (cursors[round] == latest) cursors[round] = --left[round] > 0 ? before[round] : -1;
+    done.moved<int32_t>(rounds_);
     found[count++] = latest;
     ++total;
-    if (count == kBlock) attend(head, count, work, sums), count = 0;
+    if (count == kBlock) attend(head, count, work, sums, done), count = 0;
   }
-  if (count > 0) attend(head, count, work, sums);
+  if (count > 0) attend(head, count, work, sums, done);
   if (total == 0) sums.row_sum = 1, std::copy_n(v, dim, out);  // it sees itself alone
   divide_row(dim, out, sums.row_sum, out);
   return total;
 }
 
-void BucketDecoder::attend(int64_t head, int64_t count, real* work, RowSums& sums) const {
+void BucketDecoder::attend(int64_t head, int64_t count, real* work, RowSums& sums,
+                           Tally& done) const {
   const int64_t dim = head_dim();
   const auto* const found = reinterpret_cast<const int32_t*>(work + room_.found);
   alignas(64) real logits[kBlock];
@@ -227,6 +233,8 @@ void BucketDecoder::attend(int64_t head, int64_t count, real* work, RowSums& sum
     std::copy_n(key + dim, dim, work + room_.values + j * dim);
   }
   add_keys(count, logits, work + room_.values, dim, sums);
+  done.multiply_adds(2 * count * dim);
+  done.moved<real>(2 * count * dim);
 }
 
 }  // namespace

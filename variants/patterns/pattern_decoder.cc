@@ -40,17 +40,18 @@ class PatternDecoder final : public Decoder {
     const int64_t dim = head_dim(), rows = group(), slot = layout_.slot_of(length());
     const Seen seen = seen_next();
     over_range(heads(), 4 * dim * seen.pairs / heads(), [&](int64_t begin, int64_t end) {
-      for (int64_t head = begin; head < end; ++head)
+      Tally done;
+      for (int64_t head = begin; head < end; ++head) {
         put(head, slot, k + head * dim, v + head * dim);
+        done.moved<real>(2 * dim);
+      }
       for (const Run& run : seen.runs) {
         if (run.head < begin || run.head >= end) continue;
         const int64_t first = (run.head * rows + run.queries.begin) * dim;
         answer(run.head, run.queries.end - run.queries.begin, seen.lists[run.list], q + first,
-               out + first);
+               out + first, done);
       }
     });
-    count_flops(flops_of(seen));
-    count_bytes(bytes_of(seen));
   }
 
   void put(int64_t head, int64_t slot, const real* k, const real* v) const {
@@ -76,8 +77,8 @@ class PatternDecoder final : public Decoder {
     }
   };
 
-  void answer(int64_t head, int64_t rows, const std::vector<Span>& spans, const real* q,
-              real* out) const {
+  void answer(int64_t head, int64_t rows, const std::vector<Span>& spans, const real* q, real* out,
+              Tally& done) const {
     const int64_t dim = head_dim();
     const real scale = static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
     const Room room(work_.data() + head * work_.dim(1), rows, dim);
@@ -90,6 +91,8 @@ class PatternDecoder final : public Decoder {
         const int64_t at = (head * layout_.slots + slot) * dim;
         score(keys_.data() + at, count, room);
         add_keys(count, room.logits, kBlock, values_.data() + at, dim, sums);
+        done.multiply_adds(2 * rows * count * dim);
+        done.moved<real>(2 * count * dim);
       }
     for (int64_t r = 0; r < rows; ++r)
       divide_row(dim, sums.sum + r * dim, sums.row_sum[r], out + r * dim);

@@ -33,9 +33,12 @@ class RecurrentDecoder final : public MixerDecoder {
     product(batch(), gates, dim_, {h_.data(), dim_}, {weights_.state.value().data(), gates},
             parts_.data(), gates);
     for (int64_t b = 0; b < batch(); ++b) advance(b);
+    Tally done;
+    done.multiply_adds(batch() * gates * (width() + dim_));
+    done.moved<real>((width() + dim_) * gates);
+    done.moved<real>(2 * h_.size());
+    if (c_.defined()) done.moved<real>(2 * c_.size());
     if (out) std::copy_n(h_.data(), h_.size(), out);
-    count_flops(do_step_flops());
-    count_bytes(do_step_bytes());
   }
 
   void advance(int64_t b) const {

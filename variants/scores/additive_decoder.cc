@@ -25,34 +25,41 @@ class AdditiveDecoder final : public Decoder {
   void do_extend(const Tensor& k, const Tensor& v) override {
     const int64_t len = k.dim(2), dim = head_dim();
     run_tasks(heads(), units_, [&](int64_t head, real* work) {
+      Tally done;
       for (int64_t j = 0; j < len; ++j)
         append(head, length() + j, k.data() + (head * len + j) * dim,
-               v.data() + (head * len + j) * dim, work);
+               v.data() + (head * len + j) * dim, work, done);
     });
   }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
     const int64_t dim = head_dim();
     run_tasks(heads(), units_, [&](int64_t head, real* work) {
-      append(head, length(), k + head * dim, v + head * dim, work);
-      project(weights_.to_query, head, q + head * dim, work);
-      answer(head, length() + 1, work, out + head * dim);
+      Tally done;
+      append(head, length(), k + head * dim, v + head * dim, work, done);
+      project(weights_.to_query, head, q + head * dim, work, done);
+      answer(head, length() + 1, work, out + head * dim, done);
     });
-    count_flops(step_flops());
-    count_bytes(step_bytes());
   }
 
-  void project(const Tensor& matrix, int64_t head, const real* x, real* to) const {
+  void project(const Tensor& matrix, int64_t head, const real* x, real* to, Tally& done) const {
     const real* const from = matrix.data() + head % own_heads_ * head_dim() * units_;
     product(1, units_, head_dim(), {x, head_dim()}, {from, units_}, to, units_);
+    done.multiply_adds(head_dim() * units_);
+    if (is_of_first(head)) done.moved<real>(head_dim() * units_);
   }
 
-  void append(int64_t head, int64_t position, const real* k, const real* v, real* work) const {
-    project(weights_.to_key, head, k, work);
+  // Heads of several sequences share their weights, which are read once.
+  bool is_of_first(int64_t head) const { return head < own_heads_; }
+
+  void append(int64_t head, int64_t position, const real* k, const real* v, real* work,
+              Tally& done) const {
+    project(weights_.to_key, head, k, work, done);
     cache_.put(head, position, work, v);
+    done.moved<real>(units_ + head_dim());
   }
 
-  void answer(int64_t head, int64_t count, const real* query, real* out) const {
+  void answer(int64_t head, int64_t count, const real* query, real* out, Tally& done) const {
     const int64_t dim = head_dim();
     RowSums found{.sum = out};
     std::fill_n(out, dim, real(0));
@@ -61,7 +68,11 @@ class AdditiveDecoder final : public Decoder {
       const int64_t keys = std::min(kPanel, count - first);
       score(head, first, keys, query, logits);
       add_keys(keys, logits, cache_.values(head, first), dim, found);
+      done.other_flops(3 * units_ * keys);  // a sum, a product and a sum for each unit
+      done.multiply_adds(dim * keys);
+      done.moved<real>((units_ + dim) * keys);
     }
+    if (is_of_first(head)) done.moved<real>(units_);
     divide_row(dim, out, found.row_sum, out);
   }
 

@@ -32,19 +32,21 @@ class ReluDecoder final : public Decoder {
     const Block block(static_cast<size_t>(heads() * work_reals()) * sizeof(real),
                       Purpose::workspace);
     over_range(heads(), rows * count * dim, [&](int64_t begin, int64_t end) {
+      Tally done;
       for (int64_t head = begin; head < end; ++head) {
         cache_.put(head, length(), k + head * dim, v + head * dim);
+        done.moved<real>(2 * dim);
         answer(head, count, q + head * rows * dim,
-               static_cast<real*>(block.data()) + head * work_reals(), out + head * rows * dim);
+               static_cast<real*>(block.data()) + head * work_reals(), out + head * rows * dim,
+               done);
       }
     });
-    count_flops(step_flops());
-    count_bytes(step_bytes());
   }
 
   int64_t work_reals() const { return padded_reals(group() * (head_dim() + kPanel)); }
 
-  void answer(int64_t head, int64_t count, const real* q, real* work, real* out) const {
+  void answer(int64_t head, int64_t count, const real* q, real* work, real* out,
+              Tally& done) const {
     const int64_t dim = head_dim(), rows = group();
     const real scale =
         static_cast<real>(1 / std::sqrt(static_cast<double>(dim)) / static_cast<double>(count));
@@ -60,6 +62,8 @@ class ReluDecoder final : public Decoder {
         for (int64_t j = 0; j < keys; ++j) row[j] = row[j] < 0 ? real(0) : row[j];
       }
       add_product(rows, dim, keys, {weights, kPanel}, {cache_.values(head, first), dim}, out, dim);
+      done.multiply_adds(2 * rows * keys * dim);
+      done.moved<real>(2 * keys * dim);
     }
   }
 

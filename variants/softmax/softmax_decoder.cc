@@ -56,7 +56,7 @@ class SoftmaxDecoder final : public Decoder {
   }
   Part begun(real* work, const real* q) const;
   void score(int64_t head, int64_t slot, int64_t count, const Part& part) const;
-  void attend(int64_t head, int64_t begin, int64_t end, const Part& part) const;
+  void attend(int64_t head, int64_t begin, int64_t end, const Part& part, Tally& done) const;
   void finish(const Part* parts, int64_t count, real* out) const;
 
   int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
@@ -97,11 +97,14 @@ void SoftmaxDecoder::score(int64_t head, int64_t slot, int64_t count, const Part
 }
 
 // Slots [begin, end), begin being a multiple of kBlock.
-void SoftmaxDecoder::attend(int64_t head, int64_t begin, int64_t end, const Part& part) const {
+void SoftmaxDecoder::attend(int64_t head, int64_t begin, int64_t end, const Part& part,
+                            Tally& done) const {
   for (int64_t slot = begin; slot < end; slot += kBlock) {
     const int64_t count = std::min(kBlock, end - slot);
     score(head, slot, count, part);
     add_keys(count, part.logits, kBlock, cache_.values(head, slot), head_dim(), part.found);
+    done.multiply_adds(2 * group() * count * head_dim());
+    done.moved<real>(2 * count * head_dim());
   }
 }
 
@@ -125,20 +128,22 @@ void SoftmaxDecoder::do_step(const real* q, const real* k, const real* v, real* 
   const Block work(parts_.size() * static_cast<size_t>(part_reals()) * sizeof(real),
                    Purpose::workspace);
   over_range(heads() * per_head, group() * dim * count / per_head, [&](int64_t begin, int64_t end) {
+    Tally done;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t head = task / per_head, index = task % per_head;
       const Part part = parts_[static_cast<size_t>(task)] =
           begun(static_cast<real*>(work.data()) + task * part_reals(), q + head * group() * dim);
       const int64_t from = blocks * index / per_head * kBlock;
       const int64_t to = std::min(count, blocks * (index + 1) / per_head * kBlock);
-      if (from <= slot && slot < to) cache_.put(head, slot, k + head * dim, v + head * dim);
-      attend(head, from, to, part);
+      if (from <= slot && slot < to) {
+        cache_.put(head, slot, k + head * dim, v + head * dim);
+        done.moved<real>(2 * dim);
+      }
+      attend(head, from, to, part, done);
     }
   });
   for (int64_t head = 0; head < heads(); ++head)
     finish(&parts_[static_cast<size_t>(head * per_head)], per_head, out + head * group() * dim);
-  count_flops(do_step_flops());
-  count_bytes(do_step_bytes());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/base/counters.h"
 #include "core/tensor/tensor.h"
 #include "variants/api/decoder.h"
 
@@ -14,8 +15,9 @@ namespace attn {
 
 struct SyntheticLogits {
   // Writes the logits of the query at `position` and query head `head` for the keys [0, position];
-  // q is the row of the query. Does not count FLOPs.
-  std::function<void(int64_t head, int64_t position, const real* q, real* logits)> fill;
+  // q is the row of the query. Adds what it does to `done`.
+  std::function<void(int64_t head, int64_t position, const real* q, real* logits, Tally& done)>
+      fill;
   double flops = 0, reals = 0;            // for each key: FLOPs, and numbers of weights read
   double step_flops = 0, step_reals = 0;  // the same for each query
   bool products = false;                  // add q·k/√dim; keys are cached too

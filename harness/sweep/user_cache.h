@@ -1,0 +1,31 @@
+// What sweeps of one user keep for later sweeps, in a file of their own: JSON values by a hash of
+// everything that they depend on.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/base/check.h"
+#include "harness/cell/row.h"
+
+namespace attn {
+
+class UserCache {
+ public:
+  // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
+  explicit UserCache(std::string file);
+  const Json* find(const std::string& hash) const;
+  // On disk at once, best effort: without a file the next sweep finds the value out again.
+  void keep(const std::string& hash, Json value);
+
+  // attnbench/NAME in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
+  static std::string default_file(const std::string& name);
+  // The machine and the build, as far as values depend on them.
+  static const std::string& machine();
+
+ private:
+  std::string file_;
+  std::map<std::string, Json> all_;
+};
+
+}  // namespace attn
