@@ -112,24 +112,41 @@ inline Array softmax_attention(const Array& q, const Array& k, const Array& v, c
 // logs of the features of one row of head h
 using LogFeatures = std::function<std::vector<double>(Index h, Row x)>;
 
-inline std::vector<std::vector<double>> features_of(const Array& x, const LogFeatures& phi) {
-  std::vector<std::vector<double>> rows;
+// The features of a row over exp(top), so that none overflows.
+struct Features {
+  double top;
+  std::vector<double> logs, over_top;
+};
+
+inline std::vector<Features> features_of(const Array& x, const LogFeatures& phi) {
+  std::vector<Features> rows;
   for (Index b = 0; b < x.batch; ++b)
     for (Index h = 0; h < x.heads; ++h)
-      for (Index i = 0; i < x.len; ++i) rows.push_back(phi(h, x.row(b, h, i)));
+      for (Index i = 0; i < x.len; ++i) {
+        Features row{-INFINITY, phi(h, x.row(b, h, i)), {}};
+        for (const double log : row.logs) row.top = std::fmax(row.top, log);
+        for (const double log : row.logs) row.over_top.push_back(std::exp(log - row.top));
+        rows.push_back(row);
+      }
   return rows;
+}
+
+// log Σ_f exp(a_f + c_f)
+inline double log_product(const Features& a, const Features& c) {
+  const double product = dot(a.over_top, c.over_top);
+  if (product > 1e-200) return a.top + c.top + std::log(product);
+  double top = -INFINITY, total = 0;  // the largest features are not the same: all are tiny
+  for (std::size_t f = 0; f < a.logs.size(); ++f) top = std::fmax(top, a.logs[f] + c.logs[f]);
+  for (std::size_t f = 0; f < a.logs.size(); ++f) total += std::exp(a.logs[f] + c.logs[f] - top);
+  return top + std::log(total);
 }
 
 inline Array kernel_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
                               const LogFeatures& phi) {
-  const std::vector<std::vector<double>> of_q = features_of(q, phi), of_k = features_of(k, phi);
+  const std::vector<Features> of_q = features_of(q, phi), of_k = features_of(k, phi);
   return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
-    const std::vector<double>&a = of_q[static_cast<std::size_t>((b * q.heads + h) * q.len + i)],
-          &c = of_k[static_cast<std::size_t>((b * k.heads + h) * k.len + j)];
-    double top = -INFINITY, total = 0;
-    for (std::size_t f = 0; f < a.size(); ++f) top = std::fmax(top, a[f] + c[f]);
-    for (std::size_t f = 0; f < a.size(); ++f) total += std::exp(a[f] + c[f] - top);
-    return top + std::log(total);
+    return log_product(of_q[static_cast<std::size_t>((b * q.heads + h) * q.len + i)],
+                       of_k[static_cast<std::size_t>((b * k.heads + h) * k.len + j)]);
   });
 }
 

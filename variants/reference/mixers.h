@@ -80,14 +80,22 @@ struct RecurrentState {
   std::vector<double> h, c;
 };
 
+// Weights are given to lstm() and gru() with the columns of a product as rows.
+inline Array transposed(const Array& a) {
+  Array result(1, 1, a.dim, a.len);
+  for (Index i = 0; i < a.len; ++i)
+    for (Index j = 0; j < a.dim; ++j) result.at(0, 0, j, i) = a.at(0, 0, i, j);
+  return result;
+}
+
 // i f g o, as Gers et al. 2000, section 2
 inline void lstm(RecurrentState& s, Row x, const std::vector<Array>& w) {
   const std::vector<double> h = s.h;
   const Index n = static_cast<Index>(h.size());
   for (Index j = 0; j < n; ++j) {
     const auto gate = [&](Index g) {
-      return column(x, w[0], 0, g * n + j) + w[1].at(0, 0, 0, g * n + j) +
-             column(h, w[2], 0, g * n + j);
+      return dot(x, w[0].row(0, 0, g * n + j)) + w[1].at(0, 0, 0, g * n + j) +
+             dot(h, w[2].row(0, 0, g * n + j));
     };
     double& c = s.c[static_cast<std::size_t>(j)];
     c = logistic(gate(1)) * c + logistic(gate(0)) * std::tanh(gate(2));
@@ -101,18 +109,18 @@ inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w, bool afte
   const std::vector<double> h = s.h;
   const Index n = static_cast<Index>(h.size());
   const auto input = [&](Index g, Index j) {
-    return column(x, w[0], 0, g * n + j) + w[1].at(0, 0, 0, g * n + j);
+    return dot(x, w[0].row(0, 0, g * n + j)) + w[1].at(0, 0, 0, g * n + j);
   };
   std::vector<double> r, reset;
   for (Index j = 0; j < n; ++j) {
-    r.push_back(logistic(input(0, j) + column(h, w[2], 0, j)));
+    r.push_back(logistic(input(0, j) + dot(h, w[2].row(0, 0, j))));
     reset.push_back(r.back() * h[static_cast<std::size_t>(j)]);
   }
   for (Index j = 0; j < n; ++j) {
     const auto at = static_cast<std::size_t>(j);
-    const double z = logistic(input(1, j) + column(h, w[2], 0, n + j)), c = w[3].at(0, 0, 0, j);
-    const double part =
-        after ? r[at] * (column(h, w[2], 0, 2 * n + j) + c) : column(reset, w[2], 0, 2 * n + j) + c;
+    const double z = logistic(input(1, j) + dot(h, w[2].row(0, 0, n + j))), c = w[3].at(0, 0, 0, j);
+    const double part = after ? r[at] * (dot(h, w[2].row(0, 0, 2 * n + j)) + c)
+                              : dot(reset, w[2].row(0, 0, 2 * n + j)) + c;
     s.h[at] = (1 - z) * std::tanh(input(2, j) + part) + z * h[at];
   }
 }
@@ -120,9 +128,11 @@ inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w, bool afte
 enum class Recurrent { lstm, gru, gru_reset_before };
 
 // w: input, bias, state and, of a GRU, the candidate's bias.
-inline Array recurrent(const Array& x, const std::vector<Array>& w, Recurrent cell, bool reverse,
-                       const Valid& valid) {
-  const Index dim = w[2].len;
+inline Array recurrent(const Array& x, const std::vector<Array>& weights, Recurrent cell,
+                       bool reverse, const Valid& valid) {
+  std::vector<Array> w = weights;
+  w[0] = transposed(weights[0]), w[2] = transposed(weights[2]);
+  const Index dim = weights[2].len;
   Array out(x.batch, 1, x.len, dim);
   for (Index b = 0; b < x.batch; ++b) {
     RecurrentState s{std::vector<double>(static_cast<std::size_t>(dim), 0.0),

@@ -9,23 +9,23 @@
 
 namespace oracle {
 
-// x·W of one head: W [1, heads, dim, units].
-inline std::vector<double> projected(Row x, const Array& w, Index h) {
-  std::vector<double> y;
-  for (Index u = 0; u < w.dim; ++u) {
-    double sum = 0;
-    for (Index c = 0; c < w.len; ++c) sum += x[static_cast<std::size_t>(c)] * w.at(0, h, c, u);
-    y.push_back(sum);
-  }
+// x·W of each head: W [1, heads, dim, units].
+inline Array projected(const Array& x, const Array& w) {
+  Array y(x.batch, x.heads, x.len, w.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c < w.len; ++c)
+          for (Index u = 0; u < w.dim; ++u) y.at(b, h, i, u) += x.at(b, h, i, c) * w.at(0, h, c, u);
   return y;
 }
 
 // softmax(w·tanh(W_q·q + W_k·k))·V; w is [1, 1, heads, units]. arXiv:1409.0473, appendix A.1.2.
 inline Array additive_attention(const Array& q, const Array& k, const Array& v, const Array& to_q,
                                 const Array& to_k, const Array& w, const Visibility& m) {
+  const Array of_q = projected(q, to_q), of_k = projected(k, to_k);
   return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
-    const std::vector<double> a = projected(q.row(b, h, i), to_q, h),
-                              c = projected(k.row(b, h, j), to_k, h);
+    const Row a = of_q.row(b, h, i), c = of_k.row(b, h, j);
     double sum = 0;
     for (std::size_t u = 0; u < a.size(); ++u)
       sum += w.at(0, 0, h, static_cast<Index>(u)) * std::tanh(a[u] + c[u]);
