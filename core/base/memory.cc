@@ -16,6 +16,7 @@
 
 #include "core/base/poison.h"
 #include "core/base/recycled.h"
+#include "core/base/spoil.h"
 
 namespace attn {
 namespace {
@@ -46,6 +47,12 @@ SizeClass size_class(size_t bytes) {
   return {16 + (shift - 1) * 8 + static_cast<int>(eighths) - 9, (eighths << shift) * kAlignment};
 }
 
+size_t bytes_of_class(int index) {
+  if (index < 16) return static_cast<size_t>(index + 1) * kAlignment;
+  const int shift = (index - 16) / 8 + 1, eighths = (index - 16) % 8 + 9;
+  return (static_cast<size_t>(eighths) << shift) * kAlignment;
+}
+
 void* system_allocate(size_t bytes) {
   const bool huge = bytes >= kHugeFrom;
   const size_t alignment = huge ? kHugePage : kAlignment;
@@ -72,6 +79,17 @@ class Pool {
   void release() {
     const std::lock_guard lock(mutex_);
     release_locked();
+  }
+  void spoil() {
+    const std::lock_guard lock(mutex_);
+    for (int index = 0; index < kClasses; index++)
+      for (FreeBlock* block = free_[index]; block; block = block->next) {
+        char* const rest = reinterpret_cast<char*>(block) + sizeof(FreeBlock);
+        const size_t size = bytes_of_class(index) - sizeof(FreeBlock);
+        ASAN_UNPOISON_MEMORY_REGION(rest, size);
+        std::memset(rest, 0xff, size);
+        ASAN_POISON_MEMORY_REGION(rest, size);
+      }
   }
   void set_limit(int64_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -156,6 +174,7 @@ Pool& pool() {
 MemoryUse memory_use() { return pool().use(); }
 void reset_memory_peak() { pool().reset_peak(); }
 void release_free_memory() { pool().release(); }
+void spoil_free_memory() { pool().spoil(); }
 void set_memory_limit(int64_t bytes) { pool().set_limit(bytes); }
 
 MemoryScope::MemoryScope(Purpose purpose) : before_(std::exchange(current_purpose, purpose)) {}

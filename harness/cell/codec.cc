@@ -68,10 +68,8 @@ void fields(Archive& archive, RunLine& line) {
   archive("environment", environment);
   if constexpr (Archive::reads) take_environment(std::move(environment), line);
   archive.maybe("started_at", line.started_at);
-  archive.list("variants", line.variants);
-  std::optional<uint64_t> order_seed = line.order_seed;
-  archive("order_seed", order_seed);
-  if constexpr (Archive::reads) line.order_seed = order_seed.value_or(0);
+  archive.added("variants", line.variants);
+  archive.added("order_seed", line.order_seed);
 }
 
 template <class Archive>

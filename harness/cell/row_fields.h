@@ -113,7 +113,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("metric", metrics.metric);
   archive("test", metrics.test);
   archive.maybe("test_stderr", metrics.test_stderr);
-  archive.list("by_distance", metrics.by_distance);
+  archive.added("by_distance", metrics.by_distance);
   archive("validation", metrics.validation);
   archive("chance", metrics.chance);
   archive("shortcuts", metrics.shortcuts);
@@ -167,12 +167,12 @@ template <class Archive>
 void fields(Archive& archive, Calibration& calibration) {
   archive("fma_flops_per_s_one", calibration.fma_flops_per_s_one);
   archive("fma_flops_per_s_all", calibration.fma_flops_per_s_all);
-  std::optional<double> of_one = calibration.copy_bytes_per_s_one;
-  archive("copy_bytes_per_s_one", of_one);
+  archive.added("copy_bytes_per_s_one", calibration.copy_bytes_per_s_one);
   archive("copy_bytes_per_s", calibration.copy_bytes_per_s);
   // A run line from before it was measured: as all threads together.
   if constexpr (Archive::reads)
-    calibration.copy_bytes_per_s_one = of_one.value_or(calibration.copy_bytes_per_s);
+    if (calibration.copy_bytes_per_s_one == 0)
+      calibration.copy_bytes_per_s_one = calibration.copy_bytes_per_s;
   archive("threads", calibration.threads);
 }
 

@@ -75,18 +75,19 @@ void check_rows(const Tensor& weights, const AttentionShape& shape,
 
 }  // namespace
 
+// Far larger values than a normal distribution has: what is clipped shows.
 void check_linearity(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(shape, 4);
     const Tensor other = make_inputs(shape, 5).v;
     const Mask mask = mask_of(shape);
-    const Tensor both = output_of(*attention, {x.q, x.k, combined(0.7, x.v, -1.3, other)}, mask);
-    const Tensor sum = combined(0.7, output_of(*attention, x, mask), -1.3,
+    const Tensor both = output_of(*attention, {x.q, x.k, combined(70, x.v, -130, other)}, mask);
+    const Tensor sum = combined(70, output_of(*attention, x, mask), -130,
                                 output_of(*attention, {x.q, x.k, other}, mask));
     const Gap off = gap(both, sum);
     verdict.expect(off.size, tolerance(shape.kv_len),
-                   "row {} of f(0.7·v - 1.3·w) is off by {:.1e} ({})", off.row, off.size,
+                   "row {} of f(70·v - 130·w) is off by {:.1e} ({})", off.row, off.size,
                    text(shape));
   }
 }

@@ -74,6 +74,8 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"memory", check_memory, always, true, as_built},
       {"decode", check_decode, decodes, true, also_double},
       {"recording", check_recording, always, true, as_built, true},
+      {"calls", check_calls, always, true, as_built},
+      {"weights", check_weights, always, true, as_built},
       {"determinism", check_determinism, always, false, as_built},
       {"threads", check_threads, always, false, as_built, true},
   };

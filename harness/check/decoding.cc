@@ -115,6 +115,33 @@ void compare_states(const Case& c, Verdict& verdict) {
                  off.size, c.name());
 }
 
+// Positions appended at once after a step continue it, and a step leaves what it is given as it is.
+void compare_turns(const Case& c, Verdict& verdict) {
+  const int64_t n = c.shape.kv_len;
+  if (n < 4) return;
+  const Inputs x = c.inputs(66), given = c.inputs(66);
+  const Tensor all = c.output(x, c.shape), out(x.q.shape().with(2, 1));
+  const auto decoder = c.decoder();
+  const auto step = [&](int64_t at) {
+    const Inputs here = part(x, 2, at, at + 1), before = part(given, 2, at, at + 1);
+    decoder->step(here.q, here.k, here.v, out);
+    const Gap off = gap(out, part(all, 2, at, at + 1));
+    verdict.expect(off.size, kAllowedGap,
+                   "position {} is off by {:.1e} where steps and prefills take turns ({})", at,
+                   off.size, c.name());
+    const double changed = std::max(
+        {gap(here.q, before.q).size, gap(here.k, before.k).size, gap(here.v, before.v).size});
+    verdict.expect(changed, 0, "the step at {} changed its inputs by {:.1e} ({})", at, changed,
+                   c.name());
+  };
+  step(0);
+  decoder->extend(part(x.k, 2, 1, n / 2), part(x.v, 2, 1, n / 2), part(x.q, 2, 1, n / 2));
+  step(n / 2);
+  decoder->extend(part(x.k, 2, n / 2 + 1, n - 1), part(x.v, 2, n / 2 + 1, n - 1),
+                  part(x.q, 2, n / 2 + 1, n - 1));
+  step(n - 1);
+}
+
 // A step is declared when it was made once: what it costs may depend on the data.
 double off(double counted, double declared) {  // one key of weight 1 may cost nothing
   return counted == declared ? 0 : std::abs(counted / declared - 1);
@@ -178,6 +205,7 @@ void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t
   compare_rows(c, 1, verdict);
   compare_rows(c, 3, verdict);  // logits of up to 50 or so
   compare_states(c, verdict);
+  compare_turns(c, verdict);
   compare_costs(c, verdict);
   compare_step_back(c, verdict);
 }

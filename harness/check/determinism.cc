@@ -4,6 +4,7 @@
 // few forward and backward passes of at most 130 positions; of 700, if 130 use no random features.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 #include <vector>
 
@@ -13,7 +14,8 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kLonger = 700;  // positions
+constexpr int64_t kLonger = 700;         // positions
+constexpr int64_t kLongestRequest = 33;  // where each kind of request is compared
 
 std::vector<Tensor> everything(const Gradients& back) {
   std::vector<Tensor> all = {back.output, back.q, back.k, back.v};
@@ -43,6 +45,37 @@ Gradients run(const Subject& subject, const AttentionShape& shape, uint64_t seed
   set_threads(thread_count);
   const Inputs x = make_inputs(shape, 61);
   return gradients_of(*subject.build(shape, seed), x, mask_of(shape), x.q);
+}
+
+// Which inputs require gradients changes none of them, and one Var for all three gets their sum.
+void compare_requests(const Attention& attention, const AttentionShape& shape, const Inputs& x,
+                      const Tensor& seed, Verdict& verdict) {
+  const Mask mask = mask_of(shape);
+  const Gradients all = gradients_of(attention, x, mask, seed);
+  const auto expect = [&](const Var& leaf, const Tensor& wanted, const char* what) {
+    const Tensor got = leaf.grad().defined() ? leaf.grad() : Tensor::zeros(leaf.shape());
+    const double off = gap(got, wanted).size;
+    verdict.expect(off, 10 * tolerance(shape.kv_len), "{} is off by {:.1e} ({})", what, off,
+                   text(shape));
+  };
+  const auto backward = [&](const Var& q, const Var& k, const Var& v) {
+    const Var out = attention.forward(q, k, v, mask);
+    if (out.requires_grad()) out.backward(seed);
+  };
+  const Var q(x.q, true), k(x.k, true), v(x.v, true);
+  backward(q, Var(x.k), Var(x.v));
+  expect(q, all.q, "the gradient of q, where k and v require none,");
+  backward(Var(x.q), k, Var(x.v));
+  expect(k, all.k, "the gradient of k, where q and v require none,");
+  backward(Var(x.q), Var(x.k), v);
+  expect(v, all.v, "the gradient of v, where q and k require none,");
+  if (shape.q_len != shape.kv_len) return;
+  const Gradients parts = gradients_of(attention, {x.q, x.q, x.q}, mask, seed);
+  parts.q.add(parts.k);
+  parts.q.add(parts.v);
+  const Var same(x.q, true);
+  backward(same, same, same);
+  expect(same, parts.q, "the gradient of one input that is q, k and v");
 }
 
 }  // namespace
@@ -83,6 +116,8 @@ void check_recording(const Subject& subject, Verdict& verdict) {
     verdict.expect(moved.size, tolerance(shape.kv_len),
                    "row {} is off by {:.1e} when gradients are recorded ({})", moved.row,
                    moved.size, text(shape));
+    if (shape.kv_len <= kLongestRequest)
+      compare_requests(*attention, shape, x, before.q.clone(), verdict);
     for (const auto& [name, now, then] :
          {std::tuple("q", x.q, before.q), std::tuple("k", x.k, before.k),
           std::tuple("v", x.v, before.v)})
@@ -92,6 +127,8 @@ void check_recording(const Subject& subject, Verdict& verdict) {
 }
 
 void check_threads(const Subject& subject, Verdict& verdict) {
+  constexpr int kMore[] = {3, 5, 4, 8};  // in turn: more than there are cores, even and odd
+  size_t turn = 0;
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     if (shape.q_len > 5 && shape.q_len < 65)
       continue;  // one short, then those that split into tiles
@@ -99,11 +136,16 @@ void check_threads(const Subject& subject, Verdict& verdict) {
     const bool same = same_bits(two, run(subject, shape, 1, 2));
     verdict.require(same, "{} from two runs on two threads ({})", bits(same), text(shape));
     const std::vector<Tensor> x = everything(one), y = everything(two);
+    const int more = kMore[turn++ % std::size(kMore)];
+    const std::vector<Tensor> z = everything(run(subject, shape, 1, more));
     for (size_t i = 0; i < x.size(); i++) {
-      const double moved = gap(y[i], x[i]).size;
+      const double moved = gap(y[i], x[i]).size, further = gap(z[i], x[i]).size;
+      const char* const what = i == 0 ? "the output" : "a gradient";
       verdict.expect(moved, 10 * tolerance(shape.kv_len),
-                     "{} moved by {:.1e} from one to two threads ({})",
-                     i == 0 ? "the output" : "a gradient", moved, text(shape));
+                     "{} moved by {:.1e} from one to two threads ({})", what, moved, text(shape));
+      verdict.expect(further, 10 * tolerance(shape.kv_len),
+                     "{} moved by {:.1e} from one to {} threads ({})", what, further, more,
+                     text(shape));
     }
   }
 }

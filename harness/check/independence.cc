@@ -3,16 +3,37 @@
 // shape.
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "harness/check/variant_checks.h"
 
 namespace attn {
+namespace {
+
+// Those of all checks, and one of more batch entries and heads than a fixed table might hold.
+std::vector<AttentionShape> with_many(const Subject& subject) {
+  std::vector<AttentionShape> shapes = subject.shapes(Lengths::all);
+  AttentionShape many{.batch = 5, .heads = 7, .q_len = 9, .kv_len = 9, .head_dim = 5};
+  if (!subject.can_run(many)) many.causal = true;
+  if (!subject.only && subject.can_run(many)) shapes.push_back(many);
+  return shapes;
+}
+
+// Every second batch entry is padded to half of the length.
+std::vector<int64_t> lengths_of(const AttentionShape& shape) {
+  std::vector<int64_t> lengths;
+  for (int64_t b = 0; b < shape.batch; b++)
+    lengths.push_back(b % 2 == 0 ? shape.kv_len : (shape.kv_len + 1) / 2);
+  return lengths;
+}
+
+}  // namespace
 
 // Each channel of each head of what is read has an influence on the output, at head sizes with and
 // without a remainder of vector loops.
 void check_channels(const Subject& subject, Verdict& verdict) {
   const VariantInfo::Reads read = subject.info.read_by(subject.params);
-  for (const int64_t head_dim : {16, 65}) {
+  for (const int64_t head_dim : {16, 65, 129}) {
     AttentionShape shape{.batch = 1, .heads = 3, .q_len = 33, .kv_len = 33, .head_dim = head_dim};
     if (!subject.can_run(shape)) shape.causal = true;
     if (!subject.can_run(shape)) continue;
@@ -39,11 +60,11 @@ void check_channels(const Subject& subject, Verdict& verdict) {
 }
 
 void check_batch(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : with_many(subject)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(shape, 21);
     std::vector<int64_t> lengths;
-    if (subject.info.traits.padding) lengths = {shape.kv_len, (shape.kv_len + 1) / 2};
+    if (subject.info.traits.padding) lengths = lengths_of(shape);
     const Tensor together = output_of(*attention, x, mask_of(shape, lengths));
     for (int64_t b = 0; b < shape.batch; b++) {
       std::vector<int64_t> own;
@@ -58,7 +79,7 @@ void check_batch(const Subject& subject, Verdict& verdict) {
 }
 
 void check_heads(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : with_many(subject)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(shape, 22), other = make_inputs(shape, 23, 3);
     const Tensor base = output_of(*attention, x, mask_of(shape));

@@ -165,14 +165,20 @@ void check_empty_rows(const Subject& subject, Verdict& verdict) {
                       text(shape), size);
     };
     if (subject.info.traits.padding) {
-      const Gradients back =
-          gradients_of(*attention, inputs, mask_of(shape, {0, shape.kv_len}), seed);
-      const auto first = [](const Tensor& t) { return largest(part(t, 0, 0, 1)); };
-      verdict.expect(first(back.output), 0, "an output of {:.1e} where no key is valid ({})",
-                     first(back.output), text(shape));
-      const double grad = first(back.q) + first(back.k) + first(back.v);
-      verdict.expect(grad, 0, "a gradient of {:.1e} where no key is valid ({})", grad, text(shape));
-      finite(back, "beside a batch entry without keys");
+      for (const int64_t entry : {int64_t{0}, int64_t{1}}) {
+        std::vector<int64_t> lengths = {shape.kv_len, shape.kv_len};
+        lengths[static_cast<size_t>(entry)] = 0;
+        const Gradients back = gradients_of(*attention, inputs, mask_of(shape, lengths), seed);
+        const auto of_entry = [&](const Tensor& t) {
+          return largest(part(t, 0, entry, entry + 1));
+        };
+        verdict.expect(of_entry(back.output), 0, "an output of {:.1e} where no key is valid ({})",
+                       of_entry(back.output), text(shape));
+        const double grad = of_entry(back.q) + of_entry(back.k) + of_entry(back.v);
+        verdict.expect(grad, 0, "a gradient of {:.1e} where no key is valid ({})", grad,
+                       text(shape));
+        finite(back, "beside a batch entry without keys");
+      }
     }
     if (shape.causal && shape.q_len > shape.kv_len) {
       const Gradients back = gradients_of(*attention, inputs, mask_of(shape), seed);

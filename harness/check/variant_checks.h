@@ -31,6 +31,9 @@ void check_reference(const Subject& subject, Verdict& verdict);
 // limits.cc
 void check_exact(const Subject& subject, Verdict& verdict);
 void check_limit(const Subject& subject, Verdict& verdict);
+// calls.cc
+void check_calls(const Subject& subject, Verdict& verdict);
+void check_weights(const Subject& subject, Verdict& verdict);
 // cost.cc
 void check_flops(const Subject& subject, Verdict& verdict);
 void check_memory(const Subject& subject, Verdict& verdict);

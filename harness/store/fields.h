@@ -5,6 +5,7 @@
 //   void fields(Archive& archive, Point& point) {
 //     archive("x", point.x);      // always written; required when read, unless it is optional
 //     archive.maybe("y", point.y);  // left out where it is empty; may lack or be null when read
+//     archive.added("z", point.z);  // always written; may lack or be null in older files
 //   }
 //
 // Enums take part by their names (core/base/enum_names.h). Optional values are null where they are
@@ -53,8 +54,8 @@ class JsonWriter {
   void null(const char* name) { object[name] = nullptr; }
   void require(const char*) {}
   template <class T>
-  void list(const char* name, const std::vector<T>& values) {
-    (*this)(name, values);
+  void added(const char* name, const T& value) {
+    (*this)(name, value);
   }
 
   Json object = Json::object();
@@ -104,10 +105,9 @@ class JsonReader {
   }
   // Also of what may be null.
   void require(const char* name) { ATTN_CHECK(find(name), "{}: missing", place_of(name)); }
-  // Always written; may lack when read.
   template <class T>
-  void list(const char* name, std::vector<T>& values) {
-    maybe(name, values);
+  void added(const char* name, T& value) {
+    maybe(name, value);
   }
   void constant(const char*, const char*) {}
   void null(const char*) {}

@@ -10,11 +10,11 @@
 
 namespace attn {
 
-TaskInfo tiny_task();           // the label is the first token modulo 4
-TaskInfo tiny_read_task();      // the same as if read from files of 20 examples each
-TaskInfo tiny_number_task();    // a number to predict: the first token
-TaskInfo tiny_sequence_task();  // an output sequence: the first two tokens modulo 4
-TaskInfo tiny_edges_task();     // the label as above, and who may see whom
+TaskInfo tiny_task();       // the label is the sum of two tokens modulo 4
+TaskInfo tiny_read_task();  // the same as if read from files of 20 examples each
+// A number to predict, an output sequence, edges, values in place of tokens, two documents, and a
+// label for each position.
+std::vector<TaskInfo> tiny_tasks_of_each_answer();
 
 struct BrokenTask {
   TaskInfo info;

@@ -25,7 +25,7 @@ TEST(TinyTask, PassesEveryCheckWhenReadFromFiles) {
 }
 
 TEST(TinyTask, PassesEveryCheckWhateverItsAnswersAre) {
-  for (const TaskInfo& info : {tiny_number_task(), tiny_sequence_task(), tiny_edges_task()}) {
+  for (const TaskInfo& info : tiny_tasks_of_each_answer()) {
     const auto results = check_task(info, {}, Level::full);
     EXPECT_TRUE(all_passed(results)) << lines(results);
     EXPECT_EQ(results.size(), task_check_names().size());

@@ -15,11 +15,13 @@ class Planted final : public Attention {
  public:
   Planted(const AttentionConfig& config, const Faults& faults) : Attention(config), f_(faults) {
     if (f_.gains) gains_ = normal_weight("gains", {config.heads, 1}, 1);
+    if (f_.gains_twice) normal_weight("gains", {config.heads, 1}, 1);
+    if (f_.secret) secret_ = rng(config.seed, "secret").normal();
   }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    const Pass pass{mask, q.dim(1), q.dim(2), k.dim(2), recording({q, k, v})};
+    const Pass pass{mask, q.dim(1), q.dim(2), k.dim(2), recording({q, k, v}), kept_};
     const auto changed = [&](const Change& change, const Var& x) {
       return change ? change(x, pass) : x;
     };
@@ -28,10 +30,14 @@ class Planted final : public Attention {
     const Var keys = changed(f_.key, zero_padding(k, mask.kv_lengths));
     const Var values = changed(f_.value, zero_padding(v, mask.kv_lengths));
     const double tau = 1 / std::sqrt(static_cast<double>(q.dim(3)));
-    const Var logits = changed(f_.logits, matmul(scale(queries, tau), keys, false, true));
+    const Var scaled = scale(queries, tau);
+    const Var logits =
+        changed(f_.logits, f_.scores ? f_.scores(scaled, keys) : matmul(scaled, keys, false, true));
     const Var weights = softmax(add(logits, Var(hidden(pass, logits.shape()))));
     Var out = matmul(changed(f_.weights, weights), values);
     if (f_.gains) out = with_gains(out);
+    if (f_.secret) out = scale(out, secret_);
+    if (f_.gains_drift) gains_.set_value(scale(Var(gains_.value()), 1.001).value());
     return changed(f_.output, out);
   }
   Var with_gains(const Var& out) const {
@@ -73,6 +79,8 @@ class Planted final : public Attention {
 
   Faults f_;
   Var gains_;  // [heads, 1]
+  double secret_ = 1;
+  mutable Kept kept_;
 };
 
 }  // namespace

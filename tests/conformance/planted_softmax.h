@@ -5,15 +5,22 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "variants/api/variant_info.h"
 
 namespace attn {
 
+struct Kept {  // what an object wrongly keeps between calls
+  int64_t number = 0;
+  std::vector<Tensor> tensors;
+};
+
 struct Pass {  // what a fault can look at
   const Mask& mask;
   int64_t heads, q_len, kv_len;
   bool recorded;
+  Kept& kept;
 
   bool cross() const { return q_len != kv_len; }
   bool padded() const {
@@ -34,8 +41,12 @@ struct Faults {
   std::function<void(Cost&, const AttentionShape&)> cost;
   // Memory that a pass holds beside its tensors.
   std::function<std::shared_ptr<void>(int64_t q_len, int64_t kv_len)> beside;
-  bool gains = false;          // learns a factor for each head
-  int64_t gains_of = 1 << 20;  // head h uses the gain h % gains_of
+  // Replaces the products of queries and keys.
+  std::function<Var(const Var& q, const Var& k)> scores;
+  bool gains = false;                             // learns a factor for each head
+  bool gains_twice = false, gains_drift = false;  // under one name; a little at each call
+  bool secret = false;                            // draws a factor that is no weight
+  int64_t gains_of = 1 << 20;                     // head h uses the gain h % gains_of
 };
 
 // out times `factor(b, h, i)`.

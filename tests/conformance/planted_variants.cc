@@ -276,6 +276,7 @@ std::vector<PlantedVariant> planted_variants() {
   features.name = "other_features";
   features.make = make_as<OtherFeatures>;
   list.push_back({features, "reference"});
+  for (const PlantedVariant& planted : planted_at_edges()) list.push_back(planted);
   return list;
 }
 

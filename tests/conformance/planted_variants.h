@@ -19,5 +19,8 @@ void PrintTo(const PlantedVariant& planted, std::ostream* out);
 // The variant without a fault passes every check.
 VariantInfo faultless(bool referenced);
 std::vector<PlantedVariant> planted_variants();
+// Of them: faults at sizes beyond the usual ones, after other calls, and in weights and requests
+// for gradients.
+std::vector<PlantedVariant> planted_at_edges();
 
 }  // namespace attn

@@ -37,14 +37,19 @@ class TextbookDecoder final : public Decoder {
     std::copy_n(v, head_dim(), values_.data() + slot * head_dim());
   }
 
+  int64_t start(int64_t len) const {
+    const bool late =
+        fault_ == DecoderFault::extend_after_a_step && stepped_ && length() + len < capacity();
+    return fault_ == DecoderFault::second_extend_first || late ? 0 : length();
+  }
+
   void do_extend(const Tensor& k, const Tensor& v) override {
     const int64_t len = k.dim(2), kept = fault_ == DecoderFault::prefill_lost ? len - 1 : len;
     for (int64_t head = 0; head < heads(); head++)
       for (int64_t i = 0; i < len; i++) {
         const int64_t from =
             (head * len + std::min(i, std::max<int64_t>(0, kept - 1))) * head_dim();
-        put(head, (fault_ == DecoderFault::second_extend_first ? 0 : length()) + i, k.data() + from,
-            v.data() + from);
+        put(head, start(len) + i, k.data() + from, v.data() + from);
       }
     own_length_ = length() + len;
   }
@@ -53,6 +58,7 @@ class TextbookDecoder final : public Decoder {
     const int64_t dim = head_dim(), count = length() + 1;
     const int64_t position = fault_ == DecoderFault::never_back ? own_length_ : length();
     own_length_ = position + 1;
+    stepped_ = true;
     if (fault_ == DecoderFault::grows) grown_.push_back(Tensor({heads()}));
     const double scale = 1 / std::sqrt(static_cast<double>(dim));
     for (int64_t head = 0; head < heads(); head++)
@@ -77,6 +83,9 @@ class TextbookDecoder final : public Decoder {
       for (int64_t c = 0; c < dim; c++)
         out[row * dim + c] = static_cast<real>(sum[static_cast<size_t>(c)] / mass);
     }
+    if (fault_ == DecoderFault::changes_its_input)
+      for (int64_t i = 0; i < heads() * group() * dim; i++)
+        const_cast<real*>(q)[i] *= real(scale);  // deliberate
     count_flops(4 * static_cast<double>(heads() * group() * count * dim));
     count_bytes(bytes_of(count));
   }
@@ -109,6 +118,7 @@ class TextbookDecoder final : public Decoder {
   DecoderFault fault_;
   int64_t kept_;  // heads of keys of a batch entry
   int64_t own_length_ = 0;
+  bool stepped_ = false;
   Tensor keys_, values_;  // [heads, capacity, head_dim]
   Tensor hidden_;         // [heads]
   std::vector<Tensor> grown_;

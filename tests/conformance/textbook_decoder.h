@@ -20,7 +20,9 @@ enum class DecoderFault {
   uncounted_flops,      // declares half of its FLOPs
   uncounted_bytes,      // declares half of its bytes
   second_extend_first,  // a second prefill is written over the first
-  shared_state          // all decoders use one cache
+  shared_state,         // all decoders use one cache
+  changes_its_input,    // scales the query where it stands
+  extend_after_a_step   // appends after a step what was prefilled before it
 };
 std::unique_ptr<Decoder> textbook_decoder(const Shape& position, int64_t capacity,
                                           DecoderFault fault);

@@ -8,7 +8,7 @@
 #include "harness/measure/peak_memory.h"
 #include "variants/catalog.h"
 
-namespace attn::harness_memory_test {
+namespace attn::peak_memory_test {
 namespace {
 
 MemoryFigures figures_of(const char* kernel, int64_t length, Mode mode = Mode::forward) {
@@ -109,4 +109,4 @@ TEST(Memory, IsTheSameTwice) {
 }
 
 }  // namespace
-}  // namespace attn::harness_memory_test
+}  // namespace attn::peak_memory_test
