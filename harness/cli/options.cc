@@ -122,6 +122,10 @@ void Arguments::merge_config(const std::string& path, const Verb& verb) {
   std::ifstream file(path);
   ATTN_IO_CHECK(file.good() && !std::filesystem::is_directory(path),
                 "cannot read the config file '{}'", path);
+  merge_config(file, path, verb);
+}
+
+void Arguments::merge_config(std::istream& file, const std::string& path, const Verb& verb) {
   GivenValues from_file;
   std::vector<std::string> words;
   try {
