@@ -48,7 +48,7 @@ std::vector<std::string> parts_of(std::string_view path) {
 const std::string& FolderOf::path() const { return root(); }
 
 FolderOf::FolderOf(std::string_view text) {
-  while (text.starts_with(kMark)) {
+  for (size_t files = 0; files < kMostFiles && text.starts_with(kMark); files++) {
     text.remove_prefix(kMark.size());
     const size_t line = std::min(text.find('\n'), text.size());
     const std::string_view header = text.substr(0, line);
@@ -70,7 +70,7 @@ void FolderOf::make_file(std::string_view header, std::string_view content) {
   std::vector<std::string> parts = parts_of(header);
   if (content.empty()) size = 0;
   bytes_ += size;
-  if (parts.empty() || files_.size() >= kMostFiles || bytes_ > kMostBytes) return;
+  if (parts.empty() || bytes_ > kMostBytes) return;
   std::string place = root();
   const std::string name = header.ends_with('/') ? "" : parts.back();
   if (!name.empty()) parts.pop_back();
