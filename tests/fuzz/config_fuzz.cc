@@ -1,5 +1,5 @@
 // A config file: what it sets is as the command line would set it, and its values are read as those
-// of options.
+// of options. The same lines are also taken for the words of a command line.
 #include <sstream>
 
 #include "harness/cli/options.h"
@@ -25,9 +25,18 @@ const cli::Verb& verb() {
   return run;
 }
 
+std::vector<std::string> lines_of(std::string_view bytes) {
+  std::istringstream text{std::string(bytes)};
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace
 
 void config(std::string_view bytes) {
+  accepts([&] { cli::parse(verb(), lines_of(bytes)); });
+
   cli::Arguments arguments;
   std::istringstream file{std::string(bytes)};
   if (!accepts([&] { arguments.merge_config(file, "sweep.conf", verb()); })) return;
