@@ -46,7 +46,7 @@ if(ATTN_SANITIZE)
     target_compile_definitions(attn_flags INTERFACE ATTN_STD_THREADS)
   endif()
 endif()
-if(NOT ATTN_SANITIZE MATCHES "thread")
+if(NOT ATTN_SANITIZE MATCHES "thread" AND NOT ATTN_FUZZ) # readers start no threads
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   target_link_libraries(attn_flags INTERFACE OpenMP::OpenMP_CXX)
 endif()

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/base/check.h"
+#include "core/base/one_line.h"
 
 namespace attn {
 
@@ -12,7 +13,9 @@ class IoError : public Error {
   using Error::Error;
 };
 
-[[noreturn]] inline void throw_io_error(const std::string& message) { throw IoError(message); }
+[[noreturn]] inline void throw_io_error(const std::string& message) {
+  throw IoError(in_one_line(message));
+}
 
 }  // namespace attn
 

@@ -87,6 +87,10 @@ Array read_npy(const std::string& path) {
                 path);
   const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   ATTN_IO_CHECK(!file.bad(), "cannot read '{}': {}", path, std::strerror(errno));
+  return parse_npy(path, all);
+}
+
+Array parse_npy(const std::string& path, const std::string& all) {
   ATTN_CHECK(all.size() >= 12 && all.compare(0, 6, "\x93NUMPY") == 0, "{}: not a .npy file", path);
   const auto byte = [&](size_t i) {
     return static_cast<size_t>(static_cast<unsigned char>(all[i]));
@@ -128,7 +132,7 @@ Array read_npy(const std::string& path) {
   return array;
 }
 
-void write_npy(const std::string& path, const Array& array) {
+std::string npy_bytes(const Array& array) {
   std::string shape;
   for (const int64_t dim : array.shape) shape += std::to_string(dim) + ", ";
   std::string header =
@@ -148,6 +152,11 @@ void write_npy(const std::string& path, const Array& array) {
     else
       bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
+  return bytes;
+}
+
+void write_npy(const std::string& path, const Array& array) {
+  const std::string bytes = npy_bytes(array);
   // What exists and is no regular file, such as /dev/null, is written to, never replaced.
   const bool in_place = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
   const std::string temporary = in_place ? path : path + ".partial";

@@ -19,7 +19,11 @@ struct Array {
 // Error names the file and what is wrong with it: not .npy, Fortran order, another type, a cut
 // file.
 Array read_npy(const std::string& path);
+// The array of the bytes of a file; `path` names it in an Error.
+Array parse_npy(const std::string& path, const std::string& all);
 
+// The bytes of a file, float32 where the type is <f4, else float64.
+std::string npy_bytes(const Array& array);
 // Writes through a temporary file beside `path`, so that a failure leaves nothing half-written.
 void write_npy(const std::string& path, const Array& array);
 

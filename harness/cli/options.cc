@@ -55,6 +55,38 @@ std::string without_dashes(std::string name) {
   return name.substr(0, name.find('='));
 }
 
+// What Boost says of an option. Its own what() puts the name in until no mark is left, which never
+// ends for an option that is named as the mark.
+std::string message_of(const po::error_with_option_name& error) {
+  std::string text = error.std::logic_error::what();
+  constexpr std::string_view kMark = "%canonical_option%";
+  const size_t at = text.find(kMark);
+  return at == std::string::npos ? text : text.replace(at, kMark.size(), error.get_option_name());
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+// "name = value" lines of a config file; '#' begins a comment.
+std::vector<po::option> config_lines(std::istream& file) {
+  std::vector<po::option> options;
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); number++) {
+    const std::string_view text = without_blanks(std::string_view(line).substr(0, line.find('#')));
+    if (text.empty()) continue;
+    const size_t equals = text.find('=');
+    ATTN_CHECK(equals != std::string_view::npos && equals > 0, "line {}: '{}' is not name = value",
+               number, text);
+    const std::string name(without_blanks(text.substr(0, equals)));
+    options.emplace_back(
+        name, std::vector<std::string>{std::string(without_blanks(text.substr(equals + 1)))});
+  }
+  return options;
+}
+
 using GivenValues = std::map<std::string, std::vector<std::string>>;
 
 void collect(const Verb& verb, const std::vector<po::option>& options, GivenValues& values,
@@ -109,6 +141,8 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& arguments) {
     collect(verb, parsed.options, result.values_, result.words_);
   } catch (const po::unknown_option& error) {
     throw_error(unknown_option(verb, without_dashes(error.get_option_name())));
+  } catch (const po::error_with_option_name& error) {
+    throw_error(message_of(error));
   } catch (const po::error& error) {
     throw_error(error.what());
   }
@@ -122,14 +156,14 @@ void Arguments::merge_config(const std::string& path, const Verb& verb) {
   std::ifstream file(path);
   ATTN_IO_CHECK(file.good() && !std::filesystem::is_directory(path),
                 "cannot read the config file '{}'", path);
+  merge_config(file, path, verb);
+}
+
+void Arguments::merge_config(std::istream& file, const std::string& path, const Verb& verb) {
   GivenValues from_file;
   std::vector<std::string> words;
   try {
-    // Unregistered keys come through here, so that collect() can name the nearest known one.
-    const auto parsed = po::parse_config_file(file, po::options_description(), true);
-    collect(verb, parsed.options, from_file, words);
-  } catch (const po::error& error) {
-    throw_error(fmt::format("{}: {}", path, error.what()));
+    collect(verb, config_lines(file), from_file, words);
   } catch (const Error& error) {
     throw_error(fmt::format("{}: {}", path, error.what()));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class Arguments {
   // Adds what the file says and the command line does not. One file a sweep: the same option names,
   // `name = value`.
   void merge_config(const std::string& path, const Verb& verb);
+  // The same of an open file; `path` names it in an Error.
+  void merge_config(std::istream& file, const std::string& path, const Verb& verb);
 
  private:
   friend Arguments parse(const Verb& verb, const std::vector<std::string>& arguments);

@@ -197,7 +197,10 @@ void RowWriter::append(const Json& row) {
 std::vector<Json> read_rows(const std::string& path, bool allow_torn) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) throw_errno(path, "cannot open");
-  const std::string text = read_all(file.get(), path);
+  return parse_rows(path, read_all(file.get(), path), allow_torn);
+}
+
+std::vector<Json> parse_rows(const std::string& path, std::string_view text, bool allow_torn) {
   Contents contents = parse_lines(path, text);
   if (allow_torn) return std::move(contents.rows);
   ATTN_CHECK(contents.whole_bytes == text.size(), "{}:{}: torn line", path,

@@ -43,6 +43,9 @@ class RowWriter {
 // All rows of a file; Error names file:line and the fault, IoError a file that cannot be read. A
 // torn last line is an error unless `allow_torn`.
 std::vector<Json> read_rows(const std::string& path, bool allow_torn = false);
+// All rows of the text of a file; `path` names it in an Error.
+std::vector<Json> parse_rows(const std::string& path, std::string_view text,
+                             bool allow_torn = false);
 
 // Empty when `row` keeps the schema; otherwise what is wrong: "metrics.time_s.median: expected a
 // number".

@@ -19,10 +19,16 @@ extern const char* const kSchemaText;
 namespace {
 
 constexpr std::string_view kAnnotations[] = {"$schema", "$id", "$comment", "title", "description"};
-constexpr std::string_view kAssertions[] = {
-    "type",     "enum",    "const",     "required", "properties", "additionalProperties", "items",
-    "minItems", "pattern", "minLength", "minimum",  "maximum",    "exclusiveMinimum",     "allOf",
-    "if",       "then",    "else",      "$ref",     "$defs"};
+constexpr std::string_view kAssertions[] = {"type",       "enum",
+                                            "const",      "required",
+                                            "properties", "additionalProperties",
+                                            "items",      "minItems",
+                                            "pattern",    "minLength",
+                                            "maxLength",  "minimum",
+                                            "maximum",    "exclusiveMinimum",
+                                            "allOf",      "if",
+                                            "then",       "else",
+                                            "$ref",       "$defs"};
 
 template <size_t N>
 bool contains(const std::string_view (&names)[N], std::string_view name) {
@@ -163,6 +169,12 @@ class Validator {
     if (const auto least = schema.find("minLength");
         least != schema.end() && text.size() < least->get<size_t>()) {
       return at(place.text(), "is empty");
+    }
+    // Before the pattern: std::regex takes a stack frame a character.
+    if (const auto most = schema.find("maxLength");
+        most != schema.end() && text.size() > most->get<size_t>()) {
+      return at(place.text(),
+                fmt::format("{} bytes, expected at most {}", text.size(), most->dump()));
     }
     const auto pattern = schema.find("pattern");
     if (pattern == schema.end()) return {};

@@ -9,7 +9,8 @@
 namespace attn {
 namespace {
 
-constexpr size_t kMostValues = 1000;  // of one parameter: more is a typing error, not a sweep
+constexpr size_t kMostValues = 1000;   // of one parameter: more is a typing error, not a sweep
+constexpr size_t kMostSettings = 100;  // of a spec: each is held once a combination
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -112,6 +113,8 @@ std::vector<Setting> parse_settings(std::string_view text) {
     ATTN_CHECK(equals != std::string_view::npos && equals > 0,
                "'{}': '{}' is not param=value; several values are written param=[v,v]", text, part);
     const std::string name(trimmed(part.substr(0, equals)));
+    ATTN_CHECK(settings.size() < kMostSettings, "'{}...': more than {} parameters",
+               text.substr(0, 60), kMostSettings);
     for (const Setting& other : settings)
       ATTN_CHECK(other.name != name, "'{}': parameter '{}' is given twice", text, name);
     settings.push_back({name, expand_values(name, part.substr(equals + 1))});

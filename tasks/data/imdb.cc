@@ -19,9 +19,9 @@ struct Review {
   int32_t label, rating;
   bool test;  // which of the two folders
 
+  std::string name() const { return fmt::format("{}_{}.txt", number, rating); }
   std::string path(const std::string& root) const {
-    return fmt::format("{}/{}/{}/{}_{}.txt", root, test ? "test" : "train", kImdbLabels[label],
-                       number, rating);
+    return fmt::format("{}/{}/{}/{}", root, test ? "test" : "train", kImdbLabels[label], name());
   }
 };
 
@@ -56,10 +56,12 @@ class Imdb final : public Indexed<Review> {
             bar == std::string::npos
                 ? -1
                 : whole_number(std::string_view(name).substr(bar + 1, name.size() - bar - 5));
-        ATTN_CHECK(number >= 0 && rating >= 0 && rating <= 10,
-                   "{}/{}: expected a name such as 12_8.txt, of a number and a rating up to 10",
+        const Review review = {number, label, static_cast<int32_t>(rating), test};
+        ATTN_CHECK(number >= 0 && rating >= 0 && rating <= 10 && review.name() == name,
+                   "{}/{}: expected a name such as 12_8.txt, of a number and a rating up to 10, "
+                   "without leading zeros",
                    folder, name);
-        all.push_back({number, label, static_cast<int32_t>(rating), test});
+        all.push_back(review);
       }
     }
     std::sort(all.begin(), all.end(), [](const Review& a, const Review& b) {

@@ -7,6 +7,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <memory>
 
 #include "core/base/check.h"
 #include "tasks/data/files.h"
@@ -16,6 +17,7 @@ namespace attn::data {
 namespace {
 
 constexpr png_uint_32 kLargestSide = 4096;  // a damaged header must not ask for all the memory
+constexpr size_t kMostInflated = 1032;      // bytes that deflate (RFC 1951) makes of one, at most
 
 struct Fault {
   char text[128] = "";
@@ -31,6 +33,7 @@ void ignore(png_structp, png_const_charp) {}
 
 struct Reader {
   std::string_view rest;  // bytes not yet read
+  size_t size = rest.size();
   png_uint_32 width = 0, height = 0;
   int channels = 0;
   std::vector<uint8_t> pixels{};  // [height, width, channels]
@@ -51,8 +54,11 @@ void require_plain(png_structp png, png_infop info) {
     png_error(png, "expected a picture that is not interlaced");
 }
 
-void reserve(Reader& reader) {
+void reserve(Reader& reader, const std::string& name) {
   const size_t stride = size_t{reader.width} * static_cast<size_t>(reader.channels);
+  ATTN_CHECK(stride * reader.height <= reader.size * kMostInflated,
+             "{}: no readable PNG picture: {} bytes cannot hold {} x {} pixels", name, reader.size,
+             reader.width, reader.height);
   reader.pixels.resize(stride * reader.height);
   for (size_t y = 0; y < reader.height; y++) reader.rows.push_back(&reader.pixels[y * stride]);
 }
@@ -60,6 +66,9 @@ void reserve(Reader& reader) {
 bool read_header(png_structp png, png_infop info, Reader* reader) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_set_user_limits(png, kLargestSide, kLargestSide);
+  // Texts, profiles and the like are not read: libpng would keep what they inflate to, and reserve
+  // what a damaged length says.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_read_fn(png, reader, read_bytes);
   png_read_info(png, info);
   require_plain(png, info);
@@ -105,12 +114,13 @@ Picture decode_png(std::string_view bytes, const std::string& name) {
   Reader reader{.rest = bytes};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &fault, fail, ignore);
   png_infop info = png ? png_create_info_struct(png) : nullptr;
+  const auto destroy = [&](png_structp) { png_destroy_read_struct(&png, &info, nullptr); };
+  const std::unique_ptr<png_struct, decltype(destroy)> owner(png, destroy);
   bool good = info && read_header(png, info, &reader);
   if (good) {
-    reserve(reader);
+    reserve(reader, name);
     good = read_rows(png, &reader);
   }
-  png_destroy_read_struct(&png, &info, nullptr);
   ATTN_CHECK(good, "{}: no readable PNG picture: {}", name, fault.text);
 
   Picture picture{.width = reader.width, .height = reader.height};

@@ -168,6 +168,16 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"fidelity", "/axes/input", "", "axes.input: missing"},
         Breakage{"fidelity", "/metrics/cosine", "2", "metrics.cosine: 2 is above"}));
 
+// std::regex takes a stack frame a character: a long text must not get there.
+TEST(Schema, RefusesLongNamesAndTimes) {
+  Json cell = sample_cell("speed");
+  cell["variant"]["name"] = std::string(1'000'000, 'a');
+  EXPECT_EQ(schema_fault(cell), "variant.name: 1000000 bytes, expected at most 200");
+  cell = sample_cell("speed");
+  cell["started_at"] = "2026-11-20T12:00:00." + std::string(1'000'000, '0') + "Z";
+  EXPECT_EQ(schema_fault(cell), "started_at: 1000021 bytes, expected at most 40");
+}
+
 TEST(Schema, RefusesNumbersThatAreNotJson) {
   Json cell = sample_cell("speed");
   cell["samples"][1] = std::numeric_limits<double>::quiet_NaN();

@@ -83,6 +83,15 @@ TEST(Grammar, RefusesRangesThatDoNotEnd) {
   for (const char* text : {"", ",", "1,,2", "1,"}) EXPECT_THROW(values(text), Error) << text;
 }
 
+// Each would be held once for each of up to 20000 combinations.
+TEST(Grammar, TooManyParametersAreAnError) {
+  std::string text = "a0=1";
+  for (int i = 1; i < 100; i++) text += fmt::format(",a{}=1", i);
+  EXPECT_EQ(parse_settings(text).size(), 100u);
+  EXPECT_NE(error_of([&] { parse_settings(text + ",b=1"); }).find("more than 100 parameters"),
+            std::string::npos);
+}
+
 TEST(Grammar, CrossProductVariesTheLastFastest) {
   const auto choices = cross_product({{"a", {"1", "2"}}, {"b", {"x", "y"}}});
   ASSERT_EQ(choices.size(), 4u);

@@ -82,7 +82,7 @@ TEST_F(Imdb, DamageIsOneLineThatNamesTheFile) {
     return text;
   };
   EXPECT_NE(said("aclImdb/train/pos/77_7.txt").find("pos/77_7.txt: an empty"), std::string::npos);
-  for (const char* name : {"77.txt", "a_7.txt", "7_.txt", "7_11.txt", "7_x.txt"})
+  for (const char* name : {"77.txt", "a_7.txt", "7_.txt", "7_11.txt", "7_x.txt", "07_7.txt"})
     EXPECT_NE(said(std::string("aclImdb/test/neg/") + name)
                   .find(fmt::format("neg/{}: expected a name", name)),
               std::string::npos)

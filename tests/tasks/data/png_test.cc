@@ -3,6 +3,8 @@
 #include "tasks/data/png.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <zlib.h>
 
 #include "tests/tasks/data/bare_png.h"
 #include "tests/tasks/data/folder.h"
@@ -18,6 +20,23 @@ Levels decode(const BarePng& png, std::string_view rows) {
 
 std::string said(const std::string& bytes) {
   return fault_of([&] { decode_png(bytes, "p.png"); });
+}
+
+// `count` letters as zlib data.
+std::string deflated_letters(size_t count) {
+  const std::string letters(count, 'x');
+  std::string bytes(compressBound(count), '\0');
+  uLongf size = bytes.size();
+  compress2(reinterpret_cast<Bytef*>(bytes.data()), &size,
+            reinterpret_cast<const Bytef*>(letters.data()), count, 9);
+  bytes.resize(size);
+  return bytes;
+}
+
+int64_t peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 TEST(Png, GreyLevelsByRows) {
@@ -72,6 +91,24 @@ TEST(Png, DamageIsOneLineThatNamesTheFile) {
 TEST(Png, ALyingHeaderTakesNoMemory) {
   for (const uint32_t width : {5000u, 1u << 30})
     EXPECT_NE(said(BarePng{.width = width, .height = 1}.file("a")).find("IHDR"), std::string::npos);
+}
+
+TEST(Png, NoMorePixelsAreReservedThanTheBytesCanHold) {
+  BarePng lying{.width = 4096, .height = 1};
+  std::string file = lying.file(std::string(4096, 'x'));
+  file.replace(20, 4, big_endian(4096));  // the height
+  file.replace(29, 4, big_endian(crc32_of(file.substr(12, 17))));
+  EXPECT_NE(said(file).find("cannot hold 4096 x 4096 pixels"), std::string::npos) << said(file);
+}
+
+TEST(Png, WhatIsNoPixelIsNotKept) {
+  constexpr size_t kText = 7'900'000;  // libpng keeps up to 8 MB each, of up to 1000 texts
+  const std::string text = png_chunk("zTXt", std::string("a\0\0", 3) + deflated_letters(kText));
+  std::string file = BarePng{.width = 1, .height = 1}.file("a");
+  for (int i = 0; i < 20; i++) file.insert(33, text);  // behind the header
+  const int64_t before = peak_kilobytes();
+  EXPECT_EQ(said(file), "");
+  EXPECT_LT(peak_kilobytes() - before, 64 << 10);
 }
 
 TEST(Png, AFileLargerThanAnyPictureIsNotRead) {
