@@ -25,7 +25,18 @@ MODEL = "width=16,layers=1,heads=1,batch=4,validation_examples=8,test_examples=8
 def in_background(folder: Path) -> tuple[Watched, Watched]:
     """A sweep of more cells and a training of more steps than there is time for."""
     lengths = "8:152:+8"  # 19 000 cells; 20 000 are the most of a sweep
-    cells = ["run", "-v", "mean", "--measure", "memory", "--length", lengths, *SMALL, "--seed", "0:999:+1"]
+    cells = [
+        "run",
+        "-v",
+        "mean",
+        "--measure",
+        "memory",
+        "--length",
+        lengths,
+        *SMALL,
+        "--seed",
+        "0:999:+1",
+    ]
     recipe = f"{MODEL},steps=100000000,eval_every=10000000"
     task = "mqar[vocab=16,pairs=2,length=16,train_examples=64]"
     training = ["run", "-v", "mean", "-t", task, "--train", recipe, "--timeout", "24h"]
@@ -42,7 +53,9 @@ def minute_line(start: float, soak: Soak, both: tuple[Watched, ...]) -> str:
     sizes = "; ".join(
         f"{s.resident / 2**20:.1f} MiB, {s.files} files, {s.written} bytes of rows" for s in last
     )
-    return f"{(time.monotonic() - start) / 60:5.1f} min  {text_of(soak.counts)}  | background: {sizes}"
+    return (
+        f"{(time.monotonic() - start) / 60:5.1f} min  {text_of(soak.counts)}  | background: {sizes}"
+    )
 
 
 def soak_for(minutes: float, seed: int, folder: Path) -> list[str]:
@@ -72,7 +85,9 @@ def soak_for(minutes: float, seed: int, folder: Path) -> list[str]:
     faults += training.faults(0, SLACK)
     rows = Sweep(long.rows_file, []).look()
     print(f"{text_of(soak.counts)}; most files open in a sweep: {soak.most_files}")
-    print(f"a sweep of {rows - 1} cells: resident {long.memory_text()}; open files {long.files_text()}")
+    print(
+        f"a sweep of {rows - 1} cells: resident {long.memory_text()}; open files {long.files_text()}"
+    )
     print(f"a training: resident {training.memory_text()}; open files {training.files_text()}")
     return faults
 
@@ -86,7 +101,9 @@ def main() -> int:
         faults = soak_for(given.minutes, given.seed, Path(folder))
     for fault in faults:
         print(f"soak: {fault}", file=sys.stderr)
-    print("soak: failed" if faults else f"soak: {given.minutes:g} minutes, seed {given.seed}: sound")
+    print(
+        "soak: failed" if faults else f"soak: {given.minutes:g} minutes, seed {given.seed}: sound"
+    )
     return 1 if faults else 0
 
 

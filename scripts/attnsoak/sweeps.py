@@ -199,7 +199,7 @@ class Soak:
             each.look()
         files = [str(each.file) for each in self.sweeps[:3]]
         done = subprocess.run(
-            [sys.executable, "-m", "attnplot", *files, "-o", str(self.folder / "plots")],
+            [sys.executable, "-m", "attnplot", "plot", *files, "-o", str(self.folder / "plots")],
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},

@@ -4,6 +4,7 @@
 // uses it.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,32 +57,39 @@ void fork_away(const std::string& pid_file) {
   while (access(pid_file.c_str(), R_OK) != 0) usleep(1000);
 }
 
-double cpu_seconds(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string skipped;
-  for (int field = 3; field < 14; field++) fields >> skipped;
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+bool is_stopped(pid_t process) {
+  const std::string path = "/proc/" + std::to_string(process) + "/stat";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char text[512];
+  const ssize_t got = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  close(file);
+  text[got < 0 ? 0 : got] = 0;
+  const char* state = strrchr(text, ')');
+  return !state || state[2] == 'T';
 }
 
-// A helper stops this process once it has computed for a while, and lets it go on. `count_file`
-// counts the stops, up to `most`.
+// A process of its own lets this one go on after a while.
+void stop_now(int) {
+  const pid_t target = getpid();
+  if (_Fork() == 0) {
+    while (!is_stopped(target)) usleep(1000);
+    usleep(100'000);
+    kill(target, SIGCONT);
+    _exit(0);
+  }
+  raise(SIGSTOP);
+}
+
+// This process stops itself once it has computed for 0.1 s. `count_file` counts the stops, up to
+// `most`.
 void stop_soon(int most, const std::string& count_file) {
   int count = 0;
   std::ifstream(count_file) >> count;
   if (count >= most) return;
   std::ofstream(count_file) << count + 1;
-  const pid_t target = getpid();
-  if (fork() != 0) return;
-  while (cpu_seconds(target) < 0.1 && kill(target, 0) == 0) usleep(5000);
-  kill(target, SIGSTOP);
-  usleep(100'000);
-  kill(target, SIGCONT);
-  _exit(0);
+  signal(SIGPROF, stop_now);
+  const itimerval once{{0, 0}, {0, 100'000}};
+  setitimer(ITIMER_PROF, &once, nullptr);
 }
 
 void act(const std::string& action) {

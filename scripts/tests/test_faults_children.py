@@ -37,7 +37,9 @@ class Children(FaultCase):
         self.bad_cell("say:all is well", "failed", "its process gave no result: not JSON")
 
     def test_one_that_answers_something_else(self) -> None:
-        self.bad_cell('say:{"status":"ok","reason":null}', "failed", "the result makes no row: metrics")
+        self.bad_cell(
+            'say:{"status":"ok","reason":null}', "failed", "the result makes no row: metrics"
+        )
 
     def test_one_that_says_nothing(self) -> None:
         self.bad_cell("exit:0", "failed", "its process gave no result")

@@ -8,7 +8,19 @@ from pathlib import Path
 
 from .faults import BUILT, CELLS, FaultCase, control_group, read_rows, tool
 
-SPEED = ["run", "-v", "mean", "--measure", "speed", "--length", "64", "--heads", "2", "--head-dim", "8"]
+SPEED = [
+    "run",
+    "-v",
+    "mean",
+    "--measure",
+    "speed",
+    "--length",
+    "64",
+    "--heads",
+    "2",
+    "--head-dim",
+    "8",
+]
 SPEED += ["--repetitions", "3"]
 
 
@@ -58,7 +70,9 @@ class Cores(FaultCase):
         held = self.rows_file.read_bytes()
         one = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
         wider = self.sweep("--seed", "1", before=one)
-        self.assert_one_line(wider, 2, "measured elsewhere .*environment.threads: [0-9]+ there, 1 here")
+        self.assert_one_line(
+            wider, 2, "measured elsewhere .*environment.threads: [0-9]+ there, 1 here"
+        )
         self.assertEqual(self.rows_file.read_bytes(), held)
         self.assert_resumes(read_rows(self.rows_file), CELLS)
 

@@ -98,8 +98,9 @@ class KilledSweeps(FaultCase):
         for ends in ([signal.SIGKILL], [signal.SIGINT, signal.SIGINT], [signal.SIGTERM]):
             self.rows_file.unlink(missing_ok=True)
             hanging = [('"do":"measure"', "hang")]
-            running = self.start(sweep=TINY, faults=hanging)
-            while len(cells_of(self.folder)) < 1 or not self.rows_file.exists():
+            log = self.folder / f"log of {ends[-1]}"
+            running = self.start(sweep=TINY, faults=hanging, ATTN_TEST_LOG=str(log))
+            while not log.exists() or '"do":"measure"' not in log.read_text():
                 self.assertIsNone(running.poll())
                 time.sleep(0.01)
             for end in ends:

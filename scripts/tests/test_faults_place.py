@@ -10,7 +10,16 @@ from pathlib import Path
 
 from .faults import BUILT, CELLS, PROGRAM, SWEEP, FaultCase, read_rows, tool
 
-ODD = ["two words", "it's", 'say "so"', "Übung — 注意力 🙂", "-dash", "a\nline", "$(false) `false` *", "x" * 200]
+ODD = [
+    "two words",
+    "it's",
+    'say "so"',
+    "Übung — 注意力 🙂",
+    "-dash",
+    "a\nline",
+    "$(false) `false` *",
+    "x" * 200,
+]
 
 
 @BUILT
@@ -23,7 +32,11 @@ class Clock(FaultCase):
             self.skipTest("libfaketime is missing (Debian package faketime)")
         stamp = self.folder / "stamp"
         stamp.write_text(first)
-        fake = {"FAKETIME_TIMESTAMP_FILE": str(stamp), "FAKETIME_NO_CACHE": "1", "LD_PRELOAD": str(found[0])}
+        fake = {
+            "FAKETIME_TIMESTAMP_FILE": str(stamp),
+            "FAKETIME_NO_CACHE": "1",
+            "LD_PRELOAD": str(found[0]),
+        }
         os.environ["LD_PRELOAD"] = str(found[0])  # faults.py adds to it
         self.addCleanup(os.environ.pop, "LD_PRELOAD", None)
         del fake["LD_PRELOAD"]
@@ -41,10 +54,14 @@ class Clock(FaultCase):
         return {row["started_at"][:4] for row in rows}
 
     def test_set_back(self) -> None:
-        self.assertEqual(self.jumping("@2030-01-01 00:00:00", "@1999-12-31 23:59:50"), {"2030", "1999"})
+        self.assertEqual(
+            self.jumping("@2030-01-01 00:00:00", "@1999-12-31 23:59:50"), {"2030", "1999"}
+        )
 
     def test_set_forward(self) -> None:
-        self.assertEqual(self.jumping("@2026-01-01 00:00:00", "@2090-06-01 00:00:00"), {"2026", "2090"})
+        self.assertEqual(
+            self.jumping("@2026-01-01 00:00:00", "@2090-06-01 00:00:00"), {"2026", "2090"}
+        )
 
 
 @BUILT
@@ -57,10 +74,15 @@ class Locale(FaultCase):
         made = [localedef, "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")]
         done = subprocess.run(made, capture_output=True, text=True)
         if done.returncode > 1:  # 1: made, with warnings
-            self.skipTest(f"no locale could be made (Debian package locales): {done.stderr.strip()}")
+            self.skipTest(
+                f"no locale could be made (Debian package locales): {done.stderr.strip()}"
+            )
         german = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "LOCPATH": str(folder)}
         spoken = subprocess.run(
-            ["bash", "-c", "printf '%.1f' 1,5"], capture_output=True, text=True, env={**os.environ, **german}
+            ["bash", "-c", "printf '%.1f' 1,5"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **german},
         )
         self.assertEqual(spoken.stdout, "1,5", "the locale works")
         asked = ["--timeout", "1.5m", "--max-memory", "1.5G", "--format", "csv"]
@@ -83,7 +105,9 @@ class Places(FaultCase):
             for more in ([], ["-n", "--pilots"]):
                 file = self.folder / f"{len(given)}{len(more)}.jsonl"
                 command = [PROGRAM, *SWEEP, "-q", *more, "-o", file]
-                done = subprocess.run(command, capture_output=True, text=True, env=given, cwd=self.folder)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, env=given, cwd=self.folder
+                )
                 self.assertEqual(done.returncode, 0, (given, more, done.stderr))
                 self.assertNotIn("attnbench:", done.stderr)
         self.assertEqual(len(list(self.folder.iterdir())), 2, "rows alone were written")
@@ -108,11 +132,13 @@ class Places(FaultCase):
 
     def test_the_line_that_says_how_to_go_on(self) -> None:
         """Its words reach a shell as they were, whatever the path holds."""
-        self.rows_file = self.folder / "it's $(a) \"place\" 注" / "rows of mine.jsonl"
+        self.rows_file = self.folder / 'it\'s $(a) "place" 注' / "rows of mine.jsonl"
         self.rows_file.parent.mkdir()
         command = [PROGRAM, *SWEEP, "-o", self.rows_file]
         hanging = self.environment([('"length":24', "hang")])
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hanging)
+        running = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hanging
+        )
         self.addCleanup(running.kill)
         while not self.rows_file.exists() or self.rows_file.read_bytes().count(b"\n") < 3:
             self.assertIsNone(running.poll())
@@ -120,7 +146,9 @@ class Places(FaultCase):
         _, said = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 143)
         hint = said[said.index("To go on: ") + len("To go on: ") :].strip()
-        done = subprocess.run(hint, shell=True, env=self.environment(), capture_output=True, text=True)
+        done = subprocess.run(
+            hint, shell=True, env=self.environment(), capture_output=True, text=True
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = read_rows(self.rows_file)
         self.assertEqual(len({row["cell"] for row in rows[1:]}), CELLS)

@@ -74,7 +74,9 @@ class DamagedRows(FaultCase):
         lines[3] = lines[3].replace(b'"ok"', b'"oj"')
         self.rows_file.write_bytes(b"".join(lines))
         done = self.sweep()
-        self.assert_one_line(done, 2, "rows.jsonl:4: .*take that line out, and its cell is measured")
+        self.assert_one_line(
+            done, 2, "rows.jsonl:4: .*take that line out, and its cell is measured"
+        )
         del lines[3]  # as the message says
         self.rows_file.write_bytes(b"".join(lines))
         self.assert_resumes(read_rows(self.rows_file))
@@ -101,7 +103,11 @@ class DamagedRows(FaultCase):
     def test_a_torn_last_line(self) -> None:
         start = self.whole[:-1].rindex(b"\n") + 1
         chosen = random.Random(1)
-        for cut in [start + 1, len(self.whole) - 1, *chosen.sample(range(start, len(self.whole)), 4)]:
+        for cut in [
+            start + 1,
+            len(self.whole) - 1,
+            *chosen.sample(range(start, len(self.whole)), 4),
+        ]:
             self.rows_file.write_bytes(self.whole[:cut])
             self.assert_resumes(self.rows()[:CELLS])
 
@@ -140,7 +146,9 @@ class TwoSweeps(FaultCase):
             files.append(self.rows_file.read_bytes())
         self.rows_file = self.folder / "both.jsonl"
         self.rows_file.write_bytes(b"".join(files))
-        self.assert_one_line(self.sweep(), 2, "both.jsonl:[0-9]+: run: .* is not the run of the first")
+        self.assert_one_line(
+            self.sweep(), 2, "both.jsonl:[0-9]+: run: .* is not the run of the first"
+        )
 
 
 @BUILT

@@ -9,18 +9,22 @@ import unittest
 
 from .faults import BUILT, SHAPE, FaultCase, read_rows
 
-# A visit computes for a few tenths of a second: it is stopped after 0.1 s.
-SPEED = ["run", "-v", "full", "--measure", "speed", "--length", "512", "--heads", "2", "--head-dim", "32"]
-SPEED += ["--repetitions", "30"]
-MODEL = "steps=40,width=32,layers=1,heads=2,batch=16,eval_every=20,validation_examples=32,test_examples=32"
-TRAINING = ["run", "-v", "full", "-t", "mqar[vocab=32,pairs=4,length=64,train_examples=256]", "--train", MODEL]
+# A visit computes for 0.3 s at least, whatever else runs: twelve passes. It is stopped after 0.1 s of them.
+SPEED = "run -v full --measure speed --length 2048 --heads 2 --head-dim 32 --repetitions 30".split()
+MODEL = "steps=150,width=32,layers=1,heads=2,batch=16,eval_every=75"
+MODEL += ",validation_examples=32,test_examples=32"
+TASK = "mqar[vocab=32,pairs=4,length=64,train_examples=256]"
+TRAINING = ["run", "-v", "full", "-t", TASK, "--train", MODEL]
 
 
 @BUILT
 class Stopped(FaultCase):
     def stopped_sweep(self, times: int, sweep: list[str]) -> dict:
         """The only row of a sweep whose children are stopped `times` times."""
-        files = {"ATTN_TEST_STOPS": str(self.folder / "stops"), "ATTN_TEST_LOG": str(self.folder / "log")}
+        files = {
+            "ATTN_TEST_STOPS": str(self.folder / "stops"),
+            "ATTN_TEST_LOG": str(self.folder / "log"),
+        }
         faults = [('"do":"measure"', f"stop:{times}")]
         done = self.sweep(sweep=sweep, faults=faults, more=files)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -39,12 +43,14 @@ class Stopped(FaultCase):
     def test_a_visit_is_measured_again(self) -> None:
         row = self.stopped_sweep(1, SPEED)
         self.assertNotIn("noisy", row)
-        self.assertEqual((row["visits"], self.visits_made()), ([10, 10, 10], 4))
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 4, "more where the machine itself stood still")
 
     def test_a_visit_that_is_stopped_each_time_is_marked(self) -> None:
         row = self.stopped_sweep(4, SPEED)
         self.assertEqual(row["noisy"], ["stopped"])
-        self.assertEqual((row["visits"], self.visits_made()), ([10, 10, 10], 6))
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 6)
 
     def test_a_training_is_marked(self) -> None:
         row = self.stopped_sweep(1, TRAINING)
@@ -52,9 +58,11 @@ class Stopped(FaultCase):
 
     def test_a_stopped_sweep_counts_no_time(self) -> None:
         """Ctrl-Z stops the program alone: a child that ended meanwhile in time is not too late."""
+        log = self.folder / "log"
         sweep = ["run", "-v", "mean", "--measure", "memory", "--length", "8", *SHAPE]
-        running = self.start("--timeout", "2s", sweep=sweep, faults=[('"do":"measure"', "sleep:700")])
-        while not self.rows_file.exists() or not self.rows_file.stat().st_size:
+        slow = [('"do":"measure"', "sleep:700")]
+        running = self.start("--timeout", "2s", sweep=sweep, faults=slow, ATTN_TEST_LOG=str(log))
+        while not log.exists() or '"do":"measure"' not in log.read_text():
             self.assertIsNone(running.poll())
             time.sleep(0.01)
         running.send_signal(signal.SIGSTOP)
