@@ -5,12 +5,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/cgroup.h"
 #include "core/base/check.h"
 #include "core/base/memory.h"
 #include "core/base/no_grad.h"
@@ -64,9 +66,11 @@ int threads() { return thread_count; }
 int hardware_threads() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
-    return CPU_COUNT(&allowed);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0
+                        ? CPU_COUNT(&allowed)
+                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // A machine may show 64 cores to a container that has the time of two.
+  return std::clamp(static_cast<int>(std::ceil(cpu_quota().value_or(cores))), 1, cores);
 }
 
 void parallel_for(int64_t count, int64_t grain,

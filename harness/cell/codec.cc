@@ -189,6 +189,7 @@ Reply reply_of(const Json& json) {
   JsonReader reader(json, "");
   reader("status", reply.status);
   reader.text_or_null("reason", reply.reason);
+  reader.maybe(kStopped, reply.was_stopped);
   ATTN_CHECK(reply.status != Status::skipped && reply.status != Status::timeout,
              "status {} is not a child's to give", name_of(reply.status));
   ATTN_CHECK(!reply.is_ok() || reader.is_null("reason"), "a reason beside the status ok");

@@ -67,11 +67,16 @@ struct PilotFigures {
   std::optional<double> shortcuts_s;   // the task's shortcuts, once a cell
 };
 
+// A field of an answer: true where its process was stopped and went on, so that its times say
+// nothing.
+inline constexpr const char* kStopped = "stopped";
+
 // The answer of a child: `found` holds a Visit, CellResult, Calibration, Verdict or PilotFigures,
 // by what was asked, and is read by codec.h.
 struct Reply {
   Status status = Status::ok;
   std::string reason;  // "" for ok
+  bool was_stopped = false;
   Json found;
 
   bool is_ok() const { return status == Status::ok; }

@@ -23,7 +23,8 @@ struct CellResult {
   std::vector<double> times;                        // samples of a speed cell, in seconds
   std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
   std::optional<CostSource> cost;
-  std::vector<int64_t> visits;  // how many of `times` each visit gave
+  std::vector<int64_t> visits;     // how many of `times` each visit gave
+  std::vector<std::string> noisy;  // why its times say less than they should: kStopped
   std::optional<int64_t> rounds;
   std::optional<uint64_t> order_seed;  // of the order of visits
   bool is_gated = false;               // the subject's contract checks are red

@@ -236,6 +236,7 @@ void fields(Archive& archive, Row& row) {
   if constexpr (Archive::reads) result.is_gated = gate == "red";
   archive.maybe("rounds", result.rounds);
   archive.maybe("visits", result.visits);
+  archive.maybe("noisy", result.noisy);
   archive.maybe("order_seed", result.order_seed);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <new>
 
 #include "core/base/io_error.h"
 #include "core/base/params.h"
@@ -33,7 +34,8 @@ std::string overview() {
       "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
       "memory;\n"
       "  2 wrong usage; 4 nothing matched; 5 a contract check is red; 6 input or output failed (a "
-      "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted\n";
+      "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted; 141 the "
+      "reader of a\n  pipe left\n";
   return text;
 }
 
@@ -114,6 +116,9 @@ int main(int argc, char** argv) {
   } catch (const attn::Error& error) {
     attn::cli::warn(fmt::format("attnbench: {}\n", error.what()));
     return attn::cli::kUsage;
+  } catch (const std::bad_alloc&) {
+    attn::cli::warn("attnbench: the system gave no more memory\n");
+    return attn::cli::kCellFailed;
   } catch (const std::exception& error) {
     attn::cli::warn(fmt::format("attnbench: unexpected: {}\n", error.what()));
     return attn::cli::kCellFailed;

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/cgroup.h"
 #include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
@@ -121,11 +123,31 @@ std::string resume_hint(const Arguments& arguments, const std::string& output) {
   return text + " --output=" + shell_word(output);
 }
 
+// A path may hold any bytes, a row only UTF-8.
+std::string as_utf8(const std::string& text) {
+  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse_json(json).value.get<std::string>();
+}
+
+// More threads than cores wait for each other, and their times say how long.
+void warn_of_shared_cores(const Plan& sweep) {
+  int64_t most = 0;
+  for (const Cell& cell : sweep.cells) most = std::max(most, cell.key.axes.threads.value_or(1));
+  const int cores = hardware_threads();
+  if (most <= cores) return;
+  const std::optional<double> quota = cpu_quota();
+  warn(fmt::format(
+      "attnbench: {} threads share {} core{}{}; their times are longer than those of as "
+      "many cores\n",
+      most, cores, cores == 1 ? "" : "s",
+      quota ? fmt::format(" (the CPU quota is {:g})", *quota) : ""));
+}
+
 int run_run(const Arguments& given) {
   Arguments arguments = given;
   if (arguments.has("config")) arguments.merge_config(arguments.get("config"), run_verb());
   SweepRequest request = request_from(arguments);
-  request.argv = given.as_given();
+  for (const std::string& word : given.as_given()) request.argv.push_back(as_utf8(word));
   const std::string format = arguments.one_of("format", {"table", "json", "csv", "md"});
   const std::string color = arguments.one_of("color", {"auto", "always", "never"});
   const std::string progress = arguments.one_of("progress", {"auto", "none"});
@@ -142,6 +164,7 @@ int run_run(const Arguments& given) {
     return dry_run(request, sweep, {format, arguments.has("pilots"), quiet});
   if (!quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
 
+  if (!quiet) warn_of_shared_cores(sweep);
   const bool to_stdout = request.output == kStdoutPath;
   if (!to_stdout) {
     require_writable(request.output);

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
+#include "core/base/cgroup.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/simd/isa.h"
@@ -79,6 +81,7 @@ std::vector<EnvironmentField> environment() {
   const auto number = [](const char* name, std::string value) {
     return EnvironmentField{name, std::move(value), true};
   };
+  const std::optional<double> quota = cpu_quota();
   const int64_t memory = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGE_SIZE);
   return {
       text("version", kBuildInfo.version),
@@ -95,6 +98,7 @@ std::vector<EnvironmentField> environment() {
       text("caches", caches()),
       number("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN))),
       number("threads", fmt::format("{}", hardware_threads())),
+      number("cpu_quota", quota ? fmt::format("{}", *quota) : ""),
       number("memory_bytes", memory > 0 ? fmt::format("{}", memory) : ""),
       text("kernel", kernel()),
       text("governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),

@@ -23,7 +23,8 @@ namespace attn {
 namespace {
 
 constexpr std::string_view kFirstBytes =
-    "{\"schema\":\"attnbench/1\"";  // of every line that append() writes
+    "{\"schema\":\"attnbench/1\"";             // of every line that append() writes
+constexpr const char* kChecksum = "checksum";  // a field of every line, of what else the line says
 
 [[noreturn]] void throw_errno(const std::string& path, std::string_view what) {
   throw_io_error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
@@ -65,11 +66,22 @@ std::string order_fault(const Json& row, const std::string& run) {
                      run);
 }
 
+// A flipped bit may turn one figure into another, which no schema tells. Lines of earlier versions
+// have no checksum, and a line that was written anew by another program keeps its own.
+std::string checksum_fault(Json& row) {
+  if (!row.is_object() || !row.contains(kChecksum)) return {};
+  const Json said = std::move(row[kChecksum]);
+  row.erase(kChecksum);
+  if (said == hash_of(row)) return {};
+  return "the line is damaged: its checksum is another";
+}
+
 Json parse_line(const std::string& path, size_t number, std::string_view line, std::string& run) {
   Parsed parsed = parse_json(line);
   ATTN_CHECK(parsed.fault.empty(), "{}:{}: {}", path, number, parsed.fault);
   Json row = std::move(parsed.value);
   std::string fault = schema_fault(row);
+  if (fault.empty()) fault = checksum_fault(row);
   if (fault.empty()) fault = order_fault(row, run);
   ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);
   if (row["kind"] == "run") run = row["run"];
@@ -94,6 +106,18 @@ Contents parse_lines(const std::string& path, std::string_view text) {
   }
 }
 
+// For whom a damaged line stands in the way.
+Contents parse_to_go_on(const std::string& path, std::string_view text) {
+  try {
+    return parse_lines(path, text);
+  } catch (const Error& error) {
+    throw_error(fmt::format(
+        "{}; take that line out, and its cell is measured again (of the first line: name another "
+        "output file, or --force to start over)",
+        error.what()));
+  }
+}
+
 // The name of a new file must reach the disk as well as its bytes.
 void sync_folder(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -110,7 +134,7 @@ Contents take_over(int file, const std::string& path, bool truncate) {
   ATTN_CHECK(kFirstBytes.substr(0, start.size()) == start,
              "{} is not a rows file of {}; left as it is", path, kSchema);
   Contents contents;
-  if (!truncate) contents = parse_lines(path, text);
+  if (!truncate) contents = parse_to_go_on(path, text);
   if (contents.whole_bytes < text.size() &&
       ::ftruncate(file, static_cast<off_t>(contents.whole_bytes)) != 0) {
     throw_errno(path, "cannot cut");
@@ -184,7 +208,9 @@ void RowWriter::append(const Json& row) {
   ATTN_CHECK(fault.empty(), "{}: row refused: {}", path_, fault);
   std::string line;
   try {
-    line = row.dump() + "\n";
+    Json stamped = row;
+    stamped[kChecksum] = hash_of(row);
+    line = stamped.dump() + "\n";
   } catch (const Json::exception&) {
     throw_error(fmt::format("{}: row refused: text that is not UTF-8", path_));
   }

@@ -22,7 +22,7 @@ inline constexpr const char* kStdoutPath = "-";
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
 // the others are its cells, or further run lines of the same id, of sweeps that widened the file.
 // IoError on a full or unwritable disk; what fits half is taken back. "schema" is each row's first
-// field.
+// field, and "checksum" the last: a row that is read has none, but was compared with it.
 class RowWriter {
  public:
   explicit RowWriter(std::string path, bool truncate = false);

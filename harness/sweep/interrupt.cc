@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM while children run; see process.h. The handler only notes
-// the number or ends the process.
+// SIGINT and SIGTERM while children run, and stops of this process; see process.h. The handlers
+// only note the number or end the process.
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +12,11 @@ namespace {
 
 volatile sig_atomic_t seen_signal = 0;
 struct sigaction interrupt_before, terminate_before;
+
+volatile sig_atomic_t stops_seen = 0;
+
+// Nobody can notice SIGSTOP, but only SIGCONT ends a stop.
+extern "C" void note_continue(int) { stops_seen = stops_seen + 1; }
 
 extern "C" void note_signal(int number) {
   if (seen_signal != 0) _exit(128 + number);
@@ -35,6 +40,15 @@ InterruptGuard::~InterruptGuard() {
 }
 
 int InterruptGuard::signal() { return seen_signal; }
+
+void count_stops() {
+  struct sigaction action {};
+  action.sa_handler = note_continue;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGCONT, &action, nullptr);
+}
+
+int stops() { return stops_seen; }
 
 std::string signal_name(int signal) {
   return fmt::format("signal {} ({})", signal, strsignal(signal));

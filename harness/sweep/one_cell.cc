@@ -17,6 +17,7 @@
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/speed.h"
 #include "harness/store/parse.h"
+#include "harness/sweep/process.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
 #include "tasks/catalog.h"
@@ -168,6 +169,7 @@ Json answer(const Request& request) {
 }
 
 int run_cell_process() {
+  count_stops();
   std::cin >> std::noskipws;
   const std::string text((std::istream_iterator<char>(std::cin)), std::istream_iterator<char>());
   Request request;
@@ -179,8 +181,9 @@ int run_cell_process() {
     std::cerr << "attnbench cell: a request in JSON is expected on stdin: " << error.what() << "\n";
     return 2;
   }
-  const std::string reply = answer(request).dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::cout << reply << std::endl;
+  Json found = answer(request);
+  if (stops() > 0) found[kStopped] = true;
+  std::cout << found.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
   return std::cout ? 0 : 1;
 }
 

@@ -15,7 +15,7 @@ namespace {
 Reply failure(Status status, std::string reason, const ChildResult& result) {
   const std::string said = one_line(result.error_tail);
   if (!said.empty()) reason += ": " + said;
-  return {.status = status, .reason = std::move(reason), .found = nullptr};
+  return {.status = status, .reason = std::move(reason), .was_stopped = false, .found = nullptr};
 }
 
 }  // namespace

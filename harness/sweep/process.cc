@@ -31,6 +31,9 @@ constexpr size_t kMostOutput =
 constexpr size_t kMostPerTurn = 256 << 10;
 constexpr int kNotStarted = 127;  // exit code, as a shell says it
 constexpr int kTickMs = 50;       // how late a time limit or a signal may be noticed
+// Seconds between two looks at the children, each kTickMs after the other: past this one the
+// process was stopped, or the machine was.
+constexpr double kLongestTurn = 1;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -46,8 +49,9 @@ int input_file(const std::string& text) {
     const ssize_t wrote = write(file, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
+      const int why = errno;
       close(file);
-      throw_io_error("cannot write the input of a child process");
+      throw_io_error(fmt::format("cannot write the input of a child process: {}", strerror(why)));
     }
     done += static_cast<size_t>(wrote);
   }
@@ -98,7 +102,7 @@ struct ChildPool::Child {
   int output = -1, error = -1;  // read ends; -1 after end of file
   int fault = -1;               // read end: errno of a program that could not be started
   Clock::time_point start;
-  double timeout_s = 0;
+  double timeout_s = 0, spent_s = 0;
   bool late = false;
   ChildResult result;
 
@@ -160,6 +164,20 @@ ChildPool::ChildPool() = default;
 ChildPool::~ChildPool() { kill_all(); }
 size_t ChildPool::running() const { return children_.size(); }
 
+std::vector<pid_t> ChildPool::ids() const {
+  std::vector<pid_t> all;
+  for (const Child& child : children_) all.push_back(child.pid);
+  return all;
+}
+
+void ChildPool::spend_time() {
+  const double turn = since(std::exchange(looked_, Clock::now()));
+  for (Child& child : children_) {
+    child.spent_s += std::min(turn, kLongestTurn);
+    child.result.stood_still = child.result.stood_still || turn > kLongestTurn;
+  }
+}
+
 void ChildPool::start(size_t ticket, const ChildSpec& spec) {
   std::vector<char*> argv = {const_cast<char*>(spec.program.c_str())};
   for (const std::string& arg : spec.args) argv.push_back(const_cast<char*>(arg.c_str()));
@@ -187,6 +205,7 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
 }
 
 std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
+  looked_ = Clock::now();
   while (!children_.empty() && InterruptGuard::signal() == 0) {
     std::vector<pollfd> files;
     bool silent = false;  // a child that closed its pipes and is about to end:
@@ -197,17 +216,20 @@ std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
       silent = silent || (child.output < 0 && child.error < 0);
     }
     poll(files.data(), files.size(), silent ? 1 : kTickMs);
+    spend_time();
     for (size_t i = 0; i < children_.size(); i++) {
       Child& child = children_[i];
       child.drain(kMostPerTurn);
-      if (child.timeout_s > 0 && !child.late && since(child.start) > child.timeout_s) {
+      if (child.ended()) {  // before the limit: it may have ended while this process stood still
+        std::pair<size_t, ChildResult> finished{child.ticket, std::move(child.result)};
+        children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+        strays_.end(ids());
+        return finished;
+      }
+      if (child.timeout_s > 0 && !child.late && child.spent_s > child.timeout_s) {
         child.late = true;
         child.kill_group();
       }
-      if (!child.ended()) continue;
-      std::pair<size_t, ChildResult> finished{child.ticket, std::move(child.result)};
-      children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-      return finished;
     }
   }
   return std::nullopt;
@@ -218,6 +240,7 @@ void ChildPool::kill_all() {
   for (Child& child : children_)
     while (!child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   children_.clear();
+  strays_.end({});
 }
 
 }  // namespace attn

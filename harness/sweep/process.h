@@ -1,13 +1,16 @@
 // Child processes with a time limit: input on stdin, output and the tail of stderr kept, no
 // zombies, no orphans. A child dies with this process (PR_SET_PDEATHSIG), also when that is killed
-// by SIGKILL; it leads a process group of its own.
+// by SIGKILL; it leads a process group of its own. What it starts and leaves ends with it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "harness/sweep/strays.h"
 
 namespace attn {
 
@@ -15,7 +18,9 @@ struct ChildSpec {
   std::string program;
   std::vector<std::string> args;
   std::string input;
-  double timeout_s = 0;  // 0: none; past it the child's group is killed
+  // 0: none; past it the child's group is killed. Time in which this process stood still, too, as
+  // after Ctrl-Z, is not counted.
+  double timeout_s = 0;
 };
 
 struct ChildResult {
@@ -26,6 +31,7 @@ struct ChildResult {
   std::string error_tail;  // the last few kilobytes of stderr; why, where the program could not be
                            // started (code 127)
   double seconds = 0;
+  bool stood_still = false;  // this process did, for over a second: perhaps the child with it
 };
 
 class ChildPool {
@@ -44,7 +50,12 @@ class ChildPool {
 
  private:
   struct Child;
+  std::vector<pid_t> ids() const;
+  void spend_time();
+
   std::vector<Child> children_;
+  Strays strays_;
+  std::chrono::steady_clock::time_point looked_;  // when the children were last looked at
 };
 
 // While it lives, the first SIGINT or SIGTERM is only noted; a second one ends the process at once
@@ -57,6 +68,10 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
   static int signal();  // the one seen, or 0
 };
+
+// From the first call on, how often this process was stopped (SIGSTOP, Ctrl-Z) and went on.
+void count_stops();
+int stops();
 
 std::string signal_name(int signal);  // "signal 11 (Segmentation fault)"
 

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 
+#include "core/base/cgroup.h"
 #include "core/base/parallel.h"
 #include "harness/measure/environment.h"
 
@@ -32,8 +34,8 @@ int64_t first_number(const char* path, std::string_view name = "") {
 
 int64_t free_memory() {
   int64_t available = first_number("/proc/meminfo", "MemAvailable:") * 1024;
-  if (const int64_t limit = first_number("/sys/fs/cgroup/memory.max"); limit > 0)
-    available = std::min(available, limit - first_number("/sys/fs/cgroup/memory.current"));
+  if (const std::optional<int64_t> left = cgroup_memory_left())
+    available = std::min(available, *left);
   const int64_t reserve =
       std::max<int64_t>(available / 10, 256 << 20);  // for the system and this process
   return std::max<int64_t>(available - reserve, 0);

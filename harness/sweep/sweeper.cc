@@ -182,8 +182,13 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     const auto& [cell, result] = *ended;
     time_left_.spend(cell, 1, result.seconds);
     const Measure measure = plan_.cells[cell].key.measure;
-    finish(cell, result_of(outcome_of(result, timeout_s_), measure), started_at[cell],
-           result.seconds);
+    const Reply reply = outcome_of(result, timeout_s_);
+    CellResult found = result_of(reply, measure);
+    // A training is too long to be repeated for its times, and other figures here have none.
+    if (measure == Measure::accuracy &&
+        (reply.was_stopped || (reply.is_ok() && result.stood_still)))
+      found.noisy = {kStopped};
+    finish(cell, found, started_at[cell], result.seconds);
   }
 }
 

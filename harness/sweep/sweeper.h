@@ -54,6 +54,13 @@ class Sweeper {
   // sweeper_rounds.cc
   void run_speed();
   void run_group(const std::vector<size_t>& cells);
+  struct Answer {
+    Reply reply;
+    double seconds = 0;
+    bool was_stopped = false;
+  };
+  // nullopt: interrupted.
+  std::optional<Answer> visit_once(size_t cell, const Request& request, double timeout_s) const;
   CellResult merged_speed(const CellKey& key, const std::vector<double>& times,
                           const std::vector<int64_t>& visits, const Visit& last) const;
 

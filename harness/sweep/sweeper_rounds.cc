@@ -17,12 +17,17 @@
 namespace attn {
 namespace {
 
+// How often a visit is repeated that was stopped in mid-measurement. Whoever stops it again and
+// again gets a row that says so.
+constexpr int kMostRepeats = 3;
+
 // One cell of a group under way.
 struct Visits {
   size_t cell = 0;
   std::vector<double> times;
   std::vector<int64_t> sizes;  // of them, how many each visit gave
   double seconds = 0;
+  std::vector<std::string> noisy;
   std::string started_at;
   bool ended = false;  // its row is written
 };
@@ -79,6 +84,7 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
   const auto write = [&](Visits& visit, CellResult result) {
     result.order_seed = order_seed_;
     result.rounds = std::ssize(visit.sizes);
+    result.noisy = visit.noisy;
     finish(visit.cell, result, visit.started_at, visit.seconds);
     visit.ended = true;
   };
@@ -91,13 +97,12 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       if (visit.started_at.empty()) visit.started_at = utc_now();
       Request request = measure_request(visit.cell, 1);
       request.repetitions = share(repetitions, rounds, round);
-      ChildPool pool;
-      pool.start(visit.cell, child(request, std::max(0.001, timeout_s_ - visit.seconds)));
-      const auto ended = pool.wait();
-      if (!ended) break;  // interrupted: the cell stays without a row, and resuming begins it anew
-      visit.seconds += ended->second.seconds;
-      time_left_.spend(visit.cell, 1.0 / static_cast<double>(rounds), ended->second.seconds);
-      const Reply reply = outcome_of(ended->second, timeout_s_);
+      const auto answer = visit_once(visit.cell, request, timeout_s_ - visit.seconds);
+      if (!answer) break;  // interrupted: the cell stays without a row, and resuming begins it anew
+      const auto& [reply, seconds, was_stopped] = *answer;
+      visit.seconds += seconds;
+      time_left_.spend(visit.cell, 1.0 / static_cast<double>(rounds), seconds);
+      if (was_stopped) visit.noisy = {kStopped};
       if (!reply.is_ok()) {
         write(visit, {.status = reply.status, .reason = reply.reason});
         continue;
@@ -112,6 +117,21 @@ void Sweeper::run_group(const std::vector<size_t>& cells) {
       if (std::ssize(visit.sizes) == rounds)
         write(visit, merged_speed(plan_.cells[visit.cell].key, visit.times, visit.sizes, found));
     }
+  }
+}
+
+// A visit that was stopped is repeated, and the time that it took is not counted.
+std::optional<Sweeper::Answer> Sweeper::visit_once(size_t cell, const Request& request,
+                                                   double timeout_s) const {
+  for (int repeats = 0;; repeats++) {
+    ChildPool pool;
+    pool.start(cell, child(request, std::max(0.001, timeout_s)));
+    const auto ended = pool.wait();
+    if (!ended) return std::nullopt;
+    Answer answer{outcome_of(ended->second, timeout_s_), ended->second.seconds};
+    answer.was_stopped =
+        answer.reply.is_ok() && (answer.reply.was_stopped || ended->second.stood_still);
+    if (!answer.was_stopped || repeats == kMostRepeats) return answer;
   }
 }
 

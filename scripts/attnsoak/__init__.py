@@ -1,0 +1,1 @@
+"""A long run of random sweeps under random interruptions; see scripts/soak."""

@@ -1,0 +1,77 @@
+"""SIGSTOP and SIGCONT in mid-measurement: the visit is measured again, or the row says that its times were disturbed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+import unittest
+
+from .faults import BUILT, SHAPE, FaultCase, read_rows
+
+# A visit computes for 0.3 s at least, whatever else runs: twelve passes. It is stopped after 0.1 s of them.
+SPEED = "run -v full --measure speed --length 2048 --heads 2 --head-dim 32 --repetitions 30".split()
+MODEL = "steps=150,width=32,layers=1,heads=2,batch=16,eval_every=75"
+MODEL += ",validation_examples=32,test_examples=32"
+TASK = "mqar[vocab=32,pairs=4,length=64,train_examples=256]"
+TRAINING = ["run", "-v", "full", "-t", TASK, "--train", MODEL]
+
+
+@BUILT
+class Stopped(FaultCase):
+    def stopped_sweep(self, times: int, sweep: list[str]) -> dict:
+        """The only row of a sweep whose children are stopped `times` times."""
+        files = {
+            "ATTN_TEST_STOPS": str(self.folder / "stops"),
+            "ATTN_TEST_LOG": str(self.folder / "log"),
+        }
+        faults = [('"do":"measure"', f"stop:{times}")]
+        done = self.sweep(sweep=sweep, faults=faults, more=files)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.folder / "stops").read_text(), str(times))
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertEqual(row["status"], "ok")
+        held = self.rows_file.read_bytes()
+        self.assertEqual(self.sweep(sweep=sweep).returncode, 0)
+        self.assertEqual(self.rows_file.read_bytes(), held)
+        return row
+
+    def visits_made(self) -> int:
+        lines = (self.folder / "log").read_text().splitlines()
+        return sum(json.loads(line)["do"] == "measure" for line in lines)
+
+    def test_a_visit_is_measured_again(self) -> None:
+        row = self.stopped_sweep(1, SPEED)
+        self.assertNotIn("noisy", row)
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 4, "more where the machine itself stood still")
+
+    def test_a_visit_that_is_stopped_each_time_is_marked(self) -> None:
+        row = self.stopped_sweep(4, SPEED)
+        self.assertEqual(row["noisy"], ["stopped"])
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 6)
+
+    def test_a_training_is_marked(self) -> None:
+        row = self.stopped_sweep(1, TRAINING)
+        self.assertEqual((row["noisy"], self.visits_made()), (["stopped"], 1))
+
+    def test_a_stopped_sweep_counts_no_time(self) -> None:
+        """Ctrl-Z stops the program alone: a child that ended meanwhile in time is not too late."""
+        log = self.folder / "log"
+        sweep = ["run", "-v", "mean", "--measure", "memory", "--length", "8", *SHAPE]
+        slow = [('"do":"measure"', "sleep:700")]
+        running = self.start("--timeout", "2s", sweep=sweep, faults=slow, ATTN_TEST_LOG=str(log))
+        while not log.exists() or '"do":"measure"' not in log.read_text():
+            self.assertIsNone(running.poll())
+            time.sleep(0.01)
+        running.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        running.send_signal(signal.SIGCONT)
+        self.assertEqual(running.wait(timeout=60), 0)
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertEqual(row["status"], "ok", row["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
