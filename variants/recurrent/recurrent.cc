@@ -75,7 +75,7 @@ class Recurrent final : public Mixer {
 
 oracle::Array recurrent_reference(const ReferenceInputs& x) {
   const auto cell =
-      x.params().text("cell") == "lstm" ? oracle::Recurrent::lstm : oracle::Recurrent::gru;
+      x.params().text("cell") == "lstm" ? oracle::CellKind::lstm : oracle::CellKind::gru;
   const oracle::Array rows = oracle::merged(x.v);
   const bool both = x.params().text("directions") == "both";
   const auto middle = x.weights.begin() + std::ssize(x.weights) / (both ? 2 : 1);

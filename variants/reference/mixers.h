@@ -125,10 +125,10 @@ inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w, bool afte
   }
 }
 
-enum class Recurrent { lstm, gru, gru_reset_before };
+enum class CellKind { lstm, gru, gru_reset_before };
 
 // w: input, bias, state and, of a GRU, the candidate's bias.
-inline Array recurrent(const Array& x, const std::vector<Array>& weights, Recurrent cell,
+inline Array recurrent(const Array& x, const std::vector<Array>& weights, CellKind cell,
                        bool reverse, const Valid& valid) {
   std::vector<Array> w = weights;
   w[0] = transposed(weights[0]), w[2] = transposed(weights[2]);
@@ -139,9 +139,9 @@ inline Array recurrent(const Array& x, const std::vector<Array>& weights, Recurr
                      std::vector<double>(static_cast<std::size_t>(dim), 0.0)};
     for (Index step = 0; step < x.len; ++step) {
       const Index i = reverse ? x.len - 1 - step : step;
-      if (i < valid.of(x, b) && cell == Recurrent::lstm) lstm(s, x.row(b, 0, i), w);
-      if (i < valid.of(x, b) && cell != Recurrent::lstm)
-        gru(s, x.row(b, 0, i), w, cell == Recurrent::gru);
+      if (i < valid.of(x, b) && cell == CellKind::lstm) lstm(s, x.row(b, 0, i), w);
+      if (i < valid.of(x, b) && cell != CellKind::lstm)
+        gru(s, x.row(b, 0, i), w, cell == CellKind::gru);
       for (Index j = 0; j < dim; ++j) out.at(b, 0, i, j) = s.h[static_cast<std::size_t>(j)];
     }
   }

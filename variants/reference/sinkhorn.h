@@ -7,7 +7,7 @@
 
 namespace oracle {
 
-struct Sinkhorn {
+struct SinkhornSettings {
   Index block = 1, iterations = 1;
   double temperature = 1;
 };
@@ -29,7 +29,7 @@ inline void divide_by_sums(Matrix& s) {
 
 // weight [1, heads, dim, blocks]
 inline Matrix sorting(const Array& q, const Array& weight, Index b, Index h, Index valid,
-                      const Sinkhorn& s) {
+                      const SinkhornSettings& s) {
   const Index blocks = (valid + s.block - 1) / s.block;
   Matrix scores(static_cast<std::size_t>(blocks),
                 std::vector<double>(static_cast<std::size_t>(blocks), 0.0));
@@ -85,7 +85,7 @@ inline void add_answer(Row query, const std::vector<std::vector<double>>& keys,
 }
 
 inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Array& weight,
-                      const Sinkhorn& s, const Visibility& m) {
+                      const SinkhornSettings& s, const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {

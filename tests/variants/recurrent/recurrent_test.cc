@@ -7,13 +7,13 @@ namespace attn::recurrent_test {
 namespace {
 
 using namespace mixers;
-using oracle::Recurrent;
+using oracle::CellKind;
 
 Given given(const char* cell, const char* directions) {
   return {{"cell", std::string(cell)}, {"directions", std::string(directions)}};
 }
-Recurrent cell_of(const std::string& cell) {
-  return cell == "lstm" ? Recurrent::lstm : Recurrent::gru;
+CellKind cell_of(const std::string& cell) {
+  return cell == "lstm" ? CellKind::lstm : CellKind::gru;
 }
 
 TEST(Recurrent, EqualsItsEquations) {
@@ -77,11 +77,11 @@ TEST(Recurrent, RegressionResetGateActsAfterTheProduct) {
   const Tensor x = Tensor::normal(at.rows(), rng(1, "x"));
   const oracle::Array rows = bridge::array_of(with_one_head(x));
   const Tensor got = as_mixer(*gru)->mix(Var(x), at.mask()).value();
-  const auto off = [&](Recurrent cell) {
+  const auto off = [&](CellKind cell) {
     return bridge::relative_error(got, oracle::recurrent(rows, w, cell, false, {}).x);
   };
-  EXPECT_LE(off(Recurrent::gru), kIsDouble ? 1e-12 : 2e-6);
-  EXPECT_GE(off(Recurrent::gru_reset_before), 1e-2);
+  EXPECT_LE(off(CellKind::gru), kIsDouble ? 1e-12 : 2e-6);
+  EXPECT_GE(off(CellKind::gru_reset_before), 1e-2);
 }
 
 TEST(Recurrent, RegressionPaddingLeavesTheStateAsItIs) {

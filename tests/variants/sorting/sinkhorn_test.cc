@@ -15,7 +15,7 @@ TEST(Sinkhorn, EqualsItsOracle) {
   for (const int64_t length : {1, 8, 24, 37})
     for (const bool padded : {false, true}) {
       SCOPED_TRACE(testing::Message() << length << (padded ? " padded" : ""));
-      const oracle::Sinkhorn s{8, 5, 0.75};
+      const oracle::SinkhornSettings s{8, 5, 0.75};
       std::vector<int64_t> lengths;
       if (padded) lengths = {length / 2, length - 1};
       // Queries small enough that the scores stay soft
