@@ -130,11 +130,11 @@ struct Closing {
     const auto note = [](std::vector<std::string>& list, const std::string& name) {
       if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
     };
-    for (const Grid* grid : {&speed, &memory})
-      for (const std::string& name : grid->labels) {
-        note(names, name);
-        labels.emplace(name, label_of(*grid->find(name, grid->columns.front())));
-      }
+    for (const Grid* grid : {&speed, &memory}) {
+      for (const std::string& name : grid->labels) note(names, name);
+      // A shard or a sweep that was stopped holds not every variant at every length.
+      for (const auto& [place, row] : grid->cells) labels.emplace(place.first, label_of(*row));
+    }
     for (Row& row : chosen_on_validation(rows))
       if (row.key.measure == Measure::accuracy) trained.push_back(std::move(row));
     for (const Row& row : trained) {

@@ -95,10 +95,10 @@ class FaultCase(unittest.TestCase):
     def sweep(self, *more, sweep=SWEEP, **how):
         return self.run_program(*sweep, "-q", "-o", self.rows_file, *more, **how)
 
-    def start(self, *more, sweep=SWEEP, faults=(), **how) -> subprocess.Popen:
+    def start(self, *more, sweep=SWEEP, faults=(), before=(), **how) -> subprocess.Popen:
         """A run that goes on; what still lives when the test ends is killed."""
         running = subprocess.Popen(
-            [PROGRAM, *sweep, "-q", "-o", self.rows_file, *more],
+            [*before, PROGRAM, *sweep, "-q", "-o", self.rows_file, *more],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from .faults import BUILT, SHAPE, FaultCase, read_rows
+from .faults import BUILT, SHAPE, FaultCase, control_group, read_rows
 
 # A visit computes for 0.3 s at least, whatever else runs: twelve passes. It is stopped after 0.1 s of them.
 SPEED = "run -v full --measure speed --length 2048 --heads 2 --head-dim 32 --repetitions 30".split()
@@ -51,6 +51,26 @@ class Stopped(FaultCase):
         self.assertEqual(row["noisy"], ["stopped"])
         self.assertEqual(row["visits"], [10, 10, 10])
         self.assertGreaterEqual(self.visits_made(), 6)
+
+    def test_a_frozen_container_is_measured_again(self) -> None:
+        """No signal tells of it, but the program itself stood still."""
+        log = self.folder / "log"
+        with control_group(self, "freezer") as (group, _):
+            state = group / "freezer.state"
+            join = ["bash", "-c", f'echo $$ > "{group}/cgroup.procs"; exec "$@"', "bash"]
+            running = self.start(sweep=SPEED, before=join, ATTN_TEST_LOG=str(log))
+            try:
+                while not log.exists() or '"do":"measure"' not in log.read_text():
+                    self.assertIsNone(running.poll())
+                    time.sleep(0.01)
+                state.write_text("FROZEN")
+                time.sleep(3)
+            finally:
+                state.write_text("THAWED")
+            self.assertEqual(running.wait(timeout=120), 0)
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertNotIn("noisy", row)
+        self.assertGreaterEqual(self.visits_made(), 4)
 
     def test_a_training_is_marked(self) -> None:
         row = self.stopped_sweep(1, TRAINING)

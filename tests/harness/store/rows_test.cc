@@ -114,6 +114,25 @@ TEST_F(Rows, NameTheLineOfAFault) {
   EXPECT_EQ(error_of([&] { read_rows(path_); }), path_ + ":3: not JSON");
 }
 
+TEST_F(Rows, AFlippedBitInAFigureIsSeen) {
+  write_two();
+  std::string damaged = text();
+  const size_t figure = damaged.rfind("\"duration_s\":") + 13;
+  damaged[figure] = static_cast<char>(damaged[figure] ^ 1);
+  std::filesystem::remove(path_);
+  put(damaged);
+  const std::string expected = path_ + ":2: the line is damaged: its checksum is another";
+  EXPECT_EQ(error_of([&] { read_rows(path_); }), expected);
+  EXPECT_EQ(error_of([&] { RowWriter{path_}; }).substr(0, expected.size() + 25),
+            expected + "; take that line out, and");
+  EXPECT_EQ(text(), damaged);
+}
+
+TEST_F(Rows, ALineWithoutChecksumIsOfAnEarlierVersion) {
+  put(sample_run().dump() + "\n" + sample_cell("speed").dump() + "\n");
+  EXPECT_EQ(read_rows(path_).size(), 2u);
+}
+
 TEST_F(Rows, BeginWithTheirRun) {
   RowWriter writer(path_);
   EXPECT_THROW(writer.append(sample_cell("speed")), Error);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -37,6 +38,8 @@ struct Adoption {
   Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
   ~Adoption() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 };
+
+bool is_gone(pid_t process) { return kill(process, 0) != 0 && errno == ESRCH; }
 
 bool was_killed(pid_t orphan) {
   int status = 0;
@@ -85,12 +88,43 @@ TEST(Process, KeepsTheTailOfStderr) {
 }
 
 TEST(Process, KillsWhatTakesTooLong) {
-  const Adoption adoption;
   const auto start = std::chrono::steady_clock::now();
   const ChildResult result = run(shell("sleep 30 & echo $!; wait", 0.2));
   EXPECT_EQ(result.end, End::timeout);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
-  EXPECT_TRUE(was_killed(std::stoi(result.output))) << "a grandchild outlived the time limit";
+  EXPECT_TRUE(is_gone(std::stoi(result.output))) << "a grandchild outlived the time limit";
+}
+
+// Three generations, each in a session of its own.
+TEST(Process, EndsWhatAChildForksAway) {
+  const ChildResult result =
+      run(shell("setsid sh -c 'setsid sleep 300 >/dev/null 2>&1 & echo $!' & wait; echo $!"));
+  EXPECT_EQ(result.code, 0);
+  const pid_t daemon = std::stoi(result.output);
+  EXPECT_TRUE(is_gone(daemon));
+}
+
+TEST(Process, LeavesAloneWhatWasThereBefore) {
+  const pid_t before = fork();
+  if (before == 0) {
+    pause();
+    _exit(0);
+  }
+  run(shell("exit 0"));
+  EXPECT_EQ(kill(before, SIGKILL), 0);
+  EXPECT_TRUE(was_killed(before));
+}
+
+// Whoever stops this process leaves the child running: its end is looked at before its limit.
+TEST(Process, TimeInWhichThisProcessIsStoppedIsNotCounted) {
+  const int status = status_of([] {
+    ChildPool pool;
+    pool.start(0, shell("kill -STOP $PPID; sleep 3; kill -CONT $PPID; sleep 0.2", 2));
+    const auto ended = pool.wait();
+    _exit(ended && ended->second.end == End::exited && ended->second.stood_still ? 0 : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {

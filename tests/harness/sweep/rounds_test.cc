@@ -153,6 +153,29 @@ TEST_F(Rounds, AFailedVisitEndsItsCellAlone) {
   EXPECT_EQ(std::count(all.begin(), all.end(), "linear"), 3);
 }
 
+TEST_F(Rounds, AVisitThatWasStoppedIsRepeated) {
+  request_.variants = {"full"};
+  request_.axes["length"] = "64";
+  const auto stopped = [&](int times) {  // the first of a sweep's visits
+    request_.force = true;
+    std::filesystem::remove(log());
+    const std::string count = "$(grep -c measure " + log() + ")";
+    const std::string reply = R"({"status":"ok","reason":null,"samples":[0.5,0.25],"flops":1000)";
+    behave("*'\"do\":\"measure\"'*) if [ " + count + " -le " + std::to_string(times) +
+           " ]; then echo '" + reply + ",\"stopped\":true}'; else echo '" + reply + "}'; fi;;");
+    return lines(sweep()).at(0);
+  };
+  const Json again = stopped(3);
+  EXPECT_FALSE(again.contains("noisy"));
+  EXPECT_EQ(again["visits"], Json({2, 2, 2}));
+  EXPECT_EQ(requests("measure").size(), 6u);
+  const Json marked = stopped(4);
+  EXPECT_EQ(marked["noisy"], Json({"stopped"}));
+  EXPECT_EQ(marked["visits"], Json({2, 2, 2}));
+  EXPECT_EQ(requests("measure").size(), 6u);
+  EXPECT_EQ(schema_fault(marked), "");
+}
+
 TEST_F(Rounds, TheTimeLimitIsOfTheWholeCell) {
   request_.variants = {"full"};
   request_.axes["length"] = "64";

@@ -66,6 +66,16 @@ bool has_note(const Table& table, const std::string& part) {
                      [&](const std::string& note) { return note.find(part) != std::string::npos; });
 }
 
+// As of a shard: no length is in both rows.
+TEST(Closing, AVariantMayLackTheFirstLength) {
+  const std::vector<Row> rows = {
+      speed_row(variant("full"), 512, 0.1), speed_row(variant("performer", 8), 1024, 0.2),
+      scored_row(variant("full"), 0.9), scored_row(variant("performer", 8), 0.5)};
+  const std::optional<Table> table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->rows.at(1).at(0), "performer[features=8]");
+}
+
 TEST(Closing, AScoreIsTheMeanOverSeeds) {
   std::vector<Row> rows = timed();
   rows.push_back(scored_row(variant("full"), 0.8, 0));
