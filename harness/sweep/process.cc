@@ -60,8 +60,8 @@ int input_file(const std::string& text) {
 }
 
 // What cannot be started sends errno through `fault`; its text is made by the parent.
-[[noreturn]] void become(char* const* argv, int input, int output, int error, int fault,
-                         pid_t parent) {
+[[noreturn]] void become(char* const* argv, char* const* variables, int input, int output,
+                         int error, int fault, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotStarted);  // the parent died before the line above
@@ -70,7 +70,7 @@ int input_file(const std::string& text) {
   dup2(input, 0);
   dup2(output, 1);
   dup2(error, 2);
-  execv(argv[0], argv);
+  execve(argv[0], argv, variables);
   const int why = errno;
   if (write(fault, &why, sizeof why) < 0) _exit(kNotStarted);
   _exit(kNotStarted);
@@ -182,12 +182,19 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
   std::vector<char*> argv = {const_cast<char*>(spec.program.c_str())};
   for (const std::string& arg : spec.args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable; ++variable) variables.push_back(*variable);
+  for (const std::string& more : spec.environment)
+    if (!getenv(more.substr(0, more.find('=')).c_str()))
+      variables.push_back(const_cast<char*>(more.c_str()));
+  variables.push_back(nullptr);
   Pipe output, error, fault;
   const int input = input_file(spec.input);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0)
-    become(argv.data(), input, output.write_end, error.write_end, fault.write_end, parent);
+    become(argv.data(), variables.data(), input, output.write_end, error.write_end, fault.write_end,
+           parent);
   const int why = errno;
   close(input);
   ATTN_IO_CHECK(pid > 0, "cannot start a child process: {}", strerror(why));

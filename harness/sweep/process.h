@@ -21,6 +21,7 @@ struct ChildSpec {
   // 0: none; past it the child's group is killed. Time in which this process stood still, too, as
   // after Ctrl-Z, is not counted.
   double timeout_s = 0;
+  std::vector<std::string> environment = {};  // "NAME=value", where this process has no NAME
 };
 
 struct ChildResult {

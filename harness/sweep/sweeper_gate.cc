@@ -87,7 +87,10 @@ void Sweeper::check_contracts() {
     while (next < wanted.size() && pool.running() < static_cast<size_t>(jobs_)) {
       const size_t subject = wanted[next++];
       announce("checking " + subjects[subject]);
-      pool.start(subject, child(requests[subject], timeout_s));
+      ChildSpec check = child(requests[subject], timeout_s);
+      // Several checks of two threads each run at once: threads that wait must not hold a core.
+      check.environment = {"OMP_WAIT_POLICY=passive"};
+      pool.start(subject, check);
     }
     const auto ended = pool.wait();
     if (!ended) return;  // interrupted

@@ -69,6 +69,14 @@ TEST(Process, HandsOverInputAndOutput) {
   EXPECT_EQ(result.error_tail, "trouble\n");
 }
 
+TEST(Process, AddsToTheEnvironmentWhatIsNotThere) {
+  setenv("ATTN_OLD", "old", 1);
+  ChildSpec spec = shell("echo $ATTN_OLD $ATTN_NEW");
+  spec.environment = {"ATTN_NEW=new", "ATTN_OLD=other"};
+  EXPECT_EQ(run(spec).output, "old new\n");
+  unsetenv("ATTN_OLD");
+}
+
 TEST(Process, TellsExitCodesAndSignals) {
   EXPECT_EQ(run(shell("exit 3")).code, 3);
   const ChildResult crashed = run(shell("echo half; kill -SEGV $$"));
