@@ -134,8 +134,8 @@ class WorkerSums {
   }
   void finish() const {
     if (!total_ || workers_ == 1) return;
-    constexpr int64_t kNumbersOfThread = 1 << 14;
-    parallel_for(size_, kNumbersOfThread, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kFewestNumbersOfATask = 1 << 14;
+    parallel_for(size_, kFewestNumbersOfATask, [&](int64_t begin, int64_t end) {
       for (int64_t w = 1; w < workers_; ++w) {
         const real* from = of(w);
         for (int64_t i = begin; i < end; ++i) total_[i] += from[i];

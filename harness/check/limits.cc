@@ -90,11 +90,10 @@ void check_limit(const Subject& subject, Verdict& verdict) {
     const Subject limiting(subject.info, subject.info.at_limit(subject.given, *limit),
                            subject.level);
     if (!limiting.can_run(shape)) continue;
-    if (limit->tolerance > 1e-5 && shape.kv_len != 33)
-      continue;  // by sampling: large, and no sharper elsewhere
+    if (limit->sampled && shape.kv_len != 33) continue;  // large, and no sharper elsewhere
     const auto attention = limiting.build(shape);
     if (limit->prepare) limit->prepare(*attention);
-    const double allowed = kIsDouble && limit->tolerance <= 1e-5 ? 1e-10 : limit->tolerance;
+    const double allowed = kIsDouble && !limit->sampled ? 1e-10 : limit->tolerance;
     compare_with_limit(*attention, shape, {{}}, limit->input_scale, allowed, verdict);
   }
 }

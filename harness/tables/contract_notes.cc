@@ -21,11 +21,10 @@ AttentionShape shape_of(const Axes& axes) {
 // The variant selects keys, and its reach is that of its limit or longer, so that it selects all. A
 // limit that needs certain weights, or that is reached up to sampling, is no selection of keys.
 bool sees_all(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
-  constexpr double kRounding = 1e-5;
   const VariantInfo::Reads read = info.read_by(params);
   if (!read.queries || !read.keys || info.traits.edges || !info.limit) return false;
   const auto limit = info.limit(shape);
-  if (!limit || limit->prepare || limit->tolerance > kRounding) return false;
+  if (!limit || limit->prepare || limit->sampled) return false;
   return std::all_of(limit->params.begin(), limit->params.end(), [&](const auto& at) {
     const ParamValue& own = params.values().at(at.first);
     const auto* reach = std::get_if<int64_t>(&at.second);

@@ -93,7 +93,7 @@ std::vector<PlantedVariant> planted_at_edges() {
       "gradient_beyond_500",
       {.key =
            [](const Var& k, const Pass& p) {
-             return p.kv_len < 500 ? k : with_gradient(k, [](double slope) { return 1.1 * slope; });
+             return p.kv_len < 500 ? k : with_gradient(k, [](double slope) { return 1.5 * slope; });
            }},
       false);
   caught_by("causality", "last_key_lost_at_even_lengths",

@@ -31,9 +31,10 @@ struct VariantInfo {
   // nullopt or empty: there are none. `prepare` may set weights, such as identity projections.
   struct Limit {
     std::map<std::string, ParamValue> params;
-    double tolerance = 1e-5;  // in float; 1e-10 is used in double where tolerance is 1e-5
+    double tolerance = 1e-5;  // in float; 1e-10 is used in double unless sampled
     std::function<void(const Attention&)> prepare;
     double input_scale = 1;  // of N(0, 1) queries and keys
+    bool sampled = false;  // reached up to sampling, in either precision: `tolerance` says how far
   };
   std::function<std::optional<Limit>(const AttentionShape&)> limit;
   // Why this shape cannot run with these parameters, besides what the traits say; nullopt: it can.

@@ -82,7 +82,8 @@ VariantInfo performer() {
         return VariantInfo::Limit{
             .params = {{"features", int64_t{1} << 14}, {"kernel", softmax}, {"as", paper}},
             .tolerance = 0.02,
-            .input_scale = 0.25};
+            .input_scale = 0.25,
+            .sampled = true};
       },
       .notes = {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
                 "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no "

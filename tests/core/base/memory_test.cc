@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/spoil.h"
+
 namespace attn::core_memory_test {
 namespace {
 
@@ -25,6 +27,16 @@ TEST(Memory, CountsWhatIsAskedForInSteps) {
     EXPECT_EQ(c.bytes(), 5056u);
   }
   EXPECT_EQ(memory_use().live_total, before.live_total);
+}
+
+// All but the first eight bytes of a free block, which hold the pool's own list.
+TEST(Memory, SpoiledBlocksHoldNaN) {
+  constexpr int kClass = 4096;
+  { const Block freed(kClass, Purpose::activations); }
+  spoil_free_memory();
+  const Block again(kClass, Purpose::activations);
+  const auto* bytes = static_cast<const unsigned char*>(again.data());
+  for (const int at : {8, 100, kClass - 1}) EXPECT_EQ(bytes[at], 0xff) << at;
 }
 
 TEST(Memory, PeaksAreExact) {
