@@ -25,7 +25,7 @@ std::vector<pid_t> children_now() {
   return all;
 }
 
-bool holds(const std::vector<pid_t>& list, pid_t one) {
+bool is_among(const std::vector<pid_t>& list, pid_t one) {
   return std::find(list.begin(), list.end(), one) != list.end();
 }
 
@@ -44,7 +44,7 @@ void Strays::end(const std::vector<pid_t>& kept) const {
   for (int generation = 0; found && generation < kGenerations; generation++) {
     found = false;
     for (const pid_t child : children_now()) {
-      if (holds(kept, child) || holds(before_, child)) continue;
+      if (is_among(kept, child) || is_among(before_, child)) continue;
       found = true;
       kill(child, SIGKILL);
       while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
