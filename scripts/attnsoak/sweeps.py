@@ -170,10 +170,12 @@ class Soak:
         order = self.chosen.sample(range(count), count)
         running = self.start(sweep, "--shard", f"{order[0]}/{count}")
         beside = self.start(sweep, "--shard", f"{order[1]}/{count}")
-        self.finish(beside, (0, 2))  # 2: another run is writing to the file
-        self.finish(running, (0, 2))
+        self.finish(
+            beside, (0, 2, 4)
+        )  # 2: another run is writing to the file; 4: no cell is in the shard
+        self.finish(running, (0, 2, 4))
         for shard in order:
-            self.finish(self.start(sweep, "--shard", f"{shard}/{count}"), (0,))
+            self.finish(self.start(sweep, "--shard", f"{shard}/{count}"), (0, 4))
         self.counts["shards"] += count + 2
 
     def torn(self, sweep: Sweep) -> None:

@@ -127,7 +127,7 @@ TEST(Process, LeavesAloneWhatWasThereBefore) {
 TEST(Process, TimeInWhichThisProcessIsStoppedIsNotCounted) {
   const int status = status_of([] {
     ChildPool pool;
-    pool.start(0, shell("kill -STOP $PPID; sleep 3; kill -CONT $PPID; sleep 0.2", 2));
+    pool.start(0, shell("sleep 0.5; kill -STOP $PPID; sleep 4; kill -CONT $PPID", 3));
     const auto ended = pool.wait();
     _exit(ended && ended->second.end == End::exited && ended->second.stood_still ? 0 : 1);
   });
