@@ -1,0 +1,185 @@
+"""A copy of the sources with a switch at each chosen place, and its build.
+
+A place that does not compile with a switch, such as one in a constant expression, is dropped, and the build goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .place import HEADER, ROOT, Place, Rewriter, places_at
+
+COPY = ROOT / "build" / "mutate" / "src"
+BUILD = COPY / "build" / "native"  # named as that of the sources, so that the compiler's cache serves what is unchanged
+COPIED = ("CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "cmake", "core", "variants", "tasks", "harness", "tests", "results/schema.json")
+TARGETS = ("attnbench", "attn_tests", "attn_tests_f64")
+ERROR = re.compile(rb"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:", re.M)
+PLACE = re.compile(rb"(?:^|from |file )(\S+?\.(?:h|cc)):(\d+)", re.M)
+
+SWITCH = r"""// The switch of all mutants: ATTN_MUTANT names the one that is on. At -1 those are noted that are reached, one line for the
+// process, or for each test: "name<tab>seconds<tab>numbers", at the end of the file that ATTN_MUTANT_TRACE names.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+inline int attn_mutant_on = 0;
+inline unsigned char attn_mutant_reached[@COUNT@];
+inline void attn_mutant_note(const std::string& name, double seconds) {
+  const char* const path = std::getenv("ATTN_MUTANT_TRACE");
+  FILE* const file = path && attn_mutant_on < 0 ? std::fopen(path, "a") : nullptr;
+  if (!file) return;
+  std::string line = name + "\t" + std::to_string(seconds) + "\t";
+  for (int i = 0; i < @COUNT@; ++i) {
+    if (attn_mutant_reached[i]) line += std::to_string(i) + " ";
+    attn_mutant_reached[i] = 0;
+  }
+  line += "\n";
+  std::fwrite(line.data(), 1, line.size(), file);
+  std::fclose(file);
+}
+inline bool attn_mutant_start() {
+  if (const char* const on = std::getenv("ATTN_MUTANT")) attn_mutant_on = std::atoi(on);
+  if (attn_mutant_on < 0) std::atexit([] { attn_mutant_note("process", 0); });
+  return true;
+}
+inline const bool attn_mutant_started = attn_mutant_start();
+inline bool attn_mutant(int id) {
+  if (__builtin_expect(attn_mutant_on == id, 0)) return true;
+  if (__builtin_expect(attn_mutant_on < 0, 0)) attn_mutant_reached[id] = 1;
+  return false;
+}
+"""
+# At the end of a source of both test programs.
+LISTENER = r"""
+#include <gtest/gtest.h>
+
+#include "core/base/mutant.h"
+namespace {
+struct MutantListener : testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo& info) override {
+    attn_mutant_note(std::string(info.test_suite_name()) + "." + info.name(),
+                     static_cast<double>(info.result()->elapsed_time()) / 1000);
+  }
+};
+const bool mutants_listen = [] {
+  if (attn_mutant_on < 0) testing::UnitTest::GetInstance()->listeners().Append(new MutantListener);
+  return true;
+}();
+}  // namespace
+"""
+# A red check ends `attnbench check` where ATTN_MUTANT_STOP asks for it: the rest of the answer is not needed.
+STOP = r"""  if (result.outcome == Outcome::failed && std::getenv("ATTN_MUTANT_STOP")) {
+    std::printf("RED %s %s %s\n", result.subject.c_str(), result.name.c_str(), result.detail.c_str());
+    std::fflush(stdout);
+    std::_Exit(5);
+  }
+"""
+MARK = b"  return result;\n}\n\nstd::vector<Result> check_variant("
+
+
+class BuildError(Exception):
+    """Why the copy could not be built, in one line."""
+
+
+class Tree:
+    def __init__(self, places: list[Place], jobs: int, say: Callable[[str], None]) -> None:
+        self.places = {p.id: p for p in places}
+        self.jobs, self.say = jobs, say
+        self.count = max(self.places, default=0) + 1
+
+    def make(self, targets: Sequence[str] = TARGETS) -> list[Place]:
+        """Copies, rewrites and builds; the places that are in the programs."""
+        self._copy()
+        for file in {p.file for p in self.places.values()}:
+            self._rewrite(file)
+        self._run(["cmake", "--preset", "native"], "configured")
+        while True:
+            done = subprocess.run(
+                ["ninja", "-C", str(BUILD), "-k", "0", f"-j{self.jobs}", *targets], capture_output=True, cwd=COPY
+            )
+            (COPY.parent / "build.log").write_bytes(done.stdout + done.stderr)
+            if done.returncode == 0:
+                return sorted(self.places.values(), key=lambda p: p.id)
+            self._drop(done.stdout)
+
+    def _copy(self) -> None:
+        """Keeps the times of unchanged files, so that a second run builds little."""
+        listed = subprocess.run(["git", "ls-files", *COPIED], cwd=ROOT, capture_output=True, text=True, check=True)
+        rewritten = {p.file for p in self.places.values()}
+        wanted = {COPY / HEADER}
+        self._write(COPY / HEADER, SWITCH.replace("@COUNT@", str(self.count)).encode())
+        for name in listed.stdout.splitlines():
+            wanted.add(COPY / name)
+            if name not in rewritten:
+                self._write(COPY / name, self._amended(name, (ROOT / name).read_bytes()))
+        for path in [p for f in ("core", "variants", "tasks", "harness", "tests") for p in (COPY / f).rglob("*") if p.is_file()]:
+            if path not in wanted:
+                path.unlink()
+
+    def _amended(self, name: str, source: bytes) -> bytes:
+        if name == "tests/places.cc.in":
+            return source + LISTENER.encode()
+        if name == "cmake/library.cmake":  # the variants are compiled in half the time
+            return source.replace(b"if(ARG_COLD OR kind)", b"if(ARG_COLD OR kind OR name STREQUAL variants)")
+        if name != "harness/check/contract.cc":
+            return source
+        if source.count(MARK) != 1:
+            raise BuildError(f"{name} has no end of run_check where it is looked for")
+        return b'#include "%s"\n' % HEADER.encode() + source.replace(MARK, STOP.encode() + MARK)
+
+    def _rewrite(self, file: str) -> None:
+        places = [p for p in self.places.values() if p.file == file]
+        source = (ROOT / file).read_bytes()
+        self._write(COPY / file, Rewriter(source, places).text() if places else source)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        if path.is_file() and path.read_bytes() == content:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def _drop(self, output: bytes) -> None:
+        """Drops the places that the compiler's errors name; without any, those of the files that it names."""
+        named: set[int] = set()
+        files: set[str] = set()
+        for block in re.split(rb"^FAILED: ", output, flags=re.M)[1:]:
+            texts: dict[str, bytes] = {}
+            for pattern in (ERROR, PLACE):
+                ids: set[int] = set()
+                for path, line in pattern.findall(block):
+                    file = self._relative(path.decode())
+                    if file is None:
+                        continue
+                    files.add(file)
+                    ids |= places_at(texts.setdefault(file, (COPY / file).read_bytes()), int(line))
+                if ids:
+                    named |= ids
+                    break
+        if not named:
+            named = {p.id for p in self.places.values() if p.file in files}
+        if not named:
+            raise BuildError(f"the copy does not build: see {COPY.parent / 'build.log'}")
+        dropped = [self.places.pop(i) for i in sorted(named) if i in self.places]
+        self.say(f"{len(dropped)} places do not compile with a switch and are dropped")
+        for file in {p.file for p in dropped}:
+            self._rewrite(file)
+
+    def _relative(self, path: str) -> str | None:
+        absolute = (BUILD / path).resolve()
+        if not absolute.is_relative_to(COPY):
+            return None
+        relative = str(absolute.relative_to(COPY))
+        return relative if any(p.file == relative for p in self.places.values()) else None
+
+    def _run(self, command: list[str], what: str) -> None:
+        done = subprocess.run(command, cwd=COPY, capture_output=True, text=True)
+        if done.returncode:
+            raise BuildError(f"the copy could not be {what}: {done.stderr.strip().splitlines()[-1]}")
+
+
+def remove() -> None:
+    shutil.rmtree(COPY.parent, ignore_errors=True)
