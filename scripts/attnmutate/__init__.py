@@ -1,1 +1,1 @@
-"""Mutants of the sources: places that can be changed, one build with all of them, and who notices."""
+"""Mutants of the sources: places to change, one build with all of them, and who notices."""

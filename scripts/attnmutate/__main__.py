@@ -1,11 +1,13 @@
 """scripts/mutate: changes the mathematics of variants and kernels and counts who notices.
 
-Exit 0 done, 1 the build or a trial could not be made, 2 wrong usage, 130 interrupted (the same command goes on).
+Exit 0 done, 1 the build or a trial could not be made, 2 wrong usage,
+130 interrupted (the same command goes on).
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import subprocess
 import sys
 import time
@@ -13,13 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import trial
-from .find import FindError, all_places
+from .find import FindError, all_places, sources_hash
 from .place import ROOT, Place
 from .record import Record, described, read, reasons
 from .report import Report
 from .sample import sampled
 from .tree import BuildError, Tree
+from .trial import Trials
 
 REASONS = ROOT / "docs" / "mutation_survivors.json"
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -39,15 +41,29 @@ class Parser(argparse.ArgumentParser):
 def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(prog="scripts/mutate", description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="build one program with all mutants of a sample and try each")
+    run = verbs.add_parser(
+        "run", help="build one program with all mutants of a sample and try each"
+    )
     run.add_argument("--count", type=int, default=300, metavar="N", help="mutants (default 300)")
-    run.add_argument("--seed", type=int, default=1, metavar="N", help="draws the sample (default 1)")
+    run.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="draws the sample (default 1)"
+    )
     run.add_argument("--only", default="", metavar="PATH", help="sources whose path begins so")
     run.add_argument("--ids", default="", metavar="ID,ID", help="these mutants instead of a sample")
-    run.add_argument("--stages", default=",".join(STAGES), help=f"of {','.join(STAGES)}; a later run may add one")
+    run.add_argument(
+        "--stages", default=",".join(STAGES), help=f"of {','.join(STAGES)}; a later run may add one"
+    )
     run.add_argument("-j", "--jobs", type=int, default=2, metavar="N", help="at a time (default 2)")
-    run.add_argument("-o", "--output", type=Path, default=ROOT / "build" / "mutate" / "results.jsonl", metavar="FILE")
-    report = verbs.add_parser("report", help="who noticed, by folder and by kind of change; survivors")
+    run.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=ROOT / "build" / "mutate" / "results.jsonl",
+        metavar="FILE",
+    )
+    report = verbs.add_parser(
+        "report", help="who noticed, by folder and by kind of change; survivors"
+    )
     report.add_argument("files", type=Path, nargs="+", metavar="FILE")
     show = verbs.add_parser("show", help="one mutant as a change of its source")
     show.add_argument("id", type=int)
@@ -60,7 +76,9 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
         if unknown := set(options.stages) - set(STAGES):
             parser.error(f"--stages names {unknown.pop()!r}: only {', '.join(STAGES)}")
         if not all(word.isdigit() for word in filter(None, options.ids.split(","))):
-            parser.error(f"--ids is {options.ids!r}: numbers with commas between them, such as 17,203")
+            parser.error(
+                f"--ids is {options.ids!r}: numbers with commas between them, such as 17,203"
+            )
     return options
 
 
@@ -75,67 +93,36 @@ def chosen(places: list[Place], options: argparse.Namespace) -> list[Place]:
 
 
 def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout.strip()
-
-
-class Trials:
-    """What reaches what is traced once; then each mutant goes through the stages."""
-
-    def __init__(self, stages: list[str]) -> None:
-        self.stages = stages
-        trial.learn_homes(ROOT / "variants" / "CMakeLists.txt")
-        self.checks = {}
-        for name, level in (("quick", ["--quick"]), ("full", [])):
-            if "contract" in stages:
-                say(f"which places the contract reaches, {name}")
-                self.checks[name] = trial.reach_of_checks(sorted(trial.HOME), level)
-        self.tests: dict[str, trial.Reach] = {}
-        for kind in ("float", "double"):
-            if ("tests" if kind == "float" else "double") in stages:
-                say(f"which places the tests reach, {kind}")
-                self.tests[kind], failing = trial.reach_of_tests(trial.TESTS[kind], "*")
-                say(f"{len(self.tests[kind].seconds)} tests; left out, since they fail without a mutant: {sorted(failing)}")
-
-    def of(self, place: Place, result: dict[str, Any]) -> dict[str, Any]:
-        caught = any(isinstance(result.get(s), dict) for s in ("quick", "full", "choices"))
-        for name, reach in self.checks.items():
-            if name in result or caught:
-                continue
-            if not reach.of(place.id):
-                result[name] = "unreached"
-                continue
-            most = len(trial.HOME) if name == "quick" else trial.FULL_VARIANTS
-            result[name] = trial.by_checks(place, reach, [] if name == "full" else ["--quick"], most) or "survived"
-            caught = isinstance(result[name], dict)
-        if "tests" in self.stages:
-            if not caught and "choices" not in result:
-                result["choices"] = self._tests(place, "float", True)
-            if "tests" not in result:
-                result["tests"] = self._tests(place, "float", False)
-        noticed = any(isinstance(result.get(s), dict) for s in ("quick", "full", "choices", "tests"))
-        if "double" in self.stages and not noticed:
-            result["double"] = self._tests(place, "double", False)
-        return result
-
-    def _tests(self, place: Place, kind: str, conformance: bool) -> dict[str, str] | str:
-        reach = self.tests[kind]
-        names = [n for n in reach.of(place.id) if n.startswith(trial.CONFORMANCE) == conformance]
-        if not names:
-            return "unreached"
-        return trial.by_tests(place, trial.TESTS[kind], reach, names) or "survived"
 
 
 def run(options: argparse.Namespace) -> None:
     say("reading the sources")
     places = chosen(all_places(options.jobs), options)
     record = Record(
-        options.output, {"commit": commit(), "seed": options.seed, "count": options.count, "only": options.only, "ids": options.ids}
+        options.output,
+        {
+            "commit": commit(),
+            "sources": sources_hash(),
+            "seed": options.seed,
+            "count": options.count,
+            "only": options.only,
+            "ids": options.ids,
+            "float": options.float,
+        },
     )
     say(f"building a copy with {len(places)} switches")
     targets = {"contract": "attnbench", "tests": "attn_tests", "double": "attn_tests_f64"}
-    places = Tree(places, options.jobs, say).make([targets[stage] for stage in options.stages])
-    trials = Trials(options.stages)
+    places = Tree(places, options.jobs, say).make(
+        [targets[stage] for stage in options.stages], not options.float
+    )
+    trials = Trials(options.stages, options.jobs)
 
     def one(place: Place) -> None:
         begun = time.monotonic()
@@ -146,8 +133,12 @@ def run(options: argparse.Namespace) -> None:
         result["stages"] = sorted(set(options.stages) | set(result.get("stages", [])))
         result["seconds"] = round(result.get("seconds", 0) + time.monotonic() - begun, 1)
         record.add(result)
-        say(f"{len(record.done)}/{len(places)} {place.id} {place.file}:{place.line} {verdict(result)}")
+        say(
+            f"{len(record.done)}/{len(places)} {place.id} {place.file}:{place.line} "
+            f"{verdict(result)}"
+        )
 
+    random.Random(options.seed).shuffle(places)  # a run that is cut short is a smaller sample
     with ThreadPoolExecutor(options.jobs) as pool:
         for future in [pool.submit(one, place) for place in places]:
             future.result()
@@ -155,7 +146,9 @@ def run(options: argparse.Namespace) -> None:
 
 def verdict(result: dict[str, Any]) -> str:
     stages = ((s, result.get(s)) for s in ("quick", "full", "choices", "tests", "double"))
-    return "; ".join(f"{s}: {v if isinstance(v, str) else v['how'] + ' ' + v['by'][:60]}" for s, v in stages if v)
+    return "; ".join(
+        f"{s}: {v if isinstance(v, str) else v['how'] + ' ' + v['by'][:60]}" for s, v in stages if v
+    )
 
 
 def show(number: int) -> None:
@@ -167,7 +160,10 @@ def show(number: int) -> None:
     first = source.count(b"\n", 0, place.start)
     last = source.count(b"\n", 0, place.end) + 1
     print(f"{place.file}:{place.line} {place.function}: {place.operator}")
-    for sign, lines in (("-", source.split(b"\n")[first:last]), ("+", changed.split(b"\n")[first : last + changed.count(b"\n") - source.count(b"\n")])):
+    for sign, lines in (
+        ("-", source.split(b"\n")[first:last]),
+        ("+", changed.split(b"\n")[first : last + changed.count(b"\n") - source.count(b"\n")]),
+    ):
         print("\n".join(f"{sign} {line.decode()}" for line in lines))
 
 

@@ -1,8 +1,9 @@
 """Finds the places of the sources that a mutant can change, with libclang.
 
-Only bodies of functions are read. Left out are entries of variants (texts, traits and the reference, which is the oracle),
-steps of loops (they hang) and what macros hold: refusals of wrong arguments. What turns out to be a constant expression does
-not compile with a switch and is dropped by the build.
+Only bodies of functions are read. Left out are entries of variants (texts, traits and the
+reference, which is the oracle), steps of loops (they hang) and what macros hold: refusals of wrong
+arguments. What turns out to be a constant expression does not compile with a switch and is dropped
+by the build.
 """
 
 from __future__ import annotations
@@ -25,26 +26,45 @@ from .place import ROOT, Piece, Place
 HEADERS = ROOT / "build" / "mutate" / "core.pch"
 FOLDERS = ("variants", "core/simd", "core/ops")
 # The oracle, lists and entries, what measures the processor, and what names the instruction set.
-LEFT_OUT = re.compile(r"variants/(reference/|catalog|api/[a-z_]+\.h|api/(variant_info|reference|mixer))|core/simd/(isa|fma_chains|targets)\b")
+LEFT_OUT = re.compile(
+    r"variants/(reference/|catalog|api/[a-z_]+\.h|api/(variant_info|reference|mixer))"
+    r"|core/simd/(isa|fma_chains|targets)\b"
+)
 SILENT = {"do_skip_reason", "why_not", "str", "text"}  # functions that make messages
 BINARY = {
-    "+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
-    "&&": "||", "||": "&&", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=",
-}  # fmt: skip
+    **{"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "&&": "||", "||": "&&"},
+    **{"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+    **{"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="},
+}
+PAIRS = (
+    "std::max std::min",
+    "hn::Add hn::Sub",
+    "hn::MulAdd hn::NegMulAdd",
+    "hn::Max hn::Min",
+    "hn::Gt hn::Le",
+    "hn::Lt hn::Ge",
+    "hn::IfThenElseZero hn::IfThenZeroElse",
+    "hn::And hn::Or",
+    "hn::SumOfLanes hn::MaxOfLanes",
+)
 SWAPS = {
-    "std::max": "std::min", "std::min": "std::max", "std::sqrt": "", "std::exp": "std::expm1", "std::log": "std::log1p",
-    "hn::Add": "hn::Sub", "hn::Sub": "hn::Add", "hn::Mul": "hn::Add", "hn::Div": "hn::Mul", "hn::MulAdd": "hn::NegMulAdd",
-    "hn::NegMulAdd": "hn::MulAdd", "hn::MulSub": "hn::MulAdd", "hn::Max": "hn::Min", "hn::Min": "hn::Max",
-    "hn::Gt": "hn::Le", "hn::Ge": "hn::Lt", "hn::Lt": "hn::Ge", "hn::Le": "hn::Gt", "hn::Neg": "",
-    "hn::IfThenElseZero": "hn::IfThenZeroElse", "hn::IfThenZeroElse": "hn::IfThenElseZero",
-    "hn::And": "hn::Or", "hn::Or": "hn::And", "hn::SumOfLanes": "hn::MaxOfLanes", "hn::MaxOfLanes": "hn::SumOfLanes",
-    "subtract": "add", "multiply": "add", "divide": "multiply",
-}  # fmt: skip
+    **dict(pair.split() for pair in PAIRS),
+    **dict(reversed(pair.split()) for pair in PAIRS),
+    **{"std::exp": "std::expm1", "std::log": "std::log1p", "std::sqrt": "", "hn::Neg": ""},
+    **{"hn::Mul": "hn::Add", "hn::Div": "hn::Mul", "hn::MulSub": "hn::MulAdd"},
+    **{"subtract": "add", "multiply": "add", "divide": "multiply"},
+}
 CALL = re.compile(rb"(?<![\w:.>])((?:std::|hn::)?\w+)(?:<int64_t>)?\(")
 NUMBER = re.compile(r"(0|[1-9]\d*)([uUlL]*)")
 DECIMAL = re.compile(r"[\d.]+(e[+-]?\d+)?")
 Kind = cindex.CursorKind
-FUNCTIONS = {Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.FUNCTION_TEMPLATE, Kind.CONSTRUCTOR, Kind.CONVERSION_FUNCTION}
+FUNCTIONS = {
+    Kind.FUNCTION_DECL,
+    Kind.CXX_METHOD,
+    Kind.FUNCTION_TEMPLATE,
+    Kind.CONSTRUCTOR,
+    Kind.CONVERSION_FUNCTION,
+}
 BODIES = {Kind.COMPOUND_STMT, Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT}
 
 
@@ -53,15 +73,20 @@ def is_target(path: str) -> bool:
 
 
 def sources() -> list[str]:
-    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return [path for path in listed.stdout.split() if is_target(path)]
 
 
 @cache
 def arguments() -> list[str]:
-    resources = subprocess.run(["clang", "-print-resource-dir"], capture_output=True, text=True, check=True)
+    resources = subprocess.run(
+        ["clang", "-print-resource-dir"], capture_output=True, text=True, check=True
+    )
     return [
-        "-std=c++20", f"-I{ROOT}", f"-I{ROOT}/build/native/lists", "-I/usr/include/eigen3", "-march=native", "-DATTN_NATIVE",
+        "-std=c++20", "-march=native", "-DATTN_NATIVE",
+        f"-I{ROOT}", f"-I{ROOT}/build/native/lists", "-I/usr/include/eigen3",
         "-resource-dir", resources.stdout.strip(),
     ]  # fmt: skip
 
@@ -73,7 +98,9 @@ class FindError(Exception):
 class Finder:
     """The places of one translation unit, in all sources that are targets, without identifiers."""
 
-    seen: ClassVar[set[tuple[str, int]]] = set()  # functions of headers that another unit of this process has shown
+    seen: ClassVar[set[tuple[str, int]]] = (
+        set()
+    )  # functions of headers that another unit of this process has shown
 
     def __init__(self, path: str) -> None:
         ready = ["-include-pch", str(HEADERS)] if HEADERS.is_file() else []
@@ -128,7 +155,10 @@ class Finder:
 
     def _visit(self, cursor: Any, parent: Any) -> None:
         span = self._span(cursor)
-        if cursor.kind == Kind.VAR_DECL and b"constexpr" in self.source[span[0] : cursor.location.offset]:
+        if (
+            cursor.kind == Kind.VAR_DECL
+            and b"constexpr" in self.source[span[0] : cursor.location.offset]
+        ):
             return
         if cursor.kind == Kind.STATIC_ASSERT or self._text(span).startswith(("ATTN_", "HWY_")):
             return
@@ -137,19 +167,34 @@ class Finder:
         if parent.kind in BODIES:
             self._removal(cursor, parent, span)
         for i, child in enumerate(children):
-            step = cursor.kind == Kind.FOR_STMT and child.kind in (Kind.UNARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR)
+            step = cursor.kind == Kind.FOR_STMT and child.kind in (
+                Kind.UNARY_OPERATOR,
+                Kind.COMPOUND_ASSIGNMENT_OPERATOR,
+            )
             constant = cursor.kind == Kind.CASE_STMT and i == 0
             if not step and not constant:
                 self._visit(child, cursor)
 
     def _place(self, cursor: Any, children: list[Any], span: tuple[int, int]) -> None:
         text = self._text(span)
-        if cursor.kind in (Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR) and len(children) == 2:
+        if (
+            cursor.kind in (Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR)
+            and len(children) == 2
+        ):
             left, right = map(self._span, children)
             operator = self._text((left[1], right[0])).strip()
             if operator in BINARY and span == (left[0], right[1]):
-                self._add(span, f"{operator} to {BINARY[operator]}", [left, f" {BINARY[operator]} ", right])
-        elif cursor.kind == Kind.UNARY_OPERATOR and children and text[:1] in ("!", "-") and text[:2] != "--":
+                self._add(
+                    span,
+                    f"{operator} to {BINARY[operator]}",
+                    [left, f" {BINARY[operator]} ", right],
+                )
+        elif (
+            cursor.kind == Kind.UNARY_OPERATOR
+            and children
+            and text[:1] in ("!", "-")
+            and text[:2] != "--"
+        ):
             self._add(span, f"{text[0]}x to x", [self._span(children[0])])
         elif cursor.kind == Kind.INTEGER_LITERAL and (number := NUMBER.fullmatch(text)):
             value = int(number[1])
@@ -165,7 +210,10 @@ class Finder:
                 self._add(span, "c to !c", ["!(", condition, ") ? ", then, " : ", other])
         elif cursor.kind == Kind.IF_STMT and children and children[0].kind.is_expression():
             condition = self._span(children[0])
-            if "constexpr" not in self._text((span[0], condition[0])) and children[0].kind != Kind.BINARY_OPERATOR:
+            if (
+                "constexpr" not in self._text((span[0], condition[0]))
+                and children[0].kind != Kind.BINARY_OPERATOR
+            ):
                 self._add(condition, "c to !c", ["!(", condition, ")"])
 
     def _removal(self, cursor: Any, parent: Any, span: tuple[int, int]) -> None:
@@ -185,7 +233,9 @@ class Finder:
             line = self.source[self.source.rfind(b"\n", 0, match.start()) + 1 : match.start()]
             if name in SWAPS and b"//" not in line and b"constexpr" not in line:
                 closing = self._closing(match.end() - 1)
-                written = self.source[match.end(1) : match.end() - 1].decode() if SWAPS[name] else ""
+                written = (
+                    self.source[match.end(1) : match.end() - 1].decode() if SWAPS[name] else ""
+                )
                 self._add((match.start(), closing), f"{name} to {SWAPS[name] or 'its argument'}",
                           [SWAPS[name] + written, (match.end() - 1, closing)])  # fmt: skip
             if name == "hn::IfThenElse":
@@ -202,7 +252,11 @@ class Finder:
                     break
             depth += (char in b"([{") - (char in b")]}")
         if len(parts) == 3:
-            self._add((begin, parts[2][1] + 1), "branches swapped", ["hn::IfThenElse(", parts[0], ", ", parts[2], ", ", parts[1], ")"])
+            self._add(
+                (begin, parts[2][1] + 1),
+                "branches swapped",
+                ["hn::IfThenElse(", parts[0], ", ", parts[2], ", ", parts[1], ")"],
+            )
 
     def _closing(self, at: int) -> int:
         depth = 0
@@ -212,13 +266,15 @@ class Finder:
                 return i + 1
         return at
 
-    def _add(self, span: tuple[int, int], operator: str, pieces: list[Piece], statement: bool = False) -> None:
+    def _add(
+        self, span: tuple[int, int], operator: str, pieces: list[Piece], statement: bool = False
+    ) -> None:
         if span[1] <= span[0] or any(isinstance(p, tuple) and not p[0] < p[1] for p in pieces):
             return  # from a macro
         line = self.source.count(b"\n", 0, span[0]) + 1
         self.found.append({
-            "file": self.path, "line": line, "start": span[0], "end": span[1], "function": self.name,
-            "operator": operator, "pieces": pieces, "statement": statement,
+            "file": self.path, "line": line, "start": span[0], "end": span[1],
+            "function": self.name, "operator": operator, "pieces": pieces, "statement": statement,
         })  # fmt: skip
 
     def _span(self, cursor: Any) -> tuple[int, int]:
@@ -233,20 +289,25 @@ def places_of(path: str) -> list[dict[str, Any]]:
 
 
 def numbered(found: Iterable[dict[str, Any]]) -> list[Place]:
-    """Each place once, numbered in the order of the sources: the same sources give the same numbers."""
+    """Each place once, numbered in the order of the sources, so that numbers repeat."""
     once = {(f["file"], f["start"], f["end"], f["operator"]): f for f in found}
     return [Place.from_json({"id": i, **once[key]}) for i, key in enumerate(sorted(once), 1)]
 
 
-def all_places(jobs: int) -> list[Place]:
-    """Of the tree as it is. Reading takes minutes, so the answer is kept until a source changes."""
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+def sources_hash() -> str:
+    digest = hashlib.sha256()
     for path in sources():
         digest.update(path.encode() + (ROOT / path).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def all_places(jobs: int) -> list[Place]:
+    """Of the tree as it is. Reading takes minutes, so the answer is kept until a source changes."""
+    digest = hashlib.sha256(Path(__file__).read_bytes() + sources_hash().encode()).hexdigest()
     kept = ROOT / "build" / "mutate" / "places.json"
     if kept.is_file():
         stored = json.loads(kept.read_text())
-        if stored["sources"] == digest.hexdigest():
+        if stored["sources"] == digest:
             return [Place.from_json(entry) for entry in stored["places"]]
     kept.parent.mkdir(parents=True, exist_ok=True)
     HEADERS.unlink(missing_ok=True)
@@ -254,7 +315,9 @@ def all_places(jobs: int) -> list[Place]:
     unit = cindex.Index.create().parse(headers, args=["-xc++-header", *arguments()])
     unit.save(str(HEADERS))
     with Pool(jobs) as pool:
-        found = pool.map(places_of, [path for path in sources() if path.endswith(".cc")], chunksize=1)
+        found = pool.map(
+            places_of, [path for path in sources() if path.endswith(".cc")], chunksize=1
+        )
     places = numbered(itertools.chain.from_iterable(found))
-    kept.write_text(json.dumps({"sources": digest.hexdigest(), "places": [p.to_json() for p in places]}))
+    kept.write_text(json.dumps({"sources": digest, "places": [p.to_json() for p in places]}))
     return places

@@ -1,7 +1,7 @@
 """A place in a source that a mutant changes, and the rewriting of a source with switches.
 
-A rewritten place reads `(attn_mutant(7) ? (changed) : (as it was))`: one build holds all mutants, and
-the environment says at run time which of them is on.
+A rewritten place reads `(attn_mutant(7) ? (changed) : (as it was))`: one build holds all mutants,
+and the environment says at run time which of them is on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Place:
 
     def changed(self, source: bytes) -> bytes:
         """What the mutant reads, without other mutants."""
-        return b"".join(p.encode() if isinstance(p, str) else source[slice(*p)] for p in self.pieces)
+        return b"".join(
+            p.encode() if isinstance(p, str) else source[slice(*p)] for p in self.pieces
+        )
 
 
 class Rewriter:
@@ -72,11 +74,21 @@ class Rewriter:
         """On lines of its own, so that a line of a compiler's error names the place."""
         as_it_was = self._range(place.start, place.end, inside)
         if place.statement:
-            return b"\n{ if (!attn_mutant(%d)) { %s } }/*end %d*/\n" % (place.id, as_it_was, place.id)
+            return b"\n{ if (!attn_mutant(%d)) { %s } }/*end %d*/\n" % (
+                place.id,
+                as_it_was,
+                place.id,
+            )
         changed = b"".join(
-            p.encode() if isinstance(p, str) else self._range(p[0], p[1], inside) for p in place.pieces
+            p.encode() if isinstance(p, str) else self._range(p[0], p[1], inside)
+            for p in place.pieces
         )
-        return b"\n(attn_mutant(%d) ? (%s) : (%s))/*end %d*/\n" % (place.id, changed, as_it_was, place.id)
+        return b"\n(attn_mutant(%d) ? (%s) : (%s))/*end %d*/\n" % (
+            place.id,
+            changed,
+            as_it_was,
+            place.id,
+        )
 
 
 def places_at(rewritten: bytes, line: int) -> set[int]:

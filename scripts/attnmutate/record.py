@@ -1,4 +1,4 @@
-"""Results on disk: a line of JSON for the run and one for each mutant, and the reasons that a reader gave for survivors."""
+"""Results on disk: a line of JSON for the run and one for each mutant; what a reader found."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ class Record:
 
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
         self.path = path
-        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-        if lines and {k: lines[0].get(k) for k in run} != run:
+        lines = (
+            [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        )
+        if lines and any(lines[0].get(key) != run[key] for key in run if key != "commit"):
             raise ValueError(f"{path} is of another run: {lines[0]}; name another file")
         self.done = {line["id"]: line for line in lines[1:]}
         if not lines:
@@ -39,8 +41,9 @@ def described(place: Place, source: bytes) -> dict[str, Any]:
         return " ".join(text.decode().split())
 
     return {
-        "id": place.id, "file": place.file, "line": place.line, "function": place.function, "operator": place.operator,
-        "kind": kind(place), "was": shown(source[place.start : place.end]), "became": shown(place.changed(source)),
+        "id": place.id, "file": place.file, "line": place.line, "function": place.function,
+        "operator": place.operator, "kind": kind(place),
+        "was": shown(source[place.start : place.end]), "became": shown(place.changed(source)),
     }  # fmt: skip
 
 
@@ -58,18 +61,22 @@ def read(paths: list[Path]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def reasons(path: Path) -> list[dict[str, str]]:
-    """What a reader found of survivors: a list of objects with the fields of a result that name it, a verdict and why."""
+    """What a reader found of survivors: the fields of a result that name it, a verdict and why."""
     if not path.is_file():
         return []
     entries = json.loads(path.read_text())
     for entry in entries:
         missing = {"file", "function", "was", "became", "verdict", "reason"} - set(entry)
         if missing or entry["verdict"] not in VERDICTS:
-            raise ValueError(f"{path}: {entry} needs file, function, was, became, reason and a verdict of {', '.join(VERDICTS)}")
+            raise ValueError(
+                f"{path}: {entry} needs file, function, was, became, reason "
+                f"and a verdict of {', '.join(VERDICTS)}"
+            )
     return entries
 
 
-# same: the program behaves the same; speed: only time or memory differ, within what is promised; open: a gap, no test yet.
+# same: the program behaves the same; speed: only time or memory differ, within what is promised;
+# open: a gap that no test closes yet.
 VERDICTS = ("same", "speed", "open")
 
 

@@ -1,4 +1,4 @@
-"""Tables of a run: how many mutants the contract and the tests notice, by folder and by kind, and the survivors with reasons."""
+"""Tables of a run: who notices how many mutants, by folder and by kind; survivors with reasons."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .record import reason_of
+from .trial import LEVELS, noticed
 
 Result = dict[str, Any]
 Reasons = list[dict[str, str]]
 
 
-def noticed(result: Result, *stages: str) -> bool:
-    return any(isinstance(result.get(stage), dict) for stage in stages)
-
-
 def by_contract(result: Result) -> bool:
-    return noticed(result, "quick", "full", "choices")
+    return noticed(result, *LEVELS)
 
 
 def by_any(result: Result) -> bool:
@@ -24,7 +21,7 @@ def by_any(result: Result) -> bool:
 
 
 def reached_by_contract(result: Result) -> bool:
-    return result.get("quick") != "unreached" or result.get("full") != "unreached" or result.get("choices") != "unreached"
+    return any(result.get(level, "unreached") != "unreached" for level in LEVELS)
 
 
 def folder(result: Result) -> str:
@@ -49,20 +46,35 @@ class Report:
     def score(self, results: Iterable[Result], test: Callable[[Result], bool]) -> str:
         results = list(results)
         killed = sum(map(test, results))
-        return f"{killed} of {len(results)}" + (f", {100 * killed / len(results):.1f} %" if results else "")
+        return f"{killed} of {len(results)}" + (
+            f", {100 * killed / len(results):.1f} %" if results else ""
+        )
 
     def lines(self) -> list[str]:
         reached = [r for r in self.counted if reached_by_contract(r)]
         levels = [
-            ("contract at its quick level (`attnbench check NAME --quick`)", reached, lambda r: noticed(r, "quick")),
-            ("contract in full (`attnbench check NAME`)", reached, lambda r: noticed(r, "quick", "full")),
+            (
+                "contract at its quick level (`attnbench check NAME --quick`)",
+                reached,
+                lambda r: noticed(r, "quick"),
+            ),
+            (
+                "contract in full (`attnbench check NAME`)",
+                reached,
+                lambda r: noticed(r, "quick", "full"),
+            ),
             ("contract in full, with each choice of parameters", reached, by_contract),
-            ("tests without the contract over the catalogue", self.counted, lambda r: noticed(r, "tests", "double")),
+            (
+                "tests without the contract over the catalogue",
+                self.counted,
+                lambda r: noticed(r, "tests", "double"),
+            ),
             ("all tests", self.counted, by_any),
         ]
         out = [
-            f"Commit {self.run.get('commit', '?')}, seed {self.run.get('seed', '?')}: {len(self.all)} mutants, of which "
-            f"{len(self.equal)} change no answer (listed below) and {len(self.counted) - len(reached)} lie where no check of a variant comes.",
+            f"Commit {self.run.get('commit', '?')}, seed {self.run.get('seed', '?')}. "
+            f"{len(self.all)} mutants, of which {len(self.equal)} change no answer (see below) and "
+            f"{len(self.counted) - len(reached)} lie where no check of a variant comes.",
             "", "| who notices | mutants |", "|---|---|",
             *(f"| {name} | {self.score(results, test)} |" for name, results, test in levels), "",
         ]  # fmt: skip
@@ -71,18 +83,37 @@ class Report:
             for name in sorted({key(r) for r in self.counted}):
                 part = [r for r in self.counted if key(r) == name]
                 within = [r for r in part if reached_by_contract(r)]
-                out.append(f"| {name} | {len(part)} | {self.score(within, by_contract)} | {self.score(part, by_any)} |")
+                out.append(
+                    f"| {name} | {len(part)} | {self.score(within, by_contract)} "
+                    f"| {self.score(part, by_any)} |"
+                )
             out.append("")
         out += self._listed("Survivors of all tests", self.survivors())
-        out += self._listed("Noticed by a test alone, where the contract comes", [r for r in reached if by_any(r) and not by_contract(r)])
+        out += self._listed(
+            "Noticed by a test alone, where the contract comes",
+            [r for r in reached if by_any(r) and not by_contract(r)],
+        )
         return out
 
     def _listed(self, title: str, results: list[Result]) -> list[str]:
-        out = [f"{title}: {len(results)}", "", "| mutant | where | change | why |", "|---|---|---|---|"]
+        out = [
+            f"{title}: {len(results)}",
+            "",
+            "| mutant | where | change | why |",
+            "|---|---|---|---|",
+        ]
         for r in results:
             entry = reason_of(r, self.reasons)
             by = next((r[s]["by"] for s in ("tests", "double") if isinstance(r.get(s), dict)), None)
-            why = f"noticed by `{by}`" if by else f"{entry['verdict']}: {entry['reason']}" if entry else "not read yet"
+            why = (
+                f"noticed by `{by}`"
+                if by
+                else f"{entry['verdict']}: {entry['reason']}"
+                if entry
+                else "not read yet"
+            )
             change = f"`{r['was']}` to `{r['became'] or 'nothing'}`".replace("|", "\\|")
-            out.append(f"| {r['id']} | {r['file']}:{r['line']} {r['function']} | {change} | {why} |")
+            out.append(
+                f"| {r['id']} | {r['file']}:{r['line']} {r['function']} | {change} | {why} |"
+            )
         return [*out, ""]

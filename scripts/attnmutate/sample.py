@@ -1,4 +1,4 @@
-"""Which places are tried: some of every file and of every kind of change, the same ones for the same seed."""
+"""Which places are tried: some of every file and kind of change, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ def kind(place: Place) -> str:
 
 
 def sampled(places: list[Place], count: int, seed: int) -> list[Place]:
-    """A file's share grows with the square root of its places; within it each kind of change is as likely as another."""
+    """A file's share grows with the square root of its places; in it kinds are equally likely."""
     files: dict[str, list[Place]] = defaultdict(list)
     for place in places:
         files[place.file].append(place)
     count = min(count, len(places))
     draw = random.Random(seed)
-    drawn = {file: _shuffled(files[file], random.Random(f"{seed} {file}")) for file in sorted(files)}
+    drawn = {
+        file: _shuffled(files[file], random.Random(f"{seed} {file}")) for file in sorted(files)
+    }
     taken = {file: 0 for file in drawn}
     chosen: list[Place] = []
     while len(chosen) < count:  # the file that is furthest behind its share; of equals, one by lot

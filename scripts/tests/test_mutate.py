@@ -1,4 +1,4 @@
-"""scripts/mutate: switches in a source, places of compile errors, samples, what a run says, and finding places in C++."""
+"""scripts/mutate: switches in a source, places of compile errors, samples, tables, places of C++."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ from attnmutate.sample import kind, sampled
 SOURCE = b"int f(int a, int b) {\n  g(a);\n  return a + b * 2;\n}\n"
 
 
-def place(number: int, text: bytes, *pieces: str | bytes, statement: bool = False, operator: str = "+ to -") -> Place:
-    """The first occurrence of the text; pieces that are bytes stand for themselves in the source."""
+def place(
+    number: int,
+    text: bytes,
+    *pieces: str | bytes,
+    statement: bool = False,
+    operator: str = "+ to -",
+) -> Place:
+    """The first occurrence of the text; pieces of bytes stand for themselves in the source."""
     start = SOURCE.index(text)
-    spans = tuple(p if isinstance(p, str) else (SOURCE.index(p, start), SOURCE.index(p, start) + len(p)) for p in pieces)
+    spans = tuple(
+        p if isinstance(p, str) else (SOURCE.index(p, start), SOURCE.index(p, start) + len(p))
+        for p in pieces
+    )
     line = SOURCE.count(b"\n", 0, start) + 1
-    return Place(number, "core/f.cc", line, start, start + len(text), "f", operator, spans, statement)
+    return Place(
+        number, "core/f.cc", line, start, start + len(text), "f", operator, spans, statement
+    )
 
 
 SUM = place(1, b"a + b * 2", b"a", " - ", b"b * 2")
@@ -38,7 +49,9 @@ class Rewriting(unittest.TestCase):
     def test_each_branch_holds_the_switches_within(self) -> None:
         text = folded(Rewriter(SOURCE, [SUM, PRODUCT]).text())
         product = "(attn_mutant(2) ? (b / 2) : (b * 2))/*end 2*/"
-        self.assertIn(f"return (attn_mutant(1) ? (a - {product} ) : (a + {product} ))/*end 1*/ ;", text)
+        self.assertIn(
+            f"return (attn_mutant(1) ? (a - {product} ) : (a + {product} ))/*end 1*/ ;", text
+        )
 
     def test_a_statement_keeps_its_semicolon_inside(self) -> None:
         text = folded(Rewriter(SOURCE, [CALL]).text())
@@ -55,7 +68,11 @@ class Rewriting(unittest.TestCase):
         text = Rewriter(SOURCE, [SUM, TWO, CALL]).text()
         lines = text.split(b"\n")
         self.assertEqual(places_at(text, 1), set())
-        for number, mark in ((1, b"attn_mutant(1)"), (3, b"attn_mutant(3)"), (4, b"attn_mutant(4)")):
+        for number, mark in (
+            (1, b"attn_mutant(1)"),
+            (3, b"attn_mutant(3)"),
+            (4, b"attn_mutant(4)"),
+        ):
             line = next(i for i, line in enumerate(lines, 1) if mark in line)
             self.assertEqual(places_at(text, line), {number})
         last = next(i for i, line in enumerate(lines, 1) if b"/*end 1*/" in line)
@@ -65,9 +82,26 @@ class Rewriting(unittest.TestCase):
 
 class Sampling(unittest.TestCase):
     def test_every_file_and_kind_is_there_and_a_seed_repeats(self) -> None:
-        operators = ("+ to -", "< to <=", "n to n + 1", "&& to ||", "statement left out", "std::max to std::min")
+        operators = (
+            "+ to -",
+            "< to <=",
+            "n to n + 1",
+            "&& to ||",
+            "statement left out",
+            "std::max to std::min",
+        )
         places = [
-            Place(i, f"core/{'a' if i < 300 else 'b'}.cc", 1, i, i + 1, "f", operators[i % 40 if i % 40 < 6 else 0], ()) for i in range(320)
+            Place(
+                i,
+                f"core/{'a' if i < 300 else 'b'}.cc",
+                1,
+                i,
+                i + 1,
+                "f",
+                operators[i % 40 if i % 40 < 6 else 0],
+                (),
+            )
+            for i in range(320)
         ]
         chosen = sampled(places, 40, 7)
         self.assertEqual(len(chosen), 40)
@@ -75,7 +109,9 @@ class Sampling(unittest.TestCase):
         self.assertNotEqual(chosen, sampled(places, 40, 8))
         self.assertGreaterEqual(sum(p.file == "core/b.cc" for p in chosen), 6)
         kinds = [kind(p) for p in chosen]
-        self.assertEqual(set(kinds), {"arithmetic", "bound", "constant", "condition", "statement", "function"})
+        self.assertEqual(
+            set(kinds), {"arithmetic", "bound", "constant", "condition", "statement", "function"}
+        )
         self.assertLess(kinds.count("arithmetic"), 20)
 
     def test_more_than_there_are_takes_all(self) -> None:
@@ -84,9 +120,28 @@ class Sampling(unittest.TestCase):
 
 RED = {"how": "red", "by": "full: reference"}
 KILLED = {**described(SUM, SOURCE), "quick": RED, "tests": {"how": "red", "by": "F.Adds"}}
-ONLY_TESTED = {**described(PRODUCT, SOURCE), "quick": "survived", "full": "survived", "choices": "survived", "tests": {"how": "red", "by": "F.Scales"}}
-SURVIVOR = {**described(TWO, SOURCE), "quick": "survived", "full": "survived", "choices": "survived", "tests": "survived", "double": "survived"}
-UNREACHED = {**described(CALL, SOURCE), "quick": "unreached", "full": "unreached", "choices": "unreached", "tests": {"how": "crash", "by": "F.Calls"}}
+ONLY_TESTED = {
+    **described(PRODUCT, SOURCE),
+    "quick": "survived",
+    "full": "survived",
+    "choices": "survived",
+    "tests": {"how": "red", "by": "F.Scales"},
+}
+SURVIVOR = {
+    **described(TWO, SOURCE),
+    "quick": "survived",
+    "full": "survived",
+    "choices": "survived",
+    "tests": "survived",
+    "double": "survived",
+}
+UNREACHED = {
+    **described(CALL, SOURCE),
+    "quick": "unreached",
+    "full": "unreached",
+    "choices": "unreached",
+    "tests": {"how": "crash", "by": "F.Calls"},
+}
 RESULTS = [KILLED, ONLY_TESTED, SURVIVOR, UNREACHED]
 
 
@@ -103,7 +158,14 @@ class Reporting(unittest.TestCase):
         self.assertIn("noticed by `F.Scales`", text)
 
     def test_what_changes_no_answer_is_left_out_and_named(self) -> None:
-        entry = {"file": "core/f.cc", "function": "f", "was": "2", "became": "3", "verdict": "same", "reason": "b is 0"}
+        entry = {
+            "file": "core/f.cc",
+            "function": "f",
+            "was": "2",
+            "became": "3",
+            "verdict": "same",
+            "reason": "b is 0",
+        }
         text = self.lines([entry])
         self.assertIn("| all tests | 3 of 3, 100.0 % |", text)
         self.assertIn("same: b is 0", text)
