@@ -25,7 +25,13 @@ from .trial import Trials
 
 REASONS = ROOT / "docs" / "mutation_survivors.json"
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
-STAGES = ("contract", "tests", "double")
+STAGES = {  # and the program that each runs
+    "quick": "attnbench",
+    "full": "attnbench",
+    "choices": "attn_tests",
+    "tests": "attn_tests",
+    "double": "attn_tests_f64",
+}
 
 
 def say(message: str) -> None:
@@ -52,6 +58,12 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     run.add_argument("--ids", default="", metavar="ID,ID", help="these mutants instead of a sample")
     run.add_argument(
         "--stages", default=",".join(STAGES), help=f"of {','.join(STAGES)}; a later run may add one"
+    )
+    run.add_argument(
+        "--float",
+        action="store_true",
+        help="mutants in the float build alone, half the compile time; the double one is that of "
+        "build/native, so that checks in double notice nothing",
     )
     run.add_argument("-j", "--jobs", type=int, default=2, metavar="N", help="at a time (default 2)")
     run.add_argument(
@@ -118,10 +130,9 @@ def run(options: argparse.Namespace) -> None:
         },
     )
     say(f"building a copy with {len(places)} switches")
-    targets = {"contract": "attnbench", "tests": "attn_tests", "double": "attn_tests_f64"}
-    places = Tree(places, options.jobs, say).make(
-        [targets[stage] for stage in options.stages], not options.float
-    )
+    targets = sorted({STAGES[stage] for stage in options.stages})
+    tree = Tree(places, sources_hash(), options.jobs, say)
+    places = tree.make(targets, not options.float)
     trials = Trials(options.stages, options.jobs)
 
     def one(place: Place) -> None:

@@ -6,8 +6,8 @@ the build goes on.
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -105,6 +105,7 @@ MARK = b"  return result;\n}\n\nstd::vector<Result> check_variant("
 PART = re.compile(
     r"(?<= )[a-z]\S+\.(?:o|a)(?= )"
 )  # what a program is linked of, below the build folder
+WAITED = re.compile(r"_f64|^attnbench$")
 TWIN = re.compile(r" ([a-z]\S+_f64\.a)")
 
 
@@ -113,10 +114,18 @@ class BuildError(Exception):
 
 
 class Tree:
-    def __init__(self, places: list[Place], jobs: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, places: list[Place], sources: str, jobs: int, say: Callable[[str], None]
+    ) -> None:
         self.places = {p.id: p for p in places}
         self.jobs, self.say = jobs, say
         self.count = max(self.places, default=0) + 1
+        self.kept_drops = COPY.parent / f"dropped-{sources}.json"  # so that a run goes on at once
+        self.dropped: list[int] = []
+        if self.kept_drops.is_file():
+            self.dropped = json.loads(self.kept_drops.read_text())
+        for number in self.dropped:
+            self.places.pop(number, None)
 
     def make(self, targets: Sequence[str] = TARGETS, twins: bool = True) -> list[Place]:
         """Copies, rewrites and builds; the places that are in the programs. Without twins the
@@ -150,11 +159,11 @@ class Tree:
         return TWIN.sub(rf" {ROOT}/build/native/\1", said.splitlines()[-1])
 
     def _without_waiting(self) -> None:
-        """Nothing of the float build waits for the double one."""
+        """Nothing of the float build waits for the double one, nor for a program that holds it."""
         plan = BUILD / "build.ninja"
         lines = [line.partition("||") for line in plan.read_text().split("\n")]
         kept = [
-            before + bar + " ".join(word for word in after.split(" ") if "_f64" not in word)
+            before + bar + " ".join(word for word in after.split(" ") if not WAITED.search(word))
             for before, bar, after in lines
         ]
         plan.write_text("\n".join(kept))
@@ -226,6 +235,8 @@ class Tree:
         if not named:
             raise BuildError(f"the copy does not build: see {COPY.parent / 'build.log'}")
         dropped = [self.places.pop(i) for i in sorted(named) if i in self.places]
+        self.dropped += [place.id for place in dropped]
+        self.kept_drops.write_text(json.dumps(self.dropped))
         self.say(f"{len(dropped)} places do not compile with a switch and are dropped")
         for file in {p.file for p in dropped}:
             self._rewrite(file)
@@ -243,7 +254,3 @@ class Tree:
             raise BuildError(
                 f"the copy could not be {what}: {done.stderr.strip().splitlines()[-1]}"
             )
-
-
-def remove() -> None:
-    shutil.rmtree(COPY.parent, ignore_errors=True)

@@ -12,7 +12,6 @@ from typing import Any
 from .place import Place
 from .programs import (
     FAILED,
-    PROGRAM,
     TESTS,
     Reach,
     check,
@@ -23,7 +22,7 @@ from .programs import (
 )
 
 LEVELS = ("quick", "full", "choices")
-MOST_VARIANTS = 4  # in full: a kernel that most variants share is tried with so many
+MOST = {"quick": 8, "full": 2, "choices": 2}  # variants, where many share the code
 GROUPS_S = (0.02, 0.1, 0.4, 1.6, 6.4)  # tests are tried in groups, the shortest first
 Noticed = dict[str, str] | str  # how and by whom, or why not
 
@@ -32,17 +31,13 @@ class Trials:
     """The stages that a mutant goes through: the contract, the tests, the tests in double."""
 
     def __init__(self, stages: list[str], jobs: int) -> None:
-        self.levels: dict[str, Reach] = {}
+        self.levels = {level: Reach(level) for level in LEVELS if level in stages}
         self.tests: dict[str, Reach] = {}
-        if "contract" in stages:
-            self.levels = {"quick": Reach("quick", PROGRAM), "full": Reach("full", PROGRAM)}
         for stage, kind in (("tests", "float"), ("double", "double")):
             if stage in stages:
-                self.tests[kind] = Reach(f"tests-{kind}", TESTS[kind])
+                self.tests[kind] = Reach(f"tests-{kind}")
                 self.tests[kind].once("all", lambda kind=kind: self._all_tests(kind))
-        if "tests" in stages:
-            self.levels["choices"] = Reach("choices", TESTS["float"])
-        self.quick = self.levels.get("quick") or Reach("quick", PROGRAM)
+        self.quick = self.levels.get("quick") or Reach("quick")
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(lambda name: self._trace("quick", self.quick, name), families()))
 
@@ -77,7 +72,7 @@ class Trials:
             if place.id in reach.places[name]:
                 yield name
                 found += 1
-            if level != "quick" and found == MOST_VARIANTS:
+            if found == MOST[level]:
                 return
 
     def _trace(self, level: str, reach: Reach, variant: str) -> None:
