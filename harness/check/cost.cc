@@ -1,12 +1,13 @@
-// Compares declared with measured cost: FLOPs from the counters of the kernels, peak bytes from the
-// pool, and the growth with the length. Without declared cost, checks the counts. Costs a few
-// forward passes of at most 700 positions, in one thread.
+// Compares declared with measured cost: FLOPs of both passes from the counters of the kernels, peak
+// bytes from the pool, and the growth with the length. Without declared cost, checks the counts.
+// Costs a few forward passes of at most 700 positions, in one thread.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/counters.h"
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
 #include "harness/check/process_memory.h"
@@ -30,6 +31,18 @@ struct OneThread {
 CountedCost counted(const Subject& subject, const AttentionShape& shape) {
   const OneThread one_thread;
   return counted_cost(*subject.build(shape), shape);
+}
+
+double counted_backward_flops(const Subject& subject, const AttentionShape& shape) {
+  const OneThread one_thread;
+  const auto attention = subject.build(shape);
+  const Inputs x = make_inputs(shape, 52);
+  const Tensor seed = Tensor::normal(x.q.shape(), rng(53, "check flops"));
+  const Var out =
+      attention->forward(Var(x.q, true), Var(x.k, true), Var(x.v, true), mask_of(shape));
+  const double before = counters().flops;
+  out.backward(seed);
+  return counters().flops - before;
 }
 
 std::vector<AttentionShape> shapes(const Subject& subject) {
@@ -160,6 +173,13 @@ void check_flops(const Subject& subject, Verdict& verdict) {
     verdict.expect(std::abs(measured / declared->flops - 1), kAllowedCost,
                    "{:.4g} FLOPs measured, {:.4g} declared ({})", measured, declared->flops,
                    text(shape));
+    // Twice the forward stands for what is not declared.
+    if (declared->backward_flops != 2 * declared->flops) {
+      const double back = counted_backward_flops(subject, shape);
+      verdict.expect(std::abs(back / declared->backward_flops - 1), kAllowedCost,
+                     "{:.4g} FLOPs of a backward pass measured, {:.4g} declared ({})", back,
+                     declared->backward_flops, text(shape));
+    }
     const double arrays = subject.info.traits.mixer ? 1 : 2;  // q and output, k and v
     const double least = sizeof(real) * arrays *
                          static_cast<double>(shape.batch * shape.heads * shape.head_dim) *

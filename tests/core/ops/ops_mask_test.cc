@@ -26,6 +26,13 @@ TEST(OpsMask, DropoutDropsTheShareAskedForAndScalesTheRest) {
   EXPECT_THROW(dropout(Var(x), -0.1, again), Error);
 }
 
+// Decisions are drawn from 65536 numbers: a chance below half of one of them drops nothing.
+TEST(OpsMask, DropoutWithTheSmallestChanceKeepsEverything) {
+  Rng random = rng(4, "dropout");
+  const Tensor y = dropout(Var(Tensor::full({1000, 1000}, real(1))), 1e-6, random).value();
+  for (const real v : y.values()) ASSERT_GT(v, 0);
+}
+
 TEST(OpsMask, DropoutGradientUsesTheSameMask) {
   expect_gradients(
       [](const std::vector<Var>& in) {

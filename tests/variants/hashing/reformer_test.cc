@@ -2,11 +2,13 @@
 // the logits, keys that several rounds show, and borders of chunks that move with the future.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "core/base/check.h"
 #include "core/base/memory.h"
 #include "core/base/recycled.h"
+#include "variants/hashing/buckets.h"
 #include "variants/reference/reformer.h"
 #include "tests/variants/textbook_cases.h"
 #include "tests/variants/twin_check.h"
@@ -73,6 +75,22 @@ Tensor output(const std::map<std::string, ParamValue>& given, const Tensor& q, c
   if (rotations.defined()) attention->weights()[0].value.set_value(rotations);
   const NoGrad no_grad;
   return attention->forward(Var(q), Var(q), Var(v), {causal, {}}).value();
+}
+
+// Two factors of about √buckets each: no bucket is lost, and the second is no larger than it must
+// be.
+TEST(Reformer, FactorsHoldEveryBucket) {
+  for (const int64_t buckets : {2, 7, 128, 129, 130, 200, 255, 1000, 4096, 65536}) {
+    const HashShape shape = HashShape::of(buckets);
+    if (buckets <= 128) {
+      EXPECT_EQ(shape.first, (buckets + 1) / 2) << buckets;
+      EXPECT_EQ(shape.second, 0) << buckets;
+      continue;
+    }
+    EXPECT_GE(2 * shape.first * 2 * shape.second, buckets);
+    EXPECT_LT(2 * shape.first * 2 * (shape.second - 1), buckets);
+    EXPECT_NEAR(static_cast<double>(2 * shape.first), std::sqrt(static_cast<double>(buckets)), 1.5);
+  }
 }
 
 TEST(Reformer, OneBucketIsSharedAttentionWithUnitKeysAndNoOtherScale) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/counters.h"
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
 #include "tests/variants/oracle_bridge.h"
@@ -164,6 +165,22 @@ TEST(EdgeAttention, TheTapeHoldsTheEdges) {
   EXPECT_FALSE(held.expired());
   out.backward(bridge::normal(x.q.shape(), "seed"));
   EXPECT_TRUE(held.expired());  // released with the tape
+}
+
+// Of both passes; the backward makes as many products as there are gradients, and two more.
+TEST(EdgeAttention, CountsTheFlopsOfItsEdges) {
+  const Inputs x = inputs({2, 3, 20, 8}, 30, 8);
+  const Mask mask{.edges = random_graph(2 * 20, 30, 0.3)};
+  const auto edges = static_cast<double>(3 * mask.edges->keys.size());
+  const Var k(x.k, true);
+  for (const bool all : {false, true}) {
+    const double before = counters().flops;
+    const Var out = edge_attention(Var(x.q, all), k, Var(x.v, all), mask);
+    const double forward = counters().flops - before;
+    EXPECT_EQ(forward, 2 * 2 * 8 * edges);
+    out.backward(Tensor::full(out.shape(), real(1)));
+    EXPECT_EQ(counters().flops - before - forward, 2 * 8 * edges * (all ? 5 : 3));
+  }
 }
 
 TEST(EdgeAttention, NeverHoldsAllPairs) {

@@ -1,0 +1,1 @@
+"""Mutants of the sources: places to change, one build with all of them, and who notices."""
