@@ -147,8 +147,8 @@ double off(double counted, double declared) {  // one key of weight 1 may cost n
   return counted == declared ? 0 : std::abs(counted / declared - 1);
 }
 
-// Decoders count what they declare, so the bytes of a step are also held against what is there: a
-// step writes its position, and reads and writes the state and the weights at most once each.
+// A decoder may count what it declares, so the bytes of a step are also held against what is there:
+// a step writes its position, and reads and writes the state and the weights at most once each.
 void compare_with_memory(const Case& c, double bytes, double held, Verdict& verdict) {
   const double position =
       sizeof(real) * static_cast<double>(c.shape.batch * c.kv_heads * c.shape.head_dim);

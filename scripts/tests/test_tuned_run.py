@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from .test_cli import PROGRAM, attnbench
+from .test_cli import PROGRAM, attnbench, rows_of
 
 TASK = "mqar[vocab=32,pairs=2,length=16,train_examples=64]"
 SMALL = "steps=2,width=16,heads=1,layers=1,feed_forward=16,validation_examples=8,test_examples=8"
@@ -31,7 +31,7 @@ class TunedRun(unittest.TestCase):
 
     def test_the_table_shows_what_validation_chose(self) -> None:
         self.assertEqual(self.run_sweep().returncode, 0)
-        head, *cells = map(json.loads, self.rows.read_text().splitlines())
+        head, *cells = rows_of(self.rows)
         self.assertEqual(len(cells), 2 * 2 * 2)
         for row in cells:
             best = (row["variant"]["name"] == "full") == (row["training"]["learning_rate"] == 0.001)

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from .test_cli import PROGRAM, attnbench
+from .test_cli import PROGRAM, attnbench, rows_of
 
 SWEEP = "run -v full -v linear --measure speed,memory --length 64,128 --heads 1 --head-dim 16".split()
 
@@ -20,7 +20,7 @@ class Undeclared(unittest.TestCase):
             done = attnbench(*SWEEP, "-o", str(path), cwd=folder)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("measured", done.stdout)
-            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            rows = rows_of(path)
             for row in rows[1:]:
                 self.assertEqual(row["ledger"]["cost"], "declared")
                 if row["variant"]["name"] == "linear":

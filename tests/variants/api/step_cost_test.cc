@@ -1,5 +1,5 @@
-// The declared cost of a decode step, written out by hand. Decoders count what they declare, so the
-// contract cannot tell a wrong formula from a right one.
+// The declared cost of a decode step, written out by hand. A decoder and its counts have one
+// author, so the contract cannot tell a wrong formula from a right one.
 #include <gtest/gtest.h>
 
 #include <map>
