@@ -95,7 +95,11 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def chosen(places: list[Place], options: argparse.Namespace) -> list[Place]:
-    within = [p for p in places if p.file.startswith(options.only)]
+    within = [
+        p
+        for p in places
+        if p.file.startswith(options.only) and not p.function.endswith("_reference")  # the oracle
+    ]
     if options.ids:
         wanted = {int(word) for word in options.ids.split(",")}
         within = [p for p in within if p.id in wanted]

@@ -25,7 +25,7 @@ PATIENCE_S = 900  # of the clock: a deadlock uses no processor
 CALM = {"OMP_WAIT_POLICY": "passive", "GTEST_COLOR": "no", "GTEST_BRIEF": "1"}
 CHOICES = "Catalog/VariantConformance.Holds/"  # the contract in full with each choice of parameters
 # Folders of tests that are about the code that is changed.
-TESTED = ("core", "variants", "conformance", "harness/model")
+TESTED = ("core", "variants", "conformance", "harness/check", "harness/model")
 NOT_TESTS = {"VariantConformance", "TaskConformance"}  # the contract, and what has no variant
 SUITE = re.compile(r"^TEST(?:_F|_P)?\((\w+),", re.M)
 FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)

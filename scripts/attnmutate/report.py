@@ -8,6 +8,19 @@ from typing import Any
 from .record import reason_of
 from .trial import LEVELS, noticed
 
+TITLE = (
+    "# Mutants: who notices a change of the mathematics",
+    "",
+    "`scripts/mutate` changes operators, constants, bounds, conditions, calls and statements of "
+    "`variants/`, `core/simd` and `core/ops`, one at a time, and asks who notices. This page is "
+    "what `scripts/mutate report FILE` prints; reasons are kept in `docs/mutation_survivors.json`. "
+    "`same`: the program answers the same. `speed`: time, memory or a count within its tolerance "
+    "differ. `open`: a gap.",
+    "",
+    "The contract is counted where a check of a variant reaches the change. All tests hold the "
+    "contract over the catalogue.",
+    "",
+)
 Result = dict[str, Any]
 Reasons = list[dict[str, str]]
 
@@ -72,9 +85,12 @@ class Report:
             ("all tests", self.counted, by_any),
         ]
         out = [
+            *TITLE,
             f"Commit {self.run.get('commit', '?')}, seed {self.run.get('seed', '?')}. "
             f"{len(self.all)} mutants, of which {len(self.equal)} change no answer (see below) and "
-            f"{len(self.counted) - len(reached)} lie where no check of a variant comes.",
+            f"{len(self.counted) - len(reached)} lie where no check of a variant comes. "
+            + ("Mutants were in the float build alone." if self.run.get("float") else ""),
+            "", *filter(None, [self.run.get("note")]),
             "", "| who notices | mutants |", "|---|---|",
             *(f"| {name} | {self.score(results, test)} |" for name, results, test in levels), "",
         ]  # fmt: skip
