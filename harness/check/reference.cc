@@ -21,7 +21,10 @@ namespace {
 // a kink of a relu or a border of a hash bucket.
 constexpr double kReferenceStep = 1e-6;
 constexpr double kReferenceSlope = kIsDouble ? 1e-6 : 1e-3;
-constexpr int64_t kLongestGradient = 140;
+constexpr int64_t kLongWithAllMasks = 140,
+                  kLongAtQuick = 70;  // lengths of sequences with all masks and gradients
+constexpr int64_t kMostReferenceWork =
+    600'000;  // numbers in the sums of a reference with gradients
 constexpr int64_t kOneLongGradient = 600;
 // Of that one: among so many pairs a few do cross a kink.
 constexpr double kLongReferenceSlope = 1e-2;
@@ -211,6 +214,14 @@ void compare_case(const ReferenceCase& c, bool gradients, Verdict& verdict) {
   if (gradients) compare_gradients(c, made, back, seed, verdict);
 }
 
+// A gradient takes two evaluations of the reference for each input and weight: of the large sizes,
+// outputs alone are compared.
+bool has_gradients(const AttentionShape& s, bool full) {
+  const int64_t work = s.batch * s.heads * s.head_dim * s.q_len * s.kv_len;
+  return s.kv_len == kOneLongGradient ||
+         (work <= kMostReferenceWork && s.kv_len <= (full ? kLongWithAllMasks : kLongAtQuick));
+}
+
 // With and without padding; of the long sequences, half of the combinations.
 void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t max_len,
                    Verdict& verdict) {
@@ -219,12 +230,12 @@ void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t 
   if (!subject.can_run(shape)) return;
   for (const bool padded : {false, true}) {
     if (padded && (!traits.padding || n < 2)) continue;
-    if (n > kLongestGradient && shape.causal == padded) continue;
+    if (n > kLongWithAllMasks && shape.causal == padded) continue;
     ReferenceCase c{subject, shape, {}, 1, max_len};
     if (padded) c.lengths = {n - n / 8 - 1};
     for (int64_t b = 1; padded && b < shape.batch; b++) c.lengths.push_back(std::max(n / 2, n - b));
     if (padded && shape.batch > 1) c.lengths[1] = n / 2;
-    const bool gradients = n <= (subject.full() ? kLongestGradient : 70) || n == kOneLongGradient;
+    const bool gradients = has_gradients(shape, subject.full());
     compare_case(c, gradients, verdict);
     if (n == 7) {  // every key alike: ties
       c.scale = 0;
