@@ -110,11 +110,11 @@ inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, co
 inline Array reformer_lra(const Array& q, const Array& v, const Hashing& hashing, Index chunks,
                           const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
-  const Index chunk = (q.len + chunks - 1) / chunks;
   const double scale = std::sqrt(static_cast<double>(q.dim));
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
+      const Index chunk = std::max<Index>(1, (valid + chunks - 1) / chunks);
       const Index count = (valid + chunk - 1) / chunk;
       std::vector<std::vector<Index>> seen(static_cast<std::size_t>(valid));
       for (Index round = 0; round < hashing.rounds; ++round) {
