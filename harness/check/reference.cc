@@ -187,9 +187,10 @@ void compare_gradient(const ReferenceCase& c, const Made& made, const std::strin
     wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * kReferenceStep);
     seeds += static_cast<double>(seed[i]) * static_cast<double>(seed[i]);
   }
-  // A wrong gradient is off by about its own length; one that cancels to zero leaves rounding of
-  // the size of the seed.
-  const double unit = std::sqrt(size) + 0.01 * std::sqrt(seeds);
+  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves rounding
+  // of the size of the seed, which grows with the logits: they are sums of head_dim products.
+  const double rounding = 0.01 * (1 + static_cast<double>(c.shape.head_dim) / 32);
+  const double unit = std::sqrt(size) + rounding * std::sqrt(seeds);
   const double allowed = c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope;
   verdict.expect(std::abs(claimed - wanted) / unit, c.scale * allowed,
                  "the gradient of {} gives {:.6g} along a direction where the reference gives "

@@ -109,9 +109,11 @@ std::vector<PlantedVariant> planted_at_edges() {
             }});
   referenced("one_of_the_equal_keys", {.logits = [](const Var& x, const Pass&) {
                Tensor first = Tensor::zeros(x.shape());
-               const bool alike = std::all_of(x.value().values().begin(), x.value().values().end(),
-                                              [](real logit) { return logit == 0; });
-               for (int64_t at = 0; alike && at < first.size(); at += x.dim(3)) first[at] = 9;
+               for (int64_t row = 0; row < first.size(); row += x.dim(3)) {
+                 const auto logits = x.value().values().begin() + row;
+                 const auto [least, most] = std::minmax_element(logits, logits + x.dim(3));
+                 if (*most - *least < 1e-4) first[row] = 9;
+               }
                return add(x, Var(first));
              }});
   referenced("soft_cap", {.logits = [](const Var& x, const Pass&) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/check/contract.h"
+#include "harness/check/process_memory.h"
 #include "tests/conformance/planted_variants.h"
 #include "tests/conformance/results_text.h"
 
@@ -23,6 +24,8 @@ TEST(Faultless, PassesEveryCheck) {
 class PlantedVariants : public testing::TestWithParam<PlantedVariant> {};
 TEST_P(PlantedVariants, AreCaughtByTheCheckThatIsMeantTo) {
   const PlantedVariant& planted = GetParam();
+  if (planted.info.name.starts_with("a_vector_") && !resident_growth([] {}))
+    GTEST_SKIP() << "memory beside the pool cannot be told here: see process_memory.h";
   const Level level = planted.at_quick ? Level::quick : Level::full;
   const auto failed = red(check_variant(planted.info, {}, level, planted.caught_by));
   EXPECT_EQ(failed, std::vector<std::string>{planted.caught_by});

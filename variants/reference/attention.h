@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace oracle {
@@ -95,10 +96,14 @@ inline Array weighted_sum(const Array& q, const Array& v, const Visibility& m,
   return out;
 }
 
+// Four sums side by side: one alone would wait for each addition, a quarter of the speed.
 inline double dot(Row a, Row b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
+  double sums[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= a.size(); i += 4)
+    for (std::size_t s = 0; s < 4; ++s) sums[s] += a[i + s] * b[i + s];
+  for (; i < a.size(); ++i) sums[0] += a[i] * b[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 inline Array softmax_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
@@ -126,7 +131,7 @@ inline std::vector<Features> features_of(const Array& x, const LogFeatures& phi)
         Features row{-INFINITY, phi(h, x.row(b, h, i)), {}};
         for (const double log : row.logs) row.top = std::fmax(row.top, log);
         for (const double log : row.logs) row.over_top.push_back(std::exp(log - row.top));
-        rows.push_back(row);
+        rows.push_back(std::move(row));
       }
   return rows;
 }
@@ -163,8 +168,9 @@ inline LogFeatures positive_random(const Array& omega) {
   return [&omega](Index h, Row x) {
     std::vector<double> y(x.begin(), x.end()), r;
     for (double& value : y) value /= std::pow(static_cast<double>(x.size()), 0.25);
+    const double half_norm = dot(y, y) / 2;
     for (Index f = 0; f < omega.len; ++f)
-      r.push_back(dot(omega.row(0, omega.heads == 1 ? 0 : h, f), y) - dot(y, y) / 2);
+      r.push_back(dot(omega.row(0, omega.heads == 1 ? 0 : h, f), y) - half_norm);
     return r;
   };
 }
