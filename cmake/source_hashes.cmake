@@ -9,7 +9,7 @@ set(bystanders # folders of harness/
   store        # writes rows
   tables)      # shows rows
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
-  axes cells forecast grammar interrupt labels outcome pilots process profiles[a-z_]* resolve run_line sweep sweeper sweeper_gate sweeper_run_line time_left)
+  axes cells forecast grammar interrupt labels outcome pilots process profiles[a-z_]* resolve run_line sweep sweeper sweeper_gate sweeper_run_line time_left user_cache)
 # A catalog only lists: a new plug-in leaves the others' rows as they are.
 set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
 

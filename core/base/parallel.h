@@ -12,6 +12,18 @@ void set_threads(int count);  // for later loops of this thread; count >= 1
 int threads();
 int hardware_threads();  // cores that this process may use
 
+// Sets the number of threads during its lifetime.
+class ScopedThreads {
+ public:
+  explicit ScopedThreads(int count) { set_threads(count); }
+  ~ScopedThreads() { set_threads(before_); }
+  ScopedThreads(const ScopedThreads&) = delete;
+  ScopedThreads& operator=(const ScopedThreads&) = delete;
+
+ private:
+  const int before_ = threads();
+};
+
 // Calls body(begin, end) for disjoint ranges that cover [0, count). The sizes of the ranges, except
 // the last one, are multiples of `grain`. The schedule is static: the same number of threads gives
 // the same bits. A nested call, or a call with a single range, runs on the calling thread. An

@@ -3,8 +3,8 @@
 
 namespace attn {
 
-// Fills the pool's free blocks (memory.h) with bytes of 255, which makes each number NaN but the
-// first ones of a block: who then reads what it has not written shows it.
+// Fills the pool's free blocks (memory.h) with NaN, except for their first numbers. A variant that
+// reads memory before it writes to it then returns NaN.
 void spoil_free_memory();
 
 }  // namespace attn

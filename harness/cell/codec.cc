@@ -104,7 +104,7 @@ void fields(Archive& archive, Visit& visit) {
 }
 
 template <class Archive>
-void fields(Archive& archive, Verdict& verdict) {
+void fields(Archive& archive, CheckReply& verdict) {
   archive.require("red");  // a reply without it is no pass
   archive("red", verdict.red);
   archive("detail", verdict.detail);
@@ -155,7 +155,7 @@ PilotFigures read_pilot_figures(const Json& json) { return read_json<PilotFigure
 std::string id_of(const CellKey& key) { return hash_of(to_json(key)); }
 
 Json reply_with(const Visit& visit) { return ok_reply(visit); }
-Json reply_with(const Verdict& verdict) { return ok_reply(verdict); }
+Json reply_with(const CheckReply& verdict) { return ok_reply(verdict); }
 Json reply_with(const Calibration& calibration) {
   return ok_reply(std::map<std::string, Calibration>{{kCalibration, calibration}});
 }
@@ -218,7 +218,7 @@ CellResult result_of(const Reply& reply, Measure measure) {
   return result;
 }
 
-Verdict verdict_of(const Reply& reply) { return read_json<Verdict>(reply.found); }
+CheckReply verdict_of(const Reply& reply) { return read_json<CheckReply>(reply.found); }
 Calibration calibration_of(const Reply& reply) {
   Calibration calibration;
   JsonReader(reply.found, "")(kCalibration, calibration);

@@ -33,7 +33,7 @@ std::string id_of(const CellKey& key);  // 16 hexadecimal digits
 // The child's side: whole replies.
 Json reply_with(const Visit& visit);
 Json reply_with(Measure measure, const CellResult& result);
-Json reply_with(const Verdict& verdict);
+Json reply_with(const CheckReply& verdict);
 Json reply_with(const Calibration& calibration);
 Json reply_with(const PilotFigures& figures);
 Json failed_reply(Status status, const std::string& reason);
@@ -46,7 +46,7 @@ Reply reply_of(const Json& json);
 Visit visit_of(const Reply& reply);
 // A reply that is no result of `measure` gives one of status failed, with the reason.
 CellResult result_of(const Reply& reply, Measure measure);
-Verdict verdict_of(const Reply& reply);
+CheckReply verdict_of(const Reply& reply);
 Calibration calibration_of(const Reply& reply);
 PilotFigures pilot_figures_of(const Reply& reply);
 // By one of these functions; nullopt where the reply is not ok or does not fit.

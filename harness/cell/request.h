@@ -55,7 +55,7 @@ struct Visit {
 };
 
 // Of the contract checks of a variant or a task.
-struct Verdict {
+struct CheckReply {
   std::optional<std::string> red;  // the check that failed first; nullopt where all passed
   std::string detail;
 };
@@ -71,8 +71,8 @@ struct PilotFigures {
 // nothing.
 inline constexpr const char* kStopped = "stopped";
 
-// The answer of a child: `found` holds a Visit, CellResult, Calibration, Verdict or PilotFigures,
-// by what was asked, and is read by codec.h.
+// The answer of a child: `found` holds a Visit, CellResult, Calibration, CheckReply or
+// PilotFigures, by what was asked, and is read by codec.h.
 struct Reply {
   Status status = Status::ok;
   std::string reason;  // "" for ok

@@ -16,7 +16,12 @@ namespace {
 
 constexpr int64_t kLongestCall = 65;
 
-// Other inputs of the same shape, padded where possible, and fewer positions.
+Gradients passes(const Attention& attention, const AttentionShape& shape, uint64_t seed) {
+  return gradients_of(attention, make_inputs(shape, seed), mask_of(shape),
+                      make_inputs(shape, seed + 1).q);
+}
+
+// Other inputs of the same shape, padded where possible, fewer positions, and a backward pass.
 void call_otherwise(const Subject& subject, const Attention& attention,
                     const AttentionShape& shape) {
   AttentionShape fewer = shape;
@@ -26,21 +31,27 @@ void call_otherwise(const Subject& subject, const Attention& attention,
   output_of(attention, make_inputs(shape, 82), mask_of(shape));
   if (subject.info.traits.padding)
     output_of(attention, make_inputs(shape, 83), mask_of(shape, {shape.kv_len, 1}));
+  passes(attention, shape, 84);
 }
 
 // One thread: each has a workspace, made when it first works.
 void look_for_kept_memory(const Attention& attention, const AttentionShape& shape, const Inputs& x,
                           Verdict& verdict) {
-  struct OneThreadAlone {
-    OneThreadAlone() { set_threads(1); }
-    ~OneThreadAlone() { set_threads(before); }
-    const int before = threads();
-  } const one_thread;
-  for (int call = 0; call < 2; call++) output_of(attention, x, mask_of(shape));
-  const int64_t held = memory_use().live_total;
-  output_of(attention, x, mask_of(shape));
-  const int64_t more = memory_use().live_total - held;
-  verdict.require(more <= 0, "{} more bytes held after another call ({})", more, text(shape));
+  const ScopedThreads one_thread(1);
+  for (const bool gradients : {false, true}) {
+    const auto call = [&] {
+      if (gradients)
+        passes(attention, shape, 85);
+      else
+        output_of(attention, x, mask_of(shape));
+    };
+    call(), call();
+    const int64_t held = memory_use().live_total;
+    call();
+    const int64_t more = memory_use().live_total - held;
+    verdict.require(more <= 0, "{} more bytes held after another {} ({})", more,
+                    gradients ? "pass with gradients" : "call", text(shape));
+  }
 }
 
 std::vector<Tensor> values_of(const Attention& attention) {
@@ -55,11 +66,19 @@ void check_calls(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all, kLongestCall)) {
     const Inputs x = make_inputs(shape, 80);
     const Tensor fresh = output_of(*subject.build(shape), x, mask_of(shape));
+    const Gradients back = passes(*subject.build(shape), shape, 86);
     const auto attention = subject.build(shape);
     const auto expect = [&](const char* when) {
       const Gap off = gap(output_of(*attention, x, mask_of(shape)), fresh);
       verdict.expect(off.size, tolerance(shape.kv_len), "row {} is off by {:.1e} {} ({})", off.row,
                      off.size, when, text(shape));
+      const Gradients now = passes(*attention, shape, 86);
+      double moved = worst({gap(now.output, back.output).size, gap(now.q, back.q).size,
+                            gap(now.k, back.k).size, gap(now.v, back.v).size});
+      for (size_t i = 0; i < now.weights.size(); i++)
+        moved = worst({moved, gap(now.weights[i], back.weights[i]).size});
+      verdict.expect(moved, 10 * tolerance(shape.kv_len),
+                     "a pass with gradients is off by {:.1e} {} ({})", moved, when, text(shape));
     };
     release_free_memory();
     call_otherwise(subject, *attention, shape);
@@ -92,8 +111,9 @@ void check_weights(const Subject& subject, Verdict& verdict) {
     if (subject.info.traits.random) continue;  // what it draws may be no weight
     const Gap off = gap(output_of(*other, x, mask_of(shape)), out);
     verdict.expect(off.size, tolerance(shape.kv_len),
-                   "row {} is off by {:.1e} under another seed with the same weights: what is "
-                   "drawn must be a weight, or trait random be declared ({})",
+                   "row {} is off by {:.1e} under another seed with the same weights: the variant "
+                   "draws random numbers that are no weight; register them as a weight, or declare "
+                   "the trait random ({})",
                    off.row, off.size, text(shape));
   }
 }

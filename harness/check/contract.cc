@@ -72,7 +72,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"limit", check_limit, has_limit, true, also_double},
       {"flops", check_flops, always, true, as_built},
       {"memory", check_memory, always, true, as_built},
-      {"decode", check_decode, decodes, true, also_double},
+      {"decode", check_decode, decodes, true, also_double, true},
       {"recording", check_recording, always, true, as_built, true},
       {"calls", check_calls, always, true, as_built},
       {"weights", check_weights, always, true, as_built},
@@ -130,18 +130,19 @@ std::vector<Result> check_variant(const VariantInfo& info,
 std::vector<Result> check_variant_at(const VariantInfo& info,
                                      const std::map<std::string, ParamValue>& params,
                                      const AttentionShape& like, int thread_count) {
-  constexpr int64_t kLength = 129;  // past a tile of 128, two of 64 and any number of strips
   constexpr int64_t kMostHeads = 4;
   Subject subject(info, params, attn_check::Level::quick);
   subject.only = like;
   subject.only->batch = 2;
   subject.only->heads = std::min(like.heads, kMostHeads);
-  subject.only->q_len = subject.only->kv_len = kLength;
-  struct Restore {
-    int before = threads();
-    ~Restore() { set_threads(before); }
-  } const restore;
-  set_threads(thread_count);
+  subject.published_heads = like.heads;
+  // 129 is past a tile of 128, two of 64 and any number of strips. The others are for parameters
+  // that rule it out.
+  for (const int64_t length : {129, 128, 257, 513, 1024, 2049}) {
+    subject.only->q_len = subject.only->kv_len = length;
+    if (subject.can_run(*subject.only)) break;
+  }
+  const ScopedThreads scoped(thread_count);
   std::vector<Result> results;
   for (const VariantCheck& check : variant_check_table())
     if (check.at_published && check.applies(info)) results.push_back(run_check(check, subject));

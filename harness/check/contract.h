@@ -20,9 +20,10 @@ std::vector<attn_check::Result> check_variant(const VariantInfo& info,
                                               const std::map<std::string, ParamValue>& params,
                                               attn_check::Level level,
                                               const std::string& only = "");
-// The checks of outputs, masks and gradients with the heads, the head size and the causality of
-// `like` on so many threads, at a length past a tile: what `run` asks before it publishes figures
-// of that shape. In float alone.
+// The checks of outputs, masks, gradients and decoding with the head size and the causality of
+// `like` on so many threads: what `run` asks before it publishes figures of that shape. Outputs are
+// compared at a length past a tile with up to 4 heads, gradients at 17 positions with all heads. In
+// float alone.
 std::vector<attn_check::Result> check_variant_at(const VariantInfo& info,
                                                  const std::map<std::string, ParamValue>& params,
                                                  const AttentionShape& like, int thread_count);

@@ -27,12 +27,7 @@ struct Counted {
 class Counting {
  public:
   Counting(const VariantInfo& info, std::map<std::string, ParamValue> given)
-      : info_(info), given_(std::move(given)) {
-    set_threads(1);
-  }
-  ~Counting() { set_threads(threads_before_); }
-  Counting(const Counting&) = delete;
-  Counting& operator=(const Counting&) = delete;
+      : info_(info), given_(std::move(given)) {}
 
   const VariantInfo& info() const { return info_; }
   const std::map<std::string, ParamValue>& given() const { return given_; }
@@ -54,7 +49,7 @@ class Counting {
 
   const VariantInfo& info_;
   std::map<std::string, ParamValue> given_;
-  int threads_before_ = threads();
+  const ScopedThreads one_thread_{1};
 };
 
 }  // namespace attn

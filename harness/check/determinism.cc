@@ -1,8 +1,9 @@
 // Checks that the same seed gives the same bits in forward and backward, that another seed gives
 // other random features, that recording gradients changes no output, and that the number of threads
-// changes results only by rounding. Costs a
-// few forward and backward passes of at most 130 positions; of 700, if 130 use no random features.
+// changes results only by rounding. Costs a few forward and backward passes of at most 130
+// positions; of 700, if 130 use no random features.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <tuple>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int64_t kLonger = 700;         // positions
 constexpr int64_t kLongestRequest = 33;  // where each kind of request is compared
+constexpr int64_t kLongestSeeds = 65;    // where gradients of other sizes are compared
 
 std::vector<Tensor> everything(const Gradients& back) {
   std::vector<Tensor> all = {back.output, back.q, back.k, back.v};
@@ -38,16 +40,33 @@ const char* bits(bool same) { return same ? "the same bits" : "different bits"; 
 
 Gradients run(const Subject& subject, const AttentionShape& shape, uint64_t seed,
               int thread_count) {
-  struct Restore {
-    int before = threads();
-    ~Restore() { set_threads(before); }
-  } const restore;
-  set_threads(thread_count);
+  const ScopedThreads scoped(thread_count);
   const Inputs x = make_inputs(shape, 61);
   return gradients_of(*subject.build(shape, seed), x, mask_of(shape), x.q);
 }
 
-// Which inputs require gradients changes none of them, and one Var for all three gets their sum.
+// A gradient is linear in the one it comes from: neither large nor small ones are cut. Powers of
+// two round nothing.
+void compare_seeds(const Attention& attention, const AttentionShape& shape, const Inputs& x,
+                   const Tensor& seed, Verdict& verdict) {
+  const std::vector<Tensor> base = everything(gradients_of(attention, x, mask_of(shape), seed));
+  for (const int power : {14, -20}) {
+    const Tensor scaled = seed.clone();
+    for (real& value : scaled.values()) value = std::ldexp(value, power);
+    const std::vector<Tensor> other =
+        everything(gradients_of(attention, x, mask_of(shape), scaled));
+    for (size_t i = 1; i < base.size(); i++) {
+      for (real& value : other[i].values()) value = std::ldexp(value, -power);
+      const double off = gap(other[i], base[i]).size;
+      verdict.expect(off, 10 * tolerance(shape.kv_len),
+                     "a gradient is off by {:.1e} where the output's is 2^{} times as large ({})",
+                     off, power, text(shape));
+    }
+  }
+}
+
+// The gradient of an input does not depend on which other inputs require one. If q, k and v are the
+// same Var, it receives the sum of the three gradients.
 void compare_requests(const Attention& attention, const AttentionShape& shape, const Inputs& x,
                       const Tensor& seed, Verdict& verdict) {
   const Mask mask = mask_of(shape);
@@ -118,6 +137,8 @@ void check_recording(const Subject& subject, Verdict& verdict) {
                    moved.size, text(shape));
     if (shape.kv_len <= kLongestRequest)
       compare_requests(*attention, shape, x, before.q.clone(), verdict);
+    if (shape.kv_len <= kLongestSeeds)
+      compare_seeds(*attention, shape, x, before.q.clone(), verdict);
     for (const auto& [name, now, then] :
          {std::tuple("q", x.q, before.q), std::tuple("k", x.k, before.k),
           std::tuple("v", x.v, before.v)})

@@ -19,30 +19,16 @@ std::shared_ptr<const Edges> every_edge(const AttentionShape& shape) {
   return edges;
 }
 
-// About one pair in four, and not one of batch entry 0 to the keys of `hidden` (every third).
-bool hidden(int64_t key) { return key % 3 == 1; }
-std::shared_ptr<const Edges> some_edges(const AttentionShape& shape) {
-  auto edges = std::make_shared<Edges>();
-  Rng random = rng(61, "check edges");
-  for (int64_t r = 0; r < shape.batch * shape.q_len; r++) {
-    edges->first.push_back(std::ssize(edges->keys));
-    for (int32_t j = 0; j < shape.kv_len; j++)
-      if (random.below(4) == 0 && (r >= shape.q_len || !hidden(j))) edges->keys.push_back(j);
-  }
-  edges->first.push_back(std::ssize(edges->keys));
-  return edges;
-}
-
 // Positions of batch entry 0 that no list names: `change(element)` on their keys and values.
 template <class Change>
 void on_hidden(const Tensor& t, const Change& change) {
   const int64_t len = t.dim(2), dim = t.dim(3);
   for (int64_t i = 0; i < t.dim(1) * len * dim; i++)
-    if (hidden(i / dim % len)) change(t[i]);
+    if (is_without_edge(i / dim % len)) change(t[i]);
 }
 
 double moved_gradients(const Gradients& a, const Gradients& b) {
-  return std::max({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
+  return worst({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
 }
 
 void compare_with_none(const Attention& attention, const AttentionShape& shape,
@@ -63,8 +49,8 @@ void compare_with_none(const Attention& attention, const AttentionShape& shape,
                  text(shape), lengths.empty() ? "" : ", padded");
 }
 
-// Where nothing but edges restricts what is seen: some variants have edges of their own where none
-// are given, and lose them at their limit.
+// The same variant with parameters that let it see all keys: some variants draw edges of their own
+// when none are given.
 Subject seeing_all(const Subject& subject, const AttentionShape& shape) {
   const auto limit = subject.info.limit ? subject.info.limit(shape) : std::nullopt;
   return {subject.info, limit ? subject.info.at_limit(subject.given, *limit) : subject.given,
@@ -94,8 +80,9 @@ void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,
                    grad, scale, text(shape));
     double leak = 0;
     for (const Tensor* t : {&other.k, &other.v})
-      on_hidden(*t,
-                [&](real value) { leak = std::max(leak, std::abs(static_cast<double>(value))); });
+      on_hidden(*t, [&](real value) {
+        leak = worst({leak, std::abs(static_cast<double>(value))});
+      });
     verdict.expect(leak, tolerance(shape.kv_len),
                    "keys without an edge got a gradient of {:.1e} ({})", leak, text(shape));
   }
@@ -109,7 +96,7 @@ void without_any(const Attention& attention, const AttentionShape& shape, Verdic
   const Inputs x = make_inputs(shape, 67);
   const Gradients back = gradients_of(attention, x, mask, make_inputs(shape, 68).q);
   const double size =
-      std::max({largest(back.output), largest(back.q), largest(back.k), largest(back.v)});
+      worst({largest(back.output), largest(back.q), largest(back.k), largest(back.v)});
   verdict.expect(size, 0, "an output or gradient of {:.1e} where no query has an edge ({})", size,
                  text(shape));
 }

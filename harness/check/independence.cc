@@ -10,7 +10,8 @@
 namespace attn {
 namespace {
 
-// Those of all checks, and one of more batch entries and heads than a fixed table might hold.
+// The usual shapes, and one with 5 batch entries and 7 heads: a variant may keep a table that is
+// too small.
 std::vector<AttentionShape> with_many(const Subject& subject) {
   std::vector<AttentionShape> shapes = subject.shapes(Lengths::all);
   AttentionShape many{.batch = 5, .heads = 7, .q_len = 9, .kv_len = 9, .head_dim = 5};
@@ -141,8 +142,9 @@ void check_rowwise(const Subject& subject, Verdict& verdict) {
             output_of(*attention, {part(x.q, 2, row, row + 1), x.k, x.v}, mask_of(one, valid));
         const double moved = gap(alone, part(together, 2, row, row + 1)).size;
         verdict.expect(moved, tolerance(shape.kv_len),
-                       "query {} alone is off by {:.1e} against beside the others ({}{})", row,
-                       moved, text(shape), valid.empty() ? "" : ", padded");
+                       "the output of query {} differs by {:.1e} when it is computed without the "
+                       "other queries ({}{})",
+                       row, moved, text(shape), valid.empty() ? "" : ", padded");
       }
     }
   }

@@ -10,38 +10,14 @@
 namespace attn {
 namespace {
 
-double logit(const Inputs& x, int64_t query, int64_t key) {
-  const int64_t dim = x.q.dim(3);
-  double sum = 0;
-  for (int64_t c = 0; c < dim; c++)
-    sum += static_cast<double>(x.q[query * dim + c]) * static_cast<double>(x.k[key * dim + c]);
-  return sum / std::sqrt(static_cast<double>(dim));
-}
-
-// softmax(q·kᵀ/√d)·v over the visible keys; zeros where there is none.
 Tensor softmax_attention_slowly(const Inputs& x, const Mask& mask) {
-  const int64_t heads = x.q.dim(1), q_len = x.q.dim(2), kv_len = x.k.dim(2), dim = x.q.dim(3);
-  const Tensor out = Tensor::zeros(x.q.shape());
-  for (int64_t row = 0; row < x.q.size() / dim; row++) {
-    const int64_t matrix = row / q_len;
-    int64_t visible = kv_len;
-    if (!mask.kv_lengths.empty()) visible = mask.kv_lengths[static_cast<size_t>(matrix / heads)];
-    if (mask.causal) visible = std::min(visible, row % q_len + kv_len - q_len + 1);
-    if (visible <= 0) continue;
-    std::vector<double> weights;
-    for (int64_t j = 0; j < visible; j++) weights.push_back(logit(x, row, matrix * kv_len + j));
-    const double top = *std::max_element(weights.begin(), weights.end());
-    double total = 0;
-    for (double& weight : weights) total += weight = std::exp(weight - top);
-    for (int64_t c = 0; c < dim; c++) {
-      double sum = 0;
-      for (int64_t j = 0; j < visible; j++)
-        sum += weights[static_cast<size_t>(j)] *
-               static_cast<double>(x.v[(matrix * kv_len + j) * dim + c]);
-      out[row * dim + c] = static_cast<real>(sum / total);
-    }
-  }
-  return out;
+  const oracle::Array out =
+      oracle::softmax_attention(array_of(x.q), array_of(x.k), array_of(x.v),
+                                {.causal = mask.causal, .lengths = mask.kv_lengths});
+  Tensor result(x.q.shape());
+  for (int64_t i = 0; i < result.size(); i++)
+    result[i] = static_cast<real>(out.x[static_cast<size_t>(i)]);
+  return result;
 }
 
 // ‖a - b‖ / ‖b‖

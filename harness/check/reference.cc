@@ -21,11 +21,11 @@ namespace {
 // a kink of a relu or a border of a hash bucket.
 constexpr double kReferenceStep = 1e-6;
 constexpr double kReferenceSlope = kIsDouble ? 1e-6 : 1e-3;
-constexpr int64_t kLongWithAllMasks = 140,
-                  kLongAtQuick = 70;  // lengths of sequences with all masks and gradients
+constexpr int64_t kLongestGradients = 140, kLongestAtQuick = 70;  // lengths
 constexpr int64_t kMostReferenceWork =
     600'000;  // numbers in the sums of a reference with gradients
 constexpr int64_t kOneLongGradient = 600;
+constexpr int64_t kGradientsAtPublished = 17;
 // Of that one: among so many pairs a few do cross a kink.
 constexpr double kLongReferenceSlope = 1e-2;
 
@@ -61,14 +61,6 @@ std::vector<Size> sizes(bool full) {
   return result;
 }
 
-oracle::Array array_of(const Tensor& t) {
-  const int rank = t.shape().rank();
-  const auto dim = [&](int from_end) { return rank >= from_end ? t.dim(-from_end) : 1; };
-  oracle::Array a(dim(4), dim(3), dim(2), dim(1));
-  for (int64_t i = 0; i < t.size(); i++) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
-  return a;
-}
-
 // The largest difference over max(largest entry of `wanted`, 0.1), and its row. NaN is the largest.
 Gap gap_to(const Tensor& got, const oracle::Array& wanted) {
   double scale = 0.1;
@@ -91,10 +83,11 @@ struct ReferenceCase {
   double scale = 1;  // of queries and keys
   int64_t max_len = 0;
   bool alike = false;  // all queries are the same, and all keys: their weights tie
+  bool edges = false;  // each query has a list of keys
 
   std::string name() const {
-    return fmt::format("{}, {} heads of {}{}{}", text(shape), shape.heads, shape.head_dim,
-                       lengths.empty() ? "" : ", padded",
+    return fmt::format("{}, {} heads of {}{}{}{}", text(shape), shape.heads, shape.head_dim,
+                       lengths.empty() ? "" : ", padded", edges ? ", with edges" : "",
                        alike        ? ", rows alike"
                        : scale == 1 ? ""
                                     : fmt::format(", inputs of scale {:g}", scale));
@@ -135,6 +128,7 @@ Made make(const ReferenceCase& c) {
                     .weights = {},
                     .config = config,
                     .mask = mask_of(s, c.lengths)};
+  if (c.edges) made.reference.mask.edges = some_edges(s);
   // Initial biases of zero would hide one that is left out.
   for (const Weight& weight : made.attention->weights()) {
     if (weight.learned) {
@@ -187,8 +181,9 @@ void compare_gradient(const ReferenceCase& c, const Made& made, const std::strin
     wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * kReferenceStep);
     seeds += static_cast<double>(seed[i]) * static_cast<double>(seed[i]);
   }
-  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves rounding
-  // of the size of the seed, which grows with the logits: they are sums of head_dim products.
+  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves
+  // rounding of the size of the seed, which grows with the logits: they are sums of head_dim
+  // products.
   const double rounding = 0.01 * (1 + static_cast<double>(c.shape.head_dim) / 32);
   const double unit = std::sqrt(size) + rounding * std::sqrt(seeds);
   const double allowed = c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope;
@@ -232,10 +227,10 @@ bool has_gradients(const AttentionShape& s, bool full) {
   if (s.head_dim > 65) return false;
   const int64_t work = s.batch * s.heads * s.head_dim * s.q_len * s.kv_len;
   return s.kv_len == kOneLongGradient ||
-         (work <= kMostReferenceWork && s.kv_len <= (full ? kLongWithAllMasks : kLongAtQuick));
+         (work <= kMostReferenceWork && s.kv_len <= (full ? kLongestGradients : kLongestAtQuick));
 }
 
-// With and without padding; of the long sequences, half of the combinations.
+// With and without padding.
 void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t max_len,
                    Verdict& verdict) {
   const int64_t n = shape.kv_len;
@@ -243,13 +238,17 @@ void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t 
   if (!subject.can_run(shape)) return;
   for (const bool padded : {false, true}) {
     if (padded && (!traits.padding || n < 2)) continue;
-    if (n > kLongWithAllMasks && shape.causal == padded) continue;
     ReferenceCase c{subject, shape, {}, 1, max_len};
-    if (padded) c.lengths = {n - n / 8 - 1};
+    if (padded) c.lengths = {shape.causal ? n - 1 : n - n / 8 - 1};
     for (int64_t b = 1; padded && b < shape.batch; b++) c.lengths.push_back(std::max(n / 2, n - b));
     if (padded && shape.batch > 1) c.lengths[1] = n / 2;
     const bool gradients = has_gradients(shape, subject.full());
     compare_case(c, gradients, verdict);
+    if (traits.edges && n >= 7 && n <= 65) {
+      c.edges = true;
+      compare_case(c, gradients, verdict);
+      c.edges = false;
+    }
     if (n == 7) {
       c.alike = true;
       compare_case(c, false, verdict);
@@ -264,11 +263,15 @@ void compare_masks(const Subject& subject, const AttentionShape& shape, int64_t 
 }  // namespace
 
 void check_reference(const Subject& subject, Verdict& verdict) {
-  struct Restore {
-    int before = threads();
-    ~Restore() { set_threads(before); }
-  } const restore;
-  if (subject.only) return compare_masks(subject, *subject.only, subject.only->kv_len, verdict);
+  if (subject.only) {
+    compare_masks(subject, *subject.only, subject.only->kv_len, verdict);
+    AttentionShape shorter = *subject.only;  // short enough for gradients of all heads
+    shorter.batch = 1;
+    shorter.heads = subject.published_heads;
+    shorter.q_len = shorter.kv_len = kGradientsAtPublished;
+    return compare_masks(subject, shorter, shorter.kv_len, verdict);
+  }
+  const ScopedThreads scoped(threads());
   int64_t number = 0;
   for (const Size& size : sizes(subject.full()))
     for (const bool causal : {false, true}) {

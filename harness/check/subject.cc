@@ -188,6 +188,36 @@ double largest(const Tensor& t) {
   return result;
 }
 
+oracle::Array array_of(const Tensor& t) {
+  const int rank = t.shape().rank();
+  const auto dim = [&](int from_end) { return rank >= from_end ? t.dim(-from_end) : 1; };
+  oracle::Array a(dim(4), dim(3), dim(2), dim(1));
+  for (int64_t i = 0; i < t.size(); i++) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
+  return a;
+}
+
+double worst(std::initializer_list<double> sizes) {
+  double result = 0;
+  for (const double size : sizes)
+    if (!(size <= result)) result = std::isnan(result) ? result : size;
+  return result;
+}
+
+bool is_without_edge(int64_t key) { return key % 3 == 1; }
+
+std::shared_ptr<const Edges> some_edges(const AttentionShape& shape) {
+  auto edges = std::make_shared<Edges>();
+  Rng random = rng(61, "check edges");
+  for (int64_t r = 0; r < shape.batch * shape.q_len; r++) {
+    edges->first.push_back(std::ssize(edges->keys));
+    for (int32_t j = 0; j < shape.kv_len; j++)
+      if (random.below(4) == 0 && (r >= shape.q_len || !is_without_edge(j)))
+        edges->keys.push_back(j);
+  }
+  edges->first.push_back(std::ssize(edges->keys));
+  return edges;
+}
+
 double tolerance(int64_t length) {
   return (kIsDouble ? 1e-10 : 1e-5) * std::sqrt(static_cast<double>(length));
 }

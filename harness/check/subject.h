@@ -1,10 +1,11 @@
 // The variant under check with its parameters and shapes, seeded inputs, and the verdict of a
-// check. Internal to harness/check; check.h is the interface.
+// check. Internal to harness/check; contract.h is the interface.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,6 +83,7 @@ struct Subject {
   Params params;
   attn_check::Level level;
   std::optional<AttentionShape> only;  // shapes() gives this one alone
+  int64_t published_heads = 1;         // of the shape that `only` stands for
 };
 
 Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale = 1);
@@ -98,8 +100,14 @@ Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end);
 // `value`; if entry >= 0, only of that batch entry.
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry = -1);
 void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry = -1);
-Gap gap(const Tensor& a, const Tensor& b);  // shapes must agree
-double largest(const Tensor& t);            // max |t|, NaN if any is NaN
+oracle::Array array_of(const Tensor& t);            // of fewer dimensions: with ones in front
+Gap gap(const Tensor& a, const Tensor& b);          // shapes must agree
+double largest(const Tensor& t);                    // max |t|, NaN if any is NaN
+double worst(std::initializer_list<double> sizes);  // their maximum, NaN if any is NaN
+// Edges for about one pair in four, drawn at random; none of batch entry 0 leads to a key for which
+// is_without_edge() holds.
+std::shared_ptr<const Edges> some_edges(const AttentionShape& shape);
+bool is_without_edge(int64_t key);
 double tolerance(int64_t length);  // for rounding of sums of `length` terms in this precision
 std::string text(const AttentionShape& shape);  // "q_len 5, kv_len 33, causal"
 

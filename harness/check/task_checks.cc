@@ -100,14 +100,10 @@ void check_repeats(const TaskSubject& subject, Verdict& verdict) {
 }
 
 void check_shared_use(const TaskSubject& subject, Verdict& verdict) {
-  struct Restore {
-    int before = threads();
-    ~Restore() { set_threads(before); }
-  } const restore;
   const Task& task = subject.task();
   const int64_t count = subject.count(Split::train);
   std::vector<Example> parallel(static_cast<size_t>(count));
-  set_threads(2);
+  const ScopedThreads two_threads(2);
   parallel_for(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++)
       parallel[static_cast<size_t>(i)] = task.example(2, Split::train, i);

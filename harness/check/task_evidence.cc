@@ -56,10 +56,10 @@ int64_t span_of_evidence(const Example& e, const TaskShape& shape, int64_t here)
 
 }  // namespace
 
-// Where the evidence of two examples is the same, so must the answer be. Few labels hang on no
-// single position; evidence that is forgotten more often would make the distances those of some
-// examples. At the defaults: other parameters may leave inputs so short that their evidence comes
-// again without the operators between (listops), or so wide that it is often none.
+// If the evidence of two examples is the same, their answers must be the same. At least three
+// quarters of the examples must name their evidence, or the distances describe only some of them.
+// This check runs at the default parameters only: with others an input may be so short that two
+// examples share their evidence by chance (listops).
 void check_evidence(const TaskSubject& subject, Verdict& verdict) {
   constexpr double kForgotten = 0.25;
   if (!subject.defaults()) return verdict.skip("the evidence is compared at the defaults");

@@ -112,7 +112,7 @@ Json check(const Request& request) {
                            ? check_task(find_task(request.task->name),
                                         request.task->params.values(), attn_check::Level::quick)
                            : check_variant_of(request);
-  Verdict verdict;
+  CheckReply verdict;
   for (const attn_check::Result& result : results)
     if (result.outcome == attn_check::Outcome::failed && !verdict.red)
       verdict = {.red = result.name, .detail = result.detail};

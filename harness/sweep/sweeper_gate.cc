@@ -3,6 +3,7 @@
 #include <map>
 
 #include "harness/cell/codec.h"
+#include "harness/check/double_checks.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/sweeper.h"
 #include "harness/sweep/typed_choice.h"
@@ -19,7 +20,7 @@ constexpr double kLeastTime =
 std::string verdict(const ChildResult& result, double timeout_s) {
   const Reply reply = outcome_of(result, timeout_s);
   if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
-  const std::optional<Verdict> verdict = found_in(reply, verdict_of);
+  const std::optional<CheckReply> verdict = found_in(reply, verdict_of);
   if (!verdict) return "contract checks gave no verdict";
   if (!verdict->red) return "";
   return fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail);
@@ -34,71 +35,95 @@ PublishedShape published_shape(const CellKey& key) {
   const int64_t heads = key.training->integer("heads");
   return {.heads = heads,
           .head_dim = key.training->integer("width") / heads,
-          .threads = 1,
+          .threads = key.axes.threads.value_or(1),
           .causal = key.axes.causal.value_or(false)};
 }
 
-// All that the outcome of the checks depends on: the sources are known by their hashes.
-std::string hash_of_checks(const Request& request) {
-  const bool task = request.task.has_value();
-  const std::string& name = (task ? request.task : request.variant)->name;
-  return hash_of({UserCache::machine(), source_hash("harness", "check"),
-                  source_hash("variants", exact_reference().name),  // that checks compare with
-                  source_hash(task ? "tasks" : "variants", name), to_json(request)});
+// A variant or a task whose checks must have passed.
+struct GateSubject {
+  Request request{.what = Asked::check};
+  std::string data;  // the fingerprint of what a task reads
+};
+
+// All that the outcome of the checks depends on: the sources are known by their hashes. One hash
+// for the checks at the usual shapes, and one for each shape that will be published.
+std::vector<std::string> hashes_of_checks(const GateSubject& subject) {
+  const bool task = subject.request.task.has_value();
+  const std::string& name = (task ? subject.request.task : subject.request.variant)->name;
+  const auto hash = [&](const std::vector<PublishedShape>& shapes) {
+    Request request = subject.request;
+    request.shapes = shapes;
+    return hash_of({UserCache::machine(), source_hash("harness", "check"),
+                    source_hash("variants", exact_reference().name),  // that checks compare with
+                    source_hash(task ? "tasks" : "variants", name), subject.data,
+                    attn_check::checks_in_double() ? "and in double" : "", to_json(request)});
+  };
+  std::vector<std::string> hashes = {hash({})};
+  for (const PublishedShape& shape : subject.request.shapes) hashes.push_back(hash({shape}));
+  return hashes;
 }
 
 }  // namespace
 
 void Sweeper::check_contracts() {
   std::map<std::string, std::string> red;  // subject -> why
-  std::vector<Request> requests;
-  std::vector<std::string> subjects;
-  std::map<std::string, size_t> request_of;  // subject -> its request
-  const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) -> Request& {
-    const auto [at, is_new] = request_of.emplace(plugin_text(plugin), requests.size());
+  std::vector<GateSubject> subjects;
+  std::vector<std::string> names;
+  std::map<std::string, size_t> index_of;
+  const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) -> GateSubject& {
+    const auto [at, is_new] = index_of.emplace(plugin_text(plugin), subjects.size());
     if (is_new) {
-      subjects.push_back(at->first);
-      requests.push_back({.what = Asked::check});
-      requests.back().*kind = plugin;
+      names.push_back(at->first);
+      subjects.emplace_back().request.*kind = plugin;
     }
-    return requests[at->second];
+    return subjects[at->second];
   };
   const std::vector<size_t> cells = missing();
   const double timeout_s = std::max(timeout_s_, kLeastTime);
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    std::vector<PublishedShape>& shapes = add(&Request::variant, key.variant).shapes;
+    std::vector<PublishedShape>& shapes = add(&Request::variant, key.variant).request.shapes;
     const PublishedShape shape = published_shape(key);
     if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
-    if (key.task) add(&Request::task, *key.task);
+    if (key.task) add(&Request::task, *key.task).data = key.source.data;
   }
 
   UserCache passed(request_.passed_checks);
-  const auto done = [&](size_t subject) {
-    return !request_.force && passed.find(hash_of_checks(requests[subject])) != nullptr;
-  };
   std::vector<size_t> wanted;
-  for (size_t subject = 0; subject < subjects.size(); subject++)
-    if (!done(subject)) wanted.push_back(subject);
+  for (size_t subject = 0; subject < subjects.size(); subject++) {
+    const std::vector<std::string> hashes = hashes_of_checks(subjects[subject]);
+    const auto is_new = [&](const std::string& hash) {
+      return request_.force || passed.find(hash) == nullptr;
+    };
+    if (std::none_of(hashes.begin(), hashes.end(), is_new)) continue;
+    wanted.push_back(subject);
+    // The shapes that passed are left out.
+    std::vector<PublishedShape> shapes;
+    for (size_t i = 1; i < hashes.size(); i++)
+      if (is_new(hashes[i])) shapes.push_back(subjects[subject].request.shapes[i - 1]);
+    subjects[subject].request.shapes = shapes;
+  }
   if (!wanted.empty()) begin_phase("contract checks", wanted.size());
   ChildPool pool;
   size_t next = 0;
   while (!stopping() && (next < wanted.size() || pool.running() > 0)) {
     while (next < wanted.size() && pool.running() < static_cast<size_t>(jobs_)) {
       const size_t subject = wanted[next++];
-      announce("checking " + subjects[subject]);
-      ChildSpec check = child(requests[subject], timeout_s);
-      // Several checks of two threads each run at once: threads that wait must not hold a core.
+      announce("checking " + names[subject]);
+      ChildSpec check = child(subjects[subject].request, timeout_s);
+      // Several checks run at once, of two threads each: a thread that waits must give its core up.
       check.environment = {"OMP_WAIT_POLICY=passive"};
       pool.start(subject, check);
     }
     const auto ended = pool.wait();
     if (!ended) return;  // interrupted
     const std::string why = verdict(ended->second, timeout_s);
-    if (!why.empty())
-      red[subjects[ended->first]] = why;
-    else
-      passed.keep(hash_of_checks(requests[ended->first]), utc_now());
+    if (!why.empty()) {
+      red[names[ended->first]] = why;
+      continue;
+    }
+    for (const std::string& hash : hashes_of_checks(subjects[ended->first]))
+      passed.keep(hash, utc_now());
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;

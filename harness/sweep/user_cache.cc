@@ -1,6 +1,8 @@
 // A JSON object in a file, replaced as a whole; see user_cache.h.
 #include "harness/sweep/user_cache.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,7 +18,9 @@
 
 namespace attn {
 
-UserCache::UserCache(std::string file) : file_(std::move(file)) {
+UserCache::UserCache(std::string file) : file_(std::move(file)) { read(); }
+
+void UserCache::read() {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file_, ignored)) return;
   std::ifstream in(file_);
@@ -31,17 +35,29 @@ const Json* UserCache::find(const std::string& hash) const {
   return it == all_.end() ? nullptr : &it->second;
 }
 
+// Another program may have kept values since this one read the file, so the file is read again
+// under a lock. What it holds under `hash` is older than `value`.
 void UserCache::keep(const std::string& hash, Json value) {
-  all_[hash] = std::move(value);
-  if (file_.empty()) return;
-  Json all = Json::object();
-  for (const auto& [name, kept] : all_) all[name] = kept;
+  if (file_.empty()) {
+    all_[hash] = std::move(value);
+    return;
+  }
   std::error_code fault;
   std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), fault);
-  const std::string draft = fmt::format("{}.{}", file_, getpid());
-  const bool written = static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
+  const std::string lock = file_ + ".lock";
+  const int descriptor = open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor >= 0) flock(descriptor, LOCK_EX);
+  read();
+  all_[hash] = std::move(value);
+  Json all = Json::object();
+  for (const auto& [name, kept] : all_) all[name] = kept;
+  const std::string draft = file_ + ".draft";
+  const bool written =
+      descriptor >= 0 && static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
   if (written) std::filesystem::rename(draft, file_, fault);
+  if (descriptor < 0) return;
   if (!written || fault) std::filesystem::remove(draft, fault);
+  close(descriptor);  // and with it the lock
 }
 
 std::string UserCache::default_file(const std::string& name) {

@@ -15,7 +15,7 @@ class UserCache {
   // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
   explicit UserCache(std::string file);
   const Json* find(const std::string& hash) const;
-  // On disk at once, best effort: without a file the next sweep finds the value out again.
+  // Writes the file at once. If it cannot be written, the next sweep finds the value out again.
   void keep(const std::string& hash, Json value);
 
   // attnbench/NAME in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
@@ -24,6 +24,8 @@ class UserCache {
   static const std::string& machine();
 
  private:
+  void read();
+
   std::string file_;
   std::map<std::string, Json> all_;
 };

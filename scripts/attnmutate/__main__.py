@@ -155,8 +155,12 @@ def run(options: argparse.Namespace) -> None:
 
     random.Random(options.seed).shuffle(places)  # a run that is cut short is a smaller sample
     with ThreadPoolExecutor(options.jobs) as pool:
-        for future in [pool.submit(one, place) for place in places]:
-            future.result()
+        try:
+            for future in [pool.submit(one, place) for place in places]:
+                future.result()
+        except BaseException:  # an interruption too: only the mutants under way are waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def verdict(result: dict[str, Any]) -> str:

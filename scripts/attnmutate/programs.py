@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from .place import ROOT
-from .tree import BUILD, COPY
+from .tree import BUILD, COPY, BuildError
 
 PROGRAM = BUILD / "attnbench"
 TESTS = {"float": BUILD / "tests" / "attn_tests", "double": BUILD / "tests" / "attn_tests_f64"}
@@ -123,11 +123,13 @@ class Reach:
         return sorted(names, key=lambda name: self.seconds[name])
 
 
-def traced(command: list[str]) -> list[tuple[str, float, set[int]]]:
+def traced(command: list[str], may_fail: bool = False) -> list[tuple[str, float, set[int]]]:
     """What reached which places: (name, seconds, places)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
-        run(command, PATIENCE_S, ATTN_MUTANT="-1", ATTN_MUTANT_TRACE=str(path))
+        status, said = run(command, PATIENCE_S, ATTN_MUTANT="-1", ATTN_MUTANT_TRACE=str(path))
+        if status and not may_fail:
+            raise BuildError(f"{' '.join(command)} fails without a mutant: {said[-300:]}")
         lines = [line.split("\t") for line in path.read_text().splitlines()]
     return [(name, float(seconds), {int(i) for i in ids.split()}) for name, seconds, ids in lines]
 
@@ -144,7 +146,7 @@ def trace_tests(kind: str) -> dict[str, tuple[float, set[int]]]:
     failing = set(FAILED.findall(run(command, PATIENCE_S)[1]))
     result: dict[str, tuple[float, set[int]]] = {}
     pending: set[int] = set()
-    for name, seconds, ids in traced(command):
+    for name, seconds, ids in traced(command, may_fail=True):
         pending |= ids
         if name != "process":  # a program that the test has started
             if name not in failing:

@@ -17,9 +17,11 @@ class Record:
 
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
         self.path = path
-        lines = (
-            [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-        )
+        lines = []
+        if path.is_file():
+            whole = path.read_text().rpartition("\n")[0]  # a run that was killed may cut its last line
+            path.write_text(whole + "\n" if whole else "")
+            lines = [json.loads(line) for line in whole.splitlines()]
         if lines and any(lines[0].get(key) != run[key] for key in run if key != "commit"):
             raise ValueError(f"{path} is of another run: {lines[0]}; name another file")
         self.done = {line["id"]: line for line in lines[1:]}

@@ -122,8 +122,8 @@ class Report:
             entry = reason_of(r, self.reasons)
             by = next((r[s]["by"] for s in ("tests", "double") if isinstance(r.get(s), dict)), None)
             why = (
-                f"noticed by `{by}`"
-                if by
+                f"noticed by `{by or 'a crash'}`"
+                if by is not None
                 else f"{entry['verdict']}: {entry['reason']}"
                 if entry
                 else "not read yet"

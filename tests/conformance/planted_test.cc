@@ -30,6 +30,15 @@ TEST_P(PlantedVariants, AreCaughtByTheCheckThatIsMeantTo) {
   const auto failed = red(check_variant(planted.info, {}, level, planted.caught_by));
   EXPECT_EQ(failed, std::vector<std::string>{planted.caught_by});
 }
+TEST(PlantedAtShapes, AreCaughtAtTheShapeThatIsPublished) {
+  for (const PlantedAtShape& planted : planted_at_shapes()) {
+    SCOPED_TRACE(planted.info.name);
+    const auto results = check_variant_at(planted.info, {}, planted.shape, 1);
+    EXPECT_FALSE(all_passed(results)) << lines(results);
+    EXPECT_TRUE(all_passed(check_variant_at(faultless(true), {}, planted.shape, 1)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PlantedVariants, testing::ValuesIn(planted_variants()),
                          [](const auto& one) { return one.param.info.name; });
 

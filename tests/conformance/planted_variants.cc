@@ -277,6 +277,7 @@ std::vector<PlantedVariant> planted_variants() {
   features.make = make_as<OtherFeatures>;
   list.push_back({features, "reference"});
   for (const PlantedVariant& planted : planted_at_edges()) list.push_back(planted);
+  for (const PlantedVariant& planted : planted_passes()) list.push_back(planted);
   return list;
 }
 

@@ -22,5 +22,14 @@ std::vector<PlantedVariant> planted_variants();
 // Of them: faults at sizes beyond the usual ones, after other calls, and in weights and requests
 // for gradients.
 std::vector<PlantedVariant> planted_at_edges();
+// Of them: faults of one kind of pass alone, in costs and in decode steps.
+std::vector<PlantedVariant> planted_passes();
+
+// A fault that shows at one shape alone, which a sweep publishes.
+struct PlantedAtShape {
+  VariantInfo info;
+  AttentionShape shape;  // heads, head_dim and causality
+};
+std::vector<PlantedAtShape> planted_at_shapes();
 
 }  // namespace attn

@@ -1,7 +1,9 @@
 // A variant's mathematics in the plainest form, in double precision: one sum after the other, from
-// the paper's equation, without any code of the variant itself. The contract compares outputs and
-// gradients with it at sizes beyond every tile edge. The headers of variants/reference have what
-// several references share.
+// the paper's equation, without any code of the variant itself. The exceptions are random choices:
+// bigbird's blocks, graph's neighbours and reformer's hash buckets are the variant's own. The
+// references of bigbird and graph check how many were drawn. The contract compares outputs and
+// gradients with the reference at sizes beyond every tile edge. The headers of variants/reference
+// have what several references share.
 #pragma once
 
 #include <functional>

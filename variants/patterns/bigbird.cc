@@ -61,6 +61,7 @@ class BigBird final : public Attention {
 // The random blocks are those that RandomBlocks draws; all others are written out here.
 oracle::Array big_bird_reference(const ReferenceInputs& x) {
   const RandomBlocks blocks = blocks_of(x.config);
+  const bool causal = x.mask.causal;
   std::map<std::array<int64_t, 3>, std::set<int64_t>> drawn;  // by head, block, number of blocks
   oracle::Visibility seen = x.visible();
   seen.allows = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
@@ -79,8 +80,11 @@ oracle::Array big_bird_reference(const ReferenceInputs& x) {
       blocks.append(h, own, count, all);
       for (const int64_t block : all)
         if (!named(block)) at->second.insert(block);
-      ATTN_CHECK(std::ssize(at->second) <= blocks.random, "{} random blocks, at most {}",
-                 at->second.size(), blocks.random);
+      int64_t eligible = 0;
+      const int64_t end = std::min(causal ? own + 1 : count, blocks.pool / blocks.size);
+      for (int64_t block = 0; block < std::min(end, count); block++) eligible += !named(block);
+      ATTN_CHECK(std::ssize(at->second) == std::min(blocks.random, eligible),
+                 "{} random blocks of {}, {} wanted", at->second.size(), eligible, blocks.random);
     }
     return at->second.contains(key);
   };

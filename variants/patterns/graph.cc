@@ -45,6 +45,23 @@ class Graph final : public Attention {
   Cached<std::array<int64_t, 3>, Edges> last_;
 };
 
+// The edges of the variant's own draw, with as many earlier neighbours as there must be.
+std::shared_ptr<const Edges> drawn_edges(const ReferenceInputs& x) {
+  const int64_t degree = x.params().integer("degree");
+  const Edges edges =
+      random_graph({x.q.batch, x.q.heads, x.q.len, x.k.len, x.q.dim, x.mask.causal}, degree, kSeed);
+  for (int64_t i = 0; i < x.q.len; i++) {
+    const int64_t position = i + x.k.len - x.q.len;
+    if (position < 0) continue;
+    const auto row = edges.first.begin() + i;
+    const int64_t earlier = std::count_if(edges.keys.begin() + row[0], edges.keys.begin() + row[1],
+                                          [&](int32_t key) { return key < position; });
+    ATTN_CHECK(earlier == std::min(degree, position), "{} earlier neighbours of position {}",
+               earlier, position);
+  }
+  return std::make_shared<const Edges>(edges);
+}
+
 }  // namespace
 
 VariantInfo graph() {
@@ -66,10 +83,7 @@ VariantInfo graph() {
       .reference =
           [](const ReferenceInputs& x) {
             ReferenceInputs along = x;
-            if (!along.mask.edges)
-              along.mask.edges = std::make_shared<const Edges>(
-                  random_graph({x.q.batch, x.q.heads, x.q.len, x.k.len, x.q.dim, x.mask.causal},
-                               x.params().integer("degree"), kSeed));
+            if (!along.mask.edges) along.mask.edges = drawn_edges(x);
             return oracle::softmax_attention(x.q, x.k, x.v, along.visible());
           },
       .limit = limit_at_length("degree")};

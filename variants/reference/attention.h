@@ -1,5 +1,5 @@
 // Attention the slow, obvious way: double precision, one sum after the other, nothing shared with
-// the library. O(batch·heads·q_len·kv_len·features·dim); for tests of a few hundred positions.
+// the library. O(batch·heads·q_len·kv_len·features·dim): for a few hundred positions.
 #pragma once
 
 #include <cmath>

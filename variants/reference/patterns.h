@@ -1,5 +1,5 @@
 // Who sees whom in the patterns of the papers, as predicates on positions (query i, key j) of one
-// sequence, without padding and causality. For tests: each is the paper's definition, word by word.
+// sequence, without padding and causality. Each is the paper's definition, word by word.
 #pragma once
 
 #include <cstdlib>

@@ -35,20 +35,16 @@ inline Array additive_attention(const Array& q, const Array& k, const Array& v, 
 
 // Σ_j relu(q·k/√d)·v / count, counted over what is visible. arXiv:2309.08586, section 3.
 inline Array relu_attention(const Array& q, const Array& k, const Array& v, const Visibility& m) {
-  Array out(q.batch, q.heads, q.len, v.dim);
+  const double tau = 1 / std::sqrt(static_cast<double>(q.dim));
+  std::vector<double> visible(static_cast<std::size_t>(q.batch * q.len));
   for (Index b = 0; b < q.batch; ++b)
-    for (Index h = 0; h < q.heads; ++h)
-      for (Index i = 0; i < q.len; ++i) {
-        Index count = 0;
-        for (Index j = 0; j < v.len; ++j) count += sees(m, b, i, j, q.len, v.len);
-        for (Index j = 0; j < v.len; ++j) {
-          if (!sees(m, b, i, j, q.len, v.len)) continue;
-          const double logit = dot(q.row(b, h, i), k.row(b, h, j)) / std::sqrt(double(q.dim));
-          for (Index c = 0; c < v.dim && logit > 0; ++c)
-            out.at(b, h, i, c) += logit / static_cast<double>(count) * v.at(b, h, j, c);
-        }
-      }
-  return out;
+    for (Index i = 0; i < q.len; ++i)
+      for (Index j = 0; j < v.len; ++j)
+        visible[static_cast<std::size_t>(b * q.len + i)] += sees(m, b, i, j, q.len, v.len);
+  return weighted_sum(q, v, m, [&](Index b, Index h, Index i, Index j) {
+    return std::fmax(0.0, tau * dot(q.row(b, h, i), k.row(b, h, j))) /
+           visible[static_cast<std::size_t>(b * q.len + i)];
+  });
 }
 
 // Row i turned by i·10000^(-2c/dim) in the plane (2c, 2c + 1). arXiv:2104.09864, eq. 34.

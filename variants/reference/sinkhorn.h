@@ -110,9 +110,10 @@ inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Arra
   return out;
 }
 
-// Long Range Arena's: columns, at most `block` high, of the positions written row by row. A column
-// answers its queries; so do, in a second softmax, the rows, each the sum of its entries, for their
-// sorting multiplies every column by a row of its matrix that sums to one, and adds all columns.
+// Long Range Arena's: positions are written row by row into a matrix whose columns are at most
+// `block` high. A query attends to the keys of its column. In a second softmax it attends to rows,
+// each the sum of its entries: the code multiplies each column by a row of the sorting matrix,
+// which sums to one, and adds all columns.
 inline Array sinkhorn_lra(const Array& q, const Array& k, const Array& v, Index block,
                           const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);

@@ -71,7 +71,8 @@ TEST(Codec, EveryPartOfAKeyIsInItsId) {
                                                     {"input_scale", 2.5},
                                                     {"repetitions", int64_t{3}}};
   for (const auto& [name, value] : values)
-    ids.insert(id_with([&](CellKey& key) { set_axis(key.axes, name, value); }));
+    ids.insert(id_with(
+        [&, name = name, value = value](CellKey& key) { set_axis(key.axes, name, value); }));
   EXPECT_EQ(ids.size(), 1u + 8 + values.size());
 }
 
@@ -306,11 +307,11 @@ TEST(Codec, RepliesAreReadAsWhatWasAskedAlone) {
   EXPECT_FALSE(found_in(visit, verdict_of)) << "no verdict is no pass";
   EXPECT_FALSE(found_in(visit, calibration_of));
   EXPECT_EQ(result_of(visit, Measure::memory).reason, "the result makes no row: metrics: missing");
-  const Reply green = reply_of(reply_with(Verdict{}));
+  const Reply green = reply_of(reply_with(CheckReply{}));
   EXPECT_FALSE(found_in(green, verdict_of).value().red);
-  const Reply nameless = reply_of(reply_with(Verdict{.red = "", .detail = "0.3"}));
+  const Reply nameless = reply_of(reply_with(CheckReply{.red = "", .detail = "0.3"}));
   EXPECT_EQ(found_in(nameless, verdict_of).value().red, "") << "no name is no pass either";
-  const Reply red = reply_of(reply_with(Verdict{.red = "padding", .detail = "0.3"}));
+  const Reply red = reply_of(reply_with(CheckReply{.red = "padding", .detail = "0.3"}));
   EXPECT_EQ(found_in(red, verdict_of).value().red, "padding");
   EXPECT_FALSE(found_in(reply_of(failed_reply(Status::oom, "2 GiB")), verdict_of));
 }

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "harness/sweep/user_cache.h"
 #include "tests/harness/sweep/fake_cell.h"
 
 namespace attn::passed_checks_test {
@@ -47,6 +48,27 @@ TEST_F(PassedChecks, AreRepeatedForAnotherShapeOrParameter) {
   EXPECT_EQ(checked(), 1u);
   request_.variants = {"truncated[window=7]"};
   EXPECT_EQ(checked(), 1u);
+}
+
+TEST_F(PassedChecks, OfSeveralShapesCountForEach) {
+  request_.axes["head_dim"] = "16,40";
+  EXPECT_EQ(checked(), 2u);
+  request_.axes["head_dim"] = "40";
+  EXPECT_EQ(checked(), 0u);
+  request_.axes["head_dim"] = "40,48";
+  EXPECT_EQ(checked(), 2u);
+  EXPECT_EQ(requests("check").back().at("shapes").size(), 1u) << "the other one passed";
+}
+
+TEST(UserCache, KeepsWhatTwoProgramsFound) {
+  const std::string file = testing::TempDir() + "/two_programs.json";
+  std::remove(file.c_str());
+  UserCache one(file), other(file);
+  one.keep("a", 1);
+  other.keep("b", 2);
+  one.keep("c", 3);
+  const UserCache all(file);
+  for (const char* hash : {"a", "b", "c"}) EXPECT_NE(all.find(hash), nullptr) << hash;
 }
 
 TEST_F(PassedChecks, AreRepeatedByForceAndWithoutAFileOrAfterItIsDamaged) {
