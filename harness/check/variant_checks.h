@@ -45,7 +45,7 @@ void check_recording(const Subject& subject, Verdict& verdict);
 void check_threads(const Subject& subject, Verdict& verdict);
 
 // The precision of a check of a catalogue variant in the float program.
-enum class Precision { as_built, also_double, only_double };
+enum class Precision { as_built, double_in_full, also_double, only_double };
 
 struct VariantCheck {
   const char* name;
