@@ -139,8 +139,9 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
 }
 
 Request Sweeper::measure_request(size_t cell, int jobs) const {
-  const int64_t most =
-      request_.max_memory_bytes > 0 ? request_.max_memory_bytes : free_bytes_ / jobs;
+  // 0 would mean no limit.
+  const int64_t most = request_.max_memory_bytes > 0 ? request_.max_memory_bytes
+                                                     : std::max<int64_t>(1, free_bytes_ / jobs);
   return {.what = Asked::measure, .key = plan_.cells[cell].key, .max_memory_bytes = most};
 }
 
