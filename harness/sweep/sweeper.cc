@@ -187,7 +187,7 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     CellResult found = result_of(reply, measure);
     // A training is too long to be repeated for its times, and other figures here have none.
     if (measure == Measure::accuracy &&
-        (reply.was_stopped || (reply.is_ok() && result.stood_still)))
+        (reply.was_stopped || (reply.is_ok() && (result.stood_still || result.was_stopped))))
       found.noisy = {kStopped};
     finish(cell, found, started_at[cell], result.seconds);
   }
