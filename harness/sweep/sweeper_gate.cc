@@ -15,14 +15,17 @@ namespace {
 constexpr double kLeastTime =
     60;  // seconds: a short limit for cells must not make a sound variant red
 
-// Empty when the subject passed; otherwise why its cells must fail.
-std::string verdict(const ChildResult& result, double timeout_s) {
+// ok when the subject passed; otherwise what its cells end with. Only a red check gates them.
+CellResult verdict(const ChildResult& result, double timeout_s) {
   const Reply reply = outcome_of(result, timeout_s);
-  if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
+  if (!reply.is_ok())
+    return {.status = reply.status, .reason = "contract checks did not finish: " + reply.reason};
   const std::optional<Verdict> verdict = found_in(reply, verdict_of);
-  if (!verdict) return "contract checks gave no verdict";
-  if (!verdict->red) return "";
-  return fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail);
+  if (!verdict) return {.status = Status::failed, .reason = "contract checks gave no verdict"};
+  if (!verdict->red) return {};
+  return {.status = Status::failed,
+          .reason = fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail),
+          .is_gated = true};
 }
 
 PublishedShape published_shape(const CellKey& key) {
@@ -50,7 +53,7 @@ std::string hash_of_checks(const Request& request) {
 }  // namespace
 
 void Sweeper::check_contracts() {
-  std::map<std::string, std::string> red;  // subject -> why
+  std::map<std::string, CellResult> unpassed;  // by subject
   std::vector<Request> requests;
   std::vector<std::string> subjects;
   std::map<std::string, size_t> request_of;  // subject -> its request
@@ -94,19 +97,19 @@ void Sweeper::check_contracts() {
     }
     const auto ended = pool.wait();
     if (!ended) return;  // interrupted
-    const std::string why = verdict(ended->second, timeout_s);
-    if (!why.empty())
-      red[subjects[ended->first]] = why;
+    CellResult found = verdict(ended->second, timeout_s);
+    if (found.status != Status::ok)
+      unpassed[subjects[ended->first]] = std::move(found);
     else
       passed.keep(hash_of_checks(requests[ended->first]), utc_now());
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    auto it = red.find(plugin_text(key.variant));
-    if (it == red.end() && key.task) it = red.find(plugin_text(*key.task));
-    if (it == red.end() || stopping()) continue;
-    result_.gate_failed = true;
-    finish(cell, {.status = Status::failed, .reason = it->second, .is_gated = true}, utc_now(), 0);
+    auto it = unpassed.find(plugin_text(key.variant));
+    if (it == unpassed.end() && key.task) it = unpassed.find(plugin_text(*key.task));
+    if (it == unpassed.end() || stopping()) continue;
+    result_.gate_failed = result_.gate_failed || it->second.is_gated;
+    finish(cell, it->second, utc_now(), 0);
   }
 }
 
