@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -27,9 +30,17 @@ TINY = [
 ]
 
 
+@functools.cache
+def _caches():
+    """Of this run of the tests alone."""
+    folder = tempfile.mkdtemp(prefix="attn-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def attnbench(*arguments, cwd=None, cache=None):
     """Runs the program; `cache` is where it keeps its pilot measurements and checks that passed."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or "/nonexistent")}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or _caches())}
     return subprocess.run(
         [PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd, env=environment
     )
