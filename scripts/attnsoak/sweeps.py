@@ -66,7 +66,7 @@ class Sweep:
             for row in rows[len(self.held) :]:
                 VALID.validate(row)
         except (ValueError, jsonschema.ValidationError) as error:
-            raise Broken(f"{self.file}: an invalid row: {str(error)[:300]}") from error
+            raise Broken(f"{self.file}: an invalid row: {str(error).splitlines()[0]}") from error
         for row in rows:
             cells[row.get("cell")] += row["kind"] == "cell"
         double = [cell for cell, count in cells.items() if count > 1]
