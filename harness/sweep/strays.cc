@@ -39,12 +39,17 @@ bool has_mark(pid_t process, const std::string& mark) {
   return false;
 }
 
-bool reaped(pid_t child) { return waitpid(child, nullptr, WNOHANG) == child; }
+// A process that ends loses its memory, and with it the command line, before it can be reaped.
+bool is_ending(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline");
+  return file.peek() == std::ifstream::traits_type::eof();
+}
+
+bool reaped(pid_t child) { return waitpid(child, nullptr, WNOHANG) != 0; }
 
 // Whether it ended; one that waits for a disk may not, and the sweep goes on without it.
-bool killed(pid_t child) {
+bool reaped_soon(pid_t child) {
   constexpr int kMostMs = 1000;
-  kill(child, SIGKILL);
   for (int ms = 0; ms < kMostMs; ms++) {
     if (reaped(child)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -70,8 +75,12 @@ void Strays::end(const std::vector<pid_t>& kept) const {
     found = false;
     for (const pid_t child : children_now()) {
       if (is_among(kept, child) || is_among(before_, child)) continue;
-      // One that has ended has no environment, and only this process can reap it.
-      if (reaped(child) || (has_mark(child, mark()) && killed(child))) found = true;
+      // One that ends has no environment, and only this process can reap it.
+      if (has_mark(child, mark()))
+        kill(child, SIGKILL);
+      else if (!is_ending(child))
+        continue;
+      found = reaped_soon(child) || found;
     }
   }
 }

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -16,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "native" / "attnbench"
+CACHE = tempfile.TemporaryDirectory()  # of this run of the tests alone
 TINY = [
     "-v",
     "linear",
@@ -30,17 +28,9 @@ TINY = [
 ]
 
 
-@functools.cache
-def _caches():
-    """Of this run of the tests alone."""
-    folder = tempfile.mkdtemp(prefix="attn-cache-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def attnbench(*arguments, cwd=None, cache=None):
     """Runs the program; `cache` is where it keeps its pilot measurements and checks that passed."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or _caches())}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or CACHE.name)}
     return subprocess.run(
         [PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd, env=environment
     )
