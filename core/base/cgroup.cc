@@ -18,9 +18,11 @@ struct Groups {
   bool version_two = false;
 };
 
+// A path begins with "/": any other counts as the root.
 std::vector<std::string> with_parents(const std::string& root, std::string path) {
   std::vector<std::string> folders;
-  for (; path.size() > 1; path.erase(path.find_last_of('/'))) folders.push_back(root + path);
+  for (; path.size() > 1 && path[0] == '/'; path.erase(path.find_last_of('/')))
+    folders.push_back(root + path);
   folders.push_back(root);
   return folders;
 }
@@ -33,10 +35,10 @@ bool names(const std::string& list, const std::string& word) {
 }
 
 // A line is "id:controllers:path"; that of version 2 has no controllers.
-Groups groups_of(const std::string& controller) {
-  const std::string root = "/sys/fs/cgroup";
+Groups groups_of(const std::string& controller, const CgroupPlace& place) {
+  const std::string& root = place.root;
   Groups found{{root}, true};
-  std::ifstream file("/proc/self/cgroup");
+  std::istringstream file(place.membership);
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
@@ -48,7 +50,7 @@ Groups groups_of(const std::string& controller) {
   return found;
 }
 
-// The numbers at the start of a file: none of "max".
+// The numbers at the start of a file; empty for "max".
 std::vector<double> numbers(const std::string& path) {
   std::vector<double> list;
   std::ifstream file(path);
@@ -69,27 +71,47 @@ std::optional<double> quota_of(const std::string& folder, bool version_two) {
   return both[0] / both[1];
 }
 
+// A line of memory.stat is "name bytes"; 0 where none has that name.
+double stat_of(const std::string& folder, const std::string& name) {
+  std::ifstream file(folder + "/memory.stat");
+  std::string one;
+  for (double bytes = 0; file >> one >> bytes;)
+    if (one == name) return bytes;
+  return 0;
+}
+
+CgroupPlace place_of_this_process() {
+  std::ostringstream membership;
+  membership << std::ifstream("/proc/self/cgroup").rdbuf();
+  return {"/sys/fs/cgroup", membership.str()};
+}
+
 }  // namespace
 
-std::optional<double> cpu_quota() {
+std::optional<double> cpu_quota() { return cpu_quota(place_of_this_process()); }
+
+std::optional<double> cpu_quota(const CgroupPlace& place) {
   std::optional<double> least;
-  const Groups groups = groups_of("cpu");
+  const Groups groups = groups_of("cpu", place);
   for (const std::string& folder : groups.folders)
     if (const auto quota = quota_of(folder, groups.version_two))
       least = std::min(least.value_or(*quota), *quota);
   return least;
 }
 
-std::optional<int64_t> cgroup_memory_left() {
+std::optional<int64_t> cgroup_memory_left() { return cgroup_memory_left(place_of_this_process()); }
+
+std::optional<int64_t> cgroup_memory_left(const CgroupPlace& place) {
   constexpr double kNoLimit = 1e18;  // version 1 writes the largest number of pages for none
   std::optional<int64_t> least;
-  const Groups groups = groups_of("memory");
+  const Groups groups = groups_of("memory", place);
   for (const std::string& folder : groups.folders) {
     const bool two = groups.version_two;
     const auto limit = numbers(folder + (two ? "/memory.max" : "/memory.limit_in_bytes"));
     const auto used = numbers(folder + (two ? "/memory.current" : "/memory.usage_in_bytes"));
     if (limit.empty() || used.empty() || limit[0] > kNoLimit) continue;
-    const auto left = static_cast<int64_t>(std::max(0.0, limit[0] - used[0]));
+    const double cached = stat_of(folder, two ? "inactive_file" : "total_inactive_file");
+    const auto left = static_cast<int64_t>(std::clamp(limit[0] - used[0] + cached, 0.0, limit[0]));
     least = std::min(least.value_or(left), left);
   }
   return least;

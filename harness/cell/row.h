@@ -24,7 +24,7 @@ struct CellResult {
   std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
   std::optional<CostSource> cost;
   std::vector<int64_t> visits;     // how many of `times` each visit gave
-  std::vector<std::string> noisy;  // why its times say less than they should: kStopped
+  std::vector<std::string> noisy;  // why the times of this row are unreliable: kStopped
   std::optional<int64_t> rounds;
   std::optional<uint64_t> order_seed;  // of the order of visits
   bool is_gated = false;               // the subject's contract checks are red

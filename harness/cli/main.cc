@@ -1,5 +1,7 @@
 // attnbench: the command line. One file a verb; this one picks the verb and turns errors into exit
 // codes.
+#include <fcntl.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -99,10 +101,20 @@ void hold_kernels() {
   }
 }
 
+// A file that is opened gets the lowest free number. Where stdin, stdout or stderr is closed, that
+// file would then receive what is printed. /dev/null takes such a number, opened so that reading
+// and printing still fail.
+void occupy_closed_streams() {
+  for (const int stream : {0, 1, 2})
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) < 0)
+      std::_Exit(kInputOutput);
+}
+
 }  // namespace
 }  // namespace attn::cli
 
 int main(int argc, char** argv) {
+  attn::cli::occupy_closed_streams();
   try {
     attn::cli::hold_kernels();
     return attn::cli::dispatch({argv + 1, argv + argc});

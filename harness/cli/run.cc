@@ -129,7 +129,7 @@ std::string as_utf8(const std::string& text) {
   return parse_json(json).value.get<std::string>();
 }
 
-// More threads than cores wait for each other, and their times say how long.
+// With more threads than cores, times are longer than with a core for each thread.
 void warn_of_shared_cores(const Plan& sweep) {
   int64_t most = 0;
   for (const Cell& cell : sweep.cells) most = std::max(most, cell.key.axes.threads.value_or(1));
@@ -137,8 +137,8 @@ void warn_of_shared_cores(const Plan& sweep) {
   if (most <= cores) return;
   const std::optional<double> quota = cpu_quota();
   warn(fmt::format(
-      "attnbench: {} threads share {} core{}{}; their times are longer than those of as "
-      "many cores\n",
+      "attnbench: {} threads run on {} core{}{}: times are longer than with a core for each "
+      "thread\n",
       most, cores, cores == 1 ? "" : "s",
       quota ? fmt::format(" (the CPU quota is {:g})", *quota) : ""));
 }

@@ -66,33 +66,67 @@ std::string order_fault(const Json& row, const std::string& run) {
                      run);
 }
 
-// A flipped bit may turn one figure into another, which no schema tells. Lines of earlier versions
-// have no checksum, and a line that was written anew by another program keeps its own.
+// A flipped bit can turn a figure into another that the schema accepts too. Lines of earlier
+// versions have no checksum and are accepted.
 std::string checksum_fault(Json& row) {
   if (!row.is_object() || !row.contains(kChecksum)) return {};
   const Json said = std::move(row[kChecksum]);
   row.erase(kChecksum);
   if (said == hash_of(row)) return {};
-  return "the line is damaged: its checksum is another";
+  return "the line was changed after it was written: its checksum does not match";
 }
 
-Json parse_line(const std::string& path, size_t number, std::string_view line, std::string& run) {
-  Parsed parsed = parse_json(line);
-  ATTN_CHECK(parsed.fault.empty(), "{}:{}: {}", path, number, parsed.fault);
-  Json row = std::move(parsed.value);
-  std::string fault = schema_fault(row);
-  if (fault.empty()) fault = checksum_fault(row);
-  if (fault.empty()) fault = order_fault(row, run);
-  ATTN_CHECK(fault.empty(), "{}:{}: {}", path, number, fault);
-  if (row["kind"] == "run") run = row["run"];
-  return row;
+enum class LineFault { none, first_line, run_line, cell, other_run };
+
+// What to do about a fault, for a sweep that continues the file.
+std::string_view advice_on(LineFault fault) {
+  switch (fault) {
+    case LineFault::none:
+      break;
+    case LineFault::first_line:
+      return "; name another output file, or --force to start over";
+    case LineFault::run_line:
+      return "; take that line out: it holds no cell";
+    case LineFault::cell:
+      return "; take that line out, and its cell is measured again";
+    case LineFault::other_run:
+      return "; a file holds one run: keep the files of two runs apart, and give both to plot";
+  }
+  return "";
 }
 
 struct Contents {
   std::vector<Json> rows;
   std::string run;         // id of the run line
-  size_t whole_bytes = 0;  // up to and with the last newline
+  size_t whole_bytes = 0;  // up to and with the last newline, or the line before a fault
+  LineFault fault = LineFault::none;
+  std::string message;  // of the fault, with its place
 };
+
+// Adds the line to `contents`, as a row or as their fault.
+void parse_line(const std::string& path, std::string_view line, Contents& contents) {
+  Parsed parsed = parse_json(line);
+  Json row = std::move(parsed.value);
+  std::string fault = std::move(parsed.fault);
+  if (fault.empty()) fault = schema_fault(row);
+  if (fault.empty()) fault = checksum_fault(row);
+  bool is_other_run = false;
+  if (fault.empty()) {
+    fault = order_fault(row, contents.run);
+    is_other_run = !fault.empty();
+  }
+  if (!fault.empty()) {
+    const bool is_run = line.find("\"kind\":\"run\"") != std::string_view::npos;
+    contents.message = fmt::format("{}:{}: {}", path, contents.rows.size() + 1, fault);
+    contents.fault = contents.rows.empty() ? LineFault::first_line
+                     : is_other_run        ? LineFault::other_run
+                     : is_run              ? LineFault::run_line
+                                           : LineFault::cell;
+    return;
+  }
+  if (row["kind"] == "run") contents.run = row["run"];
+  contents.rows.push_back(std::move(row));
+}
 
 // The part of `text` after the last newline is left out: a line counts once its newline is written.
 Contents parse_lines(const std::string& path, std::string_view text) {
@@ -100,22 +134,18 @@ Contents parse_lines(const std::string& path, std::string_view text) {
   while (true) {
     const size_t end = text.find('\n', contents.whole_bytes);
     if (end == std::string_view::npos) return contents;
-    const std::string_view line = text.substr(contents.whole_bytes, end - contents.whole_bytes);
-    contents.rows.push_back(parse_line(path, contents.rows.size() + 1, line, contents.run));
+    parse_line(path, text.substr(contents.whole_bytes, end - contents.whole_bytes), contents);
+    if (contents.fault != LineFault::none) return contents;
     contents.whole_bytes = end + 1;
   }
 }
 
-// For whom a damaged line stands in the way.
+// For a sweep that continues the file: the error also says what to do.
 Contents parse_to_go_on(const std::string& path, std::string_view text) {
-  try {
-    return parse_lines(path, text);
-  } catch (const Error& error) {
-    throw_error(fmt::format(
-        "{}; take that line out, and its cell is measured again (of the first line: name another "
-        "output file, or --force to start over)",
-        error.what()));
-  }
+  Contents contents = parse_lines(path, text);
+  ATTN_CHECK(contents.fault == LineFault::none, "{}{}", contents.message,
+             advice_on(contents.fault));
+  return contents;
 }
 
 // The name of a new file must reach the disk as well as its bytes.
@@ -127,14 +157,16 @@ void sync_folder(const std::string& path) {
 }
 
 // Existing rows, with a torn last line cut off; `truncate` empties the file. Nothing is cut from a
-// file that is not ours.
+// file that is not ours. A file of NULs alone is left by a power cut before the first line reached
+// the disk, and counts as empty.
 Contents take_over(int file, const std::string& path, bool truncate) {
   const std::string text = read_all(file, path);
+  const bool is_empty = text.find_first_not_of('\0') == std::string::npos;
   const std::string_view start = std::string_view(text).substr(0, kFirstBytes.size());
-  ATTN_CHECK(kFirstBytes.substr(0, start.size()) == start,
+  ATTN_CHECK(is_empty || kFirstBytes.substr(0, start.size()) == start,
              "{} is not a rows file of {}; left as it is", path, kSchema);
   Contents contents;
-  if (!truncate) contents = parse_to_go_on(path, text);
+  if (!truncate && !is_empty) contents = parse_to_go_on(path, text);
   if (contents.whole_bytes < text.size() &&
       ::ftruncate(file, static_cast<off_t>(contents.whole_bytes)) != 0) {
     throw_errno(path, "cannot cut");
@@ -228,6 +260,7 @@ std::vector<Json> read_rows(const std::string& path, bool allow_torn) {
 
 std::vector<Json> parse_rows(const std::string& path, std::string_view text, bool allow_torn) {
   Contents contents = parse_lines(path, text);
+  ATTN_CHECK(contents.fault == LineFault::none, "{}", contents.message);
   if (allow_torn) return std::move(contents.rows);
   ATTN_CHECK(contents.whole_bytes == text.size(), "{}:{}: torn line", path,
              contents.rows.size() + 1);

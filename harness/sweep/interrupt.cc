@@ -15,7 +15,7 @@ struct sigaction interrupt_before, terminate_before;
 
 volatile sig_atomic_t stops_seen = 0;
 
-// Nobody can notice SIGSTOP, but only SIGCONT ends a stop.
+// A process cannot handle SIGSTOP, but it receives SIGCONT when it goes on.
 extern "C" void note_continue(int) { stops_seen = stops_seen + 1; }
 
 extern "C" void note_signal(int number) {

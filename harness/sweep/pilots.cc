@@ -122,8 +122,9 @@ int run_pilots(const SweepRequest& request, Plan& plan,
   const InterruptGuard guard;
   ChildPool pool;
   const size_t jobs = static_cast<size_t>(jobs_of(request));
-  const int64_t memory = request.max_memory_bytes > 0 ? request.max_memory_bytes
-                                                      : free_memory() / static_cast<int64_t>(jobs);
+  const int64_t memory = request.max_memory_bytes > 0
+                             ? request.max_memory_bytes
+                             : std::max<int64_t>(1, free_memory() / static_cast<int64_t>(jobs));
   size_t next = 0;
   while (next < wanted.size() || pool.running() > 0) {
     while (next < wanted.size() && pool.running() < jobs) {

@@ -104,7 +104,7 @@ struct ChildPool::Child {
   int fault = -1;               // read end: errno of a program that could not be started
   Clock::time_point start;
   double timeout_s = 0, spent_s = 0;
-  bool late = false;
+  bool late = false, is_stopped = false;
   ChildResult result;
 
   // Reads what is there, `most` bytes at most: a child may write faster than this process reads.
@@ -135,6 +135,16 @@ struct ChildPool::Child {
   // Kills what the child may have started. Only before the child is reaped: its number, which is
   // the group's, may then belong to strangers.
   void kill_group() const { kill(-pid, SIGKILL); }
+
+  void look_for_stops() {
+    siginfo_t change{};
+    while (waitid(P_PID, static_cast<id_t>(pid), &change, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+           change.si_pid != 0) {
+      is_stopped = change.si_code == CLD_STOPPED;
+      result.was_stopped = true;
+      change.si_pid = 0;
+    }
+  }
 
   bool ended() {
     siginfo_t end{};  // of a child that still runs it stays as it is
@@ -174,7 +184,8 @@ std::vector<pid_t> ChildPool::ids() const {
 void ChildPool::spend_time() {
   const double turn = since(std::exchange(looked_, Clock::now()));
   for (Child& child : children_) {
-    child.spent_s += std::min(turn, kLongestTurn);
+    child.look_for_stops();
+    if (!child.is_stopped) child.spent_s += std::min(turn, kLongestTurn);
     child.result.stood_still = child.result.stood_still || turn > kLongestTurn;
   }
 }
@@ -183,8 +194,11 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
   std::vector<char*> argv = {const_cast<char*>(spec.program.c_str())};
   for (const std::string& arg : spec.args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
-  std::vector<char*> variables;
-  for (char** variable = environ; *variable; ++variable) variables.push_back(*variable);
+  std::string mark = Strays::mark();
+  const std::string mark_name = mark.substr(0, mark.find('=') + 1);
+  std::vector<char*> variables = {mark.data()};
+  for (char** variable = environ; *variable; ++variable)
+    if (!std::string_view(*variable).starts_with(mark_name)) variables.push_back(*variable);
   for (const std::string& more : spec.environment)
     if (!getenv(more.substr(0, more.find('=')).c_str()))
       variables.push_back(const_cast<char*>(more.c_str()));

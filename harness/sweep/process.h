@@ -18,8 +18,8 @@ struct ChildSpec {
   std::string program;
   std::vector<std::string> args;
   std::string input;
-  // 0: none; past it the child's group is killed. Time in which this process stood still, too, as
-  // after Ctrl-Z, is not counted.
+  // 0: none; past it the child's group is killed. Time in which the child was stopped (SIGSTOP) or
+  // this process stood still, as after Ctrl-Z, is not counted.
   double timeout_s = 0;
   std::vector<std::string> environment = {};  // "NAME=value", where this process has no NAME
 };
@@ -32,7 +32,9 @@ struct ChildResult {
   std::string error_tail;  // the last few kilobytes of stderr; why, where the program could not be
                            // started (code 127)
   double seconds = 0;
-  bool stood_still = false;  // this process did, for over a second: perhaps the child with it
+  // This process did not run for over a second. The child may have been stopped too.
+  bool stood_still = false;
+  bool was_stopped = false;  // the child was, and went on
 };
 
 class ChildPool {

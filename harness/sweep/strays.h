@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace attn {
@@ -14,7 +15,11 @@ class Strays {
   ~Strays();
   Strays(const Strays&) = delete;
   Strays& operator=(const Strays&) = delete;
-  // Kills and reaps every child of this process but `kept` and those that were there before.
+  // "ATTN_SWEEP=1234", by the number of this process: each child is given it, and what a child
+  // starts inherits it.
+  static std::string mark();
+  // Kills and reaps the children of this process that have the mark, but for `kept` and those that
+  // were there before. The system also hands over orphans that others left: they are left alone.
   void end(const std::vector<pid_t>& kept) const;
 
  private:

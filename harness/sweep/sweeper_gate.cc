@@ -16,14 +16,17 @@ namespace {
 constexpr double kLeastTime =
     60;  // seconds: a short limit for cells must not make a sound variant red
 
-// Empty when the subject passed; otherwise why its cells must fail.
-std::string verdict(const ChildResult& result, double timeout_s) {
+// ok when the subject passed; otherwise what its cells end with. Only a red check gates them.
+CellResult verdict(const ChildResult& result, double timeout_s) {
   const Reply reply = outcome_of(result, timeout_s);
-  if (!reply.is_ok()) return "contract checks did not finish: " + reply.reason;
+  if (!reply.is_ok())
+    return {.status = reply.status, .reason = "contract checks did not finish: " + reply.reason};
   const std::optional<CheckReply> verdict = found_in(reply, verdict_of);
-  if (!verdict) return "contract checks gave no verdict";
-  if (!verdict->red) return "";
-  return fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail);
+  if (!verdict) return {.status = Status::failed, .reason = "contract checks gave no verdict"};
+  if (!verdict->red) return {};
+  return {.status = Status::failed,
+          .reason = fmt::format("contract check '{}' is red: {}", *verdict->red, verdict->detail),
+          .is_gated = true};
 }
 
 PublishedShape published_shape(const CellKey& key) {
@@ -66,7 +69,7 @@ std::vector<std::string> hashes_of_checks(const GateSubject& subject) {
 }  // namespace
 
 void Sweeper::check_contracts() {
-  std::map<std::string, std::string> red;  // subject -> why
+  std::map<std::string, CellResult> unpassed;  // by subject
   std::vector<GateSubject> subjects;
   std::vector<std::string> names;
   std::map<std::string, size_t> index_of;
@@ -117,9 +120,9 @@ void Sweeper::check_contracts() {
     }
     const auto ended = pool.wait();
     if (!ended) return;  // interrupted
-    const std::string why = verdict(ended->second, timeout_s);
-    if (!why.empty()) {
-      red[names[ended->first]] = why;
+    CellResult found = verdict(ended->second, timeout_s);
+    if (found.status != Status::ok) {
+      unpassed[names[ended->first]] = std::move(found);
       continue;
     }
     for (const std::string& hash : hashes_of_checks(subjects[ended->first]))
@@ -127,11 +130,11 @@ void Sweeper::check_contracts() {
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    auto it = red.find(plugin_text(key.variant));
-    if (it == red.end() && key.task) it = red.find(plugin_text(*key.task));
-    if (it == red.end() || stopping()) continue;
-    result_.gate_failed = true;
-    finish(cell, {.status = Status::failed, .reason = it->second, .is_gated = true}, utc_now(), 0);
+    auto it = unpassed.find(plugin_text(key.variant));
+    if (it == unpassed.end() && key.task) it = unpassed.find(plugin_text(*key.task));
+    if (it == unpassed.end() || stopping()) continue;
+    result_.gate_failed = result_.gate_failed || it->second.is_gated;
+    finish(cell, it->second, utc_now(), 0);
   }
 }
 

@@ -17,8 +17,8 @@
 namespace attn {
 namespace {
 
-// How often a visit is repeated that was stopped in mid-measurement. Whoever stops it again and
-// again gets a row that says so.
+// How often a visit is repeated that was stopped in mid-measurement. If each repeat is stopped too,
+// the row is marked `noisy`.
 constexpr int kMostRepeats = 3;
 
 // One cell of a group under way.
@@ -130,7 +130,8 @@ std::optional<Sweeper::Answer> Sweeper::visit_once(size_t cell, const Request& r
     if (!ended) return std::nullopt;
     Answer answer{outcome_of(ended->second, timeout_s_), ended->second.seconds};
     answer.was_stopped =
-        answer.reply.is_ok() && (answer.reply.was_stopped || ended->second.stood_still);
+        answer.reply.is_ok() &&
+        (answer.reply.was_stopped || ended->second.stood_still || ended->second.was_stopped);
     if (!answer.was_stopped || repeats == kMostRepeats) return answer;
   }
 }

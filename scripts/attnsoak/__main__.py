@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -60,7 +61,18 @@ def minute_line(start: float, soak: Soak, both: tuple[Watched, ...]) -> str:
 
 def soak_for(minutes: float, seed: int, folder: Path) -> list[str]:
     soak = Soak(folder, random.Random(seed))
-    long, training = both = in_background(folder)
+    both = in_background(folder)
+    try:
+        return faults_of(minutes, soak, *both)
+    finally:
+        soak.end()
+        for watched in both:
+            watched.running.kill()
+            watched.running.wait()
+
+
+def faults_of(minutes: float, soak: Soak, long: Watched, training: Watched) -> list[str]:
+    both = long, training
     for watched in both:
         threading.Thread(target=watched.sample_every, args=(2,), daemon=True).start()
     start = last_line = time.monotonic()
@@ -75,7 +87,11 @@ def soak_for(minutes: float, seed: int, folder: Path) -> list[str]:
         faults.append(str(broken))
     for name, watched, allowed in (("sweep", long, (0, 130)), ("training", training, (130,))):
         watched.running.send_signal(signal.SIGINT)
-        code = watched.running.wait(timeout=120)
+        try:
+            code = watched.running.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            faults.append(f"the {name} in the background did not end in 120 s after Ctrl-C")
+            continue
         if code not in allowed:
             said = watched.rows_file.with_suffix(".log").read_text()[-300:]
             faults.append(f"the {name} in the background: exit {code}: {said}")
@@ -83,7 +99,10 @@ def soak_for(minutes: float, seed: int, folder: Path) -> list[str]:
         return [*faults, "too few samples of the background: soak for longer"]
     faults += long.faults(BYTES_A_BYTE, SLACK)
     faults += training.faults(0, SLACK)
-    rows = Sweep(long.rows_file, []).look()
+    try:
+        rows = Sweep(long.rows_file, []).look()
+    except Broken as broken:
+        return [*faults, str(broken)]
     print(f"{text_of(soak.counts)}; most files open in a sweep: {soak.most_files}")
     print(
         f"a sweep of {rows - 1} cells: resident {long.memory_text()}; open files {long.files_text()}"

@@ -49,6 +49,11 @@ class Sweep:
         at = self.words.index("--length") + 1
         self.words[at] = f"8:{8 * chosen.randint(2, 16)}:+8"
 
+    def has_failed_row(self) -> bool:
+        text = self.file.read_bytes() if self.file.exists() else b""
+        rows = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+        return any(row.get("status", "ok") not in ("ok", "skipped") for row in rows)
+
     def look(self) -> int:
         """The number of rows; Broken where one was lost, changed, double or invalid."""
         text = self.file.read_bytes() if self.file.exists() else b""
@@ -56,11 +61,14 @@ class Sweep:
         if lines[: len(self.held)] != self.held:
             raise Broken(f"{self.file}: a row that was there is gone or changed")
         cells = Counter()
-        for line in lines:
-            row = json.loads(line)
+        try:
+            rows = [json.loads(line) for line in lines]
+            for row in rows[len(self.held) :]:
+                VALID.validate(row)
+        except (ValueError, jsonschema.ValidationError) as error:
+            raise Broken(f"{self.file}: an invalid row: {str(error).splitlines()[0]}") from error
+        for row in rows:
             cells[row.get("cell")] += row["kind"] == "cell"
-        for line in lines[len(self.held) :]:
-            VALID.validate(json.loads(line))
         double = [cell for cell, count in cells.items() if count > 1]
         if double:
             raise Broken(f"{self.file}: cells that are there twice: {double}")
@@ -75,6 +83,7 @@ class Soak:
     counts: Counter = field(default_factory=Counter)
     sweeps: list[Sweep] = field(default_factory=list)
     most_files: int = 0
+    running: list[subprocess.Popen] = field(default_factory=list)
 
     def step(self) -> None:
         if len(self.sweeps) < 4 or self.chosen.random() < 0.15:
@@ -98,9 +107,17 @@ class Soak:
     def start(self, sweep: Sweep, *more: str) -> subprocess.Popen:
         command = [str(PROGRAM), *sweep.words, *more, "-q", "-o", str(sweep.file)]
         self.counts["runs"] += 1
-        return subprocess.Popen(
+        running = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, text=True
         )
+        self.running = [each for each in self.running if each.poll() is None] + [running]
+        return running
+
+    def end(self) -> None:
+        """Kills what a step that broke left running."""
+        for each in self.running:
+            each.kill()
+            each.wait()
 
     def wait(self, running: subprocess.Popen, seconds: float) -> bool:
         """Whether it ended within so many seconds; its open files are counted meanwhile."""
@@ -115,12 +132,25 @@ class Soak:
             time.sleep(0.02)
         return True
 
-    def finish(self, running: subprocess.Popen, allowed: tuple[int, ...]) -> None:
-        below = children(running.pid)
-        said = running.communicate(timeout=600)[1]
-        self.counts["failed"] += running.returncode == 1  # a cell did: a row says why
+    def finish(
+        self,
+        sweep: Sweep,
+        running: subprocess.Popen,
+        allowed: tuple[int, ...],
+        below: list[int] | None = None,
+    ) -> None:
+        """`below` are its children, where it may have ended already."""
+        below = children(running.pid) if below is None else below
+        try:
+            said = running.communicate(timeout=600)[1]
+        except subprocess.TimeoutExpired as error:
+            raise Broken("a sweep of tiny cells did not end in 600 s") from error
         if running.returncode not in (*allowed, 1):
             raise Broken(f"exit {running.returncode}, not one of {allowed}: {said.strip()}")
+        if running.returncode == 1:
+            self.counts["failed"] += 1
+            if "unexpected" in said or not sweep.has_failed_row():
+                raise Broken(f"exit 1, and no row says why: {said.strip()}")
         for _ in range(100):
             if not any(self.is_cell(child) for child in below):
                 return
@@ -138,10 +168,12 @@ class Soak:
         """kill -9, Ctrl-C or SIGTERM at a random moment."""
         number = self.chosen.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM))
         running = self.start(sweep)
+        below = []
         if not self.wait(running, self.chosen.uniform(0, 4)):
+            below = children(running.pid)
             running.send_signal(number)
             self.counts[number.name] += 1
-        self.finish(running, (0, -9, 130, 143, -number))
+        self.finish(sweep, running, (0, -9, 130, 143, -number), below)
 
     def pause(self, sweep: Sweep) -> None:
         """SIGSTOP and SIGCONT, of the program or of a child."""
@@ -152,14 +184,15 @@ class Soak:
             target = self.chosen.choice([running.pid, *children(running.pid)])
             for number in (signal.SIGSTOP, signal.SIGCONT):
                 try:
-                    subprocess.run(["kill", f"-{number.name[3:]}", str(target)], stderr=-3)
-                finally:
-                    time.sleep(self.chosen.uniform(0, 0.5))
+                    os.kill(target, number)
+                except ProcessLookupError:  # a child that ended meanwhile
+                    pass
+                time.sleep(self.chosen.uniform(0, 0.5))
             self.counts["stops"] += 1
-        self.finish(running, (0,))
+        self.finish(sweep, running, (0,))
 
     def whole(self, sweep: Sweep) -> None:
-        self.finish(self.start(sweep), (0,))
+        self.finish(sweep, self.start(sweep), (0,))
         self.counts["whole"] += 1
         if self.chosen.random() < 0.3:
             sweep.widened(self.chosen)
@@ -170,12 +203,11 @@ class Soak:
         order = self.chosen.sample(range(count), count)
         running = self.start(sweep, "--shard", f"{order[0]}/{count}")
         beside = self.start(sweep, "--shard", f"{order[1]}/{count}")
-        self.finish(
-            beside, (0, 2, 4)
-        )  # 2: another run is writing to the file; 4: no cell is in the shard
-        self.finish(running, (0, 2, 4))
+        # 2: another run is writing to the file; 4: no cell is in the shard.
+        self.finish(sweep, beside, (0, 2, 4))
+        self.finish(sweep, running, (0, 2, 4))
         for shard in order:
-            self.finish(self.start(sweep, "--shard", f"{shard}/{count}"), (0, 4))
+            self.finish(sweep, self.start(sweep, "--shard", f"{shard}/{count}"), (0, 4))
         self.counts["shards"] += count + 2
 
     def torn(self, sweep: Sweep) -> None:
@@ -184,20 +216,20 @@ class Soak:
             with sweep.file.open("ab") as file:
                 file.write(self.chosen.choice((sweep.held[-1][:200], b"\0" * 500)))
             self.counts["torn"] += 1
-        self.finish(self.start(sweep), (0,))
+        self.finish(sweep, self.start(sweep), (0,))
 
     def pipe(self, sweep: Sweep) -> None:
         """A reader that leaves."""
         running = self.start(sweep, "--verbose")
         running.stdout.close()
         running.stdout = None
-        self.finish(running, (0, -signal.SIGPIPE))
+        self.finish(sweep, running, (0, -signal.SIGPIPE))
         self.counts["pipes"] += 1
 
     def plot(self, sweep: Sweep) -> None:
         """Pictures of several files, which are merged in reading."""
         for each in self.sweeps[:3]:
-            self.finish(self.start(each), (0,))
+            self.finish(each, self.start(each), (0,))
             each.look()
         files = [str(each.file) for each in self.sweeps[:3]]
         done = subprocess.run(

@@ -80,7 +80,7 @@ void stop_now(int) {
   raise(SIGSTOP);
 }
 
-// This process stops itself once it has computed for 0.1 s. `count_file` counts the stops, up to
+// This process stops itself once it has computed for 20 ms. `count_file` counts the stops, up to
 // `most`.
 void stop_soon(int most, const std::string& count_file) {
   int count = 0;
@@ -88,7 +88,7 @@ void stop_soon(int most, const std::string& count_file) {
   if (count >= most) return;
   std::ofstream(count_file) << count + 1;
   signal(SIGPROF, stop_now);
-  const itimerval once{{0, 0}, {0, 100'000}};
+  const itimerval once{{0, 0}, {0, 20'000}};
   setitimer(ITIMER_PROF, &once, nullptr);
 }
 

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -114,6 +114,30 @@ class FaultCase(unittest.TestCase):
             running.kill()
         running.communicate()
 
+    def wait_until(
+        self,
+        condition: Callable[[], bool],
+        seconds: float = 60,
+        running: subprocess.Popen | None = None,
+    ) -> None:
+        """Fails after so many seconds, and where `running` ends before."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if running is not None:
+                self.assertIsNone(running.poll(), "it ended too soon")
+            self.assertLess(time.monotonic(), end, f"not within {seconds} s")
+            time.sleep(0.01)
+
+    def has_lines(self, count: int) -> Callable[[], bool]:
+        """Whether the rows file holds so many."""
+        file = self.rows_file
+        return lambda: file.exists() and file.read_bytes().count(b"\n") >= count
+
+    @staticmethod
+    def measures(log: Path) -> Callable[[], bool]:
+        """Whether a child that measures has started, by the log of requests."""
+        return lambda: log.exists() and '"do":"measure"' in log.read_text()
+
     def assert_one_line(self, done: subprocess.CompletedProcess, code: int, pattern: str) -> None:
         """The exit code, and one line on stderr that `pattern` fits."""
         self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
@@ -132,12 +156,14 @@ class FaultCase(unittest.TestCase):
 
 
 def mount_tmpfs(test: unittest.TestCase, folder: Path, options: str) -> None:
-    """A small disk at `folder`; skips the test where mounting is not permitted."""
+    """A small disk at `folder`; skips the test where mounting is not permitted. A disk that is there is mounted anew."""
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
         test.skipTest(f"no mount here: {error}")
+    if done.returncode and "remount" in options:
+        test.fail(f"it was mounted, and is not again: {done.stderr.strip()}")
     if done.returncode:
         test.skipTest(f"mounting is not permitted: {done.stderr.strip()}")
     if "remount" not in options:
@@ -157,7 +183,8 @@ def control_group(test: unittest.TestCase, controller: str) -> Iterator[tuple[Pa
     """A control group of one controller, and whether it is of version 2; skips the test where none can be made."""
     root = Path("/sys/fs/cgroup")
     enabled = root / "cgroup.subtree_control"
-    version_two = enabled.exists() and controller in enabled.read_text().split()
+    # In version 2 each group can be frozen, and no list names that.
+    version_two = enabled.exists() and controller in (*enabled.read_text().split(), "freezer")
     group = (root if version_two else root / controller) / f"attn-test-{os.getpid()}"
     try:
         group.mkdir()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import subprocess
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 
 from .faults import BUILT, CELLS, PROGRAM, FaultCase, mount_tmpfs, read_rows, tool
 
-PAGE = 4096
+PAGE = os.sysconf("SC_PAGE_SIZE")
+MOST_TRIES = 60  # of a sweep in which calls fail at random
 NOBODY = 65534
 
 
@@ -73,17 +76,31 @@ class FailingCalls(FaultCase):
     def held(self) -> list[dict]:
         return read_rows(self.rows_file) if self.rows_file.exists() else []
 
+    def whole_lines(self) -> list[bytes]:
+        data = self.rows_file.read_bytes() if self.rows_file.exists() else b""
+        return data.split(b"\n")[:-1]
+
+    def failed_sweeps(self, what: str) -> Iterator[subprocess.CompletedProcess]:
+        """Sweeps that ended with exit 6, one after the other on one file; a whole file is removed. The lines that were there stay."""
+        for _ in range(MOST_TRIES):
+            before = self.whole_lines()
+            done = self.failing_sweep(what)
+            self.assertIn(done.returncode, (0, 1, 6), done.stderr)
+            self.assertEqual(self.whole_lines()[: len(before)], before)
+            if done.returncode == 6:
+                self.assertRegex(done.stderr, r"\Aattnbench: [^\n]+\n\Z")
+                yield done
+            else:
+                self.rows_file.unlink()
+        self.fail(f"not in {MOST_TRIES} tries")
+
     def test_write_fails(self) -> None:
         failures = 0
-        for _ in range(8):
-            held = self.held()
-            done = self.failing_sweep("name=posix/io/rw/write,probability=0.2")
-            self.assertIn(done.returncode, (0, 1, 6), done.stderr)
-            if done.returncode == 6:
-                failures += 1
-                self.assert_one_line(done, 6, "cannot write")
-            self.assertEqual(self.held()[: len(held)], held)
-        self.assertGreater(failures, 0)
+        for done in self.failed_sweeps("name=posix/io/rw/write,probability=0.2"):
+            self.assert_one_line(done, 6, "cannot write")
+            failures += 1
+            if failures == 3:
+                break
         self.assert_resumes(self.held())
 
     def test_every_write_fails(self) -> None:
@@ -102,15 +119,30 @@ class FailingCalls(FaultCase):
         self.assert_one_line(done, 6, "rows.jsonl: cannot sync: Input/output error")
         self.assert_resumes(self.held())
 
+    def test_fsync_of_a_cell_fails(self) -> None:
+        """The line is whole: the cell counts and is not measured again."""
+        for done in self.failed_sweeps("name=posix/io/sync/fsync,probability=0.3,failinfo=5"):
+            self.assert_one_line(done, 6, "rows.jsonl: cannot sync: Input/output error")
+            held = self.held()
+            if held[-1]["kind"] == "cell" and len(held) <= CELLS:
+                break
+        log = self.folder / "log"
+        self.assert_resumes(held, more={"ATTN_TEST_LOG": str(log)})
+        asked = [json.loads(line) for line in log.read_text().splitlines()]
+        measured = [one["key"]["axes"]["length"] for one in asked if one["do"] == "measure"]
+        there = [row["axes"]["length"] for row in held[1:]]
+        self.assertEqual(len(measured), CELLS - len(there))
+        self.assertFalse(set(measured) & set(there))
+
     def test_the_torn_line_cannot_be_cut(self) -> None:
-        """write and ftruncate fail: the next run cuts the line."""
-        both = "name=posix/io/rw/write,probability=0.1 name=posix/io/rw/ftruncate,probability=1"
-        for _ in range(4):
-            done = self.failing_sweep(both)
-            self.assertIn(done.returncode, (0, 1, 6), done.stderr)
-            if done.returncode == 6:
-                self.assertRegex(done.stderr, r"\Aattnbench: [^\n]+\n\Z")
-        self.assert_resumes()
+        """A part is written, then write and ftruncate fail: the next run cuts the line."""
+        three = "name=posix/io/rw/write/reduce,probability=1 name=posix/io/rw/write,probability=0.1"
+        for done in self.failed_sweeps(three + " name=posix/io/rw/ftruncate,probability=1"):
+            *whole, torn = self.rows_file.read_bytes().split(b"\n")
+            if torn:
+                self.assertIn("cannot cut the torn line", done.stderr)
+                break
+        self.assert_resumes([json.loads(line) for line in whole])
 
     def test_rename_fails(self) -> None:
         """`apply` writes its output beside its place and renames it."""

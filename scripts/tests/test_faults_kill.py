@@ -34,7 +34,7 @@ def cells_of(folder: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "cwd").readlink() == folder:
+            if entry.name.isdigit() and (entry / "cwd").resolve() == folder.resolve():
                 if b"\0cell\0" in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
         except OSError:
@@ -100,9 +100,7 @@ class KilledSweeps(FaultCase):
             hanging = [('"do":"measure"', "hang")]
             log = self.folder / f"log of {ends[-1]}"
             running = self.start(sweep=TINY, faults=hanging, ATTN_TEST_LOG=str(log))
-            while not log.exists() or '"do":"measure"' not in log.read_text():
-                self.assertIsNone(running.poll())
-                time.sleep(0.01)
+            self.wait_until(self.measures(log), running=running)
             for end in ends:
                 running.send_signal(end)
                 time.sleep(0.01)

@@ -42,8 +42,7 @@ class Clock(FaultCase):
         del fake["LD_PRELOAD"]
         slow = [('"length":24', "sleep:1500")]
         running = self.start("--timeout", "30s", faults=slow, DONT_FAKE_MONOTONIC="1", **fake)
-        while not self.rows_file.exists() or self.rows_file.read_bytes().count(b"\n") < 2:
-            self.assertIsNone(running.poll())
+        self.wait_until(self.has_lines(2), running=running)
         stamp.write_text(then)
         self.assertEqual(running.wait(timeout=60), 0)
         rows = read_rows(self.rows_file)
@@ -100,8 +99,9 @@ class Locale(FaultCase):
 @BUILT
 class Places(FaultCase):
     def test_without_home_and_tmpdir(self) -> None:
-        """With no variable at all, and with those that name what is not there."""
-        for given in ({}, {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "XDG_CACHE_HOME": ""}):
+        """With no variable at all, and with those that name what nobody can make."""
+        nowhere = "/dev/null/home"
+        for given in ({}, {"HOME": nowhere, "TMPDIR": nowhere, "XDG_CACHE_HOME": ""}):
             for more in ([], ["-n", "--pilots"]):
                 file = self.folder / f"{len(given)}{len(more)}.jsonl"
                 command = [PROGRAM, *SWEEP, "-q", *more, "-o", file]
@@ -140,8 +140,7 @@ class Places(FaultCase):
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hanging
         )
         self.addCleanup(running.kill)
-        while not self.rows_file.exists() or self.rows_file.read_bytes().count(b"\n") < 3:
-            self.assertIsNone(running.poll())
+        self.wait_until(self.has_lines(3), running=running)
         running.terminate()
         _, said = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 143)

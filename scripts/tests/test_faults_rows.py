@@ -67,7 +67,7 @@ class DamagedRows(FaultCase):
         """The change keeps the schema: only the checksum tells."""
         self.rows_file.write_bytes(self.whole.replace(b'"peak_bytes":', b'"peak_bytes":1', 1))
         done = self.sweep()
-        self.assert_one_line(done, 2, "rows.jsonl:2: the line is damaged: its checksum is another")
+        self.assert_one_line(done, 2, "rows.jsonl:2: the line was changed .*: its checksum does not")
 
     def test_without_the_damaged_line_the_file_goes_on(self) -> None:
         lines = self.whole.splitlines(keepends=True)
@@ -84,7 +84,7 @@ class DamagedRows(FaultCase):
     def test_a_damaged_first_line_leaves_force(self) -> None:
         self.rows_file.write_bytes(self.whole.replace(b'"argv"', b'"arfv"', 1))
         done = self.sweep()
-        self.assert_one_line(done, 2, "rows.jsonl:1: .*of the first line: name another .*--force")
+        self.assert_one_line(done, 2, "rows.jsonl:1: .*; name another output file, or --force")
         self.assertEqual(self.sweep("--force").returncode, 0)
         self.assert_resumes()
 
@@ -96,6 +96,10 @@ class DamagedRows(FaultCase):
         cut = self.whole[: self.whole[:-1].rindex(b"\n") + 1]
         self.rows_file.write_bytes(cut + b"\0" * (len(self.whole) - len(cut)))
         self.assert_resumes([json.loads(line) for line in cut.splitlines()])
+
+    def test_nuls_alone(self) -> None:
+        self.rows_file.write_bytes(b"\0" * 4096)
+        self.assert_resumes()
 
     def rows(self) -> list[dict]:
         return [json.loads(line) for line in self.whole.splitlines()]
@@ -123,8 +127,7 @@ class TwoSweeps(FaultCase):
         """The second says so and leaves the file alone; after the first it goes on."""
         slow = [('"length":24', "sleep:3000")]
         first = self.start(faults=slow)
-        while not self.rows_file.exists() or self.rows_file.read_bytes().count(b"\n") < 2:
-            self.assertIsNone(first.poll())
+        self.wait_until(self.has_lines(2), running=first)
         second = self.sweep()
         self.assert_one_line(second, 2, "rows.jsonl: another run is writing to it")
         self.assertEqual(first.wait(), 0)
@@ -154,20 +157,20 @@ class TwoSweeps(FaultCase):
         self.rows_file = self.folder / "both.jsonl"
         self.rows_file.write_bytes(b"".join(files))
         self.assert_one_line(
-            self.sweep(), 2, "both.jsonl:[0-9]+: run: .* is not the run of the first"
+            self.sweep(), 2, "both.jsonl:[0-9]+: run: .* is not the run of the first .*; a file holds"
         )
 
 
 @BUILT
 class ClosedPipe(FaultCase):
-    def piped(self, command: str) -> tuple[str, str]:
+    def piped(self, command: str, faults=()) -> tuple[str, str]:
         """What the pipe says, and the program's exit code."""
         done = subprocess.run(
             ["bash", "-c", command + '; echo "${PIPESTATUS[0]}"'],
             capture_output=True,
             text=True,
             cwd=self.folder,
-            env=self.environment(),
+            env=self.environment(faults),
             timeout=120,
         )
         *said, status = done.stdout.splitlines()
@@ -185,11 +188,38 @@ class ClosedPipe(FaultCase):
 
     def test_of_progress_in_mid_sweep(self) -> None:
         words = " ".join(SWEEP)
-        said, status = self.piped(f"'{PROGRAM}' {words} --verbose -o rows.jsonl 2>&1 | head -n 4")
+        slow = [('"length":16,', "sleep:3000")]  # head leaves meanwhile
+        command = f"'{PROGRAM}' {words} --verbose -o rows.jsonl 2>&1 | head -n 4"
+        said, status = self.piped(command, slow)
         self.assertEqual((len(said.splitlines()), status), (4, "141"))
         held = read_rows(self.rows_file)
         self.assertLess(len(held), 1 + CELLS)
         self.assert_resumes(held)
+
+
+@BUILT
+class ClosedStreams(FaultCase):
+    """A rows file that got the number of a closed stream would receive what is printed."""
+
+    def run_without(self, closed: str, file: str) -> subprocess.CompletedProcess:
+        before = ["bash", "-c", f'exec "$@" {closed}', "bash"]
+        return self.run_program(*SWEEP, "--verbose", "-o", file, before=before)
+
+    def test_of_input_and_errors(self) -> None:
+        for closed in ("<&-", "2>&-", "<&- 2>&-"):
+            with self.subTest(closed=closed):
+                self.rows_file.unlink(missing_ok=True)
+                self.assertEqual(self.run_without(closed, "rows.jsonl").returncode, 0)
+                self.assertEqual(len(read_rows(self.rows_file)), 1 + CELLS)
+
+    def test_of_output(self) -> None:
+        """The tables cannot be written; the rows are whole."""
+        for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed=closed):
+                self.rows_file.unlink(missing_ok=True)
+                self.assertEqual(self.run_without(closed, "rows.jsonl").returncode, 6)
+                self.assertEqual(len(read_rows(self.rows_file)), 1 + CELLS)
+                self.assertEqual(self.run_without(closed, "-").returncode, 6)
 
 
 if __name__ == "__main__":

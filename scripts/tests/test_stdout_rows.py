@@ -19,7 +19,7 @@ class RowsOnStdout(unittest.TestCase):
         self.folder = Path(self._folder.name)
 
     def test_rows_alone_are_on_stdout_and_tables_beside_them(self) -> None:
-        done = attnbench("run", *TINY, "-o", "-", cwd=self.folder, cache="/nonexistent")
+        done = attnbench("run", *TINY, "-o", "-", cwd=self.folder, cache="/dev/null/home")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([row["kind"] for row in rows], ["run", "cell", "cell"])

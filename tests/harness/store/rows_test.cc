@@ -84,6 +84,15 @@ TEST_F(Rows, ATornFirstLineStartsOver) {
   EXPECT_EQ(read_rows(path_).size(), 1u);
 }
 
+TEST_F(Rows, AFileOfNulsAloneIsEmpty) {
+  put(std::string(5000, '\0'));
+  RowWriter writer(path_);
+  EXPECT_TRUE(writer.existing().empty());
+  EXPECT_EQ(text(), "");
+  writer.append(sample_run());
+  EXPECT_EQ(read_rows(path_).size(), 1u);
+}
+
 TEST_F(Rows, LeavesStrangersFilesAlone) {
   put("dear diary");
   for (const bool truncate : {false, true}) {
@@ -121,11 +130,31 @@ TEST_F(Rows, AFlippedBitInAFigureIsSeen) {
   damaged[figure] = static_cast<char>(damaged[figure] ^ 1);
   std::filesystem::remove(path_);
   put(damaged);
-  const std::string expected = path_ + ":2: the line is damaged: its checksum is another";
+  const std::string expected =
+      path_ + ":2: the line was changed after it was written: its checksum does not match";
   EXPECT_EQ(error_of([&] { read_rows(path_); }), expected);
   EXPECT_EQ(error_of([&] { RowWriter{path_}; }).substr(0, expected.size() + 25),
             expected + "; take that line out, and");
   EXPECT_EQ(text(), damaged);
+}
+
+// What to do depends on what the line is.
+TEST_F(Rows, ADamagedLineIsNamedWithWhatToDo) {
+  const std::string bad_run = "{\"schema\":\"attnbench/1\",\"kind\":\"run\",\"run\":7}\n";
+  const auto ending = [&](const std::string& text) {
+    std::filesystem::remove(path_);
+    put(text);
+    const std::string message = error_of([&] { RowWriter{path_}; });
+    return message.substr(message.rfind(';') + 2);
+  };
+  const std::string run = sample_run().dump() + "\n";
+  Json other = sample_run();
+  other["run"] = "r2";
+  EXPECT_EQ(ending(bad_run), "name another output file, or --force to start over");
+  EXPECT_EQ(ending(run + bad_run), "take that line out: it holds no cell");
+  EXPECT_EQ(ending(run + "{}\n"), "take that line out, and its cell is measured again");
+  EXPECT_EQ(ending(run + other.dump() + "\n"),
+            "a file holds one run: keep the files of two runs apart, and give both to plot");
 }
 
 TEST_F(Rows, ALineWithoutChecksumIsOfAnEarlierVersion) {

@@ -77,6 +77,12 @@ TEST(Process, AddsToTheEnvironmentWhatIsNotThere) {
   unsetenv("ATTN_OLD");
 }
 
+TEST(Process, MarksEachChildWithItsNumber) {
+  setenv("ATTN_SWEEP", "1", 1);
+  EXPECT_EQ(run(shell("echo $ATTN_SWEEP")).output, std::to_string(getpid()) + "\n");
+  unsetenv("ATTN_SWEEP");
+}
+
 TEST(Process, TellsExitCodesAndSignals) {
   EXPECT_EQ(run(shell("exit 3")).code, 3);
   const ChildResult crashed = run(shell("echo half; kill -SEGV $$"));
@@ -121,6 +127,37 @@ TEST(Process, LeavesAloneWhatWasThereBefore) {
   run(shell("exit 0"));
   EXPECT_EQ(kill(before, SIGKILL), 0);
   EXPECT_TRUE(was_killed(before));
+}
+
+// The system hands over an orphan that was there before, and others with it.
+TEST(Process, LeavesAloneAnOrphanOfOthers) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const pid_t made = fork();
+    if (made > 0 && write(ends[1], &made, sizeof made) < 0) _exit(1);
+    while (true) pause();
+  }
+  pid_t other = 0;
+  ASSERT_EQ(read(ends[0], &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  for (const int end : ends) close(end);
+  ChildPool pool;
+  pool.start(0, shell("exit 0"));
+  kill(parent, SIGKILL);
+  EXPECT_TRUE(was_killed(parent));
+  EXPECT_TRUE(pool.wait());
+  EXPECT_EQ(kill(other, SIGKILL), 0);
+  EXPECT_TRUE(was_killed(other));
+}
+
+// It goes on after twice its limit.
+TEST(Process, TimeInWhichTheChildIsStoppedIsNotCounted) {
+  const ChildResult result = run(shell("(sleep 2; kill -CONT $$) & kill -STOP $$; exit 3", 1));
+  EXPECT_EQ(result.end, End::exited);
+  EXPECT_EQ(result.code, 3);
+  EXPECT_TRUE(result.was_stopped);
+  EXPECT_FALSE(run(shell("exit 0")).was_stopped);
 }
 
 // Whoever stops this process leaves the child running: its end is looked at before its limit.

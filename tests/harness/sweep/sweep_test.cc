@@ -108,15 +108,35 @@ TEST_F(Sweep, ARedCheckStopsPublication) {
   EXPECT_EQ(exit_code(sweep()), 5) << "also when its rows are only read again";
 }
 
+// No check is red then: the cells end as the checks did.
+TEST_F(Sweep, ChecksThatDidNotFinishGiveTheirStatus) {
+  request_.axes = {{"measure", "memory"}};
+  request_.variants = {"full", "linear", "mean"};
+  behave(
+      R"(*'"do":"check"'*'"full"'*) kill -KILL $$;;
+*'"do":"check"'*'"linear"'*) exit 9;;)");
+  const SweepResult result = sweep();
+  EXPECT_EQ(statuses(result), (std::map<std::string, std::string>{
+                                  {"full", "oom"}, {"linear", "failed"}, {"mean", "ok"}}));
+  EXPECT_FALSE(result.gate_failed);
+  EXPECT_EQ(exit_code(result), 1);
+  EXPECT_EQ(requests("measure").size(), 1u);
+  EXPECT_EQ(exit_code(sweep()), 1) << "also when its rows are only read again";
+}
+
 TEST_F(Sweep, AVerdictThatSaysNothingStopsPublication) {
   request_.axes = {{"measure", "memory"}};
   request_.variants = {"full"};
   request_.force = true;
-  for (const char* verdict : {R"("detail":"")", R"("red":"","detail":"0.3")",
-                              R"("red":7,"detail":"")", R"("red":null)"}) {
+  const std::pair<const char*, int> verdicts[] = {
+      {R"("detail":"")", 1},
+      {R"("red":"","detail":"0.3")", 5},  // without a name
+      {R"("red":7,"detail":"")", 1},
+      {R"("red":null)", 1}};
+  for (const auto& [verdict, code] : verdicts) {
     behave(
         fmt::format(R"(*'"do":"check"'*) echo '{{"status":"ok","reason":null,{}}}';;)", verdict));
-    EXPECT_EQ(exit_code(sweep()), 5) << verdict;
+    EXPECT_EQ(exit_code(sweep()), code) << verdict;
     EXPECT_EQ(requests("measure").size(), 0u) << verdict;
   }
 }
