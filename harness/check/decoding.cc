@@ -206,8 +206,8 @@ void compare_step_back(const Case& c, Verdict& verdict) {
                   c.name());
 }
 
-void check_shape(const Subject& subject, const AttentionShape& shape, int64_t kv_heads,
-                 Verdict& verdict) {
+void check_at(const Subject& subject, const AttentionShape& shape, int64_t kv_heads,
+              Verdict& verdict) {
   if (subject.info.why_no_decoder(shape, subject.params)) return;
   AttentionShape longer = shape;  // what is built for a longest length sees one more at the end
   longer.q_len = longer.kv_len = shape.kv_len + 1;
@@ -223,14 +223,14 @@ void check_shape(const Subject& subject, const AttentionShape& shape, int64_t kv
 
 void check_length(const Subject& subject, int64_t length, int64_t heads, int64_t kv_heads,
                   Verdict& verdict, int64_t head_dim = 8) {
-  check_shape(subject,
-              {.batch = 2,
-               .heads = heads,
-               .q_len = length,
-               .kv_len = length,
-               .head_dim = length == 7 ? 5 : head_dim,  // an odd one for the tails of vector loops
-               .causal = true},
-              kv_heads, verdict);
+  check_at(subject,
+           {.batch = 2,
+            .heads = heads,
+            .q_len = length,
+            .kv_len = length,
+            .head_dim = length == 7 ? 5 : head_dim,  // an odd one for the tails of vector loops
+            .causal = true},
+           kv_heads, verdict);
 }
 
 void check_sharing(const Subject& subject, int64_t length, Verdict& verdict) {
@@ -244,7 +244,7 @@ void check_decode(const Subject& subject, Verdict& verdict) {
   if (subject.only) {
     AttentionShape shape = *subject.only;
     shape.q_len = shape.kv_len = kLengthAtHeads;
-    if (shape.causal) check_shape(subject, shape, shape.heads, verdict);
+    if (shape.causal) check_at(subject, shape, shape.heads, verdict);
     return;
   }
   std::vector<int64_t> lengths = {1, 7, 65, 131};

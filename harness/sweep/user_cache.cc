@@ -36,16 +36,16 @@ const Json* UserCache::find(const std::string& hash) const {
 }
 
 // Another program may have kept values since this one read the file, so the file is read again
-// under a lock. What it holds under `hash` is older than `value`.
+// while its folder is locked. What it holds under `hash` is older than `value`.
 void UserCache::keep(const std::string& hash, Json value) {
   if (file_.empty()) {
     all_[hash] = std::move(value);
     return;
   }
   std::error_code fault;
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), fault);
-  const std::string lock = file_ + ".lock";
-  const int descriptor = open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  const std::string folder = std::filesystem::absolute(file_, fault).parent_path();
+  std::filesystem::create_directories(folder, fault);
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) flock(descriptor, LOCK_EX);
   read();
   all_[hash] = std::move(value);
