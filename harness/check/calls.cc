@@ -111,9 +111,8 @@ void check_weights(const Subject& subject, Verdict& verdict) {
     if (subject.info.traits.random) continue;  // what it draws may be no weight
     const Gap off = gap(output_of(*other, x, mask_of(shape)), out);
     verdict.expect(off.size, tolerance(shape.kv_len),
-                   "row {} is off by {:.1e} under another seed with the same weights: the variant "
-                   "draws random numbers that are no weight; register them as a weight, or declare "
-                   "the trait random ({})",
+                   "row {} is off by {:.1e} under another seed with the same weights; random "
+                   "numbers that are no weight need the trait random ({})",
                    off.row, off.size, text(shape));
   }
 }
