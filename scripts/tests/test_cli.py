@@ -30,7 +30,7 @@ TINY = [
 
 def attnbench(*arguments, cwd=None, cache=None):
     """Runs the program; `cache` is where it keeps its pilot measurements and checks that passed."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or CACHE.name)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or cwd or CACHE.name)}
     return subprocess.run(
         [PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd, env=environment
     )
