@@ -73,8 +73,7 @@ void check_calls(const Subject& subject, Verdict& verdict) {
       verdict.expect(off.size, tolerance(shape.kv_len), "row {} is off by {:.1e} {} ({})", off.row,
                      off.size, when, text(shape));
       const Gradients now = passes(*attention, shape, 86);
-      double moved = worst({gap(now.output, back.output).size, gap(now.q, back.q).size,
-                            gap(now.k, back.k).size, gap(now.v, back.v).size});
+      double moved = worst({gap(now.output, back.output).size, gap_of_inputs(now, back)});
       for (size_t i = 0; i < now.weights.size(); i++)
         moved = worst({moved, gap(now.weights[i], back.weights[i]).size});
       verdict.expect(moved, 10 * tolerance(shape.kv_len),

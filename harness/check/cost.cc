@@ -62,13 +62,6 @@ std::vector<AttentionShape> shapes(const Subject& subject) {
 
 constexpr double kMostPasses = 4;
 
-double weight_bytes(const Subject& subject, const AttentionShape& shape) {
-  double numbers = 0;
-  for (const Weight& weight : subject.build(shape)->weights())
-    numbers += static_cast<double>(weight.value.shape().size());
-  return sizeof(real) * numbers;
-}
-
 double declared_exponent(const Subject& subject, double Cost::*field) {
   AttentionShape shape{
       .batch = 1, .heads = 1, .q_len = kShort, .kv_len = kShort, .head_dim = 32, .causal = false};
@@ -191,7 +184,8 @@ void check_flops(const Subject& subject, Verdict& verdict) {
                     declared->bytes, least, text(shape));
     // A pass reads its inputs and temporaries a few times at most. Their size is counted here;
     // the check of memory compares it with the declared one.
-    const double most = kMostPasses * (least + seen.peak_bytes + weight_bytes(subject, shape));
+    const double most =
+        kMostPasses * (least + seen.peak_bytes + weight_bytes(*subject.build(shape)));
     verdict.require(declared->bytes <= most,
                     "{:.4g} bytes moved declared, inputs, weights and memory are {:.4g} ({})",
                     declared->bytes, most / kMostPasses, text(shape));

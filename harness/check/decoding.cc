@@ -148,9 +148,8 @@ void compare_with_position(const Case& c, double bytes, double state, Verdict& v
   verdict.require(bytes >= least * (1 - kAllowedShare),
                   "{:.4g} bytes of a step declared, its position alone is {:.4g} ({})", bytes,
                   least, c.name());
-  double most = state + row * static_cast<double>(2 * c.kv_heads + 2 * c.shape.heads);
-  for (const Weight& weight : c.attention.weights())
-    most += sizeof(real) * static_cast<double>(weight.value.shape().size());
+  const double most = state + weight_bytes(c.attention) +
+                      row * static_cast<double>(2 * c.kv_heads + 2 * c.shape.heads);
   verdict.require(bytes <= kMostReads * most,
                   "{:.4g} bytes of a step declared; state, weights, inputs and output are {:.4g} "
                   "({})",

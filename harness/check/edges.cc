@@ -27,10 +27,6 @@ void on_hidden(const Tensor& t, const Change& change) {
     if (is_without_edge(i / dim % len)) change(t[i]);
 }
 
-double moved_gradients(const Gradients& a, const Gradients& b) {
-  return worst({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
-}
-
 void compare_with_none(const Attention& attention, const AttentionShape& shape,
                        const std::vector<int64_t>& lengths, Verdict& verdict) {
   const Inputs x = make_inputs(shape, 62);
@@ -43,7 +39,7 @@ void compare_with_none(const Attention& attention, const AttentionShape& shape,
   verdict.expect(moved.size, tolerance(shape.kv_len),
                  "row {} is off by {:.1e} with every edge, against none given ({}{})", moved.row,
                  moved.size, text(shape), lengths.empty() ? "" : ", padded");
-  const double grad = moved_gradients(all, none);
+  const double grad = gap_of_inputs(all, none);
   verdict.expect(grad, 10 * tolerance(shape.kv_len),
                  "gradients are off by {:.1e} with every edge, against none given ({}{})", grad,
                  text(shape), lengths.empty() ? "" : ", padded");
@@ -74,7 +70,7 @@ void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,
     verdict.expect(moved.size, tolerance(shape.kv_len),
                    "row {} moved by {:.1e} when keys without an edge held {:g} × N(0,1) ({})",
                    moved.row, moved.size, scale, text(shape));
-    const double grad = moved_gradients(other, base);
+    const double grad = gap_of_inputs(other, base);
     verdict.expect(grad, 10 * tolerance(shape.kv_len),
                    "gradients moved by {:.1e} when keys without an edge held {:g} × N(0,1) ({})",
                    grad, scale, text(shape));

@@ -90,8 +90,7 @@ void garbage_in_padding(const Attention& attention, const AttentionShape& shape,
     verdict.expect(moved.size, tolerance(shape.kv_len),
                    "row {} moved by {:.1e} when padding held {} ({}, lengths {}, {})", moved.row,
                    moved.size, what, text(shape), lengths[0], lengths[1]);
-    const double grad =
-        worst({gap(other.q, base.q).size, gap(other.k, base.k).size, gap(other.v, base.v).size});
+    const double grad = gap_of_inputs(other, base);
     verdict.expect(grad, 10 * tolerance(shape.kv_len),
                    "gradients moved by {:.1e} when padding held {} ({})", grad, what, text(shape));
     for (int64_t b = 0; b < shape.batch; b++) {

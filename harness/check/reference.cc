@@ -271,12 +271,11 @@ void check_reference(const Subject& subject, Verdict& verdict) {
     shorter.q_len = shorter.kv_len = kGradientsAtPublished;
     return compare_masks(subject, shorter, shorter.kv_len, verdict);
   }
-  const ScopedThreads scoped(threads());
   int64_t number = 0;
   for (const Size& size : sizes(subject.full()))
     for (const bool causal : {false, true}) {
       number++;
-      set_threads(1 + static_cast<int>(number % 2));
+      const ScopedThreads one_or_two(1 + static_cast<int>(number % 2));
       compare_masks(subject,
                     {.batch = size.batch,
                      .heads = size.heads,

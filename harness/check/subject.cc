@@ -203,6 +203,17 @@ double worst(std::initializer_list<double> sizes) {
   return result;
 }
 
+double gap_of_inputs(const Gradients& a, const Gradients& b) {
+  return worst({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
+}
+
+double weight_bytes(const Attention& attention) {
+  double numbers = 0;
+  for (const Weight& weight : attention.weights())
+    numbers += static_cast<double>(weight.value.shape().size());
+  return sizeof(real) * numbers;
+}
+
 bool is_without_edge(int64_t key) { return key % 3 == 1; }
 
 std::shared_ptr<const Edges> some_edges(const AttentionShape& shape) {

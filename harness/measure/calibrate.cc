@@ -135,8 +135,7 @@ CopyRates copy_rates(int thread_count) {
 }  // namespace
 
 Calibration calibrate(int thread_count) {
-  const int before = threads();
-  set_threads(thread_count);
+  const ScopedThreads scoped(thread_count);
   Calibration result;
   result.threads = thread_count;
   result.fma_flops_per_s_one = checked_fma_rate_one();
@@ -147,7 +146,6 @@ Calibration calibrate(int thread_count) {
   const CopyRates copied = copy_rates(thread_count);
   result.copy_bytes_per_s_one = copied.one;
   result.copy_bytes_per_s = copied.all;
-  set_threads(before);
   return result;
 }
 

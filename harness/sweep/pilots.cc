@@ -122,9 +122,8 @@ int run_pilots(const SweepRequest& request, Plan& plan,
   const InterruptGuard guard;
   ChildPool pool;
   const size_t jobs = static_cast<size_t>(jobs_of(request));
-  const int64_t memory = request.max_memory_bytes > 0
-                             ? request.max_memory_bytes
-                             : std::max<int64_t>(1, free_memory() / static_cast<int64_t>(jobs));
+  const int64_t memory =
+      memory_of_each(static_cast<int64_t>(jobs), request.max_memory_bytes, free_memory());
   size_t next = 0;
   while (next < wanted.size() || pool.running() > 0) {
     while (next < wanted.size() && pool.running() < jobs) {

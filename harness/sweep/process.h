@@ -34,7 +34,8 @@ struct ChildResult {
   double seconds = 0;
   // This process did not run for over a second. The child may have been stopped too.
   bool stood_still = false;
-  bool was_stopped = false;  // the child was, and went on
+  bool was_stopped = false;                                            // the child was, and went on
+  bool may_have_paused() const { return stood_still || was_stopped; }  // its times say nothing
 };
 
 class ChildPool {

@@ -34,11 +34,17 @@ int64_t first_number(const char* path, std::string_view name = "") {
 
 int64_t free_memory() {
   int64_t available = first_number("/proc/meminfo", "MemAvailable:") * 1024;
+  if (available == 0) return 0;
   if (const std::optional<int64_t> left = cgroup_memory_left())
     available = std::min(available, *left);
   const int64_t reserve =
       std::max<int64_t>(available / 10, 256 << 20);  // for the system and this process
-  return std::max<int64_t>(available - reserve, 0);
+  return std::max<int64_t>(available - reserve, 1);
+}
+
+int64_t memory_of_each(int64_t jobs, int64_t asked, int64_t free) {
+  if (asked > 0 || free == 0) return asked;
+  return std::max<int64_t>(free / jobs, 1);
 }
 
 // true and false, and text that is empty, are not texts in a row.

@@ -6,8 +6,11 @@
 namespace attn {
 
 Json environment_json();
-// Bytes the cells may use: what the machine, or the container's limit, has left; 0 where neither
-// says.
+// Bytes the cells may use: what the machine, or the container's limit, has left, at least 1; 0
+// where the machine does not say.
 int64_t free_memory();
+// Bytes that each of `jobs` cells at a time may use: as asked, else its part of `free`; 0: no limit
+// is known.
+int64_t memory_of_each(int64_t jobs, int64_t asked, int64_t free);
 
 }  // namespace attn

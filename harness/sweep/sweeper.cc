@@ -9,6 +9,7 @@
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
+#include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
 #include "variants/catalog.h"
 
@@ -139,9 +140,7 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
 }
 
 Request Sweeper::measure_request(size_t cell, int jobs) const {
-  // 0 would mean no limit.
-  const int64_t most = request_.max_memory_bytes > 0 ? request_.max_memory_bytes
-                                                     : std::max<int64_t>(1, free_bytes_ / jobs);
+  const int64_t most = memory_of_each(jobs, request_.max_memory_bytes, free_bytes_);
   return {.what = Asked::measure, .key = plan_.cells[cell].key, .max_memory_bytes = most};
 }
 
@@ -187,7 +186,7 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     CellResult found = result_of(reply, measure);
     // A training is too long to be repeated for its times, and other figures here have none.
     if (measure == Measure::accuracy &&
-        (reply.was_stopped || (reply.is_ok() && (result.stood_still || result.was_stopped))))
+        (reply.was_stopped || (reply.is_ok() && result.may_have_paused())))
       found.noisy = {kStopped};
     finish(cell, found, started_at[cell], result.seconds);
   }

@@ -44,6 +44,7 @@ PublishedShape published_shape(const CellKey& key) {
 
 // A variant or a task whose checks must have passed.
 struct GateSubject {
+  std::string name;
   Request request{.what = Asked::check};
   std::string data;  // the fingerprint of what a task reads
 };
@@ -71,13 +72,12 @@ std::vector<std::string> hashes_of_checks(const GateSubject& subject) {
 void Sweeper::check_contracts() {
   std::map<std::string, CellResult> unpassed;  // by subject
   std::vector<GateSubject> subjects;
-  std::vector<std::string> names;
   std::map<std::string, size_t> index_of;
   const auto add = [&](std::optional<Plugin> Request::*kind, const Plugin& plugin) -> GateSubject& {
     const auto [at, is_new] = index_of.emplace(plugin_text(plugin), subjects.size());
     if (is_new) {
-      names.push_back(at->first);
-      subjects.emplace_back().request.*kind = plugin;
+      subjects.push_back({.name = at->first});
+      subjects.back().request.*kind = plugin;
     }
     return subjects[at->second];
   };
@@ -112,7 +112,7 @@ void Sweeper::check_contracts() {
   while (!stopping() && (next < wanted.size() || pool.running() > 0)) {
     while (next < wanted.size() && pool.running() < static_cast<size_t>(jobs_)) {
       const size_t subject = wanted[next++];
-      announce("checking " + names[subject]);
+      announce("checking " + subjects[subject].name);
       ChildSpec check = child(subjects[subject].request, timeout_s);
       // Several checks run at once, of two threads each: a thread that waits must give its core up.
       check.environment = {"OMP_WAIT_POLICY=passive"};
@@ -122,11 +122,13 @@ void Sweeper::check_contracts() {
     if (!ended) return;  // interrupted
     CellResult found = verdict(ended->second, timeout_s);
     if (found.status != Status::ok) {
-      unpassed[names[ended->first]] = std::move(found);
+      unpassed[subjects[ended->first].name] = std::move(found);
       continue;
     }
+    std::map<std::string, Json> times;
     for (const std::string& hash : hashes_of_checks(subjects[ended->first]))
-      passed.keep(hash, utc_now());
+      times[hash] = utc_now();
+    passed.keep(times);
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;

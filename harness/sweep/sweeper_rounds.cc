@@ -130,8 +130,7 @@ std::optional<Sweeper::Answer> Sweeper::visit_once(size_t cell, const Request& r
     if (!ended) return std::nullopt;
     Answer answer{outcome_of(ended->second, timeout_s_), ended->second.seconds};
     answer.was_stopped =
-        answer.reply.is_ok() &&
-        (answer.reply.was_stopped || ended->second.stood_still || ended->second.was_stopped);
+        answer.reply.is_ok() && (answer.reply.was_stopped || ended->second.may_have_paused());
     if (!answer.was_stopped || repeats == kMostRepeats) return answer;
   }
 }

@@ -36,28 +36,30 @@ const Json* UserCache::find(const std::string& hash) const {
 }
 
 // Another program may have kept values since this one read the file, so the file is read again
-// while its folder is locked. What it holds under `hash` is older than `value`.
-void UserCache::keep(const std::string& hash, Json value) {
-  if (file_.empty()) {
-    all_[hash] = std::move(value);
-    return;
+// while its folder is locked. What it holds under the same hashes is older than `values`.
+void UserCache::keep(const std::map<std::string, Json>& values) {
+  int folder = -1;
+  if (!file_.empty()) {
+    std::error_code fault;
+    const auto path = std::filesystem::absolute(file_, fault).parent_path();
+    std::filesystem::create_directories(path, fault);
+    folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   }
-  std::error_code fault;
-  const std::string folder = std::filesystem::absolute(file_, fault).parent_path();
-  std::filesystem::create_directories(folder, fault);
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) flock(descriptor, LOCK_EX);
-  read();
-  all_[hash] = std::move(value);
+  if (folder >= 0) flock(folder, LOCK_EX), read();
+  for (const auto& [hash, value] : values) all_[hash] = value;
+  if (folder < 0) return;
+  write();
+  close(folder);  // and with it the lock
+}
+
+void UserCache::write() const {
   Json all = Json::object();
-  for (const auto& [name, kept] : all_) all[name] = kept;
+  for (const auto& [hash, value] : all_) all[hash] = value;
   const std::string draft = file_ + ".draft";
-  const bool written =
-      descriptor >= 0 && static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
+  std::error_code fault;
+  const bool written = static_cast<bool>(std::ofstream(draft) << all.dump(1) << std::endl);
   if (written) std::filesystem::rename(draft, file_, fault);
-  if (descriptor < 0) return;
   if (!written || fault) std::filesystem::remove(draft, fault);
-  close(descriptor);  // and with it the lock
 }
 
 std::string UserCache::default_file(const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "core/base/check.h"
 #include "harness/cell/row.h"
@@ -16,7 +17,8 @@ class UserCache {
   explicit UserCache(std::string file);
   const Json* find(const std::string& hash) const;
   // Writes the file at once. If it cannot be written, the next sweep finds the value out again.
-  void keep(const std::string& hash, Json value);
+  void keep(const std::string& hash, Json value) { keep({{hash, std::move(value)}}); }
+  void keep(const std::map<std::string, Json>& values);  // several at once
 
   // attnbench/NAME in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
   static std::string default_file(const std::string& name);
@@ -25,6 +27,7 @@ class UserCache {
 
  private:
   void read();
+  void write() const;
 
   std::string file_;
   std::map<std::string, Json> all_;

@@ -205,20 +205,21 @@ class ClosedStreams(FaultCase):
         before = ["bash", "-c", f'exec "$@" {closed}', "bash"]
         return self.run_program(*SWEEP, "--verbose", "-o", file, before=before)
 
+    def assert_rows_are_whole(self, closed: str, code: int) -> None:
+        self.rows_file.unlink(missing_ok=True)
+        self.assertEqual(self.run_without(closed, "rows.jsonl").returncode, code)
+        self.assertEqual(len(read_rows(self.rows_file)), 1 + CELLS)
+
     def test_of_input_and_errors(self) -> None:
         for closed in ("<&-", "2>&-", "<&- 2>&-"):
             with self.subTest(closed=closed):
-                self.rows_file.unlink(missing_ok=True)
-                self.assertEqual(self.run_without(closed, "rows.jsonl").returncode, 0)
-                self.assertEqual(len(read_rows(self.rows_file)), 1 + CELLS)
+                self.assert_rows_are_whole(closed, 0)
 
     def test_of_output(self) -> None:
         """The tables cannot be written; the rows are whole."""
         for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
             with self.subTest(closed=closed):
-                self.rows_file.unlink(missing_ok=True)
-                self.assertEqual(self.run_without(closed, "rows.jsonl").returncode, 6)
-                self.assertEqual(len(read_rows(self.rows_file)), 1 + CELLS)
+                self.assert_rows_are_whole(closed, 6)
                 self.assertEqual(self.run_without(closed, "-").returncode, 6)
 
 

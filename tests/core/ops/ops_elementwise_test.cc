@@ -131,11 +131,7 @@ TEST(OpsElementwise, BitsDoNotDependOnThePosition) {
 
 // Where threads share the rows, each row still meets its own number, forward and backward.
 TEST(OpsElementwise, ColumnsOnThreads) {
-  struct Restore {
-    int before = threads();
-    ~Restore() { set_threads(before); }
-  } const restore;
-  set_threads(3);
+  const ScopedThreads three_threads(3);
   const int64_t rows = 1001, n = 130;  // more elements than one thread would keep to itself
   const Var a(random_tensor({rows, n}, 5), true), b(positive({rows, 1}, 6), true);
   const Var y = divide(a, b);
