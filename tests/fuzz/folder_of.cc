@@ -69,8 +69,8 @@ void FolderOf::make_file(std::string_view header, std::string_view content) {
   }
   std::vector<std::string> parts = parts_of(header);
   if (content.empty()) size = 0;
+  if (parts.empty() || size > kMostBytes - bytes_) return;  // their sum may pass the largest size
   bytes_ += size;
-  if (parts.empty() || bytes_ > kMostBytes) return;
   std::string place = root();
   const std::string name = header.ends_with('/') ? "" : parts.back();
   if (!name.empty()) parts.pop_back();
