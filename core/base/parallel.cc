@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <optional>
@@ -71,6 +72,23 @@ int hardware_threads() {
                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   // A machine may show 64 cores to a container that has the time of two.
   return std::clamp(static_cast<int>(std::ceil(cpu_quota().value_or(cores))), 1, cores);
+}
+
+void pin_threads(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  std::atomic<int> refused = -1;
+  const auto pin_to = [&](const std::vector<int>& list) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : list) CPU_SET(static_cast<size_t>(cpu), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) refused = list[0];  // 0: this thread
+  };
+#ifdef ATTN_STD_THREADS  // each loop starts threads of its own, which inherit the mask
+  pin_to(cpus);
+#else
+  on_threads(static_cast<int>(cpus.size()), [&](int p) { pin_to({cpus[static_cast<size_t>(p)]}); });
+#endif
+  ATTN_CHECK(refused < 0, "the system does not let a thread stay on processor {}", refused.load());
 }
 
 void parallel_for(int64_t count, int64_t grain,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/function.h"
 
@@ -11,6 +12,9 @@ namespace attn {
 void set_threads(int count);  // for later loops of this thread; count >= 1
 int threads();
 int hardware_threads();  // cores that this process may use
+// From now on thread i of a loop over at most cpus.size() threads stays on processor cpus[i], which
+// this process must be allowed to use. Error where the system refuses.
+void pin_threads(const std::vector<int>& cpus);
 
 // Sets the number of threads during its lifetime.
 class ScopedThreads {

@@ -28,6 +28,9 @@ void fields(Archive& archive, RunConfig& config) {
   archive("timeout_s", config.timeout_s);
   archive("max_memory_bytes", config.max_memory_bytes);
   archive("shard", config.shard);
+  archive.maybe("precision", config.precision);
+  archive.maybe("max_time_s", config.max_time_s);
+  archive.maybe("pin", config.pin);
 }
 
 template <class Archive>
@@ -89,9 +92,16 @@ void fields(Archive& archive, Request& request) {
   archive.maybe("task", request.task);
   archive.maybe("shapes", request.shapes);
   archive.maybe("repetitions", request.repetitions);
+  archive.maybe("cpus", request.cpus);
   archive.maybe("batch", request.batch);
   archive.maybe("threads", request.threads);
   archive.maybe("max_memory_bytes", request.max_memory_bytes);
+}
+
+template <class Archive>
+void fields(Archive& archive, Witness& witness) {
+  archive("flops_per_s", witness.flops_per_s);
+  archive("copy_bytes_per_s", witness.copy_bytes_per_s);
 }
 
 template <class Archive>
@@ -101,6 +111,8 @@ void fields(Archive& archive, Visit& visit) {
   archive.maybe("cost", visit.cost);
   archive.maybe("bytes", visit.bytes);
   archive.maybe("state_bytes", visit.state_bytes);
+  archive.maybe("witness", visit.witness);
+  archive.maybe("disturbance", visit.disturbance);
 }
 
 template <class Archive>

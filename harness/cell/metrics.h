@@ -22,6 +22,7 @@ struct SpeedMetrics {
   Summary time;  // seconds
   double tokens_per_s = 0, flops = 0, flops_per_s = 0;
   std::optional<double> peak_fraction;      // nullopt: the machine's peak is not known
+  std::optional<double> witness_fraction;   // of the rate that the witness reached beside it
   std::optional<double> bytes, roofline_s;  // nullopt: not declared, or none applies
   bool declares_cost = true;                // false: null bytes in a row say so
   std::optional<int64_t> state_bytes;       // of decoding

@@ -13,6 +13,11 @@ enum class Measure { speed, memory, accuracy, fidelity };
 enum class Status { ok, skipped, failed, diverged, timeout, oom };
 // Where a variant's FLOPs, memory and bytes moved come from: its own formulas, or the counters.
 enum class CostSource { declared, measured };
+// Why a speed cell was not visited again: all rounds were done, the interval was as narrow as
+// asked, the time of the cell was up, or the most visits that a cell gets were done.
+enum class VisitsEnd { rounds, precision, max_time, max_visits };
+// Why the times of a row are unreliable; harness/sweep/noisy.h has the rules.
+enum class Noise { stopped, witness, steal, switches };
 
 // In the order in which a sweep measures.
 inline constexpr std::array kMeasures = {Measure::speed, Measure::memory, Measure::accuracy,
@@ -50,6 +55,20 @@ constexpr std::array<EnumName<Status>, 6> names_of(Status) {
 
 constexpr std::array<EnumName<CostSource>, 2> names_of(CostSource) {
   return {{{CostSource::declared, "declared"}, {CostSource::measured, "measured"}}};
+}
+
+constexpr std::array<EnumName<VisitsEnd>, 4> names_of(VisitsEnd) {
+  return {{{VisitsEnd::rounds, "rounds"},
+           {VisitsEnd::precision, "precision"},
+           {VisitsEnd::max_time, "max_time"},
+           {VisitsEnd::max_visits, "max_visits"}}};
+}
+
+constexpr std::array<EnumName<Noise>, 4> names_of(Noise) {
+  return {{{Noise::stopped, "stopped"},
+           {Noise::witness, "witness"},
+           {Noise::steal, "steal"},
+           {Noise::switches, "switches"}}};
 }
 
 constexpr std::array<EnumName<Mode>, 3> names_of(Mode) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/cell/row.h"
+#include "harness/measure/witness.h"
 
 namespace attn {
 
@@ -40,6 +41,7 @@ struct Request {
   std::optional<Plugin> variant, task;  // of check: one of the two
   std::vector<PublishedShape> shapes;   // of check, of a variant
   int64_t repetitions = 0;              // of a visit of a speed cell
+  std::vector<int64_t> cpus;            // of a visit: the processors its threads stay on; or none
   int64_t batch = 0;                    // of a pilot: sequences a training step
   int64_t threads = 0;                  // of calibrate
   int64_t max_memory_bytes = 0;         // 0: no limit
@@ -52,6 +54,8 @@ struct Visit {
   std::optional<CostSource> cost;
   std::optional<double> bytes;         // moved, by formula; nullopt: not declared, or none applies
   std::optional<int64_t> state_bytes;  // of decoding
+  std::optional<Witness> witness;      // the slower of before and after
+  std::optional<Disturbance> disturbance;
 };
 
 // Of the contract checks of a variant or a task.

@@ -11,9 +11,16 @@
 #include "harness/cell/key.h"
 #include "harness/cell/metrics.h"
 #include "harness/measure/calibrate.h"
+#include "harness/measure/disturbance.h"
 #include "harness/store/rows.h"
 
 namespace attn {
+
+// Rates of the witness (measure/witness.h), of each visit the slower of before and after.
+struct Witnessed {
+  std::vector<double> flops_per_s, copy_bytes_per_s;
+  bool empty() const { return flops_per_s.empty(); }
+};
 
 // What was found of a cell, or why nothing was.
 struct CellResult {
@@ -23,8 +30,13 @@ struct CellResult {
   std::vector<double> times;                        // samples of a speed cell, in seconds
   std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
   std::optional<CostSource> cost;
-  std::vector<int64_t> visits;     // how many of `times` each visit gave
-  std::vector<std::string> noisy;  // why the times of this row are unreliable: kStopped
+  std::vector<int64_t> visits;             // how many of `times` each visit gave
+  std::vector<Noise> noisy;                // why the times of this row are unreliable
+  Witnessed witness;                       // of the visits
+  std::optional<Disturbance> disturbance;  // of all visits together
+  std::vector<int64_t> pinned;             // the processors that the threads stayed on
+  int64_t repeats = 0;                     // visits that were made again: the machine was disturbed
+  std::optional<VisitsEnd> visits_ended_by;
   std::optional<int64_t> rounds;
   std::optional<uint64_t> order_seed;  // of the order of visits
   bool is_gated = false;               // the subject's contract checks are red
@@ -80,6 +92,8 @@ struct RunConfig {
   double timeout_s = 0;
   int64_t max_memory_bytes = 0;
   std::string shard;
+  std::optional<double> precision, max_time_s;  // of speed cells, where they were asked for
+  std::string pin;                              // "": threads were not pinned
   // Whether the same was asked for, whatever the limits and the shard.
   bool asks_the_same(const RunConfig& other) const;
 };

@@ -59,6 +59,7 @@ void fields(Archive& archive, SpeedMetrics& metrics) {
   archive("flops", metrics.flops);
   archive("flops_per_s", metrics.flops_per_s);
   archive("peak_fraction", metrics.peak_fraction);
+  archive.maybe("witness_fraction", metrics.witness_fraction);
   if constexpr (Archive::reads) metrics.declares_cost = !archive.is_null("bytes");
   if (Archive::reads || metrics.bytes || !metrics.declares_cost) {
     archive("bytes", metrics.bytes);
@@ -176,6 +177,24 @@ void fields(Archive& archive, Calibration& calibration) {
   archive("threads", calibration.threads);
 }
 
+template <class Archive>
+void fields(Archive& archive, Witnessed& witness) {
+  archive("flops_per_s", witness.flops_per_s);
+  archive("copy_bytes_per_s", witness.copy_bytes_per_s);
+}
+
+template <class Archive>
+void fields(Archive& archive, Disturbance& found) {
+  archive("seconds", found.seconds);
+  archive("involuntary_switches", found.involuntary_switches);
+  archive("minor_faults", found.minor_faults);
+  archive("major_faults", found.major_faults);
+  archive("stolen_s", found.stolen_s);
+  archive("others_s", found.others_s);
+  archive("load", found.load);
+  archive("frequency_hz", found.frequency_hz);
+}
+
 // Metrics and samples of a measure, null where the status has none.
 template <class Archive>
 void figures(Archive& archive, Measure measure, CellResult& result) {
@@ -236,7 +255,12 @@ void fields(Archive& archive, Row& row) {
   if constexpr (Archive::reads) result.is_gated = gate == "red";
   archive.maybe("rounds", result.rounds);
   archive.maybe("visits", result.visits);
+  archive.maybe("visits_ended_by", result.visits_ended_by);
   archive.maybe("noisy", result.noisy);
+  archive.maybe("witness", result.witness);
+  archive.maybe("disturbance", result.disturbance);
+  archive.maybe("pinned", result.pinned);
+  archive.maybe("repeats", result.repeats);
   archive.maybe("order_seed", result.order_seed);
 }
 

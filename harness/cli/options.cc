@@ -229,6 +229,15 @@ double parse_seconds(const std::string& text) {
   return parse_scaled(text, {{'s', 1}, {'m', 60}, {'h', 3600}}, "a time; write 90s, 10m or 1.5h");
 }
 
+double parse_share(const std::string& text) {
+  const char* const what = "a share; write 2% or 0.02";
+  const bool has_sign = !text.empty() && text.back() == '%';
+  const double share = parse_scaled(text, {{'%', 0.01}}, what);
+  ATTN_CHECK(share > 0 && share < 1, "'{}' is not {}, above 0 and below {}", text, what,
+             has_sign ? "100%" : "1");
+  return share;
+}
+
 int64_t parse_bytes(const std::string& text) {
   constexpr double kKibi = 1024;
   ATTN_CHECK(text.empty() || text.back() < '0' || text.back() > '9',

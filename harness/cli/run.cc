@@ -23,6 +23,8 @@
 namespace attn::cli {
 namespace {
 
+constexpr const char* kMaxTime = "60s";  // of a cell measured to a precision, unless told
+
 void parse_shard(const std::string& text, SweepRequest& request) {
   char slash = 0, rest = 0;
   const int found =
@@ -74,6 +76,13 @@ SweepRequest request_from(const Arguments& arguments) {
   request.fail_fast = arguments.has("fail-fast");
   request.jobs = static_cast<int>(arguments.integer("jobs", 0, 1, 4096));
   if (arguments.has("timeout")) request.timeout_s = parse_seconds(arguments.get("timeout"));
+  if (arguments.has("precision")) {
+    request.precision = parse_share(arguments.get("precision"));
+    request.max_time_s = parse_seconds(arguments.get("max-time", kMaxTime));
+  }
+  ATTN_CHECK(request.precision > 0 || !arguments.has("max-time"),
+             "--max-time bounds --precision, which is not given; --timeout bounds a cell");
+  request.pin = arguments.get("pin", request.pin);
   if (arguments.has("max-memory"))
     request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));
   if (arguments.has("shard")) parse_shard(arguments.get("shard"), request);

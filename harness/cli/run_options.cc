@@ -65,6 +65,12 @@ std::vector<Option> run_options() {
       {"force", 'f', "", "start over, dropping an existing file"},
       {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
       {"timeout", 0, "TIME", "of a cell; 90s, 10m (default, unless the profile allows more), 1h"},
+      {"precision", 0, "SHARE",
+       "speed: visit each cell until the 95 % interval of its median reaches that little to either "
+       "side; 2%"},
+      {"max-time", 0, "TIME", "with --precision: of the visits of a cell; default 60s"},
+      {"pin", 0, "LIST",
+       "speed: processors that threads stay on; auto (default: a core for each), none, or 2-3"},
       {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
       {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
       {"fail-fast", 0, "", "stop at the first cell that fails"},

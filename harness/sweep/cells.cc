@@ -11,6 +11,7 @@
 #include "harness/sweep/typed_choice.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
+#include "harness/sweep/pinning.h"
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/sweep.h"
 #include "harness/train/train.h"
@@ -139,6 +140,16 @@ std::vector<Cell> shard_of(std::vector<Cell> cells, int shard, int shards) {
   return kept;
 }
 
+void check_visits(const SweepRequest& request, const std::vector<Cell>& cells) {
+  int64_t threads = 0;
+  for (const Cell& cell : cells)
+    if (cell.key.measure == Measure::speed)
+      threads = std::max(threads, cell.key.axes.threads.value_or(1));
+  ATTN_CHECK(threads > 0 || request.precision == 0 || cells.empty(),
+             "--precision is about times, and this sweep has no speed cell");
+  check_pinning(request.pin, static_cast<int>(threads));
+}
+
 }  // namespace
 
 Plan plan(const SweepRequest& request) {
@@ -163,7 +174,11 @@ Plan plan(const SweepRequest& request) {
   config.timeout_s = timeout_of(request);
   config.max_memory_bytes = request.max_memory_bytes;
   config.shard = fmt::format("{}/{}", request.shard, request.shards);
+  if (request.precision > 0) config.precision = request.precision;
+  if (request.max_time_s > 0) config.max_time_s = request.max_time_s;
+  if (request.pin != "none") config.pin = request.pin;
   result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);
+  check_visits(request, result.cells);
   std::vector<std::string> labels = cell_labels(result.cells);
   for (size_t i = 0; i < labels.size(); i++) result.cells[i].label = std::move(labels[i]);
   return result;

@@ -53,14 +53,22 @@ CostSource source_of(const Workload& workload) {
 }
 
 Json speed(const Request& request) {
+  pin_threads({request.cpus.begin(), request.cpus.end()});
   Workload workload(workload_of(request.key.value()));
   TimingOptions timing;
   timing.repetitions = static_cast<int>(request.repetitions);
-  Visit visit{.times = time_samples(workload, timing),
+  const WitnessStand stand(workload.spec().threads);
+  const Witness before = stand.look();
+  const DisturbanceMeter meter;
+  const std::vector<double> times = time_samples(workload, timing);
+  const Disturbance disturbance = meter.read();
+  Visit visit{.times = times,
               .flops = workload.flops(),
               .cost = source_of(workload),
               .bytes = workload.bytes(),
-              .state_bytes = std::nullopt};
+              .state_bytes = std::nullopt,
+              .witness = slower_of(before, stand.look()),
+              .disturbance = disturbance};
   if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
   return reply_with(visit);
 }

@@ -30,7 +30,11 @@ struct SweepRequest {
   bool force = false;             // start over instead of resuming, contract checks included
   bool resume = true;
   bool fail_fast = false;
-  int jobs = 0;                  // accuracy cells at a time; 0: one per core
+  int jobs = 0;  // accuracy cells at a time; 0: one per core
+  // Of speed cells: half the width of the interval over the median at which visits end (0: after
+  // three rounds), and a bound on the time of a cell's visits (0: none).
+  double precision = 0, max_time_s = 0;
+  std::string pin = "auto";      // which processors threads of speed cells stay on, see pinning.h
   double timeout_s = 0;          // of a cell; 0: the profile's, else ten minutes
   int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve
   int shard = 0, shards = 1;     // plan() keeps every shards-th cell, beginning with the shard-th;

@@ -187,7 +187,7 @@ void Sweeper::run_pooled(std::vector<size_t> cells, int jobs) {
     // A training is too long to be repeated for its times, and other figures here have none.
     if (measure == Measure::accuracy &&
         (reply.was_stopped || (reply.is_ok() && result.may_have_paused())))
-      found.noisy = {kStopped};
+      found.noisy = {Noise::stopped};
     finish(cell, found, started_at[cell], result.seconds);
   }
 }

@@ -10,6 +10,7 @@
 
 #include "harness/cell/request.h"
 #include "harness/sweep/process.h"
+#include "harness/sweep/speed_cell.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/time_left.h"
 
@@ -61,8 +62,10 @@ class Sweeper {
   };
   // nullopt: interrupted.
   std::optional<Answer> visit_once(size_t cell, const Request& request, double timeout_s) const;
-  CellResult merged_speed(const CellKey& key, const std::vector<double>& times,
-                          const std::vector<int64_t>& visits, const Visit& last) const;
+  // One visit of the cell, which is `fraction` of its planned work, and its row if it is done.
+  void visit(SpeedCell& cell, int64_t repetitions, double fraction);
+  bool witness_fell(size_t cell, const Visit& visit);  // against the best that the sweep saw
+  std::vector<int64_t> cpus_of(const CellKey& key) const;
 
   const SweepRequest& request_;
   const Plan& plan_;
@@ -76,6 +79,8 @@ class Sweeper {
   const int jobs_;
   int64_t free_bytes_ = 0;  // that the cells may use, all together
   uint64_t order_seed_ = 0;
+  std::map<int, Witness> best_witness_;  // by number of threads, the best rates so far
+  int64_t visits_ = 0, repeats_ = 0;     // visits made, and those of them that were made again
   bool failed_fast_ = false;
   size_t failures_ = 0;
   std::string phase_;

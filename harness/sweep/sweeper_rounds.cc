@@ -6,11 +6,14 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/base/rng.h"
 #include "harness/cell/codec.h"
 #include "harness/measure/calibrate.h"
-#include "harness/measure/statistics.h"
+#include "harness/sweep/noisy.h"
 #include "harness/sweep/outcome.h"
+#include "harness/sweep/pinning.h"
+#include "harness/sweep/speed_cell.h"
 #include "harness/sweep/sweeper.h"
 #include "harness/sweep/typed_choice.h"
 
@@ -18,29 +21,17 @@ namespace attn {
 namespace {
 
 // How often a visit is repeated that was stopped in mid-measurement. If each repeat is stopped too,
-// the row is marked `noisy`.
+// the row is marked as noisy.
 constexpr int kMostRepeats = 3;
-
-// One cell of a group under way.
-struct Visits {
-  size_t cell = 0;
-  std::vector<double> times;
-  std::vector<int64_t> sizes;  // of them, how many each visit gave
-  double seconds = 0;
-  std::vector<std::string> noisy;
-  std::string started_at;
-  bool ended = false;  // its row is written
-};
+// A visit whose witness fell is made again, at most one in so many: on a machine that is always
+// disturbed, the sweep must not take twice the time.
+constexpr int64_t kVisitsARepeat = 10;
 
 std::vector<size_t> shuffled(size_t count, Rng& random) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i = count; i > 1; i--) std::swap(order[i - 1], order[random.below(i)]);
   return order;
-}
-
-CellResult failed(std::string reason) {
-  return {.status = Status::failed, .reason = std::move(reason)};
 }
 
 // What is wrong with a visit's reply; "" where `visit` was read.
@@ -53,8 +44,15 @@ std::string take_visit(const Reply& reply, Visit& visit) {
   return "";
 }
 
+// Of `total` repetitions in `rounds` visits; a visit beyond them is as long as the first.
 int64_t share(int64_t total, int64_t rounds, int64_t round) {
-  return (total + rounds - 1 - round) / rounds;
+  const int64_t place = round < rounds ? round : 0;
+  return (total + rounds - 1 - place) / rounds;
+}
+
+bool is_memory_bound(const Visit& visit, const std::optional<Calibration>& machine, int threads) {
+  return machine && visit.bytes &&
+         *visit.bytes / bandwidth_of(*machine, threads) > visit.flops / peak_of(*machine, threads);
 }
 
 }  // namespace
@@ -72,52 +70,83 @@ void Sweeper::run_speed() {
 }
 
 void Sweeper::run_group(const std::vector<size_t>& cells) {
-  std::vector<Visits> visits;
-  for (const size_t cell : cells) {
-    visits.emplace_back();
-    visits.back().cell = cell;
-  }
   const CellKey& first = plan_.cells[cells[0]].key;
   const int64_t repetitions = first.axes.repetitions.value();
   const int64_t rounds = rounds_of(repetitions);
+  std::vector<SpeedCell> group;
+  for (const size_t cell : cells)
+    group.emplace_back(cell, plan_.cells[cell].key,
+                       Stopping(rounds, request_.precision, request_.max_time_s));
   Rng random = rng(order_seed_, "order " + group_of(first));
-  const auto write = [&](Visits& visit, CellResult result) {
-    result.order_seed = order_seed_;
-    result.rounds = std::ssize(visit.sizes);
-    result.noisy = visit.noisy;
-    finish(visit.cell, result, visit.started_at, visit.seconds);
-    visit.ended = true;
-  };
-
-  for (int64_t round = 0; round < rounds && !stopping(); round++) {
-    for (const size_t i : shuffled(visits.size(), random)) {
-      Visits& visit = visits[i];
-      if (visit.ended || stopping()) continue;
-      announce(fmt::format("{} round {}/{}", plan_.cells[visit.cell].label, round + 1, rounds));
-      if (visit.started_at.empty()) visit.started_at = utc_now();
-      Request request = measure_request(visit.cell, 1);
-      request.repetitions = share(repetitions, rounds, round);
-      const auto answer = visit_once(visit.cell, request, timeout_s_ - visit.seconds);
-      if (!answer) break;  // interrupted: the cell stays without a row, and resuming begins it anew
-      const auto& [reply, seconds, was_stopped] = *answer;
-      visit.seconds += seconds;
-      time_left_.spend(visit.cell, 1.0 / static_cast<double>(rounds), seconds);
-      if (was_stopped) visit.noisy = {kStopped};
-      if (!reply.is_ok()) {
-        write(visit, {.status = reply.status, .reason = reply.reason});
-        continue;
-      }
-      Visit found;
-      if (const std::string fault = take_visit(reply, found); !fault.empty()) {
-        write(visit, failed("a visit gave no times: " + fault));
-        continue;
-      }
-      visit.times.insert(visit.times.end(), found.times.begin(), found.times.end());
-      visit.sizes.push_back(std::ssize(found.times));
-      if (std::ssize(visit.sizes) == rounds)
-        write(visit, merged_speed(plan_.cells[visit.cell].key, visit.times, visit.sizes, found));
+  const auto is_open = [](const SpeedCell& cell) { return !cell.is_done; };
+  for (int64_t round = 0; !stopping() && std::any_of(group.begin(), group.end(), is_open);
+       round++) {
+    for (const size_t i : shuffled(group.size(), random)) {
+      SpeedCell& cell = group[i];
+      if (cell.is_done || stopping()) continue;
+      const std::string of = round < rounds ? fmt::format("/{}", rounds) : "";
+      announce(fmt::format("{} round {}{}", plan_.cells[cell.cell].label, round + 1, of));
+      visit(cell, share(repetitions, rounds, round),
+            round < rounds ? 1.0 / static_cast<double>(rounds) : 0);
     }
   }
+}
+
+void Sweeper::visit(SpeedCell& cell, int64_t repetitions, double fraction) {
+  if (cell.started_at.empty()) cell.started_at = utc_now();
+  const auto write = [&](CellResult result) {
+    finish(cell.cell, cell.marked(std::move(result), order_seed_, hardware_threads()),
+           cell.started_at, cell.seconds);
+    cell.is_done = true;
+  };
+  Request request = measure_request(cell.cell, 1);
+  request.repetitions = repetitions;
+  request.cpus = cpus_of(plan_.cells[cell.cell].key);
+  cell.cpus = request.cpus;
+  std::optional<Visit> kept;
+  bool kept_was_stopped = false;
+  for (bool is_repeat = false;; is_repeat = true) {
+    // With a precision, the number of visits is open: the limit is that of a visit.
+    const double left = request_.precision > 0 ? timeout_s_ : timeout_s_ - cell.seconds;
+    const auto answer = visit_once(cell.cell, request, left);
+    if (!answer) return;  // interrupted: the cell stays without a row, and resuming begins it anew
+    const auto& [reply, seconds, was_stopped] = *answer;
+    cell.seconds += seconds;
+    visits_++;
+    time_left_.spend(cell.cell, is_repeat ? 0 : fraction, seconds);
+    if (!reply.is_ok()) return write({.status = reply.status, .reason = reply.reason});
+    Visit found;
+    if (const std::string fault = take_visit(reply, found); !fault.empty())
+      return write({.status = Status::failed, .reason = "a visit gave no times: " + fault});
+    const bool repeats_worse = kept && kept->witness && found.witness &&
+                               found.witness->flops_per_s < kept->witness->flops_per_s;
+    if (!repeats_worse) {
+      kept = found;
+      kept_was_stopped = was_stopped;
+    }
+    if (is_repeat || !witness_fell(cell.cell, *kept) || (repeats_ + 1) * kVisitsARepeat > visits_)
+      break;
+    cell.repeats++;
+    repeats_++;
+  }
+  cell.add(*kept, kept_was_stopped, witness_fell(cell.cell, *kept));
+  const auto& machine = result_.run.calibration;
+  if (cell.end(order_seed_)) write(cell.result(order_seed_, machine ? &*machine : nullptr));
+}
+
+bool Sweeper::witness_fell(size_t cell, const Visit& visit) {
+  if (!visit.witness) return false;
+  const int threads = static_cast<int>(plan_.cells[cell].key.axes.threads.value());
+  Witness& best = best_witness_[threads];
+  best.flops_per_s = std::max(best.flops_per_s, visit.witness->flops_per_s);
+  best.copy_bytes_per_s = std::max(best.copy_bytes_per_s, visit.witness->copy_bytes_per_s);
+  return fell(*visit.witness, best, is_memory_bound(visit, result_.run.calibration, threads));
+}
+
+std::vector<int64_t> Sweeper::cpus_of(const CellKey& key) const {
+  const int threads = static_cast<int>(key.axes.threads.value());
+  const std::vector<int> chosen = pinned_cpus(request_.pin, threads);
+  return {chosen.begin(), chosen.end()};
 }
 
 // A visit that was stopped is repeated, and the time that it took is not counted.
@@ -133,42 +162,6 @@ std::optional<Sweeper::Answer> Sweeper::visit_once(size_t cell, const Request& r
         answer.reply.is_ok() && (answer.reply.was_stopped || ended->second.may_have_paused());
     if (!answer.was_stopped || repeats == kMostRepeats) return answer;
   }
-}
-
-CellResult Sweeper::merged_speed(const CellKey& key, const std::vector<double>& times,
-                                 const std::vector<int64_t>& visits, const Visit& last) const {
-  if (!std::all_of(times.begin(), times.end(), [](double time) { return time > 0; }))
-    return failed("the clock gave no time for a run");
-  const Summary time = summarize(times, visits, order_seed_);
-  const double positions =
-      key.axes.mode == Mode::decode ? 1 : static_cast<double>(key.axes.length.value());
-  SpeedMetrics metrics{
-      .time = time,
-      .tokens_per_s = static_cast<double>(key.axes.batch.value()) * positions / time.median,
-      .flops = last.flops,
-      .flops_per_s = last.flops / time.median,
-      .peak_fraction = std::nullopt,
-      .bytes = last.bytes,
-      .roofline_s = std::nullopt,
-      .declares_cost = last.cost != CostSource::measured,
-      .state_bytes = last.state_bytes};
-  if (const std::optional<Calibration>& machine = result_.run.calibration) {
-    const int threads = static_cast<int>(key.axes.threads.value());
-    metrics.peak_fraction = metrics.flops_per_s / peak_of(*machine, threads);
-    if (!(*metrics.peak_fraction <= 1))
-      return failed(fmt::format(
-          "{:.3g} FLOP/s would be {:.2f} of the machine's measured peak: the clock, the "
-          "calibration or the cost formula is wrong",
-          metrics.flops_per_s, *metrics.peak_fraction));
-    if (last.bytes) metrics.roofline_s = roofline_of(*machine, threads, last.flops, *last.bytes);
-  }
-  return {.status = Status::ok,
-          .reason = "",
-          .metrics = metrics,
-          .times = times,
-          .curve = std::nullopt,
-          .cost = last.cost,
-          .visits = visits};
 }
 
 }  // namespace attn

@@ -16,10 +16,25 @@
 namespace attn {
 namespace {
 
+std::string noise_text(Noise noise) {
+  switch (noise) {
+    case Noise::stopped:
+      return "the process was stopped";
+    case Noise::witness:
+      return "the witness, work that never changes, took over a sixth longer than at its best";
+    case Noise::steal:
+      return "the hypervisor took time";
+    case Noise::switches:
+      return "another process took the core";
+  }
+  return "";
+}
+
 std::string show_time(const Row& row) {
   const Summary& time = row.speed().time;
   const double half = (time.ci_high - time.ci_low) / 2;
-  return fmt::format("{:.3g} ±{:.0f}%", time.median * 1e3, std::ceil(100 * half / time.median));
+  return fmt::format("{:.3g} ±{:.0f}%{}", time.median * 1e3, std::ceil(100 * half / time.median),
+                     row.result.noisy.empty() ? "" : "*");
 }
 
 // "" where the axis does not apply.
@@ -42,6 +57,19 @@ std::vector<std::string> interval_notes(const Grid& grid) {
       fmt::format("{}: the repetitions are taken as of one process, and what differs from "
                   "process to process is not in the interval",
                   alone == timed ? "intervals" : fmt::format("{} of {} intervals", alone, timed))};
+}
+
+// Which times are marked, and by which rules.
+std::vector<std::string> noise_notes(const Grid& grid) {
+  std::map<std::string, int> counts;
+  for (const auto& [place, row] : grid.cells)
+    if (row->is_ok())
+      for (const Noise noise : row->result.noisy) counts[noise_text(noise)]++;
+  if (counts.empty()) return {};
+  std::string text;
+  for (const auto& [what, count] : counts)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", what, count);
+  return {"*: disturbed: " + text};
 }
 
 // Whose FLOPs, and so shares of the peak, are counted.
@@ -72,6 +100,7 @@ Table speed_table(const std::string& group, Grid grid) {
   for (const std::string& column : grid.columns) table.columns.push_back(column);
   fill(table, grid, show_time);
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
+  for (std::string& note : noise_notes(grid)) table.notes.push_back(std::move(note));
   for (std::string& note : cost_notes(grid)) table.notes.push_back(std::move(note));
   const bool has_full = grid.labels.size() > 1 &&
                         std::find(grid.labels.begin(), grid.labels.end(), exact_reference().name) !=

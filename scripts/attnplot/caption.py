@@ -76,6 +76,16 @@ def _span(counts: Iterable[int]) -> str:
     return "\u2013".join(str(n) for n in dict.fromkeys((found[0], found[-1]))) if found else ""
 
 
+def disturbed(cells: list[Cell]) -> str:
+    """How many times were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
+    noisy = [c for c in cells if c.ok and c.noisy]
+    if not noisy:
+        return ""
+    why = {reason: sum(reason in c.noisy for c in noisy) for c in noisy for reason in c.noisy}
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(why.items()))
+    return f"{len(noisy)} of {sum(c.ok for c in cells)} cells were disturbed ({reasons})."
+
+
 def missing(cells: list[Cell]) -> str:
     """What has no number: skipped cells and failures with their reason; equal ones told once."""
     told: dict[tuple[str, str, str], int] = {}
@@ -122,5 +132,12 @@ def unique(items: Any) -> list[Any]:
 
 def caption(rows: Rows, cells: list[Cell], *notes: str) -> str:
     return "\n".join(
-        filter(None, [" ".join(filter(None, notes)), missing(cells), provenance(rows)])
+        filter(
+            None,
+            [
+                " ".join(filter(None, [*notes, disturbed(cells)])),
+                missing(cells),
+                provenance(rows),
+            ],
+        )
     )

@@ -45,6 +45,7 @@ class Cell:
     training: dict[str, Any] = field(default_factory=dict)
     visits: tuple[int, ...] = ()  # how many samples each process gave; empty in older rows
     tuned: tuple[str, ...] = ()  # training settings to be chosen on validation
+    noisy: tuple[str, ...] = ()  # why its times are unreliable
 
     @property
     def ok(self) -> bool:
@@ -209,6 +210,7 @@ def _cell(row: dict[str, Any]) -> Cell:
         training=row.get("training") or {},
         visits=tuple(row.get("visits") or ()),
         tuned=tuple(row.get("tuned") or ()),
+        noisy=tuple(row.get("noisy") or ()),
     )
 
 

@@ -44,13 +44,13 @@ class Stopped(FaultCase):
 
     def test_a_visit_is_measured_again(self) -> None:
         row = self.stopped_sweep(1, SPEED)
-        self.assertNotIn("noisy", row)
+        self.assertNotIn("stopped", row.get("noisy", []))
         self.assertEqual(row["visits"], [10, 10, 10])
         self.assertGreaterEqual(self.visits_made(), 4, "more where the machine itself stood still")
 
     def test_a_visit_that_is_stopped_each_time_is_marked(self) -> None:
         row = self.stopped_sweep(4, SPEED)
-        self.assertEqual(row["noisy"], ["stopped"])
+        self.assertIn("stopped", row["noisy"])
         self.assertEqual(row["visits"], [10, 10, 10])
         self.assertGreaterEqual(self.visits_made(), 6)
 
@@ -70,7 +70,7 @@ class Stopped(FaultCase):
                 state.write_text(thawed)
             self.assertEqual(running.wait(timeout=120), 0)
         [row] = read_rows(self.rows_file)[1:]
-        self.assertNotIn("noisy", row)
+        self.assertNotIn("stopped", row.get("noisy", []))
         self.assertGreaterEqual(self.visits_made(), 4)
 
     def test_a_training_is_marked(self) -> None:

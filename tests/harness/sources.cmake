@@ -7,11 +7,13 @@ foreach(stem
     check/fit
     check/undeclared
     measure/calibrate
+    measure/disturbance
     measure/environment
     measure/fidelity
     measure/peak_memory
     measure/speed
     measure/statistics
+    measure/witness
     measure/workload
     model/layer
     model/mixer_layer
@@ -30,6 +32,9 @@ foreach(stem
     sweep/time_left
     sweep/resume
     sweep/rounds
+    sweep/precision
+    sweep/noisy
+    sweep/stopping
     sweep/sweep
     tables/closing
     tables/faster_from

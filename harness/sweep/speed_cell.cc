@@ -1,0 +1,103 @@
+// From visits to the figures of a speed row; see speed_cell.h.
+#include "harness/sweep/speed_cell.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "harness/measure/calibrate.h"
+#include "harness/sweep/noisy.h"
+
+namespace attn {
+namespace {
+
+CellResult without_figures(std::string reason) {
+  return {.status = Status::failed, .reason = std::move(reason)};
+}
+
+double middle_of(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void SpeedCell::add(const Visit& visit, bool was_stopped, bool fell) {
+  times_.insert(times_.end(), visit.times.begin(), visit.times.end());
+  sizes_.push_back(std::ssize(visit.times));
+  last_ = visit;
+  was_stopped_ = was_stopped_ || was_stopped;
+  fell_ = fell_ || fell;
+  if (visit.witness) {
+    witness_.flops_per_s.push_back(visit.witness->flops_per_s);
+    witness_.copy_bytes_per_s.push_back(visit.witness->copy_bytes_per_s);
+  }
+  if (!visit.disturbance) return;
+  if (disturbance_)
+    *disturbance_ += *visit.disturbance;
+  else
+    disturbance_ = visit.disturbance;
+}
+
+std::optional<VisitsEnd> SpeedCell::end(uint64_t seed) {
+  const bool has_times =
+      std::all_of(times_.begin(), times_.end(), [](double time) { return time > 0; });
+  const Summary time = has_times ? summarize(times_, sizes_, seed) : Summary{};
+  end_ = stopping_.after(time, std::ssize(sizes_), seconds);
+  if (!has_times) end_ = VisitsEnd::rounds;  // result() says what is wrong
+  return end_;
+}
+
+CellResult SpeedCell::marked(CellResult result, uint64_t seed, int64_t cores) const {
+  result.order_seed = seed;
+  result.rounds = std::ssize(sizes_);
+  result.repeats = repeats;
+  result.pinned = cpus;
+  result.witness = witness_;
+  result.disturbance = disturbance_;
+  if (result.status == Status::ok) result.visits_ended_by = end_;
+  result.noisy =
+      noise_of(fell_, disturbance_.value_or(Disturbance{}), key_->axes.threads.value(), cores);
+  if (was_stopped_) result.noisy.insert(result.noisy.begin(), Noise::stopped);
+  return result;
+}
+
+CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
+  if (!std::all_of(times_.begin(), times_.end(), [](double time) { return time > 0; }))
+    return without_figures("the clock gave no time for a run");
+  const Axes& axes = key_->axes;
+  const Summary time = summarize(times_, sizes_, seed);
+  const double positions = axes.mode == Mode::decode ? 1 : static_cast<double>(axes.length.value());
+  const int threads = static_cast<int>(axes.threads.value());
+  SpeedMetrics metrics{
+      .time = time,
+      .tokens_per_s = static_cast<double>(axes.batch.value()) * positions / time.median,
+      .flops = last_.flops,
+      .flops_per_s = last_.flops / time.median,
+      .peak_fraction = std::nullopt,
+      .witness_fraction = std::nullopt,
+      .bytes = last_.bytes,
+      .roofline_s = std::nullopt,
+      .declares_cost = last_.cost != CostSource::measured,
+      .state_bytes = last_.state_bytes};
+  if (!witness_.empty())
+    metrics.witness_fraction = metrics.flops_per_s / (threads * middle_of(witness_.flops_per_s));
+  if (machine) {
+    metrics.peak_fraction = metrics.flops_per_s / peak_of(*machine, threads);
+    if (!(*metrics.peak_fraction <= 1))
+      return without_figures(fmt::format(
+          "{:.3g} FLOP/s would be {:.2f} of the machine's measured peak: the clock, the "
+          "calibration or the cost formula is wrong",
+          metrics.flops_per_s, *metrics.peak_fraction));
+    if (last_.bytes) metrics.roofline_s = roofline_of(*machine, threads, last_.flops, *last_.bytes);
+  }
+  return {.status = Status::ok,
+          .reason = "",
+          .metrics = metrics,
+          .times = times_,
+          .curve = std::nullopt,
+          .cost = last_.cost,
+          .visits = sizes_};
+}
+
+}  // namespace attn
