@@ -7,6 +7,7 @@
 #include "harness/cell/codec.h"
 #include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/costs.h"
 #include "harness/sweep/filter.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/typed_choice.h"
@@ -48,7 +49,7 @@ class Collector {
     if (!seen_.insert(cell.id).second) return;
     expect(1);
     if (skip.empty()) {
-      const Forecast forecast = forecast_of(key, &pilots_);
+      const Forecast forecast = forecast_of(key, &pilots_, &costs_);
       cell.forecast_s = forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
       cell.is_piloted = forecast.is_measured;
@@ -66,6 +67,7 @@ class Collector {
 
  private:
   Pilots pilots_;
+  Costs costs_;
   std::set<std::string> seen_;
 };
 
