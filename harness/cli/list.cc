@@ -95,13 +95,14 @@ int run_list(const Arguments& arguments) {
 }  // namespace
 
 Verb list_verb() {
-  return {.name = "list",
-          .usage = "[variants|tasks|profiles] [--json] [--show NAME]",
-          .summary = "what there is, with traits, typed parameters and papers",
-          .options = {{"json", 0, "", "print JSON"},
-                      {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}},
-          .max_words = 1,
-          .run = run_list};
+  return {
+      .name = "list",
+      .usage = "[variants|tasks|profiles] [--json] [--show NAME]",
+      .summary = "what there is, with traits, typed parameters and papers",
+      .options = {{"json", 0, "", "print JSON"},
+                  {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}},
+      .max_words = 1,
+      .run = run_list};
 }
 
 }  // namespace attn::cli

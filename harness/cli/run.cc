@@ -79,8 +79,9 @@ Profile read_sweep_file(const std::string& path) {
   std::string text(kMostTomlBytes + 1, '\0');  // one more than it may have
   stream.read(text.data(), std::ssize(text));
   const bool is_read = stream.gcount() > 0 || (stream.eof() && !stream.bad());
-  ATTN_IO_CHECK((is_stdin || file.is_open()) && is_read && !std::filesystem::is_directory(path, unknown),
-                "cannot read the sweep file '{}'", path);
+  ATTN_IO_CHECK(
+      (is_stdin || file.is_open()) && is_read && !std::filesystem::is_directory(path, unknown),
+      "cannot read the sweep file '{}'", path);
   text.resize(static_cast<size_t>(stream.gcount()));
   Profile profile = read_profile(is_stdin ? "standard input" : path, text);
   profile.text = as_utf8(text);

@@ -45,7 +45,8 @@ Filter::Typed Filter::typed_condition(const Condition& condition) {
       // A cell holds the parameters of a preset, not its name.
       ATTN_CHECK(values.size() == 1, "{}: a condition names one preset, not {}", spec.name,
                  join(setting.values));
-      for (const auto& [name, value] : info.resolve({{"preset", values[0]}}).values())
+      const Params level = info.resolve({{"preset", values[0]}});
+      for (const auto& [name, value] : level.values())
         wanted.params.emplace_back(name, std::vector<ParamValue>{value});
     }
   }

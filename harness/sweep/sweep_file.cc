@@ -30,13 +30,15 @@ class SweepFile {
   Profile read(std::string_view text) {
     const TomlValue top = parse_toml(file_, text);
     reader_.require_keys(top, "a sweep file",
-                         {"name", "summary", "version", "timeout", "extends", "replace",
-                          "defaults", "exclude", "sweep"});
+                         {"name", "summary", "version", "timeout", "extends", "replace", "defaults",
+                          "exclude", "sweep"});
     Profile profile;
     profile.text = text;
-    if (const TomlValue* extended = top.find("extends")) inherit(top, *extended, profile);
+    if (const TomlValue* extended = top.find("extends"))
+      inherit(top, *extended, profile);
     else if (const TomlValue* replace = top.find("replace"))
-      reader_.refuse(replace->line, "replace needs extends = \"PROFILE\", whose sweeps it leaves out");
+      reader_.refuse(replace->line,
+                     "replace needs extends = \"PROFILE\", whose sweeps it leaves out");
     read_info(top, profile.info);
     for (const Measure measure : kMeasures) defaults_[measure].measure = measure;
     if (const TomlValue* defaults = top.find("defaults")) read_defaults(*defaults);
@@ -70,9 +72,8 @@ class SweepFile {
             static_cast<int>(std::get<int64_t>(kVersion.parse("sweep file", version->text)));
       });
     if (const TomlValue* timeout = top.find("timeout"))
-      info.timeout_s = reader_.at(*timeout, [&] {
-        return parse_seconds(reader_.values_of("timeout", *timeout));
-      });
+      info.timeout_s = reader_.at(
+          *timeout, [&] { return parse_seconds(reader_.values_of("timeout", *timeout)); });
   }
 
   void inherit(const TomlValue& top, const TomlValue& extended, Profile& profile) {
@@ -94,9 +95,9 @@ class SweepFile {
       const std::string& name = reader_.text_of(what, *item);
       const auto measure = value_named<Measure>(name);
       if (!measure)
-        reader_.refuse(item->line, fmt::format("unknown measure '{}'; nearest is '{}' (known: {})",
-                                               name, nearest(name, measure_names()),
-                                               join(measure_names(), ", ")));
+        reader_.refuse(item->line,
+                       fmt::format("unknown measure '{}'; nearest is '{}' (known: {})", name,
+                                   nearest(name, measure_names()), join(measure_names(), ", ")));
       measures.push_back(*measure);
     }
     return measures;
@@ -130,16 +131,21 @@ class SweepFile {
 
   void read_axes(const TomlValue& value, const std::vector<Measure>& measures,
                  std::vector<SubSweep>& sweeps) {
-    std::vector<std::string> names;
-    for (const AxisInfo& axis : all_axes())
-      if (std::any_of(measures.begin(), measures.end(),
-                      [&](Measure measure) { return axis.applies_to(measure); }))
-        names.push_back(axis.spec.name);
-    std::vector<std::string> words;
+    std::vector<std::string> names, words;
+    for (const AxisInfo& axis : all_axes()) names.push_back(axis.spec.name);
     for (const Measure measure : measures) words.emplace_back(name_of(measure));
-    reader_.require_keys(value, fmt::format("axes of {}", join(words, ", ")), names);
+    reader_.require_keys(value, "axes", names);
     for (size_t i = 0; i < value.keys.size(); i++) {
       const AxisInfo& axis = find_axis(value.keys[i]);
+      if (std::none_of(measures.begin(), measures.end(),
+                       [&](Measure measure) { return axis.applies_to(measure); }))
+        reader_.refuse(
+            value.items[i].line,
+            fmt::format("axis {} does not apply to measure {}{}", axis.spec.name, join(words),
+                        axis.spec.name == "length"
+                            ? "; a task's length is a parameter of the task, such as "
+                              "mqar[length=128]"
+                            : ""));
       const std::string text = reader_.values_of("axis " + axis.spec.name, value.items[i]);
       reader_.at(value.items[i], [&] { axis_values(axis, text); });
       for (SubSweep& sweep : sweeps)
@@ -228,7 +234,7 @@ class SweepFile {
           find_axis(name);
           ATTN_CHECK(std::any_of(sweeps.begin(), sweeps.end(),
                                  [&](const SubSweep& one) { return one.axes.count(name) != 0; }),
-                     "zip: axis {0} has no values here; write axes.{0} = …", name);
+                     "zip: axis {0} has no values here; write axes.{0} = VALUES", name);
           ATTN_CHECK(seen.insert(name).second, "zip: axis {} stands there twice", name);
         });
         names.push_back(name);
@@ -254,7 +260,8 @@ class SweepFile {
     for (const AxisInfo& axis : all_axes()) known.push_back(axis.spec.name);
     reader_.require_keys(table, what, known);
     if (table.keys.empty())
-      reader_.refuse(table.line, fmt::format("a condition of {} is empty and fits every cell", what));
+      reader_.refuse(table.line,
+                     fmt::format("a condition of {} is empty and fits every cell", what));
     Condition condition;
     for (size_t i = 0; i < table.keys.size(); i++) {
       const std::string& key = table.keys[i];
@@ -265,9 +272,9 @@ class SweepFile {
         condition.training = reader_.settings_of(key, value);
       } else if (key == "variant" || key == "task") {
         for (const TomlValue* const item : reader_.items_of(key, value))
-          (key == "task" ? condition.tasks : condition.variants)
-              .push_back(reader_.at(
-                  *item, [&] { return parse_spec(reader_.text_of(key, *item)); }));
+          (key == "task" ? condition.tasks : condition.variants).push_back(reader_.at(*item, [&] {
+            return parse_spec(reader_.text_of(key, *item));
+          }));
       } else {
         std::vector<Comparison> comparisons;
         for (const TomlValue* const item : reader_.items_of("axis " + key, value))

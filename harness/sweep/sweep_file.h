@@ -15,8 +15,8 @@ struct SweepNames {
   std::vector<std::string> variants, tasks;  // for which "*" stands
   std::function<void(const std::string&)> variant, task, training;
   std::function<void(const Condition&)> condition;
-  std::function<void(const SubSweep&)> sweep;                     // as a whole
-  std::function<const Profile&(const std::string&)> profile;      // that a file extends
+  std::function<void(const SubSweep&)> sweep;                 // as a whole
+  std::function<const Profile&(const std::string&)> profile;  // that a file extends
 };
 
 // The sweeps of the file, after those of the profile that it extends. Every Error is one line and

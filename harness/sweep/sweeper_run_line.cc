@@ -18,9 +18,9 @@
 namespace attn {
 namespace {
 
-constexpr size_t kMostShown = 80;            // characters of a value in a message
+constexpr size_t kMostShown = 80;                 // characters of a value in a message
 constexpr const char* kSweepFile = "sweep_file";  // a member of `config`
-constexpr double kCalibrationTimeout = 120;  // seconds; it takes a few
+constexpr double kCalibrationTimeout = 120;       // seconds; it takes a few
 
 // The part of a run line that tells one machine and build from another.
 Json machine_of(const RunLine& run) {

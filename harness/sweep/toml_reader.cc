@@ -20,14 +20,15 @@ void TomlReader::require_keys(const TomlValue& table, std::string_view what,
   for (size_t i = 0; i < table.keys.size(); i++) {
     const std::string& key = table.keys[i];
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const bool is_axis =
-        std::any_of(all_axes().begin(), all_axes().end(),
-                    [&](const AxisInfo& axis) { return axis.spec.name == key; }) &&
-        std::find(known.begin(), known.end(), "axes") != known.end();
+    std::vector<std::string> candidates = known;
+    if (std::find(known.begin(), known.end(), "axes") != known.end())
+      for (const AxisInfo& axis : all_axes()) candidates.push_back(axis.spec.name);
+    const std::string found = nearest(key, candidates);
+    const bool is_axis = std::find(known.begin(), known.end(), found) == known.end();
     refuse(table.items[i].line,
-           is_axis ? fmt::format("'{0}' is an axis: write axes.{0} = …", key)
-                   : fmt::format("unknown key '{}' in {}; nearest is '{}' (known: {})", key, what,
-                                 nearest(key, known), join(known, ", ")));
+           found == key ? fmt::format("'{0}' is an axis; write axes.{0} = VALUES", key)
+                        : fmt::format("unknown key '{}' in {}; nearest is '{}{}' (known: {})", key,
+                                      what, is_axis ? "axes." : "", found, join(known, ", ")));
   }
 }
 
@@ -42,9 +43,9 @@ std::vector<const TomlValue*> TomlReader::items_of(std::string_view what,
 
 const std::string& TomlReader::text_of(std::string_view what, const TomlValue& value) const {
   if (value.kind != TomlValue::Kind::text)
-    refuse(value.line, fmt::format("{} is {}{}; expected a text in quotes", what,
-                                   name_of(value.kind),
-                                   value.is_scalar() ? ", " + value.text : std::string()));
+    refuse(value.line,
+           fmt::format("{} is {}{}; expected a text in quotes", what, name_of(value.kind),
+                       value.is_scalar() ? ", " + value.text : std::string()));
   return value.text;
 }
 

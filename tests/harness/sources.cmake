@@ -20,6 +20,7 @@ foreach(stem
     store/rows
     store/schema
     sweep/cells
+    sweep/costs
     sweep/grammar
     sweep/outcome
     sweep/passed_checks
@@ -30,7 +31,9 @@ foreach(stem
     sweep/time_left
     sweep/resume
     sweep/rounds
+    sweep/rules
     sweep/sweep
+    sweep/sweep_file
     tables/closing
     tables/faster_from
     tables/tuned
