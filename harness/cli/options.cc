@@ -229,6 +229,18 @@ double parse_seconds(const std::string& text) {
   return parse_scaled(text, {{'s', 1}, {'m', 60}, {'h', 3600}}, "a time; write 90s, 10m or 1.5h");
 }
 
+double parse_share(const std::string& option, const std::string& text) {
+  std::string_view digits = text;
+  const bool is_percent = digits.ends_with('%');
+  if (is_percent) digits.remove_suffix(1);
+  double number = 0;
+  const bool is_number = read_all(digits, number);
+  if (is_percent) number /= 100;
+  ATTN_CHECK(is_number && number >= 0 && number < 1,
+             "--{} {} is not valid; expected a share below 1, such as 5% or 0.05", option, text);
+  return number;
+}
+
 int64_t parse_bytes(const std::string& text) {
   constexpr double kKibi = 1024;
   ATTN_CHECK(text.empty() || text.back() < '0' || text.back() > '9',

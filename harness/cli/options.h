@@ -60,6 +60,7 @@ Arguments parse(const Verb& verb, const std::vector<std::string>& arguments);
 std::string help_of(const Verb& verb);
 
 double parse_seconds(const std::string& text);  // "90", "90s", "10m", "1.5h"
-int64_t parse_bytes(const std::string& text);   // "512M", "8G": powers of 1024
+double parse_share(const std::string& option, const std::string& text);  // "5%", "0.05", in [0, 1)
+int64_t parse_bytes(const std::string& text);  // "512M", "8G": powers of 1024
 
 }  // namespace attn::cli

@@ -8,17 +8,15 @@
 #include "core/base/cgroup.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "harness/cell/codec.h"
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/rendered.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/pilots.h"
-#include "harness/tables/closing.h"
-#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {
@@ -78,23 +76,6 @@ SweepRequest request_from(const Arguments& arguments) {
     request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));
   if (arguments.has("shard")) parse_shard(arguments.get("shard"), request);
   return request;
-}
-
-std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
-                     bool color) {
-  if (format == "json" || format == "csv") {
-    std::vector<Json> lines;
-    for (const Row& row : rows) lines.push_back(to_json(row));
-    return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
-  }
-  std::vector<Table> tables = tables_of(rows);
-  if (with_ledger)
-    for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
-  if (auto closing = closing_table(rows)) tables.push_back(std::move(*closing));
-  std::string text;
-  for (const Table& table : tables)
-    text += format == "md" ? render_markdown(table) : render_text(table, color);
-  return text;
 }
 
 std::string shell_word(const std::string& word) {
