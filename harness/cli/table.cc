@@ -6,7 +6,7 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/compare/machines.h"
-#include "harness/compare/pairs.h"
+#include "harness/compare/row_pairs.h"
 
 namespace attn::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/compare/change.h"
-#include "harness/compare/pairs.h"
+#include "harness/compare/row_pairs.h"
 
 namespace attn {
 

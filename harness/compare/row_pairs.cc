@@ -1,5 +1,5 @@
-// Pairs of rows by the key of their cells; see pairs.h. O(rows · log rows).
-#include "harness/compare/pairs.h"
+// Pairs of rows by the key of their cells; see row_pairs.h. O(rows · log rows).
+#include "harness/compare/row_pairs.h"
 
 #include <algorithm>
 #include <map>
