@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <new>
 
 #include "core/base/io_error.h"
@@ -22,7 +23,7 @@ namespace {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(),   run_verb(),
                                          sample_verb(), apply_verb(), compare_verb(), table_verb(),
-                                         merge_verb(),  plot_verb()};
+                                         fit_verb(),    merge_verb(), plot_verb()};
   return list;
 }
 
@@ -112,12 +113,27 @@ void occupy_closed_streams() {
       std::_Exit(kInputOutput);
 }
 
+// Destructors of JSON allocate, and one that finds no memory ends the program without a word. So
+// the first allocation that fails gives this memory back for them, and throws.
+std::unique_ptr<char[]> g_reserve;
+constexpr size_t kReserve = size_t{256} << 10;
+
+void keep_reserve() {
+  g_reserve = std::make_unique<char[]>(kReserve);
+  std::set_new_handler([] {
+    g_reserve.reset();
+    std::set_new_handler(nullptr);
+    throw std::bad_alloc();
+  });
+}
+
 }  // namespace
 }  // namespace attn::cli
 
 int main(int argc, char** argv) {
   attn::cli::occupy_closed_streams();
   try {
+    attn::cli::keep_reserve();
     attn::cli::hold_kernels();
     return attn::cli::dispatch({argv + 1, argv + argc});
   } catch (const attn::IoError& error) {

@@ -19,6 +19,7 @@ Verb plot_verb();
 Verb merge_verb();
 Verb compare_verb();
 Verb table_verb();
+Verb fit_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc
 

@@ -38,6 +38,7 @@ NOTHING = (
     "tasks/catalog.h",
     "harness/tables/table.cc",
     "harness/compare/times.cc",
+    "harness/growth/growth.cc",
     "harness/store/rows.cc",
     "harness/sweep/profiles.cc",
     "harness/sweep/profile_texts.cc.in",

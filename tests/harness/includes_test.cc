@@ -50,6 +50,9 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"harness/compare",
        {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
         "harness/tables/", "variants/catalog.h", "tasks/api/"}},
+      {"harness/growth",
+       {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
+        "harness/tables/", "variants/catalog.h"}},
       {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
   };
   return allowed;

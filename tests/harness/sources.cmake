@@ -10,6 +10,8 @@ foreach(stem
     compare/compare_simulation
     compare/report
     compare/variances
+    growth/growth
+    growth/power_law
     measure/calibrate
     measure/disturbance
     measure/environment

@@ -1,0 +1,77 @@
+// attnbench fit: how time and memory grow with length, from rows.
+#include "harness/cli/rendered.h"
+#include "harness/cli/terminal.h"
+#include "harness/cli/verbs.h"
+#include "harness/compare/machines.h"
+#include "harness/compare/row_pairs.h"
+#include "harness/growth/report.h"
+
+namespace attn::cli {
+namespace {
+
+constexpr int64_t kMostLength = int64_t{1} << 40;
+
+// Error where two files come from two machines or builds: their times make no one law.
+std::vector<Row> rows_of_one_machine(const std::vector<std::string>& paths) {
+  std::vector<Row> rows;
+  RowsFile first;
+  for (const std::string& path : paths) {
+    RowsFile file = read_rows_file(path);
+    if (first.path.empty()) first = {.path = path, .run = file.run, .rows = {}};
+    std::string other = machine_difference(first.run, file.run);
+    if (other.empty()) other = build_difference(first.run, file.run);
+    ATTN_CHECK(other.empty(), "'{}' and '{}' are of two machines or builds ({}); fit one at a time",
+               first.path, path, other);
+    rows.insert(rows.end(), file.rows.begin(), file.rows.end());
+  }
+  return rows;
+}
+
+int run_fit(const Arguments& arguments) {
+  ATTN_CHECK(!arguments.words().empty(), "fit needs a rows file; usage: attnbench fit {}",
+             fit_verb().usage);
+  const std::string format = arguments.one_of("format", {"table", "md", "csv", "json", "latex"});
+  const std::string measure = arguments.one_of("measure", {"both", "speed", "memory"});
+  GrowthRequest request;
+  if (measure == "speed") request.measures = {Measure::speed};
+  if (measure == "memory") request.measures = {Measure::memory};
+  request.from = arguments.integer("from", 0, 1, kMostLength);
+  request.to = arguments.integer("to", 0, 1, kMostLength);
+  ATTN_CHECK(request.to == 0 || request.from <= request.to, "--from {} is above --to {}",
+             request.from, request.to);
+  if (arguments.has("at")) request.at = arguments.integer("at", 0, 1, kMostLength);
+  const std::string output = arguments.get("output");
+  const bool color =
+      (output.empty() || output == kStdoutPath) &&
+      wants_color(arguments.one_of("color", {"auto", "always", "never"}), Stream::out);
+  const std::vector<Growth> growths = growth_of(rows_of_one_machine(arguments.words()), request);
+  if (growths.empty()) {
+    warn("attnbench: nothing matched: no speed or memory row of these lengths\n");
+    return kNothingMatched;
+  }
+  const std::vector<Json> lines = growth_lines(growths, request.at);
+  deliver(format == "json"  ? Json(lines).dump(2) + "\n"
+          : format == "csv" ? render_csv(lines)
+                            : rendered(format, growth_tables(growths, request.at), color),
+          output, arguments.words());
+  return kOk;
+}
+
+}  // namespace
+
+Verb fit_verb() {
+  return {.name = "fit",
+          .usage = "ROWS... [OPTION...]",
+          .summary = "exponent and constant of time and memory by length, from rows",
+          .options = {{"from", 0, "N", "leave out shorter lengths"},
+                      {"to", 0, "N", "leave out longer lengths"},
+                      {"at", 0, "N", "extrapolate to this length"},
+                      {"measure", 0, "NAME", "both (default), speed or memory"},
+                      {"format", 0, "KIND", "table (default), md, csv, json or latex"},
+                      {"output", 'o', "FILE", "default: standard output"},
+                      {"color", 0, "WHEN", "auto (default), always or never"}},
+          .max_words = 1000,
+          .run = run_fit};
+}
+
+}  // namespace attn::cli
