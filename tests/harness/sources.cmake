@@ -31,6 +31,7 @@ foreach(stem
     sweep/profiles
     sweep/time_left
     sweep/resume
+    sweep/shards
     sweep/rounds
     sweep/precision
     sweep/noisy
