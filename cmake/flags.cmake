@@ -25,6 +25,7 @@ target_compile_options(attn_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow> # the same bug, where headers are precompiled
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-uninitialized> # the same, for some processors
   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)      # not every loop marked for vectorising can be
 if(ATTN_ARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(attn_flags INTERFACE -march=${ATTN_ARCH})

@@ -9,7 +9,8 @@ set(bystanders # folders of harness/
   store        # writes rows
   tables)      # shows rows
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
-  axes cells forecast grammar interrupt labels outcome pilots process profiles[a-z_]* resolve run_line sweep sweeper sweeper_gate sweeper_run_line time_left user_cache)
+  amounts axes cells costs filter forecast grammar interrupt labels outcome pilots process profile_texts profiles resolve rules run_line sweep sweep_file sweeper
+  sweeper_gate sweeper_run_line time_left toml_reader toml_text user_cache)
 # A catalog only lists: a new plug-in leaves the others' rows as they are.
 set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
 
@@ -57,7 +58,7 @@ list(JOIN bystanders "|" unable)
 list(FILTER rooms EXCLUDE REGEX "^harness/(${unable})$")
 sources_of(harness ${rooms})
 list(JOIN planning "|" unable)
-list(FILTER harness EXCLUDE REGEX "^harness/sweep/(${unable})\\.(h|cc)$")
+list(FILTER harness EXCLUDE REGEX "^harness/sweep/(${unable})\\.(h|cc|cc\\.in)$")
 
 set(rows "")
 foreach(folder variants tasks)

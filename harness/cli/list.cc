@@ -3,7 +3,7 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/fields.h"
-#include "harness/sweep/sweep.h"
+#include "harness/sweep/profiles.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -70,6 +70,13 @@ Json as_json(bool variants, bool tasks, bool profiles) {
 
 int run_list(const Arguments& arguments) {
   const std::string what = arguments.words().empty() ? "all" : arguments.words()[0];
+  if (arguments.has("show")) {
+    ATTN_CHECK(what == "profiles" && !arguments.has("json"),
+               "--show {0} prints a profile's sweep file: list profiles --show {0}",
+               arguments.get("show"));
+    print(find_profile(arguments.get("show")).text);
+    return kOk;
+  }
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
@@ -88,12 +95,14 @@ int run_list(const Arguments& arguments) {
 }  // namespace
 
 Verb list_verb() {
-  return {.name = "list",
-          .usage = "[variants|tasks|profiles] [--json]",
-          .summary = "what there is, with traits, typed parameters and papers",
-          .options = {{"json", 0, "", "print JSON"}},
-          .max_words = 1,
-          .run = run_list};
+  return {
+      .name = "list",
+      .usage = "[variants|tasks|profiles] [--json] [--show NAME]",
+      .summary = "what there is, with traits, typed parameters and papers",
+      .options = {{"json", 0, "", "print JSON"},
+                  {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}},
+      .max_words = 1,
+      .run = run_list};
 }
 
 }  // namespace attn::cli

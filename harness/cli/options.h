@@ -59,8 +59,4 @@ struct Verb {
 Arguments parse(const Verb& verb, const std::vector<std::string>& arguments);
 std::string help_of(const Verb& verb);
 
-double parse_seconds(const std::string& text);  // "90", "90s", "10m", "1.5h"
-double parse_share(const std::string& text);    // "2%", "0.02": above 0 and below 1
-int64_t parse_bytes(const std::string& text);   // "512M", "8G": powers of 1024
-
 }  // namespace attn::cli

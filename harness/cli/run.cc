@@ -4,10 +4,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
 #include <string_view>
 
 #include "core/base/cgroup.h"
 #include "core/base/check.h"
+#include "core/base/io_error.h"
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/cli/dry_run.h"
@@ -16,9 +20,12 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/parse.h"
+#include "harness/sweep/amounts.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/pilots.h"
+#include "harness/sweep/profiles.h"
 #include "harness/sweep/run_line.h"
+#include "harness/sweep/toml_text.h"
 #include "harness/tables/closing.h"
 #include "harness/tables/table.h"
 
@@ -59,6 +66,39 @@ std::string train_settings(const std::string& given) {
   return text;
 }
 
+// A path or a comment may hold any bytes, a row only UTF-8.
+std::string as_utf8(const std::string& text) {
+  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse_json(json).value.get<std::string>();
+}
+
+// What the words of an Error and the default name of the rows call a sweep file.
+std::string name_of_file(const std::string& path) {
+  return path == kStdoutPath ? "stdin" : std::filesystem::path(path).stem().string();
+}
+
+Profile read_sweep_file(const std::string& path) {
+  const bool is_stdin = path == kStdoutPath;
+  std::error_code unknown;
+  ATTN_CHECK(is_stdin || path.ends_with(".toml") || std::filesystem::exists(path, unknown),
+             "'{}' is no sweep file (FILE.toml, or - for standard input); a variant is named by "
+             "-v, a task by -t, a profile by --profile",
+             path);
+  std::ifstream file;
+  if (!is_stdin) file.open(path);
+  std::istream& stream = is_stdin ? std::cin : file;
+  std::string text(kMostTomlBytes + 1, '\0');  // one more than it may have
+  stream.read(text.data(), std::ssize(text));
+  const bool is_read = stream.gcount() > 0 || (stream.eof() && !stream.bad());
+  ATTN_IO_CHECK(
+      (is_stdin || file.is_open()) && is_read && !std::filesystem::is_directory(path, unknown),
+      "cannot read the sweep file '{}'", path);
+  text.resize(static_cast<size_t>(stream.gcount()));
+  Profile profile = read_profile(is_stdin ? "standard input" : path, text);
+  profile.text = as_utf8(text);
+  return profile;
+}
+
 std::string default_output(const std::string& profile) {
   std::string time;
   for (const char c : utc_now())
@@ -76,6 +116,14 @@ std::string on_this_machine(std::string output) {
 SweepRequest request_from(const Arguments& arguments) {
   SweepRequest request;
   request.profile = arguments.get("profile");
+  if (!arguments.words().empty()) {
+    const std::string& path = arguments.words()[0];
+    ATTN_CHECK(request.profile.empty(),
+               "the sweep file '{}' and --profile {} are both given; a file takes a profile's "
+               "sweeps by extends = \"{}\"",
+               path, request.profile, request.profile);
+    request.sweep_file = std::make_shared<const Profile>(read_sweep_file(path));
+  }
   request.variants = arguments.all("variant");
   request.tasks = arguments.all("task");
   if (arguments.has("measure")) request.axes["measure"] = arguments.get("measure");
@@ -86,7 +134,9 @@ SweepRequest request_from(const Arguments& arguments) {
   request.tune = arguments.get("tune");
   request.pilots = UserCache::default_file("pilots.json");
   request.passed_checks = UserCache::default_file("checks.json");
-  request.output = on_this_machine(arguments.get("output", default_output(request.profile)));
+  request.output = on_this_machine(arguments.get(
+      "output",
+      default_output(request.sweep_file ? name_of_file(arguments.words()[0]) : request.profile)));
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";
   request.fail_fast = arguments.has("fail-fast");
@@ -146,13 +196,8 @@ std::string resume_hint(const Arguments& arguments, const std::string& output) {
       if (!option.value.empty()) text += "=" + shell_word(value);
     }
   }
+  for (const std::string& word : arguments.words()) text += " " + shell_word(word);
   return text + " --output=" + shell_word(output);
-}
-
-// A path may hold any bytes, a row only UTF-8.
-std::string as_utf8(const std::string& text) {
-  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return parse_json(json).value.get<std::string>();
 }
 
 // With more threads than cores, times are longer than with a core for each thread.
@@ -226,9 +271,10 @@ int run_run(const Arguments& given) {
 
 Verb run_verb() {
   return {.name = "run",
-          .usage = "[OPTION...]",
+          .usage = "[FILE.toml | -] [OPTION...]",
           .summary = "runs a sweep and writes rows",
           .options = run_options(),
+          .max_words = 1,
           .run = run_run};
 }
 

@@ -54,7 +54,9 @@ std::vector<Option> run_options() {
                    training_help())},
       {"tune", 0, "LIST",
        "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
-      {"profile", 0, "NAME", "a named sweep (attnbench list profiles); flags override its axes"},
+      {"profile", 0, "NAME",
+       "a named sweep (attnbench list profiles); flags override its axes, as those of a sweep "
+       "file"},
       {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
       {"output", 'o', "FILE",
        "default results/<UTC time>-<profile>.jsonl; -: standard output; {machine} in it becomes "

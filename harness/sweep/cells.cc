@@ -6,11 +6,14 @@
 #include "harness/cell/codec.h"
 #include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/costs.h"
+#include "harness/sweep/filter.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/pinning.h"
+#include "harness/sweep/profiles.h"
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/shards.h"
 #include "harness/sweep/sweep.h"
@@ -45,8 +48,9 @@ class Collector {
     cell.tuned = tuned;
     cell.id = id_of(key);
     if (!seen_.insert(cell.id).second) return;
+    expect(1);
     if (skip.empty()) {
-      const Forecast forecast = forecast_of(key, &pilots_);
+      const Forecast forecast = forecast_of(key, &pilots_, &costs_);
       cell.forecast_s = forecast.seconds;
       cell.formula_s = forecast.is_measured ? forecast.formula_seconds : forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
@@ -65,16 +69,19 @@ class Collector {
 
  private:
   Pilots pilots_;
+  Costs costs_;
   std::set<std::string> seen_;
 };
 
 void add_shaped(const Resolved& sweep, Collector& collector) {
-  const std::vector<Choice> choices = cross_product(sweep.axes);
-  collector.expect(choices.size() * sweep.variants.size());
+  const std::vector<Choice> choices = combinations(sweep.axes, sweep.rules.zips);
+  const Filter filter(sweep.rules);
+  if (filter.keeps_all()) collector.expect(choices.size() * sweep.variants.size());
   for (const Choice& choice : choices) {
     const Axes axes = axes_of(choice);
     for (const auto& [info, params] : sweep.variants) {
       CellKey key = key_of(sweep.measure, *info, params, axes);
+      if (!filter.keeps(key)) continue;
       auto why = why_not(workload_of(key));
       if (!why && sweep.measure == Measure::fidelity) why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));
@@ -83,9 +90,11 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
 }
 
 void add_training(const Resolved& sweep, Collector& collector) {
-  const std::vector<Choice> choices = cross_product(sweep.axes);
-  collector.expect(sweep.tasks.size() * sweep.training.size() * choices.size() *
-                   sweep.variants.size());
+  const std::vector<Choice> choices = combinations(sweep.axes, sweep.rules.zips);
+  const Filter filter(sweep.rules);
+  if (filter.keeps_all())
+    collector.expect(sweep.tasks.size() * sweep.training.size() * choices.size() *
+                     sweep.variants.size());
   for (const auto& [task, task_params] : sweep.tasks) {
     const auto built = task->make(task_params);
     const TaskShape shape = built->shape();
@@ -96,6 +105,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           CellKey key = key_of(sweep.measure, *info, params, axes_of(choice, of_the_task));
           key.task = Plugin{task->name, task_params};
           key.training = training;
+          if (!filter.keeps(key)) continue;
           key.source.task = source_hash("tasks", task->name);
           if (shape.outputs > 0)  // it stands where the variant cannot
             key.source.exact = source_hash("variants", exact_reference().name);
@@ -147,9 +157,10 @@ Plan plan(const SweepRequest& request) {
     else
       add_shaped(sweep, collector);
   }
-  config.profile = request.profile;
-  for (const ProfileInfo& info : all_profiles())
-    if (info.name == request.profile) config.profile_version = info.version;
+  if (const Profile* const profile = asked_profile(request)) {
+    config.profile = profile->info.name;
+    config.profile_version = profile->info.version;
+  }
   config.jobs = request.jobs;
   config.timeout_s = timeout_of(request);
   config.max_memory_bytes = request.max_memory_bytes;

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/base/memory.h"
 #include "harness/measure/speed.h"
+#include "harness/sweep/costs.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/rounds.h"
 #include "tasks/catalog.h"
-#include "variants/api/counted_cost.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -25,82 +23,11 @@ constexpr double kDoubleRate = 2e9;  // of the plain double reference that fidel
 constexpr double kTrainRate =
     5.3e10;  // in the training of small models, by the same formula: the quick profile's cells, on
              // a core of kForecastPeak; a pilot replaces it
-constexpr double kReadRate = 1e10;          // bytes/s of one core, beyond its caches
-constexpr double kNormalRate = 5e7;         // random numbers a second
-constexpr double kStart = 0.05;             // seconds to start a cell's process
-constexpr double kTrainFactor = 3.5;        // forward and backward over forward
-constexpr int64_t kProgram = 24 << 20;      // bytes of the program itself
-constexpr int64_t kMostWeights = 64 << 20;  // bytes of weights built for a forecast
-
-struct LimitedMemory {
-  explicit LimitedMemory(int64_t bytes) { set_memory_limit(bytes); }
-  ~LimitedMemory() { set_memory_limit(0); }
-  LimitedMemory(const LimitedMemory&) = delete;
-  LimitedMemory& operator=(const LimitedMemory&) = delete;
-};
-
-std::unique_ptr<Attention> build(const VariantInfo& info, const Params& params,
-                                 const AttentionShape& shape, int64_t max_len) {
-  AttentionConfig config;
-  config.heads = shape.heads;
-  config.head_dim = shape.head_dim;
-  config.max_len = max_len;
-  config.causal = shape.causal;
-  return info.build(config, params.values());
-}
-
-// Of a variant that declares no cost, as counted at three short lengths and carried on by the
-// parabola through them: right for what grows with n, with n² and with both.
-Cost counted(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
-  constexpr double kLengths[] = {64, 128, 256};
-  const auto n = static_cast<double>(shape.kv_len);
-  const auto count = [&](int64_t length) {
-    AttentionShape at = shape;
-    at.batch = 1;
-    at.q_len = at.kv_len = length;
-    const CountedCost seen = counted_cost(*build(info, params, at, length), at);
-    return Cost{.flops = seen.flops,
-                .peak_bytes = seen.peak_bytes,
-                .state_bytes = held_state_bytes(info, params.values(), at).value_or(0)};
-  };
-  Cost cost;
-  if (n <= kLengths[2]) {
-    cost = count(shape.kv_len);
-  } else {
-    const double* const x = kLengths;
-    const double share[] = {(n - x[1]) * (n - x[2]) / ((x[0] - x[1]) * (x[0] - x[2])),
-                            (n - x[0]) * (n - x[2]) / ((x[1] - x[0]) * (x[1] - x[2])),
-                            (n - x[0]) * (n - x[1]) / ((x[2] - x[0]) * (x[2] - x[1]))};
-    for (size_t i = 0; i < 3; i++) {
-      const Cost at = count(static_cast<int64_t>(x[i]));
-      for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
-        cost.*field += share[i] * at.*field;
-    }
-    for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
-      cost.*field = std::max(0.0, cost.*field);
-  }
-  for (double Cost::*field : {&Cost::flops, &Cost::peak_bytes, &Cost::state_bytes})
-    cost.*field *= static_cast<double>(shape.batch);
-  cost.flops *= static_cast<double>(shape.q_len) / n;
-  return cost;
-}
-
-// The cost of one forward. A variant with weights for each position is built for a few positions if
-// it declares its cost: the formulas do not depend on the number of positions that it was built
-// for.
-Cost cost_of(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
-  // Weights beyond the limit are the cell's own business: planning must not fill the memory.
-  const LimitedMemory limited(kMostWeights);
-  try {
-    const int64_t few = std::min<int64_t>(shape.kv_len, 16);
-    const auto attention =
-        build(info, params, shape, info.traits.fixed_length ? few : shape.kv_len);
-    const std::optional<Cost> declared = attention->declared_cost(shape);
-    return declared ? *declared : counted(info, params, shape);
-  } catch (const std::exception&) {
-    return {};  // the cell itself will say what is wrong
-  }
-}
+constexpr double kReadRate = 1e10;      // bytes/s of one core, beyond its caches
+constexpr double kNormalRate = 5e7;     // random numbers a second
+constexpr double kStart = 0.05;         // seconds to start a cell's process
+constexpr double kTrainFactor = 3.5;    // forward and backward over forward
+constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
 
 AttentionShape shape_of(const WorkloadSpec& spec) {
   return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
@@ -117,10 +44,10 @@ double dense_flops(const VariantInfo& info, const Params& params, double tokens,
 }
 
 // A step of decoding and, once a process, the state that it starts from.
-Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec) {
+Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
   AttentionShape shape = shape_of(spec);
   shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
-  const Cost cost = cost_of(*spec.variant, key.variant.params, shape);
+  const Cost cost = costs.of(*spec.variant, key.variant.params, shape);
   const double numbers = 2 * static_cast<double>(spec.batch * spec.heads * spec.length *
                                                  spec.head_dim);  // keys and values
   const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
@@ -134,10 +61,10 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec) {
   return forecast;
 }
 
-Forecast of_shape(const CellKey& key) {
+Forecast of_shape(const CellKey& key, Costs& costs) {
   const WorkloadSpec spec = workload_of(key);
-  if (spec.mode == Mode::decode) return of_decoding(key, spec);
-  const Cost cost = cost_of(*spec.variant, key.variant.params, shape_of(spec));
+  if (spec.mode == Mode::decode) return of_decoding(key, spec, costs);
+  const Cost cost = costs.of(*spec.variant, key.variant.params, shape_of(spec));
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
@@ -177,13 +104,13 @@ struct Pass {
   double flops = 0, layer_bytes = 0;  // the attention's own, of one layer
 };
 
-Pass pass_of(const CellKey& key, int64_t times) {
+Pass pass_of(const CellKey& key, int64_t times, Costs& costs) {
   const VariantInfo& info = find_variant(key.variant.name);
   const Params& training = key.training.value();
   const int64_t length = key.axes.length.value() * times, heads = training.integer("heads"),
                 width = training.integer("width");
   const AttentionShape shape{1, heads, length, length, width / heads, key.axes.causal.value()};
-  const Cost cost = cost_of(info, key.variant.params, shape);
+  const Cost cost = costs.of(info, key.variant.params, shape);
   const int64_t kv_heads = training.integer("kv_heads");
   const double kept =
       kv_heads > 0 ? static_cast<double>(kv_heads) / static_cast<double>(heads) : 1.0;
@@ -206,12 +133,12 @@ std::vector<int64_t> multiples_of(const CellKey& key) {
   return multiples;
 }
 
-Forecast of_training(const CellKey& key, const Pilots* pilots) {
+Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
   const Params& training = key.training.value();
   const auto setting = [&](const char* name) {
     return static_cast<double>(training.integer(name));
   };
-  const Pass example = pass_of(key, 1);
+  const Pass example = pass_of(key, 1, costs);
   // Of one layer, kept for the backward pass, and what evaluation holds of them at a time.
   const double activations =
       24.0 * static_cast<double>(key.axes.length.value()) * setting("width") * sizeof(float);
@@ -221,7 +148,7 @@ Forecast of_training(const CellKey& key, const Pilots* pilots) {
                      setting("test_examples");  // in examples of the training length
   double bytes = setting("layers") * (activations + 2 * example.layer_bytes);
   for (const int64_t times : multiples_of(key)) {
-    const Pass longer = pass_of(key, times);
+    const Pass longer = pass_of(key, times, costs);
     evaluated += setting("test_examples") * longer.flops / example.flops;
     bytes = std::max(bytes, kHeld * activations * static_cast<double>(times) + longer.layer_bytes);
   }
@@ -239,8 +166,10 @@ Forecast of_training(const CellKey& key, const Pilots* pilots) {
 
 }  // namespace
 
-Forecast forecast_of(const CellKey& key, const Pilots* pilots) {
-  return key.measure == Measure::accuracy ? of_training(key, pilots) : of_shape(key);
+Forecast forecast_of(const CellKey& key, const Pilots* pilots, Costs* costs) {
+  Costs once;
+  Costs& all = costs ? *costs : once;
+  return key.measure == Measure::accuracy ? of_training(key, pilots, all) : of_shape(key, all);
 }
 
 }  // namespace attn

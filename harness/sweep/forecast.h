@@ -19,7 +19,9 @@ struct Forecast {
 inline constexpr double kForecastPeak = 118e9;  // FLOP/s of the core that the formulas are set for
 
 class Pilots;
-// Accuracy cells by their pilot, where there is one; all else by formula.
-Forecast forecast_of(const CellKey& key, const Pilots* pilots = nullptr);
+class Costs;
+// Accuracy cells by their pilot, where there is one; all else by formula. `costs` remembers from
+// one call to the next.
+Forecast forecast_of(const CellKey& key, const Pilots* pilots = nullptr, Costs* costs = nullptr);
 
 }  // namespace attn

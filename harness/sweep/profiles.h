@@ -1,5 +1,5 @@
 // A profile is a list of sub-sweeps, each the axes, variants and tasks of one measure, as text in
-// the sweep grammar.
+// the sweep grammar. The built-in ones are the sweep files of profiles/.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/rules.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn {
@@ -18,22 +19,21 @@ struct SubSweep {
   std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default
   std::string training;                     // settings beside the defaults; accuracy only
   std::string tune;  // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
+  Rules rules;
 };
 
 struct Profile {
   ProfileInfo info;
   std::vector<SubSweep> sweeps;
+  std::string text;  // of its sweep file
 };
-// full, truncated, linformer, performer, linear: what a profile compares that is not about all.
-const std::vector<std::string>& first_variants();
 
-Profile standard_profile();  // profiles_long.cc
-Profile long_profile();
-Profile lra_profile();
-Profile probes_profile();  // profiles_probes.cc
-Profile baselines_profile();
-
-const std::vector<SubSweep>& sub_sweeps(
-    std::string_view profile);  // Error naming the nearest one when unknown
+const std::vector<Profile>& all_built_in();
+// Error naming the nearest one when unknown.
+const Profile& find_profile(std::string_view name);
+// Reads a sweep file; `file` is named in an Error, with the line.
+Profile read_profile(const std::string& file, std::string_view text);
+// The sweep file or the profile that is asked for; null: neither.
+const Profile* asked_profile(const SweepRequest& request);
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/filter.h"
 #include "harness/sweep/profiles.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/train/train.h"
@@ -116,6 +117,7 @@ size_t different_values(const Setting& setting) {
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
+  resolved.rules = sweep.rules;
   resolved.variants =
       resolve_variants(chosen(request.variants, sweep.variants, names_of(all_variants())));
   for (const AxisInfo& axis : all_axes()) {
@@ -176,9 +178,9 @@ std::vector<Measure> measures_asked(const SweepRequest& request) {
   const auto asked = request.axes.find("measure");
   std::vector<Measure> measures;
   if (asked == request.axes.end()) {
-    if (request.profile.empty())
-      return {request.tasks.empty() ? Measure::speed : Measure::accuracy};
-    for (const SubSweep& sweep : sub_sweeps(request.profile))
+    const Profile* const profile = asked_profile(request);
+    if (!profile) return {request.tasks.empty() ? Measure::speed : Measure::accuracy};
+    for (const SubSweep& sweep : profile->sweeps)
       if (std::find(measures.begin(), measures.end(), sweep.measure) == measures.end())
         measures.push_back(sweep.measure);
     return measures;
@@ -220,8 +222,8 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
 }  // namespace
 
 std::vector<Resolved> resolve(const SweepRequest& request) {
-  const std::vector<SubSweep> offered =
-      request.profile.empty() ? std::vector<SubSweep>{} : sub_sweeps(request.profile);
+  const Profile* const profile = asked_profile(request);
+  const std::vector<SubSweep> offered = profile ? profile->sweeps : std::vector<SubSweep>{};
   const std::vector<Measure> measures = measures_asked(request);
   refuse_idle_flags(request, measures);
   std::vector<Resolved> resolved;
@@ -237,6 +239,23 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
     if (!known) resolved.push_back(resolve_one({measure, {}, {}, {}, ""}, request));
   }
   return resolved;
+}
+
+SweepNames catalogued_names() {
+  SweepNames names;
+  names.variants = names_of(all_variants());
+  names.tasks = names_of(all_tasks());
+  names.variant = [](const std::string& text) { resolve_variants({parse_spec(text)}); };
+  names.task = [](const std::string& text) { resolve_tasks({parse_spec(text)}); };
+  names.training = [](const std::string& text) {
+    for (const Choice& choice : cross_product(parse_settings(text)))
+      typed("training", training_params(), choice);
+  };
+  names.condition = [](const Condition& condition) {
+    Filter({.zips = {}, .include = {condition}, .exclude = {}});
+  };
+  names.sweep = [](const SubSweep& sweep) { resolve_one(sweep, {}); };
+  return names;
 }
 
 }  // namespace attn

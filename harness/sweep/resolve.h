@@ -8,7 +8,9 @@
 
 #include "harness/cell/names.h"
 #include "harness/sweep/grammar.h"
+#include "harness/sweep/rules.h"
 #include "harness/sweep/sweep.h"
+#include "harness/sweep/sweep_file.h"
 #include "tasks/api/task.h"
 #include "variants/api/variant_info.h"
 
@@ -21,9 +23,13 @@ struct Resolved {
   std::vector<Setting> axes;       // those that apply, in the order of a row's axes
   std::vector<Params> training;    // accuracy only
   std::vector<std::string> tuned;  // settings of `training` to be chosen on validation
+  Rules rules;
 };
 
 // Flags win over the profile, and the profile over the defaults.
 std::vector<Resolved> resolve(const SweepRequest& request);
+
+// What the catalogues know of a sweep file's names; without profiles.
+SweepNames catalogued_names();
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,14 @@
 
 namespace attn {
 
+struct Profile;
+
 // What the command line and the config file say. Texts are in the sweep grammar (see grammar.h) and
 // are checked by plan().
 struct SweepRequest {
-  std::string profile;                       // "" : none
-  std::vector<std::string> variants, tasks;  // specs; empty: the profile's, or all variants
+  std::string profile;                        // "" : none
+  std::shared_ptr<const Profile> sweep_file;  // in place of a profile; null: none
+  std::vector<std::string> variants, tasks;   // specs; empty: the profile's, or all variants
   std::map<std::string, std::string>
       axes;  // measure, length, batch, heads, head_dim, mode, scope, causal, threads, seed,
              // input, input_scale (fidelity), repetitions: values or ranges

@@ -46,6 +46,8 @@ class Sweeper {
   // sweeper_run_line.cc
   void read_existing();
   void begin_run();
+  void hold_run(const Json& line);
+  Json line_of(const RunLine& run) const;
   bool continue_run(const RunLine& run);  // false: the file holds none
   void set_pace_of(const RunLine& run);
 
@@ -71,7 +73,8 @@ class Sweeper {
   const Plan& plan_;
   const std::function<void(const Progress&)>& report_;
   RowWriter writer_;
-  std::vector<RunLine> held_runs_;  // of the file when it was opened
+  std::vector<RunLine> held_runs_;       // of the file when it was opened
+  std::vector<std::string> held_files_;  // of each, the text of its sweep file; "": none
   std::vector<Row> held_rows_;
   SweepResult result_;
   std::map<size_t, Row> rows_;  // by the cell's index in the plan

@@ -9,6 +9,7 @@
 #include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/outcome.h"
+#include "harness/sweep/profiles.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
 #include "harness/sweep/typed_choice.h"
@@ -17,8 +18,9 @@
 namespace attn {
 namespace {
 
-constexpr size_t kMostShown = 80;            // characters of a value in a message
-constexpr double kCalibrationTimeout = 120;  // seconds; it takes a few
+constexpr size_t kMostShown = 80;                 // characters of a value in a message
+constexpr const char* kSweepFile = "sweep_file";  // a member of `config`
+constexpr double kCalibrationTimeout = 120;       // seconds; it takes a few
 
 // Where two values of this name part first, as "environment.commit: 1a2b… there, 3c4d… here"; ""
 // when they are the same.
@@ -80,13 +82,27 @@ void Sweeper::read_existing() {
       if (is_cell(line))
         held_rows_.push_back(row_of(line));
       else
-        held_runs_.push_back(run_line_of(line));
+        hold_run(line);
     } catch (const Error& error) {
       throw_error(fmt::format(
           "{}:{}: not a line of this version of the program ({}); name another output file, or "
           "--force to start over",
           request_.output, number, one_line(error.what())));
     }
+}
+
+void Sweeper::hold_run(const Json& line) {
+  held_runs_.push_back(run_line_of(line));
+  const Json& config = line["config"];
+  const auto text = config.find(kSweepFile);
+  held_files_.push_back(text != config.end() && text->is_string() ? text->get<std::string>() : "");
+}
+
+// The text of a sweep file stands in `config`, beside what was resolved from it.
+Json Sweeper::line_of(const RunLine& run) const {
+  Json line = to_json(run);
+  if (request_.sweep_file) line["config"][kSweepFile] = request_.sweep_file->text;
+  return line;
 }
 
 void Sweeper::set_pace_of(const RunLine& run) {
@@ -111,15 +127,16 @@ bool Sweeper::continue_run(const RunLine& run) {
   require_same_sources(request_.output, held_rows_);
   order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
-  const bool is_known = std::any_of(held_runs_.begin(), held_runs_.end(), [&](const RunLine& line) {
-    return line.config.asks_the_same(run.config);
-  });
+  const std::string file = request_.sweep_file ? request_.sweep_file->text : "";
+  bool is_known = false;
+  for (size_t i = 0; i < held_runs_.size(); i++)
+    is_known |= held_files_[i] == file && held_runs_[i].config.asks_the_same(run.config);
   if (!is_known) {
     RunLine wider = result_.run;
     wider.argv = run.argv;
     wider.config = run.config;
     wider.started_at = run.started_at;
-    writer_.append(to_json(wider));
+    writer_.append(line_of(wider));
   }
   return true;
 }
@@ -153,7 +170,7 @@ void Sweeper::begin_run() {
     run.calibration.reset();
     run.calibration_fault = fault;
   }
-  if (!stopping()) writer_.append(to_json(run));
+  if (!stopping()) writer_.append(line_of(run));
   result_.run = std::move(run);
 }
 

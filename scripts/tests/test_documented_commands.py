@@ -51,6 +51,13 @@ class DocumentedCommands(unittest.TestCase):
             return [words if "--derive" in words else [*words, "--quick"]]
         return [words]
 
+    def without_redirection(self, words: list[str]) -> tuple[list[str], str]:
+        """The words before ">", and the file after it; those before a pipe alone."""
+        words = words[: words.index("|")] if "|" in words else words
+        if ">" not in words:
+            return words, ""
+        return words[: words.index(">")], words[words.index(">") + 1]
+
     def test_every_command_runs(self) -> None:
         seen: dict[str, int] = {}
         for document in DOCUMENTS:
@@ -59,7 +66,10 @@ class DocumentedCommands(unittest.TestCase):
                     continue
                 seen[words[0]] = seen.get(words[0], 0) + 1
                 for arguments in self.scaled_down(words):
+                    arguments, file = self.without_redirection(arguments)
                     done = attnbench(*arguments, cwd=self.folder)
+                    if file:
+                        (self.folder / file).write_text(done.stdout, encoding="utf-8")
                     shown = f"{document}: {shlex.join(arguments)}\n{done.stderr}"
                     self.assertEqual(done.returncode, 0, shown)
                     self.assertTrue(done.stdout or self.wrote(words), shown)

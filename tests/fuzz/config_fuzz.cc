@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "harness/cli/options.h"
+#include "harness/sweep/amounts.h"
 #include "tests/fuzz/oracle.h"
 #include "tests/fuzz/targets.h"
 
@@ -42,8 +43,8 @@ void config(std::string_view bytes) {
   std::istringstream file{std::string(bytes)};
   if (!accepts([&] { arguments.merge_config(file, "sweep.conf", verb()); })) return;
   require(arguments.words().empty() && !arguments.has("config"), "a file's words or config");
-  accepts([&] { cli::parse_seconds(arguments.get("timeout")); });
-  accepts([&] { require(cli::parse_bytes(arguments.get("max-memory")) >= 0, "negative memory"); });
+  accepts([&] { parse_seconds(arguments.get("timeout")); });
+  accepts([&] { require(parse_bytes(arguments.get("max-memory")) >= 0, "negative memory"); });
   accepts([&] { require(arguments.integer("jobs", 2, 1, 1000) <= 1000, "too many jobs"); });
   accepts([&] { arguments.one_of("color", {"auto", "always", "never"}); });
 

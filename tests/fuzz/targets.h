@@ -12,6 +12,7 @@ void schema(std::string_view bytes);   // one line of it: schema, structs, hash
 void reply(std::string_view bytes);    // what a child process writes
 void spec(std::string_view bytes);     // SPEC, settings, values and ranges
 void config(std::string_view bytes);   // a config file, and the values of its options
+void sweep(std::string_view bytes);    // a sweep file
 void npy(std::string_view bytes);      // a .npy file
 void png(std::string_view bytes);      // a picture
 void listops(std::string_view bytes);  // LRA's ListOps files; this one and those below read
@@ -24,9 +25,18 @@ struct Target {
   std::string_view name;
   void (*run)(std::string_view bytes);
 };
-inline constexpr Target kTargets[] = {
-    {"rows", rows},     {"schema", schema}, {"reply", reply},     {"spec", spec},
-    {"config", config}, {"npy", npy},       {"png", png},         {"listops", listops},
-    {"aan", aan},       {"imdb", imdb},     {"cifar10", cifar10}, {"pathfinder", pathfinder}};
+inline constexpr Target kTargets[] = {{"rows", rows},
+                                      {"schema", schema},
+                                      {"reply", reply},
+                                      {"spec", spec},
+                                      {"config", config},
+                                      {"sweep", sweep},
+                                      {"npy", npy},
+                                      {"png", png},
+                                      {"listops", listops},
+                                      {"aan", aan},
+                                      {"imdb", imdb},
+                                      {"cifar10", cifar10},
+                                      {"pathfinder", pathfinder}};
 
 }  // namespace attn::fuzz

@@ -22,6 +22,7 @@ foreach(stem
     store/rows
     store/schema
     sweep/cells
+    sweep/costs
     sweep/grammar
     sweep/outcome
     sweep/passed_checks
@@ -36,7 +37,9 @@ foreach(stem
     sweep/precision
     sweep/noisy
     sweep/stopping
+    sweep/rules
     sweep/sweep
+    sweep/sweep_file
     tables/closing
     tables/faster_from
     tables/tuned

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 
 #include "harness/sweep/axes.h"
@@ -35,10 +36,27 @@ TEST(Profiles, EveryOneResolvesAndCoversEveryMeasure) {
 
 TEST(Profiles, AxesAreOnesThatApply) {
   for (const ProfileInfo& info : all_profiles())
-    for (const SubSweep& sweep : sub_sweeps(info.name))
+    for (const SubSweep& sweep : find_profile(info.name).sweeps)
       for (const auto& [name, text] : sweep.axes)
         EXPECT_TRUE(find_axis(name).applies_to(sweep.measure))
             << info.name << ": " << name_of(sweep.measure) << " " << name;
+}
+
+std::vector<std::string> ids_of(const SweepRequest& request) {
+  std::vector<std::string> ids;
+  for (const Cell& cell : plan(request).cells) ids.push_back(cell.id);
+  return ids;
+}
+
+TEST(Profiles, TheFileOfOneHasTheSameCells) {
+  for (const ProfileInfo& info : all_profiles()) {
+    SweepRequest request;
+    request.sweep_file =
+        std::make_shared<const Profile>(read_profile("a.toml", find_profile(info.name).text));
+    EXPECT_EQ(ids_of(request), ids_of(profile(info.name))) << info.name;
+    EXPECT_EQ(timeout_of(request), info.timeout_s);
+    EXPECT_EQ(plan(request).config.profile, info.name);
+  }
 }
 
 std::set<std::pair<Measure, std::string>> measured(const std::string& name) {
