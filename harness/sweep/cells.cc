@@ -168,6 +168,7 @@ Plan plan(const SweepRequest& request) {
   if (request.precision > 0) config.precision = request.precision;
   if (request.max_time_s > 0) config.max_time_s = request.max_time_s;
   if (request.pin != "none") config.pin = request.pin;
+  check_visits(request, collector.cells);  // a part may have no speed cell
   const std::vector<int> shards = shards_of(collector.cells, request.shards);
   for (size_t i = 0; i < shards.size(); i++) {
     Cell& cell = collector.cells[i];
@@ -175,7 +176,6 @@ Plan plan(const SweepRequest& request) {
     if (request.shard == kEveryShard || cell.shard == request.shard)
       result.cells.push_back(std::move(cell));
   }
-  check_visits(request, result.cells);
   std::vector<std::string> labels = cell_labels(result.cells);
   for (size_t i = 0; i < labels.size(); i++) result.cells[i].label = std::move(labels[i]);
   return result;

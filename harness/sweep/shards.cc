@@ -57,7 +57,7 @@ std::vector<int> shards_of(const std::vector<Cell>& cells, int shards) {
                    [&](size_t a, size_t b) { return units[a].seconds > units[b].seconds; });
   // What runs alone and what runs beside others is divided by itself: how many cells a job runs at
   // a time is not known here.
-  std::vector<Load> loads(static_cast<size_t>(shards));
+  std::vector<Load> loads(std::clamp<size_t>(units.size(), 1, static_cast<size_t>(shards)));
   std::vector<int> shard_of(cells.size(), 0);
   for (const size_t place : order) {
     const Unit& unit = units[place];
