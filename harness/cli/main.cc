@@ -21,7 +21,7 @@ namespace {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(), run_verb(),
-                                         sample_verb(), apply_verb(), plot_verb()};
+                                         sample_verb(), apply_verb(), plot_verb(),  merge_verb()};
   return list;
 }
 

@@ -22,6 +22,7 @@
 #include "harness/store/parse.h"
 #include "harness/sweep/amounts.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/grammar.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/profiles.h"
 #include "harness/sweep/run_line.h"
@@ -99,6 +100,18 @@ Profile read_sweep_file(const std::string& path) {
   return profile;
 }
 
+std::set<std::string> retried(const std::string& list) {
+  const std::vector<std::string> known = {"failed", "diverged", "timeout",
+                                          "oom",    "skipped",  "noisy"};
+  std::set<std::string> retry;
+  for (const std::string& word : expand_values("--retry", list)) {
+    ATTN_CHECK(std::count(known.begin(), known.end(), word), "--retry {} is unknown; expected {}",
+               word, join(known));
+    retry.insert(word);
+  }
+  return retry;
+}
+
 std::string default_output(const std::string& profile) {
   std::string time;
   for (const char c : utc_now())
@@ -140,6 +153,9 @@ SweepRequest request_from(const Arguments& arguments) {
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";
   request.fail_fast = arguments.has("fail-fast");
+  if (arguments.has("retry")) request.retry = retried(arguments.get("retry"));
+  ATTN_CHECK(request.retry.empty() || request.output != kStdoutPath,
+             "--retry takes rows out of a file, and standard output is none");
   request.jobs = static_cast<int>(arguments.integer("jobs", 0, 1, 4096));
   if (arguments.has("timeout")) request.timeout_s = parse_seconds(arguments.get("timeout"));
   if (arguments.has("precision")) {

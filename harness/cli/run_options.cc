@@ -67,6 +67,9 @@ std::vector<Option> run_options() {
       {"pilots", 0, "", "with --dry-run: run a few steps of each training, to forecast better"},
       {"yes", 'y', "", "do not ask before a sweep that is forecast to take over 30 minutes"},
       {"resume", 0, "=BOOL", "go on with an existing file, or widen it; default true"},
+      {"retry", 0, "LIST",
+       "measure such rows of an existing file again: failed (every failure), noisy; or diverged, "
+       "timeout, oom, skipped"},
       {"force", 'f', "", "start over, dropping an existing file"},
       {"jobs", 'j', "N", "accuracy cells at a time; default: one a core"},
       {"timeout", 0, "TIME", "of a cell; 90s, 10m (default, unless the profile allows more), 1h"},

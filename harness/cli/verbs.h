@@ -16,6 +16,7 @@ Verb run_verb();
 Verb sample_verb();
 Verb apply_verb();
 Verb plot_verb();
+Verb merge_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc
 

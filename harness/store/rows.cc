@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::string_view kFirstBytes =
     "{\"schema\":\"attnbench/1\"";             // of every line that append() writes
+constexpr const char* kMerged = "merged";      // true in run lines of a file of several runs
 constexpr const char* kChecksum = "checksum";  // a field of every line, of what else the line says
 
 [[noreturn]] void throw_errno(const std::string& path, std::string_view what) {
@@ -33,6 +35,7 @@ constexpr const char* kChecksum = "checksum";  // a field of every line, of what
 class Descriptor {
  public:
   explicit Descriptor(int file) : file_(file) {}
+  Descriptor(Descriptor&& other) noexcept : file_(other.release()) {}
   ~Descriptor() {
     if (file_ >= 0) ::close(file_);
   }
@@ -57,13 +60,26 @@ std::string read_all(int file, const std::string& path) {
   }
 }
 
-// `run` is the id of the file's run line, empty before the first line: one file, one run. Further
-// run lines of the same id say what the file was widened by.
-std::string order_fault(const Json& row, const std::string& run) {
-  if (run.empty()) return row["kind"] == "run" ? "" : "the first line must describe the run";
-  if (row["run"] == run) return {};
-  return fmt::format("run: {} is not the run of the first line, {}", row["run"].get<std::string>(),
-                     run);
+// The runs of the lines so far: the first, and those that were merged with it.
+struct Runs {
+  std::string first;  // empty before the first line
+  std::set<std::string> merged;
+};
+
+// One file, one run. Further run lines of the same id say what the file was widened by. Run lines
+// of other ids say that they were merged: files that were joined by hand are refused.
+std::string order_fault(const Json& row, const Runs& runs) {
+  if (runs.first.empty()) return row["kind"] == "run" ? "" : "the first line must describe the run";
+  const std::string& run = row["run"].get_ref<const std::string&>();
+  const bool begins = row["kind"] == "run" && row.value(kMerged, false) && !runs.merged.empty();
+  if (begins || run == runs.first || runs.merged.count(run)) return {};
+  return fmt::format("run: {} is not the run of the first line, {}", run, runs.first);
+}
+
+void add_run(const Json& row, Runs& runs) {
+  if (row["kind"] != "run") return;
+  if (runs.first.empty()) runs.first = row["run"];
+  if (row.value(kMerged, false)) runs.merged.insert(row["run"].get<std::string>());
 }
 
 // A flipped bit can turn a figure into another that the schema accepts too. Lines of earlier
@@ -90,14 +106,15 @@ std::string_view advice_on(LineFault fault) {
     case LineFault::cell:
       return "; take that line out, and its cell is measured again";
     case LineFault::other_run:
-      return "; a file holds one run: keep the files of two runs apart, and give both to plot";
+      return "; a file holds one run: keep the files of two runs apart, or join them by attnbench "
+             "merge";
   }
   return "";
 }
 
 struct Contents {
   std::vector<Json> rows;
-  std::string run;         // id of the run line
+  Runs runs;
   size_t whole_bytes = 0;  // up to and with the last newline, or the line before a fault
   LineFault fault = LineFault::none;
   std::string message;  // of the fault, with its place
@@ -112,7 +129,7 @@ void parse_line(const std::string& path, std::string_view line, Contents& conten
   if (fault.empty()) fault = checksum_fault(row);
   bool is_other_run = false;
   if (fault.empty()) {
-    fault = order_fault(row, contents.run);
+    fault = order_fault(row, contents.runs);
     is_other_run = !fault.empty();
   }
   if (!fault.empty()) {
@@ -124,7 +141,7 @@ void parse_line(const std::string& path, std::string_view line, Contents& conten
                                            : LineFault::cell;
     return;
   }
-  if (row["kind"] == "run") contents.run = row["run"];
+  add_run(row, contents.runs);
   contents.rows.push_back(std::move(row));
 }
 
@@ -145,6 +162,9 @@ Contents parse_to_go_on(const std::string& path, std::string_view text) {
   Contents contents = parse_lines(path, text);
   ATTN_CHECK(contents.fault == LineFault::none, "{}{}", contents.message,
              advice_on(contents.fault));
+  ATTN_CHECK(contents.runs.merged.empty(),
+             "'{}' was merged from {} run{}; go on with the files it was made of, and merge again",
+             path, contents.runs.merged.size(), contents.runs.merged.size() == 1 ? "" : "s");
   return contents;
 }
 
@@ -205,6 +225,51 @@ void lock_rows(int file, const std::string& path) {
   }
 }
 
+bool is_regular(int file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) throw_errno(path, "cannot open for writing");
+  return S_ISREG(status.st_mode);
+}
+
+// Another run may have put a new file in the place of the one that was opened (RowWriter::drop,
+// replace_file) before the lock was free: then the lock is of a file that nobody sees.
+bool is_in_place(int file, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+Descriptor open_locked(const std::string& path) {
+  while (true) {
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    if (file.get() < 0) throw_errno(path, "cannot open for writing");
+    if (!is_regular(file.get(), path)) return file;
+    lock_rows(file.get(), path);
+    if (is_in_place(file.get(), path)) return file;
+  }
+}
+
+// A new file with this text in the place of `path`, open and locked.
+Descriptor put_in_place(const std::string& path, std::string_view text) {
+  std::error_code fault;
+  const std::string target = std::filesystem::weakly_canonical(path, fault);  // behind a link
+  const std::string draft = (fault ? path : target) + ".draft";
+  Descriptor file(::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw_errno(draft, "cannot open for writing");
+  lock_rows(file.get(), draft);
+  try {
+    write_whole(file.get(), draft, text);
+    if (::rename(draft.c_str(), fault ? path.c_str() : target.c_str()) != 0)
+      throw_errno(path, "cannot replace");
+  } catch (...) {
+    ::unlink(draft.c_str());
+    throw;
+  }
+  sync_folder(path);
+  return file;
+}
+
 }  // namespace
 
 bool is_cell(const Json& line) { return line["kind"] == "cell"; }
@@ -216,15 +281,11 @@ RowWriter::RowWriter(std::string path, bool truncate) : path_(std::move(path)) {
     if (file_ < 0) throw_errno(path_, "cannot write");
     return;
   }
-  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (file.get() < 0) throw_errno(path_, "cannot open for writing");
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_errno(path_, "cannot open for writing");
-  if (S_ISREG(status.st_mode)) {
-    lock_rows(file.get(), path_);
+  Descriptor file = open_locked(path_);
+  if (is_regular(file.get(), path_)) {
     Contents contents = take_over(file.get(), path_, truncate);
     existing_ = std::move(contents.rows);
-    run_ = std::move(contents.run);
+    run_ = std::move(contents.runs.first);
     sync_folder(path_);
   }
   file_ = file.release();
@@ -234,22 +295,43 @@ RowWriter::~RowWriter() {
   if (file_ >= 0) ::close(file_);
 }
 
-void RowWriter::append(const Json& row) {
-  std::string fault = schema_fault(row);
-  if (fault.empty()) fault = order_fault(row, run_);
-  ATTN_CHECK(fault.empty(), "{}: row refused: {}", path_, fault);
+std::string row_line(const std::string& path, const Json& row) {
+  const std::string fault = schema_fault(row);
+  ATTN_CHECK(fault.empty(), "{}: row refused: {}", path, fault);
   std::string line;
   try {
     Json stamped = row;
     stamped[kChecksum] = hash_of(row);
     line = stamped.dump() + "\n";
   } catch (const Json::exception&) {
-    throw_error(fmt::format("{}: row refused: text that is not UTF-8", path_));
+    throw_error(fmt::format("{}: row refused: text that is not UTF-8", path));
   }
   ATTN_CHECK(line.starts_with(kFirstBytes), "{}: row refused: schema must be its first field",
-             path_);
+             path);
+  return line;
+}
+
+void replace_file(const std::string& path, std::string_view text) { put_in_place(path, text); }
+
+void RowWriter::append(const Json& row) {
+  const std::string line = row_line(path_, row);
+  const std::string fault = order_fault(row, {.first = run_, .merged = {}});
+  ATTN_CHECK(fault.empty(), "{}: row refused: {}", path_, fault);
   write_whole(file_, path_, line);
   if (row["kind"] == "run") run_ = row["run"];
+}
+
+void RowWriter::drop(const std::set<std::string>& cells) {
+  std::string text;
+  std::vector<Json> kept;
+  for (Json& row : existing_) {
+    if (is_cell(row) && cells.count(row["cell"].get_ref<const std::string&>())) continue;
+    text += row_line(path_, row);
+    kept.push_back(std::move(row));
+  }
+  existing_ = std::move(kept);
+  Descriptor file = put_in_place(path_, text);
+  ::close(std::exchange(file_, file.release()));
 }
 
 std::vector<Json> read_rows(const std::string& path, bool allow_torn) {

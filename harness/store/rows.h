@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ inline constexpr const char* kStdoutPath = "-";
 // a torn last line (a killed run), checks the rest and refuses a file that is not ours, with
 // `truncate` too. The file is locked: a second writer is an Error. The first line is of kind run,
 // the others are its cells, or further run lines of the same id, of sweeps that widened the file.
+// A file of merged runs (merged.h) is an Error: it holds several runs.
 // IoError on a full or unwritable disk; what fits half is taken back. "schema" is each row's first
 // field, and "checksum" the last: a row that is read has none, but was compared with it.
 class RowWriter {
@@ -31,6 +33,8 @@ class RowWriter {
   RowWriter& operator=(const RowWriter&) = delete;
   void append(
       const Json& row);  // Error when the row does not fit the schema or holds NaN or infinity
+  // Takes the cells of these ids out of the file, which is replaced at once.
+  void drop(const std::set<std::string>& cells);
   const std::vector<Json>& existing() const { return existing_; }  // the rows found when opened
 
  private:
@@ -39,6 +43,13 @@ class RowWriter {
   std::string run_;  // id of the run line, once there
   std::vector<Json> existing_;
 };
+
+// The line of a row as it stands in a file, with its checksum and the newline. Error where the row
+// does not fit the schema, or `path`, which the Error names, cannot hold its text.
+std::string row_line(const std::string& path, const Json& row);
+// Writes a whole file at once: when this returns or throws, the file holds all of `text` or what it
+// held before.
+void replace_file(const std::string& path, std::string_view text);
 
 // All rows of a file; Error names file:line and the fault, IoError a file that cannot be read. A
 // torn last line is an error unless `allow_torn`.

@@ -12,8 +12,8 @@ namespace attn {
 
 class SpeedCell {
  public:
-  SpeedCell(size_t cell, const CellKey& key, const Stopping& stopping)
-      : cell(cell), key_(&key), stopping_(stopping) {}
+  SpeedCell(size_t place, const CellKey& key, const Stopping& stopping)
+      : cell(place), key_(&key), stopping_(stopping) {}
 
   // `fell`: the witness of the visit told of a disturbance.
   void add(const Visit& visit, bool was_stopped, bool fell);

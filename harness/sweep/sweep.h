@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,9 @@ struct SweepRequest {
   bool force = false;             // start over instead of resuming, contract checks included
   bool resume = true;
   bool fail_fast = false;
-  int jobs = 0;  // accuracy cells at a time; 0: one per core
+  std::set<std::string> retry;  // rows of the file to measure again: "failed" (every failure),
+                                // a status, "noisy"
+  int jobs = 0;                 // accuracy cells at a time; 0: one per core
   // Of speed cells: half the width of the interval over the median at which visits end (0: after
   // three rounds), and a bound on the time of a cell's visits (0: none).
   double precision = 0, max_time_s = 0;
@@ -100,7 +103,7 @@ struct SweepResult {
 };
 
 // Runs what the file does not hold yet, and skips nothing else: a row of any status counts as held
-// (to measure failures again, start over with `force`, or drop their lines). Speed cells run alone,
+// (unless request.retry names it: then its line is taken out). Speed cells run alone,
 // those that differ only in the variant in rounds of random order, each visit a process of its own;
 // memory cells alone; fidelity and accuracy cells `jobs` at a time. A variant or task whose quick
 // checks are red has its cells written as `failed`; checks that passed are not repeated while

@@ -33,6 +33,11 @@ Ledger ledger_of(const CellKey& key, const CellResult& result) {
   return ledger;
 }
 
+bool is_retried(const std::set<std::string>& retry, const Row& row) {
+  return (row.is_failure() && retry.count("failed")) || retry.count(name_of(row.result.status)) ||
+         (!row.result.noisy.empty() && retry.count("noisy"));
+}
+
 std::string checked_output(const SweepRequest& request) {
   ATTN_CHECK(request.output == kStdoutPath || request.resume || request.force ||
                  !std::filesystem::exists(request.output),
@@ -58,6 +63,10 @@ void Sweeper::adopt_existing() {
   for (size_t i = 0; i < plan_.cells.size(); i++) {
     const auto it = held.find(plan_.cells[i].id);
     if (it == held.end()) continue;
+    if (is_retried(request_.retry, *it->second)) {
+      retried_.insert(it->first);
+      continue;
+    }
     // A choice of tuning stands for others beside it; the same cell asked for alone does not.
     ATTN_CHECK(it->second->tuned == plan_.cells[i].tuned,
                "'{}' holds {} {}; name another output file, or --force to start over",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,7 @@ class Sweeper {
   std::vector<RunLine> held_runs_;       // of the file when it was opened
   std::vector<std::string> held_files_;  // of each, the text of its sweep file; "": none
   std::vector<Row> held_rows_;
+  std::set<std::string> retried_;  // cells whose rows are taken out of the file
   SweepResult result_;
   std::map<size_t, Row> rows_;  // by the cell's index in the plan
   const double timeout_s_;      // of a cell

@@ -127,6 +127,7 @@ bool Sweeper::continue_run(const RunLine& run) {
   require_same_sources(request_.output, held_rows_);
   order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
+  if (!retried_.empty()) writer_.drop(retried_);
   const std::string file = request_.sweep_file ? request_.sweep_file->text : "";
   bool is_known = false;
   for (size_t i = 0; i < held_runs_.size(); i++)

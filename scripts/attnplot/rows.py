@@ -107,8 +107,8 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
     validator = _validator(schema_file)
     loaded: list[tuple[Path, dict[str, Any], list[Cell]]] = []
     for file in files:
-        head: dict[str, Any] = {}
-        cells: dict[str, Cell] = {}
+        heads: dict[str, dict[str, Any]] = {}  # by run; several in a merged file
+        cells: dict[tuple[str, str], Cell] = {}
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -118,16 +118,17 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
         for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
             where = f"{file}:{number}"
             row = _parse(line, where)
-            kind = _check(row, where, head.get("run"))
+            kind = _check(row, where, heads)
             if validator is not None:
                 _validate(validator, row, where)
             if kind == "run":
-                head = head or row  # a later one of the same id says what the file was widened by
+                heads.setdefault(row["run"], row)  # a later one says what the file was widened by
             else:
                 cell = _cell(row)
-                cells.pop(cell.id, None)  # a cell run again: its last row stands
-                cells[cell.id] = cell
-        loaded.append((file, head, list(cells.values())))
+                cells.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
+                cells[cell.run, cell.id] = cell
+        for run, head in heads.items():
+            loaded.append((file, head, [c for c in cells.values() if c.run == run]))
     return Rows(tuple(files), [head for _, head, _ in loaded], merge(loaded))
 
 
@@ -138,10 +139,10 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
         raise RowsError(f"{where}: {error}") from None
 
 
-def _check(row: dict[str, Any], where: str, run: str | None) -> str:
+def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) -> str:
     """Checks what the plots rely on; results/schema.json, where present, checks the rest.
 
-    `run` is the id in the file's first line, None before it: all lines are of that run.
+    `heads` are the run lines so far, by id: all lines are of the first, unless they were merged.
     """
 
     def need(condition: bool, what: str) -> None:
@@ -151,10 +152,12 @@ def _check(row: dict[str, Any], where: str, run: str | None) -> str:
     need(row.get("schema") == SCHEMA, f"schema is {row.get('schema')!r}, not {SCHEMA!r}")
     kind = row.get("kind")
     need(kind in ("run", "cell"), f"kind is {kind!r}, not 'run' or 'cell'")
-    need(run is not None or kind == "run", "the first line is no run header")
+    need(bool(heads) or kind == "run", "the first line is no run header")
     need(isinstance(row.get("run"), str), "'run' is missing or no string")
-    same = run is None or row["run"] == run
-    need(same, f"run is {row['run']!r}, not that of the first line, {run!r}")
+    first = next(iter(heads), row["run"])
+    begins = kind == "run" and row.get("merged") is True and heads.get(first, {}).get("merged")
+    known = row["run"] in (first, *heads) or begins
+    need(known, f"run is {row['run']!r}, not that of the first line, {first!r}")
     if kind == "run":
         return kind
     need(isinstance(row.get("cell"), str), "'cell' is missing or no string")

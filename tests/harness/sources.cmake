@@ -19,6 +19,7 @@ foreach(stem
     model/mixer_layer
     model/residual_blocks
     store/parse
+    store/merged
     store/rows
     store/schema
     sweep/cells

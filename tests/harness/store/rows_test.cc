@@ -154,7 +154,7 @@ TEST_F(Rows, ADamagedLineIsNamedWithWhatToDo) {
   EXPECT_EQ(ending(run + bad_run), "take that line out: it holds no cell");
   EXPECT_EQ(ending(run + "{}\n"), "take that line out, and its cell is measured again");
   EXPECT_EQ(ending(run + other.dump() + "\n"),
-            "a file holds one run: keep the files of two runs apart, and give both to plot");
+            "a file holds one run: keep the files of two runs apart, or join them by attnbench merge");
 }
 
 TEST_F(Rows, ALineWithoutChecksumIsOfAnEarlierVersion) {
@@ -298,6 +298,47 @@ TEST(Values, TimesAndNumbersKeepTheSchema) {
   EXPECT_EQ(finite_or_null(0.5), Json(0.5));
   EXPECT_TRUE(finite_or_null(std::numeric_limits<double>::quiet_NaN()).is_null());
   EXPECT_TRUE(finite_or_null(-std::numeric_limits<double>::infinity()).is_null());
+}
+
+TEST_F(Rows, CellsAreTakenOutOfAFileAtOnce) {
+  write_two();
+  Json other = sample_cell("memory");
+  other["cell"] = "00000000000000ff";
+  {
+    RowWriter writer(path_);
+    writer.append(other);
+  }
+  RowWriter writer(path_);
+  writer.drop({"0123456789abcdef", "not there"});
+  EXPECT_EQ(read_rows(path_), std::vector<Json>({sample_run(), other}));
+  EXPECT_EQ(writer.existing().size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".draft"));
+  EXPECT_THROW(RowWriter second(path_), Error) << "the new file is locked, too";
+  writer.append(sample_cell("speed"));
+  EXPECT_EQ(read_rows(path_), std::vector<Json>({sample_run(), other, sample_cell("speed")}));
+}
+
+TEST_F(Rows, AFileOfMergedRunsIsNotGoneOnWith) {
+  Json run = sample_run();
+  run["merged"] = true;
+  put(row_line(path_, run) + row_line(path_, sample_cell("speed")));
+  const std::string before = text();
+  const std::string fault = error_of([&] { RowWriter writer(path_); });
+  EXPECT_NE(fault.find("was merged from 1 run;"), std::string::npos) << fault;
+  EXPECT_EQ(text(), before);
+  EXPECT_EQ(read_rows(path_).size(), 2u);
+}
+
+TEST_F(Rows, AFileIsReplacedAsAWholeBehindALinkToo) {
+  const std::string link = path_ + ".link";
+  put("before");
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path_, link);
+  replace_file(link, "after");
+  EXPECT_EQ(text(), "after");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  std::filesystem::remove(link);
+  EXPECT_THROW(replace_file(testing::TempDir() + "no such folder/rows", "x"), IoError);
 }
 
 }  // namespace

@@ -120,6 +120,45 @@ TEST_F(Resume, FailuresAreKeptUntilForced) {
   EXPECT_EQ(exit_code(sweep()), 0);
 }
 
+TEST_F(Resume, RetriedRowsAreMeasuredAgainInTheirFile) {
+  request_.axes = {{"measure", "memory"}, {"length", "64,128,256"}};
+  request_.variants = {"full"};
+  behave(R"(*'"do":"measure"'*'"length":64'*) exit 3;;
+*'"do":"measure"'*'"length":128'*) echo '{"status":"oom","reason":"too much"}';;)");
+  sweep();
+  const std::vector<Json> before = read_rows(request_.output);
+  behave("");
+  request_.retry = {"diverged", "noisy"};
+  EXPECT_EQ(sweep().reused, 3u) << "no row is of these";
+  EXPECT_EQ(Json(read_rows(request_.output)), Json(before));
+  request_.retry = {"oom"};
+  EXPECT_EQ(sweep().reused, 2u);
+  request_.retry = {"failed"};
+  const SweepResult last = sweep();
+  EXPECT_EQ(last.reused, 2u) << "the first cell failed still, the second no more";
+  for (const Json& row : lines(last)) EXPECT_EQ(row["status"], "ok");
+  const std::vector<Json> after = read_rows(request_.output);
+  EXPECT_EQ(after.size(), before.size());
+  for (const auto& [cell, count] : cell_counts(after)) EXPECT_EQ(count, 1) << cell;
+  EXPECT_EQ(after[0], before[0]);
+  EXPECT_EQ(requests("measure").size(), 5u);
+}
+
+TEST_F(Resume, ARetryThatIsRefusedTakesNoRowOut) {
+  request_.axes = {{"measure", "memory"}, {"length", "64"}};
+  request_.variants = {"full"};
+  behave(R"(*'"do":"measure"'*) exit 3;;)");
+  sweep();
+  std::vector<Json> rows = read_rows(request_.output);
+  rows[0]["environment"]["cpu_model"] = "another processor";
+  {
+    RowWriter writer(request_.output, true);
+    for (const Json& row : rows) writer.append(row);
+  }
+  request_.retry = {"failed"};
+  EXPECT_NE(refusal(request_.output, [&] { sweep(); }), "");
+}
+
 TEST_F(Resume, AfterAnInterruptTheRestIsRun) {
   request_.axes = {{"measure", "memory"}, {"length", "64:1024:*2"}};
   request_.variants = {"full"};

@@ -1,0 +1,93 @@
+"""attnbench merge and run --retry: parts of a sweep become one file, and failures are measured again."""
+
+from __future__ import annotations
+
+import unittest
+
+from attnplot.rows import read_rows as read_to_plot
+
+from .faults import BUILT, SHAPE, FaultCase, read_rows
+
+SWEEP = ["run", "-v", "full", "-v", "linear", "--measure", "memory", "--length", "16:64:+16", *SHAPE]
+
+
+@BUILT
+class Merge(FaultCase):
+    def part(self, index: int, *more: str) -> str:
+        name = f"part{index}.jsonl"
+        done = self.run_program(*SWEEP, "--shard", f"{index}/3", "-o", name, "-q", *more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return name
+
+    def merge(self, *words: str):
+        return self.run_program("merge", *words)
+
+    def test_parts_of_a_sweep_are_one_file(self) -> None:
+        parts = [self.part(i) for i in range(3)]
+        done = self.merge(*parts, parts[0], "-o", "all.jsonl")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        doubles = len(read_rows(self.folder / parts[0])) - 1
+        self.assertEqual(done.stderr, f"8 rows of 3 runs; {doubles} exact doubles dropped\n")
+        rows = read_rows(self.folder / "all.jsonl")
+        cells = {row["cell"]: row for row in rows if row["kind"] == "cell"}
+        self.assertEqual(len(cells), 8)
+        for part in parts:
+            for row in read_rows(self.folder / part)[1:]:
+                self.assertEqual(cells[row["cell"]], row, "as it was measured")
+        drawn = read_to_plot([self.folder / "all.jsonl"])
+        self.assertEqual((len(drawn.runs), len(drawn.cells)), (3, 8))
+        shown = self.merge("all.jsonl", "-o", "-")
+        self.assertEqual(shown.stdout, (self.folder / "all.jsonl").read_text())
+
+    def test_what_cannot_be_merged_is_one_line(self) -> None:
+        part = self.part(0)
+        (self.folder / "again").mkdir()
+        done = self.run_program(*SWEEP, "--shard", "0/3", "-o", "again/part0.jsonl", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.folder / "torn.jsonl").write_text((self.folder / part).read_text()[:-20])
+        (self.folder / "there.jsonl").write_text("kept")
+        for words, message in (
+            ([part, "again/part0.jsonl", "-o", "x.jsonl"], "measured the same cell in two runs"),
+            ([part, "torn.jsonl", "-o", "x.jsonl"], "torn line"),
+            ([part, "-o", "there.jsonl"], "'there.jsonl' exists"),
+            ([part], "-o names the file"),
+            (["-o", "x.jsonl"], "no rows file named"),
+            ([part, "-o", "x.jsonl", "--keep", "best"], "best"),
+        ):
+            with self.subTest(words):
+                done = self.merge(*words)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertRegex(done.stderr, rf"^attnbench: [^\n]*{message}[^\n]*\n$")
+        done = self.merge("missing.jsonl", "-o", "x.jsonl")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (6, 1))
+        self.assertFalse((self.folder / "x.jsonl").exists())
+        self.assertEqual((self.folder / "there.jsonl").read_text(), "kept")
+        done = self.merge(part, "again/part0.jsonl", "-o", "x.jsonl", "--keep", "last")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"rows of 2 runs; \d measured again, the last kept\n$")
+
+    def test_a_merged_file_is_not_gone_on_with(self) -> None:
+        part = self.part(0)
+        self.assertEqual(self.merge(part, "-o", "all.jsonl").returncode, 0)
+        held = (self.folder / "all.jsonl").read_bytes()
+        done = self.run_program(*SWEEP, "-o", "all.jsonl", "-q")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^attnbench: 'all.jsonl' was merged from 1 run;[^\n]*\n$")
+        self.assertEqual((self.folder / "all.jsonl").read_bytes(), held)
+
+    def test_failures_are_measured_again(self) -> None:
+        faults = [('"name":"linear"', "exit:9")]
+        done = self.run_program(*SWEEP, "-o", "rows.jsonl", "-q", faults=faults)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        again = self.run_program(*SWEEP, "-o", "rows.jsonl", "-q", "--retry", "failed")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        rows = read_rows(self.rows_file)[1:]
+        self.assertEqual(sorted({row["status"] for row in rows}), ["ok"])
+        self.assertEqual(len({row["cell"] for row in rows}), len(rows))
+        wrong = self.run_program(*SWEEP, "-o", "rows.jsonl", "-q", "--retry", "bad")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertRegex(wrong.stderr, r"^attnbench: --retry bad is unknown; expected failed,[^\n]*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
