@@ -86,8 +86,8 @@ def folder_of(given: Path | None, name: str) -> Path:
     return given.absolute()
 
 
-def check_folder(folder: Path, sweep: Sweep, copy: Path | None, toml: bytes) -> None:
-    """A folder is of one sweep: the same one goes on, another is refused."""
+def check_folder(folder: Path, sweep: Sweep) -> None:
+    """A folder is of one sweep: the same cells go on, whatever their limits; others are refused."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -97,8 +97,7 @@ def check_folder(folder: Path, sweep: Sweep, copy: Path | None, toml: bytes) -> 
             refuse(f"{folder} holds other files; name another folder by -o")
         return
     before = Sweep.of(folder)
-    held = copy.read_bytes() if copy and copy.exists() else b""
-    if (before.words, before.cells, held) != (sweep.words, sweep.cells, toml):
+    if before.cells != sweep.cells:
         refuse(f"{folder} holds another sweep, or other shards of it; name another folder by -o")
     for job in before.jobs:
         if queue.is_queued(job):
@@ -133,7 +132,7 @@ def submit(given: argparse.Namespace, words: list[str]) -> int:
     copy = folder / given.file.name if given.file else None
     if copy:
         sweep.words[0] = str(copy)
-    check_folder(folder, sweep, copy, toml)
+    check_folder(folder, sweep)
     if sweep.shards < shards:
         say(f"slurm: the sweep divides into {sweep.shards} parts at most, so into as many shards")
     options = {o: getattr(given, o.replace("-", "_")) for o in OPTIONS}

@@ -15,17 +15,17 @@ OPTIONS = (*PLACE, *RESOURCES)
 LEAD_S = 60  # Slurm sends the signal up to a minute sooner than told
 
 BODY = """
-# Where the daemon of a node dies and this job does not, the job that is queued again waits here.
-exec 9>"$folder/shard-$part.lock"
-flock 9
-
-lines() { cat "$folder/shard-$part".*.jsonl 2>/dev/null | wc -l; }
-held=$(lines)
 running= caught= late=
 # Preempted or cancelled: Slurm sends SIGTERM to every process of the job, so to the program too.
 trap 'caught=1' TERM
 # Soon before the time limit: to this script alone.
-trap 'caught=1 late=1; [[ $running ]] && kill -TERM "$running"' USR1
+trap 'caught=1 late=1; [[ ! $running ]] || kill -TERM "$running"' USR1
+# Where the daemon of a node dies and its job does not, the task that is queued again waits here.
+exec 9>"$folder/shard-$part.lock"
+flock 9 && [[ ! $caught ]] || exit 143
+
+lines() { cat "$folder/shard-$part".*.jsonl 2>/dev/null | wc -l; }
+held=$(lines)
 "$folder/attnbench" run "${words[@]}" "${options[@]}" --yes &
 running=$!
 code=0

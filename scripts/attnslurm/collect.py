@@ -27,9 +27,6 @@ def _run(program: Path, *words: str | Path) -> subprocess.CompletedProcess:
 
 
 def merge(program: Path, files: list[Path], to: Path) -> None:
-    if _run(program, "merge", "--help").returncode:  # until the verb is there
-        to.write_bytes(b"".join(file.read_bytes() for file in files))
-        return
     done = _run(program, "merge", *files, "--force", "-o", to)
     if done.returncode:
         refuse(one_line(done.stderr).removeprefix("attnbench: "), done.returncode)
@@ -49,7 +46,7 @@ def collect(folder: Path) -> int:
     program, rows = program_of(folder), folder / ROWS
     merge(program, files, rows)
     tables = _run(program, "table", rows)
-    if tables.returncode and not _run(program, "table", "--help").returncode:
+    if tables.returncode:
         refuse(one_line(tables.stderr).removeprefix("attnbench: "), tables.returncode)
     (folder / TABLES).write_text(tables.stdout)
     sys.stdout.write(tables.stdout)
