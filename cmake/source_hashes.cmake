@@ -6,6 +6,7 @@
 set(bystanders # folders of harness/
   check        # accepts or refuses, computes no figure
   cli          # shows rows
+  compare      # shows rows
   store        # writes rows
   tables)      # shows rows
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes

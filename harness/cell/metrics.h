@@ -41,6 +41,15 @@ struct DistanceScore {  // of labels whose evidence spans `from` to `to` positio
   double accuracy = 0, standard_error = 0;
 };
 
+// The score of each test example, packed; see harness/train/example_scores.h.
+struct ScoresByExample {
+  int64_t count = 0, levels = 2;
+  std::string digest;  // of the examples
+  std::string scores;  // hexadecimal digits
+};
+// Each score, in [0, 1]. Error where `scores` is no text of `count` scores.
+std::vector<double> unpacked(const ScoresByExample& packed);
+
 struct ScoreAtLength {  // of the same weights at `factor` times the length of training
   int64_t factor = 1, length = 0;
   std::optional<double> test, standard_error, chance;
@@ -58,6 +67,7 @@ struct AccuracyMetrics {
   double test = 0;
   std::optional<double> test_stderr;
   std::vector<DistanceScore> by_distance;
+  std::optional<ScoresByExample> by_example;  // nullopt: of numbers, or of earlier versions
   double validation = 0, chance = 0;
   std::vector<std::pair<std::string, double>> shortcuts;  // name, score
   std::optional<double> lift;  // nullopt: it has no meaning, as of a control

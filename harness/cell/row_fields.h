@@ -90,6 +90,14 @@ void fields(Archive& archive, DistanceScore& bin) {
 }
 
 template <class Archive>
+void fields(Archive& archive, ScoresByExample& packed) {
+  archive("count", packed.count);
+  archive("levels", packed.levels);
+  archive("digest", packed.digest);
+  archive("scores", packed.scores);
+}
+
+template <class Archive>
 void fields(Archive& archive, ScoreAtLength& at) {
   archive("factor", at.factor);
   archive("length", at.length);
@@ -115,6 +123,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("test", metrics.test);
   archive.maybe("test_stderr", metrics.test_stderr);
   archive.added("by_distance", metrics.by_distance);
+  archive.maybe("by_example", metrics.by_example);
   archive("validation", metrics.validation);
   archive("chance", metrics.chance);
   archive("shortcuts", metrics.shortcuts);

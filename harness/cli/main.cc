@@ -20,8 +20,9 @@ namespace attn::cli {
 namespace {
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(), run_verb(),
-                                         sample_verb(), apply_verb(), plot_verb(),  merge_verb()};
+  static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(),   run_verb(),
+                                         sample_verb(), apply_verb(), compare_verb(), table_verb(),
+                                         merge_verb(),  plot_verb()};
   return list;
 }
 
@@ -35,7 +36,8 @@ std::string overview() {
       "\n  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
       "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
       "memory;\n"
-      "  2 wrong usage; 4 nothing matched; 5 a contract check is red; 6 input or output failed (a "
+      "  2 wrong usage; 3 compare found something worse; 4 nothing matched; 5 a contract check is "
+      "red; 6 input or output failed (a "
       "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted; 141 the "
       "reader of a\n  pipe left\n";
   return text;

@@ -25,7 +25,7 @@ int run_merge(const Arguments& arguments) {
   if (to_file) require_writable(output);
   ATTN_CHECK(!to_file || arguments.has("force") || !std::filesystem::exists(output),
              "'{}' exists; --force replaces it", output);
-  std::vector<RowsFile> files;
+  std::vector<NamedRows> files;
   for (const std::string& path : arguments.words()) files.push_back({path, read_rows(path)});
   const MergedRows merged = merge_rows(files, keep);
   std::string text;

@@ -13,9 +13,9 @@
 #include "core/base/check.h"
 #include "core/base/io_error.h"
 #include "core/base/parallel.h"
-#include "harness/cell/codec.h"
 #include "harness/cli/dry_run.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/rendered.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -159,7 +159,9 @@ SweepRequest request_from(const Arguments& arguments) {
   request.jobs = static_cast<int>(arguments.integer("jobs", 0, 1, 4096));
   if (arguments.has("timeout")) request.timeout_s = parse_seconds(arguments.get("timeout"));
   if (arguments.has("precision")) {
-    request.precision = parse_share(arguments.get("precision"));
+    request.precision = parse_share("precision", arguments.get("precision"));
+    ATTN_CHECK(request.precision > 0, "--precision {} would never be reached; expected such as 2%",
+               arguments.get("precision"));
     request.max_time_s = parse_seconds(arguments.get("max-time", kMaxTime));
   }
   ATTN_CHECK(request.precision > 0 || !arguments.has("max-time"),
@@ -170,23 +172,6 @@ SweepRequest request_from(const Arguments& arguments) {
   if (arguments.has("shard"))
     parse_shard(arguments.get("shard"), request, arguments.has("dry-run"));
   return request;
-}
-
-std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
-                     bool color) {
-  if (format == "json" || format == "csv") {
-    std::vector<Json> lines;
-    for (const Row& row : rows) lines.push_back(to_json(row));
-    return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
-  }
-  std::vector<Table> tables = tables_of(rows);
-  if (with_ledger)
-    for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
-  if (auto closing = closing_table(rows)) tables.push_back(std::move(*closing));
-  std::string text;
-  for (const Table& table : tables)
-    text += format == "md" ? render_markdown(table) : render_text(table, color);
-  return text;
 }
 
 std::string shell_word(const std::string& word) {

@@ -6,8 +6,8 @@
 namespace attn::cli {
 
 // Exit codes of the contract; 130 and 143 come from signals.
-inline constexpr int kOk = 0, kCellFailed = 1, kUsage = 2, kNothingMatched = 4, kCheckFailed = 5,
-                     kInputOutput = 6;
+inline constexpr int kOk = 0, kCellFailed = 1, kUsage = 2, kRegression = 3, kNothingMatched = 4,
+                     kCheckFailed = 5, kInputOutput = 6;
 
 Verb list_verb();
 Verb info_verb();
@@ -17,6 +17,8 @@ Verb sample_verb();
 Verb apply_verb();
 Verb plot_verb();
 Verb merge_verb();
+Verb compare_verb();
+Verb table_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc
 

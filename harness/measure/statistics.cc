@@ -1,6 +1,7 @@
 // Statistics of a few samples: median, mean, minimum, median absolute deviation and an interval.
 // With several visits (processes): Student's t on the logarithms of their medians, O(n). With one
 // visit: percentile bootstrap (Efron 1979), 10 000 resamples, O(10 000·n), a few milliseconds.
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
@@ -12,10 +13,6 @@
 #include "harness/measure/statistics.h"
 
 namespace attn {
-double student_t_975(size_t degrees) {
-  return boost::math::quantile(boost::math::students_t(static_cast<double>(degrees)), 0.975);
-}
-
 namespace {
 
 constexpr int kResamples = 10000;  // the interval's ends are then sure to about 0.2 percentiles
@@ -50,13 +47,7 @@ void add_interval_within(const std::vector<double>& samples, uint64_t seed, Summ
 // lies between them. The logarithm, because disturbances multiply and only lengthen.
 void add_interval_between(const std::vector<double>& samples, const std::vector<int64_t>& visits,
                           Summary& summary) {
-  std::vector<double> logs;
-  auto from = samples.begin();
-  for (const int64_t size : visits) {
-    std::vector<double> visit(from, from + size);
-    logs.push_back(std::log(median_of(visit)));
-    from += size;
-  }
+  const std::vector<double> logs = log_medians(samples, visits);
   const double count = static_cast<double>(logs.size());
   const double centre = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
   double squares = 0;
@@ -67,7 +58,65 @@ void add_interval_between(const std::vector<double>& samples, const std::vector<
   summary.ci_high = std::max(std::exp(centre + reach), summary.median);
 }
 
+void check_visits(const std::vector<double>& samples, const std::vector<int64_t>& visits) {
+  ATTN_CHECK(!samples.empty(), "no samples to summarise");
+  for (const int64_t size : visits)
+    ATTN_CHECK(size >= 1 && size <= std::ssize(samples), "a visit has {} of {} samples", size,
+               samples.size());
+  const int64_t total = std::accumulate(visits.begin(), visits.end(), int64_t{0});
+  ATTN_CHECK(total == std::ssize(samples), "visits of {} samples in all, but {} are given", total,
+             samples.size());
+  const double least = *std::min_element(samples.begin(), samples.end());
+  ATTN_CHECK(least > 0, "a time is {}, but times of several visits must be above 0", least);
+}
+
 }  // namespace
+
+double student_t_above(double tail, double degrees) {
+  const boost::math::students_t student(degrees);
+  return boost::math::quantile(boost::math::complement(student, tail));
+}
+
+double student_t_975(size_t degrees) {
+  return student_t_above(kTail, static_cast<double>(degrees));
+}
+
+double student_t_tail(double t, double degrees) {
+  return boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), t));
+}
+
+std::vector<double> holm(const std::vector<double>& p) {
+  std::vector<size_t> order(p.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] < p[b]; });
+  std::vector<double> corrected(p.size());
+  double least = 0;  // that of a greater p is not below that of a smaller
+  for (size_t rank = 0; rank < order.size(); rank++) {
+    least = std::max(least, p[order[rank]] * static_cast<double>(p.size() - rank));
+    corrected[order[rank]] = std::min(least, 1.0);
+  }
+  return corrected;
+}
+
+double mcnemar(int64_t lost, int64_t won) {
+  ATTN_CHECK(lost >= 0 && won >= 0, "{} lost and {} won examples", lost, won);
+  if (lost == won) return 1;
+  const boost::math::binomial fair(static_cast<double>(lost + won), 0.5);
+  return std::min(1.0, 2 * boost::math::cdf(fair, static_cast<double>(std::min(lost, won))));
+}
+
+std::vector<double> log_medians(const std::vector<double>& samples,
+                                const std::vector<int64_t>& visits) {
+  check_visits(samples, visits);
+  std::vector<double> logs;
+  auto from = samples.begin();
+  for (const int64_t size : visits) {
+    std::vector<double> visit(from, from + size);
+    logs.push_back(std::log(median_of(visit)));
+    from += size;
+  }
+  return logs;
+}
 
 Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>& visits,
                   uint64_t seed) {
@@ -88,11 +137,6 @@ Summary summarize(const std::vector<double>& samples, const std::vector<int64_t>
     add_interval_within(samples, seed, summary);
     return summary;
   }
-  for (const int64_t size : visits) ATTN_CHECK(size >= 1, "a visit has {} samples", size);
-  const int64_t total = std::accumulate(visits.begin(), visits.end(), int64_t{0});
-  ATTN_CHECK(total == summary.n, "visits of {} samples in all, but {} are given", total, summary.n);
-  ATTN_CHECK(summary.min > 0, "a time is {}, but times of several visits must be above 0",
-             summary.min);
   add_interval_between(samples, visits, summary);
   return summary;
 }

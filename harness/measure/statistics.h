@@ -9,6 +9,23 @@ namespace attn {
 
 // The 97.5 % quantile of Student's t distribution with `degrees` > 0 degrees of freedom.
 double student_t_975(size_t degrees);
+// The value that Student's t exceeds with probability `tail`, in (0, 1), and the probability of
+// exceeding `t`. `degrees` > 0 need not be a whole number.
+double student_t_above(double tail, double degrees);
+double student_t_tail(double t, double degrees);
+
+// Holm's step-down correction (Holm 1979): for each of `p` the least level of all tests together at
+// which its hypothesis is rejected. Rejecting those of at most alpha rejects a true hypothesis in
+// at most a share alpha of all sweeps, however the tests depend on each other. O(n log n).
+std::vector<double> holm(const std::vector<double>& p);
+
+// McNemar's exact test, two-sided: the probability of a split as uneven as this one, where `lost`
+// examples are right before alone and `won` after alone, if each is as likely as the other.
+double mcnemar(int64_t lost, int64_t won);
+
+// The logarithm of each visit's median; see summarize(). Error where a time is not above 0.
+std::vector<double> log_medians(const std::vector<double>& samples,
+                                const std::vector<int64_t>& visits);
 
 struct Summary {
   double median = 0, mean = 0, min = 0, mad = 0;  // mad: median absolute deviation

@@ -11,7 +11,7 @@ namespace attn {
 namespace {
 
 struct LinePlace {
-  const RowsFile* file = nullptr;
+  const NamedRows* file = nullptr;
   size_t line = 0;  // from 0
   const Json& row() const { return file->lines[line]; }
   std::string text() const { return fmt::format("{}:{}", file->path, line + 1); }
@@ -52,11 +52,11 @@ void add_head(Run& run, const LinePlace& place) {
 
 }  // namespace
 
-MergedRows merge_rows(const std::vector<RowsFile>& files, Keep keep) {
+MergedRows merge_rows(const std::vector<NamedRows>& files, Keep keep) {
   std::vector<Run> runs;
   std::map<std::pair<std::string, std::string>, LinePlace> of_run;  // by run and cell
   MergedRows merged;
-  for (const RowsFile& file : files)
+  for (const NamedRows& file : files)
     for (size_t i = 0; i < file.lines.size(); i++) {
       const LinePlace place{&file, i};
       Run& run = run_of(runs, place.row());
@@ -76,7 +76,7 @@ MergedRows merge_rows(const std::vector<RowsFile>& files, Keep keep) {
     }
 
   std::map<std::pair<std::string, std::string>, LinePlace> of_machine;  // by machine and cell
-  std::map<std::pair<const RowsFile*, size_t>, bool> left_out;
+  std::map<std::pair<const NamedRows*, size_t>, bool> left_out;
   for (const Run& run : runs)
     for (const LinePlace& place : run.cells) {
       const auto [it, is_new] = of_machine.try_emplace({run.machine, place.row()["cell"]}, place);

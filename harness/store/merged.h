@@ -8,7 +8,7 @@
 
 namespace attn {
 
-struct RowsFile {
+struct NamedRows {
   std::string path;  // for messages
   std::vector<Json> lines;
 };
@@ -26,6 +26,6 @@ struct MergedRows {
 // Rows are as they were measured. Error with both places where two rows of a run and cell differ,
 // or, unless `keep` says which one stands, where two runs on one machine and build hold a cell: one
 // measured it again. Runs on other machines or builds stand beside each other.
-MergedRows merge_rows(const std::vector<RowsFile>& files, Keep keep);
+MergedRows merge_rows(const std::vector<NamedRows>& files, Keep keep);
 
 }  // namespace attn

@@ -10,6 +10,11 @@
 namespace attn {
 namespace {
 
+bool read_all(std::string_view digits, double& number) {
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size();
+}
+
 // "1.5h" with {'h', 3600} -> 5400.
 double parse_scaled(const std::string& text, const std::map<char, double>& units,
                     const char* expected) {
@@ -19,9 +24,8 @@ double parse_scaled(const std::string& text, const std::map<char, double>& units
     const auto it = units.find(digits.back());
     if (it != units.end()) unit = it->second, digits.remove_suffix(1);
   }
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  ATTN_CHECK(is_number && number > 0 && number * unit <= 9e18, "'{}' is not {}", text, expected);
+  ATTN_CHECK(read_all(digits, number) && number > 0 && number * unit <= 9e18, "'{}' is not {}",
+             text, expected);
   return number * unit;
 }
 
@@ -31,12 +35,15 @@ double parse_seconds(const std::string& text) {
   return parse_scaled(text, {{'s', 1}, {'m', 60}, {'h', 3600}}, "a time; write 90s, 10m or 1.5h");
 }
 
-double parse_share(const std::string& text) {
-  const char* const what = "a share; write 2% or 0.02";
-  const bool has_sign = !text.empty() && text.back() == '%';
-  const double share = parse_scaled(text, {{'%', 0.01}}, what);
-  ATTN_CHECK(share > 0 && share < 1, "'{}' is not {}, above 0 and below {}", text, what,
-             has_sign ? "100%" : "1");
+double parse_share(const std::string& option, const std::string& text) {
+  std::string_view digits = text;
+  const bool is_percent = digits.ends_with('%');
+  if (is_percent) digits.remove_suffix(1);
+  double share = 0;
+  const bool is_number = read_all(digits, share);
+  if (is_percent) share /= 100;
+  ATTN_CHECK(is_number && share >= 0 && share < 1,
+             "--{} {} is not valid; expected a share below 1, such as 5% or 0.05", option, text);
   return share;
 }
 

@@ -45,6 +45,14 @@ std::vector<DistanceScore> distance_scores(const TrainResult& found) {
   return scores;
 }
 
+std::optional<ScoresByExample> figures_by_example(const TrainResult& found) {
+  if (!found.by_example) return std::nullopt;
+  return ScoresByExample{.count = found.by_example->count,
+                         .levels = found.by_example->levels,
+                         .digest = found.by_example->digest,
+                         .scores = found.by_example->digits};
+}
+
 std::vector<ScoreAtLength> length_scores(const TrainResult& found) {
   std::vector<ScoreAtLength> scores;
   for (const LengthScore& at : found.by_length) {
@@ -148,6 +156,7 @@ CellResult accuracy(const CellKey& key) {
                           .test = found.test,
                           .test_stderr = found.test_stderr,
                           .by_distance = distance_scores(found),
+                          .by_example = figures_by_example(found),
                           .validation = found.validation,
                           .chance = found.chance,
                           .shortcuts = {},

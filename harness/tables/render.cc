@@ -23,6 +23,13 @@ std::string padded(const std::string& text, size_t width, bool left) {
   return left ? text + space : space + text;
 }
 
+// A bar would end the cell.
+std::string markdown_cell(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string result = "\"";
@@ -68,13 +75,13 @@ std::string render_text(const Table& table, bool color) {
 std::string render_markdown(const Table& table) {
   std::string text = "**" + table.title + "**\n\n|", rule = "|";
   for (size_t c = 0; c < table.columns.size(); c++) {
-    text += " " + table.columns[c] + " |";
+    text += " " + markdown_cell(table.columns[c]) + " |";
     rule += c == 0 ? "---|" : "---:|";
   }
   text += "\n" + rule + "\n";
   for (const auto& row : table.rows) {
     text += "|";
-    for (const std::string& cell : row) text += " " + cell + " |";
+    for (const std::string& cell : row) text += " " + markdown_cell(cell) + " |";
     text += "\n";
   }
   for (const std::string& note : table.notes) text += "\n" + note + "\n";

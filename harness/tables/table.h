@@ -22,6 +22,7 @@ std::vector<Table> tables_of(const std::vector<Row>& rows);
 std::vector<Table> ledger_tables(const std::vector<Row>& rows);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
+std::string render_latex(const Table& table);  // a floating table of booktabs
 // A line an object, nested names joined by dots.
 std::string render_csv(const std::vector<Json>& objects);
 

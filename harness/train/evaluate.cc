@@ -48,6 +48,20 @@ Score overall(const std::vector<Answer>& answers, int64_t sequences) {
   return {accuracy, n > 1 ? std::sqrt(squares * n / (n - 1)) / total.scored : 0};
 }
 
+// Of each sequence.
+std::vector<double> shares(const std::vector<Answer>& answers, int64_t sequences) {
+  std::vector<Tally> tallies(static_cast<size_t>(sequences));
+  for (const Answer& answer : answers) {
+    Tally& tally = tallies[static_cast<size_t>(answer.sequence)];
+    tally.right += answer.right;
+    tally.scored += 1;
+  }
+  std::vector<double> each;
+  for (const Tally& tally : tallies)
+    each.push_back(tally.scored > 0 ? tally.right / tally.scored : 0);
+  return each;
+}
+
 std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
   constexpr size_t kBins = 5;
   std::erase_if(answers, [](const Answer& answer) { return answer.distance < 0; });
@@ -74,6 +88,7 @@ std::vector<DistanceBin> bins(std::vector<Answer> answers, int64_t sequences) {
 
 Score score_of(std::vector<Answer> answers, int64_t sequences) {
   Score score = overall(answers, sequences);
+  score.each = shares(answers, sequences);
   score.by_distance = bins(std::move(answers), sequences);
   return score;
 }

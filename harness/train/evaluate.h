@@ -25,6 +25,9 @@ struct Score {
   // one bin only. Labels of unknown distance are in no bin.
   std::vector<DistanceBin> by_distance{};
   double token_accuracy = 0;  // of output sequences: share of correct tokens, end tokens included
+  // For each sequence the share of its labels that are correct, 0 where it has none; empty where
+  // the answers are numbers.
+  std::vector<double> each{};
 };
 
 Score evaluate(const Encoder& model, const std::vector<Batch>& batches);

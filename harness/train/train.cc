@@ -122,6 +122,7 @@ class Trainer {
     result_.test = found.value;
     result_.test_stderr = found.standard_error;
     result_.by_distance = found.by_distance;
+    if (!found.each.empty()) result_.by_example = example_scores(found.each, examples);
     result_.token_accuracy = found.token_accuracy;
     result_.places = model_->places();
     result_.state_bytes = model_->state_bytes(task_.shape());

@@ -11,6 +11,7 @@
 
 #include "harness/model/encoder.h"
 #include "harness/train/evaluate.h"
+#include "harness/train/example_scores.h"
 #include "harness/train/learner.h"
 #include "tasks/api/task.h"
 
@@ -56,13 +57,14 @@ struct TrainResult {
   std::string stopped_by;  // "steps", "target", "patience", "time", "divergence"
   double test = 0;         // test score with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
-  std::vector<DistanceBin> by_distance;  // of the test split
-  std::vector<LengthScore> by_length;    // starts with the training length; empty without `stretch`
-  double token_accuracy = 0;             // of output sequences, see Score
-  std::vector<std::string> places;       // see Learner::places
-  std::optional<Decoding> decoding;      // of output sequences, from the test split
-  std::optional<int64_t> state_bytes;    // see Learner, at the task's length
-  double validation = 0;                 // the best
+  std::vector<DistanceBin> by_distance;     // of the test split
+  std::optional<ExampleScores> by_example;  // of the test split; nullopt: the answers are numbers
+  std::vector<LengthScore> by_length;  // starts with the training length; empty without `stretch`
+  double token_accuracy = 0;           // of output sequences, see Score
+  std::vector<std::string> places;     // see Learner::places
+  std::optional<Decoding> decoding;    // of output sequences, from the test split
+  std::optional<int64_t> state_bytes;  // see Learner, at the task's length
+  double validation = 0;               // the best
   int64_t best_step = 0;
   double chance = 0;
   std::vector<Shortcut> shortcuts;

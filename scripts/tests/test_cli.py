@@ -52,7 +52,7 @@ class CommandLine(unittest.TestCase):
             ["--version"],
             *(
                 [verb, "--help"]
-                for verb in ("list", "info", "check", "run", "sample", "apply", "plot")
+                for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot")
             ),
         ):
             done = attnbench(*arguments)
@@ -76,7 +76,7 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
 
     def test_help_of_a_verb_is_its_help(self):
-        for verb in ("list", "info", "check", "run", "sample", "apply", "plot"):
+        for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot"):
             done = attnbench("help", verb)
             self.assertEqual((done.returncode, done.stderr), (0, ""), verb)
             self.assertEqual(done.stdout, attnbench(verb, "--help").stdout)

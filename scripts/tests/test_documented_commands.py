@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -38,6 +39,8 @@ class DocumentedCommands(unittest.TestCase):
         array = np.random.default_rng(0).normal(size=(1, 2, 8, 16)).astype(np.float32)
         for name in "qkv":
             np.save(self.folder / f"{name}.npy", array)
+        for name in ("old", "new"):
+            shutil.copy(ROOT / "results" / "reference" / "quick.jsonl", self.folder / f"{name}.jsonl")
 
     def scaled_down(self, words: list[str]) -> list[list[str]]:
         """What is run for a command: itself, or commands that do a small part of its work."""
@@ -75,7 +78,7 @@ class DocumentedCommands(unittest.TestCase):
                     self.assertTrue(done.stdout or self.wrote(words), shown)
         # That the search finds them: README shows each of these.
         self.assertGreaterEqual(seen["run"], 10)
-        self.assertLessEqual({"run", "info", "check", "sample", "apply"}, set(seen))
+        self.assertLessEqual({"run", "info", "check", "sample", "apply", "compare", "table"}, set(seen))
 
     def wrote(self, words: list[str]) -> bool:
         return any((self.folder / w).exists() for w in words if "." in w)

@@ -36,6 +36,13 @@ class Merge(FaultCase):
                 self.assertEqual(cells[row["cell"]], row, "as it was measured")
         drawn = read_to_plot([self.folder / "all.jsonl"])
         self.assertEqual((len(drawn.runs), len(drawn.cells)), (3, 8))
+        whole = self.run_program(*SWEEP, "-o", "whole.jsonl", "-q")
+        table = self.run_program("table", "all.jsonl")
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertEqual(table.stdout, whole.stdout, "the parts make the table of the whole")
+        same = self.run_program("compare", "whole.jsonl", "all.jsonl")
+        self.assertEqual(same.returncode, 0, same.stderr)
+        self.assertRegex(same.stderr, r"^8 pairs: 0 worse, 0 better, 8 same, 0 undecided")
         shown = self.merge("all.jsonl", "-o", "-")
         self.assertEqual(shown.stdout, (self.folder / "all.jsonl").read_text())
 

@@ -37,6 +37,7 @@ NOTHING = (
     "variants/catalog.h",
     "tasks/catalog.h",
     "harness/tables/table.cc",
+    "harness/compare/times.cc",
     "harness/store/rows.cc",
     "harness/sweep/profiles.cc",
     "harness/sweep/profile_texts.cc.in",

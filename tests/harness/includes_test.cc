@@ -47,6 +47,9 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"harness/tables",
        {"core/", "harness/store/", "harness/cell/", "harness/sweep/", "harness/measure/",
         "variants/catalog.h", "tasks/api/"}},
+      {"harness/compare",
+       {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
+        "harness/tables/", "variants/catalog.h", "tasks/api/"}},
       {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
   };
   return allowed;

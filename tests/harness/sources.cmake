@@ -6,6 +6,10 @@ foreach(stem
     check/derive
     check/fit
     check/undeclared
+    compare/compare
+    compare/compare_simulation
+    compare/report
+    compare/variances
     measure/calibrate
     measure/disturbance
     measure/environment
@@ -46,6 +50,7 @@ foreach(stem
     tables/tuned
     train/batches
     train/evaluate
+    train/example_scores
     train/kinds
     train/lengths
     train/optimizer

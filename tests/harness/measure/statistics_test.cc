@@ -126,6 +126,39 @@ TEST(Statistics, VisitsThatDoNotFitTheSamplesAreAnError) {
   EXPECT_EQ(summarize({1, 2, 4}, {3}).ci_high, summarize({1, 2, 4}).ci_high);
 }
 
+TEST(Statistics, HolmsCorrectionAsWorkedOutByHand) {
+  // Sorted 0.01, 0.02, 0.03, 0.5 times 4, 3, 2, 1; none below the one before.
+  const std::vector<double> corrected = holm({0.03, 0.01, 0.5, 0.02});
+  const double expected[] = {0.06, 0.04, 0.5, 0.06};
+  for (size_t i = 0; i < 4; i++) EXPECT_DOUBLE_EQ(corrected[i], expected[i]) << i;
+  EXPECT_EQ(holm({0.6, 0.7}), (std::vector<double>{1, 1}));
+  EXPECT_TRUE(holm({}).empty());
+}
+
+TEST(Statistics, McNemarsTestAsWorkedOutByHand) {
+  EXPECT_DOUBLE_EQ(mcnemar(1, 5), 2 * 7 / 64.0);  // (1 + 6) of 2^6 splits on each side
+  EXPECT_DOUBLE_EQ(mcnemar(5, 1), 2 * 7 / 64.0);
+  EXPECT_DOUBLE_EQ(mcnemar(0, 3), 0.25);
+  EXPECT_EQ(mcnemar(0, 0), 1);
+  EXPECT_EQ(mcnemar(4, 4), 1);
+  EXPECT_EQ(mcnemar(3, 4), 1) << "the two halves meet";
+  EXPECT_LT(mcnemar(0, 4000), 1e-300);
+  EXPECT_THROW(mcnemar(-1, 2), Error);
+}
+
+TEST(Statistics, QuantilesAndTailsOfStudentsT) {
+  EXPECT_NEAR(student_t_above(0.025, 2), 4.30265272970, 1e-9);
+  EXPECT_NEAR(student_t_tail(4.30265272970, 2), 0.025, 1e-11);
+  EXPECT_NEAR(student_t_above(0.025, 1e6), 1.95996635682, 1e-6);  // nearly normal
+  EXPECT_NEAR(student_t_tail(0, 3.5), 0.5, 1e-12);
+}
+
+TEST(Statistics, MediansOfVisits) {
+  EXPECT_EQ(log_medians({1, 1, 9, 1}, {3, 1}), (std::vector<double>{0, 0}));
+  EXPECT_THROW(log_medians({}, {}), Error);
+  EXPECT_THROW(log_medians({1, 2}, {INT64_MAX, INT64_MAX}), Error);
+}
+
 enum class Noise { lognormal, exponential, disturbed };
 
 // The logarithm of one sample's time, apart from its visit's part. `scale` as a share of the time.

@@ -24,7 +24,7 @@ Json cell(const std::string& run, const std::string& id, double median = 0.5) {
   return line;
 }
 
-std::string fault_of(const std::vector<RowsFile>& files, Keep keep = Keep::none) {
+std::string fault_of(const std::vector<NamedRows>& files, Keep keep = Keep::none) {
   try {
     merge_rows(files, keep);
   } catch (const Error& error) {
@@ -51,12 +51,12 @@ TEST(MergedRows, PartsStandBehindEachOtherRunByRun) {
 }
 
 TEST(MergedRows, ExactDoublesAreDropped) {
-  const RowsFile part = {"a", {run("r1"), cell("r1", "1")}};
-  const RowsFile whole = {"b", {run("r1"), cell("r1", "1"), cell("r1", "2")}};
+  const NamedRows part = {"a", {run("r1"), cell("r1", "1")}};
+  const NamedRows whole = {"b", {run("r1"), cell("r1", "1"), cell("r1", "2")}};
   const MergedRows merged = merge_rows({part, whole, part}, Keep::none);
   EXPECT_EQ(merged.lines.size(), 3u) << "one run line, two cells";
   EXPECT_EQ(merged.doubles, 2u);
-  const RowsFile before = {"m", merged.lines};
+  const NamedRows before = {"m", merged.lines};
   const MergedRows again = merge_rows({before, part}, Keep::none);
   EXPECT_EQ(again.lines, merged.lines) << "merging what was merged changes nothing";
 }
@@ -79,9 +79,9 @@ TEST(MergedRows, AChangedRowIsAContradiction) {
 }
 
 TEST(MergedRows, ACellMeasuredTwiceIsTakenOnceAsToldElseRefused) {
-  const std::vector<RowsFile> files = {{"a", {run("r1"), cell("r1", "1", 0.5), cell("r1", "2")}},
-                                       {"b", {run("r2"), cell("r2", "1", 0.6)}},
-                                       {"c", {run("r3"), cell("r3", "1", 0.7), cell("r3", "3")}}};
+  const std::vector<NamedRows> files = {{"a", {run("r1"), cell("r1", "1", 0.5), cell("r1", "2")}},
+                                        {"b", {run("r2"), cell("r2", "1", 0.6)}},
+                                        {"c", {run("r3"), cell("r3", "1", 0.7), cell("r3", "3")}}};
   const std::string fault = fault_of(files);
   EXPECT_NE(fault.find("a:2 and b:2"), std::string::npos) << fault;
   EXPECT_NE(fault.find("--keep"), std::string::npos) << fault;
@@ -105,8 +105,8 @@ TEST(MergedRows, MachinesAndBuildsStandBesideEachOther) {
   Json later = run("r3");
   later["environment"]["load_before"] = 7.0;
   later["environment"]["calibration"]["copy_bytes_per_s"] = 1e10;
-  const RowsFile a = {"a", {run("r1"), cell("r1", "1")}},
-                 b = {"b", {run("r2", "other"), cell("r2", "1")}};
+  const NamedRows a = {"a", {run("r1"), cell("r1", "1")}},
+                  b = {"b", {run("r2", "other"), cell("r2", "1")}};
   EXPECT_EQ(merge_rows({a, b}, Keep::none).cells, 2u);
   EXPECT_NE(fault_of({a, {"c", {later, cell("r3", "1")}}}), "") << "load makes no other machine";
 }

@@ -153,8 +153,9 @@ TEST_F(Rows, ADamagedLineIsNamedWithWhatToDo) {
   EXPECT_EQ(ending(bad_run), "name another output file, or --force to start over");
   EXPECT_EQ(ending(run + bad_run), "take that line out: it holds no cell");
   EXPECT_EQ(ending(run + "{}\n"), "take that line out, and its cell is measured again");
-  EXPECT_EQ(ending(run + other.dump() + "\n"),
-            "a file holds one run: keep the files of two runs apart, or join them by attnbench merge");
+  EXPECT_EQ(
+      ending(run + other.dump() + "\n"),
+      "a file holds one run: keep the files of two runs apart, or join them by attnbench merge");
 }
 
 TEST_F(Rows, ALineWithoutChecksumIsOfAnEarlierVersion) {

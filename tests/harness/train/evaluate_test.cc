@@ -42,6 +42,7 @@ TEST(Evaluate, CountsScoredPositionsAndTakesSequencesAsTheSample) {
   // Residuals right - p · scored: 0.5, 0.5, -1, 0; sqrt(1.5 · 4/3) / 6.
   EXPECT_DOUBLE_EQ(score.standard_error, std::sqrt(1.5 * 4 / 3) / 6);
   EXPECT_TRUE(score.by_distance.empty());
+  EXPECT_EQ(score.each, (std::vector<double>{2.0 / 3, 1, 0, 0})) << "of each sequence";
 }
 
 // 40 sequences of three labels; sequence b's are at distances b % 10, 100 and (unknown), right when

@@ -1,0 +1,50 @@
+// Formats of rows and tables; see rendered.h.
+#include "harness/cli/rendered.h"
+
+#include <filesystem>
+
+#include "harness/cell/codec.h"
+#include "harness/cli/terminal.h"
+#include "harness/tables/closing.h"
+#include "tasks/data/files.h"
+
+namespace attn::cli {
+
+std::string rendered(const std::string& format, const std::vector<Table>& tables, bool color) {
+  std::string text;
+  for (const Table& table : tables)
+    text += format == "md"      ? render_markdown(table)
+            : format == "latex" ? render_latex(table)
+                                : render_text(table, color);
+  return text;
+}
+
+std::vector<Table> every_table(const std::vector<Row>& rows, bool with_ledger) {
+  std::vector<Table> tables = tables_of(rows);
+  if (with_ledger)
+    for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
+  if (auto closing = closing_table(rows)) tables.push_back(std::move(*closing));
+  return tables;
+}
+
+std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
+                     bool color) {
+  if (format != "json" && format != "csv")
+    return rendered(format, every_table(rows, with_ledger), color);
+  std::vector<Json> lines;
+  for (const Row& row : rows) lines.push_back(to_json(row));
+  return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
+}
+
+void deliver(const std::string& text, const std::string& path,
+             const std::vector<std::string>& inputs) {
+  if (path.empty() || path == kStdoutPath) return print(text);
+  std::error_code none;  // a file that is not there is no other
+  for (const std::string& input : inputs)
+    ATTN_CHECK(!std::filesystem::equivalent(path, input, none),
+               "--output '{}' is a rows file that is read; name another file", path);
+  require_writable(path);
+  data::write_file(path, text);
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,26 @@
+// Rows and tables in the format that a person asked for: what `run`, `table` and `compare` print.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/tables/table.h"
+
+namespace attn::cli {
+
+// Of the formats that show tables: table, md or latex. Colour is for table alone.
+std::string rendered(const std::string& format, const std::vector<Table>& tables, bool color);
+
+// Every table of these rows: by measure, the closing one, and with `with_ledger` the parity ledger.
+std::vector<Table> every_table(const std::vector<Row>& rows, bool with_ledger);
+
+// The rows themselves for json and csv, else every table of them.
+std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
+                     bool color);
+
+// Prints `text`, or writes it into the file `path` where that is not "". Error where that is one of
+// the `inputs`.
+void deliver(const std::string& text, const std::string& path,
+             const std::vector<std::string>& inputs);
+
+}  // namespace attn::cli

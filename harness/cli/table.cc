@@ -1,0 +1,105 @@
+// attnbench table: the tables of `run`, from rows files. Rows of two machines or builds never share
+// a table.
+#include <map>
+
+#include "harness/cli/rendered.h"
+#include "harness/cli/terminal.h"
+#include "harness/cli/verbs.h"
+#include "harness/compare/machines.h"
+#include "harness/compare/row_pairs.h"
+
+namespace attn::cli {
+namespace {
+
+struct RowsOfMachine {
+  RunLine run;  // of its first file
+  std::vector<Row> rows;
+  std::map<std::string, std::string> places;  // cell -> the file that holds it
+};
+
+void add_rows(const RowsFile& file, RowsOfMachine& to) {
+  for (const Row& row : file.rows) {
+    const auto [place, is_new] = to.places.emplace(what_is_measured(row.key), file.path);
+    ATTN_CHECK(is_new,
+               "the {} cell {} of {} is in '{}' and in '{}'; give one of the files, or both to "
+               "attnbench compare",
+               name_of(row.key.measure), row.cell, name_of_variant(row.key.variant), place->second,
+               file.path);
+    to.rows.push_back(row);
+  }
+}
+
+std::vector<RowsOfMachine> by_machine(const std::vector<std::string>& paths) {
+  std::vector<RowsOfMachine> machines;
+  std::vector<RowsFile> runs;
+  for (const std::string& path : paths)
+    for (RowsFile& run : read_runs(path)) runs.push_back(std::move(run));
+  for (const RowsFile& file : runs) {
+    RowsOfMachine* same = nullptr;
+    for (RowsOfMachine& known : machines)
+      if (machine_difference(known.run, file.run).empty() &&
+          build_difference(known.run, file.run).empty())
+        same = &known;
+    if (!same) same = &machines.emplace_back(RowsOfMachine{.run = file.run});
+    add_rows(file, *same);
+  }
+  return machines;
+}
+
+// "Example CPU, 2 cores, g++ 12": what tells the tables of one machine and build from others.
+std::string name_of_machine(size_t number, const RunLine& run) {
+  const auto fact = [&](const char* name) {
+    const auto found = run.environment.find(name);
+    return found == run.environment.end() ? std::string("unknown") : text_of(*found);
+  };
+  return fmt::format("machine or build {}: {}, {} cores, {}", number, fact("cpu_model"),
+                     fact("cores"), fact("compiler"));
+}
+
+int run_table(const Arguments& arguments) {
+  ATTN_CHECK(!arguments.words().empty(), "table needs a rows file; usage: attnbench table {}",
+             table_verb().usage);
+  const std::string format = arguments.one_of("format", {"table", "md", "csv", "json", "latex"});
+  const std::string color = arguments.one_of("color", {"auto", "always", "never"});
+  const std::string output = arguments.get("output");
+  const bool has_color =
+      (output.empty() || output == kStdoutPath) && wants_color(color, Stream::out);
+  const std::vector<RowsOfMachine> machines = by_machine(arguments.words());
+  const bool with_ledger = arguments.has("ledger");
+  std::vector<Row> all;
+  std::vector<Table> tables;
+  size_t number = 0;
+  for (const RowsOfMachine& machine : machines) {
+    number++;
+    all.insert(all.end(), machine.rows.begin(), machine.rows.end());
+    if (format == "json" || format == "csv") continue;
+    for (Table& table : every_table(machine.rows, with_ledger)) {
+      if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
+      tables.push_back(std::move(table));
+    }
+  }
+  if (all.empty()) {
+    warn("attnbench: nothing matched: the files hold no cell\n");
+    return kNothingMatched;
+  }
+  deliver(tables.empty() ? rendered(format, all, with_ledger, has_color)
+                         : rendered(format, tables, has_color),
+          output, arguments.words());
+  return kOk;
+}
+
+}  // namespace
+
+Verb table_verb() {
+  return {.name = "table",
+          .usage = "ROWS... [OPTION...]",
+          .summary = "the tables of run, from rows files; LaTeX too",
+          .options = {{"format", 0, "KIND", "table (default), md, csv, json or latex"},
+                      {"ledger", 0, "", "the parity ledger too"},
+                      {"output", 'o', "FILE", "default: standard output"},
+                      {"color", 0, "WHEN", "auto (default), always or never"}},
+          .max_words = 1000,
+          .run = run_table};
+}
+
+}  // namespace attn::cli

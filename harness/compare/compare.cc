@@ -1,0 +1,142 @@
+// Pairs to verdicts: tests for times and scores, with Holm's correction over all of them, and exact
+// figures by their ratio; see compare.h.
+#include "harness/compare/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/check.h"
+#include "harness/compare/exact_figures.h"
+#include "harness/compare/machines.h"
+#include "harness/compare/score_pairs.h"
+#include "harness/compare/time_pairs.h"
+#include "harness/measure/statistics.h"
+
+namespace attn {
+namespace {
+
+void require_comparable(const RowsFile& before, const RowsFile& after,
+                        const CompareRequest& request) {
+  if (request.across_machines) return;
+  const std::string machine = machine_difference(before.run, after.run);
+  ATTN_CHECK(machine.empty(),
+             "'{}' and '{}' are from two machines ({}), whose times do not compare; "
+             "--across-machines compares ratios to exact attention, --measure memory,accuracy "
+             "leaves times out",
+             before.path, after.path, machine);
+  if (request.across_builds) return;
+  const std::string build = build_difference(before.run, after.run);
+  ATTN_CHECK(build.empty(),
+             "'{}' and '{}' are of two builds ({}); --across-builds compares their times all the "
+             "same",
+             before.path, after.path, build);
+}
+
+// Each tested pair's corrected probability and verdict.
+void judge(std::vector<Tested>& tested, Comparison& comparison) {
+  std::vector<double> p;
+  for (Tested& pair : tested)
+    if (pair.change) {
+      p.push_back(std::max(probability_within(*pair.change, pair.margin), pair.least_p));
+      pair.shown.p = p.back();
+    }
+  const std::vector<double> corrected = holm(p);
+  auto next = corrected.begin();
+  for (Tested& pair : tested) {
+    if (pair.change) {
+      pair.shown.corrected = *next++;
+      pair.shown.verdict = verdict_of(*pair.change, pair.margin, *pair.shown.corrected);
+    }
+    comparison.pairs.push_back(std::move(pair.shown));
+  }
+}
+
+double median_of_all(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// What noise hides, and what all times share.
+void add_notes_of_times(const RowsFile& before, const RowsFile& after,
+                        const std::vector<Tested>& tested, Comparison& comparison) {
+  std::vector<double> least, shifts;
+  const auto tests = std::count_if(tested.begin(), tested.end(),
+                                   [](const Tested& pair) { return pair.change.has_value(); });
+  for (const Tested& pair : tested)
+    if (pair.change && pair.shown.measure == Measure::speed) {
+      least.push_back(pair.margin + reach(*pair.change, 1 - 0.05 / static_cast<double>(tests)));
+      shifts.push_back(pair.change->value);
+    }
+  if (least.empty()) return;
+  comparison.notes.push_back(
+      fmt::format("noise: a time must change by {:.1f} % to be seen in half of such pairs (median "
+                  "of {})",
+                  100 * std::expm1(median_of_all(least)), least.size()));
+  const double shift = std::expm1(median_of_all(shifts));
+  if (shifts.size() >= 5 && std::abs(shift) > 0.01)
+    comparison.notes.push_back(
+        fmt::format("the median of all {} times changed by {:+.1f} %: either all became so, or the "
+                    "machine did",
+                    shifts.size(), 100 * shift));
+  const std::optional<double> peak = peak_ratio(before.run, after.run);
+  if (peak && std::abs(*peak - 1) > 0.02)
+    comparison.notes.push_back(
+        fmt::format("the machine's own multiply-add peak changed by {:+.1f} % between the files",
+                    100 * (*peak - 1)));
+}
+
+}  // namespace
+
+int64_t Comparison::count(Verdict verdict) const {
+  return std::count_if(pairs.begin(), pairs.end(),
+                       [&](const Compared& pair) { return pair.verdict == verdict; });
+}
+
+Comparison compare(const RowsFile& before, const RowsFile& after, const CompareRequest& request) {
+  Pairs found = pairs_of(before, after, request.measures);
+  std::vector<RowPair> times, scores, exact;
+  for (const RowPair& pair : found.usable) {
+    const Measure measure = pair.before->key.measure;
+    (measure == Measure::speed      ? times
+     : measure == Measure::accuracy ? scores
+                                    : exact)
+        .push_back(pair);
+  }
+  if (!times.empty()) require_comparable(before, after, request);
+  Comparison comparison{.threshold = request.threshold,
+                        .pairs = {},
+                        .left_out = std::move(found.left_out),
+                        .before_only = found.before_only,
+                        .after_only = found.after_only,
+                        .notes = {}};
+  std::vector<Tested> tested = request.across_machines
+                                   ? times_to_exact(times, request.threshold, comparison.left_out)
+                                   : times_alone(times, request.threshold);
+  for (Tested& pair : compared_scores(scores, request.threshold)) tested.push_back(std::move(pair));
+  if (!request.across_machines) add_notes_of_times(before, after, tested, comparison);
+  judge(tested, comparison);
+  for (const RowPair& pair : exact)
+    comparison.pairs.push_back(compared_exactly(pair, request.threshold));
+  std::stable_sort(comparison.pairs.begin(), comparison.pairs.end(),
+                   [](const Compared& a, const Compared& b) { return a.measure < b.measure; });
+  return comparison;
+}
+
+std::string verdict_word(Measure measure, Verdict verdict) {
+  if (verdict != Verdict::worse && verdict != Verdict::better) return name_of(verdict);
+  const bool is_worse = verdict == Verdict::worse;
+  switch (measure) {
+    case Measure::speed:
+      return is_worse ? "slower" : "faster";
+    case Measure::memory:
+      return is_worse ? "more memory" : "less memory";
+    case Measure::accuracy:
+      return is_worse ? "less accurate" : "more accurate";
+    case Measure::fidelity:
+      return is_worse ? "less exact" : "more exact";
+  }
+  return "";
+}
+
+}  // namespace attn

@@ -1,0 +1,40 @@
+// Ratios of exact figures; see exact_figures.h.
+#include "harness/compare/exact_figures.h"
+
+#include <algorithm>
+
+namespace attn {
+namespace {
+
+// Relative errors up to this are those of rounding in single precision, which another order of
+// additions changes.
+constexpr double kRounding = 1e-5;
+
+}  // namespace
+
+Compared compared_exactly(const RowPair& pair, double threshold) {
+  Compared shown{.measure = pair.before->key.measure,
+                 .label = pair.label,
+                 .key = pair.before->key,
+                 .basis = "exact"};
+  double least = 0;
+  if (shown.measure == Measure::memory) {
+    shown.unit = "bytes";
+    shown.before = static_cast<double>(pair.before->memory().peak_bytes);
+    shown.after = static_cast<double>(pair.after->memory().peak_bytes);
+  } else {
+    shown.unit = "relative error";
+    shown.before = pair.before->fidelity().relative_error;
+    shown.after = pair.after->fidelity().relative_error;
+    least = kRounding;
+  }
+  if (shown.before > 0) shown.change = shown.after / shown.before;
+  const bool is_nothing = std::max(shown.before, shown.after) <= least;
+  shown.verdict = is_nothing                                     ? Verdict::same
+                  : shown.after > shown.before * (1 + threshold) ? Verdict::worse
+                  : shown.before > shown.after * (1 + threshold) ? Verdict::better
+                                                                 : Verdict::same;
+  return shown;
+}
+
+}  // namespace attn

@@ -1,0 +1,245 @@
+// Verdicts on planted changes: of times, bytes, errors and scores; what is paired, refused and left
+// out.
+#include "harness/compare/compare.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/check.h"
+#include "tests/harness/compare/rows_of_sweep.h"
+
+namespace attn::compare_test {
+namespace {
+
+using namespace rows_of_sweep;
+
+std::vector<double> around(double time) { return {0.999 * time, time, 1.001 * time}; }
+
+Compared only(const Row& before, const Row& after, const CompareRequest& request = {}) {
+  const Comparison comparison = compare(file({before}), file({after}), request);
+  EXPECT_EQ(comparison.pairs.size(), 1u);
+  return comparison.pairs.empty() ? Compared{} : comparison.pairs[0];
+}
+
+Verdict verdict(const Row& before, const Row& after, double threshold = 0.02) {
+  return only(before, after, {.threshold = threshold}).verdict;
+}
+
+TEST(Compare, TimesAreSlowerFasterSameOrUndecided) {
+  const Row before = speed("linear", 64, around(1));
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05))), Verdict::worse);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1 / 1.05))), Verdict::better);
+  EXPECT_EQ(verdict(before, before), Verdict::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01))), Verdict::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, {0.9, 1.05, 1.2})), Verdict::undecided);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05)), 0.1), Verdict::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01)), 0.001), Verdict::worse);
+}
+
+// Logarithms of the visits' medians -d, 0, d: deviation d; t of 4 degrees 2.7764.
+TEST(Compare, TheIntervalIsWelchsOnLogarithms) {
+  const double d = std::log(1.01), middle = std::log(1.1);
+  const Compared pair =
+      only(speed("linear", 64, {std::exp(-d), 1, std::exp(d)}),
+           speed("linear", 64, {std::exp(middle - d), std::exp(middle), std::exp(middle + d)}));
+  const double reach = 2.7764451 * d * std::sqrt(2.0 / 3);
+  EXPECT_NEAR(pair.change.value(), 1.1, 1e-9);
+  EXPECT_NEAR(pair.low.value(), std::exp(middle - reach), 1e-7);
+  EXPECT_NEAR(pair.high.value(), std::exp(middle + reach), 1e-7);
+  EXPECT_EQ(pair.basis, "3 and 3 visits");
+}
+
+TEST(Compare, OneVisitIsUndecided) {
+  Row before = speed("linear", 64, {1}), after = speed("linear", 64, {2});
+  const Compared pair = only(before, after);
+  EXPECT_EQ(pair.verdict, Verdict::undecided);
+  EXPECT_FALSE(pair.p);
+  EXPECT_NEAR(pair.change.value(), 2, 1e-12);
+}
+
+// One change that alone would be sure drowns among many pairs.
+TEST(Compare, AllPairsAreCorrectedTogether) {
+  const std::vector<double> slow = {1.04, 1.05, 1.06};
+  EXPECT_EQ(verdict(speed("linear", 64, around(1)), speed("linear", 64, slow), 0), Verdict::worse);
+  std::vector<Row> before, after;
+  for (int64_t length = 1; length <= 6; length++) {
+    before.push_back(speed("linear", length, around(1)));
+    after.push_back(
+        speed("linear", length, length == 1 ? slow : std::vector<double>{0.96, 1, 1.04}));
+  }
+  const Comparison all = compare(file(before), file(after), {.threshold = 0});
+  EXPECT_EQ(all.count(Verdict::worse), 0);
+  EXPECT_NEAR(all.pairs[0].corrected.value(), 6 * all.pairs[0].p.value(), 1e-12);
+}
+
+TEST(Compare, BytesCompareByTheirRatio) {
+  const Row before = memory("linear", 64, 1000);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1021)), Verdict::worse);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1020)), Verdict::same);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 980)), Verdict::better);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1001), 0), Verdict::worse);
+  EXPECT_DOUBLE_EQ(only(before, memory("linear", 64, 1500)).change.value(), 1.5);
+}
+
+TEST(Compare, ErrorsOfRoundingAreTheSame) {
+  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(9e-7)), Verdict::same);
+  EXPECT_EQ(verdict(fidelity(0), fidelity(9e-6)), Verdict::same);
+  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(3e-4)), Verdict::worse);
+  EXPECT_EQ(verdict(fidelity(0.5), fidelity(0.4)), Verdict::better);
+}
+
+Comparison seeds(const std::vector<double>& before, const std::vector<double>& after,
+                 const std::string& metric = "accuracy") {
+  std::vector<Row> there, here;
+  for (size_t i = 0; i < before.size(); i++) {
+    there.push_back(accuracy(before[i], static_cast<int64_t>(i), metric));
+    here.push_back(accuracy(after[i], static_cast<int64_t>(i), metric));
+  }
+  return compare(file(there), file(here), {});
+}
+
+TEST(Compare, ScoresArePairedBySeed) {
+  // Differences 0.10, 0.11, 0.12: mean 0.11, deviation 0.01; t of 2 degrees 4.3027.
+  const Comparison lost = seeds({0.9, 0.5, 0.7}, {0.8, 0.39, 0.58});
+  ASSERT_EQ(lost.pairs.size(), 1u) << "seeds are one pair";
+  const Compared& pair = lost.pairs[0];
+  EXPECT_EQ(pair.verdict, Verdict::worse);
+  EXPECT_EQ(pair.basis, "3 seeds");
+  EXPECT_NEAR(pair.change.value(), -0.11, 1e-9);
+  EXPECT_NEAR(pair.low.value(), -0.11 - 4.3026527 * 0.01 / std::sqrt(3), 1e-7);
+  EXPECT_NEAR(pair.high.value(), -0.11 + 4.3026527 * 0.01 / std::sqrt(3), 1e-7);
+  EXPECT_EQ(seeds({0.8, 0.39, 0.58}, {0.9, 0.5, 0.7}).pairs[0].verdict, Verdict::better);
+  EXPECT_EQ(seeds({0.9, 0.5}, {0.9, 0.5}).pairs[0].verdict, Verdict::same);
+  EXPECT_EQ(seeds({0.9, 0.5}, {0.7, 0.6}).pairs[0].verdict, Verdict::undecided);
+  EXPECT_EQ(seeds({0.9}, {0.1}).pairs[0].verdict, Verdict::undecided);
+}
+
+TEST(Compare, OfSquaredErrorsLessIsBetter) {
+  const char* const metric = "mean_squared_error";
+  EXPECT_EQ(seeds({2, 3, 5}, {4.0, 6.1, 10.2}, metric).pairs[0].verdict, Verdict::worse);
+  EXPECT_EQ(seeds({4.0, 6.1, 10.2}, {2, 3, 5}, metric).pairs[0].verdict, Verdict::better);
+  EXPECT_NEAR(seeds({2, 3}, {4, 6}, metric).pairs[0].change.value(), 2, 1e-9);
+}
+
+TEST(Compare, OneSeedIsComparedByItsExamples) {
+  const std::string right(50, 'f'), mostly = std::string(30, 'f') + std::string(20, '7');
+  const Row before = scored_examples(200, right), after = scored_examples(200, mostly);
+  const Compared pair = only(before, after);
+  EXPECT_EQ(pair.verdict, Verdict::worse);
+  EXPECT_EQ(pair.basis, "200 examples of one seed");
+  EXPECT_NEAR(pair.change.value(), -0.1, 1e-12);
+  EXPECT_LT(pair.low.value(), -0.1);
+  EXPECT_GT(pair.high.value(), -0.1);
+  EXPECT_EQ(verdict(after, before), Verdict::better);
+  EXPECT_EQ(verdict(before, before), Verdict::same);
+  EXPECT_EQ(verdict(before, scored_examples(200, mostly, 2, "00000000000000bb")),
+            Verdict::undecided)
+      << "other examples";
+}
+
+// 5 of 8 examples lost and none won: McNemar says 2 / 2^5 = 0.0625, the interval alone would not
+// do.
+TEST(Compare, OfFewExamplesMcNemarDecides) {
+  const Compared pair = only(scored_examples(8, "ff"), scored_examples(8, "07"), {.threshold = 0});
+  EXPECT_DOUBLE_EQ(pair.p.value(), 0.0625);
+  EXPECT_EQ(pair.verdict, Verdict::undecided);
+}
+
+TEST(Compare, SharesOfRightLabelsAreCompared) {
+  const Row before = scored_examples(40, std::string(40, 'f'), 16);
+  const Row after = scored_examples(40, std::string(20, 'c') + std::string(20, 'a'), 16);
+  EXPECT_EQ(verdict(before, after), Verdict::worse);
+  EXPECT_EQ(verdict(before, before), Verdict::same);
+}
+
+TEST(Compare, RefusesTimesOfTwoMachinesOrBuilds) {
+  const Row timed = speed("linear", 64, around(1));
+  const auto message = [](const RowsFile& before, const RowsFile& after, CompareRequest request) {
+    try {
+      compare(before, after, request);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string machines = message(file({timed}, "A"), file({timed}, "B"), {});
+  EXPECT_NE(machines.find("cpu_model: \"A\" and \"B\""), std::string::npos) << machines;
+  const std::string builds = message(file({timed}, "A", "-O3"), file({timed}, "A", "-O2"), {});
+  EXPECT_NE(builds.find("flags: \"-O3\" and \"-O2\""), std::string::npos) << builds;
+  EXPECT_EQ(message(file({timed}, "A", "-O3"), file({timed}, "A", "-O2"), {.across_builds = true}),
+            "");
+  EXPECT_NE(message(file({timed}, "A"), file({timed}, "B"), {.across_builds = true}), "");
+  const Row held = memory("linear", 64, 1);
+  EXPECT_EQ(message(file({held}, "A"), file({held}, "B"), {}), "") << "bytes do not depend on it";
+}
+
+TEST(Compare, AcrossMachinesARatioToExactAttentionIsCompared) {
+  const std::vector<Row> slow = {speed("full", 64, around(4)), speed("linear", 64, around(2)),
+                                 speed("linear", 128, around(3))};
+  const std::vector<Row> fast = {speed("full", 64, around(2)), speed("linear", 64, around(1.5)),
+                                 speed("linear", 128, around(3))};
+  const Comparison found = compare(file(slow, "A"), file(fast, "B"), {.across_machines = true});
+  ASSERT_EQ(found.pairs.size(), 1u) << "exact attention is compared with nothing";
+  EXPECT_NEAR(found.pairs[0].before, 0.5, 1e-9);
+  EXPECT_NEAR(found.pairs[0].after, 0.75, 1e-9);
+  EXPECT_NEAR(found.pairs[0].change.value(), 1.5, 1e-9);
+  EXPECT_EQ(found.pairs[0].verdict, Verdict::worse);
+  ASSERT_EQ(found.left_out.size(), 1u);
+  EXPECT_NE(found.left_out[0].reason.find("full"), std::string::npos);
+}
+
+TEST(Compare, CellsWithoutAFigureAreLeftOutWithTheReason) {
+  const Row good = memory("linear", 64, 10);
+  Row failed = good, skipped = good, gated = good;
+  failed.result = {.status = Status::timeout, .reason = "600 s"};
+  skipped.result = {.status = Status::skipped, .reason = "cannot be causal"};
+  gated.result = {.status = Status::failed, .reason = "causality", .is_gated = true};
+  Row noisy = speed("linear", 64, around(1));
+  noisy.result.noisy = {Noise::witness, Noise::stopped};
+  const auto reason = [](const Row& before, const Row& after) {
+    const Comparison found = compare(file({before}), file({after}), {});
+    EXPECT_TRUE(found.pairs.empty());
+    return found.left_out.size() == 1 ? found.left_out[0].reason : "";
+  };
+  EXPECT_EQ(reason(good, failed), "NEW: timeout: 600 s");
+  EXPECT_EQ(reason(failed, good), "OLD: timeout: 600 s");
+  EXPECT_EQ(reason(skipped, skipped), "both: skipped: cannot be causal");
+  EXPECT_EQ(reason(gated, good), "OLD: a contract check is red: causality");
+  EXPECT_EQ(reason(noisy, speed("linear", 64, around(1))), "OLD: its process was stopped");
+}
+
+TEST(Compare, PairsWhatWasMeasuredWhateverItsSources) {
+  Row before = memory("linear", 64, 10), after = before;
+  after.key.source.variant = "another";
+  after.cell = "another";
+  EXPECT_EQ(verdict(before, after), Verdict::same);
+  after.key.axes.mode = Mode::train;
+  const Comparison none = compare(file({before, memory("full", 64, 1)}), file({after}), {});
+  EXPECT_EQ(none.before_only, 2);
+  EXPECT_EQ(none.after_only, 1);
+  EXPECT_TRUE(none.pairs.empty());
+  EXPECT_THROW(compare(file({before, before}), file({before}), {}), Error);
+}
+
+TEST(Compare, OtherMeasuresAreLeftAlone) {
+  const std::vector<Row> rows = {memory("linear", 64, 10), speed("linear", 64, around(1))};
+  const Comparison found =
+      compare(file(rows, "A"), file(rows, "B"), {.measures = {Measure::memory}});
+  ASSERT_EQ(found.pairs.size(), 1u);
+  EXPECT_EQ(found.pairs[0].measure, Measure::memory);
+  EXPECT_EQ(found.before_only + found.after_only, 0);
+}
+
+TEST(Compare, SaysWhatNoiseHidesAndWhatAllTimesShare) {
+  std::vector<Row> before, after;
+  for (int64_t length = 1; length <= 6; length++) {
+    before.push_back(speed("linear", length, around(1)));
+    after.push_back(speed("linear", length, around(1.04)));
+  }
+  const std::vector<std::string> notes = compare(file(before), file(after), {}).notes;
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_TRUE(notes[0].starts_with("noise: ")) << notes[0];
+  EXPECT_NE(notes[1].find("+4.0 %"), std::string::npos) << notes[1];
+}
+
+}  // namespace
+}  // namespace attn::compare_test
