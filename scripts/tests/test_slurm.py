@@ -103,7 +103,7 @@ class OnSlurm(unittest.TestCase):
 
     def assert_whole(self, sweep: dict) -> None:
         """Every cell once, as in a run without Slurm in all that is no time; the last job merged, tabled and drew."""
-        until(lambda: self.is_over(sweep), 45, "the end of the jobs")
+        until(lambda: self.is_over(sweep), 120, "the end of the jobs")
         logs = self.said_in_logs()
         plain = self.folder / "plain.jsonl"
         done = subprocess.run([PROGRAM, "run", *SWEEP, "-q", "-o", plain], env={**os.environ, **environment()}, capture_output=True)
