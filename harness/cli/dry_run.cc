@@ -26,6 +26,7 @@ Json cell_json(const Cell& cell) {
   const CellKey& key = cell.key;
   const bool runs = cell.skip.empty();
   return {{"cell", cell.id},
+          {"shard", cell.shard},
           {"measure", name_of(key.measure)},
           {"variant", to_json(key.variant)},
           {"task", key.task ? to_json(*key.task) : Json()},

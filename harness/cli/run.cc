@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <string_view>
 
 #include "core/base/cgroup.h"
 #include "core/base/check.h"
@@ -24,6 +25,7 @@
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/run_line.h"
 #include "harness/sweep/toml_text.h"
 #include "harness/tables/closing.h"
 #include "harness/tables/table.h"
@@ -33,8 +35,15 @@ namespace {
 
 constexpr const char* kMaxTime = "60s";  // of a cell measured to a precision, unless told
 
-void parse_shard(const std::string& text, SweepRequest& request) {
+constexpr std::string_view kMachine = "{machine}";  // in the name of an output file
+
+void parse_shard(const std::string& text, SweepRequest& request, bool is_dry) {
   char slash = 0, rest = 0;
+  if (std::sscanf(text.c_str(), "*/%d%c", &request.shards, &rest) == 1 && request.shards >= 1) {
+    ATTN_CHECK(is_dry, "--shard {} goes with --dry-run; a run is of one part", text);
+    request.shard = kEveryShard;
+    return;
+  }
   const int found =
       std::sscanf(text.c_str(), "%d%c%d%c", &request.shard, &slash, &request.shards, &rest);
   ATTN_CHECK(found == 3 && slash == '/' && request.shards >= 1 && request.shard >= 0 &&
@@ -110,6 +119,13 @@ std::string default_output(const std::string& profile) {
   return fmt::format("results/{}-{}.jsonl", time, profile.empty() ? "sweep" : profile);
 }
 
+// A shard that goes on somewhere else begins another file, rather than being refused.
+std::string on_this_machine(std::string output) {
+  if (const size_t place = output.find(kMachine); place != std::string::npos)
+    output.replace(place, kMachine.size(), machine_id());
+  return output;
+}
+
 SweepRequest request_from(const Arguments& arguments) {
   SweepRequest request;
   request.profile = arguments.get("profile");
@@ -131,9 +147,9 @@ SweepRequest request_from(const Arguments& arguments) {
   request.tune = arguments.get("tune");
   request.pilots = UserCache::default_file("pilots.json");
   request.passed_checks = UserCache::default_file("checks.json");
-  request.output = arguments.get(
+  request.output = on_this_machine(arguments.get(
       "output",
-      default_output(request.sweep_file ? name_of_file(arguments.words()[0]) : request.profile));
+      default_output(request.sweep_file ? name_of_file(arguments.words()[0]) : request.profile)));
   request.force = arguments.has("force");
   request.resume = arguments.one_of("resume", {"true", "false"}) == "true";
   request.fail_fast = arguments.has("fail-fast");
@@ -153,7 +169,8 @@ SweepRequest request_from(const Arguments& arguments) {
   request.pin = arguments.get("pin", request.pin);
   if (arguments.has("max-memory"))
     request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));
-  if (arguments.has("shard")) parse_shard(arguments.get("shard"), request);
+  if (arguments.has("shard"))
+    parse_shard(arguments.get("shard"), request, arguments.has("dry-run"));
   return request;
 }
 

@@ -58,7 +58,10 @@ std::vector<Option> run_options() {
        "a named sweep (attnbench list profiles); flags override its axes, as those of a sweep "
        "file"},
       {"config", 'c', "FILE", "the same options as 'name = value' lines; flags win"},
-      {"output", 'o', "FILE", "default results/<UTC time>-<profile>.jsonl; -: standard output"},
+      {"output", 'o', "FILE",
+       "default results/<UTC time>-<profile>.jsonl; -: standard output; {machine} in it becomes "
+       "the "
+       "id of this machine and build"},
       {"dry-run", 'n', "",
        "print the cells with forecast time and memory (--format too); run nothing"},
       {"pilots", 0, "", "with --dry-run: run a few steps of each training, to forecast better"},
@@ -77,7 +80,10 @@ std::vector<Option> run_options() {
       {"pin", 0, "LIST",
        "speed: processors that threads stay on; auto (default: a core for each), none, or 2-3"},
       {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
-      {"shard", 0, "i/n", "only the cells of this part, 0 <= i < n"},
+      {"shard", 0, "i/n",
+       "only the cells of this part, 0 <= i < n; parts take about the same time; */n with "
+       "--dry-run: "
+       "all of them"},
       {"fail-fast", 0, "", "stop at the first cell that fails"},
       {"format", 0, "KIND", "table (default), json, csv or md"},
       {"ledger", 0, "",

@@ -1,6 +1,5 @@
 // From resolved sub-sweeps to cells: every combination once, with its key, its forecast, or why it
 // cannot run.
-#include <map>
 #include <set>
 
 #include "core/base/check.h"
@@ -16,6 +15,7 @@
 #include "harness/sweep/pinning.h"
 #include "harness/sweep/profiles.h"
 #include "harness/sweep/resolve.h"
+#include "harness/sweep/shards.h"
 #include "harness/sweep/sweep.h"
 #include "harness/train/train.h"
 #include "variants/catalog.h"
@@ -52,6 +52,7 @@ class Collector {
     if (skip.empty()) {
       const Forecast forecast = forecast_of(key, &pilots_, &costs_);
       cell.forecast_s = forecast.seconds;
+      cell.formula_s = forecast.is_measured ? forecast.formula_seconds : forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
       cell.is_piloted = forecast.is_measured;
     }
@@ -129,27 +130,6 @@ SweepConfig config_of(const Resolved& sweep) {
   return config;
 }
 
-// What stays together in a shard: speed cells that are compared with each other, and of tuned cells
-// all choices and seeds, of which one choice will stand for the variant.
-std::string unit_of(const Cell& cell) {
-  if (cell.key.measure == Measure::speed) return group_of(cell.key);
-  if (cell.tuned.empty()) return cell.id;
-  CellKey key = cell.key;
-  key.axes.seed.reset();
-  if (key.training) key.training = key.training->without(cell.tuned);
-  return to_json(key).dump();
-}
-
-std::vector<Cell> shard_of(std::vector<Cell> cells, int shard, int shards) {
-  std::vector<Cell> kept;
-  std::map<std::string, int> units;
-  for (Cell& cell : cells) {
-    const auto it = units.emplace(unit_of(cell), static_cast<int>(units.size())).first;
-    if (it->second % shards == shard) kept.push_back(std::move(cell));
-  }
-  return kept;
-}
-
 void check_visits(const SweepRequest& request, const std::vector<Cell>& cells) {
   int64_t threads = 0;
   for (const Cell& cell : cells)
@@ -163,7 +143,7 @@ void check_visits(const SweepRequest& request, const std::vector<Cell>& cells) {
 }  // namespace
 
 Plan plan(const SweepRequest& request) {
-  ATTN_CHECK(request.shards >= 1 && request.shard >= 0 && request.shard < request.shards,
+  ATTN_CHECK(request.shards >= 1 && request.shard >= kEveryShard && request.shard < request.shards,
              "shard {}/{} is not valid; expected i/n with 0 <= i < n", request.shard,
              request.shards);
   const std::vector<Resolved> sweeps = resolve(request);
@@ -188,8 +168,14 @@ Plan plan(const SweepRequest& request) {
   if (request.precision > 0) config.precision = request.precision;
   if (request.max_time_s > 0) config.max_time_s = request.max_time_s;
   if (request.pin != "none") config.pin = request.pin;
-  result.cells = shard_of(std::move(collector.cells), request.shard, request.shards);
-  check_visits(request, result.cells);
+  check_visits(request, collector.cells);  // a part may have no speed cell
+  const std::vector<int> shards = shards_of(collector.cells, request.shards);
+  for (size_t i = 0; i < shards.size(); i++) {
+    Cell& cell = collector.cells[i];
+    cell.shard = shards[i];
+    if (request.shard == kEveryShard || cell.shard == request.shard)
+      result.cells.push_back(std::move(cell));
+  }
   std::vector<std::string> labels = cell_labels(result.cells);
   for (size_t i = 0; i < labels.size(); i++) result.cells[i].label = std::move(labels[i]);
   return result;

@@ -154,11 +154,14 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
   }
   const double trained = setting("steps") * setting("batch");
   const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;
-  double seconds = kStart + example.flops * (kTrainFactor * trained + evaluated) / kTrainRate;
+  const double by_formula =
+      kStart + example.flops * (kTrainFactor * trained + evaluated) / kTrainRate;
+  double seconds = by_formula;
   if (pilot)
     seconds = kStart + pilot->step_s * setting("steps") + pilot->shortcuts_s +
               pilot->evaluation_s * evaluated;
-  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes), pilot.has_value()};
+  return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes), pilot.has_value(),
+          by_formula};
 }
 
 }  // namespace

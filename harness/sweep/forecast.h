@@ -12,7 +12,8 @@ namespace attn {
 struct Forecast {
   double seconds = 0;
   int64_t bytes = 0;
-  bool is_measured = false;  // by a pilot on this machine
+  bool is_measured = false;    // by a pilot on this machine
+  double formula_seconds = 0;  // without pilots: the same on every machine
 };
 
 inline constexpr double kForecastPeak = 118e9;  // FLOP/s of the core that the formulas are set for

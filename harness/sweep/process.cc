@@ -66,8 +66,10 @@ int input_file(const std::string& text) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotStarted);  // the parent died before the line above
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  // A batch system sends SIGTERM to every process of a job. This process ends its children itself;
+  // one that ended before would look like a cell that failed.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
   dup2(input, 0);
   dup2(output, 1);
   dup2(error, 2);

@@ -1,6 +1,7 @@
 // Child processes with a time limit: input on stdin, output and the tail of stderr kept, no
 // zombies, no orphans. A child dies with this process (PR_SET_PDEATHSIG), also when that is killed
-// by SIGKILL; it leads a process group of its own. What it starts and leaves ends with it.
+// by SIGKILL; it leads a process group of its own and ignores SIGINT and SIGTERM, which this
+// process answers. What it starts and leaves ends with it.
 #pragma once
 
 #include <chrono>

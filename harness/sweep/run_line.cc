@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -13,6 +14,8 @@
 
 namespace attn {
 namespace {
+
+constexpr double kGiB = 1 << 30;
 
 Json number_of(const std::string& text) {
   int64_t whole = 0;
@@ -63,5 +66,15 @@ Json environment_json() {
   object["threads"] = hardware_threads();
   return object;
 }
+
+// Nodes of one kind differ by a few pages of memory: it is compared in whole GiB.
+Json machine_of(Json environment) {
+  environment.erase("load_before");
+  Json& memory = environment["memory_bytes"];
+  if (memory.is_number()) memory = std::llround(memory.get<double>() / kGiB) << 30;
+  return environment;
+}
+
+std::string machine_id() { return hash_of(machine_of(environment_json())).substr(0, 8); }
 
 }  // namespace attn

@@ -44,12 +44,15 @@ struct SweepRequest {
   std::string pin = "auto";      // which processors threads of speed cells stay on, see pinning.h
   double timeout_s = 0;          // of a cell; 0: the profile's, else ten minutes
   int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve
-  int shard = 0, shards = 1;     // plan() keeps every shards-th cell, beginning with the shard-th;
-                                 // speed cells that differ only in the variant go together, and
-                                 // so do the choices and seeds of a tuned cell
+  int shard = 0, shards = 1;     // plan() keeps the cells of one of so many parts that take about
+                                 // the same time, see shards.h, or of kEveryShard; speed cells
+                                 // that differ only in the variant go together, and so do the
+                                 // choices and seeds of a tuned cell
   std::string program =
       "/proc/self/exe";  // run as `program cell` for each cell; tests put another in its place
 };
+
+inline constexpr int kEveryShard = -1;
 
 struct Cell {
   CellKey key;
@@ -58,6 +61,8 @@ struct Cell {
   double forecast_s = 0;
   int64_t forecast_bytes = 0;
   bool is_piloted = false;         // the forecast was measured on this machine
+  double formula_s = 0;            // the forecast without pilots, the same on every machine
+  int shard = 0;                   // the part of the sweep that it is of
   std::string skip;                // reason why it cannot run; "" : it can
   std::vector<std::string> tuned;  // training settings to be chosen on validation
 };

@@ -22,13 +22,6 @@ constexpr size_t kMostShown = 80;                 // characters of a value in a 
 constexpr const char* kSweepFile = "sweep_file";  // a member of `config`
 constexpr double kCalibrationTimeout = 120;       // seconds; it takes a few
 
-// The part of a run line that tells one machine and build from another.
-Json machine_of(const RunLine& run) {
-  Json environment = run.environment;
-  environment.erase("load_before");
-  return environment;
-}
-
 // Where two values of this name part first, as "environment.commit: 1a2b… there, 3c4d… here"; ""
 // when they are the same.
 std::string difference(const Json& there, const Json& here, const std::string& name) {
@@ -122,7 +115,8 @@ void Sweeper::set_pace_of(const RunLine& run) {
 bool Sweeper::continue_run(const RunLine& run) {
   if (held_runs_.empty()) return false;
   result_.run = held_runs_.front();
-  const std::string other = difference(machine_of(result_.run), machine_of(run), "environment");
+  const std::string other =
+      difference(machine_of(result_.run.environment), machine_of(run.environment), "environment");
   ATTN_CHECK(other.empty(),
              "'{}' was measured elsewhere ({}); name another output file, or --force to start over",
              request_.output, other);

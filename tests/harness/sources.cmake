@@ -39,6 +39,7 @@ foreach(stem
     sweep/profiles
     sweep/time_left
     sweep/resume
+    sweep/shards
     sweep/rounds
     sweep/precision
     sweep/noisy

@@ -244,6 +244,16 @@ TEST(Process, WaitEndsAtASignal) {
   EXPECT_FALSE(pool.wait());
 }
 
+// A batch system sends SIGTERM to every process of a job, in any order.
+TEST(Process, AChildOutlivesASignalToTheWholeJob) {
+  ChildPool pool;
+  pool.start(7, shell("kill -TERM $$; kill -INT $$; echo answered"));
+  const auto ended = pool.wait();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->second.end, ChildResult::End::exited);
+  EXPECT_EQ(ended->second.output, "answered\n");
+}
+
 TEST(Process, ASecondSignalEndsTheProcess) {
   const int status = status_of([] {
     const InterruptGuard guard;
