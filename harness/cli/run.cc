@@ -174,16 +174,6 @@ SweepRequest request_from(const Arguments& arguments) {
   return request;
 }
 
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-+=:,./%@", c);
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // The command that goes on with this sweep, with what the config file said; without --force, which
 // would throw the rows away.
 std::string resume_hint(const Arguments& arguments, const std::string& output) {

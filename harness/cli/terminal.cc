@@ -1,6 +1,8 @@
 // Writing to people and pipes: stdout for data, stderr for everything meant for a person.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +51,16 @@ void require_writable(const std::string& path) {
                 folder.string(), std::strerror(errno));
   ATTN_IO_CHECK(access(path.c_str(), F_OK) != 0 || access(path.c_str(), W_OK) == 0,
                 "cannot write '{}': {}", path, std::strerror(errno));
+}
+
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-+=:,./%@", c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace attn::cli

@@ -10,6 +10,9 @@ void print(std::string_view text);  // to stdout; an IoError when it cannot be w
                                     // a closed pipe)
 void warn(std::string_view text);   // to stderr
 
+// As a shell reads it: quoted where it needs to be.
+std::string shell_word(const std::string& word);
+
 enum class Stream { out, err };
 bool wants_color(const std::string& choice,
                  Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb

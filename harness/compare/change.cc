@@ -28,11 +28,11 @@ double probability_within(const Change& change, double margin) {
   return std::min(1.0, 2 * student_t_tail(beyond / change.error, degrees_of(change)));
 }
 
-Verdict verdict_of(const Change& change, double margin, double corrected) {
+Judgement verdict_of(const Change& change, double margin, double corrected) {
   if (corrected <= kAlpha && std::abs(change.value) > margin)
-    return change.value > 0 ? Verdict::worse : Verdict::better;
-  if (std::abs(change.value) + reach(change) <= margin) return Verdict::same;
-  return Verdict::undecided;
+    return change.value > 0 ? Judgement::worse : Judgement::better;
+  if (std::abs(change.value) + reach(change) <= margin) return Judgement::same;
+  return Judgement::undecided;
 }
 
 }  // namespace attn

@@ -8,13 +8,13 @@
 
 namespace attn {
 
-enum class Verdict { worse, better, same, undecided };
+enum class Judgement { worse, better, same, undecided };
 
-constexpr std::array<EnumName<Verdict>, 4> names_of(Verdict) {
-  return {{{Verdict::worse, "worse"},
-           {Verdict::better, "better"},
-           {Verdict::same, "same"},
-           {Verdict::undecided, "undecided"}}};
+constexpr std::array<EnumName<Judgement>, 4> names_of(Judgement) {
+  return {{{Judgement::worse, "worse"},
+           {Judgement::better, "better"},
+           {Judgement::same, "same"},
+           {Judgement::undecided, "undecided"}}};
 }
 
 // `value` above 0 is worse. Its error follows Student's t of so many degrees of freedom; infinite:
@@ -32,6 +32,6 @@ double probability_within(const Change& change, double margin);
 
 // worse or better: `corrected` (see holm()) is at most 5 %, so that the change is beyond the band.
 // same: the 95 % interval lies in the band.
-Verdict verdict_of(const Change& change, double margin, double corrected);
+Judgement verdict_of(const Change& change, double margin, double corrected);
 
 }  // namespace attn

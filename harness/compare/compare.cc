@@ -88,7 +88,7 @@ void add_notes_of_times(const RowsFile& before, const RowsFile& after,
 
 }  // namespace
 
-int64_t Comparison::count(Verdict verdict) const {
+int64_t Comparison::count(Judgement verdict) const {
   return std::count_if(pairs.begin(), pairs.end(),
                        [&](const Compared& pair) { return pair.verdict == verdict; });
 }
@@ -123,9 +123,9 @@ Comparison compare(const RowsFile& before, const RowsFile& after, const CompareR
   return comparison;
 }
 
-std::string verdict_word(Measure measure, Verdict verdict) {
-  if (verdict != Verdict::worse && verdict != Verdict::better) return name_of(verdict);
-  const bool is_worse = verdict == Verdict::worse;
+std::string verdict_word(Measure measure, Judgement verdict) {
+  if (verdict != Judgement::worse && verdict != Judgement::better) return name_of(verdict);
+  const bool is_worse = verdict == Judgement::worse;
   switch (measure) {
     case Measure::speed:
       return is_worse ? "slower" : "faster";

@@ -29,7 +29,7 @@ struct Compared {
   std::optional<double> change;        // after over before, or after less before; nullopt: over 0
   std::optional<double> low, high;     // its 95 % interval
   std::optional<double> p, corrected;  // of no change beyond the threshold; by holm()
-  Verdict verdict = Verdict::undecided;
+  Judgement verdict = Judgement::undecided;
   std::string basis;  // "3 and 3 visits", "2 seeds", "1024 examples of one seed", "exact"
 };
 
@@ -40,14 +40,14 @@ struct Comparison {
   int64_t before_only = 0, after_only = 0;
   std::vector<std::string> notes;
 
-  int64_t count(Verdict verdict) const;
-  bool has_regression() const { return count(Verdict::worse) > 0; }
+  int64_t count(Judgement verdict) const;
+  bool has_regression() const { return count(Judgement::worse) > 0; }
 };
 
 // Error where times of two machines, or of two builds, would be compared without being asked for.
 Comparison compare(const RowsFile& before, const RowsFile& after, const CompareRequest& request);
 
 // "slower", "more memory", "less accurate", "same": the verdict in the words of the measure.
-std::string verdict_word(Measure measure, Verdict verdict);
+std::string verdict_word(Measure measure, Judgement verdict);
 
 }  // namespace attn

@@ -30,10 +30,10 @@ Compared compared_exactly(const RowPair& pair, double threshold) {
   }
   if (shown.before > 0) shown.change = shown.after / shown.before;
   const bool is_nothing = std::max(shown.before, shown.after) <= least;
-  shown.verdict = is_nothing                                     ? Verdict::same
-                  : shown.after > shown.before * (1 + threshold) ? Verdict::worse
-                  : shown.before > shown.after * (1 + threshold) ? Verdict::better
-                                                                 : Verdict::same;
+  shown.verdict = is_nothing                                     ? Judgement::same
+                  : shown.after > shown.before * (1 + threshold) ? Judgement::worse
+                  : shown.before > shown.after * (1 + threshold) ? Judgement::better
+                                                                 : Judgement::same;
   return shown;
 }
 

@@ -50,7 +50,7 @@ std::string junit_xml(const Comparison& comparison) {
   const size_t tests = comparison.pairs.size() + comparison.left_out.size();
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", tests,
-                  comparison.count(Verdict::worse), comparison.left_out.size());
+                  comparison.count(Judgement::worse), comparison.left_out.size());
   std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite "
       "name=\"attnbench compare\" {0}>\n",
@@ -58,7 +58,7 @@ std::string junit_xml(const Comparison& comparison) {
   for (const Compared& pair : comparison.pairs) {
     const std::string found = attribute(finding(pair));
     text += test_case(name_of(pair.measure), pair.label,
-                      pair.verdict == Verdict::worse
+                      pair.verdict == Judgement::worse
                           ? fmt::format("<failure type=\"regression\" message=\"{}\"/>", found)
                           : fmt::format("<system-out>{}</system-out>", found));
   }

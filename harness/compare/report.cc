@@ -10,7 +10,8 @@
 namespace attn {
 namespace {
 
-constexpr std::array kOrder = {Verdict::worse, Verdict::better, Verdict::undecided, Verdict::same};
+constexpr std::array kOrder = {Judgement::worse, Judgement::better, Judgement::undecided,
+                               Judgement::same};
 
 std::string figure_text(const Compared& pair, double value) {
   switch (pair.measure) {
@@ -63,7 +64,7 @@ Table table_of_measure(const Comparison& comparison, Measure measure) {
       .rows = {},
       .notes = {}};
   bool has_ratio_to = false;
-  for (const Verdict verdict : kOrder)
+  for (const Judgement verdict : kOrder)
     for (const Compared& pair : comparison.pairs) {
       if (pair.measure != measure || pair.verdict != verdict) continue;
       has_ratio_to = has_ratio_to || pair.unit.starts_with("ratio");
@@ -92,7 +93,7 @@ Table counts_table(const Comparison& comparison) {
   for (const Measure measure : kMeasures) {
     std::vector<std::string> line = {name_of(measure)};
     int64_t all = 0, left_out = 0;
-    for (const Verdict verdict : kOrder) {
+    for (const Judgement verdict : kOrder) {
       int64_t count = 0;
       for (const Compared& pair : comparison.pairs)
         count += pair.measure == measure && pair.verdict == verdict;
@@ -170,9 +171,9 @@ Json comparison_json(const Comparison& comparison) {
 
 std::string summary_line(const Comparison& comparison) {
   return fmt::format("{} pairs: {} worse, {} better, {} same, {} undecided; {} not compared",
-                     comparison.pairs.size(), comparison.count(Verdict::worse),
-                     comparison.count(Verdict::better), comparison.count(Verdict::same),
-                     comparison.count(Verdict::undecided), comparison.left_out.size());
+                     comparison.pairs.size(), comparison.count(Judgement::worse),
+                     comparison.count(Judgement::better), comparison.count(Judgement::same),
+                     comparison.count(Judgement::undecided), comparison.left_out.size());
 }
 
 }  // namespace attn

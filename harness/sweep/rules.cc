@@ -17,7 +17,7 @@ bool is_number(const ParamValue& value) {
   return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-bool holds_of(const Comparison& comparison, const ParamValue& value) {
+bool holds_of(const AxisComparison& comparison, const ParamValue& value) {
   if (comparison.how == "=") return value == comparison.value;
   if (comparison.how == "!=") return value != comparison.value;
   const double left = number_in(value), right = number_in(comparison.value);
@@ -49,7 +49,7 @@ std::vector<Choice> in_step(const std::vector<const Setting*>& settings) {
 
 }  // namespace
 
-std::vector<Comparison> comparisons_of(const AxisInfo& axis, std::string_view text) {
+std::vector<AxisComparison> comparisons_of(const AxisInfo& axis, std::string_view text) {
   for (const char* how : {"!=", "<=", ">=", "<", ">"}) {
     if (!text.starts_with(how)) continue;
     text.remove_prefix(std::string_view(how).size());
@@ -59,15 +59,15 @@ std::vector<Comparison> comparisons_of(const AxisInfo& axis, std::string_view te
                "axis {}: '{}' compares what is no number", axis.spec.name, how);
     return {{how, value}};
   }
-  std::vector<Comparison> comparisons;
+  std::vector<AxisComparison> comparisons;
   for (const std::string& value : axis_values(axis, text))
     comparisons.push_back({"=", axis.spec.parse("axis", value)});
   return comparisons;
 }
 
-bool fits(const std::vector<Comparison>& comparisons, const ParamValue& value) {
+bool fits(const std::vector<AxisComparison>& comparisons, const ParamValue& value) {
   return std::any_of(comparisons.begin(), comparisons.end(),
-                     [&](const Comparison& one) { return holds_of(one, value); });
+                     [&](const AxisComparison& one) { return holds_of(one, value); });
 }
 
 std::vector<Choice> combinations(const std::vector<Setting>& axes,

@@ -14,7 +14,7 @@
 namespace attn {
 
 // One value of an axis, or a bound: ">4096", "<=64", "!=1024".
-struct Comparison {
+struct AxisComparison {
   std::string how;  // "=", "!=", "<", "<=", ">" or ">="
   ParamValue value;
 };
@@ -23,7 +23,7 @@ struct Comparison {
 struct Condition {
   std::vector<Measure> measures;
   std::vector<Spec> variants, tasks;  // a parameter that is not named may have any value
-  std::vector<std::pair<std::string, std::vector<Comparison>>> axes;
+  std::vector<std::pair<std::string, std::vector<AxisComparison>>> axes;
   std::vector<Setting> training;
 };
 
@@ -33,10 +33,10 @@ struct Rules {
 };
 
 // "64:512:*2" or ">512" as comparisons, checked against the axis's type and range.
-std::vector<Comparison> comparisons_of(const AxisInfo& axis, std::string_view text);
+std::vector<AxisComparison> comparisons_of(const AxisInfo& axis, std::string_view text);
 
 // Whether the value is one that a comparison accepts.
-bool fits(const std::vector<Comparison>& comparisons, const ParamValue& value);
+bool fits(const std::vector<AxisComparison>& comparisons, const ParamValue& value);
 
 // The cross product, in which the axes of a zip are one: their first values belong together, their
 // second values, and so on. Error where their numbers of values differ.

@@ -276,10 +276,11 @@ class SweepFile {
             return parse_spec(reader_.text_of(key, *item));
           }));
       } else {
-        std::vector<Comparison> comparisons;
+        std::vector<AxisComparison> comparisons;
         for (const TomlValue* const item : reader_.items_of("axis " + key, value))
           reader_.at(*item, [&] {
-            for (Comparison& one : comparisons_of(find_axis(key), reader_.values_of(key, *item)))
+            for (AxisComparison& one :
+                 comparisons_of(find_axis(key), reader_.values_of(key, *item)))
               comparisons.push_back(std::move(one));
           });
         condition.axes.emplace_back(key, std::move(comparisons));

@@ -74,7 +74,34 @@ def repeated(sources):
     return sorted((*key, sorted(files[key])) for key in hidden if len(files[key]) > 1)
 
 
+TYPE = re.compile(r"^(?:class|struct|union|enum(?: class)?) (\w+)[^;{}]*\{", re.M)
+
+
+def types_declared_twice(headers):
+    """(namespace, name, files) of each type that two headers define in one namespace; headers: {path: text}."""
+    files = collections.defaultdict(set)
+    for path, text in headers.items():
+        namespace = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+        for name in TYPE.findall(text) if namespace else ():
+            files[namespace[1], name].add(path)
+    return sorted((*key, sorted(paths)) for key, paths in files.items() if len(paths) > 1)
+
+
 class Names(unittest.TestCase):
+    def test_a_type_has_one_header(self):
+        # The linker takes one of two types of a name for the other, without a word.
+        headers = {
+            str(path.relative_to(ROOT)): path.read_text()
+            for folder in ("core", "variants", "tasks", "harness", "tests")
+            for path in (ROOT / folder).rglob("*.h")
+        }
+        self.assertGreater(len(headers), 100)
+        self.assertEqual(types_declared_twice(headers), [])
+        one = "namespace attn {\nstruct Name {\n};\n}\n"
+        self.assertTrue(types_declared_twice({"a.h": one, "b.h": one.replace("struct", "class")}))
+        other = {"b.h": one.replace("attn {", "attn::cli {"), "c.h": "namespace attn {\nstruct Name;\n}\n"}
+        self.assertEqual(types_declared_twice({"a.h": one, **other}), [])
+
     def test_differ_within_a_folder(self):
         paths = [
             path

@@ -78,10 +78,10 @@ Found simulate(const Sweep& sweep, int sweeps, double threshold) {
     bool has_alarm = false;
     for (size_t cell = 0; cell < sweep.cells; cell++) {
       if (corrected[cell] > 0.05) continue;
-      const Verdict verdict =
+      const Judgement verdict =
           verdict_of(tested[cell].change.value(), tested[cell].margin, corrected[cell]);
       const bool is_true = cell == 0 && std::abs(sweep.planted) > std::log1p(threshold);
-      if (cell == 0) slower += verdict == Verdict::worse;
+      if (cell == 0) slower += verdict == Judgement::worse;
       has_alarm = has_alarm || !is_true;
     }
     alarms += has_alarm;
@@ -161,9 +161,9 @@ Found simulate_examples(double lost, double won, double threshold) {
     const ScoreChange found = change_over_examples({&old_row, &new_row}).value();
     covered += std::abs(found.change.value - (lost - won)) <= reach(found.change);
     const double p = std::max(probability_within(found.change, threshold), found.least_p);
-    const Verdict verdict = verdict_of(found.change, threshold, p);
-    slower += verdict == Verdict::worse;
-    alarms += verdict == Verdict::worse || verdict == Verdict::better;
+    const Judgement verdict = verdict_of(found.change, threshold, p);
+    slower += verdict == Judgement::worse;
+    alarms += verdict == Judgement::worse || verdict == Judgement::better;
   }
   return {100 * covered / kPairs, 100 * alarms / kPairs, 100 * slower / kPairs};
 }

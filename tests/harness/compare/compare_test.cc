@@ -20,19 +20,19 @@ Compared only(const Row& before, const Row& after, const CompareRequest& request
   return comparison.pairs.empty() ? Compared{} : comparison.pairs[0];
 }
 
-Verdict verdict(const Row& before, const Row& after, double threshold = 0.02) {
+Judgement verdict(const Row& before, const Row& after, double threshold = 0.02) {
   return only(before, after, {.threshold = threshold}).verdict;
 }
 
 TEST(Compare, TimesAreSlowerFasterSameOrUndecided) {
   const Row before = speed("linear", 64, around(1));
-  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05))), Verdict::worse);
-  EXPECT_EQ(verdict(before, speed("linear", 64, around(1 / 1.05))), Verdict::better);
-  EXPECT_EQ(verdict(before, before), Verdict::same);
-  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01))), Verdict::same);
-  EXPECT_EQ(verdict(before, speed("linear", 64, {0.9, 1.05, 1.2})), Verdict::undecided);
-  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05)), 0.1), Verdict::same);
-  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01)), 0.001), Verdict::worse);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05))), Judgement::worse);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1 / 1.05))), Judgement::better);
+  EXPECT_EQ(verdict(before, before), Judgement::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01))), Judgement::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, {0.9, 1.05, 1.2})), Judgement::undecided);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.05)), 0.1), Judgement::same);
+  EXPECT_EQ(verdict(before, speed("linear", 64, around(1.01)), 0.001), Judgement::worse);
 }
 
 // Logarithms of the visits' medians -d, 0, d: deviation d; t of 4 degrees 2.7764.
@@ -51,7 +51,7 @@ TEST(Compare, TheIntervalIsWelchsOnLogarithms) {
 TEST(Compare, OneVisitIsUndecided) {
   Row before = speed("linear", 64, {1}), after = speed("linear", 64, {2});
   const Compared pair = only(before, after);
-  EXPECT_EQ(pair.verdict, Verdict::undecided);
+  EXPECT_EQ(pair.verdict, Judgement::undecided);
   EXPECT_FALSE(pair.p);
   EXPECT_NEAR(pair.change.value(), 2, 1e-12);
 }
@@ -59,7 +59,8 @@ TEST(Compare, OneVisitIsUndecided) {
 // One change that alone would be sure drowns among many pairs.
 TEST(Compare, AllPairsAreCorrectedTogether) {
   const std::vector<double> slow = {1.04, 1.05, 1.06};
-  EXPECT_EQ(verdict(speed("linear", 64, around(1)), speed("linear", 64, slow), 0), Verdict::worse);
+  EXPECT_EQ(verdict(speed("linear", 64, around(1)), speed("linear", 64, slow), 0),
+            Judgement::worse);
   std::vector<Row> before, after;
   for (int64_t length = 1; length <= 6; length++) {
     before.push_back(speed("linear", length, around(1)));
@@ -67,24 +68,24 @@ TEST(Compare, AllPairsAreCorrectedTogether) {
         speed("linear", length, length == 1 ? slow : std::vector<double>{0.96, 1, 1.04}));
   }
   const Comparison all = compare(file(before), file(after), {.threshold = 0});
-  EXPECT_EQ(all.count(Verdict::worse), 0);
+  EXPECT_EQ(all.count(Judgement::worse), 0);
   EXPECT_NEAR(all.pairs[0].corrected.value(), 6 * all.pairs[0].p.value(), 1e-12);
 }
 
 TEST(Compare, BytesCompareByTheirRatio) {
   const Row before = memory("linear", 64, 1000);
-  EXPECT_EQ(verdict(before, memory("linear", 64, 1021)), Verdict::worse);
-  EXPECT_EQ(verdict(before, memory("linear", 64, 1020)), Verdict::same);
-  EXPECT_EQ(verdict(before, memory("linear", 64, 980)), Verdict::better);
-  EXPECT_EQ(verdict(before, memory("linear", 64, 1001), 0), Verdict::worse);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1021)), Judgement::worse);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1020)), Judgement::same);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 980)), Judgement::better);
+  EXPECT_EQ(verdict(before, memory("linear", 64, 1001), 0), Judgement::worse);
   EXPECT_DOUBLE_EQ(only(before, memory("linear", 64, 1500)).change.value(), 1.5);
 }
 
 TEST(Compare, ErrorsOfRoundingAreTheSame) {
-  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(9e-7)), Verdict::same);
-  EXPECT_EQ(verdict(fidelity(0), fidelity(9e-6)), Verdict::same);
-  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(3e-4)), Verdict::worse);
-  EXPECT_EQ(verdict(fidelity(0.5), fidelity(0.4)), Verdict::better);
+  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(9e-7)), Judgement::same);
+  EXPECT_EQ(verdict(fidelity(0), fidelity(9e-6)), Judgement::same);
+  EXPECT_EQ(verdict(fidelity(3e-7), fidelity(3e-4)), Judgement::worse);
+  EXPECT_EQ(verdict(fidelity(0.5), fidelity(0.4)), Judgement::better);
 }
 
 Comparison seeds(const std::vector<double>& before, const std::vector<double>& after,
@@ -102,21 +103,21 @@ TEST(Compare, ScoresArePairedBySeed) {
   const Comparison lost = seeds({0.9, 0.5, 0.7}, {0.8, 0.39, 0.58});
   ASSERT_EQ(lost.pairs.size(), 1u) << "seeds are one pair";
   const Compared& pair = lost.pairs[0];
-  EXPECT_EQ(pair.verdict, Verdict::worse);
+  EXPECT_EQ(pair.verdict, Judgement::worse);
   EXPECT_EQ(pair.basis, "3 seeds");
   EXPECT_NEAR(pair.change.value(), -0.11, 1e-9);
   EXPECT_NEAR(pair.low.value(), -0.11 - 4.3026527 * 0.01 / std::sqrt(3), 1e-7);
   EXPECT_NEAR(pair.high.value(), -0.11 + 4.3026527 * 0.01 / std::sqrt(3), 1e-7);
-  EXPECT_EQ(seeds({0.8, 0.39, 0.58}, {0.9, 0.5, 0.7}).pairs[0].verdict, Verdict::better);
-  EXPECT_EQ(seeds({0.9, 0.5}, {0.9, 0.5}).pairs[0].verdict, Verdict::same);
-  EXPECT_EQ(seeds({0.9, 0.5}, {0.7, 0.6}).pairs[0].verdict, Verdict::undecided);
-  EXPECT_EQ(seeds({0.9}, {0.1}).pairs[0].verdict, Verdict::undecided);
+  EXPECT_EQ(seeds({0.8, 0.39, 0.58}, {0.9, 0.5, 0.7}).pairs[0].verdict, Judgement::better);
+  EXPECT_EQ(seeds({0.9, 0.5}, {0.9, 0.5}).pairs[0].verdict, Judgement::same);
+  EXPECT_EQ(seeds({0.9, 0.5}, {0.7, 0.6}).pairs[0].verdict, Judgement::undecided);
+  EXPECT_EQ(seeds({0.9}, {0.1}).pairs[0].verdict, Judgement::undecided);
 }
 
 TEST(Compare, OfSquaredErrorsLessIsBetter) {
   const char* const metric = "mean_squared_error";
-  EXPECT_EQ(seeds({2, 3, 5}, {4.0, 6.1, 10.2}, metric).pairs[0].verdict, Verdict::worse);
-  EXPECT_EQ(seeds({4.0, 6.1, 10.2}, {2, 3, 5}, metric).pairs[0].verdict, Verdict::better);
+  EXPECT_EQ(seeds({2, 3, 5}, {4.0, 6.1, 10.2}, metric).pairs[0].verdict, Judgement::worse);
+  EXPECT_EQ(seeds({4.0, 6.1, 10.2}, {2, 3, 5}, metric).pairs[0].verdict, Judgement::better);
   EXPECT_NEAR(seeds({2, 3}, {4, 6}, metric).pairs[0].change.value(), 2, 1e-9);
 }
 
@@ -124,15 +125,15 @@ TEST(Compare, OneSeedIsComparedByItsExamples) {
   const std::string right(50, 'f'), mostly = std::string(30, 'f') + std::string(20, '7');
   const Row before = scored_examples(200, right), after = scored_examples(200, mostly);
   const Compared pair = only(before, after);
-  EXPECT_EQ(pair.verdict, Verdict::worse);
+  EXPECT_EQ(pair.verdict, Judgement::worse);
   EXPECT_EQ(pair.basis, "200 examples of one seed");
   EXPECT_NEAR(pair.change.value(), -0.1, 1e-12);
   EXPECT_LT(pair.low.value(), -0.1);
   EXPECT_GT(pair.high.value(), -0.1);
-  EXPECT_EQ(verdict(after, before), Verdict::better);
-  EXPECT_EQ(verdict(before, before), Verdict::same);
+  EXPECT_EQ(verdict(after, before), Judgement::better);
+  EXPECT_EQ(verdict(before, before), Judgement::same);
   EXPECT_EQ(verdict(before, scored_examples(200, mostly, 2, "00000000000000bb")),
-            Verdict::undecided)
+            Judgement::undecided)
       << "other examples";
 }
 
@@ -141,14 +142,14 @@ TEST(Compare, OneSeedIsComparedByItsExamples) {
 TEST(Compare, OfFewExamplesMcNemarDecides) {
   const Compared pair = only(scored_examples(8, "ff"), scored_examples(8, "07"), {.threshold = 0});
   EXPECT_DOUBLE_EQ(pair.p.value(), 0.0625);
-  EXPECT_EQ(pair.verdict, Verdict::undecided);
+  EXPECT_EQ(pair.verdict, Judgement::undecided);
 }
 
 TEST(Compare, SharesOfRightLabelsAreCompared) {
   const Row before = scored_examples(40, std::string(40, 'f'), 16);
   const Row after = scored_examples(40, std::string(20, 'c') + std::string(20, 'a'), 16);
-  EXPECT_EQ(verdict(before, after), Verdict::worse);
-  EXPECT_EQ(verdict(before, before), Verdict::same);
+  EXPECT_EQ(verdict(before, after), Judgement::worse);
+  EXPECT_EQ(verdict(before, before), Judgement::same);
 }
 
 TEST(Compare, RefusesTimesOfTwoMachinesOrBuilds) {
@@ -182,7 +183,7 @@ TEST(Compare, AcrossMachinesARatioToExactAttentionIsCompared) {
   EXPECT_NEAR(found.pairs[0].before, 0.5, 1e-9);
   EXPECT_NEAR(found.pairs[0].after, 0.75, 1e-9);
   EXPECT_NEAR(found.pairs[0].change.value(), 1.5, 1e-9);
-  EXPECT_EQ(found.pairs[0].verdict, Verdict::worse);
+  EXPECT_EQ(found.pairs[0].verdict, Judgement::worse);
   ASSERT_EQ(found.left_out.size(), 1u);
   EXPECT_NE(found.left_out[0].reason.find("full"), std::string::npos);
 }
@@ -211,7 +212,7 @@ TEST(Compare, PairsWhatWasMeasuredWhateverItsSources) {
   Row before = memory("linear", 64, 10), after = before;
   after.key.source.variant = "another";
   after.cell = "another";
-  EXPECT_EQ(verdict(before, after), Verdict::same);
+  EXPECT_EQ(verdict(before, after), Judgement::same);
   after.key.axes.mode = Mode::train;
   const Comparison none = compare(file({before, memory("full", 64, 1)}), file({after}), {});
   EXPECT_EQ(none.before_only, 2);
