@@ -37,10 +37,11 @@ std::string overview() {
       "\n  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
       "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
       "memory;\n"
-      "  2 wrong usage; 3 compare found something worse; 4 nothing matched; 5 a contract check is "
-      "red; 6 input or output failed (a "
-      "full\n  disk, no permission, a file that cannot be read); 130, 143 interrupted; 141 the "
-      "reader of a\n  pipe left\n";
+      "  2 wrong usage; 3 compare found something worse, or repro something else; 4 nothing "
+      "matched;\n"
+      "  5 a contract check is red; 6 input or output failed (a full disk, no permission, a file "
+      "that\n"
+      "  cannot be read); 130, 143 interrupted; 141 the reader of a pipe left\n";
   return text;
 }
 

@@ -36,14 +36,16 @@ void require_comparable(const RowsFile& before, const RowsFile& after,
 void judge(std::vector<Tested>& tested, Comparison& comparison) {
   std::vector<double> p;
   for (Tested& pair : tested)
-    if (pair.change) {
+    if (pair.change && !pair.is_disturbed) {
       p.push_back(std::max(probability_within(*pair.change, pair.margin), pair.least_p));
       pair.shown.p = p.back();
     }
   const std::vector<double> corrected = holm(p);
   auto next = corrected.begin();
   for (Tested& pair : tested) {
-    if (pair.change) {
+    if (pair.change && pair.is_disturbed) {
+      pair.shown.verdict = verdict_of(*pair.change, pair.margin, 1);  // same, or undecided
+    } else if (pair.change) {
       pair.shown.corrected = *next++;
       pair.shown.verdict = verdict_of(*pair.change, pair.margin, *pair.shown.corrected);
     }

@@ -44,6 +44,8 @@ Tested tested_times(const RowPair& pair, const char* unit, double before, double
                           .basis = visits_text(pair)},
                 .change = change,
                 .margin = std::log1p(threshold)};
+  tested.is_disturbed = !pair.before->result.noisy.empty() || !pair.after->result.noisy.empty();
+  if (tested.is_disturbed) tested.shown.basis += ", disturbed";
   if (change) {
     tested.shown.low = std::exp(change->value - reach(*change));
     tested.shown.high = std::exp(change->value + reach(*change));

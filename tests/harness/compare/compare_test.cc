@@ -72,6 +72,19 @@ TEST(Compare, AllPairsAreCorrectedTogether) {
   EXPECT_NEAR(all.pairs[0].corrected.value(), 6 * all.pairs[0].p.value(), 1e-12);
 }
 
+// What was measured on a disturbed machine is no regression, and takes no power from the others.
+TEST(Compare, ADisturbedTimeDecidesNothing) {
+  Row after = speed("linear", 64, around(2));
+  after.result.noisy = {Noise::switches};
+  const Compared pair = only(speed("linear", 64, around(1)), after);
+  EXPECT_EQ(pair.verdict, Judgement::undecided);
+  EXPECT_FALSE(pair.p);
+  EXPECT_EQ(pair.basis, "3 and 3 visits, disturbed");
+  Row same = speed("linear", 64, around(1));
+  same.result.noisy = {Noise::witness};
+  EXPECT_EQ(only(same, speed("linear", 64, around(1))).verdict, Judgement::same);
+}
+
 TEST(Compare, BytesCompareByTheirRatio) {
   const Row before = memory("linear", 64, 1000);
   EXPECT_EQ(verdict(before, memory("linear", 64, 1021)), Judgement::worse);
