@@ -30,9 +30,17 @@ def changed(rows, change):
     return copies
 
 
-def slower(row):
+def calm(row, factor=1.0, noisy=()):
+    """Times that scatter by 1 %, whatever the machine did while the sweep ran."""
     if row.get("measure") == "speed":
-        row["samples"] = [10 * time for time in row["samples"]]
+        row["samples"] = [factor * 1e-5 * scatter for scatter in (0.99, 1.0, 1.01)]
+        row.pop("noisy", None)
+        if noisy:
+            row["noisy"] = list(noisy)
+
+
+def slower(row):
+    calm(row, 10)
 
 
 def elsewhere(row):
@@ -104,13 +112,18 @@ class Comparisons(unittest.TestCase):
             self.assertAlmostEqual(int(held["scores"], 16).bit_count() / 200, row["metrics"]["test"])
 
     def test_a_slower_copy_is_a_regression(self):
-        slow = self.write("slow.jsonl", slower)
-        found = self.compared(3, self.a, slow)
+        base, slow = self.write("base.jsonl", calm), self.write("slow.jsonl", slower)
+        found = self.compared(3, base, slow)
         self.assertIn(("speed", "worse"), self.verdicts(found))
-        self.assertIn(("speed", "better"), self.verdicts(self.compared(0, slow, self.a)))
+        self.assertIn(("speed", "better"), self.verdicts(self.compared(0, slow, base)))
         for pair in found["pairs"]:
             if pair["measure"] == "speed":
                 self.assertAlmostEqual(pair["value"], 10, places=6)
+
+    def test_a_time_that_was_disturbed_is_no_regression(self):
+        base = self.write("base.jsonl", calm)
+        slow = self.write("slow.jsonl", lambda row: calm(row, 10, ["steal"]))
+        self.assertEqual(self.verdicts(self.compared(0, base, slow, "--measure", "speed")), {("speed", "undecided")})
 
     def test_more_memory_and_lower_scores_are_regressions(self):
         def larger(row):
@@ -169,7 +182,13 @@ class Comparisons(unittest.TestCase):
                 row["variant"]["params"]["x"] = HOSTILE
 
         slow = self.write("slow.jsonl", rename)
-        base = self.write("base.jsonl", lambda row: row["kind"] == "cell" and rename_only(row))
+
+        def rename_only(row):
+            calm(row)
+            if row["kind"] == "cell" and row["variant"]["name"] == "linear":
+                row["variant"]["params"]["x"] = HOSTILE
+
+        base = self.write("base.jsonl", rename_only)
         texts = {}
         for form in ("table", "md", "csv", "json", "latex", "junit"):
             done = attnbench("compare", base, slow, "--format", form)
@@ -249,11 +268,6 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(sum("build 1: " in t for t in titles), sum("build 2: Another CPU" in t for t in titles))
         self.assertGreater(len(titles), 7)
         self.refused(2, "is in '.*a.jsonl' and in '.*b.jsonl'.*attnbench compare", "table", self.a, self.b)
-
-
-def rename_only(row):
-    if row["variant"]["name"] == "linear":
-        row["variant"]["params"]["x"] = HOSTILE
 
 
 if __name__ == "__main__":
