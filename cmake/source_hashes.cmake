@@ -8,6 +8,7 @@ set(bystanders # folders of harness/
   cli          # shows rows
   compare      # shows rows
   growth       # shows rows
+  export       # shows rows
   store        # writes rows
   tables)      # shows rows
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes

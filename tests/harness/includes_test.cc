@@ -53,6 +53,8 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"harness/growth",
        {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
         "harness/tables/", "variants/catalog.h"}},
+      {"harness/export",
+       {"core/", "harness/store/", "harness/cell/", "harness/compare/", "harness/measure/"}},
       {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
   };
   return allowed;
