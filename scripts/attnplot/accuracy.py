@@ -16,7 +16,7 @@ from .looks import GREY, INK, Look
 from .marks import CHANCE, LEVELS, SHORTCUT, beside, cross, entry, name_lines
 from .metric import error_ticks, is_error, unless_error, written
 from .page import Page, Picture
-from .rows import FAILURES, Cell, Rows
+from .rows import FAILURES, Cell, Rows, ids
 from .style import Series, Styles
 from .tasks import (
     ONE_SEED,
@@ -211,6 +211,7 @@ def _table(group: TaskGroup, series: list[Series]) -> list[dict[str, Any]]:
                 "control": group.control,
                 "best_shortcut": shortcut[0] if shortcut else None,
                 "best_shortcut_score": group.levels.get("best shortcut"),
+                "cell": ids(s.cells),
             }
         )
     return out

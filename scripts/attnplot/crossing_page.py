@@ -19,7 +19,7 @@ from .looks import GREY
 from .marks import beside, name_lines, span
 from .page import Page, Picture
 from .panels import Panel, drawn_series, pages, scope_words
-from .rows import Rows
+from .rows import Rows, ids
 from .runs import run_of
 from .style import Styles
 from .timings import Verdict, verdicts
@@ -128,6 +128,8 @@ def _columns(panel: Panel, verdict: Verdict) -> dict[str, Any]:
         **verdict.series.columns,
         "faster_than_full_from": verdict.faster_from,
         **_numbers(verdict.crossing),
+        "cell": ids(verdict.series.cells),
+        "baseline_cell": ids(verdict.baseline.cells),
     }
 
 

@@ -26,7 +26,7 @@ from .dots import draw_dots
 from .ends import End, make_room, name_ends
 from .guides import slope_guides
 from .page import Page, Picture
-from .panels import Panel, drawn_series, pages, scope_words, undrawn
+from .panels import Panel, drawn_series, elsewhere, pages, scope_words, undrawn
 from .quantity import Quantity
 from .rows import Cell, Rows
 from .sheets import OTHERS, Place, Sheet, sheets
@@ -78,7 +78,8 @@ def draw_pages(
 def _caption(rows: Rows, styles: Styles, panels: list[Panel], note: Note) -> str:
     cells = [c for p in panels for c in p.cells]
     shape = f"Shape: {shape_text(cells[0])}."
-    return caption(rows, cells, note(cells), undrawn(panels, styles), shape)
+    others = elsewhere(panels, rows.of(cells[0].measure))
+    return caption(rows, cells, note(cells), undrawn(panels, styles), shape, others)
 
 
 def _page(sheet: Sheet[Panel], quantity: Quantity, words: Words, told: str) -> Page:
@@ -114,6 +115,7 @@ def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict
             "status": c.status,
             "reason": c.reason,
             **quantity.columns(c),
+            "cell": c.id,
         }
         for p in panels
         for s in p.select(series)

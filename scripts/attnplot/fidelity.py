@@ -151,6 +151,7 @@ def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[d
             "reason": c.reason,
             **{name: c.metric(name) for name in ("relative_error", "cosine", "weights_kl")},
             "time_s": shown.timed.get((s.key, c.length)),
+            "cell": c.id,
         }
         for of in inputs
         for s in of.select(series)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,15 @@ Context = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Point:
-    """A place on the axes and the cell of each series there."""
+    """A place on the axes, the cell of each series there, and cells of other parameters."""
 
     context: Context
     cells: dict[tuple[str, Params], Cell]
+    others: tuple[Cell, ...] = ()
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        return next(iter(self.cells.values())).axes
 
     def text(self) -> str:
         """Returns `attention alone, forward, length 16k, not causal`."""
@@ -39,7 +44,7 @@ def context_of(cell: Cell) -> Context:
         mode_of(cell),
         bool(axes.get("causal")),
         cell.length or 0,
-        *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim", "threads")),
+        *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim")),
     )
 
 
@@ -48,27 +53,25 @@ def operating_point(
     series: list[Series],
     *,
     causal: bool | None = None,
-    like: Context | None = None,
     near: int | None = None,
+    also: Collection[Context] = (),
 ) -> Point | None:
-    """Returns the context in which most series have a value. Of equals it prefers the nearest to
-    `like`, then the widest scope, the length nearest to `near`, a training step, the longest
-    length."""
+    """Returns the context in which most series have a value. Of equals it prefers one of `also`,
+    where another measure was taken, then the widest scope, the length nearest to `near`, a training
+    step, the longest length."""
     groups: dict[Context, list[Cell]] = {}
     for cell in cells:
         if decodes(cell):  # one token's time says nothing of a whole sequence's
             continue
         if cell.status != "skipped" and (causal is None or bool(cell.axes.get("causal")) == causal):
             groups.setdefault(context_of(cell), []).append(cell)
-    best: tuple[Any, Point] | None = None
+    best: tuple[Any, Context] | None = None
     for context, members in groups.items():
-        matched = {s.key: m for s in series if (m := _match(s, members)) is not None}
-        covered = sum(m.ok for m in matched.values())
-        same = -sum(a != b for a, b in zip(context, like)) if like else 0
+        covered = sum(m.ok for s in series if (m := _match(s, members)))
         scope, mode, _, length = context[:4]
         rank = (
             covered,
-            same,
+            context in also,
             SCOPES.index(scope) if scope in SCOPES else -1,
             -abs(math.log(length / near)) if near and length else 0.0,
             mode == "train",
@@ -76,15 +79,20 @@ def operating_point(
             context[4:],
         )
         if covered and (best is None or rank > best[0]):
-            best = rank, Point(context, matched)
-    return best[1] if best else None
+            best = rank, context
+    return point_at(best[1], groups[best[1]], series) if best else None
+
+
+def point_at(context: Context, cells: Iterable[Cell], series: list[Series]) -> Point | None:
+    """Returns the point of this context, or None where no series was measured there."""
+    members = [c for c in cells if context_of(c) == context and c.status != "skipped"]
+    matched = {s.key: m for s in series if (m := _match(s, members))}
+    taken = {c.id for c in matched.values()}
+    others = tuple(c for c in members if c.ok and c.id not in taken)
+    return Point(context, matched, others) if matched else None
 
 
 def _match(series: Series, cells: list[Cell]) -> Cell | None:
-    """Returns the cell with the series' parameters, or the variant's only cell: a task may set its
-    own parameters."""
-    own = [c for c in cells if c.variant == series.variant]
-    exact = [c for c in own if c.params == without_settings(series.params)]
-    if exact:
-        return exact[-1]
-    return own[0] if len({c.params for c in own}) == 1 else None
+    """Returns the cell with the series' parameters."""
+    wanted = series.variant, without_settings(series.params)
+    return next((c for c in reversed(cells) if (c.variant, c.params) == wanted), None)

@@ -132,6 +132,7 @@ def _table(
                 "length": c.length,
                 "status": c.status,
                 "value": quantity.value(c),
+                "cell": c.id,
             }
             for s in styles.series(list(panel.cells))
             for c in s.cells

@@ -16,9 +16,11 @@ from .context import (
     scope_of,
     scope_text,
     shape_of,
+    shape_text,
 )
 from .rows import Cell
 from .style import Series, Styles, among
+from .units import length_text
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,46 @@ def undrawn(panels: list[Panel], styles: Styles) -> str:
 
 def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
     """Returns pages as (name of the files, panels): one for each scope, one more for decoding,
-    which compares a token against its context, and one for each of several shapes."""
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
-    for cell in cells:
-        page = scope_of(cell) + ("-decode" if decodes(cell) else "")
-        groups.setdefault((page, *shape_of(cell)), []).append(cell)
-    several = {key[0] for key in groups if sum(k[0] == key[0] for k in groups) > 1}
+    which compares a token against its context, and one for each of several shapes. Beside shapes
+    with curves, a shape that was measured at one length has no page."""
     out = []
-    for key, members in groups.items():
-        panels = _panels(members)
-        if not panels:  # everything skipped: nothing to draw, the summary names it
-            continue
-        shape = "-b{}-h{}-d{}-t{}".format(*key[1:]) if key[0] in several else ""
-        out.append((f"{measure}-{key[0]}{shape}", panels))
+    shown = _by_page(cells)
+    for page, shapes in shown.items():
+        kept = {shape: panels for shape, panels in shapes.items() if not _is_apart(panels, shapes)}
+        for shape, panels in kept.items():
+            told = "-b{}-h{}-d{}-t{}".format(*shape) if len(kept) > 1 else ""
+            out.append((f"{measure}-{page}{told}", panels))
     return out
+
+
+def elsewhere(page: list[Panel], cells: list[Cell]) -> str:
+    """Tells in the caption which shapes have no page, because they were measured at one length."""
+    shapes = _by_page(cells).get(_page_of(page[0].cells[0]), {})
+    apart = [p for panels in shapes.values() if _is_apart(panels, shapes) for p in panels]
+    told = [f"{shape_text(p.cells[0])} (length {length_text(p.lengths[0])})" for p in apart]
+    return f"Other shapes, of one length: {'; '.join(dict.fromkeys(told))}." if told else ""
+
+
+def _page_of(cell: Cell) -> str:
+    return scope_of(cell) + ("-decode" if decodes(cell) else "")
+
+
+def _by_page(cells: list[Cell]) -> dict[str, dict[tuple[Any, ...], list[Panel]]]:
+    """Returns the panels of each shape of each page. What was skipped throughout has none: there is
+    nothing to draw, and the summary names it."""
+    groups: dict[tuple[str, tuple[Any, ...]], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((_page_of(cell), shape_of(cell)), []).append(cell)
+    out: dict[str, dict[tuple[Any, ...], list[Panel]]] = {}
+    for (page, shape), members in groups.items():
+        if panels := _panels(members):
+            out.setdefault(page, {})[shape] = panels
+    return out
+
+
+def _is_apart(panels: list[Panel], shapes: dict[tuple[Any, ...], list[Panel]]) -> bool:
+    curves = any(p.is_curve for own in shapes.values() for p in own)
+    return curves and not any(p.is_curve for p in panels)
 
 
 def _panels(cells: list[Cell]) -> list[Panel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,11 @@ def _inside(metrics: Any, name: str) -> Any:
     for part in name.split("."):
         metrics = metrics.get(part) if isinstance(metrics, dict) else None
     return metrics
+
+
+def ids(cells: Iterable[Cell | None]) -> str:
+    """Returns the ids of the cells behind a value, which `attnbench repro` takes."""
+    return " ".join(dict.fromkeys(c.id for c in cells if c))
 
 
 def canonical(params: dict[str, Any]) -> Params:

@@ -208,6 +208,7 @@ def _table(families: Families, group: TaskGroup, series: list[Series]) -> list[L
             "seeds": len(found.seeds),
             "chance": group.levels.get("chance"),
             "best_shortcut_score": group.levels.get("best shortcut"),
+            "cell": found.cell,
         }
         for name, _, points in _lines(families, series)
         for state_bytes, found, told, _ in points

@@ -128,7 +128,7 @@ def finish_lines(
 def cell_lines(series: list[Series], lines: Callable[[Cell], Iterable[Line]]) -> list[Line]:
     """Returns the `lines` of each cell, each after the columns of the cell's task and series."""
     return [
-        {**task_columns(cell), **s.columns, **line}
+        {**task_columns(cell), **s.columns, **line, "cell": cell.id}
         for s in series
         for cell in s.cells
         for line in lines(cell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.special import stdtrit  # scipy.stats takes over a second to load
 from .context import contract
 from .metric import is_error
 from .metric import name as name_of
-from .rows import Cell
+from .rows import Cell, ids
 from .style import Series, Styles, among
 
 
@@ -24,6 +24,7 @@ class Score:
     mean: float
     half: float | None
     seeds: tuple[float, ...]
+    cell: str = ""  # ids of the cells, see rows.ids
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def score(cells: tuple[Cell, ...]) -> Score | None:
     if not ok:
         return None
     tests = [float(c.metric("test") or 0.0) for c in ok]
-    return over_seeds(tests, ok[0].metric("test_stderr"))
+    return replace(over_seeds(tests, ok[0].metric("test_stderr")), cell=ids(ok))
 
 
 def over_seeds(tests: list[float], stderr: float | None) -> Score:

@@ -48,6 +48,7 @@ class Verdict:
     series: Series
     faster_from: str  # as the tables say
     crossing: Crossing
+    baseline: Series
 
 
 def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict]:
@@ -59,7 +60,7 @@ def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict
         found = find_crossing(own.samples, full.samples, (own.medians, full.medians))
         if found is not None:
             said = faster_from(panel.lengths, own.intervals, full.intervals)
-            out.append(Verdict(own.series, said, found))
+            out.append(Verdict(own.series, said, found, full.series))
     return out
 
 

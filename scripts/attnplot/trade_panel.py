@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from .ends import wrapped
+from .joined import Record
 from .looks import BEHIND, GREY
-from .marks import LEVELS, Entry, beside, cross, level_entry
+from .marks import LEVELS, Entry, beside, cross, entry, level_entry
 from .metric import error_ticks, is_error
 from .place import Label, place_labels
 from .ticks import log_ticks
-from .trades import Dot, Trade
+from .pareto import BAND, LOOK
+from .trades import Trade
 from .units import bytes_text, thousands_text
 
+FRONT = "Pareto front, with the middle 95 % of fronts that agree with the samples"
 LARGEST = 17.0  # points, the radius of the greatest memory
 
 
@@ -25,8 +29,9 @@ def radius(peak: float | None, largest: float | None, scale: float = 1.0) -> flo
 
 
 def level_entries(trades: list[Trade]) -> list[Entry]:
-    """Returns the legend of the levels that the panels draw."""
-    return [level_entry(level) for level in LEVELS if any(level in t.levels for t in trades)]
+    """Returns the legend of the levels and of the fronts that the panels draw."""
+    drawn = [level_entry(level) for level in LEVELS if any(level in t.levels for t in trades)]
+    return drawn + ([entry(LOOK, FRONT)] if any(t.front for t in trades) else [])
 
 
 def draw_trade(
@@ -54,6 +59,7 @@ def draw_trade(
     levels = {level: value for level, value in trade.levels.items() if low < value < high}
     for level, value in levels.items():
         axes.axhline(value, **LEVELS[level], zorder=1)
+    _draw_front(axes, trade)
     grey = {"marker": "o", "markersize": 3.2, "linestyle": "none", "color": BEHIND}
     axes.plot([d.speed for d in others], [d.score.mean for d in others], **grey, zorder=1.5)
     for dot in placed:
@@ -72,9 +78,22 @@ def draw_trade(
     axes.set_xlabel(trade.axis, linespacing=1.3)
 
 
-def _label(dot: Dot, r: float) -> Label:
-    text = wrapped(dot.series.label) + (f"\n{wrapped(dot.params)}" if dot.params else "")
-    return Label(dot.speed, dot.score.mean, r, text, dot.series.look.ink)
+def _draw_front(axes: Axes, trade: Trade) -> None:
+    """Draws the best score that is to be had at each speed or above, without moving the axes."""
+    if trade.front is None:
+        return
+    limits = axes.get_xlim(), axes.get_ylim()
+    front = trade.front
+    inside = np.isfinite(front.low) & np.isfinite(front.high)
+    band = {**BAND, "step": "pre", "where": inside, "zorder": 0.6}
+    axes.fill_between(front.speeds, front.low, front.high, **band)
+    axes.step(front.speeds, np.where(np.isfinite(front.best), front.best, np.nan), **LOOK, zorder=1.1)
+    axes.set_xlim(limits[0])
+    axes.set_ylim(limits[1])
+
+
+def _label(dot: Record, r: float) -> Label:
+    return Label(dot.speed, dot.score.mean, r, wrapped(dot.series.label), dot.series.look.ink)
 
 
 def _accuracy_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
@@ -101,7 +120,7 @@ def _error_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
     axes.set_ylim(high, low)
 
 
-def _draw_dot(axes: Axes, dot: Dot, r: float) -> None:
+def _draw_dot(axes: Axes, dot: Record, r: float) -> None:
     look, at = dot.series.look, ([dot.speed], [dot.score.mean])
     area = {"s": (2 * r) ** 2, "clip_on": False}
     axes.scatter(*at, **area, color=look.color, alpha=0.28, linewidth=0, zorder=2)
@@ -111,7 +130,7 @@ def _draw_dot(axes: Axes, dot: Dot, r: float) -> None:
     axes.plot(*at, **{**look.line(), "linestyle": "none", "zorder": 4})
 
 
-def _draw_incomplete(axes: Axes, dots: list[Dot]) -> list[Label]:
+def _draw_incomplete(axes: Axes, dots: list[Record]) -> list[Label]:
     """Draws a cross on the axis of the missing value: at the bottom for a score, at the left for a
     speed. Returns the names of the crosses."""
     left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]

@@ -6,14 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from .caption import caption
+from .caption import caption, unique
+from .joined import Record
 from .page import Page, Picture
 from .rows import Rows
 from .sheets import OTHERS, Sheet, in_rows, scored_panels, sheets
 from .style import Styles
 from .tasks import ONE_SEED
 from .trade_panel import area_legend, draw_trade, level_entries
-from .trades import Dot, Trade, largest_peak, trade_panels
+from .trades import Trade, largest_peak, trade_panels
 from .tuned import chosen_on_validation
 
 COLUMNS = 2
@@ -68,30 +69,34 @@ def _page(sheet: Sheet[Trade], words: str) -> Page:
 
 
 def trade_note(trades: list[Trade]) -> str:
-    at = " / ".join(dict.fromkeys(t.memory.text() for t in trades if t.memory))
-    memory = f"Memory at: {at}." if at else "No memory rows: points without circles."
-    return f"{trade_words(trades)} {memory}"
+    none = "No memory was measured where speed was: points without circles."
+    return trade_words(trades) + ("" if any(t.memory for t in trades) else f" {none}")
 
 
 def trade_words(trades: list[Trade]) -> str:
     """Tells in the caption how scores were measured, and which costs were measured elsewhere."""
-    words = f"Accuracy at the task's own length, bars 95 % intervals, {ONE_SEED}; speed the median "
-    words += "where the axis says."
-    if any(d.params for t in trades for d in t.dots):
-        words += " Where a cost is of other parameters than the score, the point says so."
+    words = f"Accuracy at the task's own length, bars 95 % intervals, {ONE_SEED}, of several t-intervals "
+    words += "over the seeds; speed the median "
+    words += "where the axis says, and memory there too."
+    apart = unique(f"{name} ({told})" for t in trades for name, told in t.unjoined.items())
+    if apart:
+        words += f" Left out, because costs have other parameters than scores: {', '.join(apart)}."
+    differ = unique(t.shapes for t in trades if t.shapes)
+    if differ:
+        words += f" Shapes differ: {'; '.join(differ)}."
     if any(d.whole and not d.peak for t in trades if t.memory for d in t.dots):
-        words += " No circle: no memory was measured with these parameters."
+        words += " No circle: no memory was measured there with these parameters."
     return words
 
 
-def _line(trade: Trade, dot: Dot) -> dict[str, Any]:
+def _line(trade: Trade, dot: Record) -> dict[str, Any]:
     return {
         "panel": trade.title,
         **dot.series.columns,
         "status": dot.status,
         "metric": trade.metric,
         "accuracy": dot.mean,
+        "on_front": trade.front.chance.get(dot.series.key) if trade.front else None,
         **dot.costs,
-        "speed_at": trade.speed.text(),
-        "memory_at": trade.memory.text() if trade.memory else None,
+        "cost_at": trade.speed.text(),
     }

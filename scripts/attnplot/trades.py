@@ -5,55 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .facets import facets
+from .joined import Record, other_parameters, record, shape_difference
 from .metric import is_error
-from .operating import Point, operating_point
-from .rows import FAILURES, Cell, Rows
+from .operating import Point, context_of, operating_point, point_at
+from .pareto import Front, pareto_front
+from .rows import Rows
 from .style import Series, Styles
-from .tasks import Score, TaskGroup, score, series_of, task_groups
-from .trained import without_settings
+from .tasks import TaskGroup, score, series_of, task_groups
 from .tuned import chosen_on_validation
 from .units import length_text
 
 
 @dataclass(frozen=True)
-class Dot:
-    """One variant in one panel: the values known, and a status that stands for a missing value."""
-
-    series: Series
-    score: Score | None
-    speed: float | None  # tokens per second
-    peak: float | None
-    status: str
-    params: str = ""  # where the cost was measured with others: `cost at features=256`
-
-    @property
-    def whole(self) -> bool:
-        return bool(self.score and self.speed)
-
-    @property
-    def mean(self) -> float | None:
-        return self.score.mean if self.score else None
-
-    @property
-    def costs(self) -> dict[str, float | None]:
-        """Returns the costs as columns of a table."""
-        return {"tokens_per_s": self.speed, "peak_bytes": self.peak}
-
-
-@dataclass(frozen=True)
 class Trade:
-    """One panel: the dots of a task, or of the mean over tasks."""
+    """One panel: the records of a task, or of the mean over tasks."""
 
     title: str
-    dots: list[Dot]
+    dots: list[Record]
     speed: Point
     memory: Point | None
     causal: bool
     groups: tuple[TaskGroup, ...]
     levels: dict[str, float] = field(default_factory=dict)  # of a single task, see TaskGroup
+    front: Front | None = None
+    unjoined: dict[str, str] = field(default_factory=dict)  # parameters of the cost, by series
+    shapes: str = ""  # of scores and costs, where they differ
 
     @property
     def metric(self) -> str:
@@ -142,60 +119,31 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
         (bool(c.axes["causal"]) for g in groups for c in g.cells if "causal" in c.axes), None
     )
     near = max((c.length for g in groups for c in g.cells if c.length), default=None)
-    times = rows.of("speed")
-    speed = operating_point(times, series, causal=causal, near=near)
-    speed = speed or operating_point(times, series, near=near)
+    times, peaks = rows.of("speed"), rows.of("memory")
+    also = {context_of(c) for c in peaks if c.ok}
+    speed = operating_point(times, series, causal=causal, near=near, also=also)
+    speed = speed or operating_point(times, series, near=near, also=also)
     if speed is None:
         return []
-    memory = operating_point(rows.of("memory"), series, like=speed.context, near=near)
-    dots = [d for s in series if (d := _dot(s, groups, speed, memory))]
-    levels = groups[0].levels if len(groups) == 1 else {}
-    return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), levels)]
-
-
-def _dot(series: Series, groups: list[TaskGroup], speed: Point, memory: Point | None) -> Dot | None:
-    """Returns None for a variant that was skipped on every task."""
-    picked = [g.select([series])[0].cells for g in groups]
-    statuses = [c.status for cells in picked for c in cells]
-    if all(status == "skipped" for status in statuses):
-        return None
-    found = _mean([score(cells) for cells in picked])
-    at = speed.cells.get(series.key)
-    if found is None:
-        status = next((st for st in statuses if st in FAILURES), "ok")
-    else:
-        status = at.status if at else "not timed"
-    return Dot(
-        series,
-        found,
-        at.metric("tokens_per_s") if at and at.ok else None,
-        _peak(series, at, memory.cells.get(series.key) if memory else None),
-        status,
-        _other_params(series, at) if at else "",
-    )
-
-
-def _mean(scores: list[Score | None]) -> Score | None:
-    """Returns the mean over tasks, which has no interval, or None where a task has no score."""
-    known = [s for s in scores if s]
-    if len(known) < len(scores):
-        return None
-    return known[0] if len(known) == 1 else Score(float(np.mean([s.mean for s in known])), None, ())
-
-
-def _peak(series: Series, at: Cell | None, peak: Cell | None) -> float | None:
-    """Returns the memory if its parameters are those of the score or those that the point names."""
-    if peak is None or not peak.ok:
-        return None
-    known = [without_settings(series.params), *([at.params] if at else [])]
-    return peak.metric("peak_bytes") if peak.params in known else None
-
-
-def _other_params(series: Series, cell: Cell) -> str:
-    """Returns `cost at features=256`, or nothing where the parameters are those of the score."""
-    own, other = dict(without_settings(series.params)), dict(cell.params)
-    differ = sorted(k for k in own.keys() | other.keys() if own.get(k) != other.get(k))
-    return f"cost at {', '.join(f'{k}={other.get(k)}' for k in differ)}" if differ else ""
+    memory = point_at(speed.context, peaks, series)
+    exactness = rows.of("fidelity")
+    unjoined = {s.label: told for s in series if (told := other_parameters(s, speed))}
+    joined = [s for s in series if s.label not in unjoined]
+    dots = [d for s in joined if (d := record(s, groups, speed, memory, exactness))]
+    return [
+        Trade(
+            title,
+            dots,
+            speed,
+            memory,
+            bool(causal),
+            tuple(groups),
+            groups[0].levels if len(groups) == 1 else {},
+            pareto_front(dots, fewer_is_better=is_error(groups[0].metric)),
+            unjoined,
+            shape_difference([c for d in dots for c in d.scored if c.ok], speed),
+        )
+    ]
 
 
 def front(trade: Trade, styles: Styles) -> set[Any]:

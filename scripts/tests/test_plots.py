@@ -96,6 +96,14 @@ class Gallery(InFolder):
         self.assertLess(float(ratio["ci_low"]), float(ratio["time_over_exact"]))
         self.assertLess(float(ratio["time_over_exact"]), float(ratio["ci_high"]))
 
+    def test_each_line_names_the_cells_behind_it(self) -> None:
+        known = {row["cell"] for row in fixture.quick_cells()}
+        for file in self.quick.glob("*.csv"):
+            for line in self.table(file):
+                told = [ids for name, ids in line.items() if name.endswith("cell") and ids]
+                self.assertTrue(told, (file.name, line))
+                self.assertLessEqual({one for ids in told for one in ids.split()}, known, file.name)
+
     def test_pictures_say_what_they_show(self) -> None:
         out = self.quick
         told = Image.open(out / "overview.png").text
