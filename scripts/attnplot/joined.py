@@ -90,7 +90,8 @@ def record(
     if found is None:
         status = next((c.status for c in scored if c.status in FAILURES), "ok")
     else:
-        status = timed.status if timed else "not timed"
+        other = other_parameters(series, speed)
+        status = timed.status if timed else f"cost at {other} alone" if other else "not timed"
     return Record(
         series,
         found,

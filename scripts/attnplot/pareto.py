@@ -44,7 +44,8 @@ def pareto_front(records: Sequence[Record], *, fewer_is_better: bool) -> Front |
         np.stack([r.speeds(rng, DRAWS) for r in whole], axis=1),
         sign * np.stack([_scores(r.score, rng) for r in whole], axis=1),
     )
-    speeds = np.geomspace(point[0].min() / 4, point[0].max() * 4, 400)
+    around = np.geomspace(point[0].min() / 4, point[0].max() * 4, 400)
+    speeds = np.union1d(around, point[0])
     middle = _best(*point, speeds)[0]
     low, high = np.sort(_best(*drawn, speeds), axis=0)[
         [int(0.025 * DRAWS), math.ceil(0.975 * DRAWS) - 1]

@@ -80,7 +80,7 @@ def trade_words(trades: list[Trade]) -> str:
     words += "where the axis says, and memory there too."
     apart = unique(f"{name} ({told})" for t in trades for name, told in t.unjoined.items())
     if apart:
-        words += f" Left out, because costs have other parameters than scores: {', '.join(apart)}."
+        words += f" A cross at the left: costs have other parameters than the score: {', '.join(apart)}."
     differ = unique(t.shapes for t in trades if t.shapes)
     if differ:
         words += f" Shapes differ: {'; '.join(differ)}."

@@ -128,8 +128,7 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
     memory = point_at(speed.context, peaks, series)
     exactness = rows.of("fidelity")
     unjoined = {s.label: told for s in series if (told := other_parameters(s, speed))}
-    joined = [s for s in series if s.label not in unjoined]
-    dots = [d for s in joined if (d := record(s, groups, speed, memory, exactness))]
+    dots = [d for s in series if (d := record(s, groups, speed, memory, exactness))]
     return [
         Trade(
             title,
@@ -141,7 +140,7 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
             groups[0].levels if len(groups) == 1 else {},
             pareto_front(dots, fewer_is_better=is_error(groups[0].metric)),
             unjoined,
-            shape_difference([c for d in dots for c in d.scored if c.ok], speed),
+            shape_difference([c for d in dots if d.whole for c in d.scored if c.ok], speed),
         )
     ]
 

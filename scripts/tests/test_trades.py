@@ -33,14 +33,15 @@ class Costs(InFolder):
         (trade,) = trade_panels(rows, Styles(rows))
         return trade
 
-    def test_a_cost_of_other_parameters_is_left_out_and_named(self) -> None:
+    def test_a_cost_of_other_parameters_is_named_and_not_drawn(self) -> None:
         cells = [cell("performer", "image", 0.5, params={"features": 64}, causal=False)]
         cells += [cell("linear", "image", 0.4, causal=False)]
         wide = {**dict(fixture.VARIANTS)["performer"], "features": 256}
         trade = self.trade([*cells, *costs("performer", wide, 64), *costs("linear", {}, 64)])
-        self.assertEqual([d.series.label for d in trade.dots], ["linear"])
+        self.assertEqual([d.series.label for d in trade.dots if d.whole], ["linear"])
+        self.assertEqual(trade.dots[0].status, "cost at features=256 alone")
         self.assertEqual(trade.unjoined, {"performer": "features=256"})
-        self.assertIn("Left out, because costs have other parameters than scores: performer (features=256).", trade_words([trade]))
+        self.assertIn("costs have other parameters than the score: performer (features=256).", trade_words([trade]))
         self.assertNotIn("scores:", trade.axis)
         self.assertIsNone(trade.front)
 
