@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import unittest
 
 from attnplot.rows import read_rows as read_to_plot
@@ -94,6 +96,82 @@ class Merge(FaultCase):
         wrong = self.run_program(*SWEEP, "-o", "rows.jsonl", "-q", "--retry", "bad")
         self.assertEqual(wrong.returncode, 2)
         self.assertRegex(wrong.stderr, r"^attnbench: --retry bad is unknown; expected failed,[^\n]*\n$")
+
+    def runs_of_one_sweep(self, *changes) -> list[str]:
+        """A file for each change of a small sweep's rows; a change gets the run line and the cells."""
+        sweep = ["run", "-v", "linear", "--measure", "speed,memory", "--length", "16", *SHAPE, "--repetitions", "3"]
+        done = self.run_program(*sweep, "-o", "one.jsonl", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = []
+        for number, change in enumerate(changes):
+            head, *cells = (json.loads(line) for line in (self.folder / "one.jsonl").read_text().splitlines())
+            for line in (head, *cells):
+                line.pop("checksum")
+                line["run"] = f"{number:016x}"
+                line.pop("noisy", None)
+            change(head, cells)
+            names.append(f"run{number}.jsonl")
+            lines = "".join(json.dumps(line) + "\n" for line in (head, *cells))
+            (self.folder / names[-1]).write_text(lines)
+        return names
+
+    def joined(self, *names: str) -> dict[str, dict]:
+        done = self.merge(*names, "-o", "all.jsonl", "--keep", "all", "--force")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual(done.stderr, f"2 rows, the times of each from {len(names)} runs\n")
+        return {row["measure"]: row for row in read_rows(self.folder / "all.jsonl") if row["kind"] == "cell"}
+
+    def test_runs_of_one_sweep_become_visits(self) -> None:
+        def timed(time: float, *noisy: str):
+            def change(head: dict, cells: list[dict]) -> None:
+                speed = next(cell for cell in cells if cell["measure"] == "speed")
+                speed["samples"] = [0.9 * time, time, 1.1 * time]
+                speed["metrics"]["time_s"]["median"] = time
+                speed["metrics"]["tokens_per_s"] = 16 / time
+                if noisy:
+                    speed["noisy"] = list(noisy)
+
+            return change
+
+        names = self.runs_of_one_sweep(timed(1e-5, "steal"), timed(2e-5), timed(4e-5, "steal", "witness"))
+        row = self.joined(*names)["speed"]
+        self.assertEqual((row["visits"], row["noisy"]), ([3, 3, 3], ["steal"]))
+        self.assertEqual(row["samples"][3:6], [0.9 * 2e-5, 2e-5, 1.1 * 2e-5])
+        time = row["metrics"]["time_s"]
+        self.assertEqual((time["median"], time["n"]), (2e-5, 9))
+        self.assertAlmostEqual(row["metrics"]["tokens_per_s"], 16 / 2e-5, places=3)
+        # Student's t over the logarithms of three medians, each twice the one before: 4.3027 · ln 2 / √3.
+        self.assertAlmostEqual(math.log(time["ci_high"] / time["ci_low"]) / 2, 4.30265 * math.log(2) / math.sqrt(3), places=4)
+
+    def test_a_failure_of_one_run_is_that_of_all(self) -> None:
+        def fails(head: dict, cells: list[dict]) -> None:
+            for cell in cells:
+                cell.update(status="timeout", reason="600 s", metrics=None, samples=None)
+                for name in ("visits", "ledger"):
+                    cell.pop(name, None)
+
+        row = self.joined(*self.runs_of_one_sweep(lambda *_: None, fails))["speed"]
+        self.assertEqual((row["status"], row["reason"]), ("timeout", "600 s"))
+
+    def test_runs_that_are_not_of_one_sweep_are_refused(self) -> None:
+        def other_commit(head: dict, cells: list[dict]) -> None:
+            head["environment"]["commit"] = "0" * 40
+
+        def other_memory(head: dict, cells: list[dict]) -> None:
+            next(cell for cell in cells if cell["measure"] == "memory")["metrics"]["peak_bytes"] += 64
+
+        def fewer(head: dict, cells: list[dict]) -> None:
+            cells.pop()
+
+        for change, message in (
+            (other_commit, "two programs or machines \\(commit:"),
+            (other_memory, "differ in figures that are no times"),
+            (fewer, "is in 1 of 2 runs"),
+        ):
+            done = self.merge(*self.runs_of_one_sweep(lambda *_: None, change), "-o", "all.jsonl", "--keep", "all")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^attnbench: [^\n]*{message}[^\n]*\n$")
+        self.assertFalse((self.folder / "all.jsonl").exists())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Two commits measured in turn on one machine, and compared."""
