@@ -35,9 +35,16 @@ HWY_INLINE real dot(const real* x, const real* y, int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 real dot_of(const real* x, const real* y, int64_t n) { return dot(x, y, n); }
+// Four rows at a time: the sums over lanes of one wait for nothing of the others.
 void dots_between(int64_t rows, int64_t cols, const real* x, int64_t x_row, const real* y,
                   int64_t y_row, real* dots) {
-  for (int64_t i = 0; i < rows; ++i) dots[i] = dot(x + i * x_row, y + i * y_row, cols);
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    real four[4];
+    for (int64_t r = 0; r < 4; ++r) four[r] = dot(x + (i + r) * x_row, y + (i + r) * y_row, cols);
+    std::copy_n(four, 4, dots + i);
+  }
+  for (; i < rows; ++i) dots[i] = dot(x + i * x_row, y + i * y_row, cols);
 }
 
 HWY_INLINE real max_in_row(const real* x, int64_t n) {

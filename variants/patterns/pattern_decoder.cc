@@ -102,8 +102,7 @@ class PatternDecoder final : public Decoder {
   void score(const real* keys, int64_t count, const Room& room) const {
     const int64_t dim = head_dim(), rows = room.rows;
     if (rows == 1) {
-      for (int64_t j = 0; j < count; ++j)
-        room.logits[j] = row_dot(room.queries, keys + j * dim, dim);
+      dots_of_rows(count, dim, room.queries, 0, keys, dim, room.logits);
       return;
     }
     product(count, rows, dim, {keys, dim}, {room.queries, rows}, room.products, rows);
