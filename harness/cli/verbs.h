@@ -20,6 +20,7 @@ Verb merge_verb();
 Verb compare_verb();
 Verb table_verb();
 Verb fit_verb();
+Verb noise_verb();
 Verb repro_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc

@@ -1,0 +1,198 @@
+// Visits of both measurements around their common mean; see noise.h.
+#include "harness/compare/noise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "core/base/check.h"
+#include "harness/compare/compare.h"
+#include "harness/compare/machines.h"
+#include "harness/compare/times.h"
+#include "harness/measure/statistics.h"
+#include "harness/sweep/rounds.h"
+
+namespace attn {
+namespace {
+
+constexpr double kClaimed = 0.95, kPower = 0.8;
+constexpr double kNormal = 1e6;  // degrees of freedom of a normal distribution
+
+struct Twice {  // one cell
+  const Row* one = nullptr;
+  double variance = 0;    // of the logarithm of a visit's time
+  double difference = 0;  // of the means
+  bool is_held = false, is_raised = false, is_disturbed = false;
+};
+
+// Of all visits of both rows around their common mean, so that what differs between the two
+// measurements counts as much as what differs within one.
+Variance total_variance(const RowPair& pair) {
+  std::vector<double> logs;
+  for (const Row* row : {pair.before, pair.after})
+    for (const double log : log_medians(row->result.times, row->result.visits)) logs.push_back(log);
+  const auto count = static_cast<double>(logs.size());
+  double mean = 0;
+  for (const double log : logs) mean += log / count;
+  Variance variance{.value = 0, .degrees = count - 1};
+  for (const double log : logs) variance.value += std::pow(log - mean, 2) / variance.degrees;
+  return variance;
+}
+
+// Degrees of freedom that `compare` adds to those of a cell's own visits, from the other cells.
+double borrowed_degrees(const std::vector<const Row*>& rows) {
+  const std::vector<LogTime> times = log_times(rows);
+  double sum = 0;
+  for (size_t i = 0; i < rows.size(); i++)
+    sum += times[i].of_mean.degrees - static_cast<double>(rows[i]->result.visits.size() - 1);
+  return sum / static_cast<double>(rows.size());
+}
+
+// The mean over the pairs of the probability that a difference is found.
+double power_at(double logarithm, const std::vector<const Twice*>& pairs, double degrees) {
+  const double quantile = student_t_above((1 - kClaimed) / 2, degrees);
+  double sum = 0;
+  for (const Twice* pair : pairs) {
+    const double error = std::sqrt(2 * pair->variance / static_cast<double>(kRounds));
+    sum += error > 0 ? student_t_tail(quantile - logarithm / error, degrees) : 1;
+  }
+  return sum / static_cast<double>(pairs.size());
+}
+
+double detectable_of(const std::vector<const Twice*>& pairs, double degrees) {
+  double low = 0, high = 1e-3;
+  if (power_at(0, pairs, degrees) >= kPower) return 0;
+  while (power_at(high, pairs, degrees) < kPower) high *= 2;
+  for (int i = 0; i < 40; i++) {
+    const double middle = (low + high) / 2;
+    (power_at(middle, pairs, degrees) < kPower ? low : high) = middle;
+  }
+  return std::expm1(high);
+}
+
+double middle_scatter(const std::vector<const Twice*>& pairs) {
+  std::vector<double> variances;
+  for (const Twice* pair : pairs) variances.push_back(pair->variance);
+  const auto middle = variances.begin() + std::ssize(variances) / 2;
+  std::nth_element(variances.begin(), middle, variances.end());
+  return std::expm1(std::sqrt(*middle));
+}
+
+NoiseOf figures_of(const std::vector<const Twice*>& pairs, double degrees) {
+  NoiseOf noise{.pairs = std::ssize(pairs),
+                .scatter = middle_scatter(pairs),
+                .detectable = detectable_of(pairs, degrees)};
+  for (const Twice* pair : pairs) {
+    noise.largest = std::max(noise.largest, std::expm1(std::abs(pair->difference)));
+    noise.held += pair->is_held;
+    noise.raised += pair->is_raised;
+  }
+  const ShareInterval share = wilson(noise.held, noise.pairs);
+  noise.held_low = share.low;
+  noise.held_high = share.high;
+  return noise;
+}
+
+void require_one_program(const RowsFile& one, const RowsFile& other) {
+  ATTN_CHECK(one.run.run != other.run.run,
+             "'{}' and '{}' are of one run; noise compares two measurements of the same cells",
+             one.path, other.path);
+  std::string difference = machine_difference(one.run, other.run);
+  if (difference.empty()) difference = build_difference(one.run, other.run);
+  ATTN_CHECK(difference.empty(),
+             "'{}' and '{}' are of two machines or builds ({}); noise compares two measurements of "
+             "one",
+             one.path, other.path, difference);
+}
+
+bool has_visits(const RowPair& pair) {
+  return pair.before->result.visits.size() > 1 && pair.after->result.visits.size() > 1;
+}
+
+RowsFile without_floor(RowsFile file) {
+  file.run.noise_floor.clear();
+  return file;
+}
+
+}  // namespace
+
+bool NoiseOf::holds_as_claimed() const { return held_low <= kClaimed && kClaimed <= held_high; }
+
+ShareInterval wilson(int64_t count, int64_t total) {
+  const double n = static_cast<double>(total), share = static_cast<double>(count) / n;
+  const double z = student_t_above((1 - kClaimed) / 2, kNormal), z2 = z * z;
+  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = z / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+NoiseReport noise_of(const RowsFile& one, const RowsFile& other) {
+  require_one_program(one, other);
+  const Comparison compared = compare(without_floor(one), without_floor(other),
+                                      {.threshold = 0, .measures = {Measure::speed}});
+  const Pairs found = pairs_of(one, other, {Measure::speed});
+  NoiseReport report{.single = found.before_only + found.after_only,
+                     .left_out = found.left_out,
+                     .measured_at = other.run.started_at};
+  if (const Json& commit = other.run.environment.value("commit", Json()); commit.is_string())
+    report.commit = commit.get<std::string>();
+  std::vector<Twice> all;
+  std::vector<Variance> own;
+  std::vector<const Row*> ones, others;
+  for (size_t i = 0; i < found.usable.size(); i++) {
+    const RowPair& pair = found.usable[i];
+    if (!has_visits(pair)) {
+      report.left_out.push_back({Measure::speed, pair.label, "one visit does not scatter"});
+      continue;
+    }
+    const Compared& tested = compared.pairs[i];  // of speed alone, in the order of the pairs
+    const bool is_noisy = !pair.before->result.noisy.empty() || !pair.after->result.noisy.empty();
+    all.push_back(
+        {.one = pair.before,
+         .difference = std::log(tested.change.value()),
+         .is_held = tested.low.value() <= 1 && 1 <= tested.high.value(),
+         .is_raised = tested.verdict == Judgement::worse || tested.verdict == Judgement::better,
+         .is_disturbed = is_noisy});
+    report.disturbed += is_noisy;
+    own.push_back(total_variance(pair));
+    ones.push_back(pair.before);
+    others.push_back(pair.after);
+  }
+  if (all.empty()) return report;
+  const std::vector<Variance> steady = steadied(own);
+  for (size_t i = 0; i < all.size(); i++) all[i].variance = steady[i].value;
+  const double borrowed = (borrowed_degrees(ones) + borrowed_degrees(others)) / 2;
+  report.degrees = 2 * (static_cast<double>(kRounds) - 1 + borrowed);
+  std::map<std::tuple<Mode, int64_t, int64_t>, std::vector<const Twice*>> groups;
+  std::vector<const Twice*> together;
+  for (const Twice& twice : all) {
+    const Axes& axes = twice.one->key.axes;
+    groups[{axes.mode.value_or(Mode::forward), axes.threads.value_or(1), axes.length.value_or(0)}]
+        .push_back(&twice);
+    together.push_back(&twice);
+  }
+  for (const auto& [place, pairs] : groups) {
+    NoiseOf noise = figures_of(pairs, report.degrees);
+    std::tie(noise.mode, noise.threads, noise.length) = place;
+    report.groups.push_back(noise);
+  }
+  report.all = figures_of(together, report.degrees);
+  return report;
+}
+
+NoiseFloor floors_of(const NoiseReport& report) {
+  NoiseFloor floors;
+  for (const NoiseOf& group : report.groups)
+    if (group.pairs >= kLeastPairs)
+      floors.push_back({.mode = group.mode.value(),
+                        .threads = group.threads,
+                        .length = group.length,
+                        .share = group.detectable,
+                        .cells = group.pairs,
+                        .measured_at = report.measured_at,
+                        .commit = report.commit});
+  return floors;
+}
+
+}  // namespace attn
