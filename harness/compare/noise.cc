@@ -17,11 +17,13 @@ namespace attn {
 namespace {
 
 constexpr double kClaimed = 0.95, kPower = 0.8;
+constexpr int kHalvings = 30;    // of an interval around the detectable difference: nine digits
 constexpr double kNormal = 1e6;  // degrees of freedom of a normal distribution
 
 struct Twice {  // one cell
   const Row* one = nullptr;
   double variance = 0;    // of the logarithm of a visit's time
+  double degrees = 0;     // of freedom of a comparison of three visits with three
   double difference = 0;  // of the means
   bool is_held = false, is_raised = false, is_disturbed = false;
 };
@@ -41,32 +43,44 @@ Variance total_variance(const RowPair& pair) {
 }
 
 // Degrees of freedom that `compare` adds to those of a cell's own visits, from the other cells.
-double borrowed_degrees(const std::vector<const Row*>& rows) {
-  const std::vector<LogTime> times = log_times(rows);
+double borrowed_degrees(const std::vector<LogTime>& times, const std::vector<const Row*>& rows) {
   double sum = 0;
   for (size_t i = 0; i < rows.size(); i++)
     sum += times[i].of_mean.degrees - static_cast<double>(rows[i]->result.visits.size() - 1);
   return sum / static_cast<double>(rows.size());
 }
 
-// The mean over the pairs of the probability that a difference is found.
-double power_at(double logarithm, const std::vector<const Twice*>& pairs, double degrees) {
-  const double quantile = student_t_above((1 - kClaimed) / 2, degrees);
-  double sum = 0;
-  for (const Twice* pair : pairs) {
-    const double error = std::sqrt(2 * pair->variance / static_cast<double>(kRounds));
-    sum += error > 0 ? student_t_tail(quantile - logarithm / error, degrees) : 1;
-  }
-  return sum / static_cast<double>(pairs.size());
+// Satterthwaite's degrees of freedom of the difference of two means of as many visits.
+double degrees_of_difference(double one, double other, double degrees_of_each) {
+  const double squares = one * one + other * other;
+  return degrees_of_each * (squares > 0 ? std::pow(one + other, 2) / squares : 2);
 }
 
-double detectable_of(const std::vector<const Twice*>& pairs, double degrees) {
+// A pair as a test of the difference of two means of three visits sees it.
+struct Detector {
+  double error = 0, degrees = 0, quantile = 0;
+};
+
+// The mean over the pairs of the probability that a difference is found.
+double power_at(double logarithm, const std::vector<Detector>& detectors) {
+  double sum = 0;
+  for (const auto& [error, degrees, quantile] : detectors)
+    sum += error > 0 ? student_t_tail(quantile - logarithm / error, degrees) : 1;
+  return sum / static_cast<double>(detectors.size());
+}
+
+double detectable_of(const std::vector<const Twice*>& pairs) {
+  std::vector<Detector> detectors;
+  for (const Twice* pair : pairs)
+    detectors.push_back({.error = std::sqrt(2 * pair->variance / static_cast<double>(kRounds)),
+                         .degrees = pair->degrees,
+                         .quantile = student_t_above((1 - kClaimed) / 2, pair->degrees)});
   double low = 0, high = 1e-3;
-  if (power_at(0, pairs, degrees) >= kPower) return 0;
-  while (power_at(high, pairs, degrees) < kPower) high *= 2;
-  for (int i = 0; i < 40; i++) {
+  if (power_at(0, detectors) >= kPower) return 0;
+  while (power_at(high, detectors) < kPower) high *= 2;
+  for (int i = 0; i < kHalvings; i++) {
     const double middle = (low + high) / 2;
-    (power_at(middle, pairs, degrees) < kPower ? low : high) = middle;
+    (power_at(middle, detectors) < kPower ? low : high) = middle;
   }
   return std::expm1(high);
 }
@@ -79,10 +93,10 @@ double middle_scatter(const std::vector<const Twice*>& pairs) {
   return std::expm1(std::sqrt(*middle));
 }
 
-NoiseOf figures_of(const std::vector<const Twice*>& pairs, double degrees) {
+NoiseOf figures_of(const std::vector<const Twice*>& pairs) {
   NoiseOf noise{.pairs = std::ssize(pairs),
                 .scatter = middle_scatter(pairs),
-                .detectable = detectable_of(pairs, degrees)};
+                .detectable = detectable_of(pairs)};
   for (const Twice* pair : pairs) {
     noise.largest = std::max(noise.largest, std::expm1(std::abs(pair->difference)));
     noise.held += pair->is_held;
@@ -161,9 +175,14 @@ NoiseReport noise_of(const RowsFile& one, const RowsFile& other) {
   }
   if (all.empty()) return report;
   const std::vector<Variance> steady = steadied(own);
-  for (size_t i = 0; i < all.size(); i++) all[i].variance = steady[i].value;
-  const double borrowed = (borrowed_degrees(ones) + borrowed_degrees(others)) / 2;
-  report.degrees = 2 * (static_cast<double>(kRounds) - 1 + borrowed);
+  const std::vector<LogTime> first = log_times(ones), second = log_times(others);
+  const double degrees = static_cast<double>(kRounds) - 1 +
+                         (borrowed_degrees(first, ones) + borrowed_degrees(second, others)) / 2;
+  for (size_t i = 0; i < all.size(); i++) {
+    all[i].variance = steady[i].value;
+    all[i].degrees =
+        degrees_of_difference(first[i].of_mean.value, second[i].of_mean.value, degrees);
+  }
   std::map<std::tuple<Mode, int64_t, int64_t>, std::vector<const Twice*>> groups;
   std::vector<const Twice*> together;
   for (const Twice& twice : all) {
@@ -173,11 +192,11 @@ NoiseReport noise_of(const RowsFile& one, const RowsFile& other) {
     together.push_back(&twice);
   }
   for (const auto& [place, pairs] : groups) {
-    NoiseOf noise = figures_of(pairs, report.degrees);
+    NoiseOf noise = figures_of(pairs);
     std::tie(noise.mode, noise.threads, noise.length) = place;
     report.groups.push_back(noise);
   }
-  report.all = figures_of(together, report.degrees);
+  report.all = figures_of(together);
   return report;
 }
 

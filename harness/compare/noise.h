@@ -20,11 +20,11 @@ struct NoiseOf {
   int64_t pairs = 0;
   double scatter = 0;  // standard deviation of a visit over its time: the median of the pairs
   // Of two cells with three visits each, the difference (1: as long as the time itself) that a test
-  // at 5 % finds in 80 of 100 cases. Found in pair i with P(T > t - log(1 + d) / s_i), T Student's
-  // t with `degrees` degrees of freedom, t its 97.5 % quantile, and s_i the standard error of the
-  // difference of two means of three visits; d is where the mean of that over the pairs is 0.8. For
-  // pairs that are alike, log(1 + d) is (t_0.975 + t_0.80) · s (Cohen 1988, chapter 2, with
-  // Student's t for the normal distribution).
+  // at 5 % finds in 80 of 100 cases. In pair i a difference d is found with the probability
+  // P(T > t - log(1 + d) / s), T Student's t with the pair's degrees of freedom, t its 97.5 %
+  // quantile, and s the standard error of the difference of two means of three visits; `detectable`
+  // is the d at which the mean of that over the pairs is 0.8. For pairs that are alike, log(1 + d)
+  // is (t_0.975 + t_0.80) s (Cohen 1988, chapter 2, with Student's t for the normal distribution).
   double detectable = 0;
   double largest = 0;                  // difference of a pair
   int64_t held = 0;                    // intervals of 95 % that hold "no difference"
@@ -37,7 +37,6 @@ struct NoiseOf {
 struct NoiseReport {
   std::vector<NoiseOf> groups;  // by mode, threads and length
   NoiseOf all;
-  double degrees = 0;     // of freedom, of a comparison of three visits with three
   int64_t disturbed = 0;  // pairs with a row that is marked as noisy
   int64_t single = 0;     // cells in one of the files alone
   std::vector<LeftOut> left_out;
