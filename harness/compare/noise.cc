@@ -17,7 +17,7 @@ namespace attn {
 namespace {
 
 constexpr double kClaimed = 0.95, kPower = 0.8;
-constexpr int kHalvings = 30;    // of an interval around the detectable difference: nine digits
+constexpr int kHalvings = 20;    // of an interval around the detectable difference: six digits
 constexpr double kNormal = 1e6;  // degrees of freedom of a normal distribution
 
 struct Twice {  // one cell
