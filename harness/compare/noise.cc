@@ -5,10 +5,11 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/base/check.h"
-#include "harness/compare/compare.h"
 #include "harness/compare/machines.h"
+#include "harness/compare/time_pairs.h"
 #include "harness/compare/times.h"
 #include "harness/measure/statistics.h"
 #include "harness/sweep/rounds.h"
@@ -124,9 +125,36 @@ bool has_visits(const RowPair& pair) {
   return pair.before->result.visits.size() > 1 && pair.after->result.visits.size() > 1;
 }
 
-RowsFile without_floor(RowsFile file) {
-  file.run.noise_floor.clear();
-  return file;
+// Each pair's figures; every pair has visits.
+std::vector<Twice> measured_twice(const std::vector<RowPair>& pairs) {
+  std::vector<Twice> all;
+  std::vector<Variance> own;
+  std::vector<double> p;
+  std::vector<const Row*> ones, others;
+  for (const Tested& tested : times_alone(pairs, Thresholds(pairs.size(), 0))) {
+    const RowPair& pair = pairs[all.size()];
+    const Change& change = tested.change.value();
+    all.push_back({.one = pair.before,
+                   .difference = change.value,
+                   .is_held = std::abs(change.value) <= reach(change),
+                   .is_disturbed = tested.is_disturbed});
+    p.push_back(probability_within(change, 0));
+    own.push_back(total_variance(pair));
+    ones.push_back(pair.before);
+    others.push_back(pair.after);
+  }
+  const std::vector<double> corrected = holm(p);
+  const std::vector<Variance> steady = steadied(own);
+  const std::vector<LogTime> first = log_times(ones), second = log_times(others);
+  const double degrees = static_cast<double>(kRounds) - 1 +
+                         (borrowed_degrees(first, ones) + borrowed_degrees(second, others)) / 2;
+  for (size_t i = 0; i < all.size(); i++) {
+    all[i].variance = steady[i].value;
+    all[i].is_raised = corrected[i] <= 1 - kClaimed;
+    all[i].degrees =
+        degrees_of_difference(first[i].of_mean.value, second[i].of_mean.value, degrees);
+  }
+  return all;
 }
 
 }  // namespace
@@ -143,46 +171,20 @@ ShareInterval wilson(int64_t count, int64_t total) {
 
 NoiseReport noise_of(const RowsFile& one, const RowsFile& other) {
   require_one_program(one, other);
-  const Comparison compared = compare(without_floor(one), without_floor(other),
-                                      {.threshold = 0, .measures = {Measure::speed}});
-  const Pairs found = pairs_of(one, other, {Measure::speed});
+  Pairs found = pairs_of(one, other, {Measure::speed});
   NoiseReport report{.single = found.before_only + found.after_only,
-                     .left_out = found.left_out,
+                     .left_out = std::move(found.left_out),
                      .measured_at = other.run.started_at};
   if (const Json& commit = other.run.environment.value("commit", Json()); commit.is_string())
     report.commit = commit.get<std::string>();
-  std::vector<Twice> all;
-  std::vector<Variance> own;
-  std::vector<const Row*> ones, others;
-  for (size_t i = 0; i < found.usable.size(); i++) {
-    const RowPair& pair = found.usable[i];
-    if (!has_visits(pair)) {
+  std::vector<RowPair> pairs;
+  for (const RowPair& pair : found.usable)
+    if (has_visits(pair))
+      pairs.push_back(pair);
+    else
       report.left_out.push_back({Measure::speed, pair.label, "one visit does not scatter"});
-      continue;
-    }
-    const Compared& tested = compared.pairs[i];  // of speed alone, in the order of the pairs
-    const bool is_noisy = !pair.before->result.noisy.empty() || !pair.after->result.noisy.empty();
-    all.push_back(
-        {.one = pair.before,
-         .difference = std::log(tested.change.value()),
-         .is_held = tested.low.value() <= 1 && 1 <= tested.high.value(),
-         .is_raised = tested.verdict == Judgement::worse || tested.verdict == Judgement::better,
-         .is_disturbed = is_noisy});
-    report.disturbed += is_noisy;
-    own.push_back(total_variance(pair));
-    ones.push_back(pair.before);
-    others.push_back(pair.after);
-  }
-  if (all.empty()) return report;
-  const std::vector<Variance> steady = steadied(own);
-  const std::vector<LogTime> first = log_times(ones), second = log_times(others);
-  const double degrees = static_cast<double>(kRounds) - 1 +
-                         (borrowed_degrees(first, ones) + borrowed_degrees(second, others)) / 2;
-  for (size_t i = 0; i < all.size(); i++) {
-    all[i].variance = steady[i].value;
-    all[i].degrees =
-        degrees_of_difference(first[i].of_mean.value, second[i].of_mean.value, degrees);
-  }
+  if (pairs.empty()) return report;
+  const std::vector<Twice> all = measured_twice(pairs);
   std::map<std::tuple<Mode, int64_t, int64_t>, std::vector<const Twice*>> groups;
   std::vector<const Twice*> together;
   for (const Twice& twice : all) {
@@ -190,9 +192,10 @@ NoiseReport noise_of(const RowsFile& one, const RowsFile& other) {
     groups[{axes.mode.value_or(Mode::forward), axes.threads.value_or(1), axes.length.value_or(0)}]
         .push_back(&twice);
     together.push_back(&twice);
+    report.disturbed += twice.is_disturbed;
   }
-  for (const auto& [place, pairs] : groups) {
-    NoiseOf noise = figures_of(pairs);
+  for (const auto& [place, members] : groups) {
+    NoiseOf noise = figures_of(members);
     std::tie(noise.mode, noise.threads, noise.length) = place;
     report.groups.push_back(noise);
   }

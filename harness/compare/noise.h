@@ -29,8 +29,9 @@ struct NoiseOf {
   double largest = 0;                  // difference of a pair
   int64_t held = 0;                    // intervals of 95 % that hold "no difference"
   double held_low = 0, held_high = 0;  // 95 % interval of that share (Wilson 1927)
-  int64_t raised = 0;  // differences that `compare` would report at the threshold 0, corrected
-                       // by Holm's method over all pairs
+  // Differences that the test of `compare` finds at the threshold 0, corrected by Holm's method
+  // over all pairs. Pairs that are marked as noisy count too.
+  int64_t raised = 0;
   bool holds_as_claimed() const;  // whether 95 % lies in [held_low, held_high]
 };
 

@@ -126,13 +126,13 @@ TEST(Noise, AQuotedFloorIsNoThreshold) {
   EXPECT_EQ(noise_of(one, other).all.raised, 1);
 }
 
-TEST(Noise, DisturbedPairsAreCountedAndRaiseNothing) {
+TEST(Noise, DisturbedPairsCountLikeOthers) {
   Row disturbed = visited(64, 1.2, 1e-3);
   disturbed.result.noisy = {Noise::steal};
   const NoiseReport report =
       noise_of(measurement("a", {visited(64, 1, 1e-3)}), measurement("b", {disturbed}));
   EXPECT_EQ(report.disturbed, 1);
-  EXPECT_EQ(report.all.raised, 0);
+  EXPECT_EQ(report.all.raised, 1) << "or nothing could be found on a machine that is busy";
   EXPECT_EQ(report.all.held, 0);
 }
 
