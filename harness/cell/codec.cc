@@ -61,6 +61,17 @@ inline void take_environment(Json environment, RunLine& line) {
 }
 
 template <class Archive>
+void fields(Archive& archive, FloorAt& floor) {
+  archive("mode", floor.mode);
+  archive("threads", floor.threads);
+  archive("length", floor.length);
+  archive("share", floor.share);
+  archive("cells", floor.cells);
+  archive("measured_at", floor.measured_at);
+  archive.text_or_null("commit", floor.commit);
+}
+
+template <class Archive>
 void fields(Archive& archive, RunLine& line) {
   archive.constant("schema", kSchema);
   archive.constant("kind", "run");
@@ -73,6 +84,7 @@ void fields(Archive& archive, RunLine& line) {
   archive.maybe("started_at", line.started_at);
   archive.added("variants", line.variants);
   archive.added("order_seed", line.order_seed);
+  archive.maybe("noise_floor", line.noise_floor);
 }
 
 template <class Archive>
@@ -150,6 +162,7 @@ Json to_json(const RunLine& line) { return json_of(line); }
 Json to_json(const Row& row) { return json_of(row); }
 Json to_json(const Request& request) { return json_of(request); }
 Json to_json(const PilotFigures& figures) { return json_of(figures); }
+Json to_json(const FloorAt& floor) { return json_of(floor); }
 
 RunLine run_line_of(const Json& json) { return read_json<RunLine>(json); }
 Row row_of(const Json& json) { return read_json<Row>(json); }
@@ -163,6 +176,7 @@ Request request_of(const Json& json) {
   return request;
 }
 PilotFigures read_pilot_figures(const Json& json) { return read_json<PilotFigures>(json); }
+FloorAt floor_at_of(const Json& json) { return read_json<FloorAt>(json); }
 
 std::string id_of(const CellKey& key) { return hash_of(to_json(key)); }
 

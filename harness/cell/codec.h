@@ -22,11 +22,13 @@ Json to_json(const RunLine& line);
 Json to_json(const Row& row);
 Json to_json(const Request& request);
 Json to_json(const PilotFigures& figures);
+Json to_json(const FloorAt& floor);
 
 RunLine run_line_of(const Json& json);
 Row row_of(const Json& json);
 Request request_of(const Json& json);
 PilotFigures read_pilot_figures(const Json& json);
+FloorAt floor_at_of(const Json& json);
 
 std::string id_of(const CellKey& key);  // 16 hexadecimal digits
 

@@ -10,6 +10,7 @@
 
 #include "harness/cell/key.h"
 #include "harness/cell/metrics.h"
+#include "harness/cell/noise_floor.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/disturbance.h"
 #include "harness/store/rows.h"
@@ -114,6 +115,7 @@ struct RunLine {
   std::string started_at;
   std::vector<ListedVariant> variants;
   uint64_t order_seed = 0;
+  NoiseFloor noise_floor;  // of this machine, as it was known when the run began
 };
 
 }  // namespace attn

@@ -19,18 +19,19 @@ std::string rendered(const std::string& format, const std::vector<Table>& tables
   return text;
 }
 
-std::vector<Table> every_table(const std::vector<Row>& rows, bool with_ledger) {
-  std::vector<Table> tables = tables_of(rows);
+std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,
+                               bool with_ledger) {
+  std::vector<Table> tables = tables_of(rows, floors);
   if (with_ledger)
     for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
-  if (auto closing = closing_table(rows)) tables.push_back(std::move(*closing));
+  if (auto closing = closing_table(rows, floors)) tables.push_back(std::move(*closing));
   return tables;
 }
 
-std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
-                     bool color) {
+std::string rendered(const std::string& format, const std::vector<Row>& rows,
+                     const NoiseFloor& floors, bool with_ledger, bool color) {
   if (format != "json" && format != "csv")
-    return rendered(format, every_table(rows, with_ledger), color);
+    return rendered(format, every_table(rows, floors, with_ledger), color);
   std::vector<Json> lines;
   for (const Row& row : rows) lines.push_back(to_json(row));
   return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);

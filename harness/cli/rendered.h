@@ -12,11 +12,13 @@ namespace attn::cli {
 std::string rendered(const std::string& format, const std::vector<Table>& tables, bool color);
 
 // Every table of these rows: by measure, the closing one, and with `with_ledger` the parity ledger.
-std::vector<Table> every_table(const std::vector<Row>& rows, bool with_ledger);
+// `floors`: of the machine of the rows.
+std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,
+                               bool with_ledger);
 
 // The rows themselves for json and csv, else every table of them.
-std::string rendered(const std::string& format, const std::vector<Row>& rows, bool with_ledger,
-                     bool color);
+std::string rendered(const std::string& format, const std::vector<Row>& rows,
+                     const NoiseFloor& floors, bool with_ledger, bool color);
 
 // Prints `text`, or writes it into the file `path` where that is not "". Error where that is one of
 // the `inputs`.

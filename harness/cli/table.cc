@@ -41,6 +41,7 @@ std::vector<RowsOfMachine> by_machine(const std::vector<std::string>& paths) {
           build_difference(known.run, file.run).empty())
         same = &known;
     if (!same) same = &machines.emplace_back(RowsOfMachine{.run = file.run});
+    if (same->run.noise_floor.empty()) same->run.noise_floor = file.run.noise_floor;
     add_rows(file, *same);
   }
   return machines;
@@ -73,7 +74,7 @@ int run_table(const Arguments& arguments) {
     number++;
     all.insert(all.end(), machine.rows.begin(), machine.rows.end());
     if (format == "json" || format == "csv") continue;
-    for (Table& table : every_table(machine.rows, with_ledger)) {
+    for (Table& table : every_table(machine.rows, machine.run.noise_floor, with_ledger)) {
       if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
       tables.push_back(std::move(table));
     }
@@ -82,7 +83,7 @@ int run_table(const Arguments& arguments) {
     warn("attnbench: nothing matched: the files hold no cell\n");
     return kNothingMatched;
   }
-  deliver(tables.empty() ? rendered(format, all, with_ledger, has_color)
+  deliver(tables.empty() ? rendered(format, all, {}, with_ledger, has_color)
                          : rendered(format, tables, has_color),
           output, arguments.words());
   return kOk;

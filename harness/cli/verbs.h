@@ -21,6 +21,7 @@ Verb compare_verb();
 Verb table_verb();
 Verb fit_verb();
 Verb export_verb();
+Verb noise_verb();
 Verb repro_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc

@@ -11,6 +11,7 @@
 #include "harness/compare/score_pairs.h"
 #include "harness/compare/time_pairs.h"
 #include "harness/measure/statistics.h"
+#include "harness/tables/floors.h"
 
 namespace attn {
 namespace {
@@ -57,6 +58,33 @@ double median_of_all(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Of each pair of times the threshold that was asked for, or the noise floor that a file quotes
+// where that is higher.
+Thresholds thresholds_of(const std::vector<RowPair>& times, const RowsFile& before,
+                         const RowsFile& after, Comparison& comparison) {
+  Thresholds thresholds(times.size(), comparison.threshold);
+  const FloorAt* highest = nullptr;
+  for (size_t i = 0; i < times.size(); i++) {
+    const Axes& axes = times[i].before->key.axes;
+    if (!axes.mode || !axes.threads || !axes.length) continue;
+    for (const RowsFile* file : {&before, &after}) {
+      const FloorAt* const floor =
+          nearest_floor(file->run.noise_floor, *axes.mode, *axes.threads, *axes.length);
+      if (!floor || floor->share <= thresholds[i]) continue;
+      thresholds[i] = floor->share;
+      if (!highest || floor->share > highest->share) highest = floor;
+    }
+  }
+  if (highest)
+    comparison.notes.push_back(fmt::format(
+        "{} of {} times have the machine's noise floor as threshold, up to {:.1f} % (attnbench "
+        "noise, {})",
+        std::count_if(thresholds.begin(), thresholds.end(),
+                      [&](double each) { return each > comparison.threshold; }),
+        times.size(), 100 * highest->share, highest->measured_at.substr(0, 10)));
+  return thresholds;
 }
 
 // What noise hides, and what all times share.
@@ -112,9 +140,10 @@ Comparison compare(const RowsFile& before, const RowsFile& after, const CompareR
                         .before_only = found.before_only,
                         .after_only = found.after_only,
                         .notes = {}};
+  const Thresholds thresholds = thresholds_of(times, before, after, comparison);
   std::vector<Tested> tested = request.across_machines
-                                   ? times_to_exact(times, request.threshold, comparison.left_out)
-                                   : times_alone(times, request.threshold);
+                                   ? times_to_exact(times, thresholds, comparison.left_out)
+                                   : times_alone(times, thresholds);
   for (Tested& pair : compared_scores(scores, request.threshold)) tested.push_back(std::move(pair));
   if (!request.across_machines) add_notes_of_times(before, after, tested, comparison);
   judge(tested, comparison);

@@ -145,6 +145,7 @@ RowsFile read_rows_file(const std::string& path) {
                "'{}' was merged from runs on several machines or builds ({}); compare the files it "
                "was made of",
                path, other);
+    if (file.run.noise_floor.empty()) file.run.noise_floor = runs[i].run.noise_floor;
     const auto& more = runs[i].run.config.sweeps;
     auto& sweeps = file.run.config.sweeps;
     sweeps.insert(sweeps.end(), more.begin(), more.end());

@@ -181,4 +181,14 @@ Plan plan(const SweepRequest& request) {
   return result;
 }
 
+void add_twins(Plan& plan) {
+  const size_t count = plan.cells.size();
+  plan.cells.reserve(2 * count);
+  for (size_t i = 0; i < count; i++) {
+    Cell& twin = plan.cells.emplace_back(plan.cells[i]);
+    twin.label += " again";
+    twin.is_twin = true;
+  }
+}
+
 }  // namespace attn

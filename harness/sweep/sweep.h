@@ -30,7 +30,9 @@ struct SweepRequest {
                                   // of the best mean validation score stands for the variant
   std::string pilots;             // file of pilot measurements behind forecasts; "": formulas alone
   std::string passed_checks;      // file of contract checks passed on this machine; "": none kept
+  std::string noise;              // file of this machine's noise floors; "": none is recorded
   std::string output;             // rows file
+  std::string twin;               // rows file of the cells that are twins; neither file may exist
   std::vector<std::string> argv;  // recorded
   bool force = false;             // start over instead of resuming, contract checks included
   bool resume = true;
@@ -65,6 +67,7 @@ struct Cell {
   int shard = 0;                   // the part of the sweep that it is of
   std::string skip;                // reason why it cannot run; "" : it can
   std::vector<std::string> tuned;  // training settings to be chosen on validation
+  bool is_twin = false;            // another cell of the plan is the same, see add_twins()
 };
 
 struct Plan {
@@ -85,6 +88,10 @@ const std::vector<ProfileInfo>& all_profiles();
 // written.
 Plan plan(const SweepRequest& request);
 
+// Adds every cell once more, to be measured into request.twin: what two measurements of one thing
+// differ by is noise. The visits of a speed cell and of its twin are in the same rounds.
+void add_twins(Plan& plan);
+
 struct Progress {
   size_t done = 0, total = 0, failures = 0;
   std::string phase;       // "calibration", "contract checks", or a measure
@@ -95,7 +102,7 @@ struct Progress {
 };
 
 struct SweepResult {
-  std::vector<Row> rows;  // all cells of the plan, those read from an existing file included
+  std::vector<Row> rows;  // all cells of the plan, those read from an existing file and twins too
   RunLine run;
   size_t reused = 0;         // how many of them the file held already
   int signal = 0;            // SIGINT or SIGTERM when interrupted

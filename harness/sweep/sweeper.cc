@@ -55,7 +55,13 @@ Sweeper::Sweeper(const SweepRequest& request, const Plan& plan,
       writer_(checked_output(request), request.force),
       timeout_s_(timeout_of(request)),
       jobs_(jobs_of(request)),
-      time_left_(plan, jobs_) {}
+      time_left_(plan, jobs_) {
+  if (request.twin.empty()) return;
+  twin_writer_.emplace(request.twin);
+  ATTN_CHECK(writer_.existing().empty() && twin_writer_->existing().empty(),
+             "'{}' or '{}' holds rows; cells that are measured twice go to two new files",
+             request.output, request.twin);
+}
 
 void Sweeper::adopt_existing() {
   std::map<std::string, const Row*> held;
@@ -119,7 +125,7 @@ void Sweeper::finish(size_t cell, const CellResult& result, const std::string& s
     row = make_row(cell, no_row, started_at, duration_s);
     line = to_json(row);
   }
-  writer_.append(line);
+  (plan_.cells[cell].is_twin ? twin_writer_.value() : writer_).append(line);
   if (row.is_failure()) {
     failures_++;
     failed_fast_ = failed_fast_ || request_.fail_fast;
@@ -135,7 +141,7 @@ void Sweeper::finish(size_t cell, const CellResult& result, const std::string& s
 Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& started_at,
                       double duration_s) const {
   const Cell& planned = plan_.cells[cell];
-  Row row{.run = result_.run.run,
+  Row row{.run = planned.is_twin ? twin_run_ : result_.run.run,
           .cell = planned.id,
           .key = planned.key,
           .result = result,

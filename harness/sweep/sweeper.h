@@ -48,6 +48,7 @@ class Sweeper {
   void read_existing();
   void begin_run();
   void hold_run(const Json& line);
+  void write_runs(const RunLine& run);  // to both files, where there are two
   Json line_of(const RunLine& run) const;
   bool continue_run(const RunLine& run);  // false: the file holds none
   void set_pace_of(const RunLine& run);
@@ -74,6 +75,8 @@ class Sweeper {
   const Plan& plan_;
   const std::function<void(const Progress&)>& report_;
   RowWriter writer_;
+  std::optional<RowWriter> twin_writer_;
+  std::string twin_run_;                 // id
   std::vector<RunLine> held_runs_;       // of the file when it was opened
   std::vector<std::string> held_files_;  // of each, the text of its sweep file; "": none
   std::vector<Row> held_rows_;

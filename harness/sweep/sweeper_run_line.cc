@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
+#include "harness/sweep/noise_floors.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/profiles.h"
 #include "harness/sweep/run_line.h"
@@ -64,6 +66,18 @@ void require_same_sources(const std::string& path, const std::vector<Row>& rows)
     require(row.key.source.variant, "variants", row.key.variant.name);
     if (row.key.task) require(row.key.source.task, "tasks", row.key.task->name);
   }
+}
+
+// The floors that a sweep's speed cells can be held to.
+NoiseFloor floors_for(const Plan& plan, const NoiseFloor& known) {
+  NoiseFloor floors;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(floors), [&](const FloorAt& floor) {
+    return std::any_of(plan.cells.begin(), plan.cells.end(), [&](const Cell& cell) {
+      return cell.key.measure == Measure::speed && cell.key.axes.mode == floor.mode &&
+             cell.key.axes.threads == floor.threads;
+    });
+  });
+  return floors;
 }
 
 std::vector<ListedVariant> listed_variants() {
@@ -151,7 +165,8 @@ void Sweeper::begin_run() {
               .calibration = std::nullopt,
               .calibration_fault = "",
               .started_at = utc_now(),
-              .variants = listed_variants()};
+              .variants = listed_variants(),
+              .noise_floor = floors_for(plan_, kept_floors(request_.noise))};
   if (continue_run(run)) return;
   begin_phase("calibration", 0);
   ChildPool pool;
@@ -171,8 +186,17 @@ void Sweeper::begin_run() {
     run.calibration.reset();
     run.calibration_fault = fault;
   }
-  if (!stopping()) writer_.append(line_of(run));
+  if (!stopping()) write_runs(run);
   result_.run = std::move(run);
+}
+
+void Sweeper::write_runs(const RunLine& run) {
+  writer_.append(line_of(run));
+  if (!twin_writer_) return;
+  RunLine twin = run;
+  twin.run = hash_of({run.run, "twin"});
+  twin_run_ = twin.run;
+  twin_writer_->append(line_of(twin));
 }
 
 }  // namespace attn

@@ -26,7 +26,8 @@ void UserCache::read() {
   std::ifstream in(file_);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const Parsed read = parse_json(text);
-  if (!read.fault.empty() || !read.value.is_object()) return;
+  fault_ = read.fault.empty() && !read.value.is_object() ? "it holds no JSON object" : read.fault;
+  if (!fault_.empty()) return;
   for (const auto& [hash, value] : read.value.items()) all_[hash] = value;
 }
 

@@ -16,6 +16,9 @@ class UserCache {
   // A file that is missing, damaged or of another form holds nothing and is replaced by keep().
   explicit UserCache(std::string file);
   const Json* find(const std::string& hash) const;
+  const std::map<std::string, Json>& all() const { return all_; }
+  // Why the file holds nothing although it is there; "" where it was read.
+  const std::string& fault() const { return fault_; }
   // Writes the file at once. If it cannot be written, the next sweep finds the value out again.
   void keep(const std::string& hash, Json value) { keep({{hash, std::move(value)}}); }
   void keep(const std::map<std::string, Json>& values);  // several at once
@@ -29,7 +32,7 @@ class UserCache {
   void read();
   void write() const;
 
-  std::string file_;
+  std::string file_, fault_;
   std::map<std::string, Json> all_;
 };
 

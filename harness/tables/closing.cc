@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/labels.h"
+#include "harness/tables/floors.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
 #include "variants/catalog.h"
@@ -221,10 +222,21 @@ void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
   }
 }
 
-void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
+// The highest share of full's time at the longest length that counts as faster.
+double most_of_full(const Grid& speed, const NoiseFloor& floors) {
+  const Axes& axes = speed.cells.begin()->second->key.axes;
+  const FloorAt* floor =
+      axes.mode && axes.threads
+          ? nearest_floor(floors, *axes.mode, *axes.threads, std::stoll(speed.columns.back()))
+          : nullptr;
+  return floor ? 1 / (1 + floor->share) : 1;
+}
+
+void add_choice(const Closing& closing, const NoiseFloor& floors,
+                std::vector<std::string>& sentences) {
   if (closing.speed.cells.empty() || closing.tasks.empty()) return;
   std::string fastest;
-  double least = 1;
+  double least = most_of_full(closing.speed, floors);
   for (const std::string& name : closing.speed.labels) {
     const bool keeps =
         std::all_of(closing.tasks.begin(), closing.tasks.end(), [&](const auto& task) {
@@ -248,7 +260,7 @@ void add_choice(const Closing& closing, std::vector<std::string>& sentences) {
 
 }  // namespace
 
-std::optional<Table> closing_table(const std::vector<Row>& rows) {
+std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloor& floors) {
   Closing closing(rows);
   const size_t measures =
       !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
@@ -269,7 +281,7 @@ std::optional<Table> closing_table(const std::vector<Row>& rows) {
   for (const std::string& name : closing.names) {
     std::vector<std::string> line = {closing.labels.count(name) ? closing.labels[name] : name};
     if (!closing.speed.cells.empty()) {
-      line.push_back(name == baseline() ? "" : wins_from(closing.speed, name));
+      line.push_back(name == baseline() ? "" : wins_from(closing.speed, name, floors));
       line.push_back(beside_full(closing.speed, name, median_s));
     }
     if (!closing.memory.cells.empty())
@@ -284,7 +296,7 @@ std::optional<Table> closing_table(const std::vector<Row>& rows) {
         "hold all");
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
-  add_choice(closing, table.notes);
+  add_choice(closing, floors, table.notes);
   return table;
 }
 

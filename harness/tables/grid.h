@@ -68,8 +68,9 @@ void fill(Table& table, const Grid& grid, Show show) {
 }
 
 // The first measured length from which on the variant's whole interval lies under full attention's,
-// to the last length; empty when one of the two was not measured there.
-std::string wins_from(const Grid& grid, const std::string& label);
+// to the last length, by more than the noise floor; empty when one of the two was not measured
+// there.
+std::string wins_from(const Grid& grid, const std::string& label, const NoiseFloor& floors);
 
 // Accuracy cells, a column a task: over seeds, and of tuned settings those chosen on validation.
 std::vector<Table> accuracy_tables(const std::vector<Row>& rows);

@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "harness/sweep/labels.h"
 #include "harness/tables/faster_from.h"
+#include "harness/tables/floors.h"
 #include "harness/tables/grid.h"
 #include "variants/catalog.h"
 
@@ -89,9 +90,10 @@ std::string show_load(const SpeedMetrics& metrics) {
   return metrics.peak_fraction ? fmt::format("{:.2f}", *metrics.peak_fraction) : "";
 }
 
-Table speed_table(const std::string& group, Grid grid) {
+Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors) {
   grid.sort_columns_as_numbers();
-  const bool decode = grid.cells.begin()->second->key.axes.mode == Mode::decode;
+  const Axes& axes = grid.cells.begin()->second->key.axes;
+  const bool decode = axes.mode == Mode::decode;
   Table table{.title = fmt::format("time {}in ms (median ± half its 95 % interval) by length; {}",
                                    decode ? "of one token " : "", group),
               .columns = {"variant"},
@@ -111,27 +113,37 @@ Table speed_table(const std::string& group, Grid grid) {
     table.rows[i].push_back(last && last->is_ok() ? show_load(last->speed()) : "");
     if (has_full)
       table.rows[i].push_back(
-          grid.labels[i] == exact_reference().name ? "" : wins_from(grid, grid.labels[i]));
+          grid.labels[i] == exact_reference().name ? "" : wins_from(grid, grid.labels[i], floors));
   }
+  if (has_full && !floors.empty() && axes.mode && axes.threads)
+    table.notes.push_back(floor_note(floors, *axes.mode, *axes.threads));
   return table;
 }
 
 }  // namespace
 
-std::string wins_from(const Grid& grid, const std::string& label) {
+std::string wins_from(const Grid& grid, const std::string& label, const NoiseFloor& floors) {
+  std::map<std::string, double> shares;
+  for (const auto& [place, row] : grid.cells) {
+    const Axes& axes = row->key.axes;
+    if (!axes.mode || !axes.threads || !axes.length) continue;
+    if (const FloorAt* floor = nearest_floor(floors, *axes.mode, *axes.threads, *axes.length))
+      shares[place.second] = floor->share;
+  }
   const auto times_of = [&](const std::string& of) {
     TimesByLength times;
     for (const std::string& column : grid.columns)
       if (const Row* row = grid.find(of, column); row && row->is_ok())
-        times[column] = {row->speed().time.ci_low, row->speed().time.ci_high};
+        times[column] = {row->speed().time.ci_low, row->speed().time.ci_high,
+                         row->speed().time.median};
     return times;
   };
-  return faster_from(grid.columns, times_of(label), times_of(exact_reference().name));
+  return faster_from(grid.columns, times_of(label), times_of(exact_reference().name), shares);
 }
 
 std::string label_of(const Row& row) { return variant_label(row.key.variant); }
 
-std::vector<Table> tables_of(const std::vector<Row>& rows) {
+std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& floors) {
   std::vector<Table> tables;
   // One table for each set of axes; `columns` stand in it, `hidden` are named where rows differ.
   const auto grouped = [&](Measure measure, std::set<std::string> columns,
@@ -158,7 +170,9 @@ std::vector<Table> tables_of(const std::vector<Row>& rows) {
         tables.back().notes.push_back(std::move(note));
     }
   };
-  grouped(Measure::speed, {"length"}, {"seed"}, length_text, speed_table);
+  grouped(
+      Measure::speed, {"length"}, {"seed"}, length_text,
+      [&](const std::string& group, const Grid& grid) { return speed_table(group, grid, floors); });
   grouped(
       Measure::memory, {"length"}, {"seed"}, length_text, [](const std::string& group, Grid grid) {
         grid.sort_columns_as_numbers();

@@ -16,8 +16,8 @@ struct Table {
 };
 
 // The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that
-// may be compared.
-std::vector<Table> tables_of(const std::vector<Row>& rows);
+// may be compared. `floors`: of the machine of the rows.
+std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& floors = {});
 // What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
 std::vector<Table> ledger_tables(const std::vector<Row>& rows);
 std::string render_text(const Table& table, bool color);

@@ -15,6 +15,7 @@ from .crossing import Crossing
 from .curves import length_axis
 from .ends import text_width
 from .facets import facets
+from .floors import floors_of
 from .looks import GREY
 from .marks import beside, name_lines, span
 from .page import Page, Picture
@@ -36,7 +37,8 @@ def crossings(rows: Rows, styles: Styles) -> list[Picture]:
     out = []
     for name, panels in pages("speed", rows.of("speed")):
         shown = drawn_series(panels, styles)
-        found = [(p, verdicts(p, p.select(shown), styles)) for p in panels if p.is_curve]
+        curves = [p for p in panels if p.is_curve]
+        found = [(p, verdicts(p, p.select(shown), styles, floors_of(rows))) for p in curves]
         found = [(panel, told) for panel, told in found if told]
         stem = name.replace("speed-", "crossing-", 1)
         if len(facets(shown, styles)) == 1:
@@ -59,6 +61,7 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
         "\u2013: one of the two has no time at the longest length.",
         MEDIANS,
         f"Shape: {shape_text(cells[0])}.",
+        floors_of(rows).note(cells),
     )
     widest = max(text_width(v.series.label, SIZE) for _, told in found for v in told) / 72
     page = Page(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .crossing import SEED, Crossing, Samples, find_crossing
-from .faster import Interval, faster_from
+from .faster import Floor, Interval, faster_from
+from .floors import Floors
 from .panels import Panel
 from .quantity import by_length
 from .runs import run_of
@@ -51,15 +52,19 @@ class Verdict:
     baseline: Series
 
 
-def verdicts(panel: Panel, series: list[Series], styles: Styles) -> list[Verdict]:
+def verdicts(
+    panel: Panel, series: list[Series], styles: Styles, floors: Floors
+) -> list[Verdict]:
     """Returns a verdict on each series except exact attention, which cannot cross itself."""
     out = []
+    shares = floors.shares(panel.cells)
     for own, full in against_exact(series, styles):
         if own.series.variant == full.series.variant:
             continue
         found = find_crossing(own.samples, full.samples, (own.medians, full.medians))
         if found is not None:
-            said = faster_from(panel.lengths, own.intervals, full.intervals)
+            floor = Floor(shares, own.medians, full.medians)
+            said = faster_from(panel.lengths, own.intervals, full.intervals, floor)
             out.append(Verdict(own.series, said, found, full.series))
     return out
 

@@ -50,6 +50,8 @@ class DocumentedCommands(unittest.TestCase):
             samples = [["sample", t, "--count", "2"] for t in tasks if t not in grids]
             kept = [word for word in words if word != "--pilots"]
             return [[*kept, *([] if "--dry-run" in kept else ["--dry-run"])], *samples]
+        if words[0] == "noise":
+            return [[*words, "--dry-run"]]
         if words[0] == "check":
             return [words if "--derive" in words else [*words, "--quick"]]
         return [words]

@@ -50,6 +50,7 @@ NOTHING = (
     "harness/sweep/forecast.h",
     "harness/sweep/interrupt.cc",
     "harness/sweep/labels.cc",
+    "harness/sweep/noise_floors.cc",
     "harness/sweep/time_left.h",
     "variants/README.md",
     "variants/.full.cc.swp",

@@ -8,6 +8,7 @@ foreach(stem
     check/undeclared
     compare/compare
     compare/compare_simulation
+    compare/noise
     compare/report
     compare/variances
     growth/growth
@@ -47,8 +48,10 @@ foreach(stem
     sweep/rules
     sweep/sweep
     sweep/sweep_file
+    sweep/twins
     tables/closing
     tables/faster_from
+    tables/floors
     tables/tuned
     train/batches
     train/evaluate

@@ -242,11 +242,24 @@ TEST(Codec, ARunLineIsTheSameAfterwards) {
   EXPECT_TRUE(read.config.asks_the_same(line.config));
   EXPECT_EQ(read.calibration.value().copy_bytes_per_s_one, 3);
   EXPECT_EQ(read.order_seed, 77u);
+  EXPECT_FALSE(json.contains("noise_floor")) << "none was measured";
   EXPECT_EQ(json["environment"]["calibration"]["threads"], 5);
   line.calibration.reset();
   line.calibration_fault = "out of memory";
   EXPECT_EQ(run_line_of(to_json(line)).calibration_fault, "out of memory");
   EXPECT_TRUE(to_json(line)["environment"]["calibration"].is_null());
+  line.noise_floor = {{.mode = Mode::train,
+                       .threads = 2,
+                       .length = 64,
+                       .share = 0.013,
+                       .cells = 5,
+                       .measured_at = "2026-11-20T12:00:00Z",
+                       .commit = ""}};
+  EXPECT_EQ(schema_fault(to_json(line)), "");
+  EXPECT_EQ(to_json(run_line_of(to_json(line))).dump(), to_json(line).dump());
+  EXPECT_EQ(to_json(line)["noise_floor"].dump(),
+            R"([{"mode":"train","threads":2,"length":64,"share":0.013,"cells":5,)"
+            R"("measured_at":"2026-11-20T12:00:00Z","commit":null}])");
   Json other = json;
   other["config"]["sweeps"][0]["axes"]["seed"] = {0};
   EXPECT_FALSE(run_line_of(other).config.asks_the_same(line.config));

@@ -9,45 +9,12 @@
 #include "harness/compare/time_pairs.h"
 #include "harness/measure/statistics.h"
 #include "harness/train/example_scores.h"
-#include "tests/harness/compare/rows_of_sweep.h"
+#include "tests/harness/compare/simulated_sweep.h"
 
 namespace attn::compare_simulation_test {
 namespace {
 
-using Deviation = double (*)(size_t cell);  // of a cell's visits
-
-double equal(size_t) { return 0.01; }
-double two_kinds(size_t cell) { return cell % 2 ? 0.003 : 0.05; }
-double all_kinds(size_t cell) {
-  return 0.002 * std::pow(50.0, static_cast<double>(cell % 13) / 12);
-}
-
-struct Sweep {
-  Deviation deviation = equal;
-  bool outliers = false;  // one visit in seven is slow by far more than the others scatter
-  size_t cells = 60;
-  double planted = 0;      // logarithm of the change of the first cell
-  double in_visit = 0.01;  // scale of the noise of samples
-};
-
-double skewed(double scale, Rng& random) { return scale * -std::log(1 - random.uniform()); }
-
-Row timed(const Sweep& sweep, size_t cell, double shift, Rng& random) {
-  Row row;
-  row.key.measure = Measure::speed;
-  SpeedMetrics metrics;
-  metrics.time.median = 1;
-  row.result.metrics = metrics;
-  const double deviation = sweep.deviation(cell);
-  for (int visit = 0; visit < 3; visit++) {
-    double level = shift + deviation * random.normal();
-    if (sweep.outliers && random.uniform() < 0.15) level += skewed(5 * deviation, random);
-    for (int sample = 0; sample < 3; sample++)
-      row.result.times.push_back(std::exp(level + skewed(sweep.in_visit, random)));
-    row.result.visits.push_back(3);
-  }
-  return row;
-}
+using namespace simulated_sweep;
 
 struct Found {
   double covered = 0, alarms = 0, slower = 0;  // in percent; the last of cell 0
@@ -66,7 +33,7 @@ Found simulate(const Sweep& sweep, int sweeps, double threshold) {
     }
     for (size_t cell = 0; cell < sweep.cells; cell++)
       pairs.push_back({&before[cell], &after[cell], ""});
-    const std::vector<Tested> tested = times_alone(pairs, threshold);
+    const std::vector<Tested> tested = times_alone(pairs, Thresholds(pairs.size(), threshold));
     std::vector<double> p;
     for (size_t cell = 0; cell < sweep.cells; cell++) {
       const double truth = cell == 0 ? sweep.planted : 0;

@@ -101,6 +101,13 @@ INSTANTIATE_TEST_SUITE_P(
         Breakage{"run", "/environment/calibration/copy_bytes_per_s_one", "0",
                  "environment.calibration.copy_bytes_per_s_one: 0 is not"},
         Breakage{"run", "/environment/governor", "", "environment.governor: missing"},
+        Breakage{"run", "/noise_floor", "[]", "noise_floor: 0 entries"},
+        Breakage{"run", "/noise_floor", R"([{"mode":"forward"}])",
+                 "noise_floor[0].threads: missing"},
+        Breakage{"run", "/noise_floor",
+                 R"([{"mode":"forward","threads":1,"length":64,"share":-1,"cells":3,)"
+                 R"("measured_at":"2026-01-31T12:00:00Z","commit":null}])",
+                 "noise_floor[0].share: -1 is below 0"},
         Breakage{"speed", "/cell", R"("0123456789ABCDEF")", "cell: "},
         Breakage{"speed", "/status", R"("done")", "status: expected one of"},
         Breakage{"speed", "/reason", R"("why")", "reason: expected null"},
