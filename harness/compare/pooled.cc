@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-void require_one_program(const RowsFile& first, const RowsFile& other) {
+void require_same_program(const RowsFile& first, const RowsFile& other) {
   std::string why = machine_difference(first.run, other.run);
   if (why.empty()) why = build_difference(first.run, other.run);
   const Json here = first.run.environment.value("commit", Json());
@@ -96,7 +96,7 @@ PooledRows pooled(const std::vector<RowsFile>& runs) {
   ATTN_CHECK(!runs.empty(), "no run to join");
   std::map<std::string, std::vector<const Row*>> cells;
   for (const RowsFile& run : runs) {
-    require_one_program(runs.front(), run);
+    require_same_program(runs.front(), run);
     for (const Row& row : run.rows) cells[row.cell].push_back(&row);
   }
   PooledRows whole;
