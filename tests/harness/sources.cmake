@@ -10,6 +10,9 @@ foreach(stem
     compare/compare_simulation
     compare/report
     compare/variances
+    crossing/contests
+    crossing/search
+    crossing/search_simulation
     growth/growth
     growth/power_law
     measure/calibrate
