@@ -21,6 +21,18 @@ std::string word_of(const Contest& contest, bool is_less) {
 
 std::string range_text(int64_t low, int64_t high) { return fmt::format("{} to {}", low, high); }
 
+// "64, 216", or, of many, "7 lengths between 64 and 2432".
+std::string listed(const std::vector<int64_t>& lengths) {
+  constexpr size_t kFew = 3;
+  if (lengths.size() > kFew)
+    return fmt::format("{} lengths between {} and {}", lengths.size(), lengths.front(),
+                       lengths.back());
+  std::string text;
+  for (const int64_t length : lengths)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", length);
+  return text;
+}
+
 // Of a pair without a crossing.
 std::string outcome_without(const Contest& contest, const Standing& standing) {
   const auto& signs = standing.state.signs;
@@ -31,14 +43,14 @@ std::string outcome_without(const Contest& contest, const Standing& standing) {
   if (first == signs.end())
     return is_time(contest) ? "undecided: times differ by less than their uncertainty from " + whole
                             : "equal at every length from " + whole;
-  std::string others;
+  std::vector<int64_t> others;
   for (const auto& [length, sign] : signs)
-    if (sign != first->second) others += fmt::format("{}{}", others.empty() ? "" : ", ", length);
+    if (sign != first->second) others.push_back(length);
   const std::string word = word_of(contest, first->second < 0);
   if (others.empty()) return fmt::format("{} at every length from {}", word, whole);
   const auto last = std::find_if(signs.rbegin(), signs.rend(), is_decided);
   return fmt::format("{} from {}; {} at {}", word, range_text(first->first, last->first),
-                     is_time(contest) ? "undecided" : "equal", others);
+                     is_time(contest) ? "undecided" : "equal", listed(others));
 }
 
 std::string outcome_of(const Contest& contest, const Crossing& crossing) {

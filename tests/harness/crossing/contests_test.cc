@@ -93,6 +93,10 @@ TEST(Contests, SaysWhatThereIsWithoutACrossing) {
   EXPECT_EQ(outcomes(rows, linear)[0], "faster from 64 to 512; undecided at 128");
   add(32, 1, 1);
   EXPECT_EQ(outcomes(rows, linear)[0], "faster from 64 to 512; undecided at 32, 128");
+  add(160, 1, 1);
+  add(192, 1, 1);
+  EXPECT_EQ(outcomes(rows, linear)[0],
+            "faster from 64 to 512; undecided at 4 lengths between 32 and 192");
   rows.clear();
   add(64, 2, 1);
   add(512, 2, 1);

@@ -109,6 +109,11 @@ TEST(Search, GivesABracketWhereTheRatioIsTooFlat) {
   EXPECT_LE(lengths_of(found), kMostLengths);
 }
 
+TEST(Search, EndsWithTheMostLengthsWhereNothingIsSharp) {
+  const auto wave = [](double n) { return std::exp(std::sin(3 * std::log(n))); };
+  EXPECT_EQ(lengths_of(search(wave, 0.1)), kMostLengths);
+}
+
 TEST(Search, FindsSeveralCrossings) {
   // Slower below 200, faster up to 2000, slower beyond.
   const Searched found =
@@ -118,6 +123,28 @@ TEST(Search, FindsSeveralCrossings) {
   EXPECT_NEAR(found.state.crossings[0].at, 200, 10);
   EXPECT_FALSE(found.state.crossings[1].is_less_after);
   EXPECT_NEAR(found.state.crossings[1].at, 2000, 100);
+}
+
+// A length near a crossing that seems to be on the wrong side makes no crossing of its own.
+TEST(Search, TakesNoiseNearACrossingForOne) {
+  Curve curve{.low = 64, .high = 8192};
+  const auto add = [&](int64_t length, double ratio) {
+    curve.points.push_back(point_of([&](double) { return ratio; }, length, 0.005));
+  };
+  for (const int64_t length : first_lengths(64, 8192)) add(length, length < 700 ? 2 : 0.5);
+  for (const int64_t length : {608, 640}) add(length, 1.06);
+  for (const int64_t length : {736, 768}) add(length, 0.94);
+  ASSERT_EQ(search_step(curve).crossings.size(), 1u);
+  add(672, 0.97);
+  add(704, 1.03);
+  const SearchState noisy = search_step(curve);
+  ASSERT_EQ(noisy.crossings.size(), 1u);
+  EXPECT_TRUE(noisy.crossings[0].is_less_after);
+  curve.points.clear();
+  for (const int64_t length : first_lengths(64, 8192)) add(length, 0.5);
+  for (const int64_t length : {624, 720}) add(length, 0.94);
+  add(672, 1.03);
+  EXPECT_TRUE(search_step(curve).crossings.empty()) << "faster on both sides";
 }
 
 TEST(Search, PassesOverLengthsThatCannotBeMeasured) {
