@@ -7,6 +7,7 @@ set(bystanders # folders of harness/
   check        # accepts or refuses, computes no figure
   cli          # shows rows
   compare      # shows rows
+  crossing     # plans lengths and shows rows
   growth       # shows rows
   export       # shows rows
   store        # writes rows

@@ -20,9 +20,9 @@ namespace attn::cli {
 namespace {
 
 // What is measured where nothing is chosen: some three minutes on a machine of 2026.
-const std::vector<std::string> kDefaultVariants = {"full", "truncated", "linformer", "performer",
-                                                   "linear"};
-constexpr const char *kDefaultLengths = "64:4096:*2", *kDefaultModes = "forward,train";
+const std::vector<std::string> kNoiseVariants = {"full", "truncated", "linformer", "performer",
+                                                 "linear"};
+constexpr const char *kNoiseLengths = "64:4096:*2", *kNoiseModes = "forward,train";
 
 // Options that say how to print, and go with rows files too.
 const std::set<std::string> kOfPrinting = {"format", "color", "quiet"};
@@ -52,9 +52,9 @@ std::vector<Option> noise_options() {
 SweepRequest noise_request(const Arguments& arguments) {
   SweepRequest request = request_from(arguments);
   if (!request.sweep_file && request.profile.empty()) {
-    if (request.variants.empty()) request.variants = kDefaultVariants;
-    request.axes.try_emplace("length", kDefaultLengths);
-    request.axes.try_emplace("mode", kDefaultModes);
+    if (request.variants.empty()) request.variants = kNoiseVariants;
+    request.axes.try_emplace("length", kNoiseLengths);
+    request.axes.try_emplace("mode", kNoiseModes);
   }
   request.axes["measure"] = name_of(Measure::speed);
   request.noise.clear();  // what is measured anew is quoted by none

@@ -7,13 +7,16 @@
 #include "core/base/one_line.h"
 #include "core/base/parallel.h"
 #include "harness/cli/dry_run.h"
+#include "harness/cli/find.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/crossing/report.h"
 #include "harness/sweep/user_cache.h"
+#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {
@@ -62,58 +65,108 @@ void warn_of_unknown_noise(const SweepRequest& request, const SweepResult& resul
     warn("noise floor of this machine: not known (attnbench noise measures it)\n");
 }
 
-int run_run(const Arguments& given) {
-  Arguments arguments = given;
-  if (arguments.has("config")) arguments.merge_config(arguments.get("config"), run_verb());
-  SweepRequest request = request_from(arguments);
-  const std::string format = arguments.one_of("format", {"table", "json", "csv", "md"});
-  const std::string color = arguments.one_of("color", {"auto", "always", "never"});
-  const std::string progress = arguments.one_of("progress", {"auto", "none"});
-  const bool quiet = arguments.has("quiet");
+void require_output(const SweepRequest& request) {
+  if (request.output == kStdoutPath) return;
+  require_writable(request.output);
+  ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
+             "'{}' exists; --resume continues it, --force starts over", request.output);
+}
 
-  Plan sweep = plan(request);
-  if (sweep.cells.empty()) {
-    warn("attnbench: nothing matched: no cell has these variants, tasks and axes\n");
-    return kNothingMatched;
-  }
-  ATTN_CHECK(arguments.has("dry-run") || !arguments.has("pilots"),
-             "--pilots goes with --dry-run; a sweep needs no forecast");
-  if (arguments.has("dry-run"))
-    return dry_run(request, sweep, {format, arguments.has("pilots"), quiet});
-  if (!quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
-
-  if (!quiet) warn_of_shared_cores(sweep);
-  const bool to_stdout = request.output == kStdoutPath;
-  if (!to_stdout) {
-    require_writable(request.output);
-    ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
-               "'{}' exists; --resume continues it, --force starts over", request.output);
-  }
-
-  SweepResult result;
-  {
+struct Shown {  // how a run is shown
+  std::string format, color, progress;
+  bool quiet = false, verbose = false;
+  ProgressLine line() const {
     const auto kind = quiet || progress == "none" ? ProgressLine::Kind::none
                       : is_terminal(Stream::err)  ? ProgressLine::Kind::rewritten
                                                   : ProgressLine::Kind::phases;
-    ProgressLine line(kind, arguments.has("verbose"), wants_color(color, Stream::err));
-    result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
+    return {kind, verbose, wants_color(color, Stream::err)};
   }
-  if (to_stdout) {  // the rows are the data; tables are for the person beside them
-    if (!quiet)
-      warn(rendered(format, result.rows, result.run.noise_floor, arguments.has("ledger"),
-                    wants_color(color, Stream::err)));
-    if (result.signal) warn("interrupted; rows on standard output cannot be resumed\n");
-    return exit_code(result);
-  }
-  print(rendered(format, result.rows, result.run.noise_floor, arguments.has("ledger"),
-                 wants_color(color, Stream::out)));
+};
+
+int nothing_matched() {
+  warn("attnbench: nothing matched: no cell has these variants, tasks and axes\n");
+  return kNothingMatched;
+}
+
+void say_rows(const Arguments& arguments, const SweepRequest& request, const SweepResult& result,
+              bool quiet) {
   if (!quiet && result.reused > 0)
-    warn(fmt::format("{} of {} cells reused\n", result.reused, sweep.cells.size()));
+    warn(fmt::format("{} of {} cells reused\n", result.reused, result.rows.size()));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (!quiet) warn_of_unknown_noise(request, result);
   if (result.signal)
     warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
                      resume_hint(arguments, request.output)));
+}
+
+int run_find(const Arguments& arguments, SweepRequest request, const Shown& shown) {
+  check_find_options(arguments, request);
+  request.find = arguments.get("find");
+  CrossingSearch search(request);
+  Plan first = search.next();
+  if (first.cells.empty()) return nothing_matched();
+  if (arguments.has("dry-run")) {
+    const int code = dry_run(request, first, {shown.format, false, shown.quiet});
+    warn(fmt::format("this is the first step of the search; all steps have at most {} cells\n",
+                     search.most_cells()));
+    return code;
+  }
+  if (!shown.quiet && !arguments.has("yes") && !agrees_to_long_run(request, first)) return kOk;
+  if (!shown.quiet) warn_of_shared_cores(first);
+  require_output(request);
+  while (!search.next().cells.empty()) {
+    if (!shown.quiet && shown.progress != "none")
+      warn(fmt::format("step {}: {} cells\n", search.number(), search.next().cells.size()));
+    ProgressLine line = shown.line();
+    search.take_step([&](const Progress& now) { line.show(now); });
+  }
+  const std::string& format = shown.format;
+  const std::vector<Json> lines = crossing_lines(search.contests(), search.found());
+  print(format == "json"  ? Json(lines).dump(2) + "\n"
+        : format == "csv" ? render_csv(lines)
+                          : rendered(format, crossing_tables(search.contests(), search.found()),
+                                     wants_color(shown.color, Stream::out)));
+  say_rows(arguments, request, search.result(), shown.quiet);
+  return exit_code(search.result());
+}
+
+int run_run(const Arguments& given) {
+  Arguments arguments = given;
+  if (arguments.has("config")) arguments.merge_config(arguments.get("config"), run_verb());
+  SweepRequest request = request_from(arguments);
+  const Shown shown{.format = arguments.one_of("format", {"table", "json", "csv", "md"}),
+                    .color = arguments.one_of("color", {"auto", "always", "never"}),
+                    .progress = arguments.one_of("progress", {"auto", "none"}),
+                    .quiet = arguments.has("quiet"),
+                    .verbose = arguments.has("verbose")};
+  ATTN_CHECK(arguments.has("dry-run") || !arguments.has("pilots"),
+             "--pilots goes with --dry-run; a sweep needs no forecast");
+  if (arguments.has("find")) return run_find(arguments, request, shown);
+
+  Plan sweep = plan(request);
+  if (sweep.cells.empty()) return nothing_matched();
+  if (arguments.has("dry-run"))
+    return dry_run(request, sweep, {shown.format, arguments.has("pilots"), shown.quiet});
+  if (!shown.quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
+
+  if (!shown.quiet) warn_of_shared_cores(sweep);
+  require_output(request);
+  SweepResult result;
+  {
+    ProgressLine line = shown.line();
+    result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
+  }
+  const auto tables = [&](Stream stream) {
+    return rendered(shown.format, result.rows, result.run.noise_floor, arguments.has("ledger"),
+                    wants_color(shown.color, stream));
+  };
+  if (request.output == kStdoutPath) {  // the rows are the data; tables are for the person
+    if (!shown.quiet) warn(tables(Stream::err));
+    if (result.signal) warn("interrupted; rows on standard output cannot be resumed\n");
+    return exit_code(result);
+  }
+  print(tables(Stream::out));
+  say_rows(arguments, request, result, shown.quiet);
   return exit_code(result);
 }
 

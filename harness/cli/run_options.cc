@@ -76,6 +76,10 @@ std::vector<Option> run_options() {
       {"precision", 0, "SHARE",
        "speed: visit each cell until the 95 % interval of its median reaches that little to either "
        "side; 2%"},
+      {"find", 0, "WHAT",
+       "crossing: measure few lengths between the first and the last (default 64,16384), then more "
+       "around those where a variant and exact attention of either kernel change places, until "
+       "each crossing is known to 5 %; speed and memory"},
       {"max-time", 0, "TIME", "with --precision: of the visits of a cell; default 60s"},
       {"pin", 0, "LIST",
        "speed: processors that threads stay on; auto (default: a core for each), none, or 2-3"},

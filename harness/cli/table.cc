@@ -2,11 +2,13 @@
 // a table.
 #include <map>
 
+#include "harness/cli/find.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/compare/machines.h"
 #include "harness/compare/row_pairs.h"
+#include "harness/crossing/report.h"
 
 namespace attn::cli {
 namespace {
@@ -40,7 +42,11 @@ std::vector<RowsOfMachine> by_machine(const std::vector<std::string>& paths) {
       if (machine_difference(known.run, file.run).empty() &&
           build_difference(known.run, file.run).empty())
         same = &known;
-    if (!same) same = &machines.emplace_back(RowsOfMachine{.run = file.run});
+    if (!same)
+      same = &machines.emplace_back(RowsOfMachine{.run = file.run});
+    else
+      for (const SweepConfig& sweep : file.run.config.sweeps)
+        same->run.config.sweeps.push_back(sweep);
     if (same->run.noise_floor.empty()) same->run.noise_floor = file.run.noise_floor;
     add_rows(file, *same);
   }
@@ -57,6 +63,16 @@ std::string name_of_machine(size_t number, const RunLine& run) {
                      fact("cores"), fact("compiler"));
 }
 
+std::vector<Table> tables_of_machine(const RowsOfMachine& machine, bool with_ledger,
+                                     bool with_crossings) {
+  std::vector<Table> tables = every_table(machine.rows, machine.run.noise_floor, with_ledger);
+  if (!with_crossings) return tables;
+  const std::vector<Contest> contests = contests_of(machine.rows, machine.run.config);
+  for (Table& table : crossing_tables(contests, standings(contests, machine.rows)))
+    tables.push_back(std::move(table));
+  return tables;
+}
+
 int run_table(const Arguments& arguments) {
   ATTN_CHECK(!arguments.words().empty(), "table needs a rows file; usage: attnbench table {}",
              table_verb().usage);
@@ -67,6 +83,7 @@ int run_table(const Arguments& arguments) {
       (output.empty() || output == kStdoutPath) && wants_color(color, Stream::out);
   const std::vector<RowsOfMachine> machines = by_machine(arguments.words());
   const bool with_ledger = arguments.has("ledger");
+  const bool with_crossings = holds_search(arguments.words());
   std::vector<Row> all;
   std::vector<Table> tables;
   size_t number = 0;
@@ -74,7 +91,7 @@ int run_table(const Arguments& arguments) {
     number++;
     all.insert(all.end(), machine.rows.begin(), machine.rows.end());
     if (format == "json" || format == "csv") continue;
-    for (Table& table : every_table(machine.rows, machine.run.noise_floor, with_ledger)) {
+    for (Table& table : tables_of_machine(machine, with_ledger, with_crossings)) {
       if (machines.size() > 1) table.title += "; " + name_of_machine(number, machine.run);
       tables.push_back(std::move(table));
     }

@@ -76,9 +76,10 @@ class Sweeper {
   const std::function<void(const Progress&)>& report_;
   RowWriter writer_;
   std::optional<RowWriter> twin_writer_;
-  std::string twin_run_;                 // id
-  std::vector<RunLine> held_runs_;       // of the file when it was opened
-  std::vector<std::string> held_files_;  // of each, the text of its sweep file; "": none
+  std::string twin_run_;            // id
+  std::vector<RunLine> held_runs_;  // of the file when it was opened
+  // Of each, what its `config` says beside what was resolved: the text of a sweep file, a search.
+  std::vector<std::string> held_beside_;
   std::vector<Row> held_rows_;
   std::set<std::string> retried_;  // cells whose rows are taken out of the file
   SweepResult result_;

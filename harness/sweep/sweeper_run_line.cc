@@ -21,8 +21,9 @@ namespace attn {
 namespace {
 
 constexpr size_t kMostShown = 80;                 // characters of a value in a message
-constexpr const char* kSweepFile = "sweep_file";  // a member of `config`
-constexpr double kCalibrationTimeout = 120;       // seconds; it takes a few
+constexpr const char* kSweepFile = "sweep_file";  // members of `config`
+constexpr const char* kFind = "find";
+constexpr double kCalibrationTimeout = 120;  // seconds; it takes a few
 
 // Where two values of this name part first, as "environment.commit: 1a2b… there, 3c4d… here"; ""
 // when they are the same.
@@ -51,6 +52,11 @@ std::string difference(const Json& there, const Json& here, const std::string& n
     if (text->size() > kMostShown) *text = text->substr(0, kMostShown) + "...";
   }
   return fmt::format("{}: {} there, {} here", name, old_text, new_text);
+}
+
+// What a run line's `config` says beside what was resolved.
+std::string beside(const std::string& sweep_file, const std::string& find) {
+  return fmt::format("{}\n{}", find, sweep_file);
 }
 
 // The sources behind the rows that the file holds must be those of this program.
@@ -107,15 +113,19 @@ void Sweeper::read_existing() {
 
 void Sweeper::hold_run(const Json& line) {
   held_runs_.push_back(run_line_of(line));
-  const Json& config = line["config"];
-  const auto text = config.find(kSweepFile);
-  held_files_.push_back(text != config.end() && text->is_string() ? text->get<std::string>() : "");
+  const auto text_of_member = [&](const char* name) {
+    const auto text = line["config"].find(name);
+    return text != line["config"].end() && text->is_string() ? text->get<std::string>() : "";
+  };
+  held_beside_.push_back(beside(text_of_member(kSweepFile), text_of_member(kFind)));
 }
 
-// The text of a sweep file stands in `config`, beside what was resolved from it.
+// The text of a sweep file stands in `config`, beside what was resolved from it, and so does what
+// is searched for.
 Json Sweeper::line_of(const RunLine& run) const {
   Json line = to_json(run);
   if (request_.sweep_file) line["config"][kSweepFile] = request_.sweep_file->text;
+  if (!request_.find.empty()) line["config"][kFind] = request_.find;
   return line;
 }
 
@@ -142,10 +152,11 @@ bool Sweeper::continue_run(const RunLine& run) {
   order_seed_ = result_.run.order_seed;
   set_pace_of(result_.run);
   if (!retried_.empty()) writer_.drop(retried_);
-  const std::string file = request_.sweep_file ? request_.sweep_file->text : "";
+  const std::string wanted =
+      beside(request_.sweep_file ? request_.sweep_file->text : "", request_.find);
   bool is_known = false;
   for (size_t i = 0; i < held_runs_.size(); i++)
-    is_known |= held_files_[i] == file && held_runs_[i].config.asks_the_same(run.config);
+    is_known |= held_beside_[i] == wanted && held_runs_[i].config.asks_the_same(run.config);
   if (!is_known) {
     RunLine wider = result_.run;
     wider.argv = run.argv;

@@ -39,6 +39,7 @@ NOTHING = (
     "harness/tables/table.cc",
     "harness/compare/times.cc",
     "harness/growth/growth.cc",
+    "harness/crossing/search.cc",
     "harness/store/rows.cc",
     "harness/sweep/profiles.cc",
     "harness/sweep/profile_texts.cc.in",

@@ -11,6 +11,9 @@ foreach(stem
     compare/noise
     compare/report
     compare/variances
+    crossing/contests
+    crossing/search
+    crossing/search_simulation
     growth/growth
     growth/power_law
     measure/calibrate
