@@ -11,6 +11,7 @@
 #include "harness/compare/score_pairs.h"
 #include "harness/compare/time_pairs.h"
 #include "harness/measure/statistics.h"
+#include "harness/sweep/rounds.h"
 #include "harness/tables/floors.h"
 
 namespace attn {
@@ -60,31 +61,25 @@ double median_of_all(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Of each pair of times the threshold that was asked for, or the noise floor that a file quotes
-// where that is higher.
-Thresholds thresholds_of(const std::vector<RowPair>& times, const RowsFile& before,
-                         const RowsFile& after, Comparison& comparison) {
-  Thresholds thresholds(times.size(), comparison.threshold);
-  const FloorAt* highest = nullptr;
-  for (size_t i = 0; i < times.size(); i++) {
-    const Axes& axes = times[i].before->key.axes;
+// The noise floors that the files quote for these lengths: what three visits a cell can tell.
+void add_note_of_floors(const std::vector<RowPair>& times, const RowsFile& before,
+                        const RowsFile& after, Comparison& comparison) {
+  const FloorAt *least = nullptr, *most = nullptr;
+  for (const RowPair& pair : times) {
+    const Axes& axes = pair.before->key.axes;
     if (!axes.mode || !axes.threads || !axes.length) continue;
     for (const RowsFile* file : {&before, &after}) {
       const FloorAt* const floor =
           nearest_floor(file->run.noise_floor, *axes.mode, *axes.threads, *axes.length);
-      if (!floor || floor->share <= thresholds[i]) continue;
-      thresholds[i] = floor->share;
-      if (!highest || floor->share > highest->share) highest = floor;
+      if (floor && (!least || floor->share < least->share)) least = floor;
+      if (floor && (!most || floor->share > most->share)) most = floor;
     }
   }
-  if (highest)
-    comparison.notes.push_back(fmt::format(
-        "{} of {} times have the machine's noise floor as threshold, up to {:.1f} % (attnbench "
-        "noise, {})",
-        std::count_if(thresholds.begin(), thresholds.end(),
-                      [&](double each) { return each > comparison.threshold; }),
-        times.size(), 100 * highest->share, highest->measured_at.substr(0, 10)));
-  return thresholds;
+  if (!least) return;
+  comparison.notes.push_back(fmt::format(
+      "noise floor of this machine for cells of {} visits: {:.1f} to {:.1f} % (attnbench noise, "
+      "{}); the verdicts follow from the visits of these files",
+      kRounds, 100 * least->share, 100 * most->share, most->measured_at.substr(0, 10)));
 }
 
 // What noise hides, and what all times share.
@@ -140,12 +135,14 @@ Comparison compare(const RowsFile& before, const RowsFile& after, const CompareR
                         .before_only = found.before_only,
                         .after_only = found.after_only,
                         .notes = {}};
-  const Thresholds thresholds = thresholds_of(times, before, after, comparison);
   std::vector<Tested> tested = request.across_machines
-                                   ? times_to_exact(times, thresholds, comparison.left_out)
-                                   : times_alone(times, thresholds);
+                                   ? times_to_exact(times, request.threshold, comparison.left_out)
+                                   : times_alone(times, request.threshold);
   for (Tested& pair : compared_scores(scores, request.threshold)) tested.push_back(std::move(pair));
-  if (!request.across_machines) add_notes_of_times(before, after, tested, comparison);
+  if (!request.across_machines) {
+    add_notes_of_times(before, after, tested, comparison);
+    add_note_of_floors(times, before, after, comparison);
+  }
   judge(tested, comparison);
   for (const RowPair& pair : exact)
     comparison.pairs.push_back(compared_exactly(pair, request.threshold));

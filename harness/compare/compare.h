@@ -13,9 +13,7 @@
 namespace attn {
 
 struct CompareRequest {
-  // Changes up to this share are of no interest; of times, up to the noise floor that a run line
-  // quotes where that is higher.
-  double threshold = 0.02;
+  double threshold = 0.02;  // changes up to this share are of no interest
   std::vector<Measure> measures = {kMeasures.begin(), kMeasures.end()};
   bool across_machines = false;  // times as ratios to exact attention of the same file
   bool across_builds = false;    // the settings of the builds are what is compared

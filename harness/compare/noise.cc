@@ -131,7 +131,7 @@ std::vector<Twice> measured_twice(const std::vector<RowPair>& pairs) {
   std::vector<Variance> own;
   std::vector<double> p;
   std::vector<const Row*> ones, others;
-  for (const Tested& tested : times_alone(pairs, Thresholds(pairs.size(), 0))) {
+  for (const Tested& tested : times_alone(pairs, 0)) {
     const RowPair& pair = pairs[all.size()];
     const Change& change = tested.change.value();
     all.push_back({.one = pair.before,

@@ -66,16 +66,16 @@ std::string surroundings(CellKey key) {
 
 }  // namespace
 
-std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, const Thresholds& thresholds) {
+std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, double threshold) {
   const BothTimes times = times_of(pairs);
   std::vector<Tested> all;
   for (size_t i = 0; i < pairs.size(); i++)
     all.push_back(tested_times(pairs[i], "s", times.before[i].mean, times.after[i].mean,
-                               change_of({times.after[i]}, {times.before[i]}), thresholds[i]));
+                               change_of({times.after[i]}, {times.before[i]}), threshold));
   return all;
 }
 
-std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, const Thresholds& thresholds,
+std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, double threshold,
                                    std::vector<LeftOut>& left_out) {
   const BothTimes times = times_of(pairs);
   std::map<std::string, size_t> exact;
@@ -98,7 +98,7 @@ std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, const Thre
         pairs[i], unit.c_str(), times.before[i].mean - times.before[e].mean,
         times.after[i].mean - times.after[e].mean,
         change_of({times.after[i], times.before[e]}, {times.before[i], times.after[e]}),
-        thresholds[i]));
+        threshold));
   }
   return all;
 }

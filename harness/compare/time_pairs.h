@@ -7,13 +7,10 @@
 
 namespace attn {
 
-// By pair; a threshold is the share up to which a change is of no interest.
-using Thresholds = std::vector<double>;
-
-std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, const Thresholds& thresholds);
+std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, double threshold);
 // The time of each variant over that of exact attention on the same axes in the same file. A pair
 // without exact attention beside it is added to `left_out`.
-std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, const Thresholds& thresholds,
+std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, double threshold,
                                    std::vector<LeftOut>& left_out);
 
 }  // namespace attn

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +105,7 @@ struct ChildPool::Child {
   pid_t pid = -1;
   int output = -1, error = -1;  // read ends; -1 after end of file
   int fault = -1;               // read end: errno of a program that could not be started
+  int exit = -1;                // readable once the child ended; -1: this system has no such file
   Clock::time_point start;
   double timeout_s = 0, spent_s = 0;
   bool late = false, is_stopped = false;
@@ -162,7 +164,7 @@ struct ChildPool::Child {
     drain(kMostOutput);  // all that the dead child left: a pipe's size depends on the machine
     if (int why = 0; read(fault, &why, sizeof why) == sizeof why)
       result.error_tail = fmt::format("cannot start '{}': {}", program, strerror(why));
-    for (const int file : {output, error, fault})
+    for (const int file : {output, error, fault, exit})
       if (file >= 0) close(file);
     result.seconds = since(start);
     result.end = late                  ? ChildResult::End::timeout
@@ -223,6 +225,7 @@ void ChildPool::start(size_t ticket, const ChildSpec& spec) {
   child.output = output.keep_read_end();
   child.error = error.keep_read_end();
   child.fault = fault.keep_read_end();
+  child.exit = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // closed on exec by itself
   child.start = Clock::now();
   child.timeout_s = spec.timeout_s;
   children_.push_back(std::move(child));
@@ -237,7 +240,8 @@ std::optional<std::pair<size_t, ChildResult>> ChildPool::wait() {
     for (const Child& child : children_) {
       if (child.output >= 0) files.push_back({child.output, POLLIN, 0});
       if (child.error >= 0) files.push_back({child.error, POLLIN, 0});
-      silent = silent || (child.output < 0 && child.error < 0);
+      if (child.exit >= 0) files.push_back({child.exit, POLLIN, 0});
+      silent = silent || (child.output < 0 && child.error < 0 && child.exit < 0);
     }
     poll(files.data(), files.size(), silent ? 1 : kTickMs);
     spend_time();

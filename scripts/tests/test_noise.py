@@ -201,12 +201,12 @@ class Noise(unittest.TestCase):
         without = [line for line in held.stdout.splitlines() if "noise floor" not in line]
         self.assertEqual(len(without), len(bare.stdout.splitlines()))
 
-    def test_compare_takes_the_floor_as_threshold_of_times(self):
+    def test_compare_tells_the_floor_and_decides_by_visits(self):
         base = written(self.folder / "base.jsonl", planted(self.rows, {}, 0.2))
         slow = written(self.folder / "slow.jsonl", planted(self.rows, {"linear": 1.15}, 0.2))
         done = self.run_program("compare", base, slow)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("have the machine's noise floor as threshold, up to 20.0 %", done.stdout)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("noise floor of this machine for cells of 3 visits: 20.0 to 20.0 %", done.stdout)
         bare = [written(self.folder / f"{n}.jsonl", planted(self.rows, f)) for n, f in (("a", {}), ("b", {"linear": 1.15}))]
         self.assertEqual(self.run_program("compare", *bare).returncode, 3)
 
