@@ -33,7 +33,7 @@ Found simulate(const Sweep& sweep, int sweeps, double threshold) {
     }
     for (size_t cell = 0; cell < sweep.cells; cell++)
       pairs.push_back({&before[cell], &after[cell], ""});
-    const std::vector<Tested> tested = times_alone(pairs, Thresholds(pairs.size(), threshold));
+    const std::vector<Tested> tested = times_alone(pairs, threshold);
     std::vector<double> p;
     for (size_t cell = 0; cell < sweep.cells; cell++) {
       const double truth = cell == 0 ? sweep.planted : 0;

@@ -236,7 +236,7 @@ double found(const Sweep& sweep, size_t lengths, int times) {
     std::vector<RowPair> pairs;
     for (size_t cell = 0; cell < sweep.cells; cell++)
       pairs.push_back({&before[cell], &after[cell], ""});
-    for (const Tested& tested : times_alone(pairs, Thresholds(pairs.size(), 0))) {
+    for (const Tested& tested : times_alone(pairs, 0)) {
       found += probability_within(tested.change.value(), 0) <= 0.05;
       pairs_seen++;
     }
