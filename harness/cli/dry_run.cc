@@ -11,6 +11,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
+#include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/sweep/labels.h"
@@ -49,8 +50,7 @@ void print_cells(const Plan& plan, const std::string& format) {
   if (format == "table") return print_lines(plan);
   std::vector<Json> cells;
   for (const Cell& cell : plan.cells) cells.push_back(cell_json(cell));
-  if (format == "json") return print(Json(cells).dump(2) + "\n");
-  if (format == "csv") return print(render_csv(cells));
+  if (format == "json" || format == "csv") return print(rendered(format, cells));
   Table table{
       .title = "cells", .columns = {"cell", "what", "time", "memory"}, .rows = {}, .notes = {}};
   for (const Cell& cell : plan.cells)

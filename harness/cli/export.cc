@@ -4,7 +4,6 @@
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
-#include "harness/tables/table.h"
 
 namespace attn::cli {
 namespace {
@@ -21,9 +20,7 @@ int run_export(const Arguments& arguments) {
   const bool by_sample = arguments.has("samples");
   ATTN_CHECK(!by_sample || format != "gbench",
              "--samples goes with csv and json; gbench always has an entry for each sample");
-  std::vector<RowsFile> runs;
-  for (const std::string& path : arguments.words())
-    for (RowsFile& run : read_runs(path)) runs.push_back(std::move(run));
+  const std::vector<RowsFile> runs = read_runs(arguments.words());
   size_t count = 0;
   std::string text;
   if (format == "gbench") {
@@ -33,7 +30,7 @@ int run_export(const Arguments& arguments) {
   } else {
     const std::vector<Json> lines = by_sample ? sample_lines(runs) : row_lines(runs);
     count = lines.size();
-    text = format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
+    text = rendered(format, lines);
   }
   if (count == 0) {
     warn(fmt::format("attnbench: nothing matched: the files hold no {}\n",

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "harness/store/rows.h"
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/labels.h"
 #include "harness/sweep/profiles.h"
@@ -167,13 +166,6 @@ void CrossingSearch::take_step(const std::function<void(const Progress&)>& repor
     step_ = {};
   else
     plan_step();
-}
-
-bool holds_search(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths)
-    for (const Json& line : read_rows(path, true))
-      if (!is_cell(line) && line["config"].value("find", "") == "crossing") return true;
-  return false;
 }
 
 }  // namespace attn::cli

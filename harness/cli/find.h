@@ -50,7 +50,4 @@ class CrossingSearch {
   SweepResult result_;
 };
 
-// Whether a run line of one of these files says that it is of a search.
-bool holds_search(const std::vector<std::string>& paths);
-
 }  // namespace attn::cli

@@ -18,8 +18,7 @@ std::vector<Row> rows_of_one_machine(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     RowsFile file = read_rows_file(path);
     if (first.path.empty()) first = {.path = path, .run = file.run, .rows = {}};
-    std::string other = machine_difference(first.run, file.run);
-    if (other.empty()) other = build_difference(first.run, file.run);
+    const std::string other = origin_difference(first.run, file.run);
     ATTN_CHECK(other.empty(), "'{}' and '{}' are of two machines or builds ({}); fit one at a time",
                first.path, path, other);
     rows.insert(rows.end(), file.rows.begin(), file.rows.end());
@@ -49,10 +48,8 @@ int run_fit(const Arguments& arguments) {
     warn("attnbench: nothing matched: no speed or memory row of these lengths\n");
     return kNothingMatched;
   }
-  const std::vector<Json> lines = growth_lines(growths, request.at);
-  deliver(format == "json"  ? Json(lines).dump(2) + "\n"
-          : format == "csv" ? render_csv(lines)
-                            : rendered(format, growth_tables(growths, request.at), color),
+  deliver(rendered(format, growth_lines(growths, request.at), growth_tables(growths, request.at),
+                   color),
           output, arguments.words());
   return kOk;
 }

@@ -36,9 +36,7 @@ int run_merge(const Arguments& arguments) {
   ATTN_CHECK(!to_file || arguments.has("force") || !std::filesystem::exists(output),
              "'{}' exists; --force replaces it", output);
   if (kept == "all") {
-    std::vector<RowsFile> runs;
-    for (const std::string& path : arguments.words())
-      for (RowsFile& run : read_runs(path)) runs.push_back(std::move(run));
+    const std::vector<RowsFile> runs = read_runs(arguments.words());
     const PooledRows whole = pooled(runs);
     write_lines(whole.lines, output);
     warn(fmt::format("{}, the times of each from {}\n", counted(whole.cells, "row"),

@@ -88,9 +88,7 @@ void require_new(const std::string& path) {
 }
 
 std::string shown(const NoiseReport& report, const std::string& format, bool color) {
-  if (format == "json") return Json(noise_lines(report)).dump(2) + "\n";
-  if (format == "csv") return render_csv(noise_lines(report));
-  return rendered(format, std::vector<Table>{noise_table(report)}, color);
+  return rendered(format, noise_lines(report), {noise_table(report)}, color);
 }
 
 std::string format_of(const Arguments& arguments) {

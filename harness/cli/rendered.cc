@@ -19,6 +19,16 @@ std::string rendered(const std::string& format, const std::vector<Table>& tables
   return text;
 }
 
+std::string rendered(const std::string& format, const std::vector<Json>& lines) {
+  return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
+}
+
+std::string rendered(const std::string& format, const std::vector<Json>& lines,
+                     const std::vector<Table>& tables, bool color) {
+  return format == "json" || format == "csv" ? rendered(format, lines)
+                                             : rendered(format, tables, color);
+}
+
 std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,
                                bool with_ledger) {
   std::vector<Table> tables = tables_of(rows, floors);
@@ -34,7 +44,7 @@ std::string rendered(const std::string& format, const std::vector<Row>& rows,
     return rendered(format, every_table(rows, floors, with_ledger), color);
   std::vector<Json> lines;
   for (const Row& row : rows) lines.push_back(to_json(row));
-  return format == "json" ? Json(lines).dump(2) + "\n" : render_csv(lines);
+  return rendered(format, lines);
 }
 
 void deliver(const std::string& text, const std::string& path,

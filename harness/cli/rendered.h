@@ -11,6 +11,13 @@ namespace attn::cli {
 // Of the formats that show tables: table, md or latex. Colour is for table alone.
 std::string rendered(const std::string& format, const std::vector<Table>& tables, bool color);
 
+// Of flat objects: json or csv.
+std::string rendered(const std::string& format, const std::vector<Json>& lines);
+
+// `lines` for json and csv, else `tables`, which show the same.
+std::string rendered(const std::string& format, const std::vector<Json>& lines,
+                     const std::vector<Table>& tables, bool color);
+
 // Every table of these rows: by measure, the closing one, and with `with_ledger` the parity ledger.
 // `floors`: of the machine of the rows.
 std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,

@@ -120,12 +120,9 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
     ProgressLine line = shown.line();
     search.take_step([&](const Progress& now) { line.show(now); });
   }
-  const std::string& format = shown.format;
-  const std::vector<Json> lines = crossing_lines(search.contests(), search.found());
-  print(format == "json"  ? Json(lines).dump(2) + "\n"
-        : format == "csv" ? render_csv(lines)
-                          : rendered(format, crossing_tables(search.contests(), search.found()),
-                                     wants_color(shown.color, Stream::out)));
+  print(rendered(shown.format, crossing_lines(search.contests(), search.found()),
+                 crossing_tables(search.contests(), search.found()),
+                 wants_color(shown.color, Stream::out)));
   say_rows(arguments, request, search.result(), shown.quiet);
   return exit_code(search.result());
 }

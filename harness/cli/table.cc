@@ -1,8 +1,8 @@
 // attnbench table: the tables of `run`, from rows files. Rows of two machines or builds never share
 // a table.
+#include <algorithm>
 #include <map>
 
-#include "harness/cli/find.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
@@ -31,17 +31,12 @@ void add_rows(const RowsFile& file, RowsOfMachine& to) {
   }
 }
 
-std::vector<RowsOfMachine> by_machine(const std::vector<std::string>& paths) {
+std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
   std::vector<RowsOfMachine> machines;
-  std::vector<RowsFile> runs;
-  for (const std::string& path : paths)
-    for (RowsFile& run : read_runs(path)) runs.push_back(std::move(run));
   for (const RowsFile& file : runs) {
     RowsOfMachine* same = nullptr;
     for (RowsOfMachine& known : machines)
-      if (machine_difference(known.run, file.run).empty() &&
-          build_difference(known.run, file.run).empty())
-        same = &known;
+      if (origin_difference(known.run, file.run).empty()) same = &known;
     if (!same)
       same = &machines.emplace_back(RowsOfMachine{.run = file.run});
     else
@@ -81,9 +76,11 @@ int run_table(const Arguments& arguments) {
   const std::string output = arguments.get("output");
   const bool has_color =
       (output.empty() || output == kStdoutPath) && wants_color(color, Stream::out);
-  const std::vector<RowsOfMachine> machines = by_machine(arguments.words());
+  const std::vector<RowsFile> runs = read_runs(arguments.words());
+  const std::vector<RowsOfMachine> machines = by_machine(runs);
   const bool with_ledger = arguments.has("ledger");
-  const bool with_crossings = holds_search(arguments.words());
+  const bool with_crossings =
+      std::any_of(runs.begin(), runs.end(), [](const RowsFile& run) { return !run.find.empty(); });
   std::vector<Row> all;
   std::vector<Table> tables;
   size_t number = 0;

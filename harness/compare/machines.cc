@@ -43,6 +43,11 @@ std::string build_difference(const RunLine& before, const RunLine& after) {
   return first_difference(kBuild, before, after);
 }
 
+std::string origin_difference(const RunLine& before, const RunLine& after) {
+  std::string machine = machine_difference(before, after);
+  return machine.empty() ? build_difference(before, after) : machine;
+}
+
 std::optional<double> peak_ratio(const RunLine& before, const RunLine& after) {
   if (!before.calibration || !after.calibration) return std::nullopt;
   if (!(before.calibration->fma_flops_per_s_one > 0)) return std::nullopt;

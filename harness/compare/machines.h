@@ -13,6 +13,8 @@ namespace attn {
 // compared.
 std::string machine_difference(const RunLine& before, const RunLine& after);
 std::string build_difference(const RunLine& before, const RunLine& after);
+// The first difference of either kind.
+std::string origin_difference(const RunLine& before, const RunLine& after);
 
 // The measured peak of one thread in `after` over that in `before`; nullopt where one has none.
 std::optional<double> peak_ratio(const RunLine& before, const RunLine& after);

@@ -113,8 +113,7 @@ void require_one_program(const RowsFile& one, const RowsFile& other) {
   ATTN_CHECK(one.run.run != other.run.run,
              "'{}' and '{}' are of one run; noise compares two measurements of the same cells",
              one.path, other.path);
-  std::string difference = machine_difference(one.run, other.run);
-  if (difference.empty()) difference = build_difference(one.run, other.run);
+  const std::string difference = origin_difference(one.run, other.run);
   ATTN_CHECK(difference.empty(),
              "'{}' and '{}' are of two machines or builds ({}); noise compares two measurements of "
              "one",

@@ -12,8 +12,7 @@ namespace attn {
 namespace {
 
 void require_same_program(const RowsFile& first, const RowsFile& other) {
-  std::string why = machine_difference(first.run, other.run);
-  if (why.empty()) why = build_difference(first.run, other.run);
+  std::string why = origin_difference(first.run, other.run);
   const Json here = first.run.environment.value("commit", Json());
   const Json there = other.run.environment.value("commit", Json());
   if (why.empty() && here != there)

@@ -126,7 +126,11 @@ std::vector<RowsFile> read_runs(const std::string& path) {
       const auto [place, is_new] =
           places.try_emplace(line["run"].get_ref<const std::string&>(), runs.size());
       if (is_new) runs.push_back({.path = path, .run = run_line_of(line)});
-      if (is_cell(line)) runs[place->second].rows.push_back(row_of(line));
+      RowsFile& run = runs[place->second];
+      if (is_cell(line))
+        run.rows.push_back(row_of(line));
+      else if (const std::string find = line["config"].value("find", ""); !find.empty())
+        run.find = find;
     } catch (const Error& error) {
       throw_error(fmt::format("{}:{}: not a line of this version of the program ({})", path, number,
                               one_line(error.what())));
@@ -135,12 +139,18 @@ std::vector<RowsFile> read_runs(const std::string& path) {
   return runs;
 }
 
+std::vector<RowsFile> read_runs(const std::vector<std::string>& paths) {
+  std::vector<RowsFile> runs;
+  for (const std::string& path : paths)
+    for (RowsFile& run : read_runs(path)) runs.push_back(std::move(run));
+  return runs;
+}
+
 RowsFile read_rows_file(const std::string& path) {
   std::vector<RowsFile> runs = read_runs(path);
   RowsFile file = std::move(runs.front());
   for (size_t i = 1; i < runs.size(); i++) {
-    std::string other = machine_difference(file.run, runs[i].run);
-    if (other.empty()) other = build_difference(file.run, runs[i].run);
+    const std::string other = origin_difference(file.run, runs[i].run);
     ATTN_CHECK(other.empty(),
                "'{}' was merged from runs on several machines or builds ({}); compare the files it "
                "was made of",

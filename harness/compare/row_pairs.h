@@ -14,11 +14,14 @@ struct RowsFile {
   std::string path;
   RunLine run;  // the first run line, with the sweeps of all runs
   std::vector<Row>
-      rows;  // in the order of its sweeps, which is not that in which they were measured
+      rows;          // in the order of its sweeps, which is not that in which they were measured
+  std::string find;  // what a run line says that its sweep searched for; "": nothing
 };
 // Each run of a file; a merged file holds several. Error of one line where a line is no row of this
 // version, IoError where the file cannot be read.
 std::vector<RowsFile> read_runs(const std::string& path);
+// Of several files.
+std::vector<RowsFile> read_runs(const std::vector<std::string>& paths);
 // All runs of a file as one. Error where they come from several machines or builds.
 RowsFile read_rows_file(const std::string& path);
 

@@ -2,7 +2,6 @@
 // src/json_reporter.cc of Google Benchmark 1.7.1.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "harness/compare/machines.h"
@@ -55,7 +54,7 @@ class Entries {
                {"threads", row.key.axes.threads.value_or(1)}};
     speed_ = &speed;
     for (size_t i = 0; i < times.size(); i++) add_sample(i, times[i]);
-    const double mean = std::accumulate(times.begin(), times.end(), 0.0) / count;
+    const double mean = speed.time.mean;
     double squares = 0;
     for (const double time : times) squares += (time - mean) * (time - mean);
     const double deviation = times.size() > 1 ? std::sqrt(squares / (count - 1)) : 0;
@@ -107,8 +106,7 @@ Json google_benchmark(const std::vector<RowsFile>& runs) {
   Entries entries;
   size_t family = 0;
   for (const RowsFile& run : runs) {
-    std::string other = machine_difference(runs.front().run, run.run);
-    if (other.empty()) other = build_difference(runs.front().run, run.run);
+    const std::string other = origin_difference(runs.front().run, run.run);
     ATTN_CHECK(other.empty(),
                "'{}' and '{}' are of two machines or builds ({}), and Google Benchmark's JSON "
                "describes one; export them one at a time",

@@ -30,6 +30,7 @@ class Record:
     held: Cell | None = None  # memory
     compared: Cell | None = None  # fidelity
     status: str = "ok"
+    other: str = ""  # parameters of the only cost of the variant, where they are not the score's
 
     @property
     def whole(self) -> bool:
@@ -85,12 +86,11 @@ def record(
     scored = tuple(c for cells in picked for c in cells)
     if all(c.status == "skipped" for c in scored):
         return None
-    timed = speed.cells.get(series.key)
+    timed, other = speed.cells.get(series.key), _other_parameters(series, speed)
     found = mean_score([score(cells) for cells in picked])
     if found is None:
         status = next((c.status for c in scored if c.status in FAILURES), "ok")
     else:
-        other = other_parameters(series, speed)
         status = timed.status if timed else f"cost at {other} alone" if other else "not timed"
     return Record(
         series,
@@ -100,6 +100,7 @@ def record(
         memory.cells.get(series.key) if memory else None,
         _compared(series, speed, fidelity),
         status,
+        other,
     )
 
 
@@ -117,7 +118,7 @@ def mean_score(scores: list[Score | None]) -> Score | None:
     return replace(known[0], mean=float(np.mean([s.mean for s in known])), half=whole, seeds=())
 
 
-def other_parameters(series: Series, point: Point) -> str:
+def _other_parameters(series: Series, point: Point) -> str:
     """Returns `features=256`: the parameters of the only cost of the variant, where they are not
     those of the score, so that the two make no record."""
     costs = {c.params for c in point.others if c.variant == series.variant}

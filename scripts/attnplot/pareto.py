@@ -3,7 +3,6 @@ both, and how good a score may be at each speed."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +12,8 @@ from scipy.special import stdtrit
 
 from .joined import Record
 from .tasks import Score
+from .visits import DRAWS, central
 
-DRAWS = 1000
 SEED = 1
 LOOK = {"color": "#5a5a5a", "linestyle": "-", "linewidth": 0.9}
 BAND = {"color": "#9a9a9a", "alpha": 0.22, "linewidth": 0}
@@ -47,9 +46,7 @@ def pareto_front(records: Sequence[Record], *, fewer_is_better: bool) -> Front |
     around = np.geomspace(point[0].min() / 4, point[0].max() * 4, 400)
     speeds = np.union1d(around, point[0])
     middle = _best(*point, speeds)[0]
-    low, high = np.sort(_best(*drawn, speeds), axis=0)[
-        [int(0.025 * DRAWS), math.ceil(0.975 * DRAWS) - 1]
-    ]
+    low, high = central(_best(*drawn, speeds))
     chance = dict(zip((r.series.key for r in whole), _on_front(*drawn).mean(axis=0)))
     low, high = (low, high) if sign > 0 else (high, low)
     return Front(speeds, sign * middle, sign * low, sign * high, chance)

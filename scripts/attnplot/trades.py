@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .facets import facets
-from .joined import Record, other_parameters, record, shape_difference
+from .joined import Record, record, shape_difference
 from .metric import is_error
 from .operating import Point, context_of, operating_point, point_at
 from .pareto import Front, pareto_front
@@ -28,9 +29,20 @@ class Trade:
     causal: bool
     groups: tuple[TaskGroup, ...]
     levels: dict[str, float] = field(default_factory=dict)  # of a single task, see TaskGroup
-    front: Front | None = None
-    unjoined: dict[str, str] = field(default_factory=dict)  # parameters of the cost, by series
-    shapes: str = ""  # of scores and costs, where they differ
+
+    @cached_property
+    def front(self) -> Front | None:
+        return pareto_front(self.dots, fewer_is_better=is_error(self.metric))
+
+    @property
+    def unjoined(self) -> dict[str, str]:
+        """Returns the parameters of costs that are not those of the score, by series."""
+        return {d.series.label: d.other for d in self.dots if d.other}
+
+    @property
+    def shapes(self) -> str:
+        """Tells the shapes of scores and costs where they differ."""
+        return shape_difference([c for d in self.dots if d.whole for c in d.scored if c.ok], self.speed)
 
     @property
     def metric(self) -> str:
@@ -127,22 +139,9 @@ def _trade(title: str, rows: Rows, series: list[Series], groups: list[TaskGroup]
         return []
     memory = point_at(speed.context, peaks, series)
     exactness = rows.of("fidelity")
-    unjoined = {s.label: told for s in series if (told := other_parameters(s, speed))}
     dots = [d for s in series if (d := record(s, groups, speed, memory, exactness))]
-    return [
-        Trade(
-            title,
-            dots,
-            speed,
-            memory,
-            bool(causal),
-            tuple(groups),
-            groups[0].levels if len(groups) == 1 else {},
-            pareto_front(dots, fewer_is_better=is_error(groups[0].metric)),
-            unjoined,
-            shape_difference([c for d in dots if d.whole for c in d.scored if c.ok], speed),
-        )
-    ]
+    levels = groups[0].levels if len(groups) == 1 else {}
+    return [Trade(title, dots, speed, memory, bool(causal), tuple(groups), levels)]
 
 
 def front(trade: Trade, styles: Styles) -> set[Any]:

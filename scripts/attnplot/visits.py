@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def draws(visits: Visits, rng: np.random.Generator, count: int = DRAWS) -> np.nd
         return np.exp(logs.mean() + error * rng.standard_t(len(logs) - 1, size=count))
 
 
-def central(drawn: np.ndarray) -> tuple[float, float]:
-    """Returns the ends of the middle 95 %. Both ends are draws, not values between draws: a
-    crossing may lie at infinity, outside the measured lengths."""
-    found, count = np.sort(drawn), len(drawn)
-    return float(found[int(0.025 * count)]), float(found[math.ceil(0.975 * count) - 1])
+def central(drawn: np.ndarray) -> tuple[Any, Any]:
+    """Returns the ends of the middle 95 %, of each column where there are several. Both ends are
+    draws, not values between draws: a crossing may lie at infinity, outside the measured lengths."""
+    found, count = np.sort(drawn, axis=0), len(drawn)
+    return found[int(0.025 * count)], found[math.ceil(0.975 * count) - 1]
