@@ -1,0 +1,28 @@
+# What AddressSanitizer has no need of, or would take minutes for: planted faults (their code is the tests' own), simulations, tests
+# that score or count thousands of examples in code that other tests reach too. Preset dev-all runs them.
+set(apart
+  conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants
+  conformance/planted_at_edges conformance/planted_passes conformance/planted_softmax conformance/planted_test
+  conformance/planted_variants conformance/textbook_decoder
+  harness/compare/compare_simulation_test harness/crossing/search_simulation_test
+  harness/train/steady_step_test) # watches the allocator that a sanitizer replaces
+list(TRANSFORM apart PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+list(TRANSFORM apart APPEND .cc)
+foreach(file IN LISTS apart)
+  if(NOT file IN_LIST float_tests AND NOT file IN_LIST both_tests)
+    message(FATAL_ERROR "tests/memory.cmake names ${file}, which is no source of the tests")
+  endif()
+endforeach()
+list(REMOVE_ITEM float_tests ${apart})
+list(REMOVE_ITEM both_tests ${apart})
+string(JOIN ":" counting
+  *EveryTask* *TaskConformance*_shortcuts *TaskConformance*_splits *TaskConformance*_balance *Simulation*
+  *TheDialGoesFrom* BigBird.AsLraDrawsFromTheFirst1024Positions LadderKinds.ALabelOfAVectorIsReadThereOrAround
+  Ladder.TwoDocumentsAreComparedByWhatTheyShare Ladder.TheBestWindowIsFoundWhereverItStands
+  Ladder.PooledWindowsSeeTheOrderWithinSixteenTokens Workload.DecodesWhatTheCausalForwardSaysOfTheLastRow
+  Frames.AFrameAloneCannotTellTheConsonants Listops.RootOperatorBeatsTheMajorityClass
+  Parity.AThresholdIsTheBestShortcut Pathfinder.CheapPredictorsStayNearChance
+  Statistics.IntervalsOfVisitsCoverAsOftenAsTheySay Stopping.IntervalsThatEndVisitsCoverAsOftenAsTheySay
+  Precision.VisitsEachCellAsOftenAsItNeeds LadderKinds.SequencesOfVectorsHaveABagAndAWindow
+  Image.ALinearClassifierIsAWeakShortcut Majority.TheFirstBitTellsLittleAndTheBagAll Sides/SceneLevels*
+  Derive.IsExactForAVariantThatDeclaresNone Attention.DeclaredCostIsMeasuredCost Tasks/Golden*)
