@@ -1,9 +1,7 @@
-// One source, compiled by Highway for each instruction set. 2^x = 2^n · p(x - n), n the nearest
-// whole number: the fraction is exact, so the error is the polynomial's and one rounding.
+// One source, compiled by Highway for each instruction set.
 #include "core/simd/softmax_rows.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/simd/targets.h"
 
@@ -12,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/simd/exp2_of.h"
 #include "core/simd/max_lane.h"
 HWY_BEFORE_NAMESPACE();
 namespace attn {
@@ -20,58 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Tag = hn::ScalableTag<real>;
 using Vector = hn::Vec<Tag>;
-using Bits = hn::RebindToUnsigned<Tag>;
 
 constexpr int64_t kLanes = HWY_LANES(real);
 static_assert(kRowMultiple % kLanes == 0);
-
-#if defined(ATTN_DOUBLE)
-constexpr real kLow = -1022;
-[[maybe_unused]] constexpr real kRound = 6755399441055744.0;  // 1.5·2^52: adding it rounds
-[[maybe_unused]] constexpr int kMantissa = 52;
-[[maybe_unused]] constexpr uint64_t kOne = uint64_t{1023} << 52;
-// (2^f - 1)/f for |f| <= 1/2, highest power first, least relative error of 2^f: 3.4e-18
-constexpr std::array<real, 11> kSeries = {
-    4.4347697370610477681e-10, 7.0737833858168537885e-9,   1.0178199583193576039e-7,
-    1.3215435281417408711e-6,  0.000015252733493097052618, 0.00015403530457114126332,
-    0.0013333558146774656933,  0.0096181291075941181929,   0.055504108664820083045,
-    0.24022650695910131266,    0.69314718055994532581};
-#else
-constexpr real kLow = -126;
-[[maybe_unused]] constexpr real kRound = 12582912.0F;  // 1.5·2^23: adding it rounds
-[[maybe_unused]] constexpr int kMantissa = 23;
-[[maybe_unused]] constexpr uint32_t kOne = uint32_t{127} << 23;
-// (2^f - 1)/f for |f| <= 1/2, highest power first, least relative error of 2^f: 9.2e-8
-constexpr std::array<real, 5> kSeries = {0.00132647141012F, 0.00967151354044F, 0.0555073378681F,
-                                         0.240222420657F, 0.693146977569F};
-#endif
-
-// 2^x for x <= 0; 0 below the normal range and for -infinity, NaN for NaN.
-HWY_INLINE Vector exp2_of(Vector x) {
-  const Tag d;
-#if HWY_TARGET == HWY_AVX3
-  const Vector whole = hn::Round(x);
-#else
-  const Vector shifted = hn::Add(x, hn::Set(d, kRound)),
-               whole = hn::Sub(shifted, hn::Set(d, kRound));
-#endif
-  const Vector f = hn::Sub(x, whole), low = hn::Set(d, kLow);
-  Vector p = hn::Set(d, kSeries[0]);
-  for (size_t i = 1; i < kSeries.size(); ++i) p = hn::MulAdd(p, f, hn::Set(d, kSeries[i]));
-  p = hn::MulAdd(p, f, hn::Set(d, real(1)));
-#if HWY_TARGET == HWY_AVX3 && defined(ATTN_DOUBLE)  // one instruction scales and selects
-  return Vector{
-      _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(x.raw, low.raw, _CMP_NLT_UQ), p.raw, whole.raw)};
-#elif HWY_TARGET == HWY_AVX3
-  return Vector{
-      _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x.raw, low.raw, _CMP_NLT_UQ), p.raw, whole.raw)};
-#else
-  const Bits bits;
-  const auto power =
-      hn::Add(hn::ShiftLeft<kMantissa>(hn::BitCast(bits, shifted)), hn::Set(bits, kOne));
-  return hn::IfThenZeroElse(hn::Lt(x, low), hn::Mul(p, hn::BitCast(d, power)));
-#endif
-}
 
 HWY_INLINE real max_of(const real* x, int64_t cols) {
   const Tag d;

@@ -10,7 +10,7 @@ namespace attn {
 
 SoftmaxWork softmax_work(const SoftmaxProblem& p) {
   const int64_t heads = p.batch * p.heads;
-  const ForwardDivision division(p.q_len, p.pattern.get(), heads);
+  const ForwardDivision division(p);
   double pairs = 0, backward_pairs = 0;
   const bool alike = p.kv_lengths.empty() && !p.pattern;
   for (int64_t head = 0; head < (alike ? std::min<int64_t>(1, heads) : heads); ++head) {

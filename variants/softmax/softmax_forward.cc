@@ -146,7 +146,7 @@ class Forward {
   Forward(const SoftmaxProblem& p, const Tensor& q, const Tensor& k, const Tensor& v,
           const Tensor& out, const Tensor& log_sum)
       : p_(p),
-        division_(p.q_len, p.pattern.get(), p.batch * p.heads),
+        division_(p),
         layout_(p, division_.tiles),
         q_(q),
         k_(k),
