@@ -2,6 +2,7 @@
 foreach(stem
     includes
     cell/codec
+    cli/machine
     cli/options
     check/derive
     check/fit
