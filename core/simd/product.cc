@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/simd/targets.h"
+#include "core/simd/tile_shape.h"
 
 #ifndef ATTN_PRODUCT_BEGINNING  // this file is compiled once for each instruction set
 #define ATTN_PRODUCT_BEGINNING
@@ -160,6 +161,8 @@ void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real
   }
 }
 
+TileShape tile_shape_of() { return {kTileRows, kTileVectors, kLanes}; }
+
 #if HWY_TARGET == HWY_SCALAR
 constexpr int64_t kSide = 1;
 HWY_INLINE void transpose_square(const real* x, int64_t, real* to) { *to = *x; }
@@ -213,6 +216,7 @@ HWY_AFTER_NAMESPACE();
 namespace attn {
 HWY_EXPORT(product_of);
 HWY_EXPORT(pack_transposed_to);
+HWY_EXPORT(tile_shape_of);
 
 void product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row) {
   HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {});
@@ -222,6 +226,8 @@ void add_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, rea
                  const real* factors) {
   HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {true, factors});
 }
+
+TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(tile_shape_of)(); }
 
 void pack_transposed(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
   HWY_DYNAMIC_DISPATCH(pack_transposed_to)(x, rows, depth, x_row, panels);

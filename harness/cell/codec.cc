@@ -93,6 +93,7 @@ void fields(Archive& archive, PublishedShape& shape) {
   archive("head_dim", shape.head_dim);
   archive("threads", shape.threads);
   archive("causal", shape.causal);
+  archive.maybe("kv_heads", shape.kv_heads);
 }
 
 template <class Archive>

@@ -10,6 +10,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("length", axes.length);
   visit("batch", axes.batch);
   visit("heads", axes.heads);
+  visit("kv_heads", axes.kv_heads);
   visit("head_dim", axes.head_dim);
   visit("mode", axes.mode);
   visit("scope", axes.scope);

@@ -40,6 +40,10 @@ std::string plugin_text(const Plugin& plugin) {
   return params.empty() ? plugin.name : fmt::format("{}[{}]", plugin.name, params);
 }
 
+std::optional<int64_t> key_heads(const Axes& axes) {
+  return axes.kv_heads ? axes.kv_heads : axes.heads;
+}
+
 std::vector<std::pair<std::string, ParamValue>> named_values(const Axes& axes) {
   std::vector<std::pair<std::string, ParamValue>> values;
   each_axis(axes, [&](const char* name, const auto& value) {
@@ -67,6 +71,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.length = axes.length.value();
   spec.batch = axes.batch.value();
   spec.heads = axes.heads.value();
+  spec.kv_heads = axes.kv_heads.value_or(0);
   spec.head_dim = axes.head_dim.value();
   spec.mode = axes.mode.value_or(Mode::forward);
   spec.scope = axes.scope.value_or(ScopeKind::attention);

@@ -26,7 +26,9 @@ std::string plugin_text(const Plugin& plugin);  // "linformer[rank=64,shared=fal
 
 // The axes that apply to the measure; the others are empty. See all_axes() for what they mean.
 struct Axes {
-  std::optional<int64_t> length, batch, heads, head_dim;
+  std::optional<int64_t> length, batch, heads;
+  std::optional<int64_t> kv_heads;  // set where they are fewer than heads
+  std::optional<int64_t> head_dim;
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
   std::optional<bool> causal;
@@ -36,6 +38,8 @@ struct Axes {
   std::optional<int64_t> repetitions;
   bool operator==(const Axes&) const = default;
 };
+// The heads of keys and values: kv_heads, else as many as heads.
+std::optional<int64_t> key_heads(const Axes& axes);
 // Those that are set, by name, in the order of a row.
 std::vector<std::pair<std::string, ParamValue>> named_values(const Axes& axes);
 // Error where no axis has this name or `value` is of another type.

@@ -31,6 +31,7 @@ constexpr std::array<EnumName<PilotOf>, 2> names_of(PilotOf) {
 struct PublishedShape {
   int64_t heads = 1, head_dim = 1, threads = 1;
   bool causal = false;
+  int64_t kv_heads = 0;  // above 0: its decoding with so many heads of keys and values
   auto operator<=>(const PublishedShape&) const = default;
 };
 

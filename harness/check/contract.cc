@@ -129,13 +129,18 @@ std::vector<Result> check_variant(const VariantInfo& info,
 
 std::vector<Result> check_variant_at(const VariantInfo& info,
                                      const std::map<std::string, ParamValue>& params,
-                                     const AttentionShape& like, int thread_count) {
-  constexpr int64_t kMostHeads = 4;
+                                     const AttentionShape& like, int thread_count,
+                                     int64_t kv_heads) {
+  constexpr int64_t kMostHeads = 4, kMostKeyHeads = 2;
   Subject subject(info, params, attn_check::Level::quick);
   subject.only = like;
   subject.only->batch = 2;
   subject.only->heads = std::min(like.heads, kMostHeads);
   subject.published_heads = like.heads;
+  if (kv_heads > 0) {  // as many query heads share one, all of fewer groups
+    subject.only_kv_heads = std::min(kv_heads, kMostKeyHeads);
+    subject.only->heads = like.heads / kv_heads * subject.only_kv_heads;
+  }
   // 129 is past a tile of 128, two of 64 and any number of strips. The others are for parameters
   // that rule it out.
   for (const int64_t length : {129, 128, 257, 513, 1024, 2049}) {
@@ -145,7 +150,8 @@ std::vector<Result> check_variant_at(const VariantInfo& info,
   const ScopedThreads scoped(thread_count);
   std::vector<Result> results;
   for (const VariantCheck& check : variant_check_table())
-    if (check.at_published && check.applies(info)) results.push_back(run_check(check, subject));
+    if (check.at_published && check.applies(info) && (kv_heads == 0 || check.run == check_decode))
+      results.push_back(run_check(check, subject));
   return results;
 }
 

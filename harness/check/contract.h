@@ -23,10 +23,12 @@ std::vector<attn_check::Result> check_variant(const VariantInfo& info,
 // The checks of outputs, masks, gradients and decoding with the head size and the causality of
 // `like` on so many threads: what `run` asks before it publishes figures of that shape. Outputs are
 // compared at a length past a tile with up to 4 heads, gradients at 17 positions with all heads. In
-// float alone.
+// float alone. With kv_heads, the check of decoding alone: so many heads of keys and values stand
+// for the query heads.
 std::vector<attn_check::Result> check_variant_at(const VariantInfo& info,
                                                  const std::map<std::string, ParamValue>& params,
-                                                 const AttentionShape& like, int thread_count);
+                                                 const AttentionShape& like, int thread_count,
+                                                 int64_t kv_heads = 0);
 std::vector<attn_check::Result> check_task(const TaskInfo& info,
                                            const std::map<std::string, ParamValue>& params,
                                            attn_check::Level level, const std::string& only = "");

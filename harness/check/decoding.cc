@@ -243,7 +243,8 @@ void check_decode(const Subject& subject, Verdict& verdict) {
   if (subject.only) {
     AttentionShape shape = *subject.only;
     shape.q_len = shape.kv_len = kLengthAtHeads;
-    if (shape.causal) check_at(subject, shape, shape.heads, verdict);
+    const int64_t shared = subject.only_kv_heads;
+    if (shape.causal) check_at(subject, shape, shared > 0 ? shared : shape.heads, verdict);
     return;
   }
   std::vector<int64_t> lengths = {1, 7, 65, 131};

@@ -84,6 +84,7 @@ struct Subject {
   attn_check::Level level;
   std::optional<AttentionShape> only;  // shapes() gives this one alone
   int64_t published_heads = 1;         // of the shape that `only` stands for
+  int64_t only_kv_heads = 0;  // of `only`, where query heads share keys and values; 0: they do not
 };
 
 Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale = 1);

@@ -1,9 +1,13 @@
-// attnbench list: what there is, for people and (--json) for scripts, completion and plots.
+// attnbench list: what there is, and the machine that it runs on, for people and (--json) for
+// scripts, completion and plots.
 #include "harness/cli/describe.h"
+#include "harness/cli/machine.h"
+#include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/fields.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/user_cache.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -77,11 +81,17 @@ int run_list(const Arguments& arguments) {
     print(find_profile(arguments.get("show")).text);
     return kOk;
   }
+  if (what == "machine") {  // by name alone: what there is does not depend on the machine
+    const Machine machine = this_machine(UserCache::default_file(kNoiseFile));
+    print(arguments.has("json") ? Json{{"machine", machine_json(machine)}}.dump(2) + "\n"
+                                : machine_text(machine));
+    return kOk;
+  }
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
   ATTN_CHECK(variants || tasks || profiles,
-             "cannot list '{}'; expected variants, tasks or profiles", what);
+             "cannot list '{}'; expected variants, tasks, profiles or machine", what);
   if (arguments.has("json")) {
     print(as_json(variants, tasks, profiles).dump(2) + "\n");
     return kOk;
@@ -97,8 +107,8 @@ int run_list(const Arguments& arguments) {
 Verb list_verb() {
   return {
       .name = "list",
-      .usage = "[variants|tasks|profiles] [--json] [--show NAME]",
-      .summary = "what there is, with traits, typed parameters and papers",
+      .usage = "[variants|tasks|profiles|machine] [--json] [--show NAME]",
+      .summary = "what there is, with traits, typed parameters and papers; the machine",
       .options = {{"json", 0, "", "print JSON"},
                   {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}},
       .max_words = 1,

@@ -51,15 +51,21 @@ Values values_of(const CellKey& key) {
 class Varying {
  public:
   explicit Varying(const ByCell& cells) {
-    for (const auto& [what, row] : cells)
-      for (const auto& [name, value] : values_of(row->key))
-        seen_[group(row->key)][name].insert(value);
+    for (const auto& [what, row] : cells) {
+      rows_[group(row->key)]++;
+      for (const auto& [name, value] : values_of(row->key)) {
+        Seen& seen = seen_[group(row->key)][name];
+        seen.values.insert(value);
+        seen.rows++;
+      }
+    }
   }
   std::string label(const CellKey& key) const {
     std::string text = name_of_variant(key.variant);
     if (key.task) text += " on " + task_name(*key.task);
     for (const auto& [name, value] : values_of(key)) {
-      const bool differs = seen_.at(group(key)).at(name).size() > 1;
+      const Seen& seen = seen_.at(group(key)).at(name);
+      const bool differs = seen.values.size() > 1 || seen.rows < rows_.at(group(key));
       if (!differs && (name != "length" || key.task)) continue;
       const auto* const word = std::get_if<std::string>(&value);
       text += " " + (word ? *word : name + "=" + to_string(value));
@@ -72,7 +78,12 @@ class Varying {
   static Group group(const CellKey& key) {
     return {key.measure, key.task ? plugin_text(*key.task) : ""};
   }
-  std::map<Group, std::map<std::string, std::set<ParamValue>>> seen_;
+  struct Seen {
+    std::set<ParamValue> values;
+    size_t rows = 0;  // that have one
+  };
+  std::map<Group, size_t> rows_;
+  std::map<Group, std::map<std::string, Seen>> seen_;
 };
 
 // Why no figure of this row may be compared; "" where it may.

@@ -10,6 +10,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
+#include "core/ops/ops_heads.h"
 #include "harness/model/encoder.h"
 #include "variants/api/counted_cost.h"
 #include "variants/api/mixer.h"
@@ -30,6 +31,7 @@ LayerConfig layer_config(const WorkloadSpec& spec) {
   config.variant_params = spec.params;
   config.width = spec.heads * spec.head_dim;
   config.heads = spec.heads;
+  config.kv_heads = spec.kv_heads;
   config.feed_forward = kFeedForwardFactor * config.width;
   config.max_len = spec.length;
   config.causal = spec.causal;
@@ -63,16 +65,33 @@ AttentionShape attention_shape(const WorkloadSpec& spec) {
 
 // Of the keys and values of one position.
 int64_t prefill_bytes_each(const WorkloadSpec& spec) {
-  return 2 * spec.batch * spec.heads * spec.head_dim * static_cast<int64_t>(sizeof(real));
+  return 2 * spec.batch * spec.key_heads() * spec.head_dim * static_cast<int64_t>(sizeof(real));
 }
 
-// Of one layer's projections, of which a mixer has none, and feed-forward.
+VariantInfo::Reads reads_of(const WorkloadSpec& spec) {
+  return spec.variant->read_by(Params(spec.variant->name, spec.variant->params, spec.params));
+}
+
+// What a pass adds to the cost of a variant that takes as many heads of keys as of queries: it
+// reads the fewer heads and writes and holds a copy for every query head. Keys that the variant
+// does not read are not repeated.
+void add_repeats(const WorkloadSpec& spec, Cost& cost) {
+  const auto tensors = static_cast<double>(reads_of(spec).keys ? 2 : 1);
+  const auto numbers = static_cast<double>(spec.batch * spec.heads * spec.length * spec.head_dim);
+  const double repeated = tensors * numbers * sizeof(real);
+  cost.peak_bytes += repeated;
+  cost.bytes += repeated + repeated / static_cast<double>(spec.group());
+}
+
+// Of one layer's projections, of which a mixer has none, and feed-forward. Those of keys and values
+// are as narrow as their heads.
 double dense_flops(const WorkloadSpec& spec) {
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double tokens = static_cast<double>(spec.batch * spec.length);
-  const VariantInfo::Reads read =
-      spec.variant->read_by(Params(spec.variant->name, spec.variant->params, spec.params));
-  const double projections = spec.variant->traits.mixer ? 0 : 2 + read.queries + read.keys;
+  const VariantInfo::Reads read = reads_of(spec);
+  const double kept = 1 / static_cast<double>(spec.group());
+  const double projections =
+      spec.variant->traits.mixer ? 0 : 1 + read.queries + kept * (1 + read.keys);
   return tokens * 2 * (projections + 2 * kFeedForwardFactor) * width * width;
 }
 
@@ -97,6 +116,7 @@ std::string to_string(ScopeKind scope) {
 std::optional<std::string> why_not(const WorkloadSpec& spec) {
   const AttentionShape shape = attention_shape(spec);
   const Params params(spec.variant->name, spec.variant->params, spec.params);
+  if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
   if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
@@ -120,6 +140,10 @@ struct Workload::State {
     set_threads(spec.threads);
     attention = make_attention();
     cost = attention->declared_cost(attention_shape(spec));
+    if (cost && spec.group() > 1) {
+      cost->state_bytes = attention->state_bytes(attention_shape(spec), spec.kv_heads);
+      if (spec.scope == ScopeKind::attention) add_repeats(spec, *cost);
+    }
     if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
     if (spec.scope == ScopeKind::layer) layer = std::make_unique<Layer>(layer_config(spec));
     if (spec.scope == ScopeKind::model) model = std::make_unique<Encoder>(model_config(spec));
@@ -146,11 +170,13 @@ struct Workload::State {
     }
     const bool train = spec.mode == Mode::train;
     const bool rows = spec.scope == ScopeKind::layer || mixer();
-    const Shape shape = rows ? Shape{spec.batch, spec.length, spec.heads * spec.head_dim}
-                             : Shape{spec.batch, spec.heads, asked(), spec.head_dim};
-    const size_t count = rows ? 1 : 3;  // x, or q, k, v
-    for (size_t i = 0; i < count; ++i) {
-      inputs.emplace_back(Tensor::normal(shape, rng(spec.seed, "workload inputs", i)), train);
+    const Shape query{spec.batch, spec.heads, asked(), spec.head_dim},
+        key = query.with(1, spec.key_heads());
+    const std::vector<Shape> shapes =
+        rows ? std::vector<Shape>{{spec.batch, spec.length, spec.heads * spec.head_dim}}  // x
+             : std::vector<Shape>{query, key, key};                                       // q, k, v
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      inputs.emplace_back(Tensor::normal(shapes[i], rng(spec.seed, "workload inputs", i)), train);
     }
   }
 
@@ -164,14 +190,16 @@ struct Workload::State {
 
   void make_decoder() {
     const NoGrad no_grad;
-    decoder = attention->decoder(spec.batch, spec.length);
+    decoder = attention->decoder(spec.batch, spec.length, spec.kv_heads);
     const int64_t many = prefill_positions(spec);
     for (int64_t at = 0; at < spec.length - 1; at += many) {
-      const Shape shape{spec.batch, spec.heads, std::min(many, spec.length - 1 - at),
+      const Shape shape{spec.batch, spec.key_heads(), std::min(many, spec.length - 1 - at),
                         spec.head_dim};
       const auto index = static_cast<uint64_t>(at);
       const Tensor keys = Tensor::normal(shape, rng(spec.seed, "workload keys", index));
-      decoder->extend(keys, Tensor::normal(shape, rng(spec.seed, "workload values", index)), keys);
+      const Tensor values = Tensor::normal(shape, rng(spec.seed, "workload values", index));
+      decoder->extend(keys, values,
+                      decoder->keys_are_queries() ? repeated(Var(keys)).value() : keys);
     }
     out = Tensor(inputs[0].shape());
   }
@@ -193,9 +221,14 @@ struct Workload::State {
     if (model) return model->forward(batch);          // [batch, classes]
     if (layer) return layer->forward(inputs[0], {});  // [batch, length, width]
     if (const Mixer* rows = mixer()) return rows->mix(inputs[0], {spec.causal, {}});
-    return attention->forward(inputs[0], inputs[1], inputs[2],
+    const Var values = repeated(inputs[2]);
+    const Var keys = spec.group() > 1 && !reads_of(spec).keys ? values : repeated(inputs[1]);
+    return attention->forward(inputs[0], keys, values,
                               {spec.causal, {}});  // [batch, heads, length, head_dim]
   }
+
+  // Keys or values for every query head; the same where each has its own.
+  Var repeated(const Var& x) const { return repeat_heads(x, spec.group()); }
 
   void run() {
     set_threads(spec.threads);
@@ -242,6 +275,13 @@ Workload::~Workload() = default;
 
 void Workload::run() { state_->run(); }
 
+Var Workload::forward() const {
+  ATTN_CHECK(!state_->decoder, "mode decode has no forward pass");
+  return state_->forward();
+}
+
+const std::vector<Var>& Workload::inputs() const { return state_->inputs; }
+
 bool Workload::declares_cost() const { return state_->decoder || state_->cost; }
 
 double Workload::flops() const {
@@ -283,7 +323,7 @@ std::optional<int64_t> Workload::state_bytes() const {
   if (s.decoder) return s.decoder->state_bytes();
   if (s.cost) return layers() * std::llround(s.cost->state_bytes);
   const std::optional<double> held =
-      held_state_bytes(*s.spec.variant, s.spec.params, attention_shape(s.spec));
+      held_state_bytes(*s.spec.variant, s.spec.params, attention_shape(s.spec), s.spec.kv_heads);
   return held ? std::optional(layers() * std::llround(*held)) : std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "variants/api/variant_info.h"
 
@@ -23,11 +24,17 @@ struct WorkloadSpec {
   const VariantInfo* variant = nullptr;
   std::map<std::string, ParamValue> params;  // as given
   int64_t length = 512, batch = 1, heads = 4, head_dim = 64;
+  // Heads of keys and values, each shared by heads / kv_heads query heads; 0: as many as heads.
+  // Shazeer 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
+  int64_t kv_heads = 0;
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
   bool causal = false;  // mode decode: true
   int threads = 1;
   uint64_t seed = 0;
+
+  int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  int64_t group() const { return heads / key_heads(); }  // query heads that share a head of keys
 };
 
 // The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
@@ -40,22 +47,27 @@ int64_t prefill_positions(const WorkloadSpec& spec);
 int64_t prefill_bytes(const WorkloadSpec& spec);
 
 // Inputs N(0, 1) and weights are made once. run() does one pass: in mode train with gradients of
-// the inputs, in mode decode always of the same token.
+// the inputs, in mode decode always of the same token. Keys and values have kv_heads heads; a pass
+// repeats them for the query heads, as the multi-head layer does. A decoder keeps kv_heads heads in
+// its state where the variant can.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
+  Var forward() const;  // what one pass answers, recorded for gradients unless under NoGrad
+  const std::vector<Var>& inputs() const;  // x, or q, k and v; none at scope model
   // FLOPs of one run() by formula; the backward pass of dense layers counts twice the forward pass.
   // In mode decode, by the formula of the decoder. If the variant declares no cost, counted in one
   // more run().
   double flops() const;
   bool declares_cost() const;  // false: flops() are counted
-  // The bytes that one run() must move, by formula; nullopt in mode train, in other scopes than
-  // attention, and if the variant declares no cost.
+  // The bytes that one run() must move, by formula, those of repeated keys and values included;
+  // nullopt in mode train, in other scopes than attention, and if the variant declares no cost.
   std::optional<double> bytes() const;
   const Attention& attention() const;  // scope attention only
-  // The declared cost of one attention at this shape; nullopt if the variant declares none.
+  // The declared cost of one attention at this shape, at scope attention with the repeated keys and
+  // values; nullopt if the variant declares none.
   const std::optional<Cost>& attention_cost() const;
   // Bytes of the decode states of all layers: by formula, or in mode decode as allocated. If the
   // variant declares no cost, as allocated by a decoder; nullopt if there is no decoder.

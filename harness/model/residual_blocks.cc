@@ -47,6 +47,15 @@ std::unique_ptr<Attention> build_attention(const LayerConfig& config, const std:
 
 }  // namespace
 
+std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t heads,
+                                          int64_t kv_heads) {
+  if (kv_heads > 0 && heads % kv_heads != 0)
+    return fmt::format("heads {} are not a multiple of kv_heads {}", heads, kv_heads);
+  if (kv_heads > 0 && variant.traits.mixer)
+    return fmt::format("{} has no keys that query heads could share (kv_heads)", variant.name);
+  return std::nullopt;
+}
+
 // The projections have no bias, as in Long Range Arena's base model; the feed-forward has.
 struct AttentionBlock::State {
   State(const LayerConfig& given, const std::string& block)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct LayerConfig {
   double dropout = 0;  // on the outputs of attention and feed-forward
   uint64_t seed = 0;
 };
+
+// The reason why query heads cannot share keys and values of kv_heads heads; nullopt: they can, or
+// kv_heads is 0 and none are shared.
+std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t heads,
+                                          int64_t kv_heads);
 
 class AttentionBlock {
  public:

@@ -31,6 +31,12 @@ const std::vector<AxisInfo>& all_axes() {
       {{"length", 1024, "tokens of a sequence", 1, kLongest}, shaped},
       {{"batch", 1, "sequences at a time", 1, 4096}, shaped},
       {{"heads", 4, "attention heads", 1, 1024}, shaped},
+      {{"kv_heads", 0,
+        "heads of keys and values, each shared by heads / kv_heads query heads; 0: as many as "
+        "heads",
+        0, 1024},
+       run,
+       true},
       {{"head_dim", 64, "width of a head", 1, 1024}, shaped},
       {{"mode",
         {"forward", "train", "decode"},

@@ -14,6 +14,9 @@ namespace attn {
 struct AxisInfo {
   ParamSpec spec;
   std::vector<Measure> measures;
+  // Whether cells are without it where nothing gives it a value: what was measured before the axis
+  // was there keeps its id.
+  bool is_optional = false;
   bool applies_to(Measure measure) const;
 };
 

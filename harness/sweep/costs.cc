@@ -42,25 +42,29 @@ std::string text_of_build(const VariantInfo& info, const Params& params,
 
 }  // namespace
 
-Cost Costs::of(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
-  const std::string text = fmt::format("{} {} {}", shape.batch, shape.q_len,
+Cost Costs::of(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+               int64_t kv_heads) {
+  const std::string text = fmt::format("{} {} {} {}", shape.batch, shape.q_len, kv_heads,
                                        text_of_build(info, params, shape, shape.kv_len));
   const auto [found, is_new] = known_.try_emplace(text);
-  if (is_new) found->second = new_cost(info, params, shape);
+  if (is_new) found->second = new_cost(info, params, shape, kv_heads);
   return found->second;
 }
 
 // A variant with weights for each position is built for a few positions if it declares its cost:
 // the formulas do not depend on the number of positions that it was built for.
-Cost Costs::new_cost(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
+Cost Costs::new_cost(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+                     int64_t kv_heads) {
   // Weights beyond the limit are the cell's own business: planning must not fill the memory.
   const LimitedMemory limited(memory_use().live_total + kMostWeights);
   try {
     const int64_t few = std::min<int64_t>(shape.kv_len, 16);
     const Attention& attention =
         built_for(info, params, shape, info.traits.fixed_length ? few : shape.kv_len);
-    const std::optional<Cost> declared = attention.declared_cost(shape);
-    return declared ? *declared : counted(info, params, shape);
+    std::optional<Cost> declared = attention.declared_cost(shape);
+    if (!declared) return counted(info, params, shape, kv_heads);
+    if (kv_heads > 0) declared->state_bytes = attention.state_bytes(shape, kv_heads);
+    return *declared;
   } catch (const std::exception&) {
     return {};
   }
@@ -82,19 +86,22 @@ const Attention& Costs::built_for(const VariantInfo& info, const Params& params,
 
 // Of a variant that declares no cost, as counted at three short lengths and carried on by the
 // parabola through them: right for what grows with n, with n² and with both.
-Cost Costs::counted(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
+Cost Costs::counted(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+                    int64_t kv_heads) {
   constexpr double kLengths[] = {64, 128, 256};
   const auto n = static_cast<double>(shape.kv_len);
   const auto count = [&](int64_t length) {
-    const std::string text = text_of_build(info, params, shape, length);
+    const std::string text =
+        fmt::format("{} {}", kv_heads, text_of_build(info, params, shape, length));
     if (const auto found = counted_.find(text); found != counted_.end()) return found->second;
     AttentionShape at = shape;
     at.batch = 1;
     at.q_len = at.kv_len = length;
     const CountedCost seen = counted_cost(*build(info, params, at, length), at);
-    const Cost at_length{.flops = seen.flops,
-                         .peak_bytes = seen.peak_bytes,
-                         .state_bytes = held_state_bytes(info, params.values(), at).value_or(0)};
+    const Cost at_length{
+        .flops = seen.flops,
+        .peak_bytes = seen.peak_bytes,
+        .state_bytes = held_state_bytes(info, params.values(), at, kv_heads).value_or(0)};
     return counted_[text] = at_length;
   };
   Cost cost;

@@ -16,14 +16,18 @@ namespace attn {
 // Remembers every answer, and some of the variants that it built.
 class Costs {
  public:
-  // Zeros where the variant cannot be built: the cell itself will say what is wrong.
-  Cost of(const VariantInfo& info, const Params& params, const AttentionShape& shape);
+  // Zeros where the variant cannot be built: the cell itself will say what is wrong. state_bytes
+  // are with keys and values of kv_heads heads; 0: as many as query heads.
+  Cost of(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+          int64_t kv_heads = 0);
 
  private:
-  Cost new_cost(const VariantInfo& info, const Params& params, const AttentionShape& shape);
+  Cost new_cost(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+                int64_t kv_heads);
   const Attention& built_for(const VariantInfo& info, const Params& params,
                              const AttentionShape& shape, int64_t max_len);
-  Cost counted(const VariantInfo& info, const Params& params, const AttentionShape& shape);
+  Cost counted(const VariantInfo& info, const Params& params, const AttentionShape& shape,
+               int64_t kv_heads);
 
   std::map<std::string, Cost> known_, counted_;
   std::map<std::string, std::unique_ptr<Attention>> built_;

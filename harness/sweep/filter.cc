@@ -88,7 +88,9 @@ bool Filter::matches(const Typed& typed, const CellKey& key) {
       !(key.training && has_params(typed.training, *key.training)))
     return false;
   if (condition.axes.empty()) return true;
-  const auto values = named_values(key.axes);
+  Axes axes = key.axes;
+  axes.kv_heads = key_heads(axes);  // a condition on kv_heads is one on every cell with heads
+  const auto values = named_values(axes);
   return std::all_of(condition.axes.begin(), condition.axes.end(), [&](const auto& wanted) {
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const auto& axis) { return axis.first == wanted.first; });

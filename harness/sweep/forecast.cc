@@ -47,8 +47,8 @@ double dense_flops(const VariantInfo& info, const Params& params, double tokens,
 Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
   AttentionShape shape = shape_of(spec);
   shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
-  const Cost cost = costs.of(*spec.variant, key.variant.params, shape);
-  const double numbers = 2 * static_cast<double>(spec.batch * spec.heads * spec.length *
+  const Cost cost = costs.of(*spec.variant, key.variant.params, shape, spec.kv_heads);
+  const double numbers = 2 * static_cast<double>(spec.batch * spec.key_heads() * spec.length *
                                                  spec.head_dim);  // keys and values
   const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
   const double step = cost.state_bytes / kReadRate;
@@ -68,9 +68,14 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
-  double flops = cost.flops * layers, bytes = cost.peak_bytes + 4 * tokens * width * sizeof(float);
+  // Inputs, output, and keys and values repeated for the query heads that share them.
+  const double held = spec.group() > 1 ? 6 : 4;
+  const double kept = 1 / static_cast<double>(spec.group());
+  double flops = cost.flops * layers,
+         bytes = cost.peak_bytes + held * tokens * width * sizeof(float);
   if (spec.scope != ScopeKind::attention) {
-    flops += layers * dense_flops(*spec.variant, key.variant.params, tokens, width, 4 * width);
+    flops +=
+        layers * dense_flops(*spec.variant, key.variant.params, tokens, width, 4 * width, kept);
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;

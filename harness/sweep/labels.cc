@@ -31,17 +31,27 @@ NamedValues listed(const Params& params) {
   return {params.values().begin(), params.values().end()};
 }
 
-using Varying = std::map<std::string, std::set<ParamValue>>;  // name -> its values
+// The values of each name in the cells of a sweep.
+struct Varying {
+  std::map<std::string, std::set<ParamValue>> values;
+  std::map<std::string, size_t> counts;
+  size_t cells = 0;
 
-void look_at(const NamedValues& values, Varying& seen) {
-  for (const auto& [name, value] : values) seen[name].insert(value);
-}
+  void look_at(const NamedValues& seen) {
+    cells++;
+    for (const auto& [name, value] : seen) values[name].insert(value), counts[name]++;
+  }
+  // A cell that lacks the name differs from those that have it.
+  bool varies(const std::string& name) const {
+    return values.at(name).size() > 1 || counts.at(name) < cells;
+  }
+};
 
 // The values whose names have several in the sweep.
 void add_varying(const NamedValues& values, const Varying& seen, bool with_length,
                  std::string& text) {
   for (const auto& [name, value] : values) {
-    if (seen.at(name).size() < 2 && !(with_length && name == "length")) continue;
+    if (!seen.varies(name) && !(with_length && name == "length")) continue;
     const auto* const word = std::get_if<std::string>(&value);
     text += " " + (word ? *word : name + "=" + to_string(value));
   }
@@ -80,9 +90,9 @@ std::vector<std::string> cell_labels(const std::vector<Cell>& cells) {
   // Recipes differ from task to task: only what differs within a task tells cells apart.
   std::map<std::string, Varying> training;
   for (const Cell& cell : cells) {
-    look_at(named_values(cell.key.axes), axes[cell.key.measure]);
+    axes[cell.key.measure].look_at(named_values(cell.key.axes));
     if (cell.key.task && cell.key.training)
-      look_at(listed(*cell.key.training), training[plugin_text(*cell.key.task)]);
+      training[plugin_text(*cell.key.task)].look_at(listed(*cell.key.training));
   }
   std::vector<std::string> labels;
   for (const Cell& cell : cells) {

@@ -109,7 +109,8 @@ std::vector<attn_check::Result> check_variant_of(const Request& request) {
   for (const PublishedShape& shape : request.shapes) {
     const AttentionShape at{
         .heads = shape.heads, .head_dim = shape.head_dim, .causal = shape.causal};
-    const auto more = check_variant_at(info, params, at, static_cast<int>(shape.threads));
+    const auto more =
+        check_variant_at(info, params, at, static_cast<int>(shape.threads), shape.kv_heads);
     results.insert(results.end(), more.begin(), more.end());
   }
   return results;

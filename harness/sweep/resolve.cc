@@ -123,6 +123,8 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   for (const AxisInfo& axis : all_axes()) {
     if (!axis.applies_to(sweep.measure)) continue;
     const auto asked = request.axes.find(axis.spec.name), offered = sweep.axes.find(axis.spec.name);
+    const bool is_given = asked != request.axes.end() || offered != sweep.axes.end();
+    if (axis.is_optional && !is_given) continue;
     const std::string text = asked != request.axes.end()   ? asked->second
                              : offered != sweep.axes.end() ? offered->second
                                                            : to_string(axis.spec.value);
@@ -194,6 +196,15 @@ std::vector<Measure> measures_asked(const SweepRequest& request) {
   return measures;
 }
 
+// Where accuracy has what the axis asks for.
+std::string hint_of_training(const std::string& axis, const std::string& text, bool trains) {
+  if (axis == "length")
+    return "; a task's length is a parameter of the task, such as mqar[length=128]";
+  if (trains && axis == "kv_heads")
+    return fmt::format("; of training it is a setting: --train kv_heads={}", text);
+  return "";
+}
+
 // A flag that nothing of this sweep would listen to is an error, not a surprise.
 void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& measures) {
   const bool trains =
@@ -206,9 +217,7 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
     ATTN_CHECK(std::any_of(measures.begin(), measures.end(),
                            [&](Measure measure) { return axis.applies_to(measure); }),
                "axis {}={} does not apply to measure {}{}", name, text, join(names),
-               name == "length"
-                   ? "; a task's length is a parameter of the task, such as mqar[length=128]"
-                   : "");
+               hint_of_training(name, text, trains));
   }
   ATTN_CHECK(trains || request.tasks.empty(),
              "task '{}' does not apply to measure {}; add accuracy", request.tasks[0], join(names));

@@ -29,7 +29,7 @@ CellResult verdict(const ChildResult& result, double timeout_s) {
           .is_gated = true};
 }
 
-PublishedShape published_shape(const CellKey& key) {
+PublishedShape shape_of_all_heads(const CellKey& key) {
   if (!key.training)
     return {.heads = key.axes.heads.value(),
             .head_dim = key.axes.head_dim.value(),
@@ -40,6 +40,18 @@ PublishedShape published_shape(const CellKey& key) {
           .head_dim = key.training->integer("width") / heads,
           .threads = key.axes.threads.value_or(1),
           .causal = key.axes.causal.value_or(false)};
+}
+
+// The shape, and where query heads share keys, its decoding: a forward pass repeats keys, and takes
+// them as if each head had its own.
+std::vector<PublishedShape> published_shapes(const CellKey& key) {
+  std::vector<PublishedShape> shapes = {shape_of_all_heads(key)};
+  const int64_t kv_heads =
+      key.training ? key.training->integer("kv_heads") : key.axes.kv_heads.value_or(0);
+  if (!shapes[0].causal || kv_heads == 0 || kv_heads == shapes[0].heads) return shapes;
+  shapes.push_back(shapes[0]);
+  shapes[1].kv_heads = kv_heads;
+  return shapes;
 }
 
 // A variant or a task whose checks must have passed.
@@ -86,8 +98,8 @@ void Sweeper::check_contracts() {
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
     std::vector<PublishedShape>& shapes = add(&Request::variant, key.variant).request.shapes;
-    const PublishedShape shape = published_shape(key);
-    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    for (const PublishedShape& shape : published_shapes(key))
+      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
     if (key.task) add(&Request::task, *key.task).data = key.source.data;
   }
 

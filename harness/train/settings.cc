@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "harness/model/residual_blocks.h"
 #include "harness/train/train.h"
 
 namespace attn {
@@ -98,11 +99,7 @@ std::optional<std::string> why_not_trainable(
   const int64_t width = training.integer("width"), heads = training.integer("heads");
   if (width % heads != 0)
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
-  const int64_t kv_heads = training.integer("kv_heads");
-  if (kv_heads > 0 && heads % kv_heads != 0)
-    return fmt::format("heads {} are not a multiple of kv_heads {}", heads, kv_heads);
-  if (variant.traits.mixer && kv_heads > 0)
-    return fmt::format("{} has no keys that query heads could share (kv_heads)", variant.name);
+  if (auto reason = why_no_sharing(variant, heads, training.integer("kv_heads"))) return reason;
   const VariantInfo::Reads read =
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")

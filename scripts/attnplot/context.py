@@ -15,6 +15,7 @@ SHAPE = {
     "heads": "{} heads",
     "head_dim": "head width {}",
     "threads": "{} threads",
+    "kv_heads": "kv_heads {}",  # where query heads share keys
 }
 
 
@@ -40,6 +41,13 @@ def decodes(cell: Cell) -> bool:
 
 def shape_of(cell: Cell) -> tuple[Any, ...]:
     return tuple(cell.axes.get(name) for name in SHAPE)
+
+
+def shape_name(cell: Cell) -> str:
+    """Returns `-b1-h8-d64-t1`, of names of files."""
+    batch, heads, head_dim, threads, kv_heads = shape_of(cell)
+    shared = f"-kv{kv_heads}" if kv_heads else ""
+    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}"
 
 
 def shape_text(cell: Cell) -> str:

@@ -174,6 +174,7 @@ def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
         and contract(c) == which
         and mode_of(c) == "forward"
         and scope_of(c) == "attention"
+        and not c.axes.get("kv_heads")  # fidelity is of heads with their own keys
     ]
     same = [c for c in usable if shape_of(c)[:3] in wanted]
     return {

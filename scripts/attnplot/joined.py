@@ -132,19 +132,23 @@ def _other_parameters(series: Series, point: Point) -> str:
 def shape_difference(scored: Iterable[Cell], point: Point) -> str:
     """Returns `scores at length 64, 2 heads of 32; costs at length 128, 2 heads of 64`, or nothing
     where the two are of one shape."""
-    scores = {_shape(c, c.training.get("heads"), c.training.get("width")) for c in scored}
+    scores = {_shape(c, c.training, c.training.get("width")) for c in scored}
     axes = point.axes
     wide = (axes.get("heads") or 0) * (axes.get("head_dim") or 0)
-    cost = _shape(next(iter(point.cells.values())), axes.get("heads"), wide)
+    cost = _shape(next(iter(point.cells.values())), axes, wide)
     if scores <= {cost}:
         return ""
     return f"scores at {' / '.join(sorted(scores))}; costs at {cost}"
 
 
-def _shape(cell: Cell, heads: Any, width: Any) -> str:
+def _shape(cell: Cell, at: dict[str, Any], width: Any) -> str:
+    """`at` names heads and kv_heads."""
     told = [f"length {length_text(cell.length)}"] if cell.length else []
+    heads, shared = at.get("heads"), at.get("kv_heads") or at.get("heads")
     if isinstance(heads, int) and isinstance(width, int) and heads > 0 and width > 0:
         told.append(f"{heads} head{'s' if heads > 1 else ''} of {width // heads}")
+        if shared != heads:
+            told.append(f"kv_heads {shared}")
     return ", ".join(told)
 
 

@@ -45,6 +45,7 @@ def context_of(cell: Cell) -> Context:
         bool(axes.get("causal")),
         cell.length or 0,
         *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim")),
+        axes.get("kv_heads") or axes.get("heads") or 0,  # the rank prefers heads of their own
     )
 
 

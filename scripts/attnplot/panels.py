@@ -15,6 +15,7 @@ from .context import (
     mode_of,
     scope_of,
     scope_text,
+    shape_name,
     shape_of,
     shape_text,
 )
@@ -87,7 +88,7 @@ def pages(measure: str, cells: list[Cell]) -> list[tuple[str, list[Panel]]]:
     for page, shapes in shown.items():
         kept = {shape: panels for shape, panels in shapes.items() if not _is_apart(panels, shapes)}
         for shape, panels in kept.items():
-            told = "-b{}-h{}-d{}-t{}".format(*shape) if len(kept) > 1 else ""
+            told = shape_name(panels[0].cells[0]) if len(kept) > 1 else ""
             out.append((f"{measure}-{page}{told}", panels))
     return out
 

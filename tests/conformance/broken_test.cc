@@ -2,6 +2,8 @@
 // the intended checks red.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "harness/check/contract.h"
 #include "tests/conformance/broken_variants.h"
 #include "tests/conformance/results_text.h"
@@ -50,6 +52,21 @@ TEST(Skipped, SaysWhy) {
 
 TEST(WrongParameter, IsAnError) {
   EXPECT_THROW(check_variant(textbook(), {{"rank", int64_t{3}}}, Level::quick), Error);
+}
+
+// The decoder takes head h % kv_heads of the keys: wrong where several heads of keys are shared.
+TEST(PublishedShape, WithSharedKeysIsDecodedWithThem) {
+  const auto broken = broken_variants();
+  const auto tiled = std::find_if(broken.begin(), broken.end(), [](const BrokenVariant& one) {
+    return one.info.name == "tiled_keys";
+  });
+  ASSERT_NE(tiled, broken.end());
+  const AttentionShape shape{.heads = 8, .head_dim = 8, .causal = true};
+  EXPECT_TRUE(all_passed(check_variant_at(tiled->info, {}, shape, 1)));
+  EXPECT_EQ(red(check_variant_at(tiled->info, {}, shape, 1, 4)), tiled->red);
+  const auto right = check_variant_at(textbook(), {}, shape, 1, 4);
+  ASSERT_EQ(right.size(), 1U) << "decoding alone";
+  EXPECT_EQ(right[0].outcome, Outcome::passed) << lines(right);
 }
 
 class BrokenVariants : public testing::TestWithParam<BrokenVariant> {};

@@ -2,6 +2,7 @@
 foreach(stem
     includes
     cell/codec
+    cli/machine
     cli/options
     check/derive
     check/fit
@@ -21,6 +22,7 @@ foreach(stem
     measure/environment
     measure/fidelity
     measure/peak_memory
+    measure/shared_keys
     measure/speed
     measure/statistics
     measure/witness
@@ -35,6 +37,7 @@ foreach(stem
     sweep/cells
     sweep/costs
     sweep/grammar
+    sweep/kv_heads
     sweep/outcome
     sweep/passed_checks
     sweep/pilots

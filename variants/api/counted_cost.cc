@@ -34,7 +34,7 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
 
 std::optional<double> held_state_bytes(const VariantInfo& info,
                                        const std::map<std::string, ParamValue>& given,
-                                       const AttentionShape& shape) {
+                                       const AttentionShape& shape, int64_t kv_heads) {
   AttentionShape decoded = shape;
   decoded.q_len = shape.kv_len;
   decoded.causal = true;
@@ -45,7 +45,8 @@ std::optional<double> held_state_bytes(const VariantInfo& info,
                                      .causal = true,
                                      .params = {}},
                                     given);
-  return static_cast<double>(attention->decoder(shape.batch, shape.kv_len)->state_bytes());
+  return static_cast<double>(
+      attention->decoder(shape.batch, shape.kv_len, kv_heads)->state_bytes());
 }
 
 }  // namespace attn

@@ -20,10 +20,11 @@ struct CountedCost {
 // be counted. Resets the pool's peak. The figures may depend on the number of threads.
 CountedCost counted_cost(const Attention& attention, const AttentionShape& shape);
 
-// What a decoder of batch and kv_len of the shape holds; nullopt where the variant cannot decode
-// there. Makes the variant, causal, and that decoder.
+// What a decoder of batch and kv_len of the shape holds, with keys and values of kv_heads heads (0:
+// as many as query heads); nullopt where the variant cannot decode there. Makes the variant,
+// causal, and that decoder.
 std::optional<double> held_state_bytes(const VariantInfo& info,
                                        const std::map<std::string, ParamValue>& given,
-                                       const AttentionShape& shape);
+                                       const AttentionShape& shape, int64_t kv_heads = 0);
 
 }  // namespace attn

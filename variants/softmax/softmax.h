@@ -5,6 +5,7 @@
 //   softmax_attention.h       the op: 4·d FLOPs a visible pair, memory n·d
 //   softmax_cost.h            its cost
 //   softmax_forward.h         its forward pass, without gradients
+//   forward_sizes.h           how the forward pass divides its work
 //   softmax_backward.h        its backward pass
 //   softmax_tiles.h           the problem, and operations on tiles
 //   softmax_merge.h           row maximum, row sum and rescaling of partial results
@@ -19,6 +20,7 @@
 
 #include "variants/softmax/band.h"
 #include "variants/softmax/edge_attention.h"
+#include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"
 #include "variants/softmax/materialized_attention.h"
 #include "variants/softmax/panel_cache.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/rng.h"
+#include "core/simd/tile_shape.h"
 #include "tests/core/simd/on_every_isa.h"
 
 namespace attn::product_test {
@@ -110,6 +111,21 @@ TEST_F(Product, PackingTransposesAndFillsUpWithZeros) {
             ASSERT_EQ(panels[static_cast<size_t>((j / kPanel * depth + k) * kPanel + j % kPanel)],
                       j < rows ? x[static_cast<size_t>(1 + j * (depth + 1) + k)] : real(0));
       }
+  });
+}
+
+// More registers than there are would spill the sums to memory.
+TEST_F(Product, TheTileFitsTheRegistersAndThePanel) {
+  each([] {
+    const TileShape tile = tile_shape();
+    EXPECT_EQ(tile.rows, kTileRows);
+    EXPECT_GE(tile.vectors, 1);
+    EXPECT_EQ(kPanel % (tile.vectors * tile.lanes), 0);
+    const auto bytes = tile.lanes * static_cast<int64_t>(sizeof(real));
+    const int64_t registers = isa() == "avx2" ? 16 : 32;
+    EXPECT_LT(tile.rows * tile.vectors + tile.vectors, registers);
+    const bool known = isa() == "avx512" || isa() == "avx2";
+    EXPECT_EQ(bytes, !known ? bytes : isa() == "avx512" ? 64 : 32);
   });
 }
 

@@ -61,6 +61,7 @@ TEST(Codec, EveryPartOfAKeyIsInItsId) {
   const std::map<std::string, ParamValue> values = {{"length", int64_t{65}},
                                                     {"batch", int64_t{2}},
                                                     {"heads", int64_t{2}},
+                                                    {"kv_heads", int64_t{2}},
                                                     {"head_dim", int64_t{2}},
                                                     {"mode", std::string("train")},
                                                     {"scope", std::string("model")},
@@ -308,6 +309,10 @@ TEST(Codec, ARequestReachesTheChildAsItWasAsked) {
   EXPECT_EQ(read.key, asked.key);
   EXPECT_EQ(read.batch, 8);
   EXPECT_EQ(read.max_memory_bytes, 1 << 20);
+  Request check{.what = Asked::check, .variant = Plugin{"full", {}}, .shapes = {{.heads = 8}}};
+  EXPECT_EQ(to_json(check).dump().find("kv_heads"), std::string::npos) << "as before it was there";
+  check.shapes[0].kv_heads = 2;
+  EXPECT_EQ(request_of(to_json(check)).shapes, check.shapes);
   EXPECT_EQ(error_of([] { request_of(Json::object()); }), "do: missing");
   EXPECT_EQ(error_of([] { request_of({{"do", "measure"}}); }), "key: missing");
   EXPECT_EQ(error_of([] { request_of({{"do", "check"}}); }), "variant or task: missing");

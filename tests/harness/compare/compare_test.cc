@@ -266,6 +266,17 @@ TEST(Compare, ANoiseFloorIsToldAndIsNoThreshold) {
             "2026-01-31); the verdicts follow from the visits of these files");
 }
 
+// The only cell that has the axis at all.
+TEST(Compare, ALabelTellsSharedKeysFromOwnOnes) {
+  Row shared = memory("linear", 64, 100);
+  shared.key.axes.kv_heads = 2;
+  const RowsFile rows = file({memory("linear", 64, 100), shared});
+  const Comparison comparison = compare(rows, rows, {});
+  ASSERT_EQ(comparison.pairs.size(), 2u);
+  EXPECT_EQ(comparison.pairs[0].label, "linear length=64");
+  EXPECT_EQ(comparison.pairs[1].label, "linear length=64 kv_heads=2");
+}
+
 TEST(Compare, SaysWhatNoiseHidesAndWhatAllTimesShare) {
   std::vector<Row> before, after;
   for (int64_t length = 1; length <= 6; length++) {

@@ -67,6 +67,7 @@ TEST(Cells, EveryAxisChangesTheCell) {
       {"length", {"64", "128"}},
       {"batch", {"1", "2"}},
       {"heads", {"1", "2"}},
+      {"kv_heads", {"1", "2"}},
       {"head_dim", {"16", "32"}},
       {"mode", {"forward", "train"}},
       {"scope", {"attention", "model"}},

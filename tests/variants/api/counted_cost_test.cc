@@ -53,6 +53,8 @@ TEST(CountedCost, StatesAreThoseOfDecoders) {
   const double declared = with->cost(shape).state_bytes;
   EXPECT_EQ(held_state_bytes(find_variant("linear"), {}, shape), declared);
   EXPECT_EQ(held_state_bytes(undeclared_linear(), {}, shape), declared);
+  EXPECT_EQ(held_state_bytes(undeclared_linear(), {}, shape, 1),
+            declared / static_cast<double>(shape.heads));
   shape.causal = true;
   EXPECT_EQ(attention_for(undeclared_linear(), shape)->state_bytes(shape), declared);
 }

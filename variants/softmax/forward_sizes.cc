@@ -1,0 +1,17 @@
+// The constants of forward_layout.h by name; see forward_sizes.h.
+#include "variants/softmax/forward_sizes.h"
+
+#include "variants/softmax/forward_layout.h"
+
+namespace attn {
+
+ForwardSizes forward_sizes() {
+  return {.strip = kForwardStrip,
+          .wide_strip = kForwardWideStrip,
+          .piece = kForwardPiece,
+          .narrow_piece = kNarrowPiece,
+          .tile_least = ForwardDivision::kMinRows,
+          .tile_most = ForwardDivision::kMaxRows};
+}
+
+}  // namespace attn
