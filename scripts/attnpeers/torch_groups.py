@@ -21,25 +21,26 @@ def reformer(
     n, dim = q.shape[2:]
     keys = q * torch.rsqrt(q.square().sum(-1, keepdim=True) + 1e-6 * dim)
     with torch.no_grad():
-        order, code = sorted_rounds(q, rotations, rounds, chunk, causal)
+        order, code = sorted_rounds(q, rotations, chunk, causal)
         place = order.argsort(dim=-1)  # of each position: [batch, heads, rounds, len]
-        codes = sorted_chunks(code.unsqueeze(2).expand(-1, -1, rounds, -1, -1), order, chunk)
-        visible = visible_pairs(codes, chunk, causal)
+        shown, times = visible_pairs(code, order, chunk, causal)
+        bias = -times.clamp(min=1).log()
+        bias = bias.masked_fill_(~shown, -torch.inf)
+        itself = torch.eye(chunk, 2 * chunk, dtype=torch.bool).roll(chunk, dims=1)
 
     def chunks(x: Tensor) -> Tensor:  # -> [batch, heads, rounds, chunks, chunk, head_dim]
         taken = x.unsqueeze(2).expand(-1, -1, rounds, -1, -1).gather(3, columns(order, dim))
         return padded(taken, -n % chunk).unflatten(3, (-1, chunk))
 
-    logits = chunks(q) @ with_before(chunks(keys)).mT
-    times = visible.sum(2)  # rounds that show the pair
-    shown = visible.diagonal(dim1=2, dim2=3).movedim(-1, 2)  # in the round itself
-    logits = (logits - times.clamp(min=1).log()).masked_fill(~shown, -torch.inf)
-    itself = torch.eye(chunk, 2 * chunk, dtype=torch.bool).roll(chunk, dims=1)
+    logits = chunks(q) @ with_before(chunks(keys)).mT + bias
     logits = logits.masked_fill(itself, LAST_RESORT)
-    total = logits.logsumexp(-1, keepdim=True)
-    out = torch.exp(logits - total) @ with_before(chunks(v))
+    most = logits.detach().amax(-1, keepdim=True)
+    weights = torch.exp(logits - most)
+    total = weights.sum(-1, keepdim=True)
+    out = weights @ with_before(chunks(v)) / total
     out, total = (
-        x.flatten(3, 4)[:, :, :, :n].gather(3, columns(place, x.shape[-1])) for x in (out, total)
+        x.flatten(3, 4)[:, :, :, :n].gather(3, columns(place, x.shape[-1]))
+        for x in (out, total.log() + most)
     )
     return (out * total.softmax(2)).sum(2)
 
@@ -55,7 +56,7 @@ def with_before(x: Tensor) -> Tensor:
 
 
 def sorted_rounds(
-    q: Tensor, rotations: Tensor, rounds: int, chunk: int, causal: bool
+    q: Tensor, rotations: Tensor, chunk: int, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """The positions in the order of their buckets, and a code of each position, both [batch, heads,
     rounds, len]. A query sees the keys whose code is 0 or 1 below its own; causal, 1 to `chunk`."""
@@ -71,27 +72,29 @@ def sorted_rounds(
         bucket = bucket * 2 * second + half(scores[..., first:])
     order = (bucket * n + torch.arange(n)).argsort(dim=-1)
     rank = order.argsort(dim=-1)
-    return order, (rank + 2 * n * bucket if causal else rank // chunk + 2 * bucket)
+    code = rank + 2 * n * bucket if causal else rank // chunk + 2 * bucket
+    return order, code.int()
 
 
-def sorted_chunks(code: Tensor, order: Tensor, chunk: int) -> Tensor:
-    """The codes of every round in the order of each: [batch, heads, rounds, rounds of the codes,
-    chunks, chunk]; -1 behind the end."""
-    places = order.unsqueeze(3).expand_as(code)
-    taken = code.gather(4, places)
-    return F.pad(taken, (0, -taken.shape[-1] % chunk), value=-1).unflatten(-1, (-1, chunk))
-
-
-def visible_pairs(codes: Tensor, chunk: int, causal: bool) -> Tensor:
-    """[batch, heads, rounds of the codes, rounds, chunks, chunk, 2 * chunk]: who sees whom in a
-    round, of the pairs that meet in another."""
-    before = F.pad(codes[..., :-1, :], (0, 0, 1, 0), value=-1)
-    keys = torch.cat([before, codes], dim=-1).transpose(2, 3).unsqueeze(-2)
-    queries = codes.transpose(2, 3).unsqueeze(-1)
-    apart = queries - keys
-    near = (apart >= 1) & (apart <= chunk) if causal else (apart == 0) | (apart == 1)
-    itself = torch.eye(chunk, 2 * chunk, dtype=torch.bool).roll(chunk, dims=1)
-    return near & (keys >= 0) & (queries >= 0) & ~itself
+def visible_pairs(
+    code: Tensor, order: Tensor, chunk: int, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """Of the pairs that meet in a round, [batch, heads, rounds, chunks, chunk, 2 * chunk]: whether
+    it shows them, and how many rounds do."""
+    rounds = code.shape[2]
+    far = torch.iinfo(torch.int32).max // 4
+    times, own = None, []
+    for other in range(rounds):
+        there = code[:, :, other : other + 1].expand_as(order).gather(3, order)
+        rest = -there.shape[-1] % chunk
+        queries = F.pad(there, (0, rest), value=-far).unflatten(-1, (-1, chunk))
+        keys = F.pad(there, (chunk, rest), value=far).unflatten(-1, (-1, chunk))
+        keys = torch.cat([keys[:, :, :, :-1], keys[:, :, :, 1:]], dim=-1)
+        apart = queries.unsqueeze(-1) - keys.unsqueeze(-2)
+        near = (apart > 0) & (apart <= chunk) if causal else (apart >> 1) == 0
+        own.append(near[:, :, other])
+        times = near.float() if times is None else times.add_(near)
+    return torch.stack(own, dim=2), times
 
 
 def sinkhorn(

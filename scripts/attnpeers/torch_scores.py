@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-ROWS = 256  # queries of relu at once
-AT_ONCE = 1 << 22  # tanh of additive at once: 16 MB
+ROWS = 128  # queries of relu at once
+AT_ONCE = 1 << 20  # tanh of additive at once: 4 MB
 
 
 def relu(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
