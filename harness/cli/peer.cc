@@ -18,6 +18,7 @@
 #include "harness/measure/calibrate.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/run_line.h"
+#include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
@@ -64,7 +65,13 @@ class Peer {
   }
 
  private:
-  static Json hello() { return {{"environment", environment_json()}, {"version", ATTN_VERSION}}; }
+  static Json hello() {
+    Json names = Json::array();
+    for (const VariantInfo& info : all_variants()) names.push_back(info.name);
+    return {{"environment", environment_json()},
+            {"variants", std::move(names)},
+            {"version", ATTN_VERSION}};
+  }
 
   // The FMA peak of so many threads, the measure of everybody's FLOPs.
   static Json peak(const PeerRequest& request) {

@@ -18,6 +18,7 @@ from . import in_torch
 from .torch_model import read
 
 Sees = Callable[[Tensor, Tensor, Tensor], Tensor]  # head, query, key -> whether it sees it
+Mask = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]  # batch entry, head, query, key
 
 
 def hello() -> dict[str, Any]:
@@ -45,16 +46,22 @@ def sees(request: dict[str, Any], length: int) -> Sees:
     raise ValueError(f"no {name} in flex_attention")
 
 
+def mask_of(request: dict[str, Any], length: int) -> Mask:
+    """What flex_attention calls mask_mod."""
+    pattern, causal = sees(request, length), request["causal"]
+
+    def mask(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return pattern(h, i, j) & (i >= j) if causal else pattern(h, i, j)
+
+    return mask
+
+
 class attention:
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(request["threads"])
         self.inputs = [read(request[name]) for name in "qkv"]
         heads, length = self.inputs[0].shape[1:3]
-        pattern, causal = sees(request, length), request["causal"]
-
-        def mask(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            return pattern(h, i, j) & (i >= j) if causal else pattern(h, i, j)
-
+        mask = mask_of(request, length)
         by_head = heads if request["name"] == "bigbird" else None
         self.mask = create_block_mask(mask, None, by_head, length, length, device="cpu")
         torch.compiler.reset()  # what was compiled for the block before

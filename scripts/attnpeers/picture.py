@@ -64,7 +64,7 @@ def draw(record: Record) -> list[Path]:
 def _label(row: Row) -> str:
     if row["subject"] == "full":
         return TITLES[row["peer"]]
-    return subject_text(row) + (", compiled" if row["peer"] == "compiled" else "")
+    return subject_text(row) + {"compiled": ", compiled", "flex": ", flex"}.get(row["peer"], "")
 
 
 def _groups(rows: list[Row]) -> list[Group]:
