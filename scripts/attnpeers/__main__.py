@@ -1,4 +1,4 @@
-"""scripts/peers: attnbench against PyTorch, JAX and onnxruntime.
+"""scripts/peers: attnbench against PyTorch, JAX, onnxruntime and ggml.
 
 Exit 0 all compared or skipped, 1 a comparison failed, 2 wrong usage, 4 nothing to compare with,
 130 interrupted.

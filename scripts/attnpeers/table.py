@@ -13,8 +13,8 @@ from .ratios import Ratio
 
 Row = dict[str, Any]
 RATIO = "times faster [95 %] (range)"
-HEAD = ("what", "length", "threads", "pass", "against", "ours", "theirs", "of FMA peak", "differ by",
-        RATIO)  # fmt: skip
+HEAD = ("what", "length", "threads", "pass", "against", "ours", "theirs", "of FMA peak",
+        "differ by", RATIO)  # fmt: skip
 SECONDS: Units = ((" s", 1.0), (" ms", 1e-3), (" us", 1e-6))  # in ASCII, for any terminal
 PASSES = {"forward": "forward", "train": "fwd+bwd", "step": "step"}
 MARKDOWN = ("variant", "against", "pass", "n", "times as long as ours", "answers differ by",

@@ -18,12 +18,12 @@ def padded(x: Tensor, rows: int) -> Tensor:
 
 
 def blocked(x: Tensor, size: int) -> Tensor:
-    """[batch, heads, len, head_dim] -> [batch * heads, blocks, size, head_dim], zeros at the end."""
+    """[batch, heads, len, head_dim] -> [batch * heads, blocks, size, head_dim], zeros behind."""
     return padded(x, -x.shape[2] % size).flatten(0, 1).unflatten(1, (-1, size))
 
 
 def neighbours(x: Tensor, size: int, before: int, after: int) -> Tensor:
-    """Beside each block those before and after it: [.., blocks, (before + 1 + after) * size, ..]."""
+    """Each block with those before and after it: [.., blocks, (before + 1 + after) * size, ..]."""
     blocks = -(-x.shape[2] // size)
     x = F.pad(x, (0, 0, before * size, blocks * size - x.shape[2] + after * size))
     x = x.flatten(0, 1).unflatten(1, (-1, size))

@@ -12,7 +12,7 @@ AT_ONCE = 1 << 20  # tanh of additive at once: 4 MB
 
 
 def relu(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
-    """relu(q·k/√d) over the number of visible keys; a causal chunk of queries sees no later keys."""
+    """relu(q·k/√d) over the number of visible keys; a causal chunk of queries skips later keys."""
     n = q.shape[2]
     q = q * q.shape[3] ** -0.5
     out = []

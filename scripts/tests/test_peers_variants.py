@@ -136,9 +136,9 @@ class Arrays(unittest.TestCase):
             return rng.standard_normal(shape).astype(np.float32)
 
         for buckets in (4, 130):
-            q, rotations = normal((2, 2, 500, 8)), normal((2, 3, sum(inputs.hash_shape(buckets)), 8))
-            drawn = inputs.clearly_hashed(q, rotations, buckets, normal)
             first, second = inputs.hash_shape(buckets)
+            q, rotations = normal((2, 2, 500, 8)), normal((2, 3, first + second, 8))
+            drawn = inputs.clearly_hashed(q, rotations, buckets, normal)
             scores = np.einsum("bhnd,hrkd->bhnrk", drawn, rotations)
             for part in (scores[..., :first], scores[..., first:]):
                 if part.shape[-1]:
