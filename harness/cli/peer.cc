@@ -15,8 +15,10 @@
 #include "harness/cli/peer_sides.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/measure/calibrate.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/run_line.h"
+#include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
@@ -40,6 +42,7 @@ class Peer {
     const auto request = read_json<PeerRequest>(line);
     const std::string& what = request.what;
     if (what == "hello") return hello();
+    if (what == "peak") return peak(request);
     if (what == "attention" || what == "model") return load(request, line);
     if (what == "step") {
       ATTN_CHECK(model_, "'step' before 'model'");
@@ -62,7 +65,19 @@ class Peer {
   }
 
  private:
-  static Json hello() { return {{"environment", environment_json()}, {"version", ATTN_VERSION}}; }
+  static Json hello() {
+    Json names = Json::array();
+    for (const VariantInfo& info : all_variants()) names.push_back(info.name);
+    return {{"environment", environment_json()},
+            {"variants", std::move(names)},
+            {"version", ATTN_VERSION}};
+  }
+
+  // The FMA peak of so many threads, the measure of everybody's FLOPs.
+  static Json peak(const PeerRequest& request) {
+    ATTN_CHECK(request.threads, "threads: missing");
+    return {{"fma_flops_per_s", calibrate(*request.threads).fma_flops_per_s_all}};
+  }
 
   // What was held before is given back first: the largest cases fill the memory.
   Json load(const PeerRequest& request, const Json& line) {

@@ -73,9 +73,10 @@ class AttentionSide::State {
     write_tensor(folder + "/forward.npy", forward());
     const Differentiated found = differentiated();
     write_tensor(folder + "/out.npy", found.out);
-    write_tensor(folder + "/grad_q.npy", found.q.grad());
-    write_tensor(folder + "/grad_k.npy", found.k.grad());
-    write_tensor(folder + "/grad_v.npy", found.v.grad());
+    const std::pair<const char*, Var> inputs[] = {{"q", found.q}, {"k", found.k}, {"v", found.v}};
+    for (const auto& [name, input] : inputs)
+      if (input.grad().defined())  // else the variant does not read this input
+        write_tensor(fmt::format("{}/grad_{}.npy", folder, name), input.grad());
     for (const Weight& weight : attention_->weights())
       if (weight.learned)
         write_tensor(fmt::format("{}/grad_{}.npy", folder, weight.name), weight.value.grad());

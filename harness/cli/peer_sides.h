@@ -19,8 +19,8 @@ class AttentionSide {
   Json flops() const;  // by formula: of forward alone and of both
   void forward() const;
   void train() const;
-  // Of both passes that are timed: forward.npy; out.npy, grad_q.npy, … and grad_NAME.npy of each
-  // learned weight.
+  // Of both passes that are timed: forward.npy; out.npy, grad_q.npy, … of each input that the
+  // variant reads, and grad_NAME.npy of each learned weight.
   void write(const std::string& folder) const;
 
  private:

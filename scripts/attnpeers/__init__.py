@@ -1,1 +1,1 @@
-"""Times attnbench and PyTorch, JAX and onnxruntime in turns, on the same inputs and threads."""
+"""Times attnbench and PyTorch, JAX, onnxruntime and ggml in turns, on the same inputs and threads."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import torch_attention, torch_model
+from . import torch_model
+from .torch_attention import VARIANTS
+from .torch_mixers import TURNED
 from .torch_model import read
 
 
@@ -33,16 +35,27 @@ class attention:
 
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(request["threads"])
-        self.inputs = {name: read(request[name]).requires_grad_() for name in "qkv"}
+        name, frozen = request["name"], request["frozen"]
         self.grad_out = read(request["grad_out"])
-        name, params = request["name"], request["params"]
-        weights = {key: read(path) for key, path in request.get("set", {}).items()}
-        learned = {key: w.requires_grad_() for key, w in weights.items() if key != "omega"}
-        self.leaves = {**self.inputs, **learned}
-        function = getattr(torch_attention, name)
-        self.call = partial(function, **self.inputs, **weights, **params)
-        if request["causal"]:
-            self.call = partial(self.call, causal=True)
+        self.turned = TURNED.get(name, {})
+        inputs = {key: read(request[key]) for key in request["reads"]}
+        weights = {key: self.turn(key, read(path)) for key, path in request["set"].items()}
+        held = {**inputs, **weights}
+        self.leaves = {key: x.requires_grad_() for key, x in held.items() if key not in frozen}
+        self.call = partial(self.called(request), **held)
+
+    def called(self, request: dict[str, Any]) -> Any:
+        """The variant with its parameters, and prepared where it is a class."""
+        made, causal = VARIANTS[request["name"]], request["causal"]
+        if isinstance(made, type):
+            given = {key: read(path) for key, path in request.get("given", {}).items()}
+            length = self.grad_out.shape[2]
+            return made(length=length, causal=causal, **given, **request["params"])
+        return partial(made, **request["params"], **({"causal": True} if causal else {}))
+
+    def turn(self, name: str, weight: torch.Tensor) -> torch.Tensor:
+        """As PyTorch's layers hold it, or back: these turns are their own inverses."""
+        return weight.permute(self.turned[name]).contiguous() if name in self.turned else weight
 
     def forward(self) -> torch.Tensor:
         with torch.inference_mode():
@@ -57,4 +70,4 @@ class attention:
         out, gradients = self.train()
         np.save(f"{folder}/out.npy", out.detach().numpy())
         for name, gradient in zip(self.leaves, gradients):
-            np.save(f"{folder}/grad_{name}.npy", gradient.numpy())
+            np.save(f"{folder}/grad_{name}.npy", self.turn(name, gradient).numpy())

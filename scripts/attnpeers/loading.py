@@ -1,4 +1,4 @@
-"""Gives every side of a block the same arrays, and checks that their answers agree."""
+"""Loads a block on a side, asks for its answers, and checks that two sides' answers agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .plan import ADAMW, CLASSES, LAYERS, VOCAB, Block
+from .plan import Block
 from .sides import Side
 
 # Relative Frobenius norms in float32: sums of 8192 terms in another order differ by about sqrt(n)
@@ -27,44 +27,6 @@ class Disagreement(Exception):
     """Two sides answer differently; nothing is timed then."""
 
 
-def write_inputs(block: Block, folder: Path, seed: int) -> dict[str, Any]:
-    """Arrays as .npy files; the fields of the request that loads them."""
-    rng = np.random.default_rng([seed, block.length, block.heads])
-
-    def normal(name: str, shape: tuple[int, ...], scale: float = 1.0) -> str:
-        return save(folder, name, (scale * rng.standard_normal(shape)).astype(np.float32))
-
-    if block.subject == "step":
-        tokens = rng.integers(0, VOCAB, (block.batch, block.length), np.int32)
-        targets = rng.integers(0, CLASSES, block.batch, np.int32)
-        return {
-            "variant": "full", "layers": LAYERS, "width": block.width, "heads": block.heads,
-            "feed_forward": block.feed_forward, "vocab": VOCAB, "classes": CLASSES,
-            "length": block.length, "batch": block.batch, "threads": block.threads, **ADAMW,
-            "tokens": save(folder, "tokens", tokens), "targets": save(folder, "targets", targets),
-            "folder": str(folder),
-        }  # fmt: skip
-    shape = (block.batch, block.heads, block.length, block.head_dim)
-    weights = {}
-    if block.subject == "linformer":
-        rows = (1, block.params["rank"], block.length)
-        for name in ("projection_k", "projection_v"):
-            weights[name] = normal(name, rows, block.length**-0.5)
-    if block.subject == "performer":
-        weights["omega"] = normal("omega", (block.heads, block.params["features"], block.head_dim))
-    return {
-        "variant": block.spec, "name": block.subject, "params": block.params,
-        "causal": block.causal, "threads": block.threads, "set": weights,
-        **{name: normal(name, shape) for name in ("q", "k", "v", "grad_out")},
-    }  # fmt: skip
-
-
-def save(folder: Path, name: str, array: np.ndarray) -> str:
-    path = folder / f"{name}.npy"
-    np.save(path, array)
-    return str(path)
-
-
 def load(side: Side, block: Block, inputs: dict[str, Any]) -> dict[str, Any]:
     return side.ask("model" if block.subject == "step" else "attention", **inputs)
 
@@ -75,7 +37,7 @@ def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> d
     own = folder / side.name
     own.mkdir(exist_ok=True)
     if block.subject != "step":
-        return written(side, own)
+        return without_unread(block, written(side, own))
     losses = side.ask("step", repeat=len(MOST_LOSS))["losses"]
     load(side, block, {**inputs, **BITING})
     side.ask("step", repeat=BITING_STEPS)
@@ -85,6 +47,15 @@ def answers(side: Side, block: Block, inputs: dict[str, Any], folder: Path) -> d
     }
     load(side, block, inputs)
     return {**{f"loss_{i}": np.array([loss]) for i, loss in enumerate(losses, 1)}, **change}
+
+
+def without_unread(block: Block, found: dict[str, Any]) -> dict[str, Any]:
+    """Without the gradients of inputs that the variant does not read, which are zero."""
+    unread = {f"grad_{name}" for name in "qkv" if name not in block.reads}
+    for name in unread & found.keys():
+        if found[name].any():
+            raise Disagreement(f"{name} is not zero, and {block.subject} does not read it")
+    return {name: array for name, array in found.items() if name not in unread}
 
 
 def written(side: Side, folder: Path) -> dict[str, np.ndarray]:

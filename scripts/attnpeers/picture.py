@@ -26,7 +26,7 @@ ROW, CHARACTER = 0.17, 0.064  # inches: a line's height, a name's character
 MOST_TOLD = 4  # failures in the caption
 MOST_TICKS = 7  # beyond it every second power of two
 MODES = ("forward", "train")
-MODE_WORDS = {"forward": "forward", "train": "forward + backward", "step": "training step"}
+MODE_WORDS = {"forward": "forward", "train": "with backward", "step": "training step"}
 # Thread counts differ in fill and shape, so that they differ in grey too.
 MARKS = (("o", "white"), ("D", INK), ("s", "#b0b0b0"), ("^", "white"), ("v", INK))
 Row = dict[str, Any]
@@ -64,7 +64,7 @@ def draw(record: Record) -> list[Path]:
 def _label(row: Row) -> str:
     if row["subject"] == "full":
         return TITLES[row["peer"]]
-    return subject_text(row) + (", compiled" if row["peer"] == "compiled" else "")
+    return subject_text(row) + {"compiled": ", compiled", "flex": ", flex"}.get(row["peer"], "")
 
 
 def _groups(rows: list[Row]) -> list[Group]:
@@ -155,7 +155,8 @@ def _caption(record: Record, rows: list[Row]) -> str:
     run = record.rows[0]
     counts = sorted({row["metrics"]["rounds"] for row in rows})
     span = str(counts[0]) if len(counts) == 1 else f"{counts[0]}\u2013{counts[-1]}"
-    shape = next((row["axes"] for row in rows if row["subject"] != "step"), None)
+    shapes = [row["axes"] for row in rows if row["subject"] != "step"]
+    shape = max(shapes, key=lambda axes: axes["heads"], default=None)
     words = [
         "Beside each name the sequence length in tokens (1k = 1024). Points are ratios of medians, "
         f"bars 95 % bootstrap intervals over {span} interleaved rounds (below {LEAST}: the rounds' "
@@ -165,7 +166,8 @@ def _caption(record: Record, rows: list[Row]) -> str:
         words.append(
             f"Attention: batch {shape['batch']}, {shape['heads']} heads, "
             f"head width {shape['head_dim']}; other variants and training against PyTorch. Each "
-            "library takes its own layout (JAX and onnxruntime's q: heads beside width)."
+            "library takes its own layout (JAX, onnxruntime's q and ggml's output: heads beside "
+            "width); what mixes whole rows has one head of that full width."
         )
     if any(row["subject"] == "step" for row in rows):
         words.append("Training step: 2 layers, batch 32; forward, loss, backward, AdamW.")

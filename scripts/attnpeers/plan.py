@@ -6,22 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-PEERS = ("torch", "jax", "onnxruntime")
+from .variants import FEW, NAMES, PYTORCH, VARIANTS, Compared
+
+PEERS = ("torch", "jax", "onnxruntime", "ggml")
 TITLES = {
     "torch": "PyTorch",
     "jax": "JAX",
     "onnxruntime": "onnxruntime",
-    "compiled": "PyTorch compiled",  # only when asked for: compiling would double the time
+    "ggml": "ggml",
+    # Only when asked for: they compile for 10 s and more a shape.
+    "flex": "PyTorch flex",
+    "compiled": "PyTorch compiled",
 }
-PYTORCH = ("torch", "compiled")
-SUBJECTS = ("full", "truncated", "linformer", "performer", "linear", "step")
+STEP = "step"
+SUBJECTS = (*NAMES, STEP)
+QUICK = (*FEW, STEP)
 HEADS, HEAD_DIM, BATCH = 8, 64, 1
-PARAMS: dict[str, dict[str, int]] = {
-    "truncated": {"window": 128},
-    "linformer": {"rank": 128},
-    "performer": {"features": 256},
-}
-CAUSAL = {"truncated": (False, True), "performer": (False, True), "linear": (False, True)}
 # Long Range Arena's small and base encoders: width, heads, hidden width of the feed-forward.
 MODELS = ((64, 2, 128), (256, 4, 1024))
 STEP_BATCH, LAYERS, VOCAB, CLASSES = 32, 2, 32, 10
@@ -49,8 +49,10 @@ class Block:
     batch: int = BATCH
     heads: int = HEADS
     head_dim: int = HEAD_DIM
-    params: dict[str, int] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
     feed_forward: int = 0  # of the step's model
+    reads: str = "qkv"  # which of them the variant reads
+    longest: int | None = None  # beyond it a call of the peer takes minutes
 
     @property
     def width(self) -> int:
@@ -63,7 +65,7 @@ class Block:
         return f"{self.subject}[{inside}]" if inside else self.subject
 
     def title(self) -> str:
-        if self.subject == "step":
+        if self.subject == STEP:
             return f"training step, d_model {self.width}, length {self.length}"
         return f"{self.spec}{', causal' if self.causal else ''}, length {self.length}"
 
@@ -95,34 +97,44 @@ class Wanted:
         return replace(self, peers=peers)
 
 
+def without_peer(catalogue: Iterable[str]) -> dict[str, str]:
+    """The variants that nobody is compared with, and why."""
+    reason = "no peer: scripts/attnpeers/variants.py does not name it"
+    return {name: reason for name in catalogue if name not in NAMES}
+
+
 def blocks(wanted: Wanted) -> list[Block]:
     """Thread counts apart: the processes start anew for each."""
     return [block for threads in wanted.threads for block in _blocks(wanted, threads)]
 
 
 def _blocks(wanted: Wanted, threads: int) -> Iterable[Block]:
-    attention = ("forward", "train")
-    if "full" in wanted.subjects and wanted.peers:
-        for length in wanted.lengths:
-            budget = 4.0 if wanted.quick else 8.0
-            yield Block("full", length, threads, attention, wanted.peers, budget)
-    torch = tuple(peer for peer in wanted.peers if peer in PYTORCH)
-    if not torch:  # the others have no written-out variants and no training step here
-        return
-    for name in SUBJECTS[1:-1]:
-        if name not in wanted.subjects:
+    for form in VARIANTS:
+        peers = tuple(peer for peer in wanted.peers if peer in form.peers)
+        if form.name not in wanted.subjects or not peers:
             continue
-        for length in wanted.lengths[-1:] if wanted.quick else wanted.lengths:
-            for causal in CAUSAL.get(name, (False,)):
-                yield Block(
-                    name, length, threads, attention, torch,
-                    1.0 if wanted.quick else 1.5, causal, params=PARAMS.get(name, {}),
-                )  # fmt: skip
-    if "step" in wanted.subjects:
+        exact = form.name == "full"  # the one that all are compared at, in every length
+        for length in wanted.lengths[-1:] if wanted.quick and not exact else wanted.lengths:
+            for causal in form.causal:
+                yield attention_block(form, length, threads, peers, causal, wanted.quick)
+    torch = tuple(peer for peer in wanted.peers if peer in PYTORCH)
+    if STEP in wanted.subjects and torch:  # the others have no training step here
         for width, heads, feed_forward in MODELS[:1] if wanted.quick else MODELS:
             for length in wanted.step_lengths:
                 yield Block(
-                    "step", length, threads, ("step",), torch, 4.0 if wanted.quick else 10.0,
+                    STEP, length, threads, (STEP,), torch, 4.0 if wanted.quick else 10.0,
                     batch=STEP_BATCH, heads=heads, head_dim=width // heads,
                     feed_forward=feed_forward,
                 )  # fmt: skip
+
+
+def attention_block(
+    form: Compared, length: int, threads: int, peers: tuple[str, ...], causal: bool, quick: bool
+) -> Block:
+    short, long = (4.0, 8.0) if form.name == "full" else (1.0, 1.5)
+    heads = 1 if form.mixer else HEADS
+    return Block(
+        form.name, length, threads, ("forward", "train"), peers, short if quick else long, causal,
+        heads=heads, head_dim=HEADS * HEAD_DIM // heads, params=form.params, reads=form.reads,
+        longest=form.longest,
+    )  # fmt: skip

@@ -10,13 +10,40 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from .plan import Block
 from .ratios import Ratio
 
 SCHEMA = "attnbench-peers/1"
 VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("schema.json").read_text()))
+
+
+class RowsError(Exception):
+    """Why a file of rows cannot be read, in one line."""
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All rows of a file, each checked against the schema, its comparisons after their run line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise RowsError(f"{path} cannot be read: {reason}") from error
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            VALIDATOR.validate(row)
+        except ValueError as error:
+            raise RowsError(f"{path}, line {number}: no JSON") from error
+        except ValidationError as error:
+            text = " ".join(error.message.split())[:150]
+            raise RowsError(f"{path}, line {number}: no row of {SCHEMA}: {text}") from error
+        if row["kind"] != "run" and row["run"] not in {r["run"] for r in rows}:
+            raise RowsError(f"{path}, line {number}: a comparison before its run line")
+        rows.append(row)
+    return rows
 
 
 def now() -> str:

@@ -8,20 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from . import loading
+from .inputs import write_inputs, write_pattern
 from .plan import TITLES, Block
 from .ratios import ratio_of
 from .record import Record, comparison
 from .sides import Side, SideError, start_ours, start_peer
 from .turns import take_turns
 
-MODES = {"onnxruntime": ("forward",)}  # a peer that is not named here does all
+# The only mode of these peers; others do all.
+FORWARD_ONLY = {
+    "onnxruntime": "onnxruntime has no backward pass",
+    "ggml": "ggml's attention has no backward pass",
+    "flex": "flex_attention has no backward pass on CPUs",
+}
 MATERIALIZED, MOST_BYTES = ("jax",), 2**30  # who holds the n x n weights, and how large they may be
 
 
 def refusal(peer: str, block: Block, mode: str) -> str | None:
     """Why this peer cannot take part, or None."""
-    if mode not in MODES.get(peer, (mode,)):
-        return f"{TITLES[peer]} has no backward pass"
+    if mode != "forward" and peer in FORWARD_ONLY:
+        return FORWARD_ONLY[peer]
+    if block.longest and block.length > block.longest:
+        return f"a call at lengths above {block.longest} takes {TITLES[peer]} minutes"
     weights = 4 * block.batch * block.heads * block.length**2
     if peer in MATERIALIZED and weights > MOST_BYTES:
         return (
@@ -80,8 +88,8 @@ class Session:
                         self._add(block, peer, mode, status="failed", reason=str(error))
 
     def _run(self, block: Block, folder: Path) -> None:
-        inputs = loading.write_inputs(block, folder, self.seed)
         ours = self.side("attnbench", block.threads)
+        inputs = write_inputs(block, folder, self.seed) | write_pattern(block, ours, folder)
         flops = loading.load(ours, block, inputs).get("flops", {})
         mine = loading.answers(ours, block, inputs, folder)
         sides: dict[str, Side] = {}

@@ -1,16 +1,22 @@
-"""The variants as a careful PyTorch user would write them: vectorised, never n x n.
+"""The variants as a careful PyTorch user would write them: vectorised, n x n only where that is
+the variant's mathematics. Those of other families are in the other torch_*.py.
 
 q, k, v are [batch, heads, len, head_dim] with one length for all; weights are named as by
-`attnbench info NAME`.
+`attnbench info NAME`. A variant is a function, or a class that prepares what is the same for every
+call outside the clock.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from . import torch_groups, torch_mixers, torch_patterns, torch_scores, variants
+from .torch_patterns import padded
 
 CHUNK = 64  # of causal prefix sums: the fastest of 32, 64, 128 and 256 at length 4096
 
@@ -18,44 +24,6 @@ CHUNK = 64  # of causal prefix sums: the fastest of 32, 64, 128 and 256 at lengt
 def full(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
     """PyTorch's own fused attention."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-
-
-def truncated(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = False) -> Tensor:
-    """Keys within `window` positions of the query, causal: before it. Blocks of `window` queries
-    see their own block of keys and its neighbours; a bias cuts the band out of them."""
-    length = q.shape[2]
-    blocks = -(-length // window)
-    after = blocks * window - length  # so that blocks are whole
-    reach = 2 if causal else 3
-
-    def neighbours(x: Tensor) -> Tensor:  # -> [batch * heads, blocks, reach * window, head_dim]
-        x = F.pad(x, (0, 0, window, after + (reach - 2) * window))
-        x = x.flatten(0, 1).unflatten(1, (-1, window))
-        return torch.cat([x[:, i : i + blocks] for i in range(reach)], dim=2)
-
-    rows = padded(q, after).flatten(0, 1).unflatten(1, (blocks, window))
-    bias = band_bias(length, window, causal)
-    out = F.scaled_dot_product_attention(rows, neighbours(k), neighbours(v), attn_mask=bias)
-    return out.flatten(1, 2)[:, :length].view(q.shape)
-
-
-def padded(x: Tensor, rows: int) -> Tensor:
-    return F.pad(x, (0, 0, 0, rows)) if rows else x  # F.pad copies, whatever it pads
-
-
-@lru_cache(maxsize=1)
-@torch.inference_mode(False)  # a later backward may keep it
-def band_bias(length: int, window: int, causal: bool) -> Tensor:
-    """[1, blocks, window, reach * window]: 0 where a query sees a key, -inf elsewhere. Of rank 4,
-    or PyTorch does not take its fused kernel."""
-    blocks = -(-length // window)
-    query = torch.arange(blocks * window).view(blocks, window, 1)
-    first = torch.arange(blocks).view(blocks, 1, 1) * window - window
-    key = first + torch.arange((2 if causal else 3) * window)
-    seen = (key >= 0) & (key < length) & (key >= query - window)
-    seen &= key <= (query if causal else query + window)
-    seen |= query >= length  # rows of padding, cut off later: kept free of 0/0
-    return torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf).unsqueeze(0)
 
 
 def linformer(
@@ -106,3 +74,15 @@ def causal_sums(phi_q: Tensor, phi_k: Tensor, v: Tensor) -> Tensor:
     before = F.pad(sums[:, :, :-1].cumsum(2), (0, 0, 0, 0, 1, 0))  # no sum minus its last term
     out = phi_q @ before + (phi_q @ phi_k.mT).tril() @ v
     return out.flatten(2, 3)[:, :, :length]
+
+
+MODULES = (torch_patterns, torch_scores, torch_groups, torch_mixers)
+VARIANTS: dict[str, Callable[..., Any]] = {
+    **{made.__name__: made for made in (full, linformer, performer, linear)},
+    **{
+        name: made
+        for module in MODULES
+        for name, made in vars(module).items()
+        if name in variants.NAMES
+    },
+}

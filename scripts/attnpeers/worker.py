@@ -19,6 +19,8 @@ MODULES = {
     "torch": "in_torch",
     "jax": "in_jax",
     "onnxruntime": "in_onnxruntime",
+    "ggml": "in_ggml",
+    "flex": "in_flex",
     "compiled": "in_compiled",
 }
 

@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 from attnpeers import plan
 from attnpeers.__main__ import main
+from attnpeers.command import parsed
 from attnpeers.plan import Wanted, blocks
 from attnpeers.ratios import LEAST, ratio_of
 from attnpeers.session import refusal
 from attnpeers.sides import SCRIPTS, SideError, cores
 from attnpeers.turns import ROUNDS, SLOW_ROUNDS, take_turns
+from attnpeers.variants import FEW, VARIANTS
 
 PROGRAM = SCRIPTS.parent / "build" / "native" / "attnbench"
 built = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
@@ -135,9 +137,26 @@ class Plans(unittest.TestCase):
             len(found), len({(b.spec, b.causal, b.length, b.threads, b.width) for b in found})
         )
         self.assertEqual({b.subject for b in found}, set(plan.SUBJECTS))
-        for name in plan.CAUSAL:
-            self.assertEqual({b.causal for b in found if b.subject == name}, {False, True})
+        for form in VARIANTS:
+            forms = [b for b in found if (b.subject, b.params) == (form.name, form.params)]
+            self.assertEqual({b.causal for b in forms}, set(form.causal))
+            self.assertEqual({b.length for b in forms}, {512, 8192})
         self.assertEqual({b.width for b in found if b.subject == "step"}, {64, 256})
+
+    def test_quick_is_five_variants_unless_others_are_asked_for(self):
+        for arguments, subjects in (
+            (["--quick"], {*FEW, "step"}),
+            (["--quick", "--variants", "all"], set(plan.SUBJECTS)),
+            (["--quick", "--variants", "relu,step,relu"], {"relu", "step"}),
+            (["--only", "graph"], {"graph"}),
+            ([], set(plan.SUBJECTS)),
+        ):
+            _, wanted = parsed(["-o", "/no/rows.jsonl", *arguments])
+            self.assertEqual({b.subject for b in blocks(wanted)}, subjects, arguments)
+        _, wanted = parsed(["--quick", "--variants", "all"])
+        once = {(b.spec, b.causal) for b in blocks(wanted) if b.subject not in ("full", "step")}
+        others = [b for b in blocks(wanted) if b.subject not in ("full", "step")]
+        self.assertEqual((len(others), {b.length for b in others}), (len(once), {2048}))
 
     def test_only_pytorch_has_variants_and_steps(self):
         self.assertEqual({b.subject for b in blocks(EVERYTHING.among(("jax",)))}, {"full"})
@@ -153,16 +172,27 @@ class Plans(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def wrong(self, *arguments):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with contextlib.redirect_stderr(io.StringIO()) as told:
+                with self.assertRaises(SystemExit) as end:
+                    main(list(arguments))
+        self.assertEqual((end.exception.code, out.getvalue()), (2, ""), told.getvalue())
+        self.assertRegex(told.getvalue(), r"\Apeers: [^\n]+\n\Z")
+        return told.getvalue()
+
+    def test_the_process_ends_so_too(self):
         done = subprocess.run(
-            [sys.executable, "-m", "attnpeers", *arguments],
+            [sys.executable, "-m", "attnpeers", "--only", "fulll"],
             capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Apeers: [^\n]+\n\Z")
-        return done.stderr
 
     def test_wrong_use_is_one_line_and_exit_2(self):
         self.assertIn("'fulll'", self.wrong("--only", "fulll"))
+        told = self.wrong("--variants", "full,graf")
+        self.assertIn("--variants 'graf' is unknown; expected all, or of full, truncated,", told)
+        self.assertIn("'all' stands alone", self.wrong("--variants", "all,graph"))
         self.assertIn("'tensorflow'", self.wrong("--peers", "tensorflow"))
         for text in ("0", "x", "", "512,,", "-1", "1e3", "10000000"):
             self.assertIn("--lengths", self.wrong(f"--lengths={text}"))

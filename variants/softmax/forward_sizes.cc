@@ -11,7 +11,7 @@ ForwardSizes forward_sizes() {
           .piece = kForwardPiece,
           .narrow_piece = kNarrowPiece,
           .tile_least = ForwardDivision::kMinRows,
-          .tile_most = ForwardDivision::kMaxRows};
+          .tile_most = ForwardDivision::most_rows({.dim = 64, .value_dim = 64})};
 }
 
 }  // namespace attn

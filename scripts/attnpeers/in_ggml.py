@@ -1,0 +1,105 @@
+"""ggml's side: ggml_flash_attn_ext on one CPU backend, in float32, forward only.
+
+The libraries are those of the package libggml-python, called through ctypes. Its wheel is built for
+AVX2; llama.cpp holds keys and values in 16 bits, which would not agree with the others to 1e-5.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_bool, c_float, c_int, c_int64, c_size_t, c_void_p
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import libggml
+import numpy as np
+
+LIBRARIES = Path(libggml.__file__).parent / "lib64"
+FLOAT32 = 0  # GGML_TYPE_F32
+EXACT = 10  # GGML_PREC_F32: sums in float32
+ROOM = 16 << 20  # bytes beside the arrays, for the graph
+FEATURES = ("avx2", "fma", "f16c", "avx512")
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("mem_size", c_size_t), ("mem_buffer", c_void_p), ("no_alloc", c_bool)]
+
+
+class Plan(ctypes.Structure):
+    """ggml_cplan: the caller owns the memory that a computation works in."""
+
+    _fields_ = [
+        ("work_size", c_size_t), ("work_data", c_void_p), ("n_threads", c_int),
+        ("threadpool", c_void_p), ("abort_callback", c_void_p), ("abort_callback_data", c_void_p),
+        ("use_ref", c_bool),
+    ]  # fmt: skip
+
+
+base = ctypes.CDLL(str(LIBRARIES / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
+cpu = ctypes.CDLL(str(LIBRARIES / "libggml-cpu.so"), mode=ctypes.RTLD_GLOBAL)
+for library, name, result, arguments in (
+    (base, "ggml_init", c_void_p, [Memory]),
+    (base, "ggml_free", None, [c_void_p]),
+    (base, "ggml_new_tensor_4d", c_void_p, [c_void_p, c_int] + [c_int64] * 4),
+    (base, "ggml_get_data", c_void_p, [c_void_p]),
+    (base, "ggml_flash_attn_ext", c_void_p, [c_void_p] * 5 + [c_float] * 3),
+    (base, "ggml_flash_attn_ext_set_prec", None, [c_void_p, c_int]),
+    (base, "ggml_new_graph", c_void_p, [c_void_p]),
+    (base, "ggml_build_forward_expand", None, [c_void_p, c_void_p]),
+    (cpu, "ggml_graph_plan", Plan, [c_void_p, c_int, c_void_p]),
+    (cpu, "ggml_graph_compute", c_int, [c_void_p, ctypes.POINTER(Plan)]),
+):
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
+
+
+def hello() -> dict[str, Any]:
+    built = [name for name in FEATURES if getattr(cpu, f"ggml_cpu_has_{name}")()]
+    return {
+        "version": metadata.version("libggml-python"),
+        "settings": {"built_for": " ".join(built), "keys_and_values": "float32"},
+    }
+
+
+class attention:
+    """q, k, v as everybody's; the output is [batch, len, heads, head_dim], ggml's layout."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        if request["name"] != "full" or request["causal"]:
+            raise ValueError(f"no {request['name']} in ggml")
+        arrays = {name: np.load(request[name]) for name in "qkv"}
+        batch, heads, length, dim = arrays["q"].shape
+        self.shape = (batch, length, heads, dim)
+        size = sum(array.nbytes for array in arrays.values()) + arrays["q"].nbytes
+        self.context = base.ggml_init(Memory(size + ROOM, None, False))
+        tensors = []
+        for array in arrays.values():
+            tensor = base.ggml_new_tensor_4d(self.context, FLOAT32, *reversed(array.shape))
+            held(tensor, array.shape)[:] = array
+            tensors.append(tensor)
+        self.out = base.ggml_flash_attn_ext(self.context, *tensors, None, dim**-0.5, 0.0, 0.0)
+        base.ggml_flash_attn_ext_set_prec(self.out, EXACT)
+        self.graph = base.ggml_new_graph(self.context)
+        base.ggml_build_forward_expand(self.graph, self.out)
+        self.plan = cpu.ggml_graph_plan(self.graph, request["threads"], None)
+        self.work = ctypes.create_string_buffer(max(1, self.plan.work_size))
+        self.plan.work_data = ctypes.cast(self.work, c_void_p)
+
+    def __del__(self) -> None:
+        if hasattr(self, "context"):
+            base.ggml_free(self.context)
+
+    def forward(self) -> None:
+        if failed := cpu.ggml_graph_compute(self.graph, ctypes.byref(self.plan)):
+            raise RuntimeError(f"ggml_graph_compute answered {failed}")
+
+    def write(self, folder: str) -> None:
+        self.forward()
+        np.save(f"{folder}/forward.npy", held(self.out, self.shape).transpose(0, 2, 1, 3))
+
+
+def held(tensor: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The memory of a tensor as an array."""
+    numbers = ctypes.cast(base.ggml_get_data(tensor), ctypes.POINTER(c_float))
+    return np.ctypeslib.as_array(numbers, shape)
