@@ -1,5 +1,5 @@
-# What AddressSanitizer has no need of, or would take minutes for: planted faults (their code is the tests' own), simulations, tests
-# that score or count thousands of examples in code that other tests reach too. Preset dev-all runs them.
+# The tests that preset dev leaves out, since they take minutes under AddressSanitizer: planted faults (their code is the tests' own),
+# simulations, and tests that score or count thousands of examples in code that other tests reach too. Preset dev-all runs them.
 set(apart
   conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants
   conformance/planted_at_edges conformance/planted_passes conformance/planted_softmax conformance/planted_test

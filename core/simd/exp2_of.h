@@ -1,5 +1,5 @@
-// 2^x of a vector for x <= 0. The .cc files include this header once for each instruction set, like
-// Highway's own headers.
+// 2^x of a vector for x <= 0. softmax_rows.cc includes this header once for each instruction set,
+// like Highway's own headers.
 #include <array>
 #include <cstdint>
 
@@ -24,6 +24,8 @@ using Tag = hn::ScalableTag<real>;
 using Vector = hn::Vec<Tag>;
 using Bits = hn::RebindToUnsigned<Tag>;  // of a number
 
+// exp2_of(x) is 2^x for x <= 0. It is exactly 0 for -infinity and for x <= -127 (double: -1023);
+// between there and the normal range it is 0 or subnormal. NaN stays NaN.
 #if HWY_TARGET == HWY_AVX2 && !defined(ATTN_DOUBLE)
 // x = n + i/8 + f, |f| <= 1/16: 2^x = t·(1 + f·p(f)), t = 2^(n + i/8) by a table that one
 // instruction reads: fewer operations than a longer series.
@@ -40,11 +42,11 @@ alignas(32) constexpr std::array<uint32_t, 8> kMantissas = {0,
 // (2^f - 1)/f, highest power first, least relative error of 2^f: 2.5e-8
 constexpr std::array<real, 3> kSeries = {0.0554962157403F, 0.240257629966F, 0.69314721427F};
 
-// 2^x; 0 or less than the least normal number where 2^x is less. NaN stays.
 HWY_INLINE Vector exp2_of(Vector x) {
   const Tag d;
   const Bits bits;
-  x = hn::Max(hn::Set(d, -127.0F), x);  // of a NaN and another, the instruction returns the second
+  // Where one is NaN, the instruction returns its second operand.
+  x = Vector{_mm256_max_ps(_mm256_set1_ps(-127), x.raw)};
   // Adding this rounds to 1/8. The sum ends in the bits of 8·(n + 127) + i: 0 for the lowest x.
   const Vector round = hn::Set(d, 1.5F * (1 << kMantissaBits) + 127);
   const Vector sum = hn::Add(x, round);
@@ -55,7 +57,7 @@ HWY_INLINE Vector exp2_of(Vector x) {
   const Vector t = hn::BitCast(d, hn::Add(hn::ShiftLeft<kMantissaBits>(places), mantissas));
   Vector p = hn::MulAdd(hn::Set(d, kSeries[0]), f, hn::Set(d, kSeries[1]));
   p = hn::MulAdd(p, f, hn::Set(d, kSeries[2]));
-  return hn::MulAdd(hn::Mul(t, f), p, t);
+  return hn::Mul(t, hn::MulAdd(p, f, hn::Set(d, 1.0F)));
 }
 #else
 // x = n + f, |f| <= 1/2: 2^x = 2^n·(1 + f·p(f))
@@ -78,7 +80,6 @@ constexpr std::array<real, 5> kSeries = {0.00132647141012F, 0.00967151354044F, 0
                                          0.240222420657F, 0.693146977569F};
 #endif
 
-// 2^x; 0 or less than the least normal number where 2^x is less. NaN stays.
 HWY_INLINE Vector exp2_of(Vector x) {
   const Tag d;
 #if HWY_TARGET == HWY_AVX3

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 
 #include <fmt/ranges.h>
 
@@ -23,27 +21,9 @@ namespace {
 
 constexpr const char* kUnknown = "unknown";
 
-std::string line_in(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 std::optional<int64_t> asked_of_system(int name) {
   const int64_t value = ::sysconf(name);
   return value > 0 ? std::optional(value) : std::nullopt;
-}
-
-// What the folders do not say, as in a container without them. They come first: sysconf counts a
-// cache that several processors of a virtual machine share more than once.
-CacheSizes completed(CacheSizes sizes) {
-#ifdef _SC_LEVEL1_DCACHE_SIZE  // glibc
-  if (!sizes.l1d) sizes.l1d = asked_of_system(_SC_LEVEL1_DCACHE_SIZE);
-  if (!sizes.l2) sizes.l2 = asked_of_system(_SC_LEVEL2_CACHE_SIZE);
-  if (!sizes.l3) sizes.l3 = asked_of_system(_SC_LEVEL3_CACHE_SIZE);
-#endif
-  return sizes;
 }
 
 template <class T>
@@ -79,30 +59,6 @@ Json floors_json(const NoiseFloor& floors) {
 
 }  // namespace
 
-std::optional<int64_t> bytes_of_size(const std::string& text) {
-  int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, fault] = std::from_chars(text.data(), end, number);
-  const std::string unit(rest, end);
-  const int64_t factor = unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit.empty() ? 1 : 0;
-  constexpr int64_t kMost = int64_t{1} << 40;
-  if (fault != std::errc() || factor == 0 || number <= 0 || number > kMost) return std::nullopt;
-  return number * factor;
-}
-
-CacheSizes cache_sizes(const std::string& folder) {
-  CacheSizes sizes;
-  for (int index = 0;; ++index) {
-    const std::string cache = fmt::format("{}/index{}/", folder, index);
-    const std::string level = line_in(cache + "level"), type = line_in(cache + "type");
-    if (level.empty()) return sizes;
-    if (type == "Instruction") continue;
-    std::optional<int64_t>* const known[] = {&sizes.l1d, &sizes.l2, &sizes.l3};
-    if (level.size() == 1 && level >= "1" && level <= "3")
-      *known[level[0] - '1'] = bytes_of_size(line_in(cache + "size"));
-  }
-}
-
 Machine this_machine(const std::string& floors) {
   Machine machine;
   for (const EnvironmentField& field : environment())
@@ -110,7 +66,7 @@ Machine this_machine(const std::string& floors) {
   machine.cores = asked_of_system(_SC_NPROCESSORS_ONLN).value_or(0);
   machine.allowed = allowed_cpus();
   machine.quota = cpu_quota();
-  machine.caches = completed(cache_sizes("/sys/devices/system/cpu/cpu0/cache"));
+  machine.caches = cache_sizes();
   machine.page = asked_of_system(_SC_PAGE_SIZE);
   if (const auto pages = asked_of_system(_SC_PHYS_PAGES); pages && machine.page)
     machine.memory = *pages * *machine.page;
@@ -188,9 +144,10 @@ std::string machine_text(const Machine& machine) {
       fmt::format("register tile of {} rows × {} vectors × {} lanes, panels of {} columns",
                   machine.tile.rows, machine.tile.vectors, machine.tile.lanes, machine.panel));
   add("softmax forward",
-      fmt::format("tiles of {} to {} queries, strips of {} or {}, pieces of {} or {} keys",
-                  forward.tile_least, forward.tile_most, forward.strip, forward.wide_strip,
-                  forward.piece, forward.narrow_piece));
+      fmt::format(
+          "tiles of {} to {} queries (heads of 64), strips of {} or {}, pieces of {} or {} keys",
+          forward.tile_least, forward.tile_most, forward.strip, forward.wide_strip, forward.piece,
+          forward.narrow_piece));
   add("noise floor", floors_text(machine.floors));
   return text;
 }

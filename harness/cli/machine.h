@@ -6,21 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "core/base/cache.h"
 #include "core/simd/tile_shape.h"
 #include "harness/cell/noise_floor.h"
 #include "harness/store/rows.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::cli {
-
-// In bytes, of the processor that the folder describes; nullopt: the system does not say.
-struct CacheSizes {
-  std::optional<int64_t> l1d, l2, l3;
-};
-// From the folders index0, index1 .. of `folder`.
-CacheSizes cache_sizes(const std::string& folder);
-// "48K", "2048K" and "1M" as bytes; nullopt: no such size.
-std::optional<int64_t> bytes_of_size(const std::string& text);
 
 struct Machine {
   std::string processor;                // "": unknown

@@ -1,8 +1,6 @@
 // Measures the machine with one and with all threads: fused multiply-adds per second, with
 // independent chains of FMAs on the instruction set of the kernels, and bytes copied per second,
 // with memcpy of data much larger than the caches. Takes about a second.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/cache.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/simd/fma_chains.h"
@@ -97,7 +96,7 @@ double checked_fma_rate_one() {
 // 256 MiB a side, or twice the last-level cache where that is more, but 1 GiB at most.
 size_t copy_bytes() {
   constexpr int64_t kLeast = int64_t{256} << 20, kMost = int64_t{1} << 30;
-  const int64_t cache = std::max<int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE));
+  const int64_t cache = cache_sizes().l3.value_or(0);
   return static_cast<size_t>(std::clamp(2 * cache, kLeast, kMost));
 }
 

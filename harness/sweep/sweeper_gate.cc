@@ -42,8 +42,8 @@ PublishedShape shape_of_all_heads(const CellKey& key) {
           .causal = key.axes.causal.value_or(false)};
 }
 
-// The shape, and where query heads share keys, its decoding: a forward pass repeats keys, and takes
-// them as if each head had its own.
+// The shape, and where query heads share keys, its decoding, whose state the rows of causal cells
+// tell. A forward pass repeats keys, and takes them as if each head had its own.
 std::vector<PublishedShape> published_shapes(const CellKey& key) {
   std::vector<PublishedShape> shapes = {shape_of_all_heads(key)};
   const int64_t kv_heads =

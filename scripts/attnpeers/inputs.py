@@ -177,8 +177,8 @@ def write_pattern(block: Block, ours: Side, folder: Path) -> dict[str, Any]:
         return {}
     size = block.params["block"] if block.subject == "bigbird" else 1
     marked = -(-block.length // size)  # blocks, or single keys
-    seen = np.zeros((block.heads, marked, marked), bool)
     by_head = block.subject == "bigbird"  # a graph is the same for all heads: each shows other keys
+    seen = np.zeros((block.heads if by_head else 1, marked, marked), bool)
     at_once = block.head_dim * (1 if by_head else block.heads)
     batch = max(1, min(-(-marked // at_once), MOST_PROBED // (block.length * block.width)))
     shape = (batch, block.heads, block.length, block.head_dim)

@@ -21,6 +21,8 @@ FORWARD_ONLY = {
     "ggml": "ggml's attention has no backward pass",
     "flex": "flex_attention has no backward pass on CPUs",
 }
+# What goes wrong on our side or while inputs are made. The other blocks go on.
+OURS = (SideError, loading.Disagreement, RuntimeError, MemoryError, OSError)
 MATERIALIZED, MOST_BYTES = ("jax",), 2**30  # who holds the n x n weights, and how large they may be
 
 
@@ -82,12 +84,19 @@ class Session:
         with tempfile.TemporaryDirectory(prefix="attnpeers-") as folder:
             try:
                 self._run(block, Path(folder))
-            except SideError as error:  # of ours: there is nothing to compare with
+            except OURS as error:  # there is nothing to compare with
                 for mode in block.modes:
                     for peer in block.peers:
                         self._add(block, peer, mode, status="failed", reason=str(error))
 
     def _run(self, block: Block, folder: Path) -> None:
+        refused = {
+            (mode, peer): refusal(peer, block, mode) for mode in block.modes for peer in block.peers
+        }
+        if all(refused.values()):  # nothing to compare with: our side need not compute
+            for (mode, peer), reason in refused.items():
+                self._add(block, peer, mode, status="skipped", reason=reason)
+            return
         ours = self.side("attnbench", block.threads)
         inputs = write_inputs(block, folder, self.seed) | write_pattern(block, ours, folder)
         flops = loading.load(ours, block, inputs).get("flops", {})
@@ -96,7 +105,7 @@ class Session:
         agreed: dict[str, dict[str, float]] = {}
         faults: dict[str, str] = {}  # why a peer is out for the rest of the block
         for peer in block.peers:
-            modes = [mode for mode in block.modes if not refusal(peer, block, mode)]
+            modes = [mode for mode in block.modes if not refused[mode, peer]]
             if not modes:
                 continue
             try:
@@ -109,7 +118,7 @@ class Session:
                 faults[peer] = str(error)
         del mine
         for mode in block.modes:
-            playing = [p for p in block.peers if p not in faults and not refusal(p, block, mode)]
+            playing = [p for p in block.peers if p not in faults and not refused[mode, p]]
             samples: dict[str, list[float]] = {}
             if playing:
                 taking = [ours, *(sides[peer] for peer in playing)]
@@ -119,7 +128,7 @@ class Session:
                 except SideError as error:  # of ours, without which there is no comparison
                     faults |= dict.fromkeys(block.peers, str(error))
             for peer in block.peers:
-                if reason := refusal(peer, block, mode):
+                if reason := refused[mode, peer]:
                     self._add(block, peer, mode, status="skipped", reason=reason)
                 elif peer in faults:
                     self._add(block, peer, mode, status="failed", reason=faults[peer])

@@ -150,6 +150,21 @@ class Sessions(unittest.TestCase):
         ])  # fmt: skip
         self.assertEqual({row["reason"] for row in rows}, {None, "torch ended (-9): no message"})
 
+    def test_a_block_that_every_peer_refuses_is_not_computed(self):
+        block = replace(next(small_blocks()), longest=1)
+        with mock.patch.object(loading.Side, "ask", side_effect=AssertionError("asked")):
+            with tempfile.TemporaryDirectory() as folder:
+                rows = self.run_twins([block], folder).comparisons()
+        self.assertEqual([row["status"] for row in rows], ["skipped", "skipped"])
+        self.assertIn("takes PyTorch minutes", rows[0]["reason"])
+
+    def test_inputs_that_cannot_be_made_fail_their_block_alone(self):
+        blocks = [next(small_blocks())] * 2
+        with mock.patch("attnpeers.session.write_inputs", side_effect=MemoryError("too large")):
+            with tempfile.TemporaryDirectory() as folder:
+                rows = self.run_twins(blocks, folder).comparisons()
+        self.assertEqual([(row["status"], row["reason"]) for row in rows], [("failed", "too large")] * 4)
+
     def test_nothing_is_no_agreement(self):
         one = np.ones(3)
         ours = {"forward": one, "out": one, "grad_q": one}

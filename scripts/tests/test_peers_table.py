@@ -9,7 +9,6 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnpeers import documents
 from attnpeers.__main__ import main
 from attnpeers.command import parsed
 from attnpeers.install import ROOT
@@ -145,25 +144,6 @@ class Tables(unittest.TestCase):
         self.written()
         for option in (["--quick"], ["-o", "x.jsonl"], ["--program", "x"], ["--python", "x"]):
             self.assertIn("drop one of them", self.wrong(*option))
-
-
-class Documents(unittest.TestCase):
-    def test_a_table_is_put_between_its_marks(self):
-        text = "a\n\n<!-- scripts/peers --table x -->\n\nold\n\n<!-- end of table -->\n\nb\n"
-        self.assertEqual(documents.commands(text), ["--table x"])
-        made = documents.renewed(text, lambda command: f"of {command}")
-        self.assertEqual(made, text.replace("old", "of --table x"))
-
-    def test_every_table_in_docs_is_what_its_command_prints(self):
-        found = documents.documents()
-        self.assertEqual([path.name for path in found], ["peers.md", "performance.md"])
-        for path in found:
-            text = path.read_text(encoding="utf-8")
-            for command in documents.commands(text):
-                given, _ = parsed(command.split())  # the options are right, even without the rows
-                if missing := [str(rows) for rows in given.table if not (ROOT / rows).exists()]:
-                    self.skipTest(f"{path.name}: {', '.join(missing)} is not measured yet")
-            self.assertEqual(documents.renewed(text), text, path.name)
 
 
 if __name__ == "__main__":

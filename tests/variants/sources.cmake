@@ -15,6 +15,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/features/feature_maps_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/features/linear_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/sequence_projection_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/forward_layout_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/softmax_attention_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/convolution/conv_test.cc

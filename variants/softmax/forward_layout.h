@@ -16,11 +16,13 @@ namespace attn {
 inline constexpr int64_t kForwardStrip = kTileRows;  // queries: a register tile of the product
 // Where all queries see all keys of a piece: 48 rows read the packed keys and the values from the
 // second-level cache an eighth as often as 6, which is worth 3 % although the logits, 72 KiB in
-// float, lie there too. Measured on AVX2 and AVX-512; 24 to 96 rows and 256 to 512 keys are within
-// 2 % of it.
+// float, lie there too. Measured with heads of 64 and 1 MiB of that cache, on AVX2 and AVX-512; 24
+// to 96 rows and 256 to 512 keys are within 2 % of it.
 inline constexpr int64_t kForwardWideStrip = 48;
 inline constexpr int64_t kForwardPiece = 384;  // keys
 inline constexpr int64_t kNarrowPiece = 448;   // keys: a strip of logits is 10.5 KiB in float
+static_assert(kForwardWideStrip % kForwardStrip == 0);
+static_assert(kForwardPiece % kPanel == 0 && kNarrowPiece % kPanel == 0);
 
 // A task is (head, tile, part). The parts of a tile take different keys; their results are merged.
 struct ForwardDivision {
@@ -32,16 +34,17 @@ struct ForwardDivision {
 
   explicit ForwardDivision(const SoftmaxProblem& p)
       : tiles(p.q_len, p.pattern.get(),
-              std::clamp(p.batch * p.heads * p.q_len / (4 * threads()), kMinRows, most_rows(p)),
+              std::clamp(p.batch * p.heads * p.q_len / (4 * threads()), kMinRows,
+                         most_rows(p, second_level_cache())),
               2 * kForwardStrip),
         heads(p.batch * p.heads) {
     const int64_t tasks = std::max<int64_t>(1, heads * tiles.count());
     parts = tasks < threads() ? (threads() + tasks - 1) / tasks : 1;
   }
-  // The queries and the outputs of a tile take at most half of the second-level cache.
-  static int64_t most_rows(const SoftmaxProblem& p) {
+  // The queries and the outputs of a tile of more than kMinRows take at most half of the cache.
+  static int64_t most_rows(const SoftmaxProblem& p, int64_t cache_bytes) {
     const int64_t row = (p.dim + p.value_dim) * static_cast<int64_t>(sizeof(real));
-    return std::clamp(second_level_cache() / 2 / std::max<int64_t>(1, row), kMinRows, kMaxRows);
+    return std::clamp(cache_bytes / 2 / std::max<int64_t>(1, row), kMinRows, kMaxRows);
   }
   int64_t tasks() const { return heads * tiles.count() * parts; }
   // The result of one part of a tile: weighted sums of values [rows, dim], row_max [rows], row_sum
@@ -61,11 +64,13 @@ inline bool is_narrow(const SoftmaxProblem& p) {
 
 // Offsets into a worker's workspace.
 struct ForwardLayout {
+  int64_t strip;          // queries at a time where all see all keys
   int64_t piece, stride;  // keys packed at once; row stride of the logits
   int64_t rows, query, keys, row_max, row_sum, scores, total;
 
   ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
     const bool narrow = is_narrow(p);
+    strip = narrow ? 2 * kForwardStrip : kForwardWideStrip;
     rows = std::min(tiles.rows, tiles.q_len);
     piece = narrow ? rows + p.left + (p.causal ? 0 : p.right) : kForwardPiece;
     stride = narrow ? kNarrowPiece : std::min(kForwardPiece, round_up(p.kv_len, kPanel));
@@ -74,7 +79,7 @@ struct ForwardLayout {
     row_max = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
     row_sum = row_max + padded_reals(rows);
     scores = row_sum + padded_reals(rows);
-    total = scores + std::min(rows, kForwardWideStrip) * stride;
+    total = scores + std::min(rows, strip) * stride;
   }
 };
 

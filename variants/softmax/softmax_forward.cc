@@ -1,7 +1,8 @@
 // Forward of tiled softmax attention: 4·pairs·d FLOPs. A tile of queries visits pieces of keys,
-// each packed once for the tile; the logits of a strip of six queries stay in the first-level
-// cache. Parallel over batch × heads × tiles, and over the keys where tiles are too few. Keys that
-// no query of a strip sees are never multiplied; padding is never read.
+// each packed once for the tile. The logits of a strip of queries stay in the second-level cache:
+// of 48 where all see all keys of the piece, else of six. Parallel over batch × heads × tiles, and
+// over the keys where tiles are too few. Keys that no query of a strip sees are never multiplied;
+// padding is never read.
 #include "variants/softmax/softmax_forward.h"
 
 #include <cmath>
@@ -26,6 +27,7 @@ class ForwardTile {
       : p_(p),
         band_(band),
         queries_(queries),
+        strip_(layout.strip),
         stride_(layout.stride),
         packed_(packed),
         out_(out),
@@ -49,8 +51,8 @@ class ForwardTile {
     else
       pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
     double pairs = 0;
-    for (int64_t i = queries_.begin; i < queries_.end; i += kForwardWideStrip) {
-      const int64_t last = std::min(i + kForwardWideStrip, queries_.end);
+    for (int64_t i = queries_.begin; i < queries_.end; i += strip_) {
+      const int64_t last = std::min(i + strip_, queries_.end);
       if (band_.covers({i, last}, piece))
         pairs += add_strip({i, last}, piece, piece.begin, v);
       else
@@ -96,7 +98,7 @@ class ForwardTile {
   const SoftmaxProblem& p_;
   const Band& band_;
   Span queries_;
-  const int64_t stride_;
+  const int64_t strip_, stride_;
   const real* packed_;
   real *out_, *row_max_, *row_sum_, *query_, *keys_;
   const real* panels_;  // the piece's keys, packed

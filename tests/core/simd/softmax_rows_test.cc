@@ -45,6 +45,12 @@ TEST_F(SoftmaxRows, Ends) {
     EXPECT_TRUE(std::isnan(x[2]));
     EXPECT_EQ(x[3], 0);
     EXPECT_EQ(x[4], 0);
+    for (const double beyond : {0.2, 0.5, 0.7}) {  // the normal range
+      x[0] = static_cast<real>((kIsDouble ? -1022 : -126) - beyond);
+      weight_rows(1, kRowMultiple, x.data(), kRowMultiple, &zero);
+      EXPECT_GE(x[0], 0);
+      EXPECT_LT(x[0], std::numeric_limits<real>::min());
+    }
     real sees_nothing = kInfinity;
     std::vector<real> any(kRowMultiple, real(3));
     weight_rows(1, kRowMultiple, any.data(), kRowMultiple, &sees_nothing);

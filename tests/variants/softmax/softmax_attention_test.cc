@@ -70,9 +70,12 @@ TEST(SoftmaxAttention, TileBorders) {
       SCOPED_TRACE(testing::Message() << n << (causal ? " causal" : ""));
       expect_matches(inputs({1, 1, n, 3}, n, 2), {.causal = causal}, true);
     }
-  for (const int64_t kv_len : {255, 256, 257, 513})
+  for (const int64_t kv_len : {255, 257, 383, 384, 385, 769})  // around a piece of keys
     for (const bool causal : {false, true})
       expect_matches(inputs({1, 1, 140, 3}, kv_len, 2), {.causal = causal}, true);
+  for (const int64_t q_len : {47, 48, 49, 97, 100})  // around a strip of queries
+    expect_matches(inputs({1, 1, q_len, 3}, 385, 2), {}, true);
+  expect_matches(inputs({1, 1, 50, 512}, 70, 2), {}, true);
 }
 
 TEST(SoftmaxAttention, Windows) {

@@ -1,30 +1,37 @@
-"""The tables of peers in docs/, made from rows: `python -m attnpeers.documents` writes them anew.
+"""The tables of docs/, each made by the command that stands before it.
 
-A document holds `<!-- scripts/peers --table ROWS.jsonl --markdown … -->`, the table, and
-`<!-- end of table -->`.
+A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
+`scripts/peers --table ROWS.jsonl --markdown …` or `shares ROWS.jsonl`; paths start at the
+repository's root.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from .__main__ import main
-from .install import ROOT
+from attnpeers.__main__ import main as peers
+from attnpeers.install import ROOT
 
-PLACE = re.compile(r"(<!-- scripts/peers (.*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S)
+from . import shares
+
+PLACE = re.compile(
+    r"(<!-- ((?:scripts/peers|shares) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+)
 
 
 def printed(command: str) -> str:
-    """What scripts/peers prints with these arguments, paths from the repository's root."""
+    """What the command prints."""
     words = [str(ROOT / word) if word.endswith(".jsonl") else word for word in shlex.split(command)]
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        main(words)
+        if words[0] == "shares":
+            print(shares.table(Path(words[1])))
+        else:
+            peers(words[1:])
     return out.getvalue().strip()
 
 
@@ -38,12 +45,6 @@ def commands(text: str) -> list[str]:
 
 
 def documents() -> list[Path]:
+    """The pages that hold such tables and whose rows are there."""
     every = sorted((ROOT / "docs").glob("*.md"))
     return [path for path in every if commands(path.read_text(encoding="utf-8"))]
-
-
-if __name__ == "__main__":
-    for path in documents():
-        before = path.read_text(encoding="utf-8")
-        path.write_text(renewed(before), encoding="utf-8")
-        print(os.path.relpath(path))

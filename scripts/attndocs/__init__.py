@@ -1,0 +1,1 @@
+"""The tables of docs/ that commands make from rows."""
