@@ -147,17 +147,18 @@ Var embedding(const Var& table, std::span<const int32_t> ids, Shape leading) {
                      real* const rows = in[0].sum().data();
                      // Threads share the columns: rows may meet the same id.
                      const int64_t work = static_cast<int64_t>(kept.size());
-                     constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(real));
-                     over_range(
-                         (dim + kLine - 1) / kLine, work * kLine, [&](int64_t first, int64_t last) {
-                           const int64_t begin = first * kLine, end = std::min(dim, last * kLine);
-                           const real* from = g.data();
-                           for (const int32_t id : kept) {
-                             real* const row = rows + id * dim;
-                             for (int64_t j = begin; j < end; j++) row[j] += from[j];
-                             from += dim;
-                           }
-                         });
+                     constexpr int64_t kColumns = 64 / static_cast<int64_t>(sizeof(real));
+                     over_range((dim + kColumns - 1) / kColumns, work * kColumns,
+                                [&](int64_t first, int64_t last) {
+                                  const int64_t begin = first * kColumns,
+                                                end = std::min(dim, last * kColumns);
+                                  const real* from = g.data();
+                                  for (const int32_t id : kept) {
+                                    real* const row = rows + id * dim;
+                                    for (int64_t j = begin; j < end; j++) row[j] += from[j];
+                                    from += dim;
+                                  }
+                                });
                    });
 }
 
