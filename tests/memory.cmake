@@ -6,13 +6,7 @@ set(apart
   conformance/planted_variants conformance/textbook_decoder
   harness/compare/compare_simulation_test harness/crossing/search_simulation_test
   harness/train/steady_step_test) # watches the allocator that a sanitizer replaces
-list(TRANSFORM apart PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-list(TRANSFORM apart APPEND .cc)
-foreach(file IN LISTS apart)
-  if(NOT file IN_LIST float_tests AND NOT file IN_LIST both_tests)
-    message(FATAL_ERROR "tests/memory.cmake names ${file}, which is no source of the tests")
-  endif()
-endforeach()
+attn_test_sources(apart .cc)
 list(REMOVE_ITEM float_tests ${apart})
 list(REMOVE_ITEM both_tests ${apart})
 string(JOIN ":" counting

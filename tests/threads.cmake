@@ -9,13 +9,7 @@ set(threaded
   tasks/api/task tasks/shortcuts/ladder
   harness/train/batches harness/train/evaluate harness/measure/fidelity harness/train/pair_batches harness/train/steady_step harness/train/train harness/measure/workload
   conformance/conformance)
-list(TRANSFORM threaded PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-list(TRANSFORM threaded APPEND _test.cc)
-foreach(file IN LISTS threaded)
-  if(NOT file IN_LIST float_tests AND NOT file IN_LIST both_tests)
-    message(FATAL_ERROR "tests/threads.cmake names ${file}, which is no test")
-  endif()
-endforeach()
+attn_test_sources(threaded _test.cc)
 set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/base/allocations.cc ${threaded})
 set(both_tests "")
 # Of the contract checks, those that start threads.

@@ -14,6 +14,7 @@
 namespace attn {
 
 inline constexpr int64_t kForwardStrip = kTileRows;  // queries: a register tile of the product
+inline constexpr int64_t kForwardNarrowStrip = 2 * kForwardStrip;  // where the window is narrow
 // Where all queries see all keys of a piece: 48 rows read the packed keys and the values from the
 // second-level cache an eighth as often as 6, which is worth 3 % although the logits, 72 KiB in
 // float, lie there too. Measured with heads of 64 and 1 MiB of that cache, on AVX2 and AVX-512; 24
@@ -21,7 +22,7 @@ inline constexpr int64_t kForwardStrip = kTileRows;  // queries: a register tile
 inline constexpr int64_t kForwardWideStrip = 48;
 inline constexpr int64_t kForwardPiece = 384;  // keys
 inline constexpr int64_t kNarrowPiece = 448;   // keys: a strip of logits is 10.5 KiB in float
-static_assert(kForwardWideStrip % kForwardStrip == 0);
+static_assert(kForwardWideStrip % kForwardNarrowStrip == 0);
 static_assert(kForwardPiece % kPanel == 0 && kNarrowPiece % kPanel == 0);
 
 // A task is (head, tile, part). The parts of a tile take different keys; their results are merged.
@@ -36,7 +37,7 @@ struct ForwardDivision {
       : tiles(p.q_len, p.pattern.get(),
               std::clamp(p.batch * p.heads * p.q_len / (4 * threads()), kMinRows,
                          most_rows(p, second_level_cache())),
-              2 * kForwardStrip),
+              kForwardNarrowStrip),
         heads(p.batch * p.heads) {
     const int64_t tasks = std::max<int64_t>(1, heads * tiles.count());
     parts = tasks < threads() ? (threads() + tasks - 1) / tasks : 1;
@@ -59,7 +60,7 @@ struct ForwardDivision {
 inline bool is_narrow(const SoftmaxProblem& p) {
   const int64_t right = p.causal ? 0 : p.right;
   return !p.pattern && p.global == 0 && p.removed.seen_after && p.left >= 0 && right >= 0 &&
-         p.left + right + 2 * kForwardStrip + 2 * kPanel <= kNarrowPiece;
+         p.left + right + kForwardNarrowStrip + 2 * kPanel <= kNarrowPiece;
 }
 
 // Offsets into a worker's workspace.
@@ -70,7 +71,7 @@ struct ForwardLayout {
 
   ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
     const bool narrow = is_narrow(p);
-    strip = narrow ? 2 * kForwardStrip : kForwardWideStrip;
+    strip = narrow ? kForwardNarrowStrip : kForwardWideStrip;
     rows = std::min(tiles.rows, tiles.q_len);
     piece = narrow ? rows + p.left + (p.causal ? 0 : p.right) : kForwardPiece;
     stride = narrow ? kNarrowPiece : std::min(kForwardPiece, round_up(p.kv_len, kPanel));

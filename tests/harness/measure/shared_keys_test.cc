@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/counters.h"
 #include "core/ops/ops.h"
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/workload.h"
+#include "tests/harness/measure/counted_flops.h"
 #include "variants/catalog.h"
 
 namespace attn::shared_keys_test {
@@ -40,13 +40,6 @@ Tensor written_out(const Tensor& x, int64_t times) {
       std::copy_n(x.data() + (b * x.dim(1) + h / times) * matrix, matrix,
                   out.data() + (b * out.dim(1) + h) * matrix);
   return out;
-}
-
-double counted_flops(Workload& workload) {
-  workload.run();
-  const double before = counters().flops;
-  workload.run();
-  return counters().flops - before;
 }
 
 TEST(SharedKeys, APassAnswersAsOneWithRepeatedHeads) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/counters.h"
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
+#include "tests/harness/measure/counted_flops.h"
 #include "variants/catalog.h"
 
 namespace attn::workload_test {
@@ -30,17 +30,10 @@ WorkloadSpec spec_of(const char* variant, ScopeKind scope, Mode mode = Mode::for
   return spec;
 }
 
-double counted(Workload& workload) {
-  workload.run();
-  const double before = counters().flops;
-  workload.run();
-  return counters().flops - before;
-}
-
 TEST(Workload, FlopsByFormulaAreWhatTheKernelsCount) {
   for (const ScopeKind scope : {ScopeKind::attention, ScopeKind::layer, ScopeKind::model}) {
     Workload workload(spec_of("full", scope));
-    const double ratio = counted(workload) / workload.flops();
+    const double ratio = counted_flops(workload) / workload.flops();
     EXPECT_GE(ratio, 0.98) << to_string(scope);
     EXPECT_LE(ratio, 1.02) << to_string(scope);
   }
@@ -51,7 +44,7 @@ TEST(Workload, TrainCountsTheBackwardOfDenseLayersTwice) {
   WorkloadSpec spec = spec_of("full", ScopeKind::layer, Mode::train);
   spec.length = 16;
   Workload workload(spec);
-  const double ratio = counted(workload) / workload.flops();
+  const double ratio = counted_flops(workload) / workload.flops();
   EXPECT_GE(ratio, 0.9);
   EXPECT_LE(ratio, 1.1);
 }
@@ -70,7 +63,8 @@ TEST(Workload, TrainFlopsOfEveryVariantAreWhatTheKernelsCount) {
       spec.length = 300;
       spec.causal = causal;
       Workload workload(spec);
-      EXPECT_NEAR(counted(workload) / workload.flops(), 1, 0.02) << spec.variant->name << causal;
+      EXPECT_NEAR(counted_flops(workload) / workload.flops(), 1, 0.02)
+          << spec.variant->name << causal;
     }
 }
 
@@ -79,7 +73,7 @@ TEST(Workload, RunsEveryVariantAtEveryScopeInBothModes) {
     for (const ScopeKind scope : {ScopeKind::attention, ScopeKind::layer, ScopeKind::model}) {
       for (const Mode mode : {Mode::forward, Mode::train}) {
         Workload workload(spec_of(info.name.c_str(), scope, mode));
-        const double first = counted(workload), second = counted(workload);
+        const double first = counted_flops(workload), second = counted_flops(workload);
         EXPECT_GT(first, 0) << info.name;
         EXPECT_EQ(first, second) << info.name << " " << to_string(scope) << " " << to_string(mode);
       }
@@ -90,7 +84,7 @@ TEST(Workload, RunsEveryVariantAtEveryScopeInBothModes) {
 TEST(Workload, TrainDoesMoreThanForward) {
   for (const ScopeKind scope : {ScopeKind::attention, ScopeKind::layer, ScopeKind::model}) {
     Workload forward(spec_of("linear", scope)), train(spec_of("linear", scope, Mode::train));
-    EXPECT_GT(counted(train), 2 * counted(forward)) << to_string(scope);
+    EXPECT_GT(counted_flops(train), 2 * counted_flops(forward)) << to_string(scope);
   }
 }
 
@@ -108,7 +102,8 @@ TEST(Workload, DecodesTheLastTokenOfALengthEveryTime) {
       Workload workload(decode_spec(info, length));
       const int64_t live = memory_use().live_total;
       for (int i = 0; i < 3; i++) {
-        const double flops = counted(workload);  // what follows from the data is known after it
+        const double flops =
+            counted_flops(workload);  // what follows from the data is known after it
         EXPECT_DOUBLE_EQ(workload.flops(), flops) << info.name << length;
       }
       EXPECT_EQ(memory_use().live_total, live) << info.name << length;

@@ -10,31 +10,11 @@
 #include "harness/cell/codec.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/typed_choice.h"
+#include "tests/harness/sweep/planned.h"
 #include "variants/catalog.h"
 
 namespace attn::cells_test {
 namespace {
-
-std::string error_of(const SweepRequest& request) {
-  try {
-    plan(request);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-SweepRequest request_with(std::map<std::string, std::string> axes) {
-  SweepRequest request;
-  request.axes = std::move(axes);
-  return request;
-}
-
-std::set<std::string> ids(const SweepRequest& request) {
-  std::set<std::string> found;
-  for (const Cell& cell : plan(request).cells) found.insert(cell.id);
-  return found;
-}
 
 TEST(Cells, WithoutFlagsEveryVariantIsTimed) {
   const Plan result = plan({});

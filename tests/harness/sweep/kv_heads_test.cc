@@ -8,36 +8,18 @@
 #include "core/base/check.h"
 #include "harness/sweep/profiles.h"
 #include "tests/harness/sweep/fake_cell.h"
+#include "tests/harness/sweep/planned.h"
 
 namespace attn::kv_heads_test {
 namespace {
 
-SweepRequest request_with(std::map<std::string, std::string> axes,
-                          std::vector<std::string> variants = {"full"}) {
-  SweepRequest request;
-  request.axes = std::move(axes);
-  request.variants = std::move(variants);
-  return request;
-}
-
-std::set<std::string> ids_of(const SweepRequest& request) {
-  std::set<std::string> ids;
-  for (const Cell& cell : plan(request).cells) ids.insert(cell.id);
-  return ids;
-}
-
-std::string error_of(const SweepRequest& request) {
-  try {
-    plan(request);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+SweepRequest of_full(std::map<std::string, std::string> axes) {
+  return request_with(std::move(axes), {"full"});
 }
 
 // The id is that of the version before the axis, of sources that no version has.
 TEST(KvHeadsAxis, CellsThatShareNothingKeepTheirIds) {
-  const Plan without = plan(request_with({{"heads", "8"}, {"length", "128"}}));
+  const Plan without = plan(of_full({{"heads", "8"}, {"length", "128"}}));
   CellKey key = without.cells.at(0).key;
   EXPECT_EQ(to_json(key.axes).dump(),
             R"({"length":128,"batch":1,"heads":8,"head_dim":64,"mode":"forward",)"
@@ -46,14 +28,14 @@ TEST(KvHeadsAxis, CellsThatShareNothingKeepTheirIds) {
   EXPECT_EQ(id_of(key), "c7a39aff3c3c7c36");
   EXPECT_EQ(to_json(without.config).dump().find("kv_heads"), std::string::npos);
   for (const char* same : {"0", "8", "0,8"}) {
-    const auto ids = ids_of(request_with({{"heads", "8"}, {"length", "128"}, {"kv_heads", same}}));
-    EXPECT_EQ(ids, std::set<std::string>{without.cells.at(0).id}) << same;
+    const auto found = ids(of_full({{"heads", "8"}, {"length", "128"}, {"kv_heads", same}}));
+    EXPECT_EQ(found, std::set<std::string>{without.cells.at(0).id}) << same;
   }
 }
 
 TEST(KvHeadsAxis, AreCrossedWithHeads) {
-  const Plan result = plan(request_with(
-      {{"measure", "memory"}, {"heads", "4,8"}, {"kv_heads", "0,2,8"}, {"length", "64"}}));
+  const Plan result = plan(
+      of_full({{"measure", "memory"}, {"heads", "4,8"}, {"kv_heads", "0,2,8"}, {"length", "64"}}));
   std::set<std::pair<int64_t, int64_t>> found;
   std::set<std::string> labels;
   for (const Cell& cell : result.cells) {
@@ -71,7 +53,7 @@ TEST(KvHeadsAxis, AreCrossedWithHeads) {
 // Even where every cell that has the axis has the same value.
 TEST(KvHeadsAxis, ALabelTellsASharedCellFromOneThatIsNot) {
   std::vector<std::string> labels;
-  for (const Cell& cell : plan(request_with({{"kv_heads", "0,1"}, {"length", "64"}})).cells)
+  for (const Cell& cell : plan(of_full({{"kv_heads", "0,1"}, {"length", "64"}})).cells)
     labels.push_back(cell.label);
   EXPECT_EQ(labels,
             (std::vector<std::string>{"speed full length=64", "speed full length=64 kv_heads=1"}));
@@ -85,12 +67,12 @@ TEST(KvHeadsAxis, OfAMixerAreSkippedWithTheReason) {
 }
 
 TEST(KvHeadsAxis, OfOtherMeasuresOrOutOfRangeAreAnError) {
-  const std::string training = error_of(request_with({{"measure", "accuracy"}, {"kv_heads", "2"}}));
+  const std::string training = error_of(of_full({{"measure", "accuracy"}, {"kv_heads", "2"}}));
   EXPECT_NE(training.find("--train kv_heads=2"), std::string::npos) << training;
-  const std::string fidelity = error_of(request_with({{"measure", "fidelity"}, {"kv_heads", "2"}}));
+  const std::string fidelity = error_of(of_full({{"measure", "fidelity"}, {"kv_heads", "2"}}));
   EXPECT_NE(fidelity.find("axis kv_heads=2 does not apply to measure fidelity"), std::string::npos)
       << fidelity;
-  const std::string negative = error_of(request_with({{"kv_heads", "-1"}}));
+  const std::string negative = error_of(of_full({{"kv_heads", "-1"}}));
   EXPECT_NE(negative.find("kv_heads=-1"), std::string::npos) << negative;
 }
 
@@ -112,11 +94,11 @@ TEST(KvHeadsAxis, ConditionsCountAsManyAsHeadsWhereNoneAreShared) {
 
 TEST(KvHeadsAxis, ForecastsFollowTheState) {
   const auto bytes = [](const char* kv_heads) {
-    return plan(request_with({{"measure", "memory"},
-                              {"mode", "decode"},
-                              {"length", "65536"},
-                              {"heads", "8"},
-                              {"kv_heads", kv_heads}}))
+    return plan(of_full({{"measure", "memory"},
+                         {"mode", "decode"},
+                         {"length", "65536"},
+                         {"heads", "8"},
+                         {"kv_heads", kv_heads}}))
         .cells.at(0)
         .forecast_bytes;
   };

@@ -8,21 +8,10 @@
 
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/sweep.h"
+#include "tests/harness/sweep/planned.h"
 
 namespace attn::shards_test {
 namespace {
-
-SweepRequest request_with(std::map<std::string, std::string> axes) {
-  SweepRequest request;
-  request.axes = std::move(axes);
-  return request;
-}
-
-std::set<std::string> ids(const SweepRequest& request) {
-  std::set<std::string> found;
-  for (const Cell& cell : plan(request).cells) found.insert(cell.id);
-  return found;
-}
 
 double least_share(const std::vector<double>& loads) {
   return *std::min_element(loads.begin(), loads.end()) /
