@@ -62,9 +62,9 @@ TEST(Cells, EveryAxisChangesTheCell) {
     SweepRequest request;
     request.variants = {"full"};
     if (axis.starts_with("input")) request.axes["measure"] = "fidelity";
-    const auto with = [&](const std::string& text) {
+    const auto with = [&, &name = axis](const std::string& text) {
       SweepRequest one = request;
-      one.axes[axis] = text;
+      one.axes[name] = text;
       return ids(one);
     };
     const auto a = with(pair.first), b = with(pair.second),
