@@ -3,6 +3,7 @@
 #include "variants/control/running_mean.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "core/base/counters.h"
@@ -13,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kColumnStrip = 64;  // columns of a task: their sums stay in registers or L1
+constexpr int64_t kColumnStrip = 256;  // columns of a task: whole kilobytes of a row, and sums that stay in L1
 constexpr int64_t kColumnStripReals =
     kColumnStrip * static_cast<int64_t>(sizeof(double) / sizeof(real));
 
@@ -57,12 +58,38 @@ void add_row(double* sums, const real* row, int64_t n, double factor) {
   for (int64_t c = 0; c < n; ++c) sums[c] += factor * static_cast<double>(row[c]);
 }
 
+// Adds `count` rows, `stride` apart. Four at a time: a sum that is loaded and stored for each row
+// would wait for the store.
+void add_rows(double* sums, const real* rows, int64_t count, int64_t stride, int64_t n) {
+  for (; count >= 4; count -= 4, rows += 4 * stride) {
+    const real *a = rows, *b = a + stride, *c = b + stride, *d = c + stride;
+    ATTN_INDEPENDENT
+    for (int64_t j = 0; j < n; ++j)
+      sums[j] += (static_cast<double>(a[j]) + static_cast<double>(b[j])) +
+                 (static_cast<double>(c[j]) + static_cast<double>(d[j]));
+  }
+  for (; count > 0; --count, rows += stride) add_row(sums, rows, n, 1);
+}
+
+// Without a causal mask all rows have one mean, which is rounded once.
+using StripRow = std::array<real, kColumnStrip>;
+StripRow scaled(const double* sums, int64_t n, double factor) {
+  StripRow row{};
+  for (int64_t c = 0; c < n; ++c) row[static_cast<size_t>(c)] = static_cast<real>(factor * sums[c]);
+  return row;
+}
+
 void forward(const Means& m, const real* x, real* out) {
   m.over_strips([&](int64_t entry, int64_t at, int64_t n, double* sums) {
     const int64_t valid = m.valid(entry);
-    for (int64_t j = 0; !m.causal && j < valid; ++j) add_row(sums, x + at + j * m.width, n, 1);
+    if (!m.causal) {
+      add_rows(sums, x + at, valid, m.width, n);
+      const StripRow mean = scaled(sums, n, m.share(entry, 0));
+      for (int64_t i = 0; i < m.len; ++i) std::copy_n(mean.data(), n, out + at + i * m.width);
+      return;
+    }
     for (int64_t i = 0; i < m.len; ++i) {
-      if (m.causal && i < valid) add_row(sums, x + at + i * m.width, n, 1);
+      if (i < valid) add_row(sums, x + at + i * m.width, n, 1);
       const double share = m.share(entry, i);
       real* const to = out + at + i * m.width;
       ATTN_INDEPENDENT
@@ -73,14 +100,21 @@ void forward(const Means& m, const real* x, real* out) {
 
 void backward(const Means& m, const real* g, real* dx) {
   m.over_strips([&](int64_t entry, int64_t at, int64_t n, double* sums) {
-    for (int64_t i = m.len; !m.causal && i-- > 0;)
-      add_row(sums, g + at + i * m.width, n, m.share(entry, i));
-    for (int64_t j = m.len; j-- > 0;) {
-      if (m.causal) add_row(sums, g + at + j * m.width, n, m.share(entry, j));
-      if (j >= m.valid(entry)) continue;
+    const int64_t valid = m.valid(entry);
+    const auto add_to = [&](int64_t j, const auto* row) {
       real* const to = dx + at + j * m.width;
       ATTN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) to[c] += static_cast<real>(sums[c]);
+      for (int64_t c = 0; c < n; ++c) to[c] += static_cast<real>(row[c]);
+    };
+    if (!m.causal) {
+      add_rows(sums, g + at, m.len, m.width, n);
+      const StripRow each = scaled(sums, n, m.share(entry, 0));
+      for (int64_t j = 0; j < valid; ++j) add_to(j, each.data());
+      return;
+    }
+    for (int64_t j = m.len; j-- > 0;) {
+      add_row(sums, g + at + j * m.width, n, m.share(entry, j));
+      if (j < valid) add_to(j, sums);
     }
   });
 }

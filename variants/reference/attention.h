@@ -96,14 +96,17 @@ inline Array weighted_sum(const Array& q, const Array& v, const Visibility& m,
   return out;
 }
 
-// Four sums side by side: one alone would wait for each addition, a quarter of the speed.
+// Sixteen sums side by side: one alone would wait for each addition.
 inline double dot(Row a, Row b) {
-  double sums[4] = {};
+  constexpr std::size_t kSums = 16;
+  double sums[kSums] = {};
   std::size_t i = 0;
-  for (; i + 4 <= a.size(); i += 4)
-    for (std::size_t s = 0; s < 4; ++s) sums[s] += a[i + s] * b[i + s];
+  for (; i + kSums <= a.size(); i += kSums)
+    for (std::size_t s = 0; s < kSums; ++s) sums[s] += a[i + s] * b[i + s];
   for (; i < a.size(); ++i) sums[0] += a[i] * b[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
 }
 
 inline Array softmax_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
