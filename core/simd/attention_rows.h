@@ -75,7 +75,9 @@ struct ListedRows {
 };
 // out = Σ_e weights[e]·row e of `matrix`
 void weighted_rows(const ListedRows& rows, const real* weights, const real* matrix, real* out);
-// dots[e] = x·row e of `matrix`. If `to` is not null, row e of `to` += factors[e]·x.
+// dots[e] = x·row e of `matrix`
+void dots_with_rows(const ListedRows& rows, const real* x, const real* matrix, real* dots);
+// The same. If `to` is not null, row e of `to` += factors[e]·x.
 void dots_and_add(const ListedRows& rows, const real* x, const real* matrix, const real* factors,
                   real* dots, real* to);
 // If `sum` is not null, sum += Σ_e factors[e]·row e of `matrix`. If `to` is not null, row e of `to`
