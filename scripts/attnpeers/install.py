@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "native" / "attnbench"
 VENV = ROOT / ".venv-peers"
-REQUIREMENTS = ROOT / "scripts" / "requirements-peers.txt"
 OLDEST = (3, 11)
 ROOM = 10 << 30  # bytes free on the disk: the wheels while they are unpacked
 
@@ -29,24 +27,18 @@ def built_program() -> Path:
 
 
 def peers_python(say: Callable[[str], None]) -> Path:
-    """That of .venv-peers, which is made when it is missing or its requirements changed."""
-    python, stamp = VENV / "bin" / "python", VENV / "stamp"
-    wanted = f"{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()} {ROOT}\n"
-    if python.is_file() and stamp.is_file() and stamp.read_text() == wanted:
-        return python
-    if sys.version_info < OLDEST:
-        raise InstallError("the libraries need Python 3.11 or later; --python PATH names another")
-    if VENV.is_symlink():
-        raise InstallError(f"{VENV} is a link to another environment; remove it first")
-    if shutil.disk_usage(ROOT).free < ROOM:
-        raise InstallError(f"{VENV} needs 10 GB of free disk; --python PATH names an existing one")
-    say(f"installing {REQUIREMENTS.name} into {VENV}: gigabytes, once")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for command in (
-        [sys.executable, "-m", "venv", "--clear", VENV],
-        [*pip, "--only-binary", ":all:", "-r", REQUIREMENTS],
-    ):
-        if subprocess.run(command, stdout=sys.stderr).returncode:
-            raise InstallError(f"{VENV} could not be made (see above); --python PATH names another")
-    stamp.write_text(wanted)
-    return python
+    """That of .venv-peers, which scripts/setup makes when it is missing or its requirements changed."""
+    if not (VENV / "stamp").is_file():
+        if sys.version_info < OLDEST:
+            raise InstallError(
+                "the libraries need Python 3.11 or later; --python PATH names another"
+            )
+        if shutil.disk_usage(ROOT).free < ROOM:
+            raise InstallError(
+                f"{VENV} needs 10 GB of free disk; --python PATH names an existing one"
+            )
+        say(f"making {VENV}: gigabytes, once")
+    setup = [ROOT / "scripts" / "setup", "--venv", "peers"]
+    if subprocess.run(setup, stdout=sys.stderr).returncode:
+        raise InstallError(f"{VENV} could not be made (see above); --python PATH names another")
+    return VENV / "bin" / "python"

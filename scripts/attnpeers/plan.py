@@ -22,8 +22,8 @@ STEP = "step"
 SUBJECTS = (*NAMES, STEP)
 QUICK = (*FEW, STEP)
 HEADS, HEAD_DIM, BATCH = 8, 64, 1
-# Long Range Arena's small and base encoders: width, heads, hidden width of the feed-forward.
-MODELS = ((64, 2, 128), (256, 4, 1024))
+# Width, heads, hidden width of the feed-forward: Long Range Arena's small encoder, one between, and its base encoder.
+MODELS = ((64, 2, 128), (128, 4, 512), (256, 4, 1024))
 STEP_BATCH, LAYERS, VOCAB, CLASSES = 32, 2, 32, 10
 ADAMW = {
     "learning_rate": 1e-3,

@@ -81,14 +81,24 @@ struct Group {
       *scratch;  // [rows, dim] twice, [rows, gates·dim], [rows, saved·dim]
 };
 
+// parts = x·W. The panels of W from the last to the first if `backwards`: every other step, so that
+// the first-level cache still holds the panels that the step before read last.
+void multiply_by_state(const Group& g, const PackedWeight& state, Left x, bool backwards) {
+  const int64_t gates = g.s.gates(), panels = (gates + kPanel - 1) / kPanel;
+  for (int64_t i = 0; i < panels; ++i) {
+    const int64_t begin = (backwards ? panels - 1 - i : i) * kPanel;
+    state.multiply(g.rows, x, {0, state.depth()}, {begin, std::min(begin + kPanel, gates)},
+                   g.parts + begin, gates, false);
+  }
+}
+
 void advance(const Group& g, const PackedWeight& state, int64_t step) {
   const Sequences& s = g.s;
   const int64_t t = s.at(step), dim = s.dim(), gates = s.gates();
   if (step == 0)
     std::fill_n(g.parts, g.rows * gates, real(0));
   else
-    state.multiply(g.rows, {s.out_row(g.first, s.before(t)), s.len() * dim, 1}, g.parts, gates,
-                   false);
+    multiply_by_state(g, state, {s.out_row(g.first, s.before(t)), s.len() * dim, 1}, step % 2 == 1);
   for (int64_t b = g.first; b < g.first + g.rows; ++b) {
     const real* const parts = g.parts + (b - g.first) * gates;
     const real* const sums = s.sums.data() + (b * s.len() + t) * gates;
