@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/attention_rows.h"
 #include "core/simd/row_ops.h"
@@ -115,6 +116,7 @@ double visible_edges(const Problem& p, int64_t head, int64_t begin, int64_t end)
 }
 
 void forward(const Problem& p, const Tensor& out) {
+  const Mark mark(Part::edges);
   const int64_t n = p.q.dim(2), blocks = (n + kRows - 1) / kRows;
   run_tasks(p.heads() * blocks, p.longest(), [&](int64_t task, real* work) {
     const int64_t head = task / blocks, begin = task % blocks * kRows,
@@ -126,6 +128,7 @@ void forward(const Problem& p, const Tensor& out) {
 }
 
 void backward(const Problem& p, const Tensor& grad, std::span<Tensor> grads) {
+  const Mark mark(Part::edges);
   run_tasks(p.heads(), 2 * p.longest(), [&](int64_t head, real* work) {
     for (int64_t i = 0; i < p.q.dim(2); ++i) backward_row(p, head, i, work, grad, grads);
     const auto of_keys =
