@@ -12,7 +12,8 @@
 namespace attn {
 namespace {
 
-constexpr double kLeastShare = 0.01;  // of a part that has a column of its own
+constexpr double kLeastShare = 0.01;    // of a part that has a column of its own
+constexpr double kLeastShown = 0.0005;  // 0.1 % when rounded
 
 const Breakdown* breakdown_of(const Row& row) {
   if (row.key.measure != Measure::speed || !row.is_ok() || !row.speed().breakdown) return nullptr;
@@ -23,6 +24,12 @@ double share_of(const Breakdown& breakdown, const std::string& part) {
   for (const auto& [name, share] : breakdown.shares)
     if (name == part) return share;
   return 0;
+}
+
+double shown_of(const Breakdown& breakdown, const std::vector<std::string>& parts) {
+  double sum = 0;
+  for (const std::string& part : parts) sum += share_of(breakdown, part);
+  return sum;
 }
 
 std::string percent_text(double share) { return fmt::format("{:.1f}", 100 * share); }
@@ -45,19 +52,20 @@ Table breakdown_table(const std::string& group, const std::vector<const Row*>& r
               .notes = {}};
   const std::vector<std::string> parts = part_columns(rows);
   table.columns.insert(table.columns.end(), parts.begin(), parts.end());
-  const std::string rest = "parts below " + fmt::format("{:g} %", 100 * kLeastShare);
-  table.columns.insert(table.columns.end(), {rest, "marks add"});
+  const bool has_small = std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+    return 1 - shown_of(*breakdown_of(*row), parts) >= kLeastShown;
+  });
+  if (has_small) table.columns.push_back(fmt::format("parts below {:g} %", 100 * kLeastShare));
+  table.columns.push_back("marks add");
   for (const Row* row : rows) {
     const Breakdown& breakdown = *breakdown_of(*row);
     std::vector<std::string> line = {label_of(*row), length_text(*row),
                                      fmt::format("{:.3g}", breakdown.pass_s * 1e3)};
-    double shown = 0;
     for (const std::string& part : parts) {
       const double share = share_of(breakdown, part);
-      shown += share;
       line.push_back(share > 0 ? percent_text(share) : "");
     }
-    line.push_back(percent_text(std::max(0.0, 1 - shown)));
+    if (has_small) line.push_back(percent_text(std::max(0.0, 1 - shown_of(breakdown, parts))));
     line.push_back(fmt::format("{:+.1f} %", 100 * breakdown.overhead));
     table.rows.push_back(std::move(line));
   }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .test_cli import attnbench
 
-TINY = ["--length", "64", "--heads", "1", "--head-dim", "8", "--repetitions", "3"]
+TINY = ["--length", "64", "--heads", "1", "--head-dim", "8"]
 
 
 class Breakdown(unittest.TestCase):

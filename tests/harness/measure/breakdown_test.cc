@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -93,7 +94,7 @@ TEST(Breakdown, ThePartsOfEveryVariantAddUpToItsPasses) {
       for (const int count : {1, 2}) {
         WorkloadSpec spec;
         spec.variant = &info;
-        spec.length = 96;
+        spec.length = 256;
         spec.heads = 2;
         spec.head_dim = 16;
         spec.mode = mode;
@@ -102,16 +103,17 @@ TEST(Breakdown, ThePartsOfEveryVariantAddUpToItsPasses) {
         if (why_not(spec)) continue;
         Workload workload(spec);
         workload.run();
-        const auto one_pass = [&] { workload.run(); };
-        const PartTimes times = time_parts(one_pass);
-        double all = 0;
-        for (const double seconds : times.seconds) all += seconds;
-        EXPECT_NEAR(all, count * times.pass_s, 0.05 * times.pass_s)
-            << info.name << " " << to_string(mode) << " on " << count << " threads";
-        EXPECT_LT(times.of(Part::other), all) << info.name << " has no mark";
-        if (mode != Mode::decode) {
-          EXPECT_GT(times.marks, 0) << info.name;
+        double other = 1;  // the least share: a pass may be interrupted anywhere
+        for (int pass = 0; pass < 5; ++pass) {
+          const auto one_pass = [&] { workload.run(); };
+          const PartTimes times = time_parts(one_pass);
+          const double all = std::accumulate(times.seconds.begin(), times.seconds.end(), 0.0);
+          EXPECT_NEAR(all, count * times.pass_s, 0.05 * times.pass_s)
+              << info.name << " " << to_string(mode) << " on " << count << " threads";
+          other = std::min(other, times.of(Part::other) / all);
         }
+        if (mode == Mode::decode) continue;  // only kernels have marks there
+        EXPECT_LT(other, 0.5) << info.name << " lacks marks";
       }
   set_threads(1);
 }

@@ -47,6 +47,14 @@ TEST(BreakdownTable, HasAColumnForEachPartThatMatters) {
                                                             "", "0.0", "+0.4 %"}));
 }
 
+TEST(BreakdownTable, NoColumnIsThereForPartsThatAreNot) {
+  const std::vector<Table> tables =
+      breakdown_tables({row_of("full", 64, Mode::forward, {{"products", 0.7}, {"other", 0.3}})});
+  EXPECT_EQ(tables.at(0).columns, (std::vector<std::string>{"variant", "length", "pass in ms",
+                                                            "products", "other", "marks add"}));
+  EXPECT_EQ(tables[0].rows.at(0).size(), tables[0].columns.size());
+}
+
 TEST(BreakdownTable, ModesDoNotShareATable) {
   EXPECT_EQ(breakdown_tables({row_of("full", 64, Mode::forward, {{"other", 1}}),
                               row_of("full", 64, Mode::train, {{"other", 1}})})
