@@ -1,7 +1,7 @@
 # The tests that ThreadSanitizer is for: what starts threads, what threads share, every kernel at two threads or more (by the
 # contract checks named below). Preset tsan-all runs the others too.
 set(threaded
-  core/base/memory core/base/no_memory core/base/parallel core/base/recycled core/simd/row_tiles core/tensor/tensor core/autograd/var
+  core/base/marks core/base/memory core/base/no_memory core/base/parallel core/base/recycled core/simd/row_tiles core/tensor/tensor core/autograd/var
   core/ops/ops_feed_forward core/ops/ops_linear core/ops/ops_matmul core/ops/ops_norm
   variants/api/attention variants/scores/relu variants/shared_inputs variants/patterns/cached variants/api/decoder
   variants/softmax/edge_attention variants/features/linear_attention variants/lowrank/sequence_projection

@@ -15,6 +15,7 @@
 
 #include "core/base/cgroup.h"
 #include "core/base/check.h"
+#include "core/base/marks.h"
 #include "core/base/memory.h"
 #include "core/base/no_grad.h"
 
@@ -28,12 +29,14 @@ thread_local bool inside = false;  // a body of parallel_for is running on this 
 struct Inherited {
   Purpose purpose = MemoryScope::current();
   bool no_grad = NoGrad::active();
+  Part part = current_part();
 };
 
 void run_piece(const Inherited& inherited, FunctionRef<void()> piece) {
   const MemoryScope scope(inherited.purpose);
   std::optional<NoGrad> unrecorded;
   if (inherited.no_grad) unrecorded.emplace();
+  const MarkedThread marked(inherited.part);
   struct Inside {
     bool before = std::exchange(inside, true);
     ~Inside() { inside = before; }
@@ -99,6 +102,7 @@ void parallel_for(int64_t count, int64_t grain,
   const int pieces = static_cast<int>(std::min<int64_t>(inside ? 1 : thread_count, grains));
   if (pieces == 1) return body(0, count);
   const Inherited inherited;
+  const Mark waiting(Part::waiting);  // but for this thread's own share
   std::vector<std::exception_ptr, Recycled<std::exception_ptr>> errors(static_cast<size_t>(pieces));
   on_threads(pieces, [&](int p) {
     try {

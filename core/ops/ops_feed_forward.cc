@@ -4,6 +4,7 @@
 
 #include "core/autograd/tape.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/ops/ops.h"
 #include "core/simd/packed_weight.h"
 #include "core/simd/row_ops.h"
@@ -45,6 +46,7 @@ struct FeedForward {
 };
 
 void forward(const FeedForward& f, const real* residual, real* y) {
+  const Mark mark(Part::feed_forward);
   count_flops(2 * f.multiply_adds());
   const PackedWeight up(f.up, false), down(f.down, false);
   const TilePlan plan = f.plan();
@@ -180,6 +182,7 @@ Var feed_forward(const Var& x, const FeedForwardWeights& weights, const Var& res
     if (in[3].needed()) wanted.down = in[3].sum().data();
     if (in[4].needed()) wanted.down_bias = in[4].sum().data();
     if (in[0].needed()) wanted.x = in[0].target(wanted.accumulate).data();
+    const Mark mark(Part::feed_forward);
     FeedForwardGradient(f, g.data(), wanted).run();
     if (in[5].needed()) in[5].give(g);
   });

@@ -6,6 +6,7 @@
 
 #include "core/autograd/tape.h"
 #include "core/base/check.h"
+#include "core/base/marks.h"
 #include "core/simd/rows.h"
 
 namespace attn {
@@ -62,9 +63,11 @@ Var repeat_heads(const Var& a, int64_t times) {
   if (times == 1) return a;
   const int64_t matrix = a.dim(2) * a.dim(3), count = a.dim(0) * a.dim(1);
   const Tensor out(a.shape().with(1, a.dim(1) * times));
+  const Mark mark(Part::gathering);
   for (int64_t i = 0; i < count * times; ++i)
     std::copy_n(a.value().data() + i / times * matrix, matrix, out.data() + i * matrix);
   return record_op(out, {&a, 1}, [=](const Tensor& g, std::span<GradSlot> in) {
+    const Mark back(Part::gathering);
     const Tensor& sum = in[0].sum();
     for (int64_t i = 0; i < count * times; ++i) {
       const real* const from = g.data() + i * matrix;

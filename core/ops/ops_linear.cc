@@ -5,6 +5,7 @@
 
 #include "core/autograd/tape.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/ops/ops.h"
 #include "core/simd/packed_weight.h"
 #include "core/simd/row_ops.h"
@@ -54,6 +55,7 @@ void begin_rows(real* to, int64_t rows, int64_t width, const real* bias, const r
 
 // out = x·W (+ bias) (+ residual); bias and residual only where the result is dense, null: none.
 void project(const Projection& p, const real* bias, const real* residual, real* out) {
+  const Mark mark(Part::projections);
   count_flops(2 * p.multiply_adds());
   const PackedWeight weight(p.weight, false);
   const TilePlan plan = p.plan();
@@ -85,6 +87,7 @@ struct WantedGradients {
   bool accumulate = false;
 };
 void project_back(const Projection& p, const real* g, const WantedGradients& wanted) {
+  const Mark mark(Part::projections);
   const int64_t in = p.from.width, out = p.to.width;
   count_flops(2 * p.multiply_adds() * ((wanted.weight != nullptr) + (wanted.x != nullptr)));
   const PackedWeight transposed = wanted.x ? PackedWeight(p.weight, true) : PackedWeight();

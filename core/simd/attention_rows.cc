@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
 #include "core/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -337,6 +338,7 @@ void add_additive_unit(int64_t keys, real a, const real* b, real factor, real* l
 }
 
 void relu_rows(int64_t rows, int64_t cols, real* x, int64_t stride) {
+  const KernelMark mark(Part::scores);
   HWY_DYNAMIC_DISPATCH(relus)(rows, cols, x, stride);
 }
 void relu_grad_row(int64_t cols, const real* weight, real factor, real* grad) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
 #include "core/simd/row_ops.h"
 
 namespace attn {
@@ -22,6 +23,7 @@ bool in_place(int64_t rows, Left b) { return b.step == 1 && (rows < kFewRows || 
 // b(k, j) for k < depth, j < cols <= kPanel as a right operand.
 Right block_of(bool as_it_is, int64_t cols, int64_t depth, Left b, real* work) {
   if (as_it_is) return {b.data, b.row};
+  const KernelMark mark(Part::packing);
   if (b.step == 1) {
     for (int64_t k = 0; k < depth; ++k) std::copy_n(b.data + k * b.row, cols, work + k * kPanel);
   } else {
@@ -40,6 +42,7 @@ int64_t blocked_product_reals(int64_t rows, int64_t cols, int64_t depth, Left b)
 void blocked_product(int64_t rows, int64_t cols, int64_t depth, Left a, Left b, real* c,
                      int64_t c_row, bool accumulate, real* work) {
   if (dots(rows, a, b)) {
+    const KernelMark mark(Part::products);
     for (int64_t j = 0; j < cols; ++j) {
       const real dot = row_dot(a.data, b.data + j * b.step, depth);
       c[j] = accumulate ? c[j] + dot : dot;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
+
 namespace attn {
 namespace {
 
@@ -18,6 +20,7 @@ PackedWeight::PackedWeight(const Tensor& weight, bool transposed)
              Purpose::workspace),
       depth_(weight.dim(transposed ? 1 : 0)),
       cols_(weight.dim(transposed ? 0 : 1)) {
+  const KernelMark mark(Part::packing);
   real* const panels = static_cast<real*>(block_.data());
   panels_ = panels;
   if (transposed) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
 #include "core/simd/targets.h"
 #include "core/simd/tile_shape.h"
 
@@ -219,17 +220,20 @@ HWY_EXPORT(pack_transposed_to);
 HWY_EXPORT(tile_shape_of);
 
 void product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row) {
+  const KernelMark mark(Part::products);
   HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {});
 }
 
 void add_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
                  const real* factors) {
+  const KernelMark mark(Part::products);
   HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {true, factors});
 }
 
 TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(tile_shape_of)(); }
 
 void pack_transposed(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
+  const KernelMark mark(Part::packing);
   HWY_DYNAMIC_DISPATCH(pack_transposed_to)(x, rows, depth, x_row, panels);
 }
 

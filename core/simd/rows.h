@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/real.h"
 #include "core/simd/row_ops.h"
@@ -21,6 +22,7 @@ namespace attn {
 template <class Body>
 void over_range(int64_t count, int64_t work_each, const Body& body) {
   if (count <= 0) return;
+  const KernelMark mark(Part::elementwise);
   constexpr int64_t kWorth = 1 << 15;  // minimum elements of a thread: about 10 µs
   if (count * work_each < 2 * kWorth || threads() == 1)
     body(int64_t{0}, count);

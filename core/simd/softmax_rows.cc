@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
 #include "core/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -111,15 +112,18 @@ HWY_EXPORT(weight);
 
 void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real* row_max,
                          real* row_sum, real* rescale) {
+  const KernelMark mark(Part::softmax);
   HWY_DYNAMIC_DISPATCH(online_softmax)(rows, cols, x, stride, row_max, row_sum, rescale);
 }
 
 void logit_grad_rows(int64_t rows, int64_t cols, real* x, real* grads, int64_t stride,
                      const real* log_sum, const real* dots, real scale) {
+  const KernelMark mark(Part::softmax);
   HWY_DYNAMIC_DISPATCH(logit_gradients)(rows, cols, x, grads, stride, log_sum, dots, scale);
 }
 
 void weight_rows(int64_t rows, int64_t cols, real* x, int64_t stride, const real* log_sum) {
+  const KernelMark mark(Part::softmax);
   HWY_DYNAMIC_DISPATCH(weight)(rows, cols, x, stride, log_sum);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/recycled.h"
 
@@ -100,6 +101,7 @@ Tensor Tensor::clone() const {
 }
 
 void Tensor::fill(real value) const {
+  const KernelMark mark(Part::elementwise);
   parallel_for(size(), kGrain, [this, value](int64_t begin, int64_t end) {
     std::fill(data() + begin, data() + end, value);
   });
@@ -107,6 +109,7 @@ void Tensor::fill(real value) const {
 
 void Tensor::add(const Tensor& other) const {
   ATTN_CHECK(shape_ == other.shape_, "cannot add {} to {}", other.shape_.str(), shape_.str());
+  const KernelMark mark(Part::elementwise);
   parallel_for(size(), kGrain, [&](int64_t begin, int64_t end) {
     real* const to = data();
     const real* const from = other.data();
@@ -116,6 +119,7 @@ void Tensor::add(const Tensor& other) const {
 
 void Tensor::copy_from(const Tensor& other) const {
   ATTN_CHECK(shape_ == other.shape_, "cannot copy {} to {}", other.shape_.str(), shape_.str());
+  const KernelMark mark(Part::elementwise);
   parallel_for(size(), kGrain, [&](int64_t begin, int64_t end) {
     if (data() != other.data())
       std::memcpy(data() + begin, other.data() + begin,

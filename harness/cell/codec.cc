@@ -106,6 +106,7 @@ void fields(Archive& archive, Request& request) {
   archive.maybe("shapes", request.shapes);
   archive.maybe("repetitions", request.repetitions);
   archive.maybe("cpus", request.cpus);
+  archive.maybe("breakdown", request.breakdown);
   archive.maybe("batch", request.batch);
   archive.maybe("threads", request.threads);
   archive.maybe("max_memory_bytes", request.max_memory_bytes);
@@ -118,6 +119,15 @@ void fields(Archive& archive, Witness& witness) {
 }
 
 template <class Archive>
+void fields(Archive& archive, MarkedPasses& marked) {
+  archive("marked_s", marked.marked_s);
+  archive("plain_s", marked.plain_s);
+  archive("part_s", marked.part_s);
+  archive("passes", marked.passes);
+  archive("marks", marked.marks);
+}
+
+template <class Archive>
 void fields(Archive& archive, Visit& visit) {
   archive("samples", visit.times);
   archive("flops", visit.flops);
@@ -126,6 +136,7 @@ void fields(Archive& archive, Visit& visit) {
   archive.maybe("state_bytes", visit.state_bytes);
   archive.maybe("witness", visit.witness);
   archive.maybe("disturbance", visit.disturbance);
+  archive.maybe("marked", visit.marked);
 }
 
 template <class Archive>

@@ -18,6 +18,15 @@ inline std::optional<double> finite(std::optional<double> value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
+// Where the time of a pass goes, from passes with marks on beside the timed ones.
+struct Breakdown {
+  int64_t passes = 0;   // with marks
+  double pass_s = 0;    // seconds of such a pass, the mean
+  double marks = 0;     // in a pass
+  double overhead = 0;  // how much longer marks make a pass, as a share; the median of pairs
+  std::vector<std::pair<std::string, double>> shares;  // of the threads' time by part; sum: 1
+};
+
 struct SpeedMetrics {
   Summary time;  // seconds
   double tokens_per_s = 0, flops = 0, flops_per_s = 0;
@@ -26,6 +35,7 @@ struct SpeedMetrics {
   std::optional<double> bytes, roofline_s;  // nullopt: not declared, or none applies
   bool declares_cost = true;                // false: null bytes in a row say so
   std::optional<int64_t> state_bytes;       // of decoding
+  std::optional<Breakdown> breakdown;       // where it was asked for
 };
 
 struct MemoryMetrics {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/cell/row.h"
+#include "harness/measure/breakdown.h"
 #include "harness/measure/witness.h"
 
 namespace attn {
@@ -43,6 +44,7 @@ struct Request {
   std::vector<PublishedShape> shapes;   // of check, of a variant
   int64_t repetitions = 0;              // of a visit of a speed cell
   std::vector<int64_t> cpus;            // of a visit: the processors its threads stay on; or none
+  bool breakdown = false;               // of a visit: where its time goes too
   int64_t batch = 0;                    // of a pilot: sequences a training step
   int64_t threads = 0;                  // of calibrate
   int64_t max_memory_bytes = 0;         // 0: no limit
@@ -57,6 +59,7 @@ struct Visit {
   std::optional<int64_t> state_bytes;  // of decoding
   std::optional<Witness> witness;      // the slower of before and after
   std::optional<Disturbance> disturbance;
+  MarkedPasses marked;  // empty: not asked for
 };
 
 // Of the contract checks of a variant or a task.

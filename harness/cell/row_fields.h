@@ -53,6 +53,15 @@ void fields(Archive& archive, Summary& time) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Breakdown& breakdown) {
+  archive("passes", breakdown.passes);
+  archive("pass_s", breakdown.pass_s);
+  archive("marks", breakdown.marks);
+  archive("overhead", breakdown.overhead);
+  archive("shares", breakdown.shares);
+}
+
+template <class Archive>
 void fields(Archive& archive, SpeedMetrics& metrics) {
   archive("time_s", metrics.time);
   archive("tokens_per_s", metrics.tokens_per_s);
@@ -66,6 +75,7 @@ void fields(Archive& archive, SpeedMetrics& metrics) {
     archive("roofline_s", metrics.roofline_s);
   }
   archive.maybe("state_bytes", metrics.state_bytes);
+  archive.maybe("breakdown", metrics.breakdown);
 }
 
 template <class Archive>

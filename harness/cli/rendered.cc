@@ -32,6 +32,7 @@ std::string rendered(const std::string& format, const std::vector<Json>& lines,
 std::vector<Table> every_table(const std::vector<Row>& rows, const NoiseFloor& floors,
                                bool with_ledger) {
   std::vector<Table> tables = tables_of(rows, floors);
+  for (Table& table : breakdown_tables(rows)) tables.push_back(std::move(table));
   if (with_ledger)
     for (Table& table : ledger_tables(rows)) tables.push_back(std::move(table));
   if (auto closing = closing_table(rows, floors)) tables.push_back(std::move(*closing));

@@ -1,6 +1,9 @@
 // attnbench run: a sweep from axes, profile or config file to rows on disk and tables on stdout.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/base/cgroup.h"
 #include "core/base/check.h"
@@ -65,6 +68,29 @@ void warn_of_unknown_noise(const SweepRequest& request, const SweepResult& resul
     warn("noise floor of this machine: not known (attnbench noise measures it)\n");
 }
 
+// Where the time of a pass goes is asked of passes that are timed.
+void require_speed(const SweepRequest& request, const Plan& sweep) {
+  if (!request.breakdown) return;
+  std::set<std::string> measures;
+  for (const Cell& cell : sweep.cells) measures.insert(name_of(cell.key.measure));
+  ATTN_CHECK(measures.count(name_of(Measure::speed)),
+             "--breakdown is about speed, and this sweep has {} cells; say --measure speed",
+             fmt::join(measures, " and "));
+}
+
+// Rows that the file held already keep what they have.
+void warn_of_no_breakdown(const SweepRequest& request, const SweepResult& result) {
+  if (!request.breakdown) return;
+  const auto lack = std::count_if(result.rows.begin(), result.rows.end(), [](const Row& row) {
+    return row.key.measure == Measure::speed && row.is_ok() && !row.speed().breakdown;
+  });
+  if (lack > 0)
+    warn(
+        fmt::format("{} speed rows of the file were measured without --breakdown; --force "
+                    "measures them again\n",
+                    lack));
+}
+
 void require_output(const SweepRequest& request) {
   if (request.output == kStdoutPath) return;
   require_writable(request.output);
@@ -94,6 +120,7 @@ void say_rows(const Arguments& arguments, const SweepRequest& request, const Swe
     warn(fmt::format("{} of {} cells reused\n", result.reused, result.rows.size()));
   if (!quiet) warn(fmt::format("rows: {}\n", request.output));
   if (!quiet) warn_of_unknown_noise(request, result);
+  if (!quiet) warn_of_no_breakdown(request, result);
   if (result.signal)
     warn(fmt::format("interrupted; every finished cell is in the rows. To go on: {}\n",
                      resume_hint(arguments, request.output)));
@@ -105,6 +132,7 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
   CrossingSearch search(request);
   Plan first = search.next();
   if (first.cells.empty()) return nothing_matched();
+  require_speed(request, first);
   if (arguments.has("dry-run")) {
     const int code = dry_run(request, first, {shown.format, false, shown.quiet});
     warn(fmt::format("this is the first step of the search; all steps have at most {} cells\n",
@@ -142,6 +170,7 @@ int run_run(const Arguments& given) {
 
   Plan sweep = plan(request);
   if (sweep.cells.empty()) return nothing_matched();
+  require_speed(request, sweep);
   if (arguments.has("dry-run"))
     return dry_run(request, sweep, {shown.format, arguments.has("pilots"), shown.quiet});
   if (!shown.quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;

@@ -83,6 +83,8 @@ std::vector<Option> run_options() {
       {"max-time", 0, "TIME", "with --precision: of the visits of a cell; default 60s"},
       {"pin", 0, "LIST",
        "speed: processors that threads stay on; auto (default: a core for each), none, or 2-3"},
+      {"breakdown", 0, "",
+       "speed: tell too where the time of a pass goes: packing, products, softmax, masks, …"},
       {"max-memory", 0, "SIZE", "of a cell; 512M, 8G; default: what is free"},
       {"shard", 0, "i/n",
        "only the cells of this part, 0 <= i < n; parts take about the same time; */n with "

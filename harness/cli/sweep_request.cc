@@ -162,6 +162,7 @@ SweepRequest request_from(const Arguments& arguments) {
   }
   ATTN_CHECK(request.precision > 0 || !arguments.has("max-time"),
              "--max-time bounds --precision, which is not given; --timeout bounds a cell");
+  request.breakdown = arguments.has("breakdown");
   request.pin = arguments.get("pin", request.pin);
   if (arguments.has("max-memory"))
     request.max_memory_bytes = parse_bytes(arguments.get("max-memory"));

@@ -12,6 +12,7 @@
 #include "core/base/parallel.h"
 #include "harness/cell/codec.h"
 #include "harness/check/contract.h"
+#include "harness/measure/breakdown.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/peak_memory.h"
@@ -68,7 +69,9 @@ Json speed(const Request& request) {
               .bytes = workload.bytes(),
               .state_bytes = std::nullopt,
               .witness = slower_of(before, stand.look()),
-              .disturbance = disturbance};
+              .disturbance = disturbance,
+              .marked = {}};
+  if (request.breakdown) visit.marked = measure_parts(workload);  // when all times are taken
   if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
   return reply_with(visit);
 }

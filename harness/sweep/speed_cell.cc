@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/marks.h"
 #include "harness/measure/calibrate.h"
 #include "harness/sweep/noisy.h"
 
@@ -20,6 +21,28 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
+// Parts in the order of their list; those without time are left out.
+std::optional<Breakdown> breakdown_of(const MarkedPasses& marked) {
+  if (marked.empty() || marked.marked_s.size() != marked.plain_s.size()) return std::nullopt;
+  std::vector<double> ratios;
+  double passes_s = 0, parts_s = 0;
+  for (size_t i = 0; i < marked.marked_s.size(); ++i) {
+    passes_s += marked.marked_s[i];
+    ratios.push_back(marked.marked_s[i] / marked.plain_s[i]);
+  }
+  for (const auto& [part, seconds] : marked.part_s) parts_s += seconds;
+  Breakdown breakdown{
+      .passes = marked.passes,
+      .pass_s = passes_s / static_cast<double>(marked.marked_s.size()),
+      .marks = static_cast<double>(marked.marks) / static_cast<double>(marked.passes),
+      .overhead = middle_of(ratios) - 1,
+      .shares = {}};
+  for (const auto& [part, name] : names_of(Part{}))
+    if (const auto found = marked.part_s.find(name); found != marked.part_s.end())
+      breakdown.shares.emplace_back(name, found->second / parts_s);
+  return breakdown;
+}
+
 }  // namespace
 
 void SpeedCell::add(const Visit& visit, bool was_stopped, bool fell) {
@@ -28,6 +51,7 @@ void SpeedCell::add(const Visit& visit, bool was_stopped, bool fell) {
   last_ = visit;
   was_stopped_ = was_stopped_ || was_stopped;
   fell_ = fell_ || fell;
+  marked_ += visit.marked;
   if (visit.witness) {
     witness_.flops_per_s.push_back(visit.witness->flops_per_s);
     witness_.copy_bytes_per_s.push_back(visit.witness->copy_bytes_per_s);
@@ -79,7 +103,8 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
       .bytes = last_.bytes,
       .roofline_s = std::nullopt,
       .declares_cost = last_.cost != CostSource::measured,
-      .state_bytes = last_.state_bytes};
+      .state_bytes = last_.state_bytes,
+      .breakdown = breakdown_of(marked_)};
   if (!witness_.empty())
     metrics.witness_fraction = metrics.flops_per_s / (threads * middle_of(witness_.flops_per_s));
   if (machine) {

@@ -38,6 +38,7 @@ class SpeedCell {
   std::vector<int64_t> sizes_;  // of them, how many each visit gave
   Witnessed witness_;
   std::optional<Disturbance> disturbance_;
+  MarkedPasses marked_;
   Visit last_;
   std::optional<VisitsEnd> end_;
   bool was_stopped_ = false, fell_ = false;

@@ -44,6 +44,7 @@ struct SweepRequest {
   // Of speed cells: half the width of the interval over the median at which visits end (0: after
   // three rounds), and a bound on the time of a cell's visits (0: none).
   double precision = 0, max_time_s = 0;
+  bool breakdown = false;        // of speed cells: where the time of a pass goes too
   std::string pin = "auto";      // which processors threads of speed cells stay on, see pinning.h
   double timeout_s = 0;          // of a cell; 0: the profile's, else ten minutes
   int64_t max_memory_bytes = 0;  // of a cell; 0: what the machine has free, less a reserve

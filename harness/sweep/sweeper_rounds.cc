@@ -103,6 +103,7 @@ void Sweeper::visit(SpeedCell& cell, int64_t repetitions, double fraction) {
   request.repetitions = repetitions;
   request.cpus = cpus_of(plan_.cells[cell.cell].key);
   cell.cpus = request.cpus;
+  request.breakdown = request_.breakdown;
   std::optional<Visit> kept;
   bool kept_was_stopped = false;
   for (bool is_repeat = false;; is_repeat = true) {

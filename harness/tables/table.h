@@ -20,6 +20,9 @@ struct Table {
 std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& floors = {});
 // What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
 std::vector<Table> ledger_tables(const std::vector<Row>& rows);
+// Where the time of a pass goes, a column a part, for rows of run --breakdown. Empty: there is
+// none.
+std::vector<Table> breakdown_tables(const std::vector<Row>& rows);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
 std::string render_latex(const Table& table);  // a floating table of booktabs

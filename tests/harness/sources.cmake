@@ -17,6 +17,7 @@ foreach(stem
     crossing/search_simulation
     growth/growth
     growth/power_law
+    measure/breakdown
     measure/calibrate
     measure/disturbance
     measure/environment
@@ -34,6 +35,7 @@ foreach(stem
     store/merged
     store/rows
     store/schema
+    sweep/breakdown
     sweep/cells
     sweep/costs
     sweep/grammar
@@ -55,6 +57,7 @@ foreach(stem
     sweep/sweep
     sweep/sweep_file
     sweep/twins
+    tables/breakdown
     tables/closing
     tables/faster_from
     tables/floors

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "core/simd/rows.h"
@@ -41,6 +42,7 @@ struct Means {
   // body(entry, first number of a strip in an entry, its columns, their sums, zeros)
   template <class Body>
   void over_strips(const Body& body) const {
+    const Mark mark(Part::sums);
     const int64_t strips = strips_of(width);
     run_tasks(batch * strips, kColumnStripReals, [&](int64_t task, real* work) {
       double* const sums = reinterpret_cast<double*>(work);

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/recycled.h"
 #include "core/simd/row_tiles.h"
 #include "core/simd/rows.h"
@@ -56,6 +57,7 @@ struct Windows {
   }
   const real* gathered(const real* entry, int64_t begin, int64_t end, int64_t length_here,
                        real* work) const {
+    const Mark mark(Part::gathering);
     const int64_t first = begin - before, last = end - before + kernel - 1;
     const int64_t from = std::max<int64_t>(first, 0), to = std::min(last, length_here);
     std::fill_n(work, (from - first) * width, real(0));
@@ -98,6 +100,16 @@ void times(int64_t rows, Left x, const Tensor& weight, real* c, bool accumulate)
     }
 }
 
+void begin_with(const real* bias, int64_t rows, int64_t out, real* to) {
+  const Mark mark(Part::elementwise);
+  for (int64_t i = 0; bias && i < rows; ++i) std::copy_n(bias, out, to + i * out);
+}
+
+void activate(int64_t size, real* to) {
+  const Mark mark(Part::elementwise);
+  tanh_row(size, to, to);
+}
+
 void multiply(const Windows& w, const real* x, const Tensor& weight, const Epilogue& then,
               real* result) {
   const int64_t out = weight.dim(1);
@@ -110,9 +122,9 @@ void multiply(const Windows& w, const real* x, const Tensor& weight, const Epilo
       std::fill_n(result + (tile.row + valid) * out, (tile.count - valid) * out, real(0));
     w.over_runs(x, tile, edges.of(worker), [&](int64_t row, int64_t rows, const real* windows) {
       real* const to = result + row * out;
-      for (int64_t i = 0; then.bias && i < rows; ++i) std::copy_n(then.bias, out, to + i * out);
+      begin_with(then.bias, rows, out, to);
       times(rows, {windows, w.width, 1}, weight, to, then.bias || then.accumulate);
-      if (then.tanh) tanh_row(rows * out, to, to);
+      if (then.tanh) activate(rows * out, to);
     });
     count_flops(2 * static_cast<double>(valid) * each);
   });
@@ -148,6 +160,7 @@ void add_weight_gradient(const Windows& w, const real* x, const real* g, int64_t
 
 // W[k] [in, out] at k becomes its transpose at kernel - 1 - k: [kernel·out, in].
 Tensor transposed(const Tensor& weight, int64_t kernel, int64_t in, int64_t out) {
+  const Mark mark(Part::packing);
   const Tensor result({kernel * out, in});
   for (int64_t k = 0; k < kernel; ++k)
     for (int64_t i = 0; i < in; ++i)

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/feature_rows.h"
 #include "core/simd/product.h"
@@ -70,12 +71,14 @@ RowFeatures::RowFeatures(const FeatureMap& map, int64_t dim, int64_t head, real*
       features_(map.features(dim)),
       panels_(panels) {
   if (!map.omega.defined()) return;
+  const Mark mark(Part::features);
   omega_ = map.omega.data() + (map.omega.dim(0) == 1 ? 0 : head) * features_ * dim_;
   pack_transposed(omega_, features_, dim_, dim_, panels);
 }
 
 void RowFeatures::make(const real* x, int64_t rows, real* phi, int64_t phi_row,
                        real* log_scale) const {
+  const Mark mark(Part::features);
   if (omega_) {
     product(rows, features_, dim_, {x, dim_}, packed(panels_, dim_), phi, phi_row);
     count_flops(2 * static_cast<double>(rows * features_ * dim_));
@@ -106,6 +109,7 @@ void RowFeatures::exponentials(const real* x, int64_t rows, real* phi, int64_t p
 
 void RowFeatures::add_gradient(const real* x, const real* phi, int64_t rows, real* grad_phi,
                                int64_t phi_row, real* grad_x) const {
+  const Mark mark(Part::features);
   for (int64_t i = 0; i < rows; ++i) {
     const real* const made = phi + i * phi_row;
     real *const grad_row = grad_phi + i * phi_row, *const to = grad_x + i * dim_;

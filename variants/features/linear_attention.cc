@@ -6,6 +6,8 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
+#include "core/base/span.h"
 #include "core/simd/feature_rows.h"
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
@@ -155,10 +157,13 @@ class LinearForward {
     real* const scales = work + layout_.scales;
     const real* values = values_of(h, chunk);
     const real running_max = raise_running_max(p_, state, log_scale, chunk.keys);
-    relative_scales(log_scale, running_max, 0, chunk.keys, scales);
-    if (log_scale) {
-      scale_rows_by(values, scales, chunk.keys, p_.dim, work + layout_.values);
-      values = work + layout_.values;
+    {
+      const Mark mark(Part::normalisation);
+      relative_scales(log_scale, running_max, 0, chunk.keys, scales);
+      if (log_scale) {
+        scale_rows_by(values, scales, chunk.keys, p_.dim, work + layout_.values);
+        values = work + layout_.values;
+      }
     }
     add_to_state(p_, keys, values, scales, chunk.keys, state);
   }
@@ -168,11 +173,13 @@ class LinearForward {
                  real* normalizer) const {
     const int64_t m = p_.features;
     product(chunk.rows, p_.dim, m, queries.left(), {state, p_.dim}, out, p_.dim);
-    dot_rows(chunk.rows, m, queries.data, queries.row, state + p_.sum_reals(), normalizer);
     count_flops(2 * static_cast<double>(chunk.rows * m * (p_.dim + 1)));
+    const Mark mark(Part::normalisation);
+    dot_rows(chunk.rows, m, queries.data, queries.row, state + p_.sum_reals(), normalizer);
   }
 
   void divide(const Chunk& chunk, real* out, const real* normalizer) const {
+    const Mark mark(Part::normalisation);
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const real inverse = 1 / normalizer[r];
       real* const row = out + r * p_.dim;
@@ -226,15 +233,22 @@ class LinearForward {
                     seen = chunk.visible(p_, first + count - 1);
       product(count, seen, p_.features, queries.left(first), packed(panels, p_.features), weights,
               p_.chunk());
-      for (int64_t r = 0; r < count; ++r) {
-        real* const row = weights + r * p_.chunk();
-        rescale[r] = scale_between(before, running.advance(chunk.visible(p_, first + r)));
-        running.apply(row, seen);
-        normalizer[first + r] = normalizer[first + r] * rescale[r] + sum_in_row(row, seen);
-      }
+      mask_strip(chunk, running, before, {first, first + count}, weights, rescale, normalizer);
       add_product(count, p_.dim, seen, {weights, p_.chunk()}, {values_of(h, chunk), p_.dim},
                   out + first * p_.dim, p_.dim, rescale);
       count_flops(2 * static_cast<double>(count * seen * (p_.features + p_.dim)));
+    }
+  }
+
+  // Weights of the rows of a strip: scaled, 0 where masked, and added to their normalizers.
+  void mask_strip(const Chunk& chunk, RunningScales& running, real before, Span strip,
+                  real* weights, real* rescale, real* normalizer) const {
+    const Mark mark(Part::masks);
+    const int64_t seen = chunk.visible(p_, strip.end - 1);
+    for (int64_t i = strip.begin; i < strip.end; ++i, weights += p_.chunk(), ++rescale) {
+      *rescale = scale_between(before, running.advance(chunk.visible(p_, i)));
+      running.apply(weights, seen);
+      normalizer[i] = normalizer[i] * *rescale + sum_in_row(weights, seen);
     }
   }
 

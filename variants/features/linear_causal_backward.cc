@@ -2,6 +2,7 @@
 // a reverse sweep with the gradient of the state computes dk and dv. Only M is stored for each
 // chunk; both sweeps recompute the features. About 10·n·m·d FLOPs, 12·n·m·d where a map projects,
 // and about 258·n·(m+d) inside chunks.
+#include "core/base/marks.h"
 #include "variants/features/linear_gradient.h"
 
 namespace attn {
@@ -71,6 +72,7 @@ class Sweeps final : public LinearGradient {
       if (keys)
         product(count, seen, m, queries->left(first), packed(work + layout_.packed_keys, m), weight,
                 row_reals);
+      const Mark mark(Part::masks);
       for (int64_t r = 0; r < count; ++r) {
         const int64_t visible = chunk.visible(p_, first + r);
         rescale[first + r] = scale_between(running_max, running.advance(visible));

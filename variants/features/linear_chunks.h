@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
@@ -174,6 +175,7 @@ inline FeatureRows make_rows(const LinearProblem& p, const RowFeatures& features
 }
 
 inline void clear_state(const LinearProblem& p, real* state) {
+  const Mark mark(Part::elementwise);
   std::fill_n(state, p.state_reals() - 1, real(0));
   state[p.state_reals() - 1] = -kInfinity;
 }
@@ -181,6 +183,7 @@ inline void clear_state(const LinearProblem& p, real* state) {
 // Raises M to the maximum over more keys, rescales the state, and returns M.
 inline real raise_running_max(const LinearProblem& p, real* state, const real* log_scale,
                               int64_t keys) {
+  const Mark mark(Part::normalisation);
   const int64_t numbers = p.state_reals() - 1;
   const real old = state[numbers];
   const real running_max = log_scale ? std::max(old, max_in_row(log_scale, keys)) : real(0);
@@ -193,6 +196,7 @@ inline real raise_running_max(const LinearProblem& p, real* state, const real* l
 }
 
 inline void merge_states(const LinearProblem& p, const real* from, real* into) {
+  const Mark mark(Part::normalisation);
   const int64_t numbers = p.state_reals() - 1;
   const real running_max = std::max(from[numbers], into[numbers]);
   const real ours = scale_between(into[numbers], running_max),

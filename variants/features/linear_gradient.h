@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "variants/features/linear_chunks.h"
@@ -87,6 +88,7 @@ class LinearGradient {
 
   // G and g of the queries of a chunk.
   AugmentedRows output_gradients(const Head& h, const Chunk& chunk, real* work) const {
+    const Mark mark(Part::normalisation);
     real *const matrix = work + layout_.grad_out, *const column = work + layout_.grad_out_column;
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const int64_t at = h.number * p_.q_len + chunk.row + r;
@@ -102,6 +104,7 @@ class LinearGradient {
   AugmentedRows scaled_rows(const AugmentedRows& augmented, const real* factors, int64_t rows,
                             real* work) const {
     if (!factors) return augmented;
+    const Mark mark(Part::normalisation);
     scale_rows_by(augmented.matrix, factors, rows, p_.dim, work + layout_.scaled);
     scale_rows_by(augmented.column, factors, rows, 1, work + layout_.scaled_column);
     return {work + layout_.scaled, work + layout_.scaled_column};
@@ -110,6 +113,7 @@ class LinearGradient {
   // The values and scales of the keys of a chunk, relative to M = running_max.
   AugmentedRows scaled_values(const Head& h, const Chunk& chunk, real running_max,
                               real* work) const {
+    const Mark mark(Part::normalisation);
     real* const scales = work + layout_.scales;
     relative_scales(scales_of(h, chunk), running_max, 0, chunk.keys, scales);
     if (!p_.scaled) return {values_of(h, chunk), scales};
@@ -138,6 +142,7 @@ class LinearGradient {
     if (!p_.given())
       return h.features.add_gradient(x.data() + at * p_.width, phi.data, rows, grad_phi, phi.row,
                                      to);
+    const Mark mark(Part::elementwise);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < p_.width; ++c)
         to[r * p_.width + c] += grad_phi[r * p_.feature_row() + c];
@@ -149,9 +154,10 @@ class LinearGradient {
     real* const buffer = work + layout_.scaled;
     real* const to = grad_v_.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
     product(chunk.keys, p_.dim, p_.features, keys.left(), {grad_state, p_.dim}, buffer, p_.dim);
+    count_flops(2 * static_cast<double>(chunk.keys * p_.features * p_.dim));
+    const Mark mark(Part::normalisation);
     for (int64_t j = 0; j < chunk.keys; ++j)
       for (int64_t c = 0; c < p_.dim; ++c) to[j * p_.dim + c] += scales[j] * buffer[j * p_.dim + c];
-    count_flops(2 * static_cast<double>(chunk.keys * p_.features * p_.dim));
   }
 
   const LinearProblem& p_;

@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/hashing/bucket_decoder.h"
@@ -96,6 +97,7 @@ class Forward {
                           row_sum, rescale);
       product(rows, d, gathered.count(), {gathered.scores(), layout_.stride},
               {gathered.values(), d}, work + layout_.out, d);
+      const Mark mark(Part::softmax);
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t at = gathered.position(s + r);
         RowSums all{out_.data() + at * d, row_max_[at], row_sum_[at]};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/hashing/gathered_chunks.h"
@@ -79,23 +80,32 @@ class BucketGradient {
     const int64_t d = p_.dim();
     real *const from = work + layout_.from, *const dots = work + layout_.dots;
     real* const sums = work + layout_.sums;
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t at = gathered.position(first + r);
-      std::copy_n(p_.q.data() + at * d, d, work + layout_.raw + r * d);
-      std::copy_n(grad_.data() + at * d, d, from + r * d);
-      dots[r] = row_dot(from + r * d, out_.data() + at * d, d);
-      sums[r] = log_sum_[at];
-    }
+    gather_queries(gathered, first, rows, work);
     product(rows, gathered.padded(), d, {from, d}, packed(work + layout_.value_panels, d),
             work + layout_.grad_logits, layout_.stride);
     logit_grad_rows(rows, gathered.padded(), gathered.scores(), work + layout_.grad_logits,
                     layout_.stride, sums, dots, real(p_.options.scale));
   }
 
+  void gather_queries(const GatheredChunks& gathered, int64_t first, int64_t rows,
+                      real* work) const {
+    const Mark mark(Part::gathering);
+    const int64_t d = p_.dim();
+    real* const from = work + layout_.from;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t at = gathered.position(first + r);
+      std::copy_n(p_.q.data() + at * d, d, work + layout_.raw + r * d);
+      std::copy_n(grad_.data() + at * d, d, from + r * d);
+      work[layout_.dots + r] = row_dot(from + r * d, out_.data() + at * d, d);
+      work[layout_.sums + r] = log_sum_[at];
+    }
+  }
+
   void scatter(const GatheredChunks& gathered, Span sorted, const real* rows,
                const Tensor& to) const {
     const int64_t d = p_.dim();
     if (!to.defined()) return;
+    const Mark mark(Part::gathering);
     for (int64_t s = sorted.begin; s < sorted.end; ++s, rows += d) {
       real* const row = to.data() + gathered.position(s) * d;
       for (int64_t c = 0; c < d; ++c) row[c] += rows[c];

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 
@@ -93,6 +94,7 @@ SortedRounds::SortedRounds(const Tensor& q, const Tensor& rotations, HashShape s
 
 // Leaves each position's bucket where its code will be.
 void SortedRounds::hash(const Tensor& q, const Tensor& rotations, HashShape shape) {
+  const Mark mark(Part::hashing);
   const int64_t d = q.dim(3), all = rounds_ * shape.directions();
   const int64_t blocks = (len_ + kBlock - 1) / kBlock, panels = packed_reals(all, d);
   run_tasks(
@@ -107,6 +109,7 @@ void SortedRounds::hash(const Tensor& q, const Tensor& rotations, HashShape shap
 
 void SortedRounds::sort(int64_t head, int64_t round, int64_t count, int64_t divisor, int64_t stride,
                         int32_t* places) {
+  const Mark mark(Part::sorting);
   int32_t* const order = ints_ + (head * rounds_ + round) * len_;
   int32_t* const codes = order + heads_ * rounds_ * len_;
   std::fill_n(places, buckets_ + 1, 0);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "core/base/marks.h"
 #include "core/simd/attention_rows.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
@@ -119,6 +120,7 @@ class GatheredChunks {
 
   // Appends the keys and values at a span of sorted positions.
   void append(Span sorted) {
+    const Mark mark(Part::gathering);
     constexpr int64_t kAhead = 8;  // rows
     const int64_t d = p_.dim(), rounds = p_.sorted->rounds();
     for (int64_t s = sorted.begin; s < sorted.end; ++s, ++count_) {
@@ -134,6 +136,7 @@ class GatheredChunks {
   }
   // Removes the rows before `from`. The next chunk sees the remaining ones, which are in the cache.
   void drop_before(int64_t from) {
+    const Mark mark(Part::gathering);
     const int64_t d = p_.dim(), left = count_ - from;
     std::copy(keys() + from * d, keys() + count_ * d, keys());
     std::copy(values() + from * d, values() + count_ * d, values());
@@ -155,14 +158,18 @@ class GatheredChunks {
   void fill_scores(Span queries, int64_t own) const {
     const int64_t d = p_.dim(), rows = queries.end - queries.begin;
     const real factor = real(p_.options.scale * 1.4426950408889634);
-    for (int64_t r = 0; r < rows; ++r)
-      scale_rows_to(p_.q.data() + position(queries.begin + r) * d, d, factor,
-                    work_ + layout_.queries + r * d);
+    {
+      const Mark mark(Part::gathering);
+      for (int64_t r = 0; r < rows; ++r)
+        scale_rows_to(p_.q.data() + position(queries.begin + r) * d, d, factor,
+                      work_ + layout_.queries + r * d);
+    }
     product(rows, padded(), d, {work_ + layout_.queries, d}, packed(work_ + layout_.panels, d),
             scores(), layout_.stride);
+    const Mark mark(Part::masks);
     for (int64_t r = 0; r < rows; ++r) {
       real* const row = scores() + r * layout_.stride;
-      if (p_.options.masked) mask(order_[queries.begin + r], row);
+      if (p_.options.masked) hide(order_[queries.begin + r], row);
       std::fill(row + count_, row + padded(), -kInfinity);
       if (p_.options.masked && own + r >= 0) row[own + r] = -kInfinity;
     }
@@ -175,7 +182,7 @@ class GatheredChunks {
 
   // Masks the keys that query i does not see in this round. Subtracts log2 of the number of rounds
   // that show a key from the logits of the others.
-  void mask(int64_t i, real* row) const {
+  void hide(int64_t i, real* row) const {
     std::array<int32_t, kMaxRounds> mine;
     const int64_t rounds = p_.sorted->rounds();
     for (int64_t r = 0; r < rounds; ++r)

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
@@ -49,6 +50,7 @@ int64_t task_ranks(const Projection& p) {
 }
 
 void project(const Projection& p, const Tensor& out) {
+  const Mark mark(Part::projections);
   const int64_t ranks = task_ranks(p), blocks = (p.rank() + ranks - 1) / ranks, d = p.dim();
   run_tasks(p.heads() * blocks, 0, [&](int64_t task, real*) {
     const int64_t head = task / blocks, first = task % blocks * ranks, n = p.length(head);
@@ -66,6 +68,7 @@ void project(const Projection& p, const Tensor& out) {
 // A block of the weights is copied first: its columns lie max_len apart, often a power of 2, and
 // would share one set of the cache.
 void add_input_gradient(const Projection& p, const Tensor& grad, const Tensor& grad_x) {
+  const Mark mark(Part::projections);
   constexpr int64_t kRow = kPositions + 64 / sizeof(real);
   const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions, d = p.dim();
   run_tasks(p.heads() * blocks, p.rank() * kRow, [&](int64_t task, real* copy) {
@@ -83,6 +86,7 @@ void add_input_gradient(const Projection& p, const Tensor& grad, const Tensor& g
 
 // A task owns some positions of one projection matrix and sums over the heads that share it.
 void add_weight_gradient(const Projection& p, const Tensor& grad, const Tensor& grad_weight) {
+  const Mark mark(Part::projections);
   const int64_t blocks = (p.x.dim(2) + kPositions - 1) / kPositions, d = p.dim();
   run_tasks(p.weight.dim(0) * blocks, packed_reals(kPositions, d), [&](int64_t task, real* panels) {
     const int64_t matrix = task / blocks, first = task % blocks * kPositions;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "variants/patterns/block_lists.h"
 #include "variants/softmax/softmax.h"
@@ -105,6 +106,7 @@ struct Join {
 
 void join(const NearAndFar& d, Span which, const Tensor& far_out, const Tensor& far_sum,
           const Tensor& out, const Tensor& log_sum) {
+  const Mark mark(Part::softmax);
   const int64_t width = out.dim(3), rows = d.queries.rows, groups = d.queries.groups;
   parallel_for(which.end - which.begin, 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g)

@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "core/simd/packed_weight.h"
@@ -99,6 +100,7 @@ void advance(const Group& g, const PackedWeight& state, int64_t step) {
     std::fill_n(g.parts, g.rows * gates, real(0));
   else
     multiply_by_state(g, state, {s.out_row(g.first, s.before(t)), s.len() * dim, 1}, step % 2 == 1);
+  const Mark mark(Part::recurrence);
   for (int64_t b = g.first; b < g.first + g.rows; ++b) {
     const real* const parts = g.parts + (b - g.first) * gates;
     const real* const sums = s.sums.data() + (b * s.len() + t) * gates;
@@ -128,9 +130,9 @@ void forward(const Sequences& s) {
   count_flops(s.product_flops());
 }
 
-// The gradient of position t's sums from g.carried, that of its state, which becomes that of the
-// state before it; g.parts: of the cell.
-void retreat(const Group& g, const PackedWeight& transposed, const real* grad, int64_t t) {
+// Gates and states of position t, backwards: leaves the gradients of its sums in its saved row.
+void retreat_cells(const Group& g, const real* grad, int64_t t) {
+  const Mark mark(Part::recurrence);
   const Sequences& s = g.s;
   const int64_t dim = s.dim();
   for (int64_t b = g.first; b < g.first + g.rows; ++b) {
@@ -145,8 +147,15 @@ void retreat(const Group& g, const PackedWeight& transposed, const real* grad, i
       gru_row_backward(dim, s.saved_row(b, t), g.state_before(b, t), dh);
     }
   }
+}
+
+// The gradient of position t's sums from g.carried, that of its state, which becomes that of the
+// state before it; g.parts: of the cell.
+void retreat(const Group& g, const PackedWeight& transposed, const real* grad, int64_t t) {
+  const Sequences& s = g.s;
+  retreat_cells(g, grad, t);
   transposed.multiply(g.rows, {s.saved_row(g.first, t), s.len() * s.saved_reals(), 1}, g.carried,
-                      dim, true);
+                      s.dim(), true);
 }
 
 // Σ over positions of (state before)ᵀ · gradients, a strip of columns a task.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/scores/additive_gradient.h"
@@ -54,15 +55,21 @@ class Forward {
     std::fill_n(out, rows * dv, real(0));
     std::fill_n(row_max, rows, -kInfinity);
     std::fill_n(row_sum, rows, real(0));
-    for (int64_t r = 0; r < rows; ++r)
-      additive_row(x_.query(h, begin + r), units, x_.large, work + r * padded_);
+    {
+      const Mark mark(Part::scores);
+      for (int64_t r = 0; r < rows; ++r)
+        additive_row(x_.query(h, begin + r), units, x_.large, work + r * padded_);
+    }
     const int64_t keys = p_.seen(h, end - 1);
     double pairs = 0;
     for (int64_t j = 0; j < keys; j += kPiece) {
       const int64_t cols = std::min(kPiece, keys - j);
-      for (int64_t at = 0; at < cols; at += kPanel)
-        additive_panel(x_.key(h, j + at), std::min(kPanel, cols - at), units, x_.large,
-                       work + layout_.keys + at * padded_);
+      {
+        const Mark mark(Part::scores);
+        for (int64_t at = 0; at < cols; at += kPanel)
+          additive_panel(x_.key(h, j + at), std::min(kPanel, cols - at), units, x_.large,
+                         work + layout_.keys + at * padded_);
+      }
       for (int64_t i = begin; i < end; i += kNarrowStrip) {
         const int64_t last = std::min(i + kNarrowStrip, end);
         pairs +=
@@ -77,10 +84,13 @@ class Forward {
                    real* work) const {
     if (cols <= 0) return 0;
     real* const logits = work + layout_.logits;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < cols; c += kPanel)
-        x_.scores(h, work + (at + r) * padded_, work + layout_.keys + c * padded_,
-                  logits + r * kPiece + c);
+    {
+      const Mark mark(Part::scores);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < cols; c += kPanel)
+          x_.scores(h, work + (at + r) * padded_, work + layout_.keys + c * padded_,
+                    logits + r * kPiece + c);
+    }
     const int64_t whole = (cols + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
     p_.mask_beyond_prefix(h, i, rows, first, whole, logits, kPiece, -kInfinity);
     real rescale[kNarrowStrip];
@@ -93,6 +103,7 @@ class Forward {
 
   void finish(int64_t h, int64_t begin, int64_t rows, const real* row_max, const real* row_sum,
               real* out) const {
+    const Mark mark(Part::softmax);
     for (int64_t r = 0; r < rows; ++r) {
       divide_row(p_.value_dim, out + r * p_.value_dim, row_sum[r], out + r * p_.value_dim);
       if (log_sum_.defined())

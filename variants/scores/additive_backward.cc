@@ -3,6 +3,7 @@
 // a pair. Parallel over batch × heads. The gradients of the weight are summed over batch entries in
 // order.
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/scores/additive_gradient.h"
@@ -59,7 +60,10 @@ class Backward {
     double pairs = 0;
     for (int64_t j = 0; j < p_.length(h); j += kPanel) {
       const int64_t count = std::min(kPanel, p_.length(h) - j);
-      additive_panel(x_.key(h, j), count, units, x_.large, work + layout_.panel);
+      {
+        const Mark mark(Part::scores);
+        additive_panel(x_.key(h, j), count, units, x_.large, work + layout_.panel);
+      }
       pack_transposed(x_.value(h, j), count, dv, dv, work + layout_.values);
       std::fill_n(work + layout_.keys, kPanel * padded_, real(0));
       for (int64_t i = 0; i < p_.q_len; i += kRows) {
@@ -83,10 +87,13 @@ class Backward {
     real *const weights = work + layout_.weights, *const grad_logits = work + layout_.grad_logits,
                 *const dots = work + layout_.dots;
     const real* const grad = grad_.data() + row * dv;
-    for (int64_t r = 0; r < rows; ++r) {
-      additive_row(x_.query(h, i + r), p_.dim, x_.large, work + r * padded_);
-      x_.scores(h, work + r * padded_, work + layout_.panel, weights + r * kPanel);
-      dots[r] = row_dot(grad + r * dv, out_.data() + (row + r) * dv, dv);
+    {
+      const Mark mark(Part::scores);
+      for (int64_t r = 0; r < rows; ++r) {
+        additive_row(x_.query(h, i + r), p_.dim, x_.large, work + r * padded_);
+        x_.scores(h, work + r * padded_, work + layout_.panel, weights + r * kPanel);
+        dots[r] = row_dot(grad + r * dv, out_.data() + (row + r) * dv, dv);
+      }
     }
     p_.mask_beyond_prefix(h, i, rows, first, kPanel, weights, kPanel, -kInfinity);
     product(rows, kPanel, dv, {grad, dv}, packed(work + layout_.values, dv), grad_logits, kPanel);
@@ -98,6 +105,7 @@ class Backward {
   }
 
   void add_gradients(int64_t h, int64_t i, int64_t rows, real* work) const {
+    const Mark mark(Part::scores);
     for (int64_t r = 0; r < rows; ++r) add_row(h, i + r, r, work);
   }
 
@@ -118,6 +126,7 @@ class Backward {
   }
 
   void add_keys(int64_t h, int64_t first, int64_t count, const real* sums) const {
+    const Mark mark(Part::scores);
     const real* const w = x_.w.data() + h % p_.heads * p_.dim;
     real* const to = grads_[1].data() + (h * p_.kv_len + first) * p_.dim;
     for (int64_t j = 0; j < count; ++j)

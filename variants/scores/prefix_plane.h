@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/simd/product.h"
 #include "core/tensor/tensor.h"
@@ -82,6 +83,7 @@ struct PrefixPlane {
   // first + c.
   void mask_beyond_prefix(int64_t h, int64_t i, int64_t rows, int64_t first, int64_t cols, real* x,
                           int64_t stride, real value) const {
+    const Mark mark(Part::masks);
     for (int64_t r = 0; r < rows; ++r)
       std::fill(x + r * stride + std::clamp<int64_t>(seen(h, i + r) - first, 0, cols),
                 x + r * stride + cols, value);

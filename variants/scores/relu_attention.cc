@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/attention_rows.h"
 #include "variants/scores/prefix_plane.h"
@@ -30,6 +31,7 @@ struct Problem {
                              (root * static_cast<double>(std::max<int64_t>(1, plane.seen(h, i)))));
   }
   void scale_queries(int64_t h, int64_t begin, int64_t end, real* to) const {
+    const Mark mark(Part::elementwise);
     const int64_t d = plane.dim;
     for (int64_t i = begin; i < end; ++i, to += d) {
       const real* const from = q.data() + (h * plane.q_len + i) * d;
@@ -166,8 +168,12 @@ class Backward {
     product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), grad_scores, kPiece);
     relu_rows(rows, cols, weights, kPiece);
     p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
-    for (int64_t r = 0; r < rows; ++r)
-      relu_grad_row(cols, weights + r * kPiece, x_.factor(h, begin + r), grad_scores + r * kPiece);
+    {
+      const Mark mark(Part::scores);
+      for (int64_t r = 0; r < rows; ++r)
+        relu_grad_row(cols, weights + r * kPiece, x_.factor(h, begin + r),
+                      grad_scores + r * kPiece);
+    }
     if (grads_[2].defined())
       add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
                   dv);

@@ -11,6 +11,7 @@
 #include "core/base/cache.h"
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/attention_rows.h"
 #include "core/simd/row_ops.h"
@@ -147,6 +148,7 @@ double visible_edges(const Problem& p, int64_t head, int64_t begin, int64_t end)
 }
 
 void forward(const Problem& p, const Tensor& out) {
+  const Mark mark(Part::edges);
   const int64_t n = p.q.len, blocks = (n + kRows - 1) / kRows;
   const HeadRows to(out);
   run_tasks(p.heads * blocks, p.longest(), [&](int64_t task, real* work) {
@@ -158,6 +160,7 @@ void forward(const Problem& p, const Tensor& out) {
 }
 
 void backward(const Problem& p, const Tensor& grad, std::span<Tensor> grads) {
+  const Mark mark(Part::edges);
   const Gradients to{HeadRows(grad), HeadRows(grads[0]), HeadRows(grads[1]), HeadRows(grads[2])};
   run_tasks(p.heads, 2 * p.longest(), [&](int64_t head, real* work) {
     for (int64_t i = 0; i < p.q.len; ++i) backward_row(p, head, i, work, to);

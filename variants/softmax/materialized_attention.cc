@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/ops/ops.h"
@@ -71,6 +72,7 @@ void fill_weights(const Problem& p, const Tensor& weights) {
                real* const block = weights.data() + (head * p.q.dim(2) + first) * keys;
                blocked_product(rows, band.length, d, {rows_of(p.q, head, first), d},
                                {rows_of(p.k, head), 1, d}, block, keys, false, work);
+               const Mark mark(Part::softmax);
                for (int64_t r = 0; r < rows; ++r)
                  normalise(block + r * keys, band.end(first + r), keys, p.scale());
                count_flops(2 * static_cast<double>(rows * band.length * d));
@@ -82,6 +84,7 @@ void fill_logit_gradients(const Problem& p, const Tensor& weights, const Tensor&
                           const Tensor& grad_logits) {
   const int64_t keys = p.k.dim(2);
   for_blocks(p.q, 0, [&](int64_t head, int64_t first, int64_t rows, real*) {
+    const Mark mark(Part::softmax);
     const Band band = p.band(head);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t at = (head * p.q.dim(2) + first + r) * keys, visible = band.end(first + r);

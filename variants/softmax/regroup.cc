@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 
 namespace attn {
@@ -14,6 +15,7 @@ int64_t width_of(const Tensor& x) { return x.shape().rank() == 4 ? x.dim(3) : 1;
 // body(position in x of all, or -1; row in the groups)
 template <class Body>
 void for_groups(const Regroup& r, Span which, const Body& body) {
+  const Mark mark(Part::gathering);
   parallel_for(which.end - which.begin, 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {
       const int64_t group = which.begin + g;

@@ -7,6 +7,7 @@
 #include "variants/softmax/softmax_backward.h"
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/simd/row_ops.h"
@@ -171,14 +172,20 @@ class SoftmaxGradient {
     real* const grad_logits = work + layout_.grad_logits;
     real* const dots = work + layout_.dots;
     const real* const grad = grad_out_.data() + row * dv;
-    scale_rows_to(q_.data() + row * d, rows * d, query_factor(p_), work + layout_.query);
+    {
+      const Mark mark(Part::elementwise);
+      scale_rows_to(q_.data() + row * d, rows * d, query_factor(p_), work + layout_.query);
+    }
     packed_columns(rows, {from, to}, d, {work + layout_.query, d, 1}, work + layout_.keys, weights,
                    stride);
     if (!tile.whole) mask_tile(band, tile, first, weights, -kInfinity);
     if (!logit_grad_wanted())
       return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
     packed_columns(rows, {from, to}, dv, {grad, dv, 1}, work + layout_.values, grad_logits, stride);
-    dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
+    {
+      const Mark mark(Part::softmax);
+      dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
+    }
     logit_grad_rows(rows, to - from, weights + from, grad_logits + from, stride,
                     log_sum_.data() + row, dots, real(p_.scale));
     if (!tile.whole) mask_tile(band, tile, first, grad_logits, 0);  // masked entries may be NaN

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/softmax/forward_layout.h"
@@ -37,6 +38,7 @@ class ForwardTile {
         keys_(work + layout.keys),
         panels_(keys_),
         scores_(work + layout.scores) {
+    const Mark mark(Part::elementwise);
     const int64_t rows = queries.end - queries.begin;
     scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
     std::fill_n(out_, rows * p.value_dim, real(0));
@@ -120,6 +122,7 @@ int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, in
 // out /= row_sum, and log_sum where it is wanted.
 void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row_sum, real* out,
                  real* log_sum) {
+  const Mark mark(Part::softmax);
   for (int64_t r = 0; r < rows; ++r) {
     divide_row(dim, out + r * dim, row_sum[r], out + r * dim);
     if (log_sum) log_sum[r] = row_sum[r] == 0 ? kInfinity : row_max[r] + std::log2(row_sum[r]);
@@ -128,6 +131,7 @@ void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row
 
 // The parts of a tile, each as ForwardDivision says, become the first of them.
 void merge_parts(int64_t parts, int64_t rows, int64_t dim, real* part, int64_t stride) {
+  const Mark mark(Part::softmax);
   const auto row_of = [=](real* sums, int64_t r) {
     return RowSums{sums + r * dim, sums[rows * dim + r], sums[rows * dim + rows + r]};
   };

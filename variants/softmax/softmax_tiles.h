@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/marks.h"
 #include "core/simd/product.h"
 #include "variants/softmax/band.h"
 
@@ -65,6 +66,7 @@ inline void packed_columns(int64_t rows, Span columns, int64_t depth, Left a, co
 // c or the key is not one of `keys`.
 inline void mask_outside_band(const Band& band, int64_t i, int64_t rows, Span keys, int64_t first,
                               int64_t from, int64_t to, real* x, int64_t stride, real value) {
+  const Mark mark(Part::masks);
   for (int64_t r = 0; r < rows; ++r) {
     real* const row = x + r * stride;
     int64_t seen = from;  // columns before this one are done

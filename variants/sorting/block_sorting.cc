@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
@@ -50,6 +51,7 @@ struct Sort {
 
 // to [entries of 2·block rows] beside from [blocks of `block` rows].
 void sort_head(const Sort& p, int64_t head, real* to, real* work) {
+  const Mark mark(Part::sorting);
   const Blocks b = p.blocks(head);
   const int64_t d = p.dim(), each = p.block * d, part = b.last * d;
   std::fill_n(to, p.all() * p.entry_reals(), real(0));
@@ -79,6 +81,7 @@ void add_log_gradients(const SortMatrices& s, const real* whole, const real* res
 
 void sort_head_back(const Sort& p, int64_t head, const real* grad, std::span<Tensor> grads,
                     real* work) {
+  const Mark mark(Part::sorting);
   const Blocks b = p.blocks(head);
   if (b.count == 0) return;
   const int64_t d = p.dim(), each = p.block * d, part = b.last * d, row = p.entry_reals();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/rows.h"
 #include "variants/sorting/block_sorting.h"
@@ -101,6 +102,7 @@ struct Balance {
 };
 
 void balance_back(const Balance& p, const Tensor& grad, const Tensor& to) {
+  const Mark mark(Part::sorting);
   const int64_t m = p.all(), steps = 2 * p.iterations;
   run_tasks(to.dim(0) * to.dim(1), (steps + 1) * m * m, [&](int64_t head, real* work) {
     const int64_t n = p.blocks(head), size = n * n;
@@ -121,6 +123,7 @@ void balance_back(const Balance& p, const Tensor& grad, const Tensor& to) {
 
 Var balanced(const Var& scores, double temperature, int64_t iterations, int64_t block, int64_t len,
              std::span<const int64_t> lengths) {
+  const Mark mark(Part::sorting);
   const Balance p{scores.value(), temperature, iterations, block, len, copied(lengths)};
   const Tensor out = Tensor::full(scores.shape(), -kInfinity);
   const int64_t m = p.all();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/marks.h"
 #include "core/base/recycled.h"
 #include "core/simd/rows.h"
 #include "variants/sorting/block_sorting.h"
@@ -22,6 +23,7 @@ int64_t run_length(int64_t length, int64_t max_runs) {
 
 // Row r of the result sums rows [r, r + 1)·size of its batch entry.
 Var sums_of(const Var& x, int64_t rows, Runs runs) {
+  const Mark mark(Part::sums);
   const int64_t heads = x.dim(1), n = x.dim(2), d = x.dim(3);
   const Tensor out = Tensor::zeros(x.shape().with(2, rows)), from = x.value();
   over_range(x.dim(0) * heads, n * d, [&](int64_t begin, int64_t end) {
@@ -34,6 +36,7 @@ Var sums_of(const Var& x, int64_t rows, Runs runs) {
   });
   return custom_op(out, {x},
                    [=, runs = std::move(runs)](const Tensor& grad, std::span<Tensor> grads) {
+                     const Mark back(Part::sums);
                      over_range(grad.dim(0) * heads, n * d, [&](int64_t begin, int64_t end) {
                        for (int64_t h = begin; h < end; ++h) {
                          const auto [size, length] = runs[static_cast<size_t>(h / heads)];

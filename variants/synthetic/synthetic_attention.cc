@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
@@ -91,13 +92,17 @@ void fill_weights(const Problem& p, int64_t head, const real* keys, int64_t begi
             weights, stride);
     count_flops(2 * static_cast<double>(rows * reach * p.dim()));
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    real* const row = weights + r * stride;
-    p.fill_logits(head, begin + r, row);
-    std::fill(row + p.visible(head, begin + r), row + cols, -kInfinity);
-    row_max[r] = -kInfinity, row_sum[r] = 0;
+  {
+    const Mark mark(Part::scores);
+    for (int64_t r = 0; r < rows; ++r) {
+      real* const row = weights + r * stride;
+      p.fill_logits(head, begin + r, row);
+      std::fill(row + p.visible(head, begin + r), row + cols, -kInfinity);
+      row_max[r] = -kInfinity, row_sum[r] = 0;
+    }
   }
   online_softmax_rows(rows, cols, weights, stride, row_max, row_sum, rescale);
+  const Mark mark(Part::softmax);
   for (int64_t r = 0; r < rows; ++r)
     scale_rows_to(weights + r * stride, cols, row_sum[r] == 0 ? real(0) : 1 / row_sum[r],
                   weights + r * stride);
@@ -154,8 +159,7 @@ class Gradient {
         add_product(keys, d, rows, {weights, 1, stride_}, {from, d}, grad_v().data() + head * n * d,
                     d);
       product(rows, keys, d, {from, d}, packed(values, d), grad_logits, stride_);
-      for (int64_t r = 0; r < rows; ++r)
-        add_row(head, i + r, weights + r * stride_, grad_logits + r * stride_);
+      add_rows(head, {i, i + rows}, weights, grad_logits);
       count_flops(4 * static_cast<double>(rows * keys * d));
       if (p_.q.defined()) add_products(head, i, rows, keys, grad_logits);
     }
@@ -164,11 +168,14 @@ class Gradient {
   // Adds the gradients of the logits to those of the queries [i, i + rows) and of all keys.
   void add_products(int64_t head, int64_t i, int64_t rows, int64_t keys, real* grad_logits) const {
     const int64_t n = p_.length(), d = p_.dim();
-    for (int64_t r = 0; r < rows; ++r) {
-      real* const row = grad_logits + r * stride_;
-      const int64_t visible = p_.visible(head, i + r);
-      scale_rows_to(row, visible, p_.scale(), row);
-      std::fill(row + visible, row + keys, real(0));
+    {
+      const Mark mark(Part::elementwise);
+      for (int64_t r = 0; r < rows; ++r) {
+        real* const row = grad_logits + r * stride_;
+        const int64_t visible = p_.visible(head, i + r);
+        scale_rows_to(row, visible, p_.scale(), row);
+        std::fill(row + visible, row + keys, real(0));
+      }
     }
     if (grads_[2].defined())
       add_product(rows, d, keys, {grad_logits, stride_}, {p_.rows(p_.k, head, 0), d},
@@ -177,6 +184,13 @@ class Gradient {
       add_product(keys, d, rows, {grad_logits, 1, stride_}, {p_.rows(p_.q, head, i), d},
                   grads_[3].data() + head * n * d, d);
     count_flops(4 * static_cast<double>(rows * keys * d));
+  }
+
+  void add_rows(int64_t head, Span queries, const real* weights, real* grad_logits) const {
+    const Mark mark(Part::softmax);
+    for (int64_t i = queries.begin; i < queries.end;
+         ++i, weights += stride_, grad_logits += stride_)
+      add_row(head, i, weights, grad_logits);
   }
 
   void add_row(int64_t head, int64_t i, const real* weights, real* grad_logits) const {
@@ -217,11 +231,13 @@ Var attended(const Problem& p, std::initializer_list<Var> inputs) {
 }  // namespace
 
 Var rows_for_batch(const Var& x, int64_t batch, int64_t len) {
+  const Mark mark(Part::gathering);
   const int64_t heads = x.dim(0), from = x.dim(1) * x.dim(2), to = len * x.dim(2);
   const Tensor out({batch, heads, len, x.dim(2)});
   for (int64_t h = 0; h < batch * heads; ++h)
     std::copy_n(x.value().data() + h % heads * from, to, out.data() + h * to);
   return custom_op(out, {x}, [=](const Tensor& grad, std::span<Tensor> grads) {
+    const Mark back(Part::gathering);
     for (int64_t h = 0; h < batch * heads; ++h)
       for (int64_t i = 0; i < to; ++i) grads[0][h % heads * from + i] += grad[h * to + i];
   });
