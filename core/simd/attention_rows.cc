@@ -192,19 +192,38 @@ HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return hn::PromoteTo(WholeTag(),
 HWY_INLINE hn::Vec<WholeTag> widened(Codes x) { return x; }
 #endif
 
-void mask_unseen(int64_t count, const BucketCodes& codes, int64_t round, const real* log_counts,
-                 real* logits) {
+// log_of(counts) looks up the logarithms of a vector of counts.
+template <class LogOf>
+HWY_INLINE void mask_by_counts(int64_t count, const BucketCodes& codes, int64_t round,
+                               const LogOf& log_of, real* logits) {
   static_assert(kRowMultiple % kVector == 0);
   const Tag d;
   for (int64_t j = 0; j < count; j += kVector) {
     Codes rounds = hn::Zero(CodeTag());
     for (int64_t r = 0; r < codes.rounds; ++r) rounds = hn::Add(rounds, shown_by(codes, r, j));
-    const Vector lower =
-        hn::Sub(hn::LoadU(d, logits + j), hn::GatherIndex(d, log_counts, widened(rounds)));
+    const Vector lower = hn::Sub(hn::LoadU(d, logits + j), log_of(widened(rounds)));
     const auto seen =
         hn::RebindMask(d, hn::Gt(widened(shown_by(codes, round, j)), hn::Zero(WholeTag())));
     hn::StoreU(hn::IfThenElse(seen, lower, all_of(-kInfinity)), d, logits + j);
   }
+}
+
+void mask_unseen(int64_t count, const BucketCodes& codes, int64_t round, const real* log_counts,
+                 real* logits) {
+  const Tag d;
+  if (codes.rounds >= kVector)
+    return mask_by_counts(
+        count, codes, round,
+        [=](hn::Vec<WholeTag> counts) HWY_ATTR { return hn::GatherIndex(d, log_counts, counts); },
+        logits);
+  HWY_ALIGN real logs[kVector] = {};  // all of them fit a register
+  std::copy_n(log_counts, codes.rounds + 1, logs);
+  const Vector table = hn::Load(d, logs);
+  mask_by_counts(
+      count, codes, round,
+      [=](hn::Vec<WholeTag> counts)
+          HWY_ATTR { return hn::TableLookupLanes(table, hn::IndicesFromVec(d, counts)); },
+      logits);
 }
 
 HWY_INLINE void add_times(int64_t dim, real factor, const real* from, real* to) {
