@@ -115,48 +115,56 @@ class GatheredChunks {
         layout_(layout),
         head_(head),
         round_(round),
+        dim_(p.dim()),
+        rounds_(p.sorted->rounds()),
+        first_row_(head * p.length()),
         work_(work),
         order_(p.sorted->order(head, round)) {}
 
   // Appends the keys and values at a span of sorted positions.
   void append(Span sorted) {
     const Mark mark(Part::gathering);
-    constexpr int64_t kAhead = 8;  // rows
-    const int64_t d = p_.dim(), rounds = p_.sorted->rounds();
+    const int64_t d = dim_;
     for (int64_t s = sorted.begin; s < sorted.end; ++s, ++count_) {
-      const int64_t at = position(s), ahead = position(std::min(s + kAhead, sorted.end - 1));
+      const int64_t at = position(s), ahead = position_ahead(s, sorted.end);
       prefetch_row(p_.q.data() + ahead * d, d);
       prefetch_row(p_.v.data() + ahead * d, d);
       const real* const query = p_.q.data() + at * d;
       scale_rows_to(query, d, p_.key_factor(query), keys() + count_ * d);
       std::copy_n(p_.v.data() + at * d, d, values() + count_ * d);
-      for (int64_t r = 0; p_.options.masked && r < rounds; ++r)
+      for (int64_t r = 0; p_.options.masked && r < rounds_; ++r)
         codes(r)[count_] = p_.sorted->codes(head_, r)[order_[s]];
     }
   }
   // Removes the rows before `from`. The next chunk sees the remaining ones, which are in the cache.
   void drop_before(int64_t from) {
     const Mark mark(Part::gathering);
-    const int64_t d = p_.dim(), left = count_ - from;
+    const int64_t d = dim_, left = count_ - from;
     std::copy(keys() + from * d, keys() + count_ * d, keys());
     std::copy(values() + from * d, values() + count_ * d, values());
-    for (int64_t r = 0; p_.options.masked && r < p_.sorted->rounds(); ++r)
+    for (int64_t r = 0; p_.options.masked && r < rounds_; ++r)
       std::copy(codes(r) + from, codes(r) + count_, codes(r));
     count_ = left;
   }
-  void pack() { pack_transposed(keys(), count_, p_.dim(), p_.dim(), work_ + layout_.panels); }
+  void pack() { pack_transposed(keys(), count_, dim_, dim_, work_ + layout_.panels); }
 
   int64_t count() const { return count_; }
   int64_t padded() const { return round_up(count_, kRowMultiple); }
   real* keys() const { return work_ + layout_.keys; }
   real* values() const { return work_ + layout_.values; }
   real* scores() const { return work_ + layout_.scores; }
-  int64_t position(int64_t sorted) const { return head_ * p_.length() + order_[sorted]; }
+  // The row of q, v and the output that stands at a sorted position.
+  int64_t position(int64_t sorted) const { return first_row_ + order_[sorted]; }
+  // The row that a loop up to `end` comes to soon, to prefetch.
+  int64_t position_ahead(int64_t sorted, int64_t end) const {
+    constexpr int64_t kAhead = 8;  // rows
+    return position(std::min(sorted + kAhead, end - 1));
+  }
 
   // Computes the logits of the queries at sorted positions. `own` is the column of the first
   // query's own key; it is at most -layout.rows if the keys are of another chunk.
   void fill_scores(Span queries, int64_t own) const {
-    const int64_t d = p_.dim(), rows = queries.end - queries.begin;
+    const int64_t d = dim_, rows = queries.end - queries.begin;
     const real factor = real(p_.options.scale * 1.4426950408889634);
     {
       const Mark mark(Part::gathering);
@@ -184,17 +192,16 @@ class GatheredChunks {
   // that show a key from the logits of the others.
   void hide(int64_t i, real* row) const {
     std::array<int32_t, kMaxRounds> mine;
-    const int64_t rounds = p_.sorted->rounds();
-    for (int64_t r = 0; r < rounds; ++r)
+    for (int64_t r = 0; r < rounds_; ++r)
       mine[static_cast<size_t>(r)] = p_.sorted->codes(head_, r)[i];
     mask_buckets(padded(),
-                 {rounds, layout_.stride, codes(0), mine.data(), p_.min_gap(), p_.max_gap()},
+                 {rounds_, layout_.stride, codes(0), mine.data(), p_.min_gap(), p_.max_gap()},
                  round_, p_.log_count.data(), row);
   }
 
   const BucketProblem& p_;
   const BucketLayout& layout_;
-  const int64_t head_, round_;
+  const int64_t head_, round_, dim_, rounds_, first_row_;
   real* const work_;
   const int32_t* const order_;
   int64_t count_ = 0;
