@@ -1,8 +1,8 @@
 """The tables of docs/, each made by the command that stands before it.
 
 A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
-`scripts/peers --table ROWS.jsonl --markdown …` or `shares ROWS.jsonl`; paths start at the
-repository's root.
+`scripts/peers --table ROWS.jsonl --markdown …`, `shares ROWS.jsonl` or `breakdown ROWS.jsonl
+LENGTH`; paths start at the repository's root.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import shares
+from . import breakdown, shares
 
 PLACE = re.compile(
-    r"(<!-- ((?:scripts/peers|shares) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+    r"(<!-- ((?:scripts/peers|shares|breakdown) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
 )
 
 
@@ -30,6 +30,8 @@ def printed(command: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as out:
         if words[0] == "shares":
             print(shares.table(Path(words[1])))
+        elif words[0] == "breakdown":
+            print(breakdown.table(Path(words[1]), int(words[2])))
         else:
             peers(words[1:])
     return out.getvalue().strip()

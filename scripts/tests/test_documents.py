@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import documents, shares
+from attndocs import breakdown, documents, shares
 from attnpeers.install import ROOT
 
 
@@ -29,37 +29,53 @@ class Documents(unittest.TestCase):
             self.assertEqual(documents.renewed(text), text, path.name)
 
 
-class Shares(unittest.TestCase):
-    def test_a_line_a_variant_and_mode_and_a_column_a_length(self):
-        rows = ROOT / "results" / "reference" / "quick.jsonl"
-        head = next(
-            line
-            for line in rows.read_text(encoding="utf-8").splitlines()
-            if json.loads(line)["kind"] == "run"
-        )
-        cell = next(
-            row
-            for row in map(json.loads, rows.read_text(encoding="utf-8").splitlines())
-            if row["kind"] == "cell" and row["measure"] == "speed" and row["status"] == "ok"
-        )
-        del cell["checksum"]
-        cell["metrics"]["time_s"].update(median=0.002, min=0.001)
-        cell["metrics"]["peak_fraction"] = 0.4
-        length, name = cell["axes"]["length"], cell["variant"]["name"]
-        cell["axes"]["mode"] = "forward"
-        head = json.loads(head)
-        head.pop("checksum", None)
+def one_cell(**metrics):
+    """The run line and a speed cell of the reference rows, with these metrics, forward."""
+    rows = ROOT / "results" / "reference" / "quick.jsonl"
+    lines = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+    head = next(line for line in lines if line["kind"] == "run")
+    cell = next(
+        line
+        for line in lines
+        if line["kind"] == "cell" and line["measure"] == "speed" and line["status"] == "ok"
+    )
+    for line in (head, cell):
+        line.pop("checksum", None)
+    cell["metrics"].update(metrics)
+    cell["axes"]["mode"] = "forward"
+    return head, cell
+
+
+class TablesOfRows(unittest.TestCase):
+    def printed(self, table, head, cell, *more):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "rows.jsonl")
             path.write_text(json.dumps(head) + "\n" + json.dumps(cell) + "\n", encoding="utf-8")
-            self.assertEqual(
-                shares.table(path).splitlines(),
-                [
-                    f"| variant | | {length} |",
-                    "|---|---|---|",
-                    f"| `{name}` | forward | 2, 0.40 (0.80) |",
-                ],
-            )
+            return table(path, *more).splitlines()
+
+    def test_shares_have_a_line_a_variant_and_mode_and_a_column_a_length(self):
+        head, cell = one_cell(peak_fraction=0.4)
+        cell["metrics"]["time_s"].update(median=0.002, min=0.001)
+        self.assertEqual(
+            self.printed(shares.table, head, cell),
+            [
+                f"| variant | | {cell['axes']['length']} |",
+                "|---|---|---|",
+                f"| `{cell['variant']['name']}` | forward | 2, 0.40 (0.80) |",
+            ],
+        )
+
+    def test_a_breakdown_names_the_largest_part_first_and_other_last(self):
+        parts = {"packing": 0.05, "products": 0.7, "masks": 0.01, "other": 0.24}
+        head, cell = one_cell(breakdown={"shares": parts})
+        self.assertEqual(
+            self.printed(breakdown.table, head, cell, cell["axes"]["length"]),
+            [
+                "| variant | forward | train |",
+                "|---|---|---|",
+                f"| `{cell['variant']['name']}` | products 70, packing 5, other 24 | — |",
+            ],
+        )
 
 
 if __name__ == "__main__":

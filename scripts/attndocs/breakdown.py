@@ -1,0 +1,35 @@
+"""A Markdown table of speed rows with `--breakdown`: where the time of each variant's pass goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attnplot.rows import Cell, read_rows
+
+LEAST = 0.02  # parts below it are left out
+MODES = ("forward", "train")
+
+
+def entry(cell: Cell | None) -> str:
+    """`products 85, softmax 10, other 3`: percent of the threads' time, the largest part first;
+    `other`, what no mark names, last."""
+    if cell is None or not cell.ok:
+        return "—"
+    shares: dict[str, Any] = (cell.metrics.get("breakdown") or {}).get("shares", {})
+    parts = [part for part in shares if part != "other" and shares[part] >= LEAST]
+    parts.sort(key=lambda part: -shares[part])
+    if shares.get("other", 0) >= LEAST:
+        parts.append("other")
+    return ", ".join(f"{part.replace('_', ' ')} {100 * shares[part]:.0f}" for part in parts) or "—"
+
+
+def table(path: Path, length: int) -> str:
+    """A line for each variant, a column for each mode."""
+    cells = [cell for cell in read_rows([path]).cells if cell.measure == "speed"]
+    by = {(cell.variant, cell.axes["mode"]): cell for cell in cells if cell.length == length}
+    lines = ["| variant | " + " | ".join(MODES) + " |", "|---|" + "---|" * len(MODES)]
+    for variant in sorted({name for name, _ in by}):
+        entries = [entry(by.get((variant, mode))) for mode in MODES]
+        lines.append(f"| `{variant}` | " + " | ".join(entries) + " |")
+    return "\n".join(lines)
