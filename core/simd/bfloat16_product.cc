@@ -26,9 +26,6 @@ HWY_INLINE real low_half(BFloat16Pair pair) { return to_float({static_cast<uint1
 HWY_INLINE real high_half(BFloat16Pair pair) {
   return to_float({static_cast<uint16_t>(pair >> 16)});
 }
-HWY_INLINE BFloat16Pair pair_of(BFloat16 low, BFloat16 high) {
-  return static_cast<uint32_t>(low.bits) | static_cast<uint32_t>(high.bits) << 16;
-}
 
 // Columns one by one, of `b` as in one panel.
 void column_by_column(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a,

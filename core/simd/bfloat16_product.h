@@ -15,6 +15,14 @@ namespace attn {
 // Two numbers side by side along the depth: the first in the low half.
 using BFloat16Pair = uint32_t;
 inline int64_t pairs_of(int64_t depth) { return (depth + 1) / 2; }
+inline BFloat16Pair pair_of(BFloat16 low, BFloat16 high) {
+  return static_cast<uint32_t>(low.bits) | static_cast<uint32_t>(high.bits) << 16;
+}
+// Numbers of `real` that hold so many pairs: workspaces are counted in them.
+inline int64_t reals_of_pairs(int64_t pairs) {
+  constexpr int64_t kEach = sizeof(real) / sizeof(BFloat16Pair);
+  return (pairs + kEach - 1) / kEach;
+}
 
 // The left operand: the pair (i, p) is data[i·row + p].
 struct PairedLeft {

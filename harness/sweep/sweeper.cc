@@ -23,6 +23,8 @@ Ledger ledger_of(const CellKey& key, const CellResult& result) {
                 .kernel = isa(),
                 .loops = compiled_isa(),
                 .cost = result.cost};
+  if (result.dtype && result.dtype->path == DtypePath::native)
+    ledger.precision = name_of(result.dtype->name);
   if (const auto* speed = std::get_if<SpeedMetrics>(&result.metrics)) ledger.flops = speed->flops;
   if (const auto* fidelity = std::get_if<FidelityMetrics>(&result.metrics))
     ledger.flops = fidelity->flops;

@@ -64,12 +64,6 @@ inline bool is_narrow(const SoftmaxProblem& p) {
          p.left + right + kForwardNarrowStrip + 2 * kPanel <= kNarrowPiece;
 }
 
-// Numbers of `real` that hold so many pairs of bfloat16.
-inline int64_t reals_of_pairs(int64_t pairs) {
-  constexpr int64_t kEach = sizeof(real) / sizeof(BFloat16Pair);
-  return (pairs + kEach - 1) / kEach;
-}
-
 // The packed keys of `count` positions, in numbers of `real`.
 inline int64_t packed_key_reals(const SoftmaxProblem& p, int64_t count) {
   if (p.dtype == Dtype::float32) return packed_reals(count, p.dim);

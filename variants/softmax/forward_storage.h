@@ -62,9 +62,6 @@ class RealStorage {
   }
   // The sums of a whole task are kept where the output lies.
   static real* sums_of_task(real* out, real*) { return out; }
-  static void store_row(const real* sums, int64_t dim, real row_sum, real* out) {
-    divide_row(dim, sums, row_sum, out);
-  }
 
  private:
   const SoftmaxProblem& p_;
@@ -129,10 +126,6 @@ class BFloat16Storage {
                        p_.value_dim, s.rescale);
   }
   static real* sums_of_task(BFloat16*, real* work_sums) { return work_sums; }
-  static void store_row(const real* sums, int64_t dim, real row_sum, BFloat16* out) {
-    const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
-    for (int64_t c = 0; c < dim; ++c) out[c] = to_bfloat16(static_cast<float>(sums[c] * factor));
-  }
 
  private:
   const SoftmaxProblem& p_;

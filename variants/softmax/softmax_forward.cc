@@ -119,11 +119,11 @@ int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, in
 }
 
 // out = sums / row_sum, and log_sum where it is wanted.
-template <class Storage>
+template <class Element>
 void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row_sum,
-                 const real* sums, typename Storage::Element* out, real* log_sum) {
+                 const real* sums, Element* out, real* log_sum) {
   for (int64_t r = 0; r < rows; ++r) {
-    Storage::store_row(sums + r * dim, dim, row_sum[r], out + r * dim);
+    divide_row(dim, sums + r * dim, row_sum[r], out + r * dim);
     if (log_sum) log_sum[r] = row_sum[r] == 0 ? kInfinity : row_max[r] + std::log2(row_sum[r]);
   }
 }
@@ -208,9 +208,8 @@ class Forward {
 
   void finish(int64_t at, int64_t rows, const real* row_max, const real* row_sum,
               const real* sums) const {
-    finish_rows<Storage>(rows, p_.value_dim, row_max, row_sum, sums,
-                         out_.data() + at * p_.value_dim,
-                         log_sum_.defined() ? log_sum_.data() + at : nullptr);
+    finish_rows(rows, p_.value_dim, row_max, row_sum, sums, out_.data() + at * p_.value_dim,
+                log_sum_.defined() ? log_sum_.data() + at : nullptr);
   }
 
   void whole(int64_t task, real* work) const {
