@@ -17,6 +17,7 @@ foreach(stem
     crossing/search_simulation
     growth/growth
     growth/power_law
+    measure/bfloat16_workload
     measure/calibrate
     measure/disturbance
     measure/environment
@@ -37,6 +38,7 @@ foreach(stem
     sweep/cells
     sweep/costs
     sweep/grammar
+    sweep/dtype
     sweep/kv_heads
     sweep/outcome
     sweep/passed_checks

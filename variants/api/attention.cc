@@ -79,10 +79,13 @@ BFloat16Tensor Attention::forward(const BFloat16Tensor& q, const BFloat16Tensor&
   check_shapes(config_, q, k, v);
   check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
   const NoGrad no_grad;
-  BFloat16Tensor out =
-      reads_bfloat16_
-          ? do_bfloat16_forward(q, k, v, mask)
-          : rounded(do_forward(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask).value());
+  BFloat16Tensor out;
+  if (reads_bfloat16_ && !mask.edges) {
+    out = do_bfloat16_forward(q, k, v, mask);
+  } else {  // the widened arrays are freed before the output is rounded
+    const Tensor wide = do_forward(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask).value();
+    out = rounded(wide);
+  }
   ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),
              q.shape().str());
   return out;

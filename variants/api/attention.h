@@ -44,6 +44,7 @@ class Attention {
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
   // The same in bfloat16, without gradients. Unless reads_bfloat16(), q, k and v are widened to
   // float32 on entry and the output is rounded: the widened arrays are part of what a pass holds.
+  // With edges, every variant widens.
   BFloat16Tensor forward(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
                          const Mask& mask = {}) const;
   // Whether forward reads bfloat16 itself (trait bfloat16) with these parameters.
@@ -81,7 +82,7 @@ class Attention {
   // Returns null where group > 1 and each query head needs a state of its own; the caller then asks
   // again with [batch, heads, 1, head_dim] and repeats the keys. For a mixer group is always 1.
   virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
-  // Of variants with trait `bfloat16`.
+  // Of variants with trait `bfloat16`; the mask has no edges.
   virtual BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
                                              const BFloat16Tensor& v, const Mask& mask) const;
   // As do_decoder, with a state of bfloat16; null: it has none.

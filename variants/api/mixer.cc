@@ -23,7 +23,8 @@ Var Mixer::mix(const Var& x, const Mask& mask) const {
 BFloat16Tensor Mixer::mix(const BFloat16Tensor& x, const Mask& mask) const {
   ATTN_CHECK(x.defined(), "a mixer of width {} takes [batch, len, width], got nothing", width());
   const NoGrad no_grad;
-  return rounded(mix(Var(widened(x)), mask).value());
+  const Tensor wide = mix(Var(widened(x)), mask).value();  // what was widened is freed
+  return rounded(wide);
 }
 
 Var Mixer::do_forward(const Var&, const Var&, const Var& v, const Mask& mask) const {

@@ -20,9 +20,6 @@ class Full final : public Attention {
   }
   BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
                                      const BFloat16Tensor& v, const Mask& mask) const override {
-    if (mask.edges)
-      return rounded(
-          edge_attention(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask).value());
     return softmax_attention(q, k, v, options_of(mask));
   }
   Cost do_cost(const AttentionShape& shape) const override {
