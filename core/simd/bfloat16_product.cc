@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/simd/bfloat16_dot.h"
+#include "core/simd/isa.h"
 #include "core/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -289,9 +290,7 @@ PairedLeft round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride) 
   return {reinterpret_cast<const BFloat16Pair*>(x), stride * kPairsEach};
 }
 
-const char* paired_product_kind() {
-  return HWY_DYNAMIC_DISPATCH(takes_dot_of)() ? "avx512_bf16" : "widened";
-}
+std::string bfloat16_isa() { return HWY_DYNAMIC_DISPATCH(takes_dot_of)() ? "avx512_bf16" : isa(); }
 
 }  // namespace attn
 #endif

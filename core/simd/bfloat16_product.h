@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/base/bfloat16.h"
 #include "core/base/real.h"
@@ -60,7 +61,7 @@ void interleave_rows(const BFloat16* x, int64_t depth, int64_t cols, BFloat16Pai
 // Returns them as a left operand.
 PairedLeft round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride);
 
-// How the products are computed: "avx512_bf16" by vdpbf16ps, "widened" in float.
-const char* paired_product_kind();
+// The instruction set of these products: "avx512_bf16" where vdpbf16ps computes them, else isa().
+std::string bfloat16_isa();
 
 }  // namespace attn
