@@ -59,8 +59,8 @@ oracle::Array wanted_of(const Subject& subject, const Attention& attention, cons
 }
 
 // `first`: the row of `wanted` that the first row of `got` [batch, heads, rows, dim] stands for.
-void compare(const Tensor& got, const oracle::Array& wanted, int64_t first, bool is_native,
-             const std::string& what, Verdict& verdict) {
+void compare_to_wanted(const Tensor& got, const oracle::Array& wanted, int64_t first,
+                       bool is_native, const std::string& what, Verdict& verdict) {
   double largest_wanted = 0.1;  // as in reference.cc
   for (const double value : wanted.x) largest_wanted = std::max(largest_wanted, std::abs(value));
   const int64_t rows = got.dim(2), dim = got.dim(3);
@@ -98,8 +98,9 @@ void compare_forward(const Subject& subject, const AttentionShape& shape,
   const Rounded x = rounded_inputs(shape, lengths);
   const Mask mask = mask_of(shape, lengths);
   const Tensor got = widened(attention->forward(x.q, x.k, x.v, mask));
-  compare(got, wanted_of(subject, *attention, x.wide, mask), 0, attention->reads_bfloat16(),
-          text(shape) + (lengths.empty() ? "" : ", padded"), verdict);
+  compare_to_wanted(got, wanted_of(subject, *attention, x.wide, mask), 0,
+                    attention->reads_bfloat16(), text(shape) + (lengths.empty() ? "" : ", padded"),
+                    verdict);
 }
 
 // Of the first `count` heads, each batch entry.
@@ -131,9 +132,10 @@ void compare_decoding(const Subject& subject, AttentionShape shape, int64_t kv_h
       rows[(at / shape.head_dim * (n - prefill) + i - prefill) * shape.head_dim +
            at % shape.head_dim] = to_float(out.data()[at]);
   }
-  compare(rows, wanted, prefill, decoder->keeps_bfloat16(),
-          fmt::format("decoded, {}, {} heads of keys for {}", text(shape), kv_heads, shape.heads),
-          verdict);
+  compare_to_wanted(
+      rows, wanted, prefill, decoder->keeps_bfloat16(),
+      fmt::format("decoded, {}, {} heads of keys for {}", text(shape), kv_heads, shape.heads),
+      verdict);
   shape.dtype = Dtype::bfloat16;
   const double declared = attention->state_bytes(shape, kv_heads),
                held = static_cast<double>(decoder->state_bytes());
