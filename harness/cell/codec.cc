@@ -94,6 +94,7 @@ void fields(Archive& archive, PublishedShape& shape) {
   archive("threads", shape.threads);
   archive("causal", shape.causal);
   archive.maybe("kv_heads", shape.kv_heads);
+  archive.maybe("dtype", shape.dtype);
 }
 
 template <class Archive>
@@ -132,6 +133,7 @@ void fields(Archive& archive, Visit& visit) {
   archive("samples", visit.times);
   archive("flops", visit.flops);
   archive.maybe("cost", visit.cost);
+  archive.maybe("dtype", visit.dtype);
   archive.maybe("bytes", visit.bytes);
   archive.maybe("state_bytes", visit.state_bytes);
   archive.maybe("witness", visit.witness);
@@ -206,6 +208,7 @@ Json reply_with(Measure measure, const CellResult& result) {
   CellResult found = result;
   figures(archive, measure, found);
   archive.maybe("cost", result.cost);
+  archive.maybe("dtype", result.dtype);
   return std::move(archive.object);
 }
 
@@ -249,6 +252,7 @@ CellResult result_of(const Reply& reply, Measure measure) {
     JsonReader reader(reply.found, "");
     figures(reader, measure, result);
     reader.maybe("cost", result.cost);
+    reader.maybe("dtype", result.dtype);
   } catch (const Error& error) {
     return {.status = Status::failed,
             .reason = "the result makes no row: " + one_line(error.what())};

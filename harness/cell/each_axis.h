@@ -12,6 +12,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("heads", axes.heads);
   visit("kv_heads", axes.kv_heads);
   visit("head_dim", axes.head_dim);
+  visit("dtype", axes.dtype);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
   visit("causal", axes.causal);

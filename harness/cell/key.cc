@@ -73,6 +73,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.heads = axes.heads.value();
   spec.kv_heads = axes.kv_heads.value_or(0);
   spec.head_dim = axes.head_dim.value();
+  spec.dtype = axes.dtype.value_or(Dtype::float32);
   spec.mode = axes.mode.value_or(Mode::forward);
   spec.scope = axes.scope.value_or(ScopeKind::attention);
   spec.causal = axes.causal.value();

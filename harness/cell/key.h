@@ -29,6 +29,7 @@ struct Axes {
   std::optional<int64_t> length, batch, heads;
   std::optional<int64_t> kv_heads;  // set where they are fewer than heads
   std::optional<int64_t> head_dim;
+  std::optional<Dtype> dtype;  // set where it is not float32
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
   std::optional<bool> causal;

@@ -30,7 +30,8 @@ struct Breakdown {
 struct SpeedMetrics {
   Summary time;  // seconds
   double tokens_per_s = 0, flops = 0, flops_per_s = 0;
-  std::optional<double> peak_fraction;      // nullopt: the machine's peak is not known
+  // nullopt: the machine's peak is not known, as that of products in bfloat16.
+  std::optional<double> peak_fraction;
   std::optional<double> witness_fraction;   // of the rate that the witness reached beside it
   std::optional<double> bytes, roofline_s;  // nullopt: not declared, or none applies
   bool declares_cost = true;                // false: null bytes in a row say so
@@ -102,6 +103,7 @@ struct AccuracyMetrics {
 struct FidelityMetrics {
   double relative_error = 0, cosine = 0;
   std::optional<double> weights_kl;
+  std::optional<double> rounded_inputs_error;  // in bfloat16
   std::optional<double> flops;
 };
 

@@ -13,6 +13,8 @@ enum class Measure { speed, memory, accuracy, fidelity };
 enum class Status { ok, skipped, failed, diverged, timeout, oom };
 // Where a variant's FLOPs, memory and bytes moved come from: its own formulas, or the counters.
 enum class CostSource { declared, measured };
+// In bfloat16: whether the variant reads it itself, or widens it to float32 first.
+enum class DtypePath { native, converted };
 // Why a speed cell was not visited again: all rounds were done, the interval was as narrow as
 // asked, the time of the cell was up, or the most visits that a cell gets were done.
 enum class VisitsEnd { rounds, precision, max_time, max_visits };
@@ -57,6 +59,10 @@ constexpr std::array<EnumName<CostSource>, 2> names_of(CostSource) {
   return {{{CostSource::declared, "declared"}, {CostSource::measured, "measured"}}};
 }
 
+constexpr std::array<EnumName<DtypePath>, 2> names_of(DtypePath) {
+  return {{{DtypePath::native, "native"}, {DtypePath::converted, "converted"}}};
+}
+
 constexpr std::array<EnumName<VisitsEnd>, 4> names_of(VisitsEnd) {
   return {{{VisitsEnd::rounds, "rounds"},
            {VisitsEnd::precision, "precision"},
@@ -84,5 +90,11 @@ constexpr std::array<EnumName<ScopeKind>, 3> names_of(ScopeKind) {
 constexpr std::array<EnumName<InputKind>, 2> names_of(InputKind) {
   return {{{InputKind::random, "random"}, {InputKind::needle, "needle"}}};
 }
+
+// How a cell that is not in float32 was computed.
+struct StoredDtype {
+  Dtype name = Dtype::bfloat16;
+  DtypePath path = DtypePath::native;
+};
 
 }  // namespace attn

@@ -32,7 +32,8 @@ constexpr std::array<EnumName<PilotOf>, 2> names_of(PilotOf) {
 struct PublishedShape {
   int64_t heads = 1, head_dim = 1, threads = 1;
   bool causal = false;
-  int64_t kv_heads = 0;  // above 0: its decoding with so many heads of keys and values
+  int64_t kv_heads = 0;             // above 0: its decoding with so many heads of keys and values
+  std::optional<Dtype> dtype = {};  // set where it is not float32: what is computed in it
   auto operator<=>(const PublishedShape&) const = default;
 };
 
@@ -55,6 +56,7 @@ struct Visit {
   std::vector<double> times;  // seconds of each sample
   double flops = 0;
   std::optional<CostSource> cost;
+  std::optional<StoredDtype> dtype;    // nullopt: float32
   std::optional<double> bytes;         // moved, by formula; nullopt: not declared, or none applies
   std::optional<int64_t> state_bytes;  // of decoding
   std::optional<Witness> witness;      // the slower of before and after

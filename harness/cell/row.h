@@ -31,6 +31,7 @@ struct CellResult {
   std::vector<double> times;                        // samples of a speed cell, in seconds
   std::optional<std::vector<LearningPoint>> curve;  // of training, also of one that diverged
   std::optional<CostSource> cost;
+  std::optional<StoredDtype> dtype;        // nullopt: float32
   std::vector<int64_t> visits;             // how many of `times` each visit gave
   std::vector<Noise> noisy;                // why the times of this row are unreliable
   Witnessed witness;                       // of the visits

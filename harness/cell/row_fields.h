@@ -161,6 +161,7 @@ void fields(Archive& archive, FidelityMetrics& metrics) {
   archive("relative_error", metrics.relative_error);
   archive("cosine", metrics.cosine);
   archive("weights_kl", metrics.weights_kl);
+  archive.maybe("rounded_inputs_error", metrics.rounded_inputs_error);
   archive.maybe("flops", metrics.flops);
 }
 
@@ -181,6 +182,12 @@ void fields(Archive& archive, Ledger& ledger) {
   archive("kernel", ledger.kernel);
   archive.maybe("loops", ledger.loops);
   archive.maybe("cost", ledger.cost);
+}
+
+template <class Archive>
+void fields(Archive& archive, StoredDtype& dtype) {
+  archive("name", dtype.name);
+  archive("path", dtype.path);
 }
 
 template <class Archive>
@@ -263,6 +270,7 @@ void fields(Archive& archive, Row& row) {
   archive("started_at", row.started_at);
   archive("duration_s", row.duration_s);
   archive.maybe("source", row.key.source);
+  archive.maybe("dtype", result.dtype);
   archive.maybe("ledger", row.ledger);
   archive.maybe("referenced", row.referenced);
   if constexpr (Archive::reads)

@@ -68,6 +68,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"edges", check_edges, edges, true, also_double},
       {"gradients", check_gradients, always, true, only_double},
       {"reference", check_reference, referenced, true, double_in_full, true},
+      {"bfloat16", check_bfloat16, always, true, as_built, true},
       {"exact", check_exact, exact, true, also_double},
       {"limit", check_limit, has_limit, true, also_double},
       {"flops", check_flops, always, true, as_built},
@@ -147,11 +148,17 @@ std::vector<Result> check_variant_at(const VariantInfo& info,
     subject.only->q_len = subject.only->kv_len = length;
     if (subject.can_run(*subject.only)) break;
   }
+  const auto is_asked = [&](const VariantCheck& check) {
+    if (!check.at_published || !check.applies(info)) return false;
+    const bool is_of_bfloat16 = check.run == check_bfloat16;
+    if (like.dtype == Dtype::bfloat16 || is_of_bfloat16)
+      return like.dtype == Dtype::bfloat16 && is_of_bfloat16;
+    return kv_heads == 0 || check.run == check_decode;
+  };
   const ScopedThreads scoped(thread_count);
   std::vector<Result> results;
   for (const VariantCheck& check : variant_check_table())
-    if (check.at_published && check.applies(info) && (kv_heads == 0 || check.run == check_decode))
-      results.push_back(run_check(check, subject));
+    if (is_asked(check)) results.push_back(run_check(check, subject));
   return results;
 }
 

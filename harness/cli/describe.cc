@@ -27,6 +27,8 @@ constexpr NamedTrait kTraits[] = {
     {"decode", &Traits::decode, "answers one token after another from a state"},
     {"edges", &Traits::edges, "attends along the edges of a graph, where a task gives them"},
     {"rowwise", &Traits::rowwise, "answers a query by itself, whatever the other queries are"},
+    {"bfloat16", &Traits::bfloat16,
+     "reads bfloat16 itself; the inputs of others are widened to float32 first"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

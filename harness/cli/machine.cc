@@ -10,6 +10,7 @@
 #include "core/base/affinity.h"
 #include "core/base/cgroup.h"
 #include "core/base/parallel.h"
+#include "core/simd/bfloat16_product.h"
 #include "core/simd/isa.h"
 #include "core/simd/product.h"
 #include "harness/measure/environment.h"
@@ -72,6 +73,7 @@ Machine this_machine(const std::string& floors) {
     machine.memory = *pages * *machine.page;
   machine.sets = isas();
   machine.selected = isa();
+  machine.bfloat16 = bfloat16_isa();
   machine.compiled = compiled_isa();
   machine.tile = tile_shape();
   machine.panel = kPanel;
@@ -100,6 +102,7 @@ Json machine_json(const Machine& machine) {
           {"page_bytes", or_null(machine.page)},
           {"instruction_sets", machine.sets},
           {"kernel_instruction_set", machine.selected},
+          {"bfloat16_instruction_set", machine.bfloat16},
           {"instruction_set", machine.compiled},
           {"product",
            {{"tile_rows", machine.tile.rows},
@@ -136,9 +139,9 @@ std::string machine_text(const Machine& machine) {
                             bytes_text(machine.caches.l2), bytes_text(machine.caches.l3)));
   add("memory",
       fmt::format("{} in pages of {}", bytes_text(machine.memory), bytes_text(machine.page)));
-  add("instruction sets",
-      fmt::format("{}; the kernels use {}, all other code {}", fmt::join(machine.sets, ", "),
-                  machine.selected, machine.compiled));
+  add("instruction sets", fmt::format("{}; the kernels use {}, of bfloat16 {}, all other code {}",
+                                      fmt::join(machine.sets, ", "), machine.selected,
+                                      machine.bfloat16, machine.compiled));
   add("threads", fmt::format("{} at most, by {}", machine.threads, machine.threading));
   add("product",
       fmt::format("register tile of {} rows × {} vectors × {} lanes, panels of {} columns",

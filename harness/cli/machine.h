@@ -21,6 +21,7 @@ struct Machine {
   std::optional<double> quota;          // cores' worth of time that a control group allows
   CacheSizes caches;                    // of processor 0
   std::optional<int64_t> memory, page;  // bytes
+  std::string bfloat16;                 // of products of bfloat16
   std::vector<std::string> sets;        // instruction sets that the kernels can use, best first
   std::string selected, compiled;       // that they use; of all other code
   TileShape tile;                       // of the product's registers

@@ -88,6 +88,31 @@ Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const Fi
                          {spec.causal, {}});  // [batch, heads, length, length]
 }
 
+// `implied`: the weights of the variant; undefined: none.
+FidelityFigures compare_rows(const WorkloadSpec& spec, const FidelityInputs& in, const Tensor& out,
+                             const Tensor& implied) {
+  std::vector<RowSums> rows(static_cast<size_t>(spec.batch * spec.heads * spec.length));
+  parallel_for(static_cast<int64_t>(rows.size()), 16, [&](int64_t begin, int64_t end) {
+    std::vector<double> weights;
+    for (int64_t row = begin; row < end; ++row) {
+      rows[static_cast<size_t>(row)] = compare_row(in, out, implied, spec.causal, row, weights);
+    }
+  });
+  RowSums all;
+  for (const RowSums& row : rows) {
+    all.error += row.error;
+    all.norm += row.norm;
+    all.cosine += row.cosine;
+    all.divergence += row.divergence;
+  }
+  const auto count = static_cast<double>(rows.size());
+  FidelityFigures figures;
+  figures.relative_error = std::sqrt(all.error / all.norm);
+  figures.cosine = all.cosine / count;
+  if (implied.defined()) figures.weights_kl = all.divergence / count;
+  return figures;
+}
+
 }  // namespace
 
 std::string to_string(InputKind kind) { return kind == InputKind::random ? "random" : "needle"; }
@@ -113,27 +138,17 @@ FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, doubl
   const FidelityInputs in = fidelity_inputs(bare, kind, input_scale);
   const NoGrad no_grad;
   const Attention& attention = workload.attention();
-  const Tensor out = attention.forward(Var(in.q), Var(in.k), Var(in.v), {spec.causal, {}}).value();
-  const Tensor implied = weights_of(attention, bare, in);
-
-  std::vector<RowSums> rows(static_cast<size_t>(spec.batch * spec.heads * spec.length));
-  parallel_for(static_cast<int64_t>(rows.size()), 16, [&](int64_t begin, int64_t end) {
-    std::vector<double> weights;
-    for (int64_t row = begin; row < end; ++row) {
-      rows[static_cast<size_t>(row)] = compare_row(in, out, implied, spec.causal, row, weights);
-    }
-  });
-  RowSums all;
-  for (const RowSums& row : rows) {
-    all.error += row.error;
-    all.norm += row.norm;
-    all.cosine += row.cosine;
-    all.divergence += row.divergence;
+  const Mask mask{spec.causal, {}};
+  if (spec.dtype == Dtype::bfloat16) {
+    const BFloat16Tensor q = rounded(in.q), k = rounded(in.k), v = rounded(in.v);
+    const Tensor out = widened(attention.forward(q, k, v, mask));
+    FidelityFigures figures = compare_rows(spec, in, out, {});
+    figures.rounded_inputs_error =
+        compare_rows(spec, {widened(q), widened(k), widened(v)}, out, {}).relative_error;
+    return figures;
   }
-  const auto count = static_cast<double>(rows.size());
-  FidelityFigures figures{std::sqrt(all.error / all.norm), all.cosine / count, std::nullopt};
-  if (implied.defined()) figures.weights_kl = all.divergence / count;
-  return figures;
+  const Tensor out = attention.forward(Var(in.q), Var(in.k), Var(in.v), mask).value();
+  return compare_rows(spec, in, out, weights_of(attention, bare, in));
 }
 
 }  // namespace attn

@@ -14,10 +14,13 @@ enum class InputKind {
 };  // needle: each query has one key with a large logit, at a random place
 std::string to_string(InputKind kind);  // "random", "needle"
 struct FidelityFigures {
-  double relative_error = 0;         // ‖out - exact‖_F / ‖exact‖_F
+  double relative_error = 0;  // ‖out - exact‖_F / ‖exact‖_F
+  // In bfloat16, the same where `exact` is of the inputs as they were rounded: without the error of
+  // storing them. relative_error and cosine are of the inputs before.
+  std::optional<double> rounded_inputs_error;
   double cosine = 0;                 // mean over rows of cos(out, exact)
   std::optional<double> weights_kl;  // mean over rows of KL(exact ‖ implied weights), if the
-                                     // weights of the variant are a distribution
+                                     // weights of the variant are a distribution; not in bfloat16
 };
 // The reason why fidelity cannot be measured; nullopt if it can. measure_fidelity throws this
 // reason.

@@ -60,10 +60,16 @@ Batch model_batch(const WorkloadSpec& spec) {
 }
 
 AttentionShape attention_shape(const WorkloadSpec& spec) {
-  return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
+  return {.batch = spec.batch,
+          .heads = spec.heads,
+          .q_len = spec.length,
+          .kv_len = spec.length,
+          .head_dim = spec.head_dim,
+          .causal = spec.causal,
+          .dtype = spec.dtype};
 }
 
-// Of the keys and values of one position.
+// Of the keys and values of one position, before they are rounded.
 int64_t prefill_bytes_each(const WorkloadSpec& spec) {
   return 2 * spec.batch * spec.key_heads() * spec.head_dim * static_cast<int64_t>(sizeof(real));
 }
@@ -78,7 +84,7 @@ VariantInfo::Reads reads_of(const WorkloadSpec& spec) {
 void add_repeats(const WorkloadSpec& spec, Cost& cost) {
   const auto tensors = static_cast<double>(reads_of(spec).keys ? 2 : 1);
   const auto numbers = static_cast<double>(spec.batch * spec.heads * spec.length * spec.head_dim);
-  const double repeated = tensors * numbers * sizeof(real);
+  const double repeated = tensors * numbers * static_cast<double>(size_of(spec.dtype));
   cost.peak_bytes += repeated;
   cost.bytes += repeated + repeated / static_cast<double>(spec.group());
 }
@@ -117,6 +123,11 @@ std::optional<std::string> why_not(const WorkloadSpec& spec) {
   const AttentionShape shape = attention_shape(spec);
   const Params params(spec.variant->name, spec.variant->params, spec.params);
   if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
+  const bool is_bfloat16 = spec.dtype == Dtype::bfloat16;
+  if (is_bfloat16 && spec.mode == Mode::train)
+    return "bfloat16 has no backward pass; its modes are forward and decode";
+  if (is_bfloat16 && spec.scope != ScopeKind::attention)
+    return "bfloat16 is measured at scope attention alone";
   if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
@@ -176,7 +187,11 @@ struct Workload::State {
         rows ? std::vector<Shape>{{spec.batch, spec.length, spec.heads * spec.head_dim}}  // x
              : std::vector<Shape>{query, key, key};                                       // q, k, v
     for (size_t i = 0; i < shapes.size(); ++i) {
-      inputs.emplace_back(Tensor::normal(shapes[i], rng(spec.seed, "workload inputs", i)), train);
+      const Tensor x = Tensor::normal(shapes[i], rng(spec.seed, "workload inputs", i));
+      if (spec.dtype == Dtype::bfloat16)
+        rounded_inputs.push_back(rounded(x));
+      else
+        inputs.emplace_back(x, train);
     }
   }
 
@@ -190,7 +205,7 @@ struct Workload::State {
 
   void make_decoder() {
     const NoGrad no_grad;
-    decoder = attention->decoder(spec.batch, spec.length, spec.kv_heads);
+    decoder = attention->decoder(spec.batch, spec.length, spec.kv_heads, spec.dtype);
     const int64_t many = prefill_positions(spec);
     for (int64_t at = 0; at < spec.length - 1; at += many) {
       const Shape shape{spec.batch, spec.key_heads(), std::min(many, spec.length - 1 - at),
@@ -198,10 +213,18 @@ struct Workload::State {
       const auto index = static_cast<uint64_t>(at);
       const Tensor keys = Tensor::normal(shape, rng(spec.seed, "workload keys", index));
       const Tensor values = Tensor::normal(shape, rng(spec.seed, "workload values", index));
-      decoder->extend(keys, values,
-                      decoder->keys_are_queries() ? repeated(Var(keys)).value() : keys);
+      const auto append = [&](const auto& k, const auto& v) {
+        decoder->extend(k, v, decoder->keys_are_queries() ? repeated(k) : k);
+      };
+      if (spec.dtype == Dtype::bfloat16)
+        append(rounded(keys), rounded(values));
+      else
+        append(keys, values);
     }
-    out = Tensor(inputs[0].shape());
+    if (spec.dtype == Dtype::bfloat16)
+      rounded_out = BFloat16Tensor(rounded_inputs[0].shape());
+    else
+      out = Tensor(inputs[0].shape());
   }
 
   void make_leaves() {
@@ -227,17 +250,35 @@ struct Workload::State {
                               {spec.causal, {}});  // [batch, heads, length, head_dim]
   }
 
+  void forward_rounded() const {
+    const std::vector<BFloat16Tensor>& x = rounded_inputs;
+    if (const Mixer* rows = mixer()) {
+      rows->mix(x[0], {spec.causal, {}});
+      return;
+    }
+    const BFloat16Tensor values = repeated(x[2]);
+    const BFloat16Tensor keys = spec.group() > 1 && !reads_of(spec).keys ? values : repeated(x[1]);
+    attention->forward(x[0], keys, values, {spec.causal, {}});
+  }
+
   // Keys or values for every query head; the same where each has its own.
   Var repeated(const Var& x) const { return repeat_heads(x, spec.group()); }
+  Tensor repeated(const Tensor& x) const { return repeated(Var(x)).value(); }
+  BFloat16Tensor repeated(const BFloat16Tensor& x) const { return repeat_heads(x, spec.group()); }
+
+  void step() {
+    if (spec.dtype == Dtype::bfloat16)
+      decoder->step(rounded_inputs[0], rounded_inputs[1], rounded_inputs[2], rounded_out);
+    else
+      decoder->step(inputs[0].value(), inputs[1].value(), inputs[2].value(), out);
+    decoder->step_back();
+  }
 
   void run() {
     set_threads(spec.threads);
     ran = true;
-    if (decoder) {
-      decoder->step(inputs[0].value(), inputs[1].value(), inputs[2].value(), out);
-      decoder->step_back();
-      return;
-    }
+    if (decoder) return step();
+    if (spec.dtype == Dtype::bfloat16) return forward_rounded();
     if (spec.mode == Mode::forward) {
       const NoGrad no_grad;
       forward();
@@ -264,10 +305,12 @@ struct Workload::State {
   std::unique_ptr<Encoder> model;
   std::unique_ptr<Decoder> decoder;  // of all positions but the last, mode decode
   std::vector<Var> inputs;
+  std::vector<BFloat16Tensor> rounded_inputs;  // in place of them, in bfloat16
   Batch batch;
-  Tensor out;               // mode decode
-  Tensor seed;              // gradient of the output, mode train
-  std::vector<Var> leaves;  // that get a gradient, mode train
+  Tensor out;                  // mode decode
+  BFloat16Tensor rounded_out;  // in place of it, in bfloat16
+  Tensor seed;                 // gradient of the output, mode train
+  std::vector<Var> leaves;     // that get a gradient, mode train
 };
 
 Workload::Workload(const WorkloadSpec& spec) : state_(std::make_unique<State>(spec)) {}
@@ -277,10 +320,17 @@ void Workload::run() { state_->run(); }
 
 Var Workload::forward() const {
   ATTN_CHECK(!state_->decoder, "mode decode has no forward pass");
+  ATTN_CHECK(state_->spec.dtype == Dtype::float32, "a pass in bfloat16 is not recorded");
   return state_->forward();
 }
 
 const std::vector<Var>& Workload::inputs() const { return state_->inputs; }
+
+bool Workload::widens() const {
+  const State& s = *state_;
+  if (s.spec.dtype == Dtype::float32) return false;
+  return s.decoder ? !s.decoder->keeps_bfloat16() : !s.attention->reads_bfloat16();
+}
 
 bool Workload::declares_cost() const { return state_->decoder || state_->cost; }
 
@@ -327,9 +377,9 @@ std::optional<int64_t> Workload::state_bytes() const {
   return held ? std::optional(layers() * std::llround(*held)) : std::nullopt;
 }
 
-const Tensor& Workload::decoded() const {
+Tensor Workload::decoded() const {
   ATTN_CHECK(state_->decoder, "mode {} decodes nothing", to_string(state_->spec.mode));
-  return state_->out;
+  return state_->spec.dtype == Dtype::bfloat16 ? widened(state_->rounded_out) : state_->out;
 }
 
 const WorkloadSpec& Workload::spec() const { return state_->spec; }

@@ -27,6 +27,7 @@ struct WorkloadSpec {
   // Heads of keys and values, each shared by heads / kv_heads query heads; 0: as many as heads.
   // Shazeer 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
   int64_t kv_heads = 0;
+  Dtype dtype = Dtype::float32;  // of q, k, v, the output and, where the variant can, the state
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
   bool causal = false;  // mode decode: true
@@ -49,14 +50,18 @@ int64_t prefill_bytes(const WorkloadSpec& spec);
 // Inputs N(0, 1) and weights are made once. run() does one pass: in mode train with gradients of
 // the inputs, in mode decode always of the same token. Keys and values have kv_heads heads; a pass
 // repeats them for the query heads, as the multi-head layer does. A decoder keeps kv_heads heads in
-// its state where the variant can.
+// its state where the variant can. In bfloat16 inputs are rounded once, before any pass; what a
+// variant widens to float32 is part of a pass.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
   ~Workload();
   void run();
-  Var forward() const;  // what one pass answers, recorded for gradients unless under NoGrad
-  const std::vector<Var>& inputs() const;  // x, or q, k and v; none at scope model
+  // What one pass answers, recorded for gradients unless under NoGrad; float32 alone.
+  Var forward() const;
+  const std::vector<Var>& inputs() const;  // x, or q, k and v; none at scope model or in bfloat16
+  // In bfloat16: whether the variant, or in mode decode its decoder, widens to float32 first.
+  bool widens() const;
   // FLOPs of one run() by formula; the backward pass of dense layers counts twice the forward pass.
   // In mode decode, by the formula of the decoder. If the variant declares no cost, counted in one
   // more run().
@@ -72,8 +77,8 @@ class Workload {
   // Bytes of the decode states of all layers: by formula, or in mode decode as allocated. If the
   // variant declares no cost, as allocated by a decoder; nullopt if there is no decoder.
   std::optional<int64_t> state_bytes() const;
-  int64_t layers() const;         // 2 at scope model, else 1
-  const Tensor& decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
+  int64_t layers() const;  // 2 at scope model, else 1
+  Tensor decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
   const WorkloadSpec& spec() const;
 
  private:

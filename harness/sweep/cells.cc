@@ -23,13 +23,14 @@
 namespace attn {
 namespace {
 
-// Of kv_heads, what says that no heads are shared is left out: such a cell is one with the cell
-// that says nothing.
+// What says that no heads are shared, or that numbers are float32, is left out: such a cell is one
+// with the cell that says nothing.
 Axes axes_of(const Choice& choice, Axes axes = {}) {
   for (const auto& [name, text] : choice)
     set_axis(axes, name, find_axis(name).spec.parse("axis", text));
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
+  if (axes.dtype == Dtype::float32) axes.dtype.reset();
   return axes;
 }
 

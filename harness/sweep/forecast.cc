@@ -30,7 +30,13 @@ constexpr double kTrainFactor = 3.5;    // forward and backward over forward
 constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
 
 AttentionShape shape_of(const WorkloadSpec& spec) {
-  return {spec.batch, spec.heads, spec.length, spec.length, spec.head_dim, spec.causal};
+  return {.batch = spec.batch,
+          .heads = spec.heads,
+          .q_len = spec.length,
+          .kv_len = spec.length,
+          .head_dim = spec.head_dim,
+          .causal = spec.causal,
+          .dtype = spec.dtype};
 }
 
 // FLOPs of the dense parts of one layer: four projections, of which two are narrower where query
@@ -72,7 +78,7 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
   const double held = spec.group() > 1 ? 6 : 4;
   const double kept = 1 / static_cast<double>(spec.group());
   double flops = cost.flops * layers,
-         bytes = cost.peak_bytes + held * tokens * width * sizeof(float);
+         bytes = cost.peak_bytes + held * tokens * width * static_cast<double>(size_of(spec.dtype));
   if (spec.scope != ScopeKind::attention) {
     flops +=
         layers * dense_flops(*spec.variant, key.variant.params, tokens, width, 4 * width, kept);

@@ -53,6 +53,12 @@ CostSource source_of(const Workload& workload) {
   return workload.declares_cost() ? CostSource::declared : CostSource::measured;
 }
 
+std::optional<StoredDtype> dtype_of(const Workload& workload) {
+  const Dtype dtype = workload.spec().dtype;
+  if (dtype == Dtype::float32) return std::nullopt;
+  return StoredDtype{dtype, workload.widens() ? DtypePath::converted : DtypePath::native};
+}
+
 Json speed(const Request& request) {
   pin_threads({request.cpus.begin(), request.cpus.end()});
   Workload workload(workload_of(request.key.value()));
@@ -66,6 +72,7 @@ Json speed(const Request& request) {
   Visit visit{.times = times,
               .flops = workload.flops(),
               .cost = source_of(workload),
+              .dtype = dtype_of(workload),
               .bytes = workload.bytes(),
               .state_bytes = std::nullopt,
               .witness = slower_of(before, stand.look()),
@@ -88,7 +95,8 @@ Json memory(const CellKey& key) {
                                               .declared_extra_bytes = found.declared_extra_bytes,
                                               .state_bytes = found.state_bytes,
                                               .rss_peak_bytes = found.rss_peak_bytes},
-                     .cost = source_of(workload)});
+                     .cost = source_of(workload),
+                     .dtype = dtype_of(workload)});
 }
 
 Json fidelity(const CellKey& key) {
@@ -98,11 +106,14 @@ Json fidelity(const CellKey& key) {
   ATTN_CHECK(std::isfinite(found.relative_error) && std::isfinite(found.cosine),
              "the output is not finite");
   const Workload workload(spec);
-  return reply_with(key.measure, {.metrics = FidelityMetrics{.relative_error = found.relative_error,
-                                                             .cosine = found.cosine,
-                                                             .weights_kl = finite(found.weights_kl),
-                                                             .flops = workload.flops()},
-                                  .cost = source_of(workload)});
+  return reply_with(key.measure,
+                    {.metrics = FidelityMetrics{.relative_error = found.relative_error,
+                                                .cosine = found.cosine,
+                                                .weights_kl = finite(found.weights_kl),
+                                                .rounded_inputs_error = found.rounded_inputs_error,
+                                                .flops = workload.flops()},
+                     .cost = source_of(workload),
+                     .dtype = dtype_of(workload)});
 }
 
 std::vector<attn_check::Result> check_variant_of(const Request& request) {
@@ -110,8 +121,10 @@ std::vector<attn_check::Result> check_variant_of(const Request& request) {
   const auto& params = request.variant->params.values();
   auto results = check_variant(info, params, attn_check::Level::quick);
   for (const PublishedShape& shape : request.shapes) {
-    const AttentionShape at{
-        .heads = shape.heads, .head_dim = shape.head_dim, .causal = shape.causal};
+    const AttentionShape at{.heads = shape.heads,
+                            .head_dim = shape.head_dim,
+                            .causal = shape.causal,
+                            .dtype = shape.dtype.value_or(Dtype::float32)};
     const auto more =
         check_variant_at(info, params, at, static_cast<int>(shape.threads), shape.kv_heads);
     results.insert(results.end(), more.begin(), more.end());

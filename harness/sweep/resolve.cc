@@ -202,6 +202,7 @@ std::string hint_of_training(const std::string& axis, const std::string& text, b
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
   if (trains && axis == "kv_heads")
     return fmt::format("; of training it is a setting: --train kv_heads={}", text);
+  if (trains && axis == "dtype") return "; models are trained in float32";
   return "";
 }
 

@@ -105,9 +105,11 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
       .declares_cost = last_.cost != CostSource::measured,
       .state_bytes = last_.state_bytes,
       .breakdown = breakdown_of(marked_)};
-  if (!witness_.empty())
+  // The peak, and the witness, are of products in float32.
+  const bool is_native = last_.dtype && last_.dtype->path == DtypePath::native;
+  if (!witness_.empty() && !is_native)
     metrics.witness_fraction = metrics.flops_per_s / (threads * middle_of(witness_.flops_per_s));
-  if (machine) {
+  if (machine && !is_native) {
     metrics.peak_fraction = metrics.flops_per_s / peak_of(*machine, threads);
     if (!(*metrics.peak_fraction <= 1))
       return without_figures(fmt::format(
@@ -122,6 +124,7 @@ CellResult SpeedCell::result(uint64_t seed, const Calibration* machine) const {
           .times = times_,
           .curve = std::nullopt,
           .cost = last_.cost,
+          .dtype = last_.dtype,
           .visits = sizes_};
 }
 

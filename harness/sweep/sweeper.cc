@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/check.h"
+#include "core/simd/bfloat16_product.h"
 #include "core/simd/isa.h"
 #include "harness/cell/codec.h"
 #include "harness/sweep/forecast.h"
@@ -23,6 +24,10 @@ Ledger ledger_of(const CellKey& key, const CellResult& result) {
                 .kernel = isa(),
                 .loops = compiled_isa(),
                 .cost = result.cost};
+  if (result.dtype && result.dtype->path == DtypePath::native) {
+    ledger.precision = name_of(result.dtype->name);
+    ledger.kernel = bfloat16_isa();
+  }
   if (const auto* speed = std::get_if<SpeedMetrics>(&result.metrics)) ledger.flops = speed->flops;
   if (const auto* fidelity = std::get_if<FidelityMetrics>(&result.metrics))
     ledger.flops = fidelity->flops;

@@ -16,6 +16,7 @@ SHAPE = {
     "head_dim": "head width {}",
     "threads": "{} threads",
     "kv_heads": "kv_heads {}",  # where query heads share keys
+    "dtype": "{}",  # where it is not float32
 }
 
 
@@ -35,6 +36,10 @@ def mode_of(cell: Cell) -> str:
     return str(cell.axes.get("mode") or "forward")
 
 
+def dtype_of(cell: Cell) -> str:
+    return str(cell.axes.get("dtype") or "float32")
+
+
 def decodes(cell: Cell) -> bool:
     return mode_of(cell) == "decode"
 
@@ -45,9 +50,10 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
-    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}"
+    stored = f"-{dtype}" if dtype else ""
+    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}"
 
 
 def shape_text(cell: Cell) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from .caption import brief, caption
-from .context import contract, mode_of, scope_of, shape_of
+from .context import contract, dtype_of, mode_of, scope_of, shape_of
 from .families import families
 from .fidelity_panels import (
     EXACT,
@@ -32,9 +32,10 @@ KINDS = {"random": "random inputs", "needle": "planted needles"}
 
 @dataclass(frozen=True)
 class Contract:
-    """The cells of one contract at one length. Each kind of input has its panels."""
+    """The cells of one contract and one dtype at one length. Each kind of input has its panels."""
 
     which: str
+    dtype: str
     cells: list[Cell]
     timed: Timed
     length: int
@@ -71,18 +72,20 @@ class Input:
 
 
 def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
-    """Draws a page for each contract. Each kind of input has a pair of panels: cost on the left,
+    """Draws a page for each contract and dtype. Each kind of input has a pair of panels: cost on the left,
     scale on the right. Many variants get a page for each kind, which shows them in parts."""
     out = []
     everything = rows.of("fidelity")
-    for which in dict.fromkeys(contract(c) for c in everything if c.status != "skipped"):
-        cells = [c for c in everything if contract(c) == which]
-        timed = _costs(rows.of("speed"), cells, which)
-        shown = Contract(which, cells, timed, _length(cells, timed))
+    drawn = [(contract(c), dtype_of(c)) for c in everything if c.status != "skipped"]
+    for which, dtype in dict.fromkeys(drawn):
+        cells = [c for c in everything if (contract(c), dtype_of(c)) == (which, dtype)]
+        timed = _costs(rows.of("speed"), cells, which, dtype)
+        shown = Contract(which, dtype, cells, timed, _length(cells, timed))
         series = families(styles.series([c for c in cells if c.status != "skipped"]))
         kinds = sorted({_kind(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
         grid = [(Input(kind, shown.length), row, 0) for row, kind in enumerate(kinds)]
         name = "fidelity-causal" if which == "causal" else "fidelity"
+        name += "" if dtype == "float32" else f"-{dtype}"
         for sheet in sheets(grid, series, styles, by_variant=True, columns=2):
             own = {i.kind for i in sheet.panels}
             words = _words(rows, shown, [c for c in shown.cells if _kind(c) in own], series)
@@ -130,7 +133,7 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
         rows,
         cells,
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016, exact in double; "
-        f"{shown.which}, length {length_text(shown.length)}, n = 1 draw of inputs, no interval. "
+        f"{shown.which}{_storage(shown.dtype)}, length {length_text(shown.length)}, n = 1 draw of inputs, no interval. "
         "The scale of inputs is the standard deviation of queries and keys. "
         f"Left: input scale {shown.at:g}; "
         + ("time of one forward call" if shown.timed else "no times in these rows")
@@ -141,6 +144,9 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
 
 
 def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[dict[str, Any]]:
+    figures = ["relative_error", "cosine", "weights_kl"]
+    if shown.dtype != "float32":
+        figures.insert(1, "rounded_inputs_error")
     return [
         {
             "input": of.kind,
@@ -149,7 +155,7 @@ def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[d
             "input_scale": scale_of(c),
             "status": c.status,
             "reason": c.reason,
-            **{name: c.metric(name) for name in ("relative_error", "cosine", "weights_kl")},
+            **{name: c.metric(name) for name in figures},
             "time_s": shown.timed.get((s.key, c.length)),
             "cell": c.id,
         }
@@ -163,7 +169,11 @@ def _kind(cell: Cell) -> str:
     return str(cell.axes.get("input") or "random")
 
 
-def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
+def _storage(dtype: str) -> str:
+    return "" if dtype == "float32" else f", {dtype} against exact attention of unrounded inputs"
+
+
+def _costs(speed: list[Cell], cells: list[Cell], which: str, dtype: str) -> Timed:
     """Returns the median forward time of the bare attention under the same contract, by series and
     length."""
     wanted = {shape_of(c)[:3] for c in cells}  # threads do not matter to fidelity
@@ -172,6 +182,7 @@ def _costs(speed: list[Cell], cells: list[Cell], which: str) -> Timed:
         for c in speed
         if c.ok
         and contract(c) == which
+        and dtype_of(c) == dtype
         and mode_of(c) == "forward"
         and scope_of(c) == "attention"
         and not c.axes.get("kv_heads")  # fidelity is of heads with their own keys

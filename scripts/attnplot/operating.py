@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .context import SCOPES, decodes, mode_of, scope_of, scope_text
+from .context import SCOPES, decodes, dtype_of, mode_of, scope_of, scope_text
 from .rows import Cell, Params
 from .style import Series
 from .trained import without_settings
@@ -46,6 +46,7 @@ def context_of(cell: Cell) -> Context:
         cell.length or 0,
         *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim")),
         axes.get("kv_heads") or axes.get("heads") or 0,  # the rank prefers heads of their own
+        dtype_of(cell) == "float32",  # and float32
     )
 
 

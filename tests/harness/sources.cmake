@@ -17,6 +17,7 @@ foreach(stem
     crossing/search_simulation
     growth/growth
     growth/power_law
+    measure/bfloat16_workload
     measure/breakdown
     measure/calibrate
     measure/disturbance
@@ -39,6 +40,7 @@ foreach(stem
     sweep/cells
     sweep/costs
     sweep/grammar
+    sweep/dtype
     sweep/kv_heads
     sweep/outcome
     sweep/passed_checks

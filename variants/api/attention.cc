@@ -11,7 +11,8 @@
 namespace attn {
 namespace {
 
-void check_shapes(const AttentionConfig& config, const Var& q, const Var& k, const Var& v) {
+template <class Array>
+void check_shapes(const AttentionConfig& config, const Array& q, const Array& k, const Array& v) {
   ATTN_CHECK(q.defined() && k.defined() && v.defined(), "attention needs q, k and v");
   ATTN_CHECK(q.shape().rank() == 4 && k.shape().rank() == 4 && v.shape().rank() == 4,
              "q, k and v must be [batch, heads, len, head_dim]; got {}, {} and {}", q.shape().str(),
@@ -73,6 +74,28 @@ Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mas
   return out;
 }
 
+BFloat16Tensor Attention::forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                  const BFloat16Tensor& v, const Mask& mask) const {
+  check_shapes(config_, q, k, v);
+  check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
+  const NoGrad no_grad;
+  BFloat16Tensor out;
+  if (reads_bfloat16_ && !mask.edges) {
+    out = do_bfloat16_forward(q, k, v, mask);
+  } else {  // the widened arrays are freed before the output is rounded
+    const Tensor wide = do_forward(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask).value();
+    out = rounded(wide);
+  }
+  ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),
+             q.shape().str());
+  return out;
+}
+
+BFloat16Tensor Attention::do_bfloat16_forward(const BFloat16Tensor&, const BFloat16Tensor&,
+                                              const BFloat16Tensor&, const Mask&) const {
+  throw_error("the variant promises to read bfloat16 and does not");
+}
+
 int64_t Attention::checked_kv_heads(int64_t given) const {
   if (given == 0) return config_.heads;
   ATTN_CHECK(given >= 1 && config_.heads % given == 0, "heads {} are not a multiple of kv_heads {}",
@@ -85,15 +108,17 @@ std::unique_ptr<Decoder> Attention::shared_decoder(const Shape& position, int64_
   return position[2] > 1 && traits_.mixer ? nullptr : do_decoder(position, capacity);
 }
 
-std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity,
-                                            int64_t kv_heads) const {
+std::unique_ptr<Decoder> Attention::decoder(int64_t batch, int64_t capacity, int64_t kv_heads,
+                                            Dtype dtype) const {
   ATTN_CHECK(traits_.decode, "the variant cannot decode");
   ATTN_CHECK(config_.causal, "decoding is causal, the variant was built not causal");
   ATTN_CHECK(batch >= 1 && capacity >= 1,
              "decoding needs batch and capacity of at least 1, got {} and {}", batch, capacity);
   const int64_t heads = config_.heads, kept = checked_kv_heads(kv_heads);
   const Shape position{batch, kept, heads / kept, config_.head_dim};
-  std::unique_ptr<Decoder> made = shared_decoder(position, capacity);
+  std::unique_ptr<Decoder> made =
+      dtype == Dtype::bfloat16 ? do_bfloat16_decoder(position, capacity) : nullptr;
+  if (!made) made = shared_decoder(position, capacity);
   if (!made && kept < heads) {
     made = do_decoder({batch, heads, 1, config_.head_dim}, capacity);
     if (made) made = repeating_decoder(position, std::move(made));
@@ -106,12 +131,17 @@ double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) con
   const int64_t kept = checked_kv_heads(kv_heads), group = config_.heads / kept;
   const std::optional<Cost> declared = declared_cost(shape);
   if (!declared)
-    return static_cast<double>(decoder(shape.batch, shape.kv_len, kept)->state_bytes());
+    return static_cast<double>(
+        decoder(shape.batch, shape.kv_len, kept, shape.dtype)->state_bytes());
   const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
   return declared->state_bytes / static_cast<double>(shared ? group : 1);
 }
 
 std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
+
+std::unique_ptr<Decoder> Attention::do_bfloat16_decoder(const Shape&, int64_t) const {
+  return nullptr;
+}
 
 Var Attention::weight(std::string name, const Tensor& start, bool learned) {
   weights_.push_back({std::move(name), Var(start, learned), learned});
@@ -128,9 +158,31 @@ Var Attention::glorot_weight(const std::string& name, const Shape& shape) {
 
 Cost Attention::do_cost(const AttentionShape&) const { return {.declared = false}; }
 
+// The formulas of float32, and the three arrays that widening reads and writes, and the output that
+// is read and rounded. Rounding holds less than the widened arrays, which are free by then.
+Cost Attention::widened_cost(const AttentionShape& shape) const {
+  AttentionShape wide = shape;
+  wide.dtype = Dtype::float32;
+  Cost cost = do_cost(wide);
+  const double inputs = traits_.mixer ? 1 : 3;
+  const auto width = static_cast<double>(shape.batch * shape.heads * shape.head_dim);
+  const double queries = width * static_cast<double>(shape.q_len),
+               keys = width * static_cast<double>(shape.kv_len);
+  const double numbers = inputs == 1 ? queries : queries + 2 * keys;
+  cost.peak_bytes += numbers * sizeof(real);
+  cost.bytes += (numbers + queries) * (sizeof(real) + sizeof(BFloat16));
+  return cost;
+}
+
 std::optional<Cost> Attention::declared_cost(const AttentionShape& shape) const {
-  Cost cost = do_cost(shape);
+  const bool is_wide = shape.dtype == Dtype::bfloat16 && !reads_bfloat16_;
+  Cost cost = is_wide ? widened_cost(shape) : do_cost(shape);
   if (!cost.declared) return std::nullopt;
+  if (shape.dtype == Dtype::bfloat16 && !is_wide && !do_bfloat16_decoder({1, 1, 1, 1}, 1)) {
+    AttentionShape wide = shape;
+    wide.dtype = Dtype::float32;
+    cost.state_bytes = do_cost(wide).state_bytes;
+  }
   if (cost.backward_flops == 0) cost.backward_flops = 2 * cost.flops;
   return cost;
 }

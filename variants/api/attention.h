@@ -11,6 +11,7 @@
 
 #include "core/autograd/var.h"
 #include "core/base/params.h"
+#include "core/tensor/bfloat16_tensor.h"
 #include "variants/api/cost.h"
 #include "variants/api/decoder.h"
 #include "variants/api/mask.h"
@@ -41,12 +42,22 @@ class Attention {
   // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
   // q_len, head_dim].
   Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
-  // The cost by the variant's own formulas; nullopt: it declares none.
+  // The same in bfloat16, without gradients. Unless reads_bfloat16(), q, k and v are widened to
+  // float32 on entry and the output is rounded: the widened arrays are part of what a pass holds.
+  // With edges, every variant widens.
+  BFloat16Tensor forward(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
+                         const Mask& mask = {}) const;
+  // Whether forward reads bfloat16 itself (trait bfloat16) with these parameters.
+  bool reads_bfloat16() const { return reads_bfloat16_; }
+  // The cost by the variant's own formulas; nullopt: it declares none. Of a shape in bfloat16 with
+  // what widening costs.
   std::optional<Cost> declared_cost(const AttentionShape& shape) const;
   Cost cost(const AttentionShape& shape) const;  // the same; Error where none is declared
   // A decoder for `batch` sequences of at most `capacity` positions. Needs trait `decode` and a
-  // causal configuration. kv_heads divides heads; 0: every query head has its own keys.
-  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0) const;
+  // causal configuration. kv_heads divides heads; 0: every query head has its own keys. For
+  // bfloat16, its state holds bfloat16 where the variant can.
+  std::unique_ptr<Decoder> decoder(int64_t batch, int64_t capacity, int64_t kv_heads = 0,
+                                   Dtype dtype = Dtype::float32) const;
   // Bytes that this decoder allocates for shape.batch sequences of shape.kv_len positions: by the
   // formula of cost(), or, without a declared cost, read off a decoder that is made for it.
   double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
@@ -71,13 +82,21 @@ class Attention {
   // Returns null where group > 1 and each query head needs a state of its own; the caller then asks
   // again with [batch, heads, 1, head_dim] and repeats the keys. For a mixer group is always 1.
   virtual std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const;
+  // Of variants with trait `bfloat16`; the mask has no edges.
+  virtual BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                             const BFloat16Tensor& v, const Mask& mask) const;
+  // As do_decoder, with a state of bfloat16; null: it has none.
+  virtual std::unique_ptr<Decoder> do_bfloat16_decoder(const Shape& position,
+                                                       int64_t capacity) const;
   int64_t checked_kv_heads(int64_t given) const;
   std::unique_ptr<Decoder> shared_decoder(const Shape& position, int64_t capacity) const;
+  Cost widened_cost(const AttentionShape& shape) const;
 
   friend struct VariantInfo;  // build() says what forward() may be asked for
   AttentionConfig config_;
   std::vector<Weight> weights_;
   Traits traits_ = {.cross = true};
+  bool reads_bfloat16_ = false;
 };
 
 }  // namespace attn

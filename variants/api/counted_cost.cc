@@ -23,7 +23,19 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
     k = inputs(query.with(2, shape.kv_len), 1);
     v = inputs(k.shape(), 2);
   }
-  const auto run = [&] { return mixer ? mixer->mix(v, mask) : attention.forward(q, k, v, mask); };
+  BFloat16Tensor q16, k16, v16;
+  if (shape.dtype == Dtype::bfloat16) {
+    v16 = rounded(v.value());
+    if (!mixer) q16 = rounded(q.value()), k16 = rounded(k.value());
+    q = k = v = Var();
+  }
+  const auto run = [&] {
+    if (shape.dtype == Dtype::bfloat16) {
+      mixer ? mixer->mix(v16, mask) : attention.forward(q16, k16, v16, mask);
+    } else {
+      mixer ? mixer->mix(v, mask) : attention.forward(q, k, v, mask);
+    }
+  };
   run();  // what is made on first use is no cost of a forward
   reset_memory_peak();
   const int64_t live = memory_use().live_total;
@@ -46,7 +58,7 @@ std::optional<double> held_state_bytes(const VariantInfo& info,
                                      .params = {}},
                                     given);
   return static_cast<double>(
-      attention->decoder(shape.batch, shape.kv_len, kv_heads)->state_bytes());
+      attention->decoder(shape.batch, shape.kv_len, kv_heads, shape.dtype)->state_bytes());
 }
 
 }  // namespace attn

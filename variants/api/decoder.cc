@@ -1,36 +1,80 @@
 // The checks before a step of decoding; see decoder.h.
 #include "variants/api/decoder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
 
 namespace attn {
 
-void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q) {
+template <class Array>
+void Decoder::check_extension(const Array& k, const Array& v, const Array& q) const {
   ATTN_CHECK(
       k.shape().rank() == 4 && k.shape() == position_.with(2, k.dim(2)) && v.shape() == k.shape(),
       "a decoder of positions {} was given k {} and v {}", position_.with(2, 1).str(),
       k.shape().str(), v.shape().str());
   ATTN_CHECK(k.dim(2) <= capacity_ - length_, "{} positions after {} exceed the capacity of {}",
              k.dim(2), length_, capacity_);
-  if (k.dim(2) == 0) return;
   const Shape asked{position_[0], position_[1] * position_[2], k.dim(2), position_[3]};
-  ATTN_CHECK(!keys_are_queries() || (q.defined() && q.shape() == asked),
+  ATTN_CHECK(k.dim(2) == 0 || !keys_are_queries() || (q.defined() && q.shape() == asked),
              "queries serve as keys: {} positions need theirs, {}", k.dim(2), asked.str());
+}
+
+void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q) {
+  check_extension(k, v, q);
+  if (k.dim(2) == 0) return;
   do_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }
 
-void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out) {
+void Decoder::extend(const BFloat16Tensor& k, const BFloat16Tensor& v, const BFloat16Tensor& q) {
+  check_extension(k, v, q);
+  if (k.dim(2) == 0) return;
+  do_bfloat16_extend(keys_are_queries() ? q : k, v);
+  length_ += k.dim(2);
+}
+
+template <class Array>
+void Decoder::check_step(const Array& q, const Array& k, const Array& v, const Array& out) const {
   const Shape key = position_.with(2, 1), query = key.with(1, position_[1] * group());
   for (const auto& [given, shape] : {std::pair(&q, query), {&k, key}, {&v, key}, {&out, query}})
     ATTN_CHECK(given->shape() == shape, "a decoder of positions {} was given {}", shape.str(),
                given->shape().str());
   ATTN_CHECK(length_ < capacity_, "one position after {} exceeds the capacity of {}", length_,
              capacity_);
+}
+
+void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out) {
+  check_step(q, k, v, out);
   do_step(q.data(), k.data(), v.data(), out.data());
   length_++;
+}
+
+void Decoder::step(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
+                   const BFloat16Tensor& out) {
+  check_step(q, k, v, out);
+  do_bfloat16_step(q.data(), k.data(), v.data(), out.data());
+  length_++;
+}
+
+void Decoder::do_bfloat16_extend(const BFloat16Tensor& k, const BFloat16Tensor& v) {
+  do_extend(widened(k), widened(v));
+}
+
+void Decoder::do_bfloat16_step(const BFloat16* q, const BFloat16* k, const BFloat16* v,
+                               BFloat16* out) {
+  const int64_t key = heads() * head_dim(), query = key * group();
+  const MemoryScope scope(Purpose::workspace);
+  const Tensor work({2 * query + 2 * key});
+  real *const queries = work.data(), *const answer = queries + query, *const keys = answer + query,
+              *const values = keys + key;
+  std::transform(q, q + query, queries, to_float);
+  std::transform(k, k + key, keys, to_float);
+  std::transform(v, v + key, values, to_float);
+  do_step(queries, keys, values, answer);
+  std::transform(answer, answer + query, out,
+                 [](real x) { return to_bfloat16(static_cast<float>(x)); });
 }
 
 void Decoder::step_back() {

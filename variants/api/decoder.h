@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/tensor/bfloat16_tensor.h"
 #include "core/tensor/tensor.h"
 
 namespace attn {
@@ -24,6 +25,12 @@ class Decoder {
   // Decode step: appends one position and computes its output. q, out [batch, heads, 1, head_dim],
   // k, v [batch, kv_heads, 1, head_dim]. `out` must not overlap q, k or v.
   void step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out);
+  // The same in bfloat16. Unless keeps_bfloat16(), the numbers are widened to float32 on entry, the
+  // state is in float32, and the output is rounded.
+  void extend(const BFloat16Tensor& k, const BFloat16Tensor& v, const BFloat16Tensor& q = {});
+  void step(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
+            const BFloat16Tensor& out);
+  bool keeps_bfloat16() const { return do_keeps_bfloat16(); }  // its state holds bfloat16
   // Lets the next step replace the last one, so that a benchmark can repeat a step. A cache
   // overwrites the position. A sum keeps the old position in its state: the work of the next step
   // is the same, its output is not. Do not call it twice in a row on a ring buffer, which has lost
@@ -54,9 +61,18 @@ class Decoder {
   virtual bool do_keys_are_queries() const { return false; }     // true: do_extend gets q as k
   // q, out [heads(), group(), head_dim()], k, v [heads(), head_dim()]
   virtual void do_step(const real* q, const real* k, const real* v, real* out) = 0;
+  virtual bool do_keeps_bfloat16() const { return false; }
+  virtual void do_bfloat16_extend(const BFloat16Tensor& k, const BFloat16Tensor& v);
+  virtual void do_bfloat16_step(const BFloat16* q, const BFloat16* k, const BFloat16* v,
+                                BFloat16* out);
   virtual int64_t do_state_bytes() const = 0;
   virtual double do_step_flops() const = 0;
   virtual double do_step_bytes() const = 0;
+
+  template <class Array>
+  void check_extension(const Array& k, const Array& v, const Array& q) const;
+  template <class Array>
+  void check_step(const Array& q, const Array& k, const Array& v, const Array& out) const;
 
   Shape position_;
   int64_t capacity_;

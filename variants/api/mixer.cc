@@ -20,6 +20,13 @@ Var Mixer::mix(const Var& x, const Mask& mask) const {
   return out;
 }
 
+BFloat16Tensor Mixer::mix(const BFloat16Tensor& x, const Mask& mask) const {
+  ATTN_CHECK(x.defined(), "a mixer of width {} takes [batch, len, width], got nothing", width());
+  const NoGrad no_grad;
+  const Tensor wide = mix(Var(widened(x)), mask).value();  // what was widened is freed
+  return rounded(wide);
+}
+
 Var Mixer::do_forward(const Var&, const Var&, const Var& v, const Mask& mask) const {
   if (v.dim(1) == 1)
     return reshape(do_mix(reshape(v, {v.dim(0), v.dim(2), v.dim(3)}), mask), v.shape());

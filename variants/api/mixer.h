@@ -14,6 +14,8 @@ class Mixer : public Attention {
   // x [batch, len, width] -> the same shape. The mask as for self-attention: positions at or beyond
   // kv_lengths are never read.
   Var mix(const Var& x, const Mask& mask = {}) const;
+  // The same in bfloat16: x is widened to float32 on entry, and the output is rounded.
+  BFloat16Tensor mix(const BFloat16Tensor& x, const Mask& mask = {}) const;
 
  protected:
   using Attention::Attention;

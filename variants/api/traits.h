@@ -21,6 +21,9 @@ struct Traits {
   // In cross-attention the output of a query depends on that query alone, not on its position or on
   // other queries. A decoder that generates one output at a time needs this.
   bool rowwise = false;
+  // Reads queries, keys and values in bfloat16 itself. The inputs of others are widened to float32
+  // first.
+  bool bfloat16 = false;
   // Ignores queries and keys and reads the layer's input instead, see mixer.h.
   bool mixer = false;
 };

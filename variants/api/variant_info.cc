@@ -39,6 +39,7 @@ std::unique_ptr<Attention> VariantInfo::build(
   config.params = Params(name, params, given);
   std::unique_ptr<Attention> attention = make(config);
   attention->traits_ = traits;
+  attention->reads_bfloat16_ = reads_bfloat16(attention->params());
   ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
              "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
   return attention;

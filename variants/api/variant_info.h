@@ -59,6 +59,9 @@ struct VariantInfo {
   // Whether trait `convex` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> convex_if;
 
+  // Whether trait `bfloat16` holds with these parameters; empty: it holds with all.
+  std::function<bool(const Params&)> bfloat16_if;
+
   // `given` overlaid by the limit's parameters, without parameters that then have no effect.
   std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
                                              const Limit& of) const;
@@ -71,6 +74,9 @@ struct VariantInfo {
   Reads read_by(const Params& chosen) const {
     if (traits.mixer) return {.queries = false, .keys = false};
     return reads ? reads(chosen) : Reads{};
+  }
+  bool reads_bfloat16(const Params& chosen) const {
+    return traits.bfloat16 && (!bfloat16_if || bfloat16_if(chosen));
   }
   bool convex(const Params& chosen) const {
     return traits.convex && (!convex_if || convex_if(chosen));

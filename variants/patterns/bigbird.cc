@@ -35,13 +35,11 @@ class BigBird final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    const int64_t n = q.dim(2);
-    const std::vector<int64_t>& lengths = mask.kv_lengths;
-    return softmax_attention(
-        q, k, v,
-        {.causal = mask.causal,
-         .kv_lengths = lengths,
-         .pattern = lengths.empty() ? whole(n) : blocks_.pattern(config().heads, n, lengths)});
+    return softmax_attention(q, k, v, options_of(mask, q.dim(2)));
+  }
+  BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                     const BFloat16Tensor& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, options_of(mask, q.dim(2)));
   }
   Cost do_cost(const AttentionShape& shape) const override {
     return softmax_cost(shape, {.pattern = whole(shape.q_len)});
@@ -50,6 +48,12 @@ class BigBird final : public Attention {
     return pattern_decoder(position, capacity, blocks_.cache(config().heads, capacity));
   }
 
+  SoftmaxOptions options_of(const Mask& mask, int64_t n) const {
+    const std::vector<int64_t>& lengths = mask.kv_lengths;
+    return {.causal = mask.causal,
+            .kv_lengths = lengths,
+            .pattern = lengths.empty() ? whole(n) : blocks_.pattern(config().heads, n, lengths)};
+  }
   std::shared_ptr<const BlockPattern> whole(int64_t n) const {
     return last_.get(n, [&] { return blocks_.pattern(config().heads, n, {&n, 1}); });
   }
@@ -102,8 +106,12 @@ VariantInfo bigbird() {
       .cost_formula =
           "4·n·block·(window_blocks + 2·global_blocks + random_blocks)·d FLOPs, causal about "
           "half the window and no last block; memory n·d",
-      .traits =
-          {.causal = true, .linear_time = true, .random = true, .convex = true, .decode = true},
+      .traits = {.causal = true,
+                 .linear_time = true,
+                 .random = true,
+                 .convex = true,
+                 .decode = true,
+                 .bfloat16 = true},
       .params = {{"block", 64, "positions of a block"},
                  {"window_blocks", 3, "neighbouring blocks seen, the own one among them"},
                  {"global_blocks", 2, "blocks that see all and are seen, half at either end", 0},

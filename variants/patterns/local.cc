@@ -22,17 +22,23 @@ class Local final : public Attention {
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     if (lra_) return grouped_attention(q, k, v, blocks_.size, mask.kv_lengths);
-    const int64_t n = q.dim(2);
-    return softmax_attention(q, k, v,
-                             {.causal = mask.causal,
-                              .kv_lengths = mask.kv_lengths,
-                              .pattern = last_.get(n, [&] { return blocks_.pattern(n); })});
+    return softmax_attention(q, k, v, options_of(mask, q.dim(2)));
+  }
+  BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                     const BFloat16Tensor& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, options_of(mask, q.dim(2)));
   }
   Cost do_cost(const AttentionShape& shape) const override {
     return lra_ ? grouped_cost(shape, blocks_.size) : blocks_.cost(shape);
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return pattern_decoder(position, capacity, blocks_.cache(capacity));
+  }
+
+  SoftmaxOptions options_of(const Mask& mask, int64_t n) const {
+    return {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .pattern = last_.get(n, [&] {
+              return blocks_.pattern(n);
+            })};
   }
 
   bool lra_;
@@ -64,7 +70,8 @@ VariantInfo local() {
       .cost_formula =
           "4·n·block·(1 + look_back + look_ahead)·d FLOPs, causal 4·n·block·(1/2 + look_back)·d; "
           "memory n·d; as=lra 4·n·block·d",
-      .traits = {.causal = true, .linear_time = true, .convex = true, .decode = true},
+      .traits =
+          {.causal = true, .linear_time = true, .convex = true, .decode = true, .bfloat16 = true},
       .params =
           {{"block", 256, "positions of a block"},
            ParamSpec("look_back", 0, "blocks seen before a query's own", 0).when("as", "paper"),
@@ -81,7 +88,8 @@ VariantInfo local() {
       },
       .notes = {"as=lra: not the paper's blocks, but what Long Range Arena's code makes of them: "
                 "groups of positions n/block apart; theirs is block=50. Padding is hidden, which "
-                "their code confuses."}};
+                "their code confuses."},
+      .bfloat16_if = [](const Params& params) { return params.text("as") == "paper"; }};
 }
 
 }  // namespace attn::variants

@@ -20,14 +20,22 @@ class Longformer final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    SoftmaxOptions options = options_;
-    options.causal = mask.causal;
-    options.kv_lengths = mask.kv_lengths;
-    return softmax_attention(q, k, v, options);
+    return softmax_attention(q, k, v, options_of(mask));
+  }
+  BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                     const BFloat16Tensor& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, options_of(mask));
   }
   Cost do_cost(const AttentionShape& shape) const override { return softmax_cost(shape, options_); }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return pattern_decoder(position, capacity, band_cache(options_, capacity));
+  }
+
+  SoftmaxOptions options_of(const Mask& mask) const {
+    SoftmaxOptions options = options_;
+    options.causal = mask.causal;
+    options.kv_lengths = mask.kv_lengths;
+    return options;
   }
 
   SoftmaxOptions options_;
@@ -44,7 +52,8 @@ VariantInfo longformer() {
       .cost_formula =
           "4·n·(2w+1+2g)·d FLOPs, causal 4·n·(w+1+g)·d, and 20·n·d at the edges of strips of 6 "
           "queries; memory n·d",
-      .traits = {.causal = true, .linear_time = true, .convex = true, .decode = true},
+      .traits =
+          {.causal = true, .linear_time = true, .convex = true, .decode = true, .bfloat16 = true},
       .params = {{"window", 256,
                   "keys seen on each side of a query, besides its own (causal: before it)", 0},
                  ParamSpec("global_tokens", 1, "first positions that see all and are seen", 0)

@@ -17,14 +17,25 @@ class Truncated final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return softmax_attention(
-        q, k, v, {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_});
+    return softmax_attention(q, k, v, options_of(mask));
+  }
+  BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                     const BFloat16Tensor& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, options_of(mask));
   }
   Cost do_cost(const AttentionShape& shape) const override {
     return softmax_cost(shape, {.window = window_});
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return softmax_decoder(position, capacity, window_);
+  }
+  std::unique_ptr<Decoder> do_bfloat16_decoder(const Shape& position,
+                                               int64_t capacity) const override {
+    return bfloat16_softmax_decoder(position, capacity, window_);
+  }
+
+  SoftmaxOptions options_of(const Mask& mask) const {
+    return {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .window = window_};
   }
 
   int64_t window_;
@@ -41,8 +52,12 @@ VariantInfo truncated() {
       .cost_formula =
           "4·n·(2w+1)·d FLOPs, causal 4·n·(w+1)·d, and 20·n·d at the edges of strips of 6 queries; "
           "memory n·d",
-      .traits =
-          {.causal = true, .cross = true, .linear_time = true, .convex = true, .decode = true},
+      .traits = {.causal = true,
+                 .cross = true,
+                 .linear_time = true,
+                 .convex = true,
+                 .decode = true,
+                 .bfloat16 = true},
       .params = {{"window", 64,
                   "keys seen on each side of a query, besides its own (causal: before it)"}},
       .make = make_as<Truncated>,

@@ -8,6 +8,7 @@
 #include "core/base/cache.h"
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
+#include "core/simd/bfloat16_product.h"
 #include "core/simd/product.h"
 #include "variants/softmax/softmax_tiles.h"
 
@@ -63,11 +64,19 @@ inline bool is_narrow(const SoftmaxProblem& p) {
          p.left + right + kForwardNarrowStrip + 2 * kPanel <= kNarrowPiece;
 }
 
+// The packed keys of `count` positions, in numbers of `real`.
+inline int64_t packed_key_reals(const SoftmaxProblem& p, int64_t count) {
+  if (p.dtype == Dtype::float32) return packed_reals(count, p.dim);
+  return reals_of_pairs(round_up(count, kPanel) * pairs_of(p.dim));
+}
+
 // Offsets into a worker's workspace.
 struct ForwardLayout {
   int64_t strip;          // queries at a time where all see all keys
   int64_t piece, stride;  // keys packed at once; row stride of the logits
-  int64_t rows, query, keys, row_max, row_sum, scores, total;
+  int64_t rows, query, keys;
+  int64_t values, sums;  // packed values of a piece, sums of a tile; bfloat16 alone has them
+  int64_t row_max, row_sum, scores, total;
 
   ForwardLayout(const SoftmaxProblem& p, const QueryTiles& tiles) {
     const bool narrow = is_narrow(p);
@@ -76,8 +85,12 @@ struct ForwardLayout {
     piece = narrow ? rows + p.left + (p.causal ? 0 : p.right) : kForwardPiece;
     stride = narrow ? kNarrowPiece : std::min(kForwardPiece, round_up(p.kv_len, kPanel));
     query = 0;
-    keys = query + padded_reals(rows * p.dim);
-    row_max = keys + padded_reals(packed_reals(std::min(piece, p.kv_len), p.dim));
+    const bool is_paired = p.dtype == Dtype::bfloat16;
+    const int64_t most = std::min(piece, p.kv_len);
+    keys = query + padded_reals(is_paired ? reals_of_pairs(rows * pairs_of(p.dim)) : rows * p.dim);
+    values = keys + padded_reals(packed_key_reals(p, most));
+    sums = values + (is_paired ? padded_reals(reals_of_pairs(pairs_of(most) * p.value_dim)) : 0);
+    row_max = sums + (is_paired ? padded_reals(rows * p.value_dim) : 0);
     row_sum = row_max + padded_reals(rows);
     scores = row_sum + padded_reals(rows);
     total = scores + std::min(rows, strip) * stride;

@@ -15,14 +15,26 @@ class Full final : public Attention {
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     if (mask.edges) return edge_attention(q, k, v, mask);  // of either kernel: time O(edges)
-    const SoftmaxOptions options{.causal = mask.causal, .kv_lengths = mask.kv_lengths};
+    const SoftmaxOptions options = options_of(mask);
     return tiled_ ? softmax_attention(q, k, v, options) : materialized_attention(q, k, v, options);
+  }
+  BFloat16Tensor do_bfloat16_forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                     const BFloat16Tensor& v, const Mask& mask) const override {
+    return softmax_attention(q, k, v, options_of(mask));
   }
   Cost do_cost(const AttentionShape& shape) const override {
     return tiled_ ? softmax_cost(shape) : materialized_cost(shape);
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return softmax_decoder(position, capacity);
+  }
+  std::unique_ptr<Decoder> do_bfloat16_decoder(const Shape& position,
+                                               int64_t capacity) const override {
+    return bfloat16_softmax_decoder(position, capacity);
+  }
+
+  static SoftmaxOptions options_of(const Mask& mask) {
+    return {.causal = mask.causal, .kv_lengths = mask.kv_lengths};
   }
 
   bool tiled_;
@@ -44,7 +56,8 @@ VariantInfo full() {
                      .permutable = true,
                      .decode = true,
                      .edges = true,
-                     .rowwise = true},
+                     .rowwise = true,
+                     .bfloat16 = true},
           .params = {{"kernel",
                       {"tiled", "materialized"},
                       "tiled: never holds an n×n matrix; materialized: the textbook one"}},
@@ -56,7 +69,8 @@ VariantInfo full() {
           .no_decoder = [](const Params& params) -> std::optional<std::string> {
             if (params.text("kernel") == "tiled") return std::nullopt;
             return "decodes as kernel=tiled: a row of weights needs no matrix";
-          }};
+          },
+          .bfloat16_if = [](const Params& params) { return params.text("kernel") == "tiled"; }};
 }
 
 }  // namespace attn::variants

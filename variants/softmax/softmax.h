@@ -15,7 +15,7 @@
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
-// Internal: forward_layout.h.
+// Internal: forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
 #pragma once
 
 #include "variants/softmax/band.h"

@@ -36,10 +36,11 @@ void check_pattern(const BlockPattern& pattern, int64_t batch, int64_t heads, in
   }
 }
 
-SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
+SoftmaxProblem problem_of(const Shape& q, const Shape& k, const Shape& v,
+                          const SoftmaxOptions& options) {
   SoftmaxProblem p;
-  p.batch = q.dim(0), p.heads = q.dim(1), p.q_len = q.dim(2), p.dim = q.dim(3);
-  p.kv_len = k.dim(2), p.value_dim = v.dim(3);
+  p.batch = q[0], p.heads = q[1], p.q_len = q[2], p.dim = q[3];
+  p.kv_len = k[2], p.value_dim = v[3];
   p.scale = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(p.dim));
   p.left = options.before < 0 ? options.window : options.before;
   p.right = options.window;
@@ -47,10 +48,8 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
   p.global = options.global;
   p.kv_lengths.assign(options.kv_lengths.begin(), options.kv_lengths.end());
   p.pattern = options.pattern;
-  ATTN_CHECK(
-      k.shape() == q.shape().with(2, p.kv_len) && v.shape() == k.shape().with(3, p.value_dim),
-      "softmax attention: q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(),
-      v.shape().str());
+  ATTN_CHECK(k == q.with(2, p.kv_len) && v == k.with(3, p.value_dim),
+             "softmax attention: q {}, k {} and v {} do not fit", q.str(), k.str(), v.str());
   ATTN_CHECK(!p.pattern || p.global == 0, "{} global keys beside a block pattern", p.global);
   if (p.pattern) check_pattern(*p.pattern, p.batch, p.heads, p.q_len);
   return p;
@@ -59,7 +58,7 @@ SoftmaxProblem problem_of(const Var& q, const Var& k, const Var& v, const Softma
 }  // namespace
 
 Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
-  const SoftmaxProblem problem = problem_of(q, k, v, options);
+  const SoftmaxProblem problem = problem_of(q.shape(), k.shape(), v.shape(), options);
   const bool keep = recording({q, k, v});
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape().with(3, problem.value_dim));
@@ -71,6 +70,15 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
       [problem, qt, kt, vt, out, log_sum](const Tensor& grad_out, std::span<Tensor> grads) {
         softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
       });
+}
+
+BFloat16Tensor softmax_attention(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                 const BFloat16Tensor& v, const SoftmaxOptions& options) {
+  SoftmaxProblem problem = problem_of(q.shape(), k.shape(), v.shape(), options);
+  problem.dtype = Dtype::bfloat16;
+  BFloat16Tensor out(q.shape().with(3, problem.value_dim));
+  softmax_forward(problem, q, k, v, out);
+  return out;
 }
 
 }  // namespace attn

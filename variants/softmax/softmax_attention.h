@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/autograd/var.h"
+#include "core/tensor/bfloat16_tensor.h"
 #include "variants/softmax/band.h"
 
 namespace attn {
@@ -25,5 +26,8 @@ struct SoftmaxOptions {
 // q [batch, heads, q_len, dim], k [batch, heads, kv_len, dim], v [batch, heads, kv_len, value_dim]
 // -> [batch, heads, q_len, value_dim].
 Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options = {});
+// The same in bfloat16, without gradients; sums are in float32.
+BFloat16Tensor softmax_attention(const BFloat16Tensor& q, const BFloat16Tensor& k,
+                                 const BFloat16Tensor& v, const SoftmaxOptions& options = {});
 
 }  // namespace attn

@@ -25,7 +25,7 @@ SoftmaxWork softmax_work(const SoftmaxProblem& p) {
     bytes +=
         static_cast<int64_t>(sizeof(real)) * division.tasks() * division.part_reals(p.value_dim);
   if (packs_ahead(p))
-    bytes += static_cast<int64_t>(sizeof(real)) * heads * packed_reals(p.kv_len, p.dim);
+    bytes += static_cast<int64_t>(sizeof(real)) * heads * packed_key_reals(p, p.kv_len);
   // Four products in the backward for the forward's two, and the logits made again.
   return {2 * dims * pairs, (4 * dims + 2 * static_cast<double>(p.dim)) * backward_pairs,
           static_cast<double>(bytes)};
@@ -37,14 +37,16 @@ Cost softmax_cost(const AttentionShape& shape, const SoftmaxOptions& options) {
                    .q_len = shape.q_len,
                    .kv_len = shape.kv_len,
                    .dim = shape.head_dim,
-                   .value_dim = shape.head_dim};
+                   .value_dim = shape.head_dim,
+                   .dtype = shape.dtype};
   p.left = options.before < 0 ? options.window : options.before;
   p.right = options.window;
   p.causal = shape.causal;
   p.global = options.global;
   p.pattern = options.pattern;
   const SoftmaxWork work = softmax_work(p);
-  const double size = sizeof(real), all = static_cast<double>(shape.batch * shape.heads),
+  const auto size = static_cast<double>(size_of(shape.dtype));
+  const double all = static_cast<double>(shape.batch * shape.heads),
                width = all * static_cast<double>(shape.head_dim);
   const double rows = width * static_cast<double>(shape.q_len),
                keys = width * static_cast<double>(shape.kv_len);

@@ -16,100 +16,89 @@
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
-#include "variants/softmax/panel_cache.h"
-#include "variants/softmax/softmax_merge.h"
+#include "variants/softmax/decode_cache.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 4 * kPanel;      // positions at a time: their scores stay in L1
-constexpr int64_t kLeastPart = 2 * kBlock;  // positions worth a part of their own: some 4 µs
+constexpr int64_t kLeastPart = 2 * kDecodeBlock;  // positions worth a part of their own: some 4 µs
 
-class SoftmaxDecoder final : public Decoder {
+template <class Cache>
+class SoftmaxDecoder : public Decoder {
  public:
+  using Element = typename Cache::Element;
+
   SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots)
-      : Decoder(position, capacity),
-        slots_(slots),
-        cache_(heads(), slots, head_dim(), head_dim()) {}
+      : Decoder(position, capacity), slots_(slots), cache_(heads(), slots, head_dim()) {}
+
+ protected:
+  void put_all(int64_t len, const Element* k, const Element* v);
+  void answer(const Element* q, const Element* k, const Element* v, Element* out);
 
  private:
-  void do_extend(const Tensor& k, const Tensor& v) override;
-  void do_step(const real* q, const real* k, const real* v, real* out) override;
   int64_t do_state_bytes() const override { return cache_.bytes(); }
   double do_step_flops() const override {
     return 4 * static_cast<double>(heads() * group() * head_dim() * std::min(length() + 1, slots_));
   }
   double do_step_bytes() const override {  // the cache read, one position of it written
     const int64_t positions = std::min(length() + 1, slots_) + 1;
-    return 2 * static_cast<double>(sizeof(real)) *
+    return 2 * static_cast<double>(sizeof(Element)) *
            static_cast<double>(heads() * head_dim() * positions);
   }
 
   // What a part of the cache of one head is worked on with.
   struct Part {
-    real *queries, *logits;  // [group, dim], [group, kBlock]
+    real *queries, *logits;  // as the cache takes them; [group, kDecodeBlock]
     GroupSums found;
   };
   int64_t part_reals() const {
-    return padded_reals(group() * head_dim()) + group() * kBlock +
+    return cache_.query_reals(group()) + group() * kDecodeBlock +
            GroupSums::reals(group(), head_dim());
   }
-  Part begun(real* work, const real* q) const;
-  void score(int64_t head, int64_t slot, int64_t count, const Part& part) const;
+  Part begun(real* work, const Element* q) const;
   void attend(int64_t head, int64_t begin, int64_t end, const Part& part, Tally& done) const;
-  void finish(const Part* parts, int64_t count, real* out) const;
+  void finish(const Part* parts, int64_t count, Element* out) const;
 
   int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
-  PanelCache cache_;
+  Cache cache_;
   std::vector<Part, Recycled<Part>> parts_;  // of the cache, of each head, in a step
 };
 
-void SoftmaxDecoder::do_extend(const Tensor& k, const Tensor& v) {
-  const int64_t len = k.dim(2), unseen = std::max<int64_t>(0, len - slots_);
+template <class Cache>
+void SoftmaxDecoder<Cache>::put_all(int64_t len, const Element* k, const Element* v) {
+  const int64_t unseen = std::max<int64_t>(0, len - slots_);
   parallel_for(heads(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
       for (int64_t i = unseen; i < len; ++i)
-        cache_.put(head, (length() + i) % slots_, k.data() + (head * len + i) * head_dim(),
-                   v.data() + (head * len + i) * head_dim());
+        cache_.put(head, (length() + i) % slots_, k + (head * len + i) * head_dim(),
+                   v + (head * len + i) * head_dim());
   });
 }
 
-SoftmaxDecoder::Part SoftmaxDecoder::begun(real* work, const real* q) const {
-  const int64_t dim = head_dim(), size = group() * dim;
-  const real scale = static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
-  for (int64_t i = 0; i < size; ++i) work[i] = scale * q[i];
-  real* const logits = work + padded_reals(size);
-  return {work, logits, GroupSums::in(logits + group() * kBlock, group(), dim)};
+template <class Cache>
+typename SoftmaxDecoder<Cache>::Part SoftmaxDecoder<Cache>::begun(real* work,
+                                                                  const Element* q) const {
+  cache_.take_queries(q, group(), work);
+  real* const logits = work + cache_.query_reals(group());
+  return {work, logits, GroupSums::in(logits + group() * kDecodeBlock, group(), head_dim())};
 }
 
-// Logits of `count` positions from `slot` on, which begins a panel.
-void SoftmaxDecoder::score(int64_t head, int64_t slot, int64_t count, const Part& part) const {
-  const int64_t dim = head_dim(), full_panels = slots_ / kPanel * kPanel;
-  const int64_t wide = std::clamp<int64_t>(full_panels - slot, 0, count), rest = count - wide;
-  const Left queries{part.queries, dim};
-  if (wide > 0)
-    product(group(), wide, dim, queries, packed(cache_.panel(head, slot), dim), part.logits,
-            kBlock);
-  if (rest > 0)
-    product(group(), rest, dim, queries,
-            {cache_.panel(head, slot + wide), cache_.panel_width(slot + wide)}, part.logits + wide,
-            kBlock);
-}
-
-// Slots [begin, end), begin being a multiple of kBlock.
-void SoftmaxDecoder::attend(int64_t head, int64_t begin, int64_t end, const Part& part,
-                            Tally& done) const {
-  for (int64_t slot = begin; slot < end; slot += kBlock) {
-    const int64_t count = std::min(kBlock, end - slot);
-    score(head, slot, count, part);
-    add_keys(count, part.logits, kBlock, cache_.values(head, slot), head_dim(), part.found);
+// Slots [begin, end), begin being a multiple of kDecodeBlock.
+template <class Cache>
+void SoftmaxDecoder<Cache>::attend(int64_t head, int64_t begin, int64_t end, const Part& part,
+                                   Tally& done) const {
+  for (int64_t slot = begin; slot < end; slot += kDecodeBlock) {
+    const int64_t count = std::min(kDecodeBlock, end - slot);
+    cache_.score(head, slot, count, group(), part.queries, part.logits);
+    cache_.add(head, slot, count, part.logits, part.found);
     done.multiply_adds(2 * group() * count * head_dim());
-    done.moved<real>(2 * count * head_dim());
+    done.moved<Element>(2 * count * head_dim());
   }
 }
 
 // The answers of one head's queries, out [group, dim], from all parts of its cache.
-void SoftmaxDecoder::finish(const Part* parts, int64_t count, real* out) const {
+template <class Cache>
+void SoftmaxDecoder<Cache>::finish(const Part* parts, int64_t count, Element* out) const {
   const int64_t dim = head_dim();
   for (int64_t r = 0; r < group(); ++r) {
     RowSums all = parts[0].found.row(r, dim);
@@ -118,12 +107,14 @@ void SoftmaxDecoder::finish(const Part* parts, int64_t count, real* out) const {
   }
 }
 
-void SoftmaxDecoder::do_step(const real* q, const real* k, const real* v, real* out) {
+template <class Cache>
+void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Element* v,
+                                   Element* out) {
   const int64_t dim = head_dim(), count = std::min(length() + 1, slots_);
   // As few parts a head as give every thread the same number.
   const int64_t even = threads() / std::gcd<int64_t>(heads(), threads());
   const int64_t per_head = std::clamp<int64_t>(count / kLeastPart, 1, even);
-  const int64_t blocks = (count + kBlock - 1) / kBlock, slot = length() % slots_;
+  const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = length() % slots_;
   parts_.assign(static_cast<size_t>(heads() * per_head), {});
   const Block work(parts_.size() * static_cast<size_t>(part_reals()) * sizeof(real),
                    Purpose::workspace);
@@ -133,11 +124,11 @@ void SoftmaxDecoder::do_step(const real* q, const real* k, const real* v, real* 
       const int64_t head = task / per_head, index = task % per_head;
       const Part part = parts_[static_cast<size_t>(task)] =
           begun(static_cast<real*>(work.data()) + task * part_reals(), q + head * group() * dim);
-      const int64_t from = blocks * index / per_head * kBlock;
-      const int64_t to = std::min(count, blocks * (index + 1) / per_head * kBlock);
+      const int64_t from = blocks * index / per_head * kDecodeBlock;
+      const int64_t to = std::min(count, blocks * (index + 1) / per_head * kDecodeBlock);
       if (from <= slot && slot < to) {
         cache_.put(head, slot, k + head * dim, v + head * dim);
-        done.moved<real>(2 * dim);
+        done.moved<Element>(2 * dim);
       }
       attend(head, from, to, part, done);
     }
@@ -146,11 +137,53 @@ void SoftmaxDecoder::do_step(const real* q, const real* k, const real* v, real* 
     finish(&parts_[static_cast<size_t>(head * per_head)], per_head, out + head * group() * dim);
 }
 
+class RealDecoder final : public SoftmaxDecoder<RealCache> {
+ public:
+  using SoftmaxDecoder::SoftmaxDecoder;
+
+ private:
+  void do_extend(const Tensor& k, const Tensor& v) override {
+    put_all(k.dim(2), k.data(), v.data());
+  }
+  void do_step(const real* q, const real* k, const real* v, real* out) override {
+    answer(q, k, v, out);
+  }
+};
+
+class BFloat16Decoder final : public SoftmaxDecoder<BFloat16Cache> {
+ public:
+  using SoftmaxDecoder::SoftmaxDecoder;
+
+ private:
+  bool do_keeps_bfloat16() const override { return true; }
+  void do_extend(const Tensor& k, const Tensor& v) override {
+    do_bfloat16_extend(rounded(k), rounded(v));
+  }
+  void do_step(const real*, const real*, const real*, real*) override {
+    throw_error("a decoder that keeps bfloat16 takes steps in bfloat16");
+  }
+  void do_bfloat16_extend(const BFloat16Tensor& k, const BFloat16Tensor& v) override {
+    put_all(k.dim(2), k.data(), v.data());
+  }
+  void do_bfloat16_step(const BFloat16* q, const BFloat16* k, const BFloat16* v,
+                        BFloat16* out) override {
+    answer(q, k, v, out);
+  }
+};
+
+int64_t slots_of(int64_t capacity, int64_t window) {
+  return window < 0 ? capacity : std::min(window + 1, capacity);
+}
+
 }  // namespace
 
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window) {
-  return std::make_unique<SoftmaxDecoder>(position, capacity,
-                                          window < 0 ? capacity : std::min(window + 1, capacity));
+  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window));
+}
+
+std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
+                                                  int64_t window) {
+  return std::make_unique<BFloat16Decoder>(position, capacity, slots_of(capacity, window));
 }
 
 }  // namespace attn

@@ -14,5 +14,8 @@ namespace attn {
 // 1/sqrt(head_dim).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
                                          int64_t window = -1);
+// The same with a cache of bfloat16, half as large. It takes steps in bfloat16 alone.
+std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
+                                                  int64_t window = -1);
 
 }  // namespace attn

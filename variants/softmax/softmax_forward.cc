@@ -12,6 +12,7 @@
 #include "core/base/workers.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/softmax/forward_layout.h"
+#include "variants/softmax/forward_storage.h"
 #include "variants/softmax/softmax_merge.h"
 #include "variants/softmax/softmax_tiles.h"
 
@@ -19,11 +20,15 @@ namespace attn {
 namespace {
 
 // The online softmax of one tile of queries.
+template <class Storage>
 class ForwardTile {
  public:
-  // `packed`: all keys of the head where they are packed ahead, else null.
-  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const real* q,
-              const real* packed, real* out, real* row_max, real* row_sum,
+  using Element = typename Storage::Element;
+
+  // `packed`: all keys of the head where they are packed ahead, else null. `sums`: the weighted
+  // sums of values, [rows, value_dim].
+  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const Element* q,
+              const real* packed, real* sums, real* row_max, real* row_sum,
               const ForwardLayout& layout, real* work)
       : p_(p),
         band_(band),
@@ -31,69 +36,66 @@ class ForwardTile {
         strip_(layout.strip),
         stride_(layout.stride),
         packed_(packed),
-        out_(out),
+        sums_(sums),
         row_max_(row_max),
         row_sum_(row_sum),
-        query_(work + layout.query),
-        keys_(work + layout.keys),
-        panels_(keys_),
-        scores_(work + layout.scores) {
+        scores_(work + layout.scores),
+        storage_(p, layout, work) {
     const Mark mark(Part::elementwise);
     const int64_t rows = queries.end - queries.begin;
-    scale_rows_to(q + queries.begin * p.dim, rows * p.dim, query_factor(p), query_);
-    std::fill_n(out_, rows * p.value_dim, real(0));
+    storage_.take_queries(q + queries.begin * p.dim, rows);
+    std::fill_n(sums_, rows * p.value_dim, real(0));
     std::fill_n(row_max_, rows, -kInfinity);
     std::fill_n(row_sum_, rows, real(0));
   }
 
   // The keys [piece.begin, piece.end) of k and v, at most a piece. Returns the pairs multiplied.
-  double add(Span piece, const real* k, const real* v) {
+  double add(Span piece, const Element* k, const Element* v) {
     if (packed_)
-      panels_ = packed_ + piece.begin * p_.dim;
+      storage_.take_packed(packed_, piece.begin);
     else
-      pack_transposed(k + piece.begin * p_.dim, piece.end - piece.begin, p_.dim, p_.dim, keys_);
+      storage_.take_keys(k + piece.begin * p_.dim, piece.end - piece.begin);
+    storage_.take_values(v + piece.begin * p_.value_dim, piece.end - piece.begin);
     double pairs = 0;
     for (int64_t i = queries_.begin; i < queries_.end; i += strip_) {
       const int64_t last = std::min(i + strip_, queries_.end);
       if (band_.covers({i, last}, piece))
-        pairs += add_strip({i, last}, piece, piece.begin, v);
+        pairs += add_strip({i, last}, piece, piece.begin);
       else
         for (int64_t r = i; r < last; r += kForwardStrip)
-          pairs += add_seen({r, std::min(r + kForwardStrip, last)}, piece, v);
+          pairs += add_seen({r, std::min(r + kForwardStrip, last)}, piece);
     }
     return pairs;
   }
 
  private:
-  double add_seen(Span queries, Span piece, const real* v) {
+  double add_seen(Span queries, Span piece) {
     double pairs = 0;
     const auto add_run = [&](Span run) {
       const Span keys{std::max(piece.begin, run.begin), std::min(piece.end, run.end)};
-      if (keys.begin < keys.end) pairs += add_strip(queries, keys, piece.begin, v);
+      if (keys.begin < keys.end) pairs += add_strip(queries, keys, piece.begin);
     };
     // The piece is of a run of the pattern: only the band can mask more of it.
     visit_spans(band_, nullptr, 0, queries, add_run);
     return pairs;
   }
 
-  double add_strip(Span queries, Span keys, int64_t first, const real* v) {
+  double add_strip(Span queries, Span keys, int64_t first) {
     const int64_t rows = queries.end - queries.begin, at = queries.begin - queries_.begin;
     const int64_t skip = round_down(keys.begin - first, kPanel);  // logits begin at this column
     first += skip;
     const int64_t from = round_down(keys.begin - first, kRowMultiple);
     const int64_t to = round_up(keys.end - first, kRowMultiple);
-    packed_columns(rows, {from, to}, p_.dim, {query_ + at * p_.dim, p_.dim, 1},
-                   panels_ + skip * p_.dim, scores_, stride_);
+    storage_.logits(at, rows, {from, to}, skip, scores_, stride_);
     if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
       mask_outside_band(band_, queries.begin, rows, keys, first, from, to, scores_, stride_,
                         -kInfinity);
     real rescale[kForwardWideStrip];
     online_softmax_rows(rows, to - from, scores_ + from, stride_, row_max_ + at, row_sum_ + at,
                         rescale);
-    add_product(rows, p_.value_dim, keys.end - keys.begin,
-                {scores_ + (keys.begin - first), stride_, 1},
-                {v + keys.begin * p_.value_dim, p_.value_dim}, out_ + at * p_.value_dim,
-                p_.value_dim, rescale);
+    storage_.add_values(
+        {rows, {keys.begin - first, keys.end - first}, skip, scores_, stride_, rescale},
+        sums_ + at * p_.value_dim);
     return static_cast<double>(rows * (keys.end - keys.begin));
   }
 
@@ -102,9 +104,8 @@ class ForwardTile {
   Span queries_;
   const int64_t strip_, stride_;
   const real* packed_;
-  real *out_, *row_max_, *row_sum_, *query_, *keys_;
-  const real* panels_;  // the piece's keys, packed
-  real* scores_;
+  real *sums_, *row_max_, *row_sum_, *scores_;
+  Storage storage_;
 };
 
 // The pieces of a tile's keys, numbered, so that parts can share them.
@@ -119,12 +120,13 @@ int64_t visit_pieces(const SoftmaxProblem& p, int64_t size, const Band& band, in
   return number;
 }
 
-// out /= row_sum, and log_sum where it is wanted.
-void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row_sum, real* out,
-                 real* log_sum) {
+// out = sums / row_sum, and log_sum where it is wanted.
+template <class Element>
+void finish_rows(int64_t rows, int64_t dim, const real* row_max, const real* row_sum,
+                 const real* sums, Element* out, real* log_sum) {
   const Mark mark(Part::softmax);
   for (int64_t r = 0; r < rows; ++r) {
-    divide_row(dim, out + r * dim, row_sum[r], out + r * dim);
+    divide_row(dim, sums + r * dim, row_sum[r], out + r * dim);
     if (log_sum) log_sum[r] = row_sum[r] == 0 ? kInfinity : row_max[r] + std::log2(row_sum[r]);
   }
 }
@@ -147,10 +149,14 @@ void merge_parts(int64_t parts, int64_t rows, int64_t dim, real* part, int64_t s
 // worker's share costs the same.
 int64_t balanced(int64_t tile, int64_t tiles) { return tile % 2 ? tiles - 1 - tile / 2 : tile / 2; }
 
+template <class Storage>
 class Forward {
  public:
-  Forward(const SoftmaxProblem& p, const Tensor& q, const Tensor& k, const Tensor& v,
-          const Tensor& out, const Tensor& log_sum)
+  using Array = typename Storage::Array;
+  using Element = typename Storage::Element;
+
+  Forward(const SoftmaxProblem& p, const Array& q, const Array& k, const Array& v, const Array& out,
+          const Tensor& log_sum)
       : p_(p),
         division_(p),
         layout_(p, division_.tiles),
@@ -179,13 +185,12 @@ class Forward {
       real* const first = parts + task * division_.parts * stride;
       merge_parts(division_.parts, rows, p_.value_dim, first, stride);
       const real* const row_max = first + rows * p_.value_dim;
-      std::copy_n(first, rows * p_.value_dim, out_.data() + at * p_.value_dim);
-      finish(at, rows, row_max, row_max + rows);
+      finish(at, rows, row_max, row_max + rows, first);
     });
   }
 
  private:
-  int64_t packed_head() const { return packed_reals(p_.kv_len, p_.dim); }
+  int64_t packed_head() const { return packed_key_reals(p_, p_.kv_len); }
 
   void pack_ahead() {
     const int64_t heads = p_.batch * p_.heads, panels = (p_.kv_len + kPanel - 1) / kPanel;
@@ -195,8 +200,8 @@ class Forward {
       const int64_t head = task / panels, first = task % panels * kPanel;
       const int64_t count = std::min(kPanel, p_.band(head / p_.heads).length - first);
       if (count > 0)
-        pack_transposed(k_.data() + (head * p_.kv_len + first) * p_.dim, count, p_.dim, p_.dim,
-                        all + head * packed_head() + first * p_.dim);
+        Storage::pack_keys(k_.data() + (head * p_.kv_len + first) * p_.dim, count, p_.dim,
+                           all + head * packed_head() + packed_key_reals(p_, first));
     });
   }
 
@@ -205,17 +210,19 @@ class Forward {
     return {task / tiles, division_.tiles[balanced(task % tiles, tiles)]};
   }
 
-  void finish(int64_t at, int64_t rows, const real* row_max, const real* row_sum) const {
-    finish_rows(rows, p_.value_dim, row_max, row_sum, out_.data() + at * p_.value_dim,
+  void finish(int64_t at, int64_t rows, const real* row_max, const real* row_sum,
+              const real* sums) const {
+    finish_rows(rows, p_.value_dim, row_max, row_sum, sums, out_.data() + at * p_.value_dim,
                 log_sum_.defined() ? log_sum_.data() + at : nullptr);
   }
 
   void whole(int64_t task, real* work) const {
     const auto [head, queries] = place(task);
     const int64_t at = head * p_.q_len + queries.begin;
-    walk(head, queries, 0, out_.data() + at * p_.value_dim, work + layout_.row_max,
-         work + layout_.row_sum, work);
-    finish(at, queries.end - queries.begin, work + layout_.row_max, work + layout_.row_sum);
+    real* const sums = Storage::sums_of_task(out_.data() + at * p_.value_dim, work + layout_.sums);
+    real *const row_max = work + layout_.row_max, *const row_sum = work + layout_.row_sum;
+    walk(head, queries, 0, sums, row_max, row_sum, work);
+    finish(at, queries.end - queries.begin, row_max, row_sum, sums);
   }
 
   void partial(int64_t task, real* part, real* work) const {
@@ -225,16 +232,16 @@ class Forward {
     walk(head, queries, task % division_.parts, part, row_max, row_max + rows, work);
   }
 
-  void walk(int64_t head, Span queries, int64_t part, real* out, real* row_max, real* row_sum,
+  void walk(int64_t head, Span queries, int64_t part, real* sums, real* row_max, real* row_sum,
             real* work) const {
     if (queries.begin >= queries.end) return;
     const Band band = p_.band(head / p_.heads);
     const real* const packed = static_cast<const real*>(packed_.data());
-    ForwardTile tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
-                     packed ? packed + head * packed_head() : nullptr, out, row_max, row_sum,
-                     layout_, work);
-    const real* const k = k_.data() + head * p_.kv_len * p_.dim;
-    const real* const v = v_.data() + head * p_.kv_len * p_.value_dim;
+    ForwardTile<Storage> tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
+                              packed ? packed + head * packed_head() : nullptr, sums, row_max,
+                              row_sum, layout_, work);
+    const Element* const k = k_.data() + head * p_.kv_len * p_.dim;
+    const Element* const v = v_.data() + head * p_.kv_len * p_.value_dim;
     const int64_t parts = division_.parts;
     const int64_t size = layout_.piece;
     const int64_t pieces = visit_pieces(p_, size, band, head, queries, [](int64_t, Span) {});
@@ -249,17 +256,25 @@ class Forward {
   const SoftmaxProblem& p_;
   ForwardDivision division_;
   ForwardLayout layout_;
-  const Tensor &q_, &k_, &v_, &out_, &log_sum_;
+  const Array &q_, &k_, &v_, &out_;
+  const Tensor& log_sum_;
   Block packed_;  // [batch · heads] times all keys, where they are packed ahead
 };
+
+double numbers_moved(const auto&... arrays) { return static_cast<double>((arrays.size() + ...)); }
 
 }  // namespace
 
 void softmax_forward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
                      const Tensor& v, const Tensor& out, const Tensor& log_sum) {
-  Forward(problem, q, k, v, out, log_sum).run();
-  count_bytes(static_cast<double>(sizeof(real)) *
-              static_cast<double>(q.size() + k.size() + v.size() + out.size()));
+  Forward<RealStorage>(problem, q, k, v, out, log_sum).run();
+  count_bytes(static_cast<double>(sizeof(real)) * numbers_moved(q, k, v, out));
+}
+
+void softmax_forward(const SoftmaxProblem& problem, const BFloat16Tensor& q,
+                     const BFloat16Tensor& k, const BFloat16Tensor& v, const BFloat16Tensor& out) {
+  Forward<BFloat16Storage>(problem, q, k, v, out, Tensor()).run();
+  count_bytes(static_cast<double>(sizeof(BFloat16)) * numbers_moved(q, k, v, out));
 }
 
 }  // namespace attn

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/bfloat16.h"
 #include "core/base/memory.h"
 #include "core/base/real.h"
 #include "core/simd/product.h"
@@ -40,14 +41,20 @@ struct GroupSums {
   RowSums row(int64_t r, int64_t dim) const { return {sum + r * dim, row_max[r], row_sum[r]}; }
 };
 
-// Adds `count` keys: logits [rows, count] in units of log2, rows `stride` apart, and values [count,
-// dim]. `logits` is overwritten; each row needs space for a multiple of kRowMultiple numbers.
-inline void add_keys(int64_t count, real* logits, int64_t stride, const real* values, int64_t dim,
-                     const GroupSums& into) {
+// Replaces the logits [rows, count] of `count` more keys, in units of log2, rows `stride` apart, by
+// their weights, and adds these to row_sum; into.rescale is set. Each row needs space for a
+// multiple of kRowMultiple numbers: behind `count` are zeros.
+inline void weigh_keys(int64_t count, real* logits, int64_t stride, const GroupSums& into) {
   const int64_t padded = (count + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
   for (int64_t r = 0; r < into.rows; ++r)
     std::fill(logits + r * stride + count, logits + r * stride + padded, -kInfinity);
   online_softmax_rows(into.rows, padded, logits, stride, into.row_max, into.row_sum, into.rescale);
+}
+
+// The same, and adds their values [count, dim] with these weights to into.sum.
+inline void add_keys(int64_t count, real* logits, int64_t stride, const real* values, int64_t dim,
+                     const GroupSums& into) {
+  weigh_keys(count, logits, stride, into);
   add_product(into.rows, dim, count, {logits, stride}, {values, dim}, into.sum, dim, into.rescale);
 }
 
@@ -74,6 +81,12 @@ inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {
 inline void divide_row(int64_t dim, const real* sum, real row_sum, real* out) {
   const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
   for (int64_t c = 0; c < dim; ++c) out[c] = sum[c] * factor;
+}
+
+// The same, rounded to bfloat16.
+inline void divide_row(int64_t dim, const real* sum, real row_sum, BFloat16* out) {
+  const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
+  for (int64_t c = 0; c < dim; ++c) out[c] = to_bfloat16(static_cast<float>(sum[c] * factor));
 }
 
 }  // namespace attn

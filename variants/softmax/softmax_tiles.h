@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/dtype.h"
 #include "core/base/marks.h"
 #include "core/simd/product.h"
 #include "variants/softmax/band.h"
@@ -22,6 +23,7 @@ struct SoftmaxProblem {
   RemovedKeys removed = {};
   IndexList kv_lengths = {};
   std::shared_ptr<const BlockPattern> pattern = {};
+  Dtype dtype = Dtype::float32;  // of q, k, v and out
 
   Band band(int64_t batch_index) const {
     const int64_t length =

@@ -1,0 +1,67 @@
+// Matrix products of bfloat16 numbers with sums in `real`, and the packing of their operands. The
+// numbers lie in pairs along the depth of the product, as the instruction vdpbf16ps of AVX512_BF16
+// reads them: it adds two exact products to each sum. Other instruction sets widen each half of a
+// pair. 4·rows·cols·pairs FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/bfloat16.h"
+#include "core/base/real.h"
+#include "core/simd/product.h"
+
+namespace attn {
+
+// Two numbers side by side along the depth: the first in the low half.
+using BFloat16Pair = uint32_t;
+inline int64_t pairs_of(int64_t depth) { return (depth + 1) / 2; }
+inline BFloat16Pair pair_of(BFloat16 low, BFloat16 high) {
+  return static_cast<uint32_t>(low.bits) | static_cast<uint32_t>(high.bits) << 16;
+}
+// Numbers of `real` that hold so many pairs: workspaces are counted in them.
+inline int64_t reals_of_pairs(int64_t pairs) {
+  constexpr int64_t kEach = sizeof(real) / sizeof(BFloat16Pair);
+  return (pairs + kEach - 1) / kEach;
+}
+
+// The left operand: the pair (i, p) is data[i·row + p].
+struct PairedLeft {
+  const BFloat16Pair* data = nullptr;
+  int64_t row = 0;
+};
+
+// The right operand: the pair (p, j) is data[j / kPanel · panel + p·row + j % kPanel].
+struct PairedRight {
+  const BFloat16Pair* data = nullptr;
+  int64_t row = 0, panel = kPanel;
+};
+
+// c(i, j) = factor · Σ_p (the two products of a(i, p) and b(p, j)); rows of c are c_row apart.
+// Tiny numbers, below 2^-126, may count as 0.
+void paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
+                    real factor, real* c, int64_t c_row);
+
+// c(i, j) = factors[i]·c(i, j) + Σ_p ..; where a factor is 0, the old c is ignored, even if it is
+// NaN.
+void add_paired_product(int64_t rows, int64_t cols, int64_t pairs, PairedLeft a, PairedRight b,
+                        real* c, int64_t c_row, const real* factors);
+
+// x [rows, depth] as the left operand, [rows, pairs_of(depth)]. Of an odd depth, the last number of
+// a row is paired with 0.
+void pack_pairs(const BFloat16* x, int64_t rows, int64_t depth, BFloat16Pair* to);
+// x [rows, depth] as the right operand xᵀ: panels [pairs_of(depth)][kPanel], the last one padded
+// with zeros.
+void pack_pairs_transposed(const BFloat16* x, int64_t rows, int64_t depth, BFloat16Pair* panels);
+// x [depth, cols] as the right operand, [pairs_of(depth)][cols].
+void interleave_rows(const BFloat16* x, int64_t depth, int64_t cols, BFloat16Pair* to);
+
+// Rounds `count` numbers, an even count, of each row of x to bfloat16, as to_bfloat16() does, and
+// writes them as pairs over the beginning of the row: pair p of row i is word p of x + i·stride.
+// Returns them as a left operand.
+PairedLeft round_to_pairs(int64_t rows, int64_t count, real* x, int64_t stride);
+
+// The instruction set of these products: "avx512_bf16" where vdpbf16ps computes them, else isa().
+std::string bfloat16_isa();
+
+}  // namespace attn
