@@ -56,7 +56,7 @@ TEST(Schema, GrowsByNewFields) {
   Json cell = sample_cell("speed");
   cell["note"] = "new";
   cell["metrics"]["time_s"]["p99"] = 0.6;
-  cell["axes"]["dtype"] = "f32";
+  cell["axes"]["layout"] = "f32";
   EXPECT_EQ(schema_fault(cell), "");
 }
 
