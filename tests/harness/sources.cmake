@@ -35,7 +35,7 @@ foreach(stem
     store/merged
     store/rows
     store/schema
-    sweep/breakdown
+    sweep/speed_cell
     sweep/cells
     sweep/costs
     sweep/grammar
@@ -57,7 +57,7 @@ foreach(stem
     sweep/sweep
     sweep/sweep_file
     sweep/twins
-    tables/breakdown
+    tables/breakdown_table
     tables/closing
     tables/faster_from
     tables/floors
