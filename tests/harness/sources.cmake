@@ -36,7 +36,7 @@ foreach(stem
     store/merged
     store/rows
     store/schema
-    sweep/speed_breakdown
+    sweep/speed_cell
     sweep/cells
     sweep/costs
     sweep/grammar

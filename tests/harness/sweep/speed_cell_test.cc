@@ -5,10 +5,10 @@
 #include "harness/store/schema.h"
 #include "tests/harness/sweep/fake_cell.h"
 
-namespace attn::sweep_breakdown_test {
+namespace attn::speed_cell_test {
 namespace {
 
-class SweepBreakdown : public FakeSweep {
+class SpeedCellBreakdown : public FakeSweep {
  protected:
   void SetUp() override {
     FakeSweep::SetUp();
@@ -17,7 +17,7 @@ class SweepBreakdown : public FakeSweep {
   }
 };
 
-TEST_F(SweepBreakdown, IsOfAllVisitsTogether) {
+TEST_F(SpeedCellBreakdown, IsOfAllVisitsTogether) {
   request_.breakdown = true;
   behave(
       R"(*'"breakdown":true'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
@@ -39,19 +39,19 @@ TEST_F(SweepBreakdown, IsOfAllVisitsTogether) {
   EXPECT_EQ(to_json(row_of(row)), row) << "through JSON and back";
 }
 
-TEST_F(SweepBreakdown, IsNotThereUnlessAskedFor) {
+TEST_F(SpeedCellBreakdown, IsNotThereUnlessAskedFor) {
   const Json row = lines(sweep()).at(0);
   EXPECT_FALSE(row["metrics"].contains("breakdown"));
   for (const Json& request : requests("measure")) EXPECT_FALSE(request.contains("breakdown"));
 }
 
-TEST_F(SweepBreakdown, DoesNotChangeTheCell) {
+TEST_F(SpeedCellBreakdown, DoesNotChangeTheCell) {
   const std::string plain = plan(request_).cells.at(0).id;
   request_.breakdown = true;
   EXPECT_EQ(plan(request_).cells.at(0).id, plain);
 }
 
-TEST_F(SweepBreakdown, TheSchemaNamesAFault) {
+TEST_F(SpeedCellBreakdown, TheSchemaNamesAFault) {
   request_.breakdown = true;
   behave(
       R"(*'"breakdown":true'*) echo '{"status":"ok","reason":null,"samples":[0.5],"flops":1000,)"
@@ -65,4 +65,4 @@ TEST_F(SweepBreakdown, TheSchemaNamesAFault) {
 }
 
 }  // namespace
-}  // namespace attn::sweep_breakdown_test
+}  // namespace attn::speed_cell_test
