@@ -38,7 +38,7 @@ def crossing_of(line: dict[str, Any]) -> Estimate | None:
     if line["becomes"] == "less":  # somewhere between two lengths
         return Estimate(math.sqrt(line["low"] * line["high"]), line["low"], line["high"])
     said = ALWAYS.match(line["outcome"])
-    if said is None:
+    if said is None or not line["ended"]:
         return None
     if said[1] in ("faster", "less"):
         return Estimate(float(said[2]), 1.0, float(said[2]))

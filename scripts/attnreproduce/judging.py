@@ -52,7 +52,7 @@ class Finding:
     @property
     def state(self) -> State:
         low, high = self.found.low, self.found.high
-        if not (math.isfinite(self.found.value) and low <= high):
+        if math.isnan(self.found.value) or not low <= high:
             return State.unclear
         if self.least <= low and high <= self.most:
             return State.holds

@@ -22,8 +22,7 @@ from .product import Product
 PAGE = ROOT / "docs" / "reproductions.md"
 HEAD = """# Published results, measured again
 
-Each entry below takes one published result, measures it on this page's machine with attnbench, and judges by code whether the claim
-holds. What is tested is an ordering, a ratio, a slope or a closed form, never an absolute time of another machine.
+Each entry below takes one published result, measures it again with attnbench, and judges by code whether the claim holds. What is tested is an ordering, a ratio, a slope or a closed form, never an absolute time of another machine.
 `scripts/reproduce report` writes this page from the rows; nothing on it is written by hand.
 
 ```
