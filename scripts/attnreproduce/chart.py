@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,9 @@ from .entries import Entry
 from .estimates import Estimate
 
 ROW, LEAST, TALL = 0.2, 0.9, 2.0  # inches: a name's line, the lowest panel, a panel of curves
-CHARACTER = 0.062  # inches of a name
+CHARACTER = 0.066  # inches of a name
+APART = 0.16  # of a name's line: between the marks of two kinds
+MOST_TICKS = 8  # of an axis of bytes
 SCALES = {"bytes": bytes_text, "seconds": seconds_text, "length": length_text}
 BASELINES = ("full", "full, tiled", "attention")
 
@@ -77,13 +80,13 @@ def drawn(entry: Entry, panels: Sequence[Panel], rows: Rows, cells: list[Cell]) 
     page = Page(
         f"{entry.id}: {entry.title}",
         f"{entry.paper}, {entry.place}",
-        caption(rows, cells, "Bars are 95 % intervals; figures without one are exact."),
+        caption(rows, cells, "Bars are 95 % intervals; points without a bar are exact or as published."),
         legend,
         [max(panel.height for panel in row) for row in grid],
         across,
         gaps=[0.32] + [0.74] * (len(grid) - 1),
-        left=0.12 + CHARACTER * max(names) if names else 0.72,
-        between=0.72,
+        left=0.16 + CHARACTER * max(names) if names else 0.92,
+        between=0.92,
     )
     for row, group in enumerate(grid):
         for column, panel in enumerate(group):
@@ -109,11 +112,14 @@ def _as_published(one: Look) -> dict[str, Any]:
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look]) -> None:
     axes.set_title(panel.title)
+    kinds = [line for line in panel.lines if not line.published]
+    shared = len(kinds) > 1 and len({p.x for k in kinds for p in k.points}) < sum(len(k.points) for k in kinds)
     for line in panel.lines:
         one = looks[line.label]
         style = _as_published(one) if line.published else one.line()
         if panel.names:
-            _draw_names(axes, line, style)
+            place = kinds.index(line) - (len(kinds) - 1) / 2 if shared and line in kinds else 0
+            _draw_names(axes, line, style, APART * place)
         else:
             _draw_curve(axes, line, style)
     if panel.at is not None:
@@ -141,12 +147,13 @@ def _draw_curve(axes: Axes, line: Line, style: dict[str, Any]) -> None:
             axes.plot([p.x, p.x], _ends(p.found), color=style["color"], linewidth=1.1, zorder=2.8)
 
 
-def _draw_names(axes: Axes, line: Line, style: dict[str, Any]) -> None:
+def _draw_names(axes: Axes, line: Line, style: dict[str, Any], shift: float) -> None:
     dots = style | {"linestyle": "none"}
     for p in line.points:
+        y = p.x + shift
         if not p.found.exact:
-            axes.plot(_ends(p.found), [p.x, p.x], color=style["color"], linewidth=1.3, zorder=2.8)
-        axes.plot([p.found.value], [p.x], zorder=3, **dots)
+            axes.plot(_ends(p.found), [y, y], color=style["color"], linewidth=1.3, zorder=2.8)
+        axes.plot([p.found.value], [y], zorder=3, **dots)
 
 
 def _ends(found: Estimate) -> list[float]:
@@ -168,7 +175,13 @@ def _scale(axes: Axes, axis: Any, scale: str, ticks: list[float] | None) -> None
         fixed_ticks(axis, shown, text)
         return
     low, high = axis.get_view_interval()
-    if 0 < low < high:
+    if not 0 < low < high:
+        return
+    if scale == "bytes":
+        powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+        step = 1 + len(powers) // MOST_TICKS
+        fixed_ticks(axis, [2.0**p for p in powers if p % step == 0], text)
+    else:
         log_ticks(axes, axis, text)
 
 

@@ -67,8 +67,7 @@ def _why(ups, told):
     tiled, whole = ups["attention", "tiled"][best], ups["model", "textbook"][best]
     return f"""{said} The greatest speed-up of attention is that of {best}: {own[best].value:.1f} against the textbook form,
         {tiled.value:.1f} against the tiled form, and {whole.value:.1f} in the whole model, where the published table has
-        {told[best]:g}. The benchmark's block-sparse and hashing codes were slow on its accelerators for their gathers, which a CPU
-        does not mind."""
+        {told[best]:g}."""
 
 
 def _panels(ups, cells, told):

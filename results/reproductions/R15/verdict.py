@@ -59,9 +59,9 @@ def _why(evidence, lines):
     beside = f" (published {told[textbook.x]:g} there)" if textbook.x in told else ""
     whole = lines["model"][0].points[-1]
     return f"""At {textbook.x} tokens attention alone is {textbook.found.value:.1f} times as fast as the textbook form{beside} and
-        {tiled.found.value:.1f} times as fast as the tiled form, which computes the same: that much of a saving is the baseline's.
-        The published saving grows more slowly than n because it is of a whole model on a GPU, where projections and feed-forward
-        take their share; in the whole model here the saving is {whole.found.value:.1f} at {whole.x}."""
+        {tiled.found.value:.1f} times as fast as the tiled form, which computes the same.
+        The published saving is of a whole model on a GPU, where projections and feed-forward take their share; in the whole model here
+        the saving is {whole.found.value:.1f} at {whole.x}."""
 
 
 def _panels(evidence, lines):

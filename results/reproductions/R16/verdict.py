@@ -63,8 +63,7 @@ def _why(evidence, cells):
     beside = ""
     if tiled and tiled[0].ok:
         share = tiled[0].metric("peak_bytes") / cells["memory", "linformer"][n].metric("peak_bytes")
-        beside = f""" Tiled exact attention, which the paper did not have, needs {share:.2f} times the memory of linformer 256: the
-            saving of memory was one against the n×n matrices."""
+        beside = f""" Tiled exact attention, which the paper did not have, needs {share:.2f} times the memory of linformer 256."""
     return f"The time of the textbook form over that of the others, at {n} tokens: {ratios}.{beside}"
 
 

@@ -30,9 +30,11 @@ def verdict(evidence):
         word: evidence.growth("growth", "full", measure, "", *since).value
         for measure, word in (("speed", "time"), ("memory", "memory"))
     }
+    textbook = ""
+    if tiled["memory"] < 1 + SLOPE:
+        textbook = ": quadratic memory belongs to the textbook form, not to softmax attention"
     why = f"""Of time the exponents are {_told(found, 'time')}; of memory {_told(found, 'memory')}. Tiled exact attention, not in
-        the paper, has {tiled['time']:.2f} for time and {tiled['memory']:.2f} for memory: the published quadratic memory of softmax
-        attention belongs to its textbook form."""
+        the paper, has {tiled['time']:.2f} for time and {tiled['memory']:.2f} for memory{textbook}."""
     return Verdict(tuple(findings), why, _panels(evidence))
 
 

@@ -67,7 +67,7 @@ def _why(evidence, totals):
     else:
         from_there = f"as follows: {lines[0]['outcome']}" if lines else "at no length that was measured"
     return f"""All tokens of an image take this many times as long as from a state: {told}. The published headline is a factor against
-        decoding without a cache, which no decoder needs to do; the cache that the paper measures too takes most of it away. One
+        decoding without a cache, which no decoder needs to do. One
         token from the state is faster than one from the cache {from_there}: the state has head_dim² numbers a head, the cache 2·head_dim
         a token."""
 

@@ -51,8 +51,7 @@ def _why(evidence, found, names):
         if name in told
     ]
     return f"""{'. '.join(parts)}. An efficiency length is one of two programs: it moves with how well each is written, and with the
-        machine, by as much as the choice of the baseline's form does here. What is counted as memory moves it too: the figures here
-        include inputs and outputs."""
+        machine. What is counted as memory moves it too: the figures here include inputs and outputs."""
 
 
 def _panel(evidence, found, names):

@@ -1,4 +1,4 @@
-"""R26: where the published ListOps scores lie among predictors that use no depth."""
+"""R26: where the published ListOps scores lie among predictors that evaluate no nested operator."""
 
 from attnreproduce.chart import Line, Panel, Point
 from attnreproduce.estimates import difference, mean_of, proportion
@@ -6,7 +6,7 @@ from attnreproduce.judging import Finding, State, Verdict, decided
 
 TREES = 2000  # of the published test set
 ROOT = "root operator"
-CONTROL = "root operator, its digits"  # the root and its own digits: nothing below depth 1
+CONTROL = "root operator, its digits"  # the digits that are arguments of the root itself, found by counting brackets
 
 
 def verdict(evidence):
@@ -38,19 +38,19 @@ def _why(finding, ladder, scores):
         f"{side} it: {', '.join(names)}" for side, names in groups.items() if names
     )
     sense = {
-        State.fails: "No published score shows a use of depth: all can be had without looking below the root's own arguments.",
-        State.holds: "The best score is beyond them: it needs something below the root's own arguments.",
-        State.unclear: "Whether the best score is beyond them cannot be told.",
+        State.fails: "No published score shows that a nested operator is evaluated: all can be had without.",
+        State.holds: "The best score is beyond both: it needs the value of a nested operator.",
+        State.unclear: "Whether the best score is beyond both cannot be told.",
     }[finding.state]
-    return f"""The root operator alone, which the first token tells, scores {root.value:.3f}; with the digits that are the root's own
-        arguments, {ladder[CONTROL].value:.3f}. {sense} Against the root operator alone, the published scores are {told}."""
+    return f"""The root operator alone, which the first token tells, scores {root.value:.3f}; with the digits that are
+        arguments of the root itself, which takes counting brackets, {ladder[CONTROL].value:.3f}. {sense} Against the root operator alone, the published scores are {told}."""
 
 
 def _panel(ladder, scores, cells):
     names = sorted([*ladder, *scores], key=lambda n: (ladder | scores)[n].value)
     measured = tuple(Point(names.index(n), e, tuple(cells)) for n, e in ladder.items())
     told = tuple(Point(names.index(n), e) for n, e in scores.items())
-    lines = (Line("no attention, no depth", measured), Line("model of table 1", told, published=True))
+    lines = (Line("evaluates no nested operator", measured), Line("model of table 1", told, published=True))
     return Panel(
         "ListOps, 500 to 2000 tokens", "", "test accuracy", lines, names=tuple(names), y_scale="linear"
     )

@@ -44,10 +44,10 @@ def _why(findings, by, sizes, scales):
     told = ", ".join(
         f"{_geometric(by[scale, most, True]).value:.2g} at scale {scale:g}" for scale in scales
     )
+    above = [f"{scale:g}" for scale in scales if _geometric(by[scale, most, True]).low > 1]
+    useless = f"; at scale {' and '.join(above)} it is above 1, where zeros would be the better answer" if above else ""
     return f"""Orthogonal directions have the smaller error in {states[State.holds]} of {len(findings)} settings, the larger one in
-        {states[State.fails]}; in {states[State.unclear]} the draws do not tell. Which directions are taken matters less than the scale of the
-        input: with {most} orthogonal features the relative error is {told}. An error above 1 is worse than answering zeros, so the estimate is
-        of use at small scales alone."""
+        {states[State.fails]}; in {states[State.unclear]} the draws do not tell. With {most} orthogonal features the relative error is {told}{useless}."""
 
 
 def _panels(by, sizes, scales):

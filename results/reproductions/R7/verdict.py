@@ -43,9 +43,8 @@ def verdict(evidence):
 def _why(findings, published, savings):
     told = ", ".join(f"{savings[n].value:.1f} at {n} (published {s})" for n, s in published.items())
     return f"""The textbook form holds scores, weights and, in training, the gradients of both, each of n² numbers; the tiled form
-        holds a tile and one number a row. The saving in training is {told}, and grows with the length as the quotient of n² and n
-        must. Its size depends on what is counted beside the matrices: inputs, output and their gradients are counted on both sides
-        here."""
+        holds a tile and one number a row. The saving in training is {told}. Its size depends on what is counted beside the matrices:
+        inputs, output and their gradients are counted on both sides here."""
 
 
 def _panels(peaks, savings, published):

@@ -32,8 +32,7 @@ def _why(found):
     one, all_rounds = found[1], found[most]
     return f"""One round finds the near-duplicate of {one['found'].value:.2f} of the queries and keeps {one['mass'].value:.2f} of the
         softmax mass while it looks at {one['seen'].value:.3f} of the keys; {most} rounds find {all_rounds['found'].value:.2f} and keep
-        {all_rounds['mass'].value:.2f} with {all_rounds['seen'].value:.3f} of the keys. More mass is
-        kept than a share of the keys as large would hold, for the near-duplicate has the largest part of it."""
+        {all_rounds['mass'].value:.2f} with {all_rounds['seen'].value:.3f} of the keys."""
 
 
 def _panel(found, rounds):
