@@ -18,6 +18,11 @@ def verdict(evidence):
     }
     if len(by["full"]) != len(by["truncated"]) or len(by["full"]) < 3:
         raise MissingError("fewer than three seeds of both variants in frames.jsonl")
+    best = max(by["full"][0].metrics["shortcuts"].values())
+    scores = score_of(by["full"])
+    if scores.high < best:
+        raise MissingError(f"exact attention scores {scores.value:.3f}, below the {best:.3f} of a predictor without attention, "
+                           "so it is not trained and nothing can be compared with it")  # fmt: skip
     lost = mean_of([a.metric("test") - b.metric("test") for a, b in zip(by["full"], by["truncated"])])
     longest = max(c.length for c in evidence.cells("cost"))
     share = ratio_of_times(
@@ -29,12 +34,11 @@ def verdict(evidence):
         Finding(f"time of the window over that of exact attention, tiled, at {longest}", share, most=SHARE,
                 of_machine=True),
     )  # fmt: skip
-    return Verdict(findings, _why(by, share, longest), (_scores(by), _times(evidence)))
+    return Verdict(findings, _why(by, share, longest, best), (_scores(by), _times(evidence)))
 
 
-def _why(by, share, longest):
+def _why(by, share, longest, best):
     full, window = (score_of(by[name]) for name in ("full", "truncated"))
-    best = max(by["full"][0].metrics["shortcuts"].values())
     rates = {name: by[name][0].training["learning_rate"] for name in by}
     return f"""Exact attention scores {full.value:.3f} and the window {window.value:.3f} (a predictor of the 16 frames around, without
         attention: {best:.3f}), with learning rates of {rates['full']:g} and {rates['truncated']:g}. A window also tells the model where to
@@ -44,7 +48,7 @@ def _why(by, share, longest):
 def _scores(by):
     names = {"full": "exact attention", "truncated": "window of 18 to either side"}
     lines = tuple(Line(names[n], (Point(i, score_of(by[n]), tuple(by[n])),)) for i, n in enumerate(by))
-    return Panel("frames, 256 long", "", "test accuracy", lines, names=tuple(names.values()), y_scale="linear")
+    return Panel("frames, 128 long", "", "test accuracy", lines, names=tuple(names.values()), y_scale="linear")
 
 
 def _times(evidence):
