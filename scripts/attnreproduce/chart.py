@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -56,7 +56,8 @@ class Panel:
     x_scale: str = "length"
     y_scale: str = "log"
     names: tuple[str, ...] = ()
-    at: float | None = field(default=None)  # a value of the figures to mark, such as 1
+    at: float | None = None  # a value of the figures to mark, such as 1
+    bars: str = "95 % intervals"  # what the bars show
 
     @property
     def height(self) -> float:
@@ -79,8 +80,8 @@ def drawn(entry: Entry, panels: Sequence[Panel], rows: Rows, cells: list[Cell]) 
     names = [len(name) for panel in panels for name in panel.names]
     page = Page(
         f"{entry.id}: {entry.title}",
-        f"{entry.paper}, {entry.place}",
-        caption(rows, cells, "Bars are 95 % intervals; points without a bar are exact or as published."),
+        entry.paper,
+        caption(rows, cells, _note(entry, panels)),
         legend,
         [max(panel.height for panel in row) for row in grid],
         across,
@@ -92,6 +93,11 @@ def drawn(entry: Entry, panels: Sequence[Panel], rows: Rows, cells: list[Cell]) 
         for column, panel in enumerate(group):
             _draw(page.panel(row, column), panel, looks)
     return Picture(entry.id, page.figure, _table(panels), page.caption)
+
+
+def _note(entry: Entry, panels: Sequence[Panel]) -> str:
+    bars = " and ".join(unique(panel.bars for panel in panels))
+    return f"After {entry.place}. Bars are {bars}; points without a bar are exact or as published."
 
 
 def _looks(panels: Sequence[Panel]) -> dict[str, Look]:

@@ -236,6 +236,9 @@ class Verdicts(unittest.TestCase):
                 picture = judge(read_entry(FOLDER / name), Path(held), Product()).picture
                 assert picture is not None and picture.figure is not None
                 picture.figure.draw_without_rendering()
+                wide = picture.figure.bbox.width
+                outside = [t.get_text() for t in picture.figure.texts if t.get_window_extent().x1 > wide]
+                self.assertEqual(outside, [])
                 self.assertIn("commit 012345678", picture.caption)
                 self.assertFalse(picture.data["value"].isna().any())
 

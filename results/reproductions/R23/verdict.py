@@ -66,4 +66,5 @@ def _curves(by):
             middle = float(np.median(values))
             points.append(Point(step, Estimate(middle, min(values), max(values)), tuple(by[name])))
         lines.append(Line(label, tuple(points)))
-    return Panel("training loss: median and range of three seeds", "step", "loss", tuple(lines), x_scale="log")
+    return Panel("training loss: median of three seeds", "step", "loss", tuple(lines), x_scale="log",
+                 bars="the ranges of the seeds")  # fmt: skip
