@@ -58,6 +58,20 @@ std::string name_of_machine(size_t number, const RunLine& run) {
                      fact("cores"), fact("compiler"));
 }
 
+// Of the searches for crossings alone: a line each for json and csv, else tables.
+std::string rendered_crossings(const std::string& format,
+                               const std::vector<RowsOfMachine>& machines, bool has_color) {
+  std::vector<Json> lines;
+  std::vector<Table> tables;
+  for (const RowsOfMachine& machine : machines) {
+    const std::vector<Contest> contests = contests_of(machine.rows, machine.run.config);
+    const std::vector<Standing> found = standings(contests, machine.rows);
+    for (Json& line : crossing_lines(contests, found)) lines.push_back(std::move(line));
+    for (Table& table : crossing_tables(contests, found)) tables.push_back(std::move(table));
+  }
+  return rendered(format, lines, tables, has_color);
+}
+
 std::vector<Table> tables_of_machine(const RowsOfMachine& machine, bool with_ledger,
                                      bool with_crossings) {
   std::vector<Table> tables = every_table(machine.rows, machine.run.noise_floor, with_ledger);
@@ -81,6 +95,21 @@ int run_table(const Arguments& arguments) {
   const bool with_ledger = arguments.has("ledger");
   const bool with_crossings =
       std::any_of(runs.begin(), runs.end(), [](const RowsFile& run) { return !run.find.empty(); });
+  if (arguments.has("crossings")) {
+    ATTN_CHECK(!with_ledger,
+               "--crossings prints crossings alone and --ledger the parity ledger; "
+               "drop one of them");
+    ATTN_CHECK(with_crossings,
+               "'{}' holds no search for crossings; measure one by attnbench run "
+               "--find crossing",
+               arguments.words().front());
+    ATTN_CHECK(machines.size() == 1 || (format != "json" && format != "csv"),
+               "--format {} does not tell machines apart, and the files are of {} machines or "
+               "builds; give one at a time",
+               format, machines.size());
+    deliver(rendered_crossings(format, machines, has_color), output, arguments.words());
+    return kOk;
+  }
   std::vector<Row> all;
   std::vector<Table> tables;
   size_t number = 0;
@@ -111,6 +140,7 @@ Verb table_verb() {
           .summary = "the tables of run, from rows files; LaTeX too",
           .options = {{"format", 0, "KIND", "table (default), md, csv, json or latex"},
                       {"ledger", 0, "", "the parity ledger too"},
+                      {"crossings", 0, "", "of rows of run --find crossing, the crossings alone"},
                       {"output", 'o', "FILE", "default: standard output"},
                       {"color", 0, "WHEN", "auto (default), always or never"}},
           .max_words = 1000,

@@ -79,11 +79,20 @@ class Find(FaultCase):
         table = self.run_program("table", self.rows_file)
         self.assertEqual((table.returncode, table.stderr), (0, ""))
         self.assertTrue(table.stdout.endswith(text), "the tables of the sweep, then those of crossings")
+        alone = self.run_program("table", self.rows_file, "--crossings")
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (0, text, ""))
+        again = self.run_program("table", self.rows_file, "--crossings", "--format", "json").stdout
+        self.assertEqual(json.loads(again), lines)
+        both = self.run_program("table", self.rows_file, "--crossings", "--ledger")
+        self.assertEqual((both.returncode, both.stdout, both.stderr.count("\n")), (2, "", 1))
         latex = self.run_program("table", self.rows_file, "--format", "latex").stdout
         self.assertIn("against exact attention", latex)
         plain = [word for word in MEMORY if word not in ("--find", "crossing")]
         self.run_program(*plain, "-q", "-o", "grid.jsonl")
         self.assertNotIn("against exact attention", self.run_program("table", "grid.jsonl").stdout)
+        none = self.run_program("table", "grid.jsonl", "--crossings")
+        self.assertEqual((none.returncode, none.stdout), (2, ""))
+        self.assertIn("no search for crossings", none.stderr)
 
     def test_a_killed_search_goes_on_as_if_it_had_not_been(self) -> None:
         whole = self.found(self.sweep("--format", "json", sweep=MEMORY))

@@ -1,0 +1,85 @@
+"""R16: growth of time and memory, and the share of memory at 8192."""
+
+from attnreproduce.chart import Line, Panel, Point
+from attnreproduce.estimates import exact, time_of
+from attnreproduce.judging import Finding, Verdict
+
+SLOPE, FACTOR = 0.15, 2.0
+LEAST = -1.0  # what is linear may have a constant part that is larger: its exponent is less than 1
+FROM, AT = 2048, 8192  # of the published figures
+KINDS = {  # published row: label, spec as `fit` names it, variant, exponent
+    "transformer": ("textbook", "full[kernel=materialized]", "full", 2),
+    "linformer": ("linformer 256", "linformer", "linformer", 1),
+    "longformer": ("longformer 257", "longformer", "longformer", 1),
+}
+
+
+def verdict(evidence):
+    findings, cells = [], {}
+    longest = max(c.length for c in evidence.cells("growth", measure="memory"))
+    since = ("--from", str(longest // 4))  # as published: from a quarter of the longest on
+    for measure, word, key in (("speed", "time", "ms"), ("memory", "memory", "MB")):
+        for row, (label, spec, variant, exponent) in KINDS.items():
+            found = evidence.growth("growth", spec, measure, "", *since)
+            told = evidence.published(row)[key]
+            findings.append(
+                Finding(f"exponent of {word}, {label}", found,
+                        exponent - SLOPE if exponent == 2 else LEAST, exponent + SLOPE,
+                        f"{_slope(evidence.published(row)['length'], told):.2f}")  # fmt: skip
+            )
+            wanted = {"measure": measure} | ({"kernel": "materialized"} if variant == "full" else {})
+            cells[measure, row] = {c.length: c for c in evidence.cells("growth", variant, **wanted) if c.ok}
+    textbook = evidence.published("transformer")["MB"][-1]
+    for row in ("linformer", "longformer"):
+        label, _, variant, _ = KINDS[row]
+        full = evidence.cell("growth", "full", kernel="materialized", measure="memory", length=longest)
+        own = evidence.cell("growth", variant, measure="memory", length=longest)
+        share = textbook / evidence.published(row)["MB"][-1]
+        findings.append(
+            Finding(f"memory of the textbook form over {label} at {longest}",
+                    exact(full.metric("peak_bytes") / own.metric("peak_bytes")), share / FACTOR,
+                    share * FACTOR, f"{share:.1f}")  # fmt: skip
+        )
+    return Verdict(tuple(findings), _why(evidence, cells), _panels(evidence, cells))
+
+
+def _slope(lengths, values):
+    import math
+
+    at = dict(zip(lengths, values))
+    return math.log(at[AT] / at[FROM]) / math.log(AT / FROM)
+
+
+def _why(evidence, cells):
+    full = cells["speed", "transformer"]
+    n = max(full)
+    told = {row: evidence.published(row)["ms"][-1] for row in KINDS}
+    ratios = ", ".join(
+        f"{KINDS[row][0]} {time_of(full[n]).value / time_of(cells['speed', row][n]).value:.1f} (published "
+        f"{told['transformer'] / told[row]:.1f} at {AT})"
+        for row in ("linformer", "longformer")
+    )
+    tiled = evidence.cells("growth", "full", kernel="tiled", measure="memory", length=n)
+    beside = ""
+    if tiled and tiled[0].ok:
+        share = tiled[0].metric("peak_bytes") / cells["memory", "linformer"][n].metric("peak_bytes")
+        beside = f""" Tiled exact attention, which the paper did not have, needs {share:.2f} times the memory of linformer 256."""
+    return f"The time of the textbook form over that of the others, at {n} tokens: {ratios}.{beside}"
+
+
+def _panels(evidence, cells):
+    panels = []
+    for measure, title, scale, key, unit in (
+        ("speed", "time of a forward pass", "seconds", "ms", 1e-3),
+        ("memory", "peak memory", "bytes", "MB", 1e6),
+    ):
+        lines = []
+        for row, (label, *_) in KINDS.items():
+            own = cells[measure, row]
+            value = time_of if measure == "speed" else lambda c: exact(c.metric("peak_bytes"))
+            lines.append(Line(label, tuple(Point(n, value(c), (c,)) for n, c in sorted(own.items()))))
+            told = evidence.published(row)
+            points = tuple(Point(n, exact(v * unit)) for n, v in zip(told["length"], told[key]))
+            lines.append(Line(label, points, published=True))
+        panels.append(Panel(title, "sequence length", title, tuple(lines), y_scale=scale))
+    return tuple(panels)

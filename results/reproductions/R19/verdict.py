@@ -1,0 +1,78 @@
+"""R19: crossing lengths of time and memory against exact attention in two forms."""
+
+import math
+
+from attnreproduce.chart import Line, Panel, Point
+from attnreproduce.crossings import crossings_of
+from attnreproduce.estimates import exact, quotient
+from attnreproduce.judging import Finding, Verdict
+
+TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
+
+
+def verdict(evidence):
+    found = crossings_of(evidence.crossings("crossing"))
+    names = sorted({key[0] for key in found})
+    findings = []
+    for name in names:
+        time, memory = (found.get((name, m, TEXTBOOK)) for m in ("speed", "memory"))
+        if time and memory:
+            told = evidence.published("efficiency_length").get(name)
+            findings.append(
+                Finding(f"{name}: length for time over length for memory, textbook form",
+                        quotient(time, memory), least=1, of_machine=True,
+                        published=f"{told[0]} over {told[1]}" if told else "")  # fmt: skip
+            )
+    for measure, word in (("speed", "time"), ("memory", "memory")):
+        local, performer = (found.get((name, measure, TEXTBOOK)) for name in ("local", "performer"))
+        if local and performer:
+            place = measure == "memory"
+            told = [evidence.published("efficiency_length")[n][place] for n in ("local", "performer")]
+            findings.append(
+                Finding(f"length for {word}, local over performer", quotient(local, performer), least=1,
+                        published=f"{told[0]} over {told[1]}", of_machine=not place)  # fmt: skip
+            )
+    return Verdict(tuple(findings), _why(evidence, found, names), (_panel(evidence, found, names),))
+
+
+def _text(found):
+    if found is None:
+        return "none"
+    return f"{found.value:.0f}" if math.isfinite(found.value) else "beyond the lengths measured"
+
+
+def _why(evidence, found, names):
+    told = evidence.published("efficiency_length")
+    parts = [
+        f"{name}: time {_text(found.get((name, 'speed', TEXTBOOK)))} against the textbook form and "
+        f"{_text(found.get((name, 'speed', TILED)))} against the tiled one (published {told[name][0]}), memory "
+        f"{_text(found.get((name, 'memory', TEXTBOOK)))} and {_text(found.get((name, 'memory', TILED)))} (published {told[name][1]})"
+        for name in names
+        if name in told
+    ]
+    return f"""{'. '.join(parts)}. An efficiency length is one of two programs: it moves with how well each is written, and with the
+        machine. What is counted as memory moves it too: the figures here include inputs and outputs."""
+
+
+def _panel(evidence, found, names):
+    rows = [(name, measure) for name in names for measure in ("speed", "memory")]
+    words = {"speed": "time", "memory": "memory"}
+    lines = []
+    for rival, label in ((TEXTBOOK, "against the textbook form"), (TILED, "against the tiled form")):
+        points = tuple(
+            Point(i, found[(*row, rival)])
+            for i, row in enumerate(rows)
+            if found.get((*row, rival)) and math.isfinite(found[(*row, rival)].value)
+        )
+        lines.append(Line(label, points))
+    told = evidence.published("efficiency_length")
+    shown = tuple(
+        Point(i, exact(told[name][0 if measure == "speed" else 1]))
+        for i, (name, measure) in enumerate(rows)
+        if name in told
+    )
+    lines.append(Line("against the textbook form", shown, published=True))
+    return Panel(
+        "from which length on less than exact attention", "", "sequence length", tuple(lines),
+        names=tuple(f"{name}, {words[measure]}" for name, measure in rows), y_scale="length",
+    )  # fmt: skip
