@@ -11,8 +11,8 @@ from .rows import FAILURES, Cell, Rows
 def provenance(rows: Rows) -> str:
     """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234.`"""
     names = ", ".join(f.name for f in rows.files)
-    told = unique(_machine(r.get("environment") or {}) for r in rows.runs)
-    tools = unique(_tool(r.get("environment") or {}) for r in rows.runs)
+    told = unique(machine_words(r.get("environment") or {}) for r in rows.runs)
+    tools = unique(tool_words(r.get("environment") or {}) for r in rows.runs)
     several = machines(rows)
     mixed = "Machine: " if several == "one machine" else f"Caution, {several}: "
     return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}."
@@ -29,7 +29,7 @@ def machines(rows: Rows) -> str:
     return words[count - 1] if 0 < count <= len(words) else f"{count} machines"
 
 
-def _machine(env: dict[str, Any]) -> str:
+def machine_words(env: dict[str, Any]) -> str:
     parts = [str(env.get("cpu_model") or "unknown CPU")]
     for name in ("cores", "threads"):
         if env.get(name) is not None:
@@ -43,7 +43,7 @@ def _machine(env: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _tool(env: dict[str, Any]) -> str:
+def tool_words(env: dict[str, Any]) -> str:
     dirty = str(env.get("dirty", "")).lower() in ("true", "1", "yes")
     return (
         f"attnbench {env.get('version', '')}".strip()
