@@ -55,8 +55,8 @@ def tool_words(env: dict[str, Any]) -> str:
 MEDIANS = "Points are medians."
 
 
-def repetitions(cells: list[Cell]) -> str:
-    """How many, in how many processes, and what the bands then mean."""
+def repetitions(cells: list[Cell], marks: str = "bands") -> str:
+    """How many, in how many processes, and what the marks of the intervals then mean."""
     done = [c for c in cells if c.ok]
     if not done:
         return ""
@@ -65,10 +65,10 @@ def repetitions(cells: list[Cell]) -> str:
     within = "95 % bootstrap intervals of the repetitions as if of one process"
     between = f"95 % t-intervals between {_span(len(c.visits) for c in several)} visits (processes)"
     if len(several) == len(done):
-        bands = between
+        meant = between
     else:
-        bands = f"{between}, of other cells {within}" if several else within
-    return f"{MEDIANS[:-1]}, bands {bands}, n = {n} repetitions."
+        meant = f"{between}, of other cells {within}" if several else within
+    return f"{MEDIANS[:-1]}, {marks} {meant}, n = {n} repetitions."
 
 
 def _span(counts: Iterable[int]) -> str:

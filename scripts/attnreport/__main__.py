@@ -3,6 +3,7 @@ report, 6 a file that cannot be read or written."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -42,7 +43,8 @@ def main(arguments: list[str]) -> int:
     text = document(rows)
     output = output or files[0].with_name(f"{files[0].stem}-report.html")
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # no folder: writing says so
+            output.parent.mkdir(parents=True, exist_ok=True)
         beside = output.with_name(f".{output.name}.{os.getpid()}")  # never half a report
         try:
             beside.write_text(text, encoding="utf-8")

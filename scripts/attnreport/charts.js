@@ -34,11 +34,14 @@ function swatch(series, color) {
   return root;
 }
 
+// What the title of a panel does not say of it.
+const panelContext = panel => [...Object.values(panel.facets).filter(v => !panel.title.includes(v)), panel.context].filter(Boolean).join('; ');
+
 class Chart {
   constructor(report, panel) {
     Object.assign(this, {report, panel});
-    const context = panel.facets ? Object.values(panel.facets).filter(v => !panel.title.includes(v)).join('; ') : '';
-    this.plot = element('div', {class: 'chart', tabindex: 0, role: 'img', 'aria-label': `${panel.title}. Arrow keys step through the points; the table below holds them.`,
+    const context = panelContext(panel);
+    this.plot = element('div', {class: panel.kind === 'scores' ? 'chart short' : 'chart', tabindex: 0, role: 'img', 'aria-label': `${panel.title}; ${context}. Arrow keys step through the points; the table below holds them.`,
       onkeydown: e => this.step(e)});
     this.detail = element('p', {class: 'detail', 'aria-live': 'polite'}, 'Point at a mark for its interval, samples and command.');
     this.root = element('figure', {}, element('figcaption', {}, panel.title, element('span', {class: 'context'}, context)), this.plot, this.detail);
@@ -122,11 +125,10 @@ class Chart {
     return {color, marker: {symbol: s.symbol, color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
   }
   line(line) {
-    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1;
-    const single = this.panel.front !== undefined;
+    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1, edge = this.edge;
+    const placed = v => edge !== null && v < this.panel.y.floor ? edge : v;
     return {
-      ...look, type: 'scatter', mode: single ? 'markers+text' : several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: points.map(p => p[1]),
-      ...(single ? {text: points.map(() => escaped(this.report.series[line.series].label)), textposition: 'top center', textfont: {size: 11}} : {}),
+      ...look, type: 'scatter', mode: several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: points.map(p => placed(p[1])),
       error_y: {type: 'data', symmetric: false, array: points.map(p => p[3] === null ? 0 : p[3] - p[1]), arrayminus: points.map(p => p[2] === null ? 0 : p[1] - p[2]), color, thickness: 1.2, width: 3},
       hoverinfo: 'text', hovertext: points.map(p => escaped(this.describe(line, p))), customdata: points.map(p => [line, p]),
     };
@@ -142,6 +144,15 @@ class Chart {
   names(lines) {
     return {tickvals: lines.map((_, i) => i), ticktext: lines.map(l => escaped(this.report.series[l.series].label)), range: [lines.length - 0.4, -0.6],
       automargin: true, fixedrange: true, zeroline: false, gridcolor: THEMES[this.report.theme].line};
+  }
+  // Where errors of rounding are drawn: below all others, on an edge named exact.
+  get edge() {
+    const floor = this.panel.y && this.panel.y.floor;
+    if (!floor || !this.chosenScale(this.panel.y).log) return null;
+    const values = this.lines.flatMap(l => l.points.map(p => p[1])), inexact = values.filter(v => v >= floor);
+    if (inexact.length === values.length || !values.length) return null;
+    const [low, high] = inexact.length ? [Math.min(...inexact), Math.max(...inexact)] : [floor, floor];
+    return low / Math.max(high / low, 10) ** 0.3;
   }
   // An axis over all values drawn, with ticks in the axis' own words.
   axis(axis, which, traces) {
@@ -162,7 +173,7 @@ class Chart {
       ticks = axis.kind === 'length' ? this.lengths() : logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind);
       Object.assign(shown, {type: 'log', range: [Math.log10(low), Math.log10(high)]});
     } else {
-      if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1, high)];
+      if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1.02, high)];
       else if (which) low = Math.min(0, low);
       const room = 0.04 * (high - low || 1);
       [low, high] = [axis.kind === 'score' || which ? low : low - room, high + room];
@@ -170,7 +181,9 @@ class Chart {
       Object.assign(shown, {type: 'linear', range: [low, high]});
     }
     if (axis.down) shown.range = [...shown.range].reverse();
-    return {...shown, tickvals: ticks, ticktext: ticks.map(t => told(t, axis.kind))};
+    const edge = which && axis.floor ? this.edge : null;
+    if (edge !== null) ticks = [edge, ...ticks.filter(t => t > edge * (high / low) ** 0.07)];
+    return {...shown, tickvals: ticks, ticktext: ticks.map(t => t === edge ? 'exact' : told(t, axis.kind))};
   }
   lengths() {
     let all = [...new Set(this.lines.flatMap(l => this.points(l).map(p => p[0])))].sort((a, b) => a - b);

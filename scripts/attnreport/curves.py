@@ -52,7 +52,7 @@ def speed(book: Book) -> Json | None:
         "lower edge is the interval of the length at which a variant crosses exact attention.",
         shown,
         table("overtakes", "Where variants overtake exact attention", OVERTAKES, overtakes),
-        note=" ".join(filter(None, (repetitions(kept), disturbed(kept), floors.note(kept)))),
+        note=" ".join(filter(None, (repetitions(kept, "bars"), disturbed(kept), floors.note(kept)))),
     )
 
 
@@ -126,8 +126,9 @@ def _peak_ratios(series: list[Series], book: Book) -> Ratios:
 
 
 def _overtake(panel: Panel, verdict: Verdict, book: Book) -> list[Any]:
+    told = facets(panel.cells[0])
     return [
-        panel.title,
+        f"{panel.title}; {told['scope']}; {told['shape']}",
         book.series(verdict.series),
         verdict.faster_from or "\u2013",
         verdict.crossing.text(),

@@ -28,7 +28,7 @@ def fidelity(book: Book) -> Json | None:
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016 by the standard deviation of "
         "queries and keys; exact attention is computed in double precision; lower is better.",
         [_panel(key, members, book) for key, members in groups.items()],
-        note=f"n = 1 draw of inputs, no interval. Errors below {EXACT:g} are rounding.",
+        note=f"n = 1 draw of inputs, no interval. Errors below {EXACT:g} are rounding and drawn on the edge named exact.",
     )
 
 
@@ -37,9 +37,13 @@ def _panel(key: tuple[Any, ...], cells: list[Cell], book: Book) -> Json:
     told = f"length {length_text(length)}" if length else ""
     return {
         "title": ", ".join(filter(None, (KINDS.get(kind, kind), mask, told))),
-        "facets": {"mask": mask, "inputs": KINDS.get(kind, kind), "shape": f"{heads} heads, head width {width}"},
+        "facets": {
+            "mask": mask,
+            "inputs": KINDS.get(kind, kind),
+            "shape": f"{heads} heads, head width {width}",
+        },
         "x": {"title": "scale of the inputs", "kind": "number", "log": True, "base": 2},
-        "y": {"title": "relative error", "kind": "number", "log": True},
+        "y": {"title": "relative error", "kind": "number", "log": True, "floor": EXACT},
         "lines": [
             {
                 "series": book.series(s),

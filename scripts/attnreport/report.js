@@ -87,7 +87,7 @@ class Report {
   points(section) {
     const {x, y} = section.panels[0], ratios = section.panels.some(p => p.lines.some(l => l.relative));
     const columns = [['panel', 'text'], ['variant', 'series'], [x.title, x.kind], [y.title, y.kind], ['low', y.kind], ['high', y.kind], ...(ratios ? [['of exact attention', 'ratio'], ['ratio low', 'ratio'], ['ratio high', 'ratio']] : []), ['cells', 'cells']];
-    const rows = section.panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [p.title + (p.facets.shape ? `; ${p.facets.shape}` : ''), l.series, ...v.slice(0, 4), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
+    const rows = section.panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [[p.title, panelContext(p)].filter(Boolean).join('; '), l.series, ...v.slice(0, 4), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
     return {id: `${section.id}-points`, title: `${section.title}: points`, columns: columns.map(([title, kind]) => ({title, kind})), rows, closed: true};
   }
   rows() {

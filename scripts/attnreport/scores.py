@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from attnplot import distance, length
-from attnplot.metric import is_error
+from attnplot.metric import is_error, written
 from attnplot.metric import name as metric_name
 from attnplot.pareto import Front
 from attnplot.rows import FAILURES, Cell
@@ -92,8 +92,10 @@ def _task(group: TaskGroup) -> str:
 
 
 def _scores(group: TaskGroup, tasks: Tasks) -> Json:
-    shortcut = group.best_shortcut()
-    named = {"best shortcut": f"best shortcut: {shortcut[0]}" if shortcut else ""}
+    shortcut, told = group.best_shortcut(), ""
+    if shortcut:
+        named = shortcut[0].replace("_", " ")
+        told = f"best shortcut: {named}, {written(shortcut[1], group.metric)}"
     lines = []
     for s in group.select(tasks.series):
         if found := score(s.cells):
@@ -108,9 +110,8 @@ def _scores(group: TaskGroup, tasks: Tasks) -> Json:
         "x": {"title": group.label, "kind": "score", "log": is_error(group.metric)},
         "y": {"title": "", "kind": "series"},
         "lines": lines,
-        "levels": [
-            [level, named.get(level) or level, rounded(v)] for level, v in group.levels.items()
-        ],
+        "levels": [[level, level, rounded(v)] for level, v in group.levels.items()],
+        "context": told,
         "failed": [[tasks.book.series(s), None, _status(s)] for s in _failed(group, tasks.series)],
     }
 

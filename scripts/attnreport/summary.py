@@ -67,7 +67,9 @@ def crossing_words(label: str, verdict: Verdict, where: str) -> str:
             f"The median of {named} falls below that of exact attention from {c.length:,.0f} tokens "
             f"on{_ends(c)}, but by less than its uncertainty at {last} tokens ({where})"
         )
-    return f"{named} is faster than exact attention from {c.length:,.0f} tokens on{_ends(c)} ({where})"
+    words = f"{named} is faster than exact attention from {c.length:,.0f} tokens on{_ends(c)}"
+    sure = verdict.faster_from
+    return words + (f", and beyond the noise from the measured length {sure} on" if sure else "") + f" ({where})"
 
 
 def _ends(c: Crossing) -> str:
@@ -117,8 +119,14 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
 
 
 def _score(found: Score, group: TaskGroup) -> str:
-    sure = "" if found.half is None else f" \u00b1 {written(found.half, group.metric)}"
-    return written(found.mean, group.metric) + sure
+    """Writes as many digits as the interval leaves; three decimals of a share at most."""
+    if found.half is None:
+        return written(found.mean, group.metric)
+    if is_error(group.metric):
+        return f"{found.mean:.2g} \u00b1 {found.half:.1g}"
+    places = 2 if found.half >= 0.0095 else 3
+    half = f"{found.half:.{places}f}" if found.half >= 0.0005 else "<0.001"
+    return f"{found.mean:.{places}f} \u00b1 {half}"
 
 
 def peaks(book: Book) -> Iterator[str]:
@@ -155,7 +163,7 @@ def scores(book: Book, tasks: Tasks) -> Iterator[str]:
             name, value = shortcut[0].replace("_", " "), written(shortcut[1], group.metric)
             words += f"; the best trivial shortcut ({name}) has {value}"
             words += _at_shortcut(group, found, shortcut[1], book)
-        yield f"{words}. Intervals are 95 %."
+        yield f"{words}."
 
 
 def _at_shortcut(
@@ -165,7 +173,7 @@ def _at_shortcut(
     below = [
         f"`{book.label(s)}`" for sc, s in found if sign * (sc.mean - level) <= (sc.half or 0.0)
     ]
-    return f", which {', '.join(below)} {_do(below)} not beat beyond chance" if below else ""
+    return f", which {', '.join(below)} {_do(below)} not exceed by more than the interval" if below else ""
 
 
 def _do(names: list[str]) -> str:

@@ -94,7 +94,7 @@ class Table {
     if (kind === 'cells') {
       const cells = row[i], first = cells.length ? this.report.cells.id[cells[0]].slice(0, 8) : '';
       const more = cells.length > 1 ? ` +${cells.length - 1}` : '';
-      return element('td', {}, cells.length ? element('button', {type: 'button', onclick: () => this.report.showCells(cells)}, first + more) : '');
+      return element('td', {class: 'cells'}, cells.length ? element('button', {type: 'button', onclick: () => this.report.showCells(cells)}, first + more) : '');
     }
     if (NUMERIC.has(kind)) return element('td', {class: 'number'}, told(row[i], kind));
     return element('td', {class: kind === 'text' ? 'text' : kind}, this.plain(row, i));
