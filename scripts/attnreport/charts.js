@@ -165,7 +165,7 @@ class Chart {
     if (axis.kind === 'ratio') values.push(1);
     const known = values.filter(v => Number.isFinite(v) && (!axis.log || v > 0));
     let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [1, 2];
-    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: true, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, ticks: 'outside', tickcolor: theme.quiet};
+    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: true, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
     let ticks;
     if (axis.log) {
       const room = Math.max((high / low) ** 0.06, 1.05);
