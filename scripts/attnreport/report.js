@@ -16,6 +16,7 @@ class Report {
     addEventListener('beforeprint', () => this.print(true));
     addEventListener('afterprint', () => this.print(false));
     this.go();
+    (window.requestIdleCallback || (f => setTimeout(f, 500)))(() => withPlotly()); // printing cannot wait for it
   }
   get theme() {
     if (this.printing) return 'light';
