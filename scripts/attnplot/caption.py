@@ -11,8 +11,8 @@ from .rows import FAILURES, Cell, Rows
 def provenance(rows: Rows) -> str:
     """`Rows: a.jsonl. Machine: CPU, 2 cores, 2 threads. attnbench 0.1.0, commit abc1234.`"""
     names = ", ".join(f.name for f in rows.files)
-    told = unique(_machine(r.get("environment") or {}) for r in rows.runs)
-    tools = unique(_tool(r.get("environment") or {}) for r in rows.runs)
+    told = unique(machine_words(r.get("environment") or {}) for r in rows.runs)
+    tools = unique(tool_words(r.get("environment") or {}) for r in rows.runs)
     several = machines(rows)
     mixed = "Machine: " if several == "one machine" else f"Caution, {several}: "
     return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}."
@@ -29,7 +29,7 @@ def machines(rows: Rows) -> str:
     return words[count - 1] if 0 < count <= len(words) else f"{count} machines"
 
 
-def _machine(env: dict[str, Any]) -> str:
+def machine_words(env: dict[str, Any]) -> str:
     parts = [str(env.get("cpu_model") or "unknown CPU")]
     for name in ("cores", "threads"):
         if env.get(name) is not None:
@@ -43,7 +43,7 @@ def _machine(env: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _tool(env: dict[str, Any]) -> str:
+def tool_words(env: dict[str, Any]) -> str:
     dirty = str(env.get("dirty", "")).lower() in ("true", "1", "yes")
     return (
         f"attnbench {env.get('version', '')}".strip()
@@ -55,8 +55,8 @@ def _tool(env: dict[str, Any]) -> str:
 MEDIANS = "Points are medians."
 
 
-def repetitions(cells: list[Cell]) -> str:
-    """How many, in how many processes, and what the bands then mean."""
+def repetitions(cells: list[Cell], marks: str = "bands") -> str:
+    """How many, in how many processes, and what the marks of the intervals then mean."""
     done = [c for c in cells if c.ok]
     if not done:
         return ""
@@ -65,10 +65,10 @@ def repetitions(cells: list[Cell]) -> str:
     within = "95 % bootstrap intervals of the repetitions as if of one process"
     between = f"95 % t-intervals between {_span(len(c.visits) for c in several)} visits (processes)"
     if len(several) == len(done):
-        bands = between
+        meant = between
     else:
-        bands = f"{between}, of other cells {within}" if several else within
-    return f"{MEDIANS[:-1]}, bands {bands}, n = {n} repetitions."
+        meant = f"{between}, of other cells {within}" if several else within
+    return f"{MEDIANS[:-1]}, {marks} {meant}, n = {n} repetitions."
 
 
 def _span(counts: Iterable[int]) -> str:

@@ -35,9 +35,13 @@ NOTE = (
 Bin = tuple[int, int]  # distances, both ends included
 
 
-def distance(rows: Rows, styles: Styles) -> list[Picture]:
+def by_distance(rows: Rows) -> list[TaskGroup]:
+    """Returns the tasks with labels of several distances."""
     cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and _bins(c)]
-    groups = [g for g in task_groups(cells) if len({b for c in g.cells for b in _bins(c)}) > 1]
+    return [g for g in task_groups(cells) if len({b for c in g.cells for b in _bins(c)}) > 1]
+
+
+def distance(rows: Rows, styles: Styles) -> list[Picture]:
     kind = TaskPage(
         "accuracy-distance",
         "Accuracy by distance",
@@ -50,7 +54,7 @@ def distance(rows: Rows, styles: Styles) -> list[Picture]:
         draw=_draw,
         table=_table,
     )
-    return task_pages(kind, rows, styles, groups, lambda *_: [NOTE])
+    return task_pages(kind, rows, styles, by_distance(rows), lambda *_: [NOTE])
 
 
 def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:
@@ -62,30 +66,30 @@ def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:
     }
 
 
-def _points(cells: Sequence[Cell]) -> Points:
+def points(cells: Sequence[Cell]) -> Points:
     """Returns points at the middles of the bins. Seeds with different bins are pooled by the bins'
     order."""
-    points = []
+    found_at = []
     for entries in zip(*(sorted(_bins(c).items()) for c in cells)):
         middle = float(np.mean([(low + high) / 2 for (low, high), _ in entries]))
         found = over_seeds([value[0] for _, value in entries], entries[0][1][1])
-        points.append((middle, found.mean, found.half or 0.0))
-    return points
+        found_at.append((middle, found.mean, found.half or 0.0))
+    return found_at
 
 
 def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     chance = place.panel.reference("chance")
     if chance is not None:
         axes.axhline(chance, **CHANCE, zorder=1.5)
-    ends = draw_lines(axes, place, _points, [chance or 0.0])
-    middles = [middle for s in place.own for middle, _, _ in _points(s.cells)]
+    ends = draw_lines(axes, place, points, [chance or 0.0])
+    middles = [middle for s in place.own for middle, _, _ in points(s.cells)]
     first, last = min(middles, default=0.0), max(middles, default=1.0)
     axes.set_xlim(left=first - 0.06 * (last - first))
     share = make_room(axes, ends, last)
     ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
     axes.set_xlabel("distance, positions")
-    finish_lines(axes, place, _points, ends, share)
+    finish_lines(axes, place, points, ends, share)
 
 
 def _table(group: TaskGroup, series: list[Series]) -> list[Line]:

@@ -66,7 +66,7 @@ class Input:
 
     def select(self, series: list[Series]) -> list[Series]:
         def mine(cell: Cell) -> bool:
-            return _kind(cell) == self.kind and cell.length == self.length
+            return kind_of(cell) == self.kind and cell.length == self.length
 
         return [s.where(mine) for s in series]
 
@@ -82,13 +82,13 @@ def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
         timed = _costs(rows.of("speed"), cells, which, dtype)
         shown = Contract(which, dtype, cells, timed, _length(cells, timed))
         series = families(styles.series([c for c in cells if c.status != "skipped"]))
-        kinds = sorted({_kind(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
+        kinds = sorted({kind_of(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
         grid = [(Input(kind, shown.length), row, 0) for row, kind in enumerate(kinds)]
         name = "fidelity-causal" if which == "causal" else "fidelity"
         name += "" if dtype == "float32" else f"-{dtype}"
         for sheet in sheets(grid, series, styles, by_variant=True, columns=2):
             own = {i.kind for i in sheet.panels}
-            words = _words(rows, shown, [c for c in shown.cells if _kind(c) in own], series)
+            words = _words(rows, shown, [c for c in shown.cells if kind_of(c) in own], series)
             page = _page(shown, sheet, words)
             table = pd.DataFrame(_table(shown, sheet.panels, series))
             out.append(Picture(name + sheet.suffix, page.figure, table, words))
@@ -165,7 +165,7 @@ def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[d
     ]
 
 
-def _kind(cell: Cell) -> str:
+def kind_of(cell: Cell) -> str:
     return str(cell.axes.get("input") or "random")
 
 

@@ -37,10 +37,14 @@ NOTE = (
 )
 
 
-def length(rows: Rows, styles: Styles) -> list[Picture]:
+def beyond_training(rows: Rows) -> list[TaskGroup]:
+    """Returns the tasks with scores at several lengths of the same weights."""
     scored = [c for c in winners(rows.of("accuracy")) if c.ok and _scored(c)]
     cells = told_apart(scored, always=("positions",))
-    groups = [g for g in task_groups(cells) if len(_lengths(g)) > 1]
+    return [g for g in task_groups(cells) if len(_lengths(g)) > 1]
+
+
+def length(rows: Rows, styles: Styles) -> list[Picture]:
     kind = TaskPage(
         "accuracy-length",
         "Accuracy by length",
@@ -53,7 +57,7 @@ def length(rows: Rows, styles: Styles) -> list[Picture]:
         draw=_draw,
         table=_table,
     )
-    return task_pages(kind, rows, styles, groups, _notes)
+    return task_pages(kind, rows, styles, beyond_training(rows), _notes)
 
 
 def _notes(shown: Sequence[TaskGroup], series: list[Series]) -> tuple[str, ...]:
@@ -73,7 +77,7 @@ def _lengths(group: TaskGroup) -> list[int]:
     return sorted({n for c in group.cells for n in _scored(c)})
 
 
-def _points(cells: Sequence[Cell]) -> Points:
+def points(cells: Sequence[Cell]) -> Points:
     out = []
     for n in sorted({n for c in cells for n in _scored(c)}):
         entries = [e for c in cells if (e := _scored(c).get(n))]
@@ -93,7 +97,7 @@ def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     axes.plot(sorted(chances), [chances[n] for n in sorted(chances)], **CHANCE, zorder=1.5)
     for trained in sorted({_trained_at(c) for c in group.cells}):
         axes.axvline(trained, **TRAINED, zorder=1)
-    ends = draw_lines(axes, place, _points, chances.values())
+    ends = draw_lines(axes, place, points, chances.values())
     length_axis(axes, lengths)
     share = make_room(axes, ends, max(lengths))
     length_ticks(axes, lengths, share)
@@ -101,7 +105,7 @@ def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda n, _: f"{length_text(n)}\n\u00d7{factors[round(n)]}")
     )
-    finish_lines(axes, place, _points, ends, share)
+    finish_lines(axes, place, points, ends, share)
 
 
 def _trained_at(cell: Cell) -> int:

@@ -87,6 +87,7 @@ class Rows:
     files: tuple[Path, ...]
     runs: list[dict[str, Any]]
     cells: list[Cell]
+    sources: tuple[Path, ...] = ()  # the file of each of the runs
 
     def of(self, measure: str) -> list[Cell]:
         return [c for c in self.cells if c.measure == measure]
@@ -135,7 +136,8 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
                 cells[cell.run, cell.id] = cell
         for run, head in heads.items():
             loaded.append((file, head, [c for c in cells.values() if c.run == run]))
-    return Rows(tuple(files), [head for _, head, _ in loaded], merge(loaded))
+    heads_of, sources = [head for _, head, _ in loaded], tuple(file for file, _, _ in loaded)
+    return Rows(tuple(files), heads_of, merge(loaded), sources)
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:

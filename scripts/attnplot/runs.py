@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MOMENT = ("load_before", "calibration")  # differ whenever the same machine runs the same program
 RUN = "run"  # the parameter that tells runs apart
+OF_RUN = "@"  # between a cell's own id and the place of its run, where runs are told apart
 Loaded = list[tuple[Path, dict[str, Any], list["Cell"]]]
 
 
@@ -33,7 +34,7 @@ def merge(loaded: Loaded) -> list[Cell]:
         return [cell for _, cell in kept.values()]
     names = _names([file for file, _, _ in loaded])
     return [
-        replace(cell, id=f"{cell.id}@{index}", params=(*cell.params, (RUN, names[index])))
+        replace(cell, id=f"{cell.id}{OF_RUN}{index}", params=(*cell.params, (RUN, names[index])))
         for index, cell in kept.values()
     ]
 

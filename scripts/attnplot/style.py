@@ -96,6 +96,10 @@ class Styles:
     def place(self, variant: str) -> int:
         return self._place[variant]
 
+    def family(self, variant: str) -> str:
+        """Returns its family's name, or "" where the rows do not say."""
+        return self._family.get(variant, "")
+
     def look(self, variant: str, parameterisation: int = 0) -> Look:
         if variant == BASELINE:
             return looks.exact(parameterisation)

@@ -67,7 +67,7 @@ class DocumentedCommands(unittest.TestCase):
         seen: dict[str, int] = {}
         for document in DOCUMENTS:
             for words in commands(document):
-                if not words or words[0] == "plot" or any(p in w for w in words for p in PLACEHOLDERS):
+                if not words or words[0] in ("plot", "report") or any(p in w for w in words for p in PLACEHOLDERS):
                     continue
                 seen[words[0]] = seen.get(words[0], 0) + 1
                 for arguments in self.scaled_down(words):

@@ -38,7 +38,7 @@ class Newest(InFolder):
         fixture.write(own / "results" / "rows.jsonl", fixture.memory_cells())
         away = self.folder / "away"
         away.mkdir()
-        with mock.patch("attnplot.__main__.ROOT", own):
+        with mock.patch("attnplot.command.ROOT", own):
             with contextlib.chdir(away):
                 self.assertEqual(plot()[0], 2)
             with contextlib.chdir(own / "results"):

@@ -1,0 +1,225 @@
+// Pictures of the panels with Plotly: lines over an axis, scores in a list, scores against speed.
+const THEMES = {
+  light: {page: '#ffffff', ink: '#1c1c1c', quiet: '#565656', line: '#dddddd', band: 'rgba(120,120,120,0.20)'},
+  dark: {page: '#16181b', ink: '#ececec', quiet: '#b4b4b4', line: '#3a3d42', band: 'rgba(170,170,170,0.22)'},
+};
+const DASHED = {'best shortcut': 'dash', chance: 'dot'};
+const escaped = text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'); // Plotly reads tags
+let loading = null;
+// Unpacks Plotly when the first picture is near: text and tables do not wait for it.
+function withPlotly() {
+  return loading ||= (async () => {
+    const packed = Uint8Array.from(atob(document.getElementById('plotly').textContent), c => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const script = document.createElement('script');
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    return window.Plotly;
+  })();
+}
+
+const SHAPES = { // of markers about (0, 0), radius 4
+  circle: 'M4,0A4,4 0 1 1 -4,0A4,4 0 1 1 4,0Z', square: 'M-3.5,-3.5H3.5V3.5H-3.5Z', diamond: 'M0,-4.6L4.6,0L0,4.6L-4.6,0Z',
+  'triangle-up': 'M0,-4.5L4.4,3.2H-4.4Z', 'triangle-down': 'M0,4.5L4.4,-3.2H-4.4Z', 'diamond-tall': 'M0,-5.6L3,0L0,5.6L-3,0Z',
+  cross: 'M-1.6,-4.4H1.6V-1.6H4.4V1.6H1.6V4.4H-1.6V1.6H-4.4V-1.6H-1.6Z', pentagon: 'M0,-4.6L4.4,-1.4L2.7,3.7H-2.7L-4.4,-1.4Z',
+  star: 'M0,-5L1.3,-1.7L4.8,-1.5L2,0.7L3,4.1L0,2.2L-3,4.1L-2,0.7L-4.8,-1.5L-1.3,-1.7Z', hexagon: 'M0,-4.6L4,-2.3V2.3L0,4.6L-4,2.3V-2.3Z',
+};
+function swatch(series, color) {
+  const [shape, open, dot] = [series.symbol.replace(/(-open)?(-dot)?$/, ''), series.symbol.includes('-open'), series.symbol.includes('-dot')];
+  const root = svg('svg', {class: 'swatch', viewBox: '0 0 44 16', 'aria-hidden': 'true'});
+  const dash = series.dash === 'solid' ? 'none' : series.dash.replaceAll('px', '');
+  root.append(svg('line', {x1: 1, x2: 43, y1: 8, y2: 8, stroke: color, 'stroke-width': series.width, 'stroke-dasharray': dash}));
+  root.append(svg('path', {d: SHAPES[shape], transform: 'translate(22,8)', fill: open ? 'var(--page)' : color, stroke: color, 'stroke-width': 1.2}));
+  if (dot) root.append(svg('circle', {cx: 22, cy: 8, r: 1.3, fill: open ? color : 'var(--page)'}));
+  return root;
+}
+
+// What the title of a panel does not say of it.
+const panelContext = panel => [...Object.values(panel.facets).filter(v => !panel.title.includes(v)), panel.context].filter(Boolean).join('; ');
+
+class Chart {
+  constructor(report, panel) {
+    Object.assign(this, {report, panel});
+    const context = panelContext(panel);
+    this.plot = element('div', {class: panel.kind === 'scores' ? 'chart short' : 'chart', tabindex: 0, role: 'img', 'aria-label': `${panel.title}; ${context}. Arrow keys step through the points; the table below holds them.`,
+      onkeydown: e => this.step(e)});
+    this.detail = element('p', {class: 'detail', 'aria-live': 'polite'}, 'Point at a mark for its interval, samples and command.');
+    this.root = element('figure', {}, element('figcaption', {}, panel.title, element('span', {class: 'context'}, context)), this.plot, this.detail);
+    this.at = [0, -1];
+  }
+  hides(facets) { return Object.entries(this.panel.facets).some(([name, value]) => facets.has(`${name}=${value}`)); }
+  get lines() { return this.panel.lines.filter(l => this.report.shows(l.series)); }
+  get relative() { return this.report.state.relative && this.panel.lines.some(l => l.relative && l.relative.some(r => r.length)); }
+  points(line) { // [x, y, low, high, cells], relative where that is chosen
+    if (!this.relative) return line.points;
+    return line.points.map((p, i) => line.relative[i].length ? [p[0], ...line.relative[i], p[4]] : null).filter(Boolean);
+  }
+  describe(line, p) {
+    const {x, y} = this.panel, list = this.panel.kind === 'scores', kind = list ? x.kind : this.relative ? 'ratio' : y.kind;
+    const value = list ? p[0] : p[1];
+    const sure = p[2] === null || p[2] === value && p[3] === value ? '' : ` (95\u202f%: ${told(p[2], kind)} to ${told(p[3], kind)})`;
+    const where = list ? '' : `, ${x.title.replace(/ \(.*/, '')} ${told(p[0], x.kind)}`;
+    return `${this.report.series[line.series].label}${where}: ${told(value, kind)}${this.relative ? ' of exact attention' : ''}${sure}`;
+  }
+  show(line, p) {
+    const {report} = this, cell = p[4][0];
+    this.detail.replaceChildren(this.describe(line, p) + '. ');
+    if (cell === undefined) return;
+    const samples = report.samplesText(cell);
+    if (samples) this.detail.append(samples + '. ');
+    this.detail.append(element('span', {class: 'command'}, report.command(cell)));
+    if (p[4].length > 1) this.detail.append(` and ${p[4].length - 1} more cells`);
+  }
+  step(event) {
+    const move = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
+    const lines = this.lines.map(l => [l, this.points(l)]).filter(l => l[1].length);
+    if (!lines.length || !move && event.key !== 'Enter') return;
+    event.preventDefault();
+    const line = Math.min(Math.max(this.at[0] + (move ? move[0] : 0), 0), lines.length - 1);
+    const points = lines[line][1];
+    const at = Math.min(Math.max(this.at[1] + (move ? move[1] : 0), 0), points.length - 1);
+    this.at = [line, at];
+    this.show(lines[line][0], points[at]);
+    if (event.key === 'Enter') this.report.showCells(points[at][4]);
+  }
+  draw(width) {
+    const draw = Plotly => {
+      const {traces, layout} = this.picture();
+      if (width) Object.assign(layout, {width, autosize: false});
+      Plotly.react(this.plot, traces, layout, {displayModeBar: false, responsive: !width});
+      if (!this.drawn) {
+        this.plot.on('plotly_hover', e => this.pointed(e, (l, p) => this.show(l, p)));
+        this.plot.on('plotly_click', e => this.pointed(e, (l, p) => this.report.showCells(p[4])));
+      }
+      this.drawn = true;
+      this.stale = false;
+    };
+    return window.Plotly ? draw(window.Plotly) : withPlotly().then(draw);
+  }
+  pointed(event, then) {
+    const data = event.points[0] && event.points[0].customdata;
+    if (data) then(...data);
+  }
+  picture() {
+    const list = this.panel.kind === 'scores', theme = THEMES[this.report.theme], lines = this.lines;
+    const trace = list ? this.scores(lines) : lines.map(l => this.line(l));
+    const x = list ? this.panel.x : {log: this.panel.x.kind === 'length', ...this.panel.x};
+    const y = this.relative ? {title: `${this.panel.y.title}, exact attention = \u00d71`, kind: 'ratio', log: true} : this.panel.y;
+    const xaxis = this.axis(x, 0, trace), yaxis = list ? this.names(lines) : this.axis(this.chosenScale(y), 1, trace);
+    const at = v => ({...v, showlegend: false});
+    const layout = {
+      height: list ? 96 + 25 * Math.max(lines.length, 1) : 340, margin: {l: 62, r: 16, t: 22, b: 48}, autosize: true,
+      paper_bgcolor: theme.page, plot_bgcolor: theme.page, font: {color: theme.ink, size: 12, family: 'system-ui, "DejaVu Sans", sans-serif'},
+      hovermode: 'closest', dragmode: false, showlegend: false, xaxis, yaxis,
+      hoverlabel: {bgcolor: theme.page, bordercolor: theme.quiet, font: {color: theme.ink}, align: 'left'},
+      yaxis2: {overlaying: 'y', range: [0, 1], visible: false, fixedrange: true},
+    };
+    return {traces: [...this.behind(xaxis, theme), ...trace, ...this.edges(lines)].map(at), layout};
+  }
+  chosenScale(axis) {
+    const chosen = this.report.state.scale;
+    return {...axis, log: chosen === 'auto' || axis.kind === 'score' && chosen === 'log' ? axis.log : chosen === 'log'};
+  }
+  look(line) {
+    const s = this.report.series[line.series], color = this.report.color(s);
+    return {color, marker: {symbol: s.symbol, color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
+  }
+  line(line) {
+    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1, edge = this.edge;
+    const placed = v => edge !== null && v < this.panel.y.floor ? edge : v;
+    return {
+      ...look, type: 'scatter', mode: several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: points.map(p => placed(p[1])),
+      error_y: {type: 'data', symmetric: false, array: points.map(p => p[3] === null ? 0 : p[3] - p[1]), arrayminus: points.map(p => p[2] === null ? 0 : p[1] - p[2]), color, thickness: 1.2, width: 3},
+      hoverinfo: 'text', hovertext: points.map(p => escaped(this.describe(line, p))), customdata: points.map(p => [line, p]),
+    };
+  }
+  scores(lines) {
+    return lines.map((line, row) => {
+      const p = line.points[0], {color, marker} = this.look(line);
+      return {type: 'scatter', mode: 'markers', marker: {...marker, size: 9}, x: [p[0]], y: [row],
+        error_x: {type: 'data', symmetric: false, array: [p[3] === null ? 0 : p[3] - p[0]], arrayminus: [p[2] === null ? 0 : p[0] - p[2]], color, thickness: 1.6, width: 5},
+        hoverinfo: 'text', hovertext: [escaped(this.describe(line, p))], customdata: [[line, p]]};
+    });
+  }
+  names(lines) {
+    return {tickvals: lines.map((_, i) => i), ticktext: lines.map(l => escaped(this.report.series[l.series].label)), range: [lines.length - 0.4, -0.6],
+      automargin: true, fixedrange: true, zeroline: false, gridcolor: THEMES[this.report.theme].line};
+  }
+  // Where errors of rounding are drawn: below all others, on an edge named exact.
+  get edge() {
+    const floor = this.panel.y && this.panel.y.floor;
+    if (!floor || !this.chosenScale(this.panel.y).log) return null;
+    const values = this.lines.flatMap(l => l.points.map(p => p[1])), inexact = values.filter(v => v >= floor);
+    if (inexact.length === values.length || !values.length) return null;
+    const [low, high] = inexact.length ? [Math.min(...inexact), Math.max(...inexact)] : [floor, floor];
+    return low / Math.max(high / low, 10) ** 0.3;
+  }
+  // An axis over all values drawn, with ticks in the axis' own words.
+  axis(axis, which, traces) {
+    const theme = THEMES[this.report.theme], error = which ? 'error_y' : 'error_x';
+    const values = [...(axis.kind === 'score' ? this.panel.levels || [] : []).map(l => l[2])];
+    for (const t of traces) {
+      const own = which ? t.y : t.x;
+      own.forEach((v, i) => values.push(v, ...(t[error] ? [v + (t[error].array[i] || 0), v - (t[error].arrayminus[i] || 0)] : [])));
+    }
+    if (axis.kind === 'ratio') values.push(1);
+    const known = values.filter(v => Number.isFinite(v) && (!axis.log || v > 0));
+    let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [1, 2];
+    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: true, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
+    let ticks;
+    if (axis.log) {
+      const room = Math.max((high / low) ** 0.06, 1.05);
+      [low, high] = [low / room, high * room];
+      ticks = axis.kind === 'length' ? this.lengths() : logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind);
+      Object.assign(shown, {type: 'log', range: [Math.log10(low), Math.log10(high)]});
+    } else {
+      if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1.02, high)];
+      else if (which) low = Math.min(0, low);
+      const room = 0.04 * (high - low || 1);
+      [low, high] = [axis.kind === 'score' || which ? low : low - room, high + room];
+      ticks = linearTicks(low, high);
+      Object.assign(shown, {type: 'linear', range: [low, high]});
+    }
+    if (axis.down) shown.range = [...shown.range].reverse();
+    const edge = which && axis.floor ? this.edge : null;
+    if (edge !== null) ticks = [edge, ...ticks.filter(t => t > edge * (high / low) ** 0.07)];
+    return {...shown, tickvals: ticks, ticktext: ticks.map(t => t === edge ? 'exact' : told(t, axis.kind))};
+  }
+  lengths() {
+    let all = [...new Set(this.lines.flatMap(l => this.points(l).map(p => p[0])))].sort((a, b) => a - b);
+    while (all.length > 2 && all.length * 42 > (this.plot.clientWidth || 420) - 80) all = all.filter((_, i) => (all.length - 1 - i) % 2 === 0);
+    return all;
+  }
+  // What lies behind the marks: levels of chance and shortcut, exact attention = 1, the Pareto front.
+  behind(xaxis, theme) {
+    const ends = xaxis.type === 'log' ? xaxis.range.map(v => 10 ** v) : xaxis.range;
+    const [low, high] = [Math.min(...ends), Math.max(...ends)], out = [], list = this.panel.kind === 'scores';
+    const count = this.lines.length;
+    const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: [escaped(text), ''], textposition: 'top right', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
+    (this.panel.levels || []).forEach(([level, text, value], i) => out.push(list
+      ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
+      : flat(value, DASHED[level], text)));
+    if (this.relative) out.push(flat(1, 'dash', ''));
+    if (this.panel.front && this.panel.front.length) {
+      const [x, best, below, above] = [0, 1, 2, 3].map(i => this.panel.front.map(f => f[i]));
+      const style = {type: 'scatter', mode: 'lines', hoverinfo: 'skip', x};
+      out.push({...style, y: below, line: {width: 0}}, {...style, y: above, line: {width: 0}, fill: 'tonexty', fillcolor: theme.band}, {...style, y: best, line: {color: theme.quiet, width: 1}});
+    }
+    return out;
+  }
+  // At the upper edge a cross for each cell that failed, at the lower the interval of each crossing.
+  edges(lines) {
+    const held = new Set(lines.map(l => l.series)), shown = s => this.report.shows(s), out = [];
+    const rows = [...new Set((this.panel.failed || []).map(f => f[0]).filter(shown))];
+    for (const [s, x, status] of (this.panel.failed || []).filter(f => shown(f[0]) && f[1] !== null)) {
+      const series = this.report.series[s], color = this.report.color(series);
+      out.push({type: 'scatter', mode: 'markers', yaxis: 'y2', x: [x], y: [0.96 - 0.06 * rows.indexOf(s)], marker: {symbol: 'x', size: 9, color}, hoverinfo: 'text', hovertext: [escaped(`${series.label} at ${x}: ${status}`)], cliponaxis: false});
+    }
+    (this.panel.crossings || []).filter(c => held.has(c[0])).forEach(([s, at, low, high], row) => {
+      const series = this.report.series[s], color = this.report.color(series), y = 0.02 + 0.035 * row;
+      const text = escaped(`${series.label} crosses exact attention at ${Math.round(at).toLocaleString('en')} (95\u202f%: ${Math.round(low).toLocaleString('en')} to ${Math.round(high).toLocaleString('en')})`);
+      out.push({type: 'scatter', mode: 'lines+markers', yaxis: 'y2', x: [low, at, high], y: [y, y, y], line: {color, width: 4}, marker: {symbol: series.symbol, size: [0.1, 7, 0.1], color}, opacity: 0.75, hoverinfo: 'text', hovertext: text});
+    });
+    return out;
+  }
+}

@@ -1,0 +1,98 @@
+"""The file: template, style, script, Plotly and the data, in one page that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attnplot.rows import Rows
+from attnplot.style import Styles
+
+from . import curves, exactness, records, scores
+from .book import Book
+from .scores import Tasks
+from .summary import summary
+
+FOLDER = Path(__file__).parent
+SCRIPTS = ("units.js", "tables.js", "charts.js", "report.js")  # one script, in this order
+
+
+def document(rows: Rows) -> str:
+    book = Book(rows, Styles(rows))
+    tasks = Tasks(book)
+    found = [
+        curves.speed(book),
+        curves.memory(book),
+        exactness.fidelity(book),
+        scores.accuracy(tasks),
+        scores.by_distance(tasks),
+        scores.by_length(tasks),
+        scores.tradeoff(tasks),
+        records.missing(book),
+        records.noisy(book),
+        records.sources(book),
+    ]
+    files = [f.name for f in rows.files]
+    data = {
+        "files": [f.name for f in rows.sources],
+        "sections": [s for s in found if s],
+        **book.told(),  # last: sections name further series
+    }
+    return _page(", ".join(files), summary(book, tasks), data)
+
+
+def _page(title: str, sentences: list[str], data: dict[str, Any]) -> str:
+    plotly = _plotly()
+    packed = base64.b64encode(gzip.compress(plotly.encode(), 9, mtime=0)).decode()
+    script = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    script = f"(() => {{\n'use strict';\n{script}\n}})();\n"
+    # Only these two scripts run, whatever the rows hold, and nothing is loaded from anywhere.
+    policy = (
+        "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
+        f"script-src {_hash(script)} {_hash(plotly)}; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(title),
+        "style": (FOLDER / "report.css").read_text(encoding="utf-8"),
+        "summary": "\n".join(f"<li>{_marked(s)}</li>" for s in sentences),
+        "data": in_script(data),
+        "plotly": packed,
+        "script": script,
+    }
+    template = (FOLDER / "report.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+
+
+def in_script(data: Any) -> str:
+    """JSON that no text in it can end: HTML sees no tag and no comment, JavaScript the same data."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _marked(sentence: str) -> str:
+    """HTML of a sentence; what stands in backticks is a name."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(sentence))
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _plotly() -> str:
+    """Plotly's script from its Python package. Its 4.8 MB are 2.0 MB in the page, packed; the page
+    unpacks them before it draws the first picture."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("plotly is not installed; scripts/setup installs it")
+    folder = Path(spec.submodule_search_locations[0], "package_data")
+    return (folder / "plotly.min.js").read_text(encoding="utf-8")

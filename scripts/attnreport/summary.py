@@ -1,0 +1,221 @@
+"""The summary in sentences, made from the numbers of the sections, with their uncertainty. Names of
+variants and tasks stand in backticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from attnplot.caption import unique
+from attnplot.context import MODE_WORDS, contract, mode_of, scope_of, scope_text
+from attnplot.crossing import Crossing
+from attnplot.fidelity import kind_of
+from attnplot.fidelity_panels import EXACT, scale_of
+from attnplot.floors import floors_of
+from attnplot.memory import PEAK
+from attnplot.metric import is_error, written
+from attnplot.panels import Panel, pages
+from attnplot.rows import FAILURES, Cell
+from attnplot.style import Series
+from attnplot.tasks import Score, TaskGroup, score
+from attnplot.timings import Verdict, verdicts
+from attnplot.trades import telling_trade
+from attnplot.units import bytes_text, length_text
+
+from .book import Book
+from .curves import measured
+from .scores import Tasks
+
+MOST = 12  # sentences of one kind; the tables hold the others
+INTERVAL = "95 % interval"
+
+
+def summary(book: Book, tasks: Tasks) -> list[str]:
+    parts = (speeds(book, tasks), peaks(book), scores(book, tasks), errors(book), quality(book))
+    return [sentence for part in parts for sentence in part]
+
+
+def speeds(book: Book, tasks: Tasks) -> Iterator[str]:
+    """From which length on each variant is faster, in the panel that says most of attention alone;
+    at last the scores of the same variants."""
+    panel = _telling_panel([p for _, own in pages("speed", book.rows.of("speed")) for p in own])
+    if panel is None:
+        return
+    told = verdicts(panel, measured(panel, book), book.styles, floors_of(book.rows))
+    where = _where(panel.cells[0])
+    for verdict in told[:MOST]:
+        words = crossing_words(book.label(verdict.series), verdict, where)
+        yield f"{words}{_score_clause(verdict.series, tasks)}."
+    if len(told) > MOST:
+        yield f"{len(told) - MOST} more variants stand in the table 'Where variants overtake exact attention'."
+
+
+def crossing_words(label: str, verdict: Verdict, where: str) -> str:
+    c, named = verdict.crossing, f"`{label}`"
+    first, last = length_text(c.first), length_text(c.last)
+    span = f"{where}, {first} to {last} tokens"
+    if c.unclear:
+        return f"Whether {named} is faster than exact attention cannot be told from these times ({span})"
+    if c.length == -math.inf:
+        sure = "" if c.high is None or c.high == -math.inf else _ends(c)
+        return f"{named} is faster than exact attention at every measured length{sure} ({span})"
+    if c.length == math.inf:
+        sure = "" if c.low is None or c.low == math.inf else _ends(c)
+        return f"{named} is not faster than exact attention at the longest measured length{sure} ({span})"
+    if verdict.faster_from.startswith("not up to"):
+        return (
+            f"The median of {named} falls below that of exact attention from {c.length:,.0f} tokens "
+            f"on{_ends(c)}, but by less than its uncertainty at {last} tokens ({where})"
+        )
+    words = f"{named} is faster than exact attention from {c.length:,.0f} tokens on{_ends(c)}"
+    sure = verdict.faster_from
+    return words + (f", and beyond the noise from the measured length {sure} on" if sure else "") + f" ({where})"
+
+
+def _ends(c: Crossing) -> str:
+    if c.low is None or c.high is None:
+        return " (too few repetitions for an interval)"
+    low = f"{c.low:,.0f}" if math.isfinite(c.low) else f"below {length_text(c.first)}"
+    high = f"{c.high:,.0f}" if math.isfinite(c.high) else f"beyond {length_text(c.last)}"
+    return f" ({INTERVAL} {low}\u2013{high})"
+
+
+def _telling_panel(panels: list[Panel]) -> Panel | None:
+    """Chooses attention alone before a layer, forward before others, open before causal, and of
+    equals the most cells."""
+
+    def rank(panel: Panel) -> tuple[bool, bool, bool, int]:
+        cell = panel.cells[0]
+        return (
+            scope_of(cell) == "attention",
+            mode_of(cell) == "forward",
+            not cell.axes.get("causal"),
+            len(panel.cells),
+        )
+
+    return max((p for p in panels if p.is_curve), key=rank, default=None)
+
+
+def _where(cell: Cell) -> str:
+    mode = MODE_WORDS.get(mode_of(cell), mode_of(cell))
+    return f"{scope_text(scope_of(cell))}, {mode}, {contract(cell)}"
+
+
+def _score_clause(series: Series, tasks: Tasks) -> str:
+    """`; its accuracy on `mqar` is 0.36 where exact attention has 0.99`, of the same parameters."""
+    trade = telling_trade(tasks.trades)
+    if trade is None:
+        return ""
+    found = {d.series.key: d.score for d in trade.dots if d.score}
+    baseline = tasks.book.styles.baseline(trade.series)
+    exact = found.get(baseline.key) if baseline else None
+    own = found.get(series.key)
+    if own is None or exact is None:
+        return ""
+    group = trade.groups[0]
+    what = group.label.removeprefix("test ")
+    both = f"{_score(own, group)} where exact attention has {_score(exact, group)}"
+    return f"; its {what} on `{group.cells[0].task}` is {both}"
+
+
+def _score(found: Score, group: TaskGroup) -> str:
+    """Writes as many digits as the interval leaves; three decimals of a share at most."""
+    if found.half is None:
+        return written(found.mean, group.metric)
+    if is_error(group.metric):
+        return f"{found.mean:.2g} \u00b1 {found.half:.1g}"
+    places = 2 if found.half >= 0.0095 else 3
+    half = f"{found.half:.{places}f}" if found.half >= 0.0005 else "<0.001"
+    return f"{found.mean:.{places}f} \u00b1 {half}"
+
+
+def peaks(book: Book) -> Iterator[str]:
+    """The least and the most memory at the longest length that most variants have."""
+    panel = _telling_panel([p for _, own in pages("memory", book.rows.of("memory")) for p in own])
+    if panel is None:
+        return
+    medians = {s.key: (s, PEAK.medians(s)) for s in measured(panel, book)}
+    at = max(panel.lengths, key=lambda n: (sum(n in m for _, m in medians.values()), n))
+    held = [(m[at], s) for s, m in medians.values() if at in m]
+    if len(held) < 2:
+        return
+    (least, small), (most, large) = (f(held, key=lambda h: h[0]) for f in (min, max))
+    exact = book.styles.baseline([s for _, s in held])
+    words = f"At {length_text(at)} tokens `{book.label(small)}` needs the least memory, {bytes_text(least)}"
+    words += f", and `{book.label(large)}` the most, {bytes_text(most)}"
+    if exact is not None and exact.key not in (small.key, large.key):
+        words += f"; exact attention (`{book.label(exact)}`) needs {bytes_text(medians[exact.key][1][at])}"
+    yield f"{words} ({_where(panel.cells[0])}; peaks are exact)."
+
+
+def scores(book: Book, tasks: Tasks) -> Iterator[str]:
+    """Each task's scores, best first, beside the best trivial shortcut."""
+    for group in tasks.groups[:MOST]:
+        found = [(sc, s) for s in group.select(tasks.series) if (sc := score(s.cells))]
+        if not found:
+            continue
+        found.sort(key=lambda f: f[0].mean, reverse=not is_error(group.metric))
+        shown = [f"`{book.label(s)}` {_score(sc, group)}" for sc, s in found[:MOST]]
+        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
+        words = f"On `{group.cells[0].task}` ({group.label}) score {', '.join(shown)}{more}"
+        shortcut = group.best_shortcut()
+        if shortcut:
+            name, value = shortcut[0].replace("_", " "), written(shortcut[1], group.metric)
+            words += f"; the best trivial shortcut ({name}) has {value}"
+            words += _at_shortcut(group, found, shortcut[1], book)
+        yield f"{words}."
+
+
+def _at_shortcut(
+    group: TaskGroup, found: list[tuple[Score, Series]], level: float, book: Book
+) -> str:
+    sign = -1 if is_error(group.metric) else 1
+    below = [
+        f"`{book.label(s)}`" for sc, s in found if sign * (sc.mean - level) <= (sc.half or 0.0)
+    ]
+    return f", which {', '.join(below)} {_do(below)} not exceed by more than the interval" if below else ""
+
+
+def _do(names: list[str]) -> str:
+    return "does" if len(names) == 1 else "do"
+
+
+def errors(book: Book) -> Iterator[str]:
+    """The nearest and the farthest variant on random inputs of scale 1."""
+    cells = [
+        c
+        for c in book.rows.of("fidelity")
+        if c.ok and kind_of(c) == "random" and scale_of(c) == 1 and c.metric("relative_error")
+    ]
+    for mask in unique(contract(c) for c in cells):
+        own = [c for c in cells if contract(c) == mask]
+        longest = max(c.length or 0 for c in own)
+        found = [
+            (float(c.metric("relative_error") or 0), s)
+            for s in book.styles.series([c for c in own if c.length == longest])
+            for c in s.cells
+        ]
+        inexact = [f for f in found if f[0] >= EXACT]
+        if len(inexact) < 2:
+            continue
+        (near, best), (far, worst) = (f(inexact, key=lambda x: x[0]) for f in (min, max))
+        yield (
+            f"Of the variants that approximate, `{book.label(best)}` is nearest to exact attention on "
+            f"random inputs at length {length_text(longest)} ({mask}), with a relative error of "
+            f"{near:.2g}, and `{book.label(worst)}` farthest, with {far:.2g} (one draw of inputs, no "
+            "interval)."
+        )
+
+
+def quality(book: Book) -> Iterator[str]:
+    """How much is missing, and how much of the times is unreliable."""
+    cells = book.rows.cells
+    skipped = sum(c.status == "skipped" for c in cells)
+    failed = {status: sum(c.status == status for c in cells) for status in FAILURES}
+    told = [f"{count} {status}" for status, count in failed.items() if count]
+    words = ", ".join([*told, *([f"{skipped} skipped"] if skipped else [])])
+    yield f"Of {len(cells):,} cells " + (f"these have no number: {words}." if words else "each has a number.")
+    timed = [c for c in book.rows.of("speed") if c.ok]
+    disturbed = sum(bool(c.noisy) for c in timed)
+    if timed:
+        yield f"{disturbed or 'None'} of {len(timed):,} times {'was' if disturbed == 1 else 'were'} measured on a disturbed machine."

@@ -1,0 +1,189 @@
+"""Drives reports in Chromium and prints what it saw as JSON; runs in .venv-browser, for
+test_report_browser.py: drive_report.py CHROMIUM PAGE.html HOSTILE.html TIMED.html..."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+SPEED = "#speed figure:first-of-type .chart"
+TABLE = "details[data-table=overtakes]"
+Seen = dict[str, Any]
+
+
+def opened(browser: Browser, file: str, faults: list[str], **options: Any) -> Page:
+    """A page of its own; whatever it complains of or asks the network for goes to `faults`."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
+    page = context.new_page()
+    page.on("console", lambda m: m.type in ("error", "warning") and faults.append(f"{m.type}: {m.text}"))
+    page.on("pageerror", lambda e: faults.append(f"exception: {e}"))
+    page.on("request", lambda r: r.url.startswith("http") and faults.append(f"request: {r.url}"))
+    page.goto(file if file.startswith("file:") else Path(file).resolve().as_uri())
+    return page
+
+
+def drawn(page: Page, chart: str = SPEED) -> None:
+    page.locator(chart).first.scroll_into_view_if_needed()
+    page.wait_for_selector(f"{chart} .main-svg", timeout=60_000)
+    page.wait_for_timeout(150)
+
+
+def walk(page: Page) -> None:
+    """Through the whole page, so that every picture is drawn."""
+    for name in page.eval_on_selector_all("main section", "found => found.map(s => s.id)"):
+        charts = page.locator(f"#{name} figure:not([hidden]) .chart")
+        for i in range(charts.count()):
+            charts.nth(i).scroll_into_view_if_needed()
+            charts.nth(i).locator(".main-svg").first.wait_for(timeout=60_000)
+
+
+def column(page: Page, table: str, number: int) -> list[str]:
+    return page.eval_on_selector_all(f"{table} tbody tr td:nth-child({number})", "all => all.map(c => c.textContent)")
+
+
+def traces(page: Page) -> int:
+    return page.evaluate(f"document.querySelector('{SPEED}').data.filter(t => t.customdata).length")
+
+
+def copied(page: Page, form: str) -> str:
+    page.locator(TABLE).get_by_role("button", name=f"Copy as {form}").click()
+    page.wait_for_timeout(100)
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def audit(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    return [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:160]}" for v in serious]
+
+
+def explore(browser: Browser, file: str, faults: list[str]) -> Seen:
+    seen: Seen = {}
+    page = opened(browser, file, faults, viewport=DESK, color_scheme="light")
+    drawn(page)
+    seen["all"] = traces(page)
+    seen["title"] = page.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.title.text")
+    mark = page.locator(f"{SPEED} .scatterlayer .trace").first.locator(".point").nth(1)
+    mark.hover(force=True)
+    page.wait_for_timeout(200)
+    seen["hovered"] = page.locator("#speed .detail").first.text_content()
+    seen["label"] = page.locator(f"{SPEED} .hoverlayer .hovertext").first.text_content()
+    page.locator(SPEED).first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    seen["stepped"] = page.locator("#speed .detail").first.text_content()
+    page.keyboard.press("Enter")
+    seen["dialog"] = page.locator("dialog[open] .cell").first.text_content()
+    page.keyboard.press("Escape")
+
+    page.locator("#choose-variants > summary").click()
+    page.get_by_label("linear", exact=True).uncheck()
+    page.locator("#choose-panels > summary").click()
+    figures = "document.querySelectorAll('#speed figure:not([hidden])').length"
+    before = page.evaluate(figures)
+    page.locator("fieldset[data-facet=mask]").get_by_label("not causal", exact=True).uncheck()
+    seen["figures"] = [before, page.evaluate(figures)]
+    page.locator("fieldset[data-facet=mask]").get_by_label("not causal", exact=True).check()
+    drawn(page)
+    seen["chosen"] = traces(page)
+    seen["variants"] = sorted(set(column(page, TABLE, 2)))
+    page.get_by_label("Values").select_option("1")
+    page.get_by_label("Vertical axes").select_option("linear")
+    drawn(page)
+    seen["relative"] = page.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.title.text")
+    seen["axis"] = page.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.type")
+    head = page.locator(f"{TABLE} th button").nth(2)
+    head.click()
+    seen["sorted"] = column(page, TABLE, 3)
+    head.click()
+    seen["reversed"] = column(page, TABLE, 3)
+    seen["aria"] = page.locator(f"{TABLE} th").nth(2).get_attribute("aria-sort")
+    page.locator("#filter-overtakes").fill("performer backward")
+    seen["filtered"] = list(zip(column(page, TABLE, 1), column(page, TABLE, 2)))
+    seen["copies"] = {form: copied(page, form) for form in ("CSV", "Markdown", "LaTeX")}
+    page.get_by_role("link", name="Accuracy", exact=True).click()
+    seen["link"] = page.evaluate("location.href")
+
+    other = opened(browser, seen["link"], faults, viewport=DESK, color_scheme="light")
+    drawn(other, "#accuracy .chart")
+    seen["linked top"] = other.evaluate("document.getElementById('accuracy').getBoundingClientRect().top")
+    drawn(other)
+    seen["linked"] = {
+        "traces": traces(other),
+        "relative": other.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.title.text"),
+        "rows": list(zip(column(other, TABLE, 1), column(other, TABLE, 2))),
+        "sort": other.locator(f"{TABLE} th").nth(2).get_attribute("aria-sort"),
+    }
+    other.get_by_role("button", name="Reset").click()
+    drawn(other)
+    seen["reset"] = traces(other)
+    return seen
+
+
+def looks(browser: Browser, file: str, faults: list[str]) -> Seen:
+    """Light, dark, phone and paper."""
+    seen: Seen = {"audits": {}}
+    for name, options in {
+        "light": {"viewport": DESK, "color_scheme": "light"},
+        "dark": {"viewport": DESK, "color_scheme": "dark"},
+        "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
+    }.items():
+        page = opened(browser, file, faults, **options)
+        walk(page)
+        seen[name] = {
+            "page": page.evaluate("getComputedStyle(document.body).backgroundColor"),
+            "plot": page.evaluate(f"document.querySelector('{SPEED}').layout.paper_bgcolor"),
+            "width": page.evaluate("[document.documentElement.scrollWidth, innerWidth]"),
+        }
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.wait_for_timeout(300)
+        seen["audits"][name] = audit(page)
+    page = opened(browser, file, faults, viewport=DESK, color_scheme="dark")
+    drawn(page)
+    page.evaluate("addEventListener('beforeprint', () => { window.printed = ["
+                  "document.documentElement.dataset.theme, document.querySelectorAll('.chart .main-svg').length,"
+                  "document.querySelectorAll('figure:not([hidden])').length]; })")
+    seen["pdf"] = len(page.pdf(format="A4"))
+    seen["printed"] = page.evaluate("window.printed")
+    page.wait_for_timeout(100)
+    seen["after print"] = page.evaluate("document.documentElement.dataset.theme")
+    return seen
+
+
+def timed(browser: Browser, file: str, faults: list[str]) -> Seen:
+    page = opened(browser, file, faults, viewport=DESK)
+    ready = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd / 1000")
+    begin = time.monotonic()
+    drawn(page)
+    return {"open": ready, "first picture": time.monotonic() - begin}
+
+
+def main(chromium: str, file: str, hostile: str, *others: str) -> None:
+    faults: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        seen: Seen = {"explored": explore(browser, file, faults), "looks": looks(browser, file, faults)}
+        page = opened(browser, hostile, faults, viewport=DESK)
+        walk(page)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.wait_for_timeout(300)
+        page.locator("details[data-table=no-number] td button").first.click()
+        seen["hostile"] = {
+            "title": page.title(),
+            "elements": page.locator("img, main script, dialog script, iframe").count(),
+            "shown": page.locator("dialog[open]").text_content(),
+        }
+        seen["times"] = {Path(f).stem: timed(browser, f, faults) for f in others}
+        browser.close()
+    print(json.dumps({**seen, "faults": faults}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

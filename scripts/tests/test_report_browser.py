@@ -1,0 +1,137 @@
+"""The report in a real browser: choose, hover, sort, copy, link, dark, phone, paper, axe-core, and
+how long many rows take to open. Skipped without Chromium or without .venv-browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from attnplot.rows import read_rows
+from attnreport.document import document
+
+from . import fixture, report_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv-browser" / "bin" / "python"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+COUNTS = (300, 5_000, 20_000)
+OPENS_IN = 2.0  # seconds on an idle machine
+PATIENCE = 5.0  # times as long on one that builds and tests meanwhile
+
+
+@unittest.skipUnless(CHROMIUM, "no Chromium here: apt-get install chromium")
+@unittest.skipUnless(PYTHON.exists(), "no .venv-browser here: scripts/setup --venv browser")
+class Browser(unittest.TestCase):
+    seen: dict[str, Any]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """One session of the browser, whose findings the tests read."""
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            rows = [
+                fixture.write(folder / "quick.jsonl", fixture.quick_cells()),
+                report_rows.hostile(folder / "hostile.jsonl", names=True),
+                *(report_rows.write(folder / f"{n}.jsonl", n) for n in COUNTS),
+            ]
+            pages = [file.with_suffix(".html") for file in rows]
+            for file, page in zip(rows, pages, strict=True):
+                page.write_text(document(read_rows([file])), encoding="utf-8")
+            command = [PYTHON, Path(__file__).with_name("drive_report.py"), CHROMIUM, *pages]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+            if done.returncode:
+                raise AssertionError(done.stderr)
+            cls.seen = json.loads(done.stdout)
+        cls.explored, cls.looks = cls.seen["explored"], cls.seen["looks"]
+
+    def test_nothing_is_complained_of_or_loaded(self) -> None:
+        self.assertEqual(self.seen["faults"], [])
+
+    def test_many_rows_open_soon(self) -> None:
+        print("seconds to open:", self.seen["times"])
+        idle = os.getloadavg()[0] < 1
+        for count in COUNTS:
+            self.assertLess(self.seen["times"][str(count)]["open"], OPENS_IN * (1 if idle else PATIENCE))
+
+    def test_variants_and_panels_are_chosen(self) -> None:
+        self.assertEqual(self.explored["chosen"], self.explored["all"] - 1)
+        self.assertNotIn("linear", self.explored["variants"])
+        before, after = self.explored["figures"]
+        self.assertTrue(0 < after < before, (before, after))
+
+    def test_relative_and_linear(self) -> None:
+        self.assertEqual(self.explored["title"], "time per call")
+        self.assertEqual(self.explored["relative"], "time per call, exact attention = \u00d71")
+        self.assertEqual(self.explored["axis"], "linear")
+
+    def test_a_point_tells_interval_samples_and_command(self) -> None:
+        for how in ("hovered", "stepped", "dialog"):
+            told = self.explored[how]
+            self.assertRegex(told, r"\(95.%: [\d.]+ .s to [\d.]+ .s\)", how)
+            self.assertRegex(told, r"9 samples in visits of 3, 3, 3: [\d.]+ .s, ", how)
+            cell = re.search(r"scripts/bench repro quick\.jsonl ([0-9a-f]{16})", told)
+            self.assertIsNotNone(cell, told)
+            row = next(c for c in fixture.quick_cells() if c["cell"] == cell[1])
+            self.assertIn(row["variant"]["name"], told)
+            shown = float(re.search(r": ([\d.]+) ms \(", told)[1])
+            self.assertAlmostEqual(shown, 1e3 * row["metrics"]["time_s"]["median"], delta=0.005 * shown)
+        self.assertTrue(self.explored["hovered"].startswith(self.explored["label"]))
+
+    def test_tables_sort_and_filter(self) -> None:
+        rising, falling = self.explored["sorted"], self.explored["reversed"]
+        self.assertEqual(rising, sorted(rising, key=lambda t: int(t) if t.isdigit() else 0))
+        self.assertEqual(falling, rising[::-1])
+        self.assertGreater(len(set(rising)), 2)
+        self.assertEqual(self.explored["aria"], "descending")
+        self.assertTrue(self.explored["filtered"])
+        for panel, variant in self.explored["filtered"]:
+            self.assertIn("backward", panel)
+            self.assertIn("performer", variant)
+
+    def test_tables_are_copied_in_three_forms(self) -> None:
+        copies, rows = self.explored["copies"], len(self.explored["filtered"])
+        lines = {form: text.strip().splitlines() for form, text in copies.items()}
+        self.assertEqual({form: len(own) for form, own in lines.items()}, {"CSV": rows + 1, "Markdown": rows + 2, "LaTeX": rows + 6})
+        self.assertTrue(copies["CSV"].startswith("panel,variant,faster from,crossing (95 % interval),"))
+        self.assertTrue(lines["Markdown"][2].startswith("| forward and backward"))
+        self.assertIn("(95 \\% interval)", lines["LaTeX"][2])
+
+    def test_a_link_keeps_the_view(self) -> None:
+        linked = self.explored["linked"]
+        self.assertEqual(linked["traces"], self.explored["chosen"])
+        self.assertEqual(linked["relative"], self.explored["relative"])
+        self.assertEqual(linked["rows"], self.explored["filtered"])
+        self.assertEqual(linked["sort"], "descending")
+        self.assertLess(abs(self.explored["linked top"]), 120)
+        self.assertEqual(self.explored["reset"], self.explored["all"])
+
+    def test_light_dark_phone_and_paper(self) -> None:
+        for look, color in (("light", (255, 255, 255)), ("dark", (22, 24, 27)), ("phone", (255, 255, 255))):
+            own = self.looks[look]
+            self.assertEqual(own["page"], f"rgb{color}")
+            self.assertEqual(own["plot"], "#%02x%02x%02x" % color)
+            self.assertLessEqual(own["width"][0], own["width"][1], look)  # nothing to scroll sideways
+        theme, drawn, figures = self.looks["printed"]
+        self.assertEqual(theme, "light")
+        self.assertGreaterEqual(drawn, figures)
+        self.assertGreater(self.looks["pdf"], 50_000)
+        self.assertEqual(self.looks["after print"], "dark")
+
+    def test_the_accessibility_audit_has_no_serious_finding(self) -> None:
+        self.assertEqual(self.looks["audits"], {"light": [], "dark": [], "phone": []})
+
+    def test_hostile_rows_run_nothing(self) -> None:
+        self.assertEqual(self.seen["hostile"]["title"], "attnbench report: hostile.jsonl")
+        self.assertEqual(self.seen["hostile"]["elements"], 0)
+        self.assertIn(report_rows.HOSTILE, self.seen["hostile"]["shown"])
+
+
+if __name__ == "__main__":
+    unittest.main()
