@@ -40,7 +40,7 @@ foreach(stem
     sweep/cells
     sweep/costs
     sweep/grammar
-    sweep/dtype
+    sweep/dtype_axis
     sweep/kv_heads
     sweep/outcome
     sweep/passed_checks

@@ -62,14 +62,17 @@ TEST(Breakdown, TellsTheShareOfEachPart) {
   Divided::passes = Divided::marked = 0;
   const MarkedPasses found = measure_parts(workload);
   EXPECT_EQ(found.marked_s.size(), found.plain_s.size());
-  EXPECT_EQ(found.passes, 2 * std::ssize(found.marked_s)) << "a pass is shorter than 1 ms";
+  const int64_t repeats = found.passes / std::ssize(found.marked_s);
+  EXPECT_EQ(found.passes, repeats * std::ssize(found.marked_s));
+  EXPECT_LE(repeats, 2) << "a pass takes at least 0.8 ms, and more where the machine is busy";
   EXPECT_EQ(Divided::marked, found.passes + 1);
   EXPECT_EQ(Divided::passes, 2 * (found.passes + 1));
   EXPECT_EQ(found.marks, found.passes) << "one in a pass";
   const double passes = static_cast<double>(found.passes);
   EXPECT_GE(found.part_s.at("hashing"), 0.99 * 600e-6 * passes);
   EXPECT_GE(found.part_s.at("other"), 0.99 * 200e-6 * passes);
-  EXPECT_NEAR(all_parts(found), 2 * sum(found.marked_s), 1e-3 * all_parts(found));
+  EXPECT_NEAR(all_parts(found), static_cast<double>(repeats) * sum(found.marked_s),
+              1e-3 * all_parts(found));
 }
 
 TEST(Breakdown, VisitsAreTakenTogether) {

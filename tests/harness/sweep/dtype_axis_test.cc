@@ -8,7 +8,7 @@
 #include "harness/sweep/profiles.h"
 #include "tests/harness/sweep/planned.h"
 
-namespace attn::dtype_test {
+namespace attn::dtype_axis_test {
 namespace {
 
 SweepRequest of_full(std::map<std::string, std::string> axes) {
@@ -91,4 +91,4 @@ TEST(DtypeAxis, ForecastsLessMemory) {
 }
 
 }  // namespace
-}  // namespace attn::dtype_test
+}  // namespace attn::dtype_axis_test
