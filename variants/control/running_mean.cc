@@ -15,7 +15,8 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kColumnStrip = 256;  // columns of a task: whole kilobytes of a row, and sums that stay in L1
+constexpr int64_t kColumnStrip =
+    256;  // columns of a task: whole kilobytes of a row, and sums that stay in L1
 constexpr int64_t kColumnStripReals =
     kColumnStrip * static_cast<int64_t>(sizeof(double) / sizeof(real));
 
