@@ -111,6 +111,11 @@ class Sentences(InReport):
     def test_no_crossing_is_not_called_one(self) -> None:
         always = self.sentences(crossing_cells(1, 3))[0]
         self.assertRegex(always, "^`linear` is faster than exact attention at every measured length")
+        by_median = self.sentences([
+            *(times(n, 1e-8 * n**2, "full", {"kernel": "tiled"}) for n in LENGTHS),
+            *(times(n, 1e-8 * n**2 * (0.999 if n == 64 else 0.5), "linear", {}) for n in LENGTHS),
+        ])[0]
+        self.assertRegex(by_median, "at every measured length by its median .*beyond the noise from the measured length 128 on")
         never = self.sentences(crossing_cells(1, 30_000))[0]
         self.assertRegex(never, "^`linear` is not faster than exact attention at the longest")
         same = self.sentences(crossing_cells(2, 1.0))[0]
