@@ -215,8 +215,9 @@ class Chart {
       const series = this.report.series[s], color = this.report.color(series);
       out.push({type: 'scatter', mode: 'markers', yaxis: 'y2', x: [x], y: [0.96 - 0.06 * rows.indexOf(s)], marker: {symbol: 'x', size: 9, color}, hoverinfo: 'text', hovertext: [escaped(`${series.label} at ${x}: ${status}`)], cliponaxis: false});
     }
-    (this.panel.crossings || []).filter(c => held.has(c[0])).forEach(([s, at, low, high], row) => {
-      const series = this.report.series[s], color = this.report.color(series), y = 0.02 + 0.035 * row;
+    const crossings = (this.panel.crossings || []).filter(c => held.has(c[0])), step = Math.min(0.035, 0.25 / crossings.length);
+    crossings.forEach(([s, at, low, high], row) => {
+      const series = this.report.series[s], color = this.report.color(series), y = 0.02 + step * row;
       const text = escaped(`${series.label} crosses exact attention at ${Math.round(at).toLocaleString('en')} (95\u202f%: ${Math.round(low).toLocaleString('en')} to ${Math.round(high).toLocaleString('en')})`);
       out.push({type: 'scatter', mode: 'lines+markers', yaxis: 'y2', x: [low, at, high], y: [y, y, y], line: {color, width: 4}, marker: {symbol: series.symbol, size: [0.1, 7, 0.1], color}, opacity: 0.75, hoverinfo: 'text', hovertext: text});
     });

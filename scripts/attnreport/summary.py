@@ -57,8 +57,10 @@ def crossing_words(label: str, verdict: Verdict, where: str) -> str:
     if c.unclear:
         return f"Whether {named} is faster than exact attention cannot be told from these times ({span})"
     if c.length == -math.inf:
-        sure = "" if c.high is None or c.high == -math.inf else _ends(c)
-        return f"{named} is faster than exact attention at every measured length{sure} ({span})"
+        words = f"{named} is faster than exact attention at every measured length"
+        if c.high is None or c.high == -math.inf:
+            return f"{words} ({span})"
+        return f"{words} by its median{_ends(c)}{_sure(verdict)} ({span})"
     if c.length == math.inf:
         sure = "" if c.low is None or c.low == math.inf else _ends(c)
         return f"{named} is not faster than exact attention at the longest measured length{sure} ({span})"
@@ -68,8 +70,17 @@ def crossing_words(label: str, verdict: Verdict, where: str) -> str:
             f"on{_ends(c)}, but by less than its uncertainty at {last} tokens ({where})"
         )
     words = f"{named} is faster than exact attention from {c.length:,.0f} tokens on{_ends(c)}"
-    sure = verdict.faster_from
-    return words + (f", and beyond the noise from the measured length {sure} on" if sure else "") + f" ({where})"
+    return f"{words}{_sure(verdict)} ({where})"
+
+
+def _sure(verdict: Verdict) -> str:
+    """From which length on the tables call the variant faster."""
+    found = verdict.faster_from
+    if not found:
+        return ""
+    if not found.isdigit():
+        return ", but nowhere beyond the noise"
+    return f", and beyond the noise from the measured length {found} on"
 
 
 def _ends(c: Crossing) -> str:
@@ -214,7 +225,10 @@ def quality(book: Book) -> Iterator[str]:
     failed = {status: sum(c.status == status for c in cells) for status in FAILURES}
     told = [f"{count} {status}" for status, count in failed.items() if count]
     words = ", ".join([*told, *([f"{skipped} skipped"] if skipped else [])])
-    yield f"Of {len(cells):,} cells " + (f"these have no number: {words}." if words else "each has a number.")
+    if words:
+        yield f"Of {len(cells):,} cells these have no number: {words}."
+    else:
+        yield f"Each of the {len(cells):,} cells has a number."
     timed = [c for c in book.rows.of("speed") if c.ok]
     disturbed = sum(bool(c.noisy) for c in timed)
     if timed:

@@ -81,6 +81,10 @@ class Browser(unittest.TestCase):
             row = next(c for c in fixture.quick_cells() if c["cell"] == cell[1])
             self.assertIn(row["variant"]["name"], told)
             shown = float(re.search(r": ([\d.]+) ms \(", told)[1])
+            listed = re.search(r"visits of 3, 3, 3: (.*? .s)(?:\. |script)", told)[1].split(", ")
+            self.assertEqual(len(listed), 9)
+            for text, seconds in zip(listed, row["samples"], strict=True):
+                self.assertAlmostEqual(float(text.split()[0]), 1e3 * seconds, delta=0.006 * shown)
             self.assertAlmostEqual(shown, 1e3 * row["metrics"]["time_s"]["median"], delta=0.005 * shown)
         self.assertTrue(self.explored["hovered"].startswith(self.explored["label"]))
 
