@@ -141,7 +141,7 @@ class Plans(unittest.TestCase):
             forms = [b for b in found if (b.subject, b.params) == (form.name, form.params)]
             self.assertEqual({b.causal for b in forms}, set(form.causal))
             self.assertEqual({b.length for b in forms}, {512, 8192})
-        self.assertEqual({b.width for b in found if b.subject == "step"}, {64, 256})
+        self.assertEqual({b.width for b in found if b.subject == "step"}, {64, 128, 256})
 
     def test_quick_is_five_variants_unless_others_are_asked_for(self):
         for arguments, subjects in (
