@@ -2,7 +2,7 @@
 #   [PRECOMPILED header or target])
 # makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
 # namespace attn_f64. It depends on those of DEPS that exist in double.
-# COLD: code whose speed does not matter is compiled with -O1, which takes half the time (attn_compile_soon). The double build is
+# COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
 # cold: it checks gradients and computes references.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of core
 # are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
@@ -35,15 +35,6 @@ function(attn_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
 endfunction()
 
-# attn_compile_soon(target) trades the speed of the target's code for that of compiling it. Under AddressSanitizer the checks of
-# accesses become calls rather than instructions at each place, a third less to compile.
-function(attn_compile_soon target)
-  target_compile_options(${target} PRIVATE -O1)
-  if(ATTN_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE "SHELL:--param asan-instrumentation-with-call-threshold=0")
-  endif()
-endfunction()
-
 function(attn_library name)
   cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "PRECOMPILED" "SOURCES;DEPS;LINKS;ALONE;FLOAT_SOURCES" ${ARGN})
   set(kinds "")
@@ -56,7 +47,7 @@ function(attn_library name)
     add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
     target_link_libraries(${target} PUBLIC attn_flags fmt::fmt ${ARG_LINKS})
     if(ARG_COLD OR kind)
-      attn_compile_soon(${target})
+      target_compile_options(${target} PRIVATE -O1)
     endif()
     foreach(dep IN LISTS ARG_DEPS)
       if(TARGET attn_${dep}${kind})

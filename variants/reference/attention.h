@@ -96,17 +96,14 @@ inline Array weighted_sum(const Array& q, const Array& v, const Visibility& m,
   return out;
 }
 
-// Sixteen sums side by side: one alone would wait for each addition.
+// Four sums side by side: one alone would wait for each addition, a quarter of the speed.
 inline double dot(Row a, Row b) {
-  constexpr std::size_t kSums = 16;
-  double sums[kSums] = {};
+  double sums[4] = {};
   std::size_t i = 0;
-  for (; i + kSums <= a.size(); i += kSums)
-    for (std::size_t s = 0; s < kSums; ++s) sums[s] += a[i + s] * b[i + s];
+  for (; i + 4 <= a.size(); i += 4)
+    for (std::size_t s = 0; s < 4; ++s) sums[s] += a[i + s] * b[i + s];
   for (; i < a.size(); ++i) sums[0] += a[i] * b[i];
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 inline Array softmax_attention(const Array& q, const Array& k, const Array& v, const Visibility& m,
