@@ -11,6 +11,7 @@ list(APPEND float_tests
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/variants_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/decoder_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/band_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/edge_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/features/feature_maps_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/features/linear_attention_test.cc

@@ -88,21 +88,30 @@ struct QueryTiles {
   // Queries of a unit that is not halved: packing the keys twice would take a tenth of the time.
   static constexpr int64_t kShort = 96;
 
-  int64_t q_len = 0, unit = 0, rows = 0, per_unit = 0;  // tiles per unit of queries
+  int64_t q_len = 0, strip = 1;
+  int64_t unit = 0, strips = 0, per_unit = 0;  // queries of a unit, its strips and its tiles
+  int64_t rows = 0;                            // of the largest tile
 
-  // Tiles have at most max_rows rows, a multiple of `strip`. A long unit gets an even number of
-  // tiles, so that two threads share one head evenly; a pattern has many units.
-  QueryTiles(int64_t length, const BlockPattern* pattern, int64_t max_rows, int64_t strip)
-      : q_len(length), unit(pattern ? pattern->size : std::max<int64_t>(1, length)) {
+  // Tiles have at most max_rows rows, rounded up to a multiple of `strip`. A long unit gets an even
+  // number of tiles, whose sizes differ by a strip at most, so that two threads share one head
+  // evenly; a pattern has many units.
+  QueryTiles(int64_t length, const BlockPattern* pattern, int64_t max_rows, int64_t strip_rows)
+      : q_len(length),
+        strip(strip_rows),
+        unit(pattern ? pattern->size : std::max<int64_t>(1, length)),
+        strips((unit + strip - 1) / strip) {
     const int64_t even = pattern || unit <= kShort ? 1 : 2;
-    const int64_t pieces = even * ((unit + even * max_rows - 1) / (even * max_rows));
-    rows = ((unit + pieces - 1) / pieces + strip - 1) / strip * strip;
-    per_unit = (unit + rows - 1) / rows;
+    per_unit = std::min(strips, even * ((unit + even * max_rows - 1) / (even * max_rows)));
+    rows = (strips + per_unit - 1) / per_unit * strip;
   }
   int64_t count() const { return (q_len + unit - 1) / unit * per_unit; }
   Span operator[](int64_t tile) const {  // its queries; may be empty in the last unit
-    const int64_t first = tile / per_unit * unit + tile % per_unit * rows;
-    return {std::min(first, q_len), std::min({first + rows, (tile / per_unit + 1) * unit, q_len})};
+    const int64_t start = tile / per_unit * unit, end = std::min(start + unit, q_len);
+    const auto begin = [&](int64_t t) {  // the first tiles have the strips that are left over
+      return std::min(start + (strips / per_unit * t + std::min(t, strips % per_unit)) * strip,
+                      end);
+    };
+    return {begin(tile % per_unit), begin(tile % per_unit + 1)};
   }
 };
 

@@ -29,7 +29,7 @@ static_assert(kForwardPiece % kPanel == 0 && kNarrowPiece % kPanel == 0);
 // A task is (head, tile, part). The parts of a tile take different keys; their results are merged.
 struct ForwardDivision {
   // Limits of the queries of a tile. The keys are packed once for each tile.
-  static constexpr int64_t kMinRows = 96, kMaxRows = 1024;
+  static constexpr int64_t kMinRows = 128, kMaxRows = 1024;
 
   QueryTiles tiles;
   int64_t heads, parts;

@@ -32,10 +32,15 @@ int64_t parts_of(const SoftmaxProblem& p) {
   return heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
 }
 
-// Keys of a block: few enough that each part of a head gets some.
+// Whether late queries see more keys than early ones, and late keys are seen by fewer queries.
+bool is_triangular(const SoftmaxProblem& p) { return p.causal && p.left < 0; }
+
+// Keys of a block: few enough that each part of a head gets some; of a triangle, an early and a
+// late one.
 int64_t block_of(const SoftmaxProblem& p, int64_t parts) {
   if (parts == 1) return kBlock;
-  return std::clamp(round_up((p.kv_len + parts - 1) / parts, kPanel), kPanel, kBlock);
+  const int64_t blocks = is_triangular(p) ? 2 * parts : parts;
+  return std::clamp(round_up((p.kv_len + blocks - 1) / blocks, kPanel), kPanel, kBlock);
 }
 
 // Offsets into a worker's workspace; rows of weights and gradients are `stride` apart.
@@ -77,17 +82,25 @@ class SoftmaxGradient {
 
   void run() const {
     const int64_t heads = p_.batch * p_.heads;
+    const bool turns = is_triangular(p_);
     for (int64_t round = 0; round < parts_; ++round)
       run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
         const int64_t part = task % parts_;
-        add_head(task / parts_, {part, parts_}, {(part + round) % parts_, parts_}, work);
+        add_head(task / parts_, {part, parts_, turns}, {(part + round) % parts_, parts_, turns},
+                 work);
       });
   }
 
  private:
-  // Every `of`-th block or tile, starting with number `first`: causal work is shared out evenly.
+  // One block or tile of each group of `of`; of a triangle by turns from the group's front and from
+  // its back, since work grows or falls from one to the next.
   struct Interleaved {
     int64_t first, of;
+    bool turns;
+
+    int64_t operator[](int64_t group) const {
+      return group * of + (turns && group % 2 ? of - 1 - first : first);
+    }
   };
 
   bool logit_grad_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
@@ -95,11 +108,11 @@ class SoftmaxGradient {
   void add_head(int64_t head, Interleaved keys, Interleaved queries, real* work) const {
     const Band band = p_.band(head / p_.heads);
     double pairs = 0;
-    for (int64_t j = keys.first * block_; j < band.length; j += keys.of * block_) {
-      const Span block{j, std::min(j + block_, band.length)};
+    for (int64_t g = 0; g * keys.of * block_ < band.length; ++g) {
+      const Span block{keys[g] * block_, std::min((keys[g] + 1) * block_, band.length)};
       bool is_packed = false;
-      for (int64_t t = queries.first; t < tiles_.count(); t += queries.of)
-        visit_tiles(band, head, tiles_[t], block, [&](const ScoreTile& tile) {
+      for (int64_t h = 0; h * queries.of < tiles_.count() && block.begin < block.end; ++h)
+        visit_tiles(band, head, tiles_[queries[h]], block, [&](const ScoreTile& tile) {
           if (!is_packed) pack(head, block, work);
           is_packed = true;
           add_tile(band, head, block.begin, tile, work);
