@@ -35,10 +35,15 @@ int64_t parts_of(const SoftmaxProblem& p) {
 // Whether late queries see more keys than early ones, and late keys are seen by fewer queries.
 bool is_triangular(const SoftmaxProblem& p) { return p.causal && p.left < 0; }
 
+// Whether the keys are so few that parts of a head would leave too few to each. The parts then take
+// queries alone, and sum the gradients of all keys and values apart.
+bool has_few_keys(const SoftmaxProblem& p) { return p.kv_len <= kBlock && 2 * p.kv_len <= p.q_len; }
+
 // Keys of a block: few enough that each part of a head gets some; of a triangle, an early and a
 // late one.
 int64_t block_of(const SoftmaxProblem& p, int64_t parts) {
   if (parts == 1) return kBlock;
+  if (has_few_keys(p)) return kBlock;
   const int64_t blocks = is_triangular(p) ? 2 * parts : parts;
   return std::clamp(round_up((p.kv_len + blocks - 1) / blocks, kPanel), kPanel, kBlock);
 }
@@ -81,13 +86,14 @@ class SoftmaxGradient {
         grad_v_(grads[2]) {}
 
   void run() const {
+    if (parts_ > 1 && has_few_keys(p_)) return run_few_keys();
     const int64_t heads = p_.batch * p_.heads;
     const bool turns = is_triangular(p_);
     for (int64_t round = 0; round < parts_; ++round)
       run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
         const int64_t part = task % parts_;
         add_head(task / parts_, {part, parts_, turns}, {(part + round) % parts_, parts_, turns},
-                 work);
+                 of_head(task / parts_), work);
       });
   }
 
@@ -103,9 +109,43 @@ class SoftmaxGradient {
     }
   };
 
+  // Where the gradients of a head's keys and values are summed; null: not wanted.
+  struct KeyGrads {
+    real *k, *v;
+  };
+
+  KeyGrads of_head(int64_t head) const {
+    return {grad_k_.defined() ? grad_k_.data() + head * p_.kv_len * p_.dim : nullptr,
+            grad_v_.defined() ? grad_v_.data() + head * p_.kv_len * p_.value_dim : nullptr};
+  }
+
+  // The first part of a head adds to the gradients themselves, each other one to zeros of its own.
+  void run_few_keys() const {
+    const int64_t heads = p_.batch * p_.heads, others = parts_ - 1;
+    const int64_t keys = grad_k_.defined() ? p_.kv_len * p_.dim : 0,
+                  values = grad_v_.defined() ? p_.kv_len * p_.value_dim : 0;
+    const Tensor apart = Tensor::zeros({heads * others, keys + values});
+    const auto own = [&](int64_t head, int64_t part) {
+      real* const at = apart.data() + (head * others + part - 1) * (keys + values);
+      return KeyGrads{keys ? at : nullptr, values ? at + keys : nullptr};
+    };
+    run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
+      const int64_t head = task / parts_, part = task % parts_;
+      add_head(head, {0, 1, false}, {part, parts_, is_triangular(p_)},
+               part == 0 ? of_head(head) : own(head, part), work);
+    });
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t part = 1; part < parts_; ++part) {
+        const KeyGrads to = of_head(head), from = own(head, part);
+        for (int64_t i = 0; i < keys; ++i) to.k[i] += from.k[i];
+        for (int64_t i = 0; i < values; ++i) to.v[i] += from.v[i];
+      }
+  }
+
   bool logit_grad_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
 
-  void add_head(int64_t head, Interleaved keys, Interleaved queries, real* work) const {
+  void add_head(int64_t head, Interleaved keys, Interleaved queries, KeyGrads grads,
+                real* work) const {
     const Band band = p_.band(head / p_.heads);
     double pairs = 0;
     for (int64_t g = 0; g * keys.of * block_ < band.length; ++g) {
@@ -115,7 +155,7 @@ class SoftmaxGradient {
         visit_tiles(band, head, tiles_[queries[h]], block, [&](const ScoreTile& tile) {
           if (!is_packed) pack(head, block, work);
           is_packed = true;
-          add_tile(band, head, block.begin, tile, work);
+          add_tile(band, head, block.begin, tile, grads, work);
           pairs += static_cast<double>((tile.queries.end - tile.queries.begin) *
                                        (tile.keys.end - tile.keys.begin));
         });
@@ -153,7 +193,7 @@ class SoftmaxGradient {
   }
 
   void add_tile(const Band& band, int64_t head, int64_t first, const ScoreTile& tile,
-                real* work) const {
+                KeyGrads grads, real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
     const int64_t rows = tile.queries.end - tile.queries.begin;
     const int64_t cols = tile.keys.end - tile.keys.begin, skip = tile.keys.begin - first;
@@ -162,12 +202,12 @@ class SoftmaxGradient {
     make_weights(band, first, tile, row, work);
     const real* const weights = work + layout_.weights + skip;
     const real* const grad_logits = work + layout_.grad_logits + skip;
-    if (grad_v_.defined())
+    if (grads.v)
       add_product(cols, dv, rows, {weights, 1, stride}, {grad_out_.data() + row * dv, dv},
-                  grad_v_.data() + key * dv, dv);
-    if (grad_k_.defined())
+                  grads.v + tile.keys.begin * dv, dv);
+    if (grads.k)
       add_product(cols, d, rows, {grad_logits, 1, stride}, {q_.data() + row * d, d},
-                  grad_k_.data() + key * d, d);
+                  grads.k + tile.keys.begin * d, d);
     if (grad_q_.defined())
       add_product(rows, d, cols, {grad_logits, stride, 1}, {k_.data() + key * d, d},
                   grad_q_.data() + row * d, d);

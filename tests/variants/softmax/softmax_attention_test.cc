@@ -143,6 +143,24 @@ TEST(SoftmaxAttention, SameThreadsSameBits) {
   set_threads(before);
 }
 
+TEST(SoftmaxAttention, GradientsOfFewKeysAreSummedOverThreads) {
+  const int before = threads();
+  for (const int threads_now : {2, 3, 5}) {
+    set_threads(threads_now);
+    for (const int64_t kv_len : {1, 7, 70, 150})
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(testing::Message() << threads_now << " threads, " << kv_len << " keys");
+        expect_matches(inputs({1, 1, 300, 3}, kv_len, 2), {.causal = causal}, true);
+      }
+    Inputs x = inputs({3, 1, 200, 4}, 60, 2);
+    const std::vector<int64_t> lengths = {0, 17, 60};
+    bridge::fill_padding(x.k, lengths, bridge::kNaN);
+    bridge::fill_padding(x.v, lengths, bridge::kNaN);
+    expect_matches(x, {.kv_lengths = lengths, .window = 30}, true);
+  }
+  set_threads(before);
+}
+
 TEST(SoftmaxAttention, FewQueriesShareTheirKeysOverThreads) {
   const int before = threads();
   for (const int threads_now : {2, 5, 16}) {
