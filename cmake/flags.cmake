@@ -41,6 +41,9 @@ if(ATTN_SANITIZE)
   if(ATTN_NO_SANITIZE)
     target_compile_options(attn_flags INTERFACE -fno-sanitize=${ATTN_NO_SANITIZE})
   endif()
+  # Of a target with the property ATTN_HEAP_ALONE: what looks for mistakes in its own code is left out.
+  target_compile_options(attn_flags INTERFACE
+    "$<$<BOOL:$<TARGET_PROPERTY:ATTN_HEAP_ALONE>>:-fno-sanitize=undefined;-fno-sanitize-address-use-after-scope>")
   target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
   target_compile_definitions(attn_flags INTERFACE ATTN_DEBUG ATTN_SANITIZED)
   if(ATTN_SANITIZE MATCHES "thread") # libgomp is not instrumented: std::thread stands in for it
