@@ -34,7 +34,9 @@ def crossing_of(line: dict[str, Any]) -> Estimate | None:
     if line["becomes"] == "more":
         return Estimate(math.inf, float(line["to"]), math.inf)
     if line["crossing"] is not None:
-        return Estimate(line["crossing"], line["low"], line["high"])
+        # Memory is exact: at `low` the variant does not take less yet, and lengths are whole numbers.
+        first = line["low"] + (line["measure"] == "memory" and line["high"] > line["low"])
+        return Estimate(max(line["crossing"], first), first, line["high"])
     if line["becomes"] == "less":  # somewhere between two lengths
         return Estimate(math.sqrt(line["low"] * line["high"]), line["low"], line["high"])
     said = ALWAYS.match(line["outcome"])

@@ -96,7 +96,9 @@ def _over(one: float, other: float) -> float:
     return float("nan") if np.isinf(one) and np.isinf(other) else one / other if other else np.inf
 
 
-def proportion(hits: int, count: int) -> Estimate:
-    """By Wilson's interval."""
-    found = stats.binomtest(hits, count).proportion_ci(0.95, method="wilson")
-    return Estimate(hits / count, float(found.low), float(found.high))
+def share(value: float, count: int) -> Estimate:
+    """A share of `count` examples, by Wilson's interval. A published share that was rounded need not
+    be a whole number of them."""
+    middle = (value + Z * Z / (2 * count)) / (1 + Z * Z / count)
+    half = Z / (1 + Z * Z / count) * float(np.sqrt(value * (1 - value) / count + (Z / (2 * count)) ** 2))
+    return Estimate(value, middle - half, middle + half)

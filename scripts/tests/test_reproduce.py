@@ -17,10 +17,11 @@ from attnreproduce import measuring, page
 from attnreproduce.chart import Line, Panel, Point, drawn
 from attnreproduce.crossings import crossing_of, crossings_of
 from attnreproduce.entries import FOLDER, ROOT, chosen, entry_ids, read_entries, read_entry, read_left_out
-from attnreproduce.estimates import Estimate, difference, exact, mean_of, proportion, quotient
+from attnreproduce.estimates import Estimate, difference, exact, mean_of, quotient, share
 from attnreproduce.fault import ReproduceError
 from attnreproduce.judging import Finding, Outcome, State, outcome_of
 from attnreproduce.product import Product
+from scipy.stats import binomtest
 
 PROGRAM = Product().path
 BUILT = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
@@ -157,7 +158,10 @@ class Judging(unittest.TestCase):
         self.assertEqual((gap.value, gap.low, gap.high), (4, 3, 5))
         self.assertEqual(quotient(Estimate(4, 2, 8), Estimate(2, 1, 4)), Estimate(2, 0.5, 8))
         self.assertTrue(math.isnan(quotient(exact(math.inf), exact(math.inf)).value))
-        part = proportion(727, 2000)
+        part = share(727 / 2000, 2000)
+        wilson = binomtest(727, 2000).proportion_ci(0.95, method="wilson")
+        self.assertAlmostEqual(part.low, wilson.low, places=6)
+        self.assertAlmostEqual(part.high, wilson.high, places=6)
         self.assertTrue(part.low < 0.3635 < part.high and part.high - part.low < 0.05)
 
     def test_crossings(self) -> None:
@@ -166,6 +170,8 @@ class Judging(unittest.TestCase):
         for more, expected in (
             ({"becomes": "less", "crossing": 30.0, "low": 28.0, "high": 33.0}, (30, 28, 33)),
             ({"becomes": "less", "low": 16.0, "high": 64.0}, (32, 16, 64)),
+            ({"measure": "memory", "becomes": "less", "crossing": 30.0, "low": 28.0, "high": 33.0}, (30, 29, 33)),
+            ({"measure": "memory", "becomes": "less", "crossing": 28.5, "low": 28.0, "high": 29.0}, (29, 29, 29)),
             ({"becomes": "more", "crossing": 30.0, "low": 28.0, "high": 33.0}, (math.inf, 64, math.inf)),
             ({"outcome": "faster at every length from 16 to 64"}, (16, 1, 16)),
             ({"outcome": "faster from 32 to 64; undecided at 16"}, (32, 1, 32)),

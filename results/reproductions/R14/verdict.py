@@ -8,7 +8,7 @@ from attnreproduce.fault import MissingError
 from attnreproduce.judging import Finding, Verdict
 from scipy.stats import spearmanr
 
-LEAST = 0.643  # critical value of Spearman's correlation of 8 pairs, one-sided, 5 %
+LEAST = 27 / 42  # critical value of Spearman's correlation of 8 pairs, one-sided: reached by chance in 4.8 %
 APART = 1.25  # speed-ups closer than this share are no rank of their own: 5.3 and 5.7 times
 
 
@@ -25,7 +25,7 @@ def verdict(evidence):
             cells[scope, form] = {name: (full, cell) for name, cell in own.items()}
         found = _correlation(cells[scope, "textbook"], told)
         findings.append(
-            Finding(f"rank correlation of speed-ups, {scope}, at {longest}", found, least=LEAST,
+            Finding(f"rank correlation of speed-ups, {scope}, at {longest}", found, least=LEAST - 1e-9,
                     published="1", of_machine=True)  # fmt: skip
         )
     gigabytes = evidence.published("memory")
@@ -33,7 +33,7 @@ def verdict(evidence):
     peaks = {name: evidence.cell("steps", name, **where).metric("peak_bytes") for name in told}
     value = spearmanr([peaks[n] for n in told], [gigabytes[n] for n in told]).statistic
     findings.append(
-        Finding(f"rank correlation of memory at {longest}", exact(value), least=LEAST, published="1")
+        Finding(f"rank correlation of memory at {longest}", exact(value), least=LEAST - 1e-9, published="1")
     )
     return Verdict(tuple(findings), _why(ups, told), _panels(ups, cells, told))
 
@@ -60,9 +60,12 @@ def _why(ups, told):
         for b in told
         if told[a] > APART * told[b] and own[a].high < own[b].low
     ]
-    said = f"Pairs that change places: {', '.join(flips)}." if flips else (
-        f"No pair whose published speed-ups differ by more than {APART - 1:.0%} changes places."
-    )  # fmt: skip
+    where = f"of the pairs whose published speed-ups differ by more than {APART - 1:.0%}"
+    said = (
+        f"By attention alone, {where}, these change places: {', '.join(flips)}."
+        if flips
+        else f"By attention alone, {where}, none changes places."
+    )
     best = max(own, key=lambda name: own[name].value)
     tiled, whole = ups["attention", "tiled"][best], ups["model", "textbook"][best]
     return f"""{said} The greatest speed-up of attention is that of {best}: {own[best].value:.1f} against the textbook form,

@@ -5,40 +5,49 @@ import math
 from attnreproduce.chart import Line, Panel, Point
 from attnreproduce.crossings import crossings_of
 from attnreproduce.estimates import exact, quotient
+from attnreproduce.fault import MissingError
 from attnreproduce.judging import Finding, Verdict
 
 TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
+NAMES = {"truncated": "local"}  # as the paper calls them
 
 
 def verdict(evidence):
-    found = crossings_of(evidence.crossings("crossing"))
+    found = {
+        (NAMES.get(name, name), measure, rival): length
+        for (name, measure, rival), length in crossings_of(evidence.crossings("crossing")).items()
+    }
     names = sorted({key[0] for key in found})
+    told = evidence.published("efficiency_length")
     findings = []
-    for name in names:
-        time, memory = (found.get((name, m, TEXTBOOK)) for m in ("speed", "memory"))
-        if time and memory:
-            told = evidence.published("efficiency_length").get(name)
-            findings.append(
-                Finding(f"{name}: length for time over length for memory, textbook form",
-                        quotient(time, memory), least=1, of_machine=True,
-                        published=f"{told[0]} over {told[1]}" if told else "")  # fmt: skip
-            )
-    for measure, word in (("speed", "time"), ("memory", "memory")):
-        local, performer = (found.get((name, measure, TEXTBOOK)) for name in ("local", "performer"))
-        if local and performer:
-            place = measure == "memory"
-            told = [evidence.published("efficiency_length")[n][place] for n in ("local", "performer")]
-            findings.append(
-                Finding(f"length for {word}, local over performer", quotient(local, performer), least=1,
-                        published=f"{told[0]} over {told[1]}", of_machine=not place)  # fmt: skip
-            )
+    for name, (of_time, of_memory) in told.items():
+        findings.append(
+            Finding(f"{name}: length for time over length for memory, textbook form",
+                    quotient(_decided(found, name, "speed"), _decided(found, name, "memory")), least=1,
+                    of_machine=True, published=f"{of_time} over {of_memory}")  # fmt: skip
+        )
+    for place, (measure, word) in enumerate((("speed", "time"), ("memory", "memory"))):
+        ratio = quotient(_decided(found, "local", measure), _decided(found, "performer", measure))
+        findings.append(
+            Finding(f"length for {word}, local over performer", ratio, least=1,
+                    published=f"{told['local'][place]} over {told['performer'][place]}",
+                    of_machine=measure == "speed")  # fmt: skip
+        )
     return Verdict(tuple(findings), _why(evidence, found, names), (_panel(evidence, found, names),))
+
+
+def _decided(found, name, measure):
+    if (name, measure, TEXTBOOK) not in found:
+        raise MissingError(f"no crossing of {name} with the textbook form by {measure}")
+    return found[name, measure, TEXTBOOK]
 
 
 def _text(found):
     if found is None:
-        return "none"
-    return f"{found.value:.0f}" if math.isfinite(found.value) else "beyond the lengths measured"
+        return "undecided"
+    if not math.isfinite(found.value):
+        return "beyond the lengths measured"
+    return f"at most {found.high:.0f}" if found.low <= 1 else f"{found.value:.0f}"
 
 
 def _why(evidence, found, names):
