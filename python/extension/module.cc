@@ -42,16 +42,18 @@ int64_t growth_in(const nb::object& call) {
 
 NB_MODULE(_core, module) {
   module.doc() = "The C++ library behind attnbench; use the package instead.";
-  static const nb::exception<Refused> refused(module, "Error", PyExc_ValueError);
-  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const NoMemory& error) {
-      PyErr_SetString(PyExc_MemoryError, error.what());
-    } catch (const attn::Error& error) {
-      PyErr_SetString(refused.ptr(), error.what());
-    }
-  });
+  const nb::exception<Refused> refused(module, "Error", PyExc_ValueError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const NoMemory& error) {
+          PyErr_SetString(PyExc_MemoryError, error.what());
+        } catch (const attn::Error& error) {
+          PyErr_SetString(static_cast<PyObject*>(type), error.what());
+        }
+      },
+      refused.ptr());  // which the module keeps
   module.def("summary", summary_of, nb::arg("times"));
   module.def("resident_growth", growth_in, nb::arg("call"));
   module.attr("version") = ATTN_VERSION;
