@@ -18,8 +18,8 @@ namespace attn_python {
 // function that takes or returns the array.
 struct Array {
   std::vector<int64_t> shape;
-  void* data = nullptr;                  // null: no array
-  std::shared_ptr<const void> owner{};   // of the memory; not null where data is not
+  void* data = nullptr;                 // null: no array
+  std::shared_ptr<const void> owner{};  // of the memory; not null where data is not
 
   bool given() const { return data != nullptr; }
   int64_t size() const {

@@ -62,10 +62,10 @@ class PythonCallee final : public Callee {
     return calling(interrupted_, [&] {
       nb::list values;
       for (const Array& value : inputs.weights) values.append(numpy_over(value, in_double_));
-      const nb::object answer = object_.attr("call")(
-          numpy_over(inputs.q, in_double_), numpy_over(inputs.k, in_double_),
-          numpy_over(inputs.v, in_double_), inputs.causal, numpy_or_none(inputs.kv_lengths),
-          values, inputs.gradients);
+      const nb::object answer =
+          object_.attr("call")(numpy_over(inputs.q, in_double_), numpy_over(inputs.k, in_double_),
+                               numpy_over(inputs.v, in_double_), inputs.causal,
+                               numpy_or_none(inputs.kv_lengths), values, inputs.gradients);
       CallOutput result{.output = array_of(nb::object(answer[0])), .backward = {}};
       const nb::object backward(answer[1]);
       if (!backward.is_none())
@@ -124,8 +124,8 @@ attn_check::Outcome outcome_of(const std::string& word) {
 
 // make(heads, head_dim, max_len, causal, seed, in_double) -> what PythonCallee takes.
 // -> (subject, check, outcome, detail)
-nb::tuple one_check(const nb::dict& given, const nb::object& make, const std::string& name, bool full,
-                    bool in_double) {
+nb::tuple one_check(const nb::dict& given, const nb::object& make, const std::string& name,
+                    bool full, bool in_double) {
   bool interrupted = false;
   const MakeCallee made = [&](const Made& of) -> std::shared_ptr<Callee> {
     return calling(interrupted, [&] {
@@ -158,8 +158,7 @@ void bind_checks(nb::module_& module) {
          const std::string& detail, bool color) {
         return attn::report_line({subject, name, outcome_of(outcome), detail}, color);
       },
-      nb::arg("subject"), nb::arg("name"), nb::arg("outcome"), nb::arg("detail"),
-      nb::arg("color"));
+      nb::arg("subject"), nb::arg("name"), nb::arg("outcome"), nb::arg("detail"), nb::arg("color"));
 }
 
 }  // namespace attn_python

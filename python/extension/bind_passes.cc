@@ -73,8 +73,8 @@ nb::dict weights(const std::string& spec, int64_t heads, int64_t head_dim, int64
                  bool causal, uint64_t seed) {
   const attn::cli::Chosen chosen = attn::cli::choose_variant(spec);
   nb::dict result;
-  for (const NamedArray& weight : initial_weights(chosen.variant->name, chosen.params, heads,
-                                                  head_dim, max_len, causal, seed))
+  for (const NamedArray& weight :
+       initial_weights(chosen.variant->name, chosen.params, heads, head_dim, max_len, causal, seed))
     result[weight.name.c_str()] = nb::make_tuple(numpy_over(weight.array, false), weight.learned);
   return result;
 }

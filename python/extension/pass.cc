@@ -43,8 +43,8 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, A
                              : fmt::format("nearest is '{}'", attn::nearest(name, names)));
     const attn::Weight weight = attention.weights()[static_cast<size_t>(at - names.begin())];
     const attn::Shape shape = shape_of(array.shape);
-    ATTN_CHECK(shape == weight.value.shape(), "weights: '{}' is {}, expected {}", name,
-               shape.str(), weight.value.shape().str());
+    ATTN_CHECK(shape == weight.value.shape(), "weights: '{}' is {}, expected {}", name, shape.str(),
+               weight.value.shape().str());
     weight.value.set_value(tensor_over(array));
   }
 }
@@ -68,8 +68,8 @@ class OnePass final : public Pass {
     const attn::ScopedThreads scoped(threads_);
     std::optional<attn::NoGrad> no_grad;
     if (!request.gradients) no_grad.emplace();
-    output_ = attention_->forward(
-        q_, k_, v_, {.causal = request.causal, .kv_lengths = request.kv_lengths});
+    output_ = attention_->forward(q_, k_, v_,
+                                  {.causal = request.causal, .kv_lengths = request.kv_lengths});
   }
 
   Array output() const override { return array_over(output_.value()); }

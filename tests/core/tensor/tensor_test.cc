@@ -56,7 +56,7 @@ TEST(Tensor, OverMemoryOfAnother) {
   const int64_t live = memory_use().live_total;
   {
     const Tensor rows = Tensor::over({2, 3}, numbers->data(), numbers).reshaped({6});
-    EXPECT_EQ(rows.data(), numbers->data());  // no copy
+    EXPECT_EQ(rows.data(), numbers->data());   // no copy
     EXPECT_EQ(memory_use().live_total, live);  // and not counted
     EXPECT_EQ(numbers.use_count(), 2);         // kept by the storage that both tensors share
     rows.fill(4);
