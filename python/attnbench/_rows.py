@@ -114,10 +114,7 @@ def compare(old: Source, new: Source, **options: Any) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3):
         raise Error(said_last(done.stderr))
-    text = done.stdout.strip()
-    found = json.loads(text) if "\n" not in text else [json.loads(x) for x in text.splitlines()]
-    return {**(found if isinstance(found, dict) else {"lines": found}),
-            "exit_code": done.returncode}  # fmt: skip
+    return {**json.loads(done.stdout), "exit_code": done.returncode}
 
 
 def table(rows: Source | list[Source], **options: Any) -> str:

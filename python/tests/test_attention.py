@@ -66,16 +66,17 @@ class Values(unittest.TestCase):
 
 class Memory(unittest.TestCase):
     def test_inputs_and_outputs_are_not_copied(self) -> None:
-        """A pass over 4 arrays of 64 MiB, of a variant that needs little else, may grow by the output alone."""
+        """A pass over three arrays of 64 MiB, of a variant that needs little else, grows by the output alone. It is
+        the first of its size, since the library keeps freed memory for the next one."""
+        attnbench.attention("truncated[window=4]", *arrays(1, 1, 64, 64), threads=1)
         q, k, v = arrays(1, 1, 1 << 18, 64)
         kept = []
 
         def call() -> None:
             kept.append(attnbench.attention("truncated[window=4]", q, k, v, threads=1))
 
-        call()
-        kept.clear()
         grown = _core.resident_growth(call)
+        self.assertGreater(grown, 0.9 * q.nbytes)
         self.assertLess(grown, 1.5 * q.nbytes)
         # What it reads is the memory of the caller: a change of it is seen, by the same call.
         tensors = [torch.from_numpy(x[:, :, :64].copy()) for x in (q, k, v)]

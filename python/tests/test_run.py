@@ -43,8 +43,8 @@ class Run(InFolder):
 
     def test_a_sweep_file_runs(self) -> None:
         sweep = self.folder / "sweep.toml"
-        sweep.write_text('[[sweep]]\nmeasure = "memory"\nvariant = ["full"]\nlength = [64]\n'
-                         "heads = 1\nhead_dim = 8\n")  # fmt: skip
+        sweep.write_text('[[sweep]]\nmeasure = "memory"\nvariants = ["full"]\n'
+                         "axes = {length = [64], heads = 1, head_dim = 8}\n")  # fmt: skip
         rows = attnbench.run(sweep, output=self.folder / "a.jsonl", progress=False)
         self.assertEqual(len(rows), 1)
 

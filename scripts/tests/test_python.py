@@ -25,7 +25,7 @@ class Package(unittest.TestCase):
     def test_its_own_tests_pass(self) -> None:
         path = os.pathsep.join(map(str, (PACKAGE, ROOT / "scripts")))
         done = subprocess.run(
-            [PYTHON, "-m", "unittest", "discover", "-s", "python/tests", "-t", "python"],
+            [PYTHON, "-m", "unittest", "discover", "-s", "python/tests", "-t", "."],
             cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
