@@ -92,7 +92,7 @@ def check(
             a class of torch.nn.Module, made as fn(heads=, head_dim=, max_len=, causal=, **params)
             and called as module(q, k, v, mask). mask is None, or bool [batch, 1, q_len, kv_len],
             True where a query sees a key. Its parameters and floating-point buffers are weights,
-            whose gradients are checked too.
+            whose gradients are checked too. max_len is the longest length that it will see.
             q is [batch, heads, q_len, head_dim], k and v [batch, heads, kv_len, head_dim], the
             output as q. All are C-contiguous and must not be changed.
         exact: It promises to equal softmax attention with scale 1/sqrt(head_dim).

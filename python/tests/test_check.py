@@ -72,14 +72,15 @@ def wrong_gradient(q, k, v):
 
 
 class Projected(torch.nn.Module):
-    """A low-rank variant, made for a length: keys and values projected to 4 rows."""
+    """A low-rank variant, made for a longest length: keys and values projected to 4 rows."""
 
     def __init__(self, *, heads, head_dim, max_len, causal, rank=4):
         super().__init__()
         self.rows = torch.nn.Parameter(torch.randn(rank, max_len) / math.sqrt(max_len))
 
     def forward(self, q, k, v, mask):
-        return softmax(q, self.rows @ k, self.rows @ v)
+        rows = self.rows[:, : k.shape[2]]
+        return softmax(q, rows @ k, rows @ v)
 
 
 class Honest(unittest.TestCase):
@@ -150,6 +151,7 @@ class Planted(unittest.TestCase):
         class Half(Projected):
             def forward(self, q, k, v, mask):
                 rows = self.rows.detach() + 0.5 * (self.rows - self.rows.detach())
+                rows = rows[:, : k.shape[2]]
                 return softmax(q, rows @ k, rows @ v)
 
         found = self.caught(Half, "gradients (double)", fixed_length=True)
