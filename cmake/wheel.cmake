@@ -1,7 +1,7 @@
 # What `pip install .` installs (pyproject.toml): the program as the presets build it, and the extension. The extension needs
 # position-independent code, which is slower in places; so it is compiled by a build of its own, and the program's figures stay
 # those of the same program without Python.
-install(TARGETS attnbench RUNTIME DESTINATION attnbench/bin)
+install(TARGETS attnbench RUNTIME DESTINATION attnbench/bin COMPONENT program)
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION attnbench)
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 include(ExternalProject)
@@ -16,5 +16,5 @@ ExternalProject_Add(attn_extension
   INSTALL_COMMAND ""
   BUILD_ALWAYS ON
   USES_TERMINAL_BUILD ON)
-add_dependencies(attn_extension attnbench) # one after the other: each uses all cores
-install(DIRECTORY ${extension}/package/attnbench/ DESTINATION attnbench FILES_MATCHING PATTERN "_core.*.so")
+install(DIRECTORY ${extension}/package/attnbench/ DESTINATION attnbench COMPONENT extension
+  FILES_MATCHING PATTERN "_core.*.so")
