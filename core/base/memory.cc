@@ -190,19 +190,26 @@ Block::Block(size_t bytes, Purpose purpose)
 #endif
 }
 
+Block::Block(void* data, size_t bytes, std::shared_ptr<const void> owner)
+    : data_(data), bytes_(bytes), owner_(std::move(owner)) {
+  ATTN_CHECK(data_ && owner_, "a block of memory outside the pool needs an address and an owner");
+}
+
 Block::~Block() {
-  if (data_) pool().free(data_, bytes_, purpose_);
+  if (data_ && !owner_) pool().free(data_, bytes_, purpose_);
 }
 
 Block::Block(Block&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      purpose_(other.purpose_) {}
+      purpose_(other.purpose_),
+      owner_(std::move(other.owner_)) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(purpose_, other.purpose_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 

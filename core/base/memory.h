@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/base/check.h"
 #include "core/base/real.h"
@@ -53,6 +54,9 @@ class Block {
  public:
   Block() = default;
   Block(size_t bytes, Purpose purpose);
+  // Memory that belongs to `owner`, as an array of another library: the pool neither counts nor
+  // frees it. The block keeps `owner`, which must not be null.
+  Block(void* data, size_t bytes, std::shared_ptr<const void> owner);
   ~Block();
   Block(Block&& other) noexcept;
   Block& operator=(Block&& other) noexcept;
@@ -63,6 +67,7 @@ class Block {
   void* data_ = nullptr;
   size_t bytes_ = 0;
   Purpose purpose_ = Purpose::activations;
+  std::shared_ptr<const void> owner_;  // null: the pool
 };
 
 inline int64_t padded_reals(int64_t reals) {  // rounded up to whole cache lines

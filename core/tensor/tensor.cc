@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
@@ -77,6 +78,14 @@ Tensor Tensor::of(Shape shape, std::span<const double> values) {
   Tensor result(shape);
   std::transform(values.begin(), values.end(), result.data(),
                  [](double value) { return static_cast<real>(value); });
+  return result;
+}
+
+Tensor Tensor::over(Shape shape, real* data, std::shared_ptr<const void> owner) {
+  Tensor result;
+  result.shape_ = shape;
+  result.storage_ = std::allocate_shared<Block>(
+      Recycled<Block>(), data, static_cast<size_t>(shape.size()) * sizeof(real), std::move(owner));
   return result;
 }
 

@@ -40,6 +40,9 @@ class Tensor {
   static Tensor zeros(Shape shape);
   static Tensor full(Shape shape, real value);
   static Tensor of(Shape shape, std::span<const double> values);
+  // Over memory that belongs to `owner`, without a copy: shape.size() numbers at `data`, which the
+  // pool does not count. The only tensors that may not be aligned to 64 bytes.
+  static Tensor over(Shape shape, real* data, std::shared_ptr<const void> owner);
   // Values from N(0, scale²); the same numbers in float and double.
   static Tensor normal(Shape shape, Rng rng, double scale = 1);
 

@@ -169,6 +169,22 @@ std::vector<std::string> variant_check_names(const VariantInfo& info) {
   return names;
 }
 
+std::vector<std::string> double_check_names(const VariantInfo& info) {
+  std::vector<std::string> names;
+  for (const VariantCheck& check : variant_check_table())
+    if (check.applies(info) && check.precision != Precision::as_built)
+      names.emplace_back(check.name);
+  return names;
+}
+
+std::string report_line(const Result& result, bool color) {
+  const bool red = result.outcome == Outcome::failed, skipped = result.outcome == Outcome::skipped;
+  const char* const word = red ? "RED " : skipped ? "skip" : "ok  ";
+  const char* const paint = !color ? "" : red ? "\033[1;31m" : skipped ? "\033[33m" : "\033[32m";
+  return fmt::format("{}{}{} {:<28} {:<26} {}\n", paint, word, color ? "\033[0m" : "",
+                     result.subject, result.name, result.detail);
+}
+
 bool all_passed(const std::vector<Result>& results) {
   return std::none_of(results.begin(), results.end(),
                       [](const Result& result) { return result.outcome == Outcome::failed; });

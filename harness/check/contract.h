@@ -37,6 +37,13 @@ std::vector<attn_check::Result> check_task(const TaskInfo& info,
 std::vector<std::string> variant_check_names(const VariantInfo& info);
 std::vector<std::string> task_check_names();
 
+// The checks that a variant of the catalogue runs in double too.
+std::vector<std::string> double_check_names(const VariantInfo& info);
+
+// One line of a report, which ends in a newline: the outcome ("ok", "RED" or "skip", in colour on
+// request), the subject, the check, what was found.
+std::string report_line(const attn_check::Result& result, bool color);
+
 bool all_passed(const std::vector<attn_check::Result>& results);
 
 }  // namespace attn

@@ -24,10 +24,7 @@ void print_results(const std::vector<attn_check::Result>& results, bool color, b
                skipped = result.outcome == Outcome::skipped;
     (red ? counts.failed : skipped ? counts.skipped : counts.passed)++;
     if (quiet && !red) continue;
-    const char* const word = red ? "RED " : skipped ? "skip" : "ok  ";
-    const char* const paint = !color ? "" : red ? "\033[1;31m" : skipped ? "\033[33m" : "\033[32m";
-    print(fmt::format("{}{}{} {:<28} {:<26} {}\n", paint, word, color ? "\033[0m" : "",
-                      result.subject, result.name, result.detail));
+    print(report_line(result, color));
   }
 }
 

@@ -111,25 +111,29 @@ void seal(Batch& batch) {
 
 }  // namespace
 
+Batch batch_of(const Task& task, uint64_t seed, Split split, int64_t first, int64_t size) {
+  const TaskShape shape = task.shape();
+  Batch batch;
+  reserve(batch, shape, size);
+  EdgeRows edges;
+  for (int64_t row = 0; row < batch.size; ++row) {
+    const Example example = task.example(seed, split, first + row);
+    write_example(example, shape, batch, row);
+    batch.distances.insert(batch.distances.end(), example.distances.begin(),
+                           example.distances.end());
+    batch.distances.resize(static_cast<size_t>((row + 1) * distances_of(shape)), -1);
+    if (shape.edges) edges.add(example, shape.length);
+  }
+  if (shape.edges) edges.give(batch);
+  seal(batch);
+  return batch;
+}
+
 std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, int64_t count,
                                  int64_t batch_size) {
-  const TaskShape shape = task.shape();
   std::vector<Batch> batches;
-  for (int64_t begin = 0; begin < count; begin += batch_size) {
-    Batch& batch = batches.emplace_back();
-    reserve(batch, shape, std::min(batch_size, count - begin));
-    EdgeRows edges;
-    for (int64_t row = 0; row < batch.size; ++row) {
-      const Example example = task.example(seed, split, begin + row);
-      write_example(example, shape, batch, row);
-      batch.distances.insert(batch.distances.end(), example.distances.begin(),
-                             example.distances.end());
-      batch.distances.resize(static_cast<size_t>((row + 1) * distances_of(shape)), -1);
-      if (shape.edges) edges.add(example, shape.length);
-    }
-    if (shape.edges) edges.give(batch);
-    seal(batch);
-  }
+  for (int64_t begin = 0; begin < count; begin += batch_size)
+    batches.push_back(batch_of(task, seed, split, begin, std::min(batch_size, count - begin)));
   return batches;
 }
 

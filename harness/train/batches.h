@@ -11,6 +11,8 @@
 
 namespace attn {
 
+// Examples first .. first + size - 1 of `split`.
+Batch batch_of(const Task& task, uint64_t seed, Split split, int64_t first, int64_t size);
 // Examples 0 .. count-1 of `split`, in order; the last batch may be smaller.
 std::vector<Batch> split_batches(const Task& task, uint64_t seed, Split split, int64_t count,
                                  int64_t batch_size);

@@ -12,7 +12,7 @@ CLANG_FORMAT = Path(sys.executable).parent / "clang-format"
 
 
 def sources() -> list[Path]:
-    folders = ("core", "variants", "tasks", "harness", "tests")
+    folders = ("core", "variants", "tasks", "harness", "python", "tests")
     return sorted(p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in (".cc", ".h"))
 
 

@@ -92,7 +92,7 @@ class Names(unittest.TestCase):
         # The linker takes one of two types of a name for the other, without a word.
         headers = {
             str(path.relative_to(ROOT)): path.read_text()
-            for folder in ("core", "variants", "tasks", "harness", "tests")
+            for folder in ("core", "variants", "tasks", "harness", "python", "tests")
             for path in (ROOT / folder).rglob("*.h")
         }
         self.assertGreater(len(headers), 100)
@@ -105,7 +105,7 @@ class Names(unittest.TestCase):
     def test_differ_within_a_folder(self):
         paths = [
             path
-            for folder in ("core", "variants", "tasks", "harness")
+            for folder in ("core", "variants", "tasks", "harness", "python")
             for path in (ROOT / folder).rglob("*.[ch]*")
             if path.suffix in (".cc", ".h")
         ]
@@ -137,7 +137,7 @@ class Names(unittest.TestCase):
 
     def test_no_source_opens_a_namespace_whole(self):
         # such names give way to those of another source without an error
-        for folder in ("core", "variants", "tasks", "harness"):
+        for folder in ("core", "variants", "tasks", "harness", "python"):
             for path in (ROOT / folder).rglob("*.cc"):
                 self.assertNotRegex(path.read_text(), r"(?m)^using namespace (?!std)", str(path))
 

@@ -60,6 +60,7 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"harness/export",
        {"core/", "harness/store/", "harness/cell/", "harness/compare/", "harness/measure/"}},
       {"harness/cli", {"core/", "variants/", "tasks/", "harness/"}},
+      {"python/extension", {"core/", "variants/", "tasks/", "harness/"}},
   };
   return allowed;
 }
@@ -114,6 +115,7 @@ std::string include_fault(std::string_view path, std::string_view line) {
     return "Boost stays in harness/cli and harness/measure/statistics.cc";
   if (only_in("hwy/", {"core/simd/"})) return "Highway stays in core/simd";
   if (only_in("png.h", {"tasks/data/"})) return "libpng stays in tasks/data";
+  if (only_in("nanobind/", {"python/extension/"})) return "nanobind stays in python/extension";
   if (only_in("toml++/", {"harness/sweep/toml_text.cc"}))
     return "toml++ stays in harness/sweep/toml_text.cc";
   if (only_in("benchmark/", {"harness/measure/"}))
@@ -166,7 +168,7 @@ Lines lines_of(const fs::path& path) {
 
 std::vector<fs::path> sources() {
   std::vector<fs::path> result;
-  for (const char* top : {"core", "variants", "tasks", "harness", "tests"})
+  for (const char* top : {"core", "variants", "tasks", "harness", "python", "tests"})
     for (const auto& entry : fs::recursive_directory_iterator(source_folder() / top))
       if (entry.path().extension() == ".cc" || entry.path().extension() == ".h")
         result.push_back(fs::relative(entry.path(), source_folder()));
@@ -265,6 +267,9 @@ TEST(House, PlantedFaultsAreSeen) {
   EXPECT_TRUE(seen("variants/softmax/full.cc", "#include <hwy/highway.h>"));
   EXPECT_FALSE(seen("core/simd/product.cc", "#include <hwy/highway.h>"));
   EXPECT_TRUE(seen("tasks/lra/image.cc", "#include <png.h>"));
+  EXPECT_TRUE(seen("harness/cli/main.cc", "#include <nanobind/nanobind.h>"));
+  EXPECT_TRUE(seen("harness/cli/main.cc", "#include \"python/extension/pass.h\""));
+  EXPECT_FALSE(seen("python/extension/module.cc", "#include <nanobind/nanobind.h>"));
   EXPECT_FALSE(seen("tasks/data/png.cc", "#include <png.h>"));
   EXPECT_TRUE(seen("harness/sweep/sweep_file.cc", "#include <toml++/toml.h>"));
   EXPECT_TRUE(seen("harness/train/train.h", "#include <nlohmann/json.hpp>"));

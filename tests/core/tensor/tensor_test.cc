@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "core/base/memory.h"
 #include "core/base/parallel.h"
 
 namespace attn::tensor_test {
@@ -47,6 +49,25 @@ TEST(Tensor, StorageIsSharedByCopiesAndNotByClones) {
   EXPECT_EQ(flat.shape(), Shape({4}));
   EXPECT_THROW(a.reshaped({3}), Error);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(clone.data()) % 64, 0u);
+}
+
+TEST(Tensor, OverMemoryOfAnother) {
+  const auto numbers = std::make_shared<std::vector<real>>(6, real(1));
+  const int64_t live = memory_use().live_total;
+  {
+    const Tensor rows = Tensor::over({2, 3}, numbers->data(), numbers).reshaped({6});
+    EXPECT_EQ(rows.data(), numbers->data());   // no copy
+    EXPECT_EQ(memory_use().live_total, live);  // and not counted
+    EXPECT_EQ(numbers.use_count(), 2);         // kept by the storage that both tensors share
+    rows.fill(4);
+    const Tensor copy = rows.clone();
+    EXPECT_GT(memory_use().live_total, live);
+    (*numbers)[0] = 5;
+    EXPECT_EQ(copy[0], real(4));
+  }
+  EXPECT_EQ(numbers.use_count(), 1);
+  EXPECT_EQ(*numbers, (std::vector<real>{5, 4, 4, 4, 4, 4}));
+  EXPECT_THROW(Tensor::over({2}, numbers->data(), nullptr), Error);
 }
 
 TEST(Tensor, FillAddCopy) {

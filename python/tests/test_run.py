@@ -1,0 +1,189 @@
+"""run(), measure() and what reads rows: against the program's own output."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch  # noqa: F401: check() finds out that functions are of torch once it is imported
+
+import attnbench
+from attnbench._program import output_of
+
+REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference" / "quick.jsonl"
+SMALL = {"measure": "memory", "length": [64, 128], "heads": 1, "head_dim": 8, "progress": False}
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = Path(held.name)
+
+
+class Run(InFolder):
+    def test_rows_are_those_of_the_file(self) -> None:
+        rows = attnbench.run(variant=["full", "linear"], output=self.folder / "a.jsonl", **SMALL)
+        self.assertEqual([r["status"] for r in rows], ["ok"] * 4)
+        self.assertEqual({r["variant"]["name"] for r in rows}, {"full", "linear"})
+        self.assertIn("cpu_model", rows.runs[0]["environment"])
+        frame = rows.frame()
+        self.assertEqual(sorted(set(frame["axes.length"])), [64, 128])
+        self.assertEqual(frame.attrs["runs"], rows.runs)
+        again = attnbench.run(variant=["full", "linear"], output=rows.files[0], **SMALL)
+        self.assertEqual(list(again), list(rows))  # nothing was measured anew
+
+    def test_a_sweep_file_runs(self) -> None:
+        sweep = self.folder / "sweep.toml"
+        sweep.write_text('[[sweep]]\nmeasure = "memory"\nvariants = ["full"]\n'
+                         "axes = {length = [64], heads = 1, head_dim = 8}\n")  # fmt: skip
+        rows = attnbench.run(sweep, output=self.folder / "a.jsonl", progress=False)
+        self.assertEqual(len(rows), 1)
+
+    def test_wrong_options_are_told_in_the_program_s_words(self) -> None:
+        for words, options in (
+            ("nearest is 'full'", {"variant": "fulll"}),
+            ("lenght", {"variant": "full", "lenght": 3}),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(attnbench.Error, words):
+                attnbench.run(output=self.folder / "a.jsonl", **options)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_ctrl_c_keeps_what_is_there(self) -> None:
+        path = self.folder / "a.jsonl"
+        script = textwrap.dedent(f"""
+            import attnbench
+            rows = attnbench.run(variant="full", measure="speed", length=[64, 8192, 8193, 8194, 8195],
+                                 heads=1, head_dim=8, output={str(path)!r}, progress=False)
+            print(rows.interrupted, len(rows), len({{r["cell"] for r in rows}}))
+        """)
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                                 env=os.environ)  # fmt: skip
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (path.exists() and path.stat().st_size):
+            time.sleep(0.05)
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=120)
+        self.assertEqual(said.split()[0], "True", said)
+        self.assertLess(int(said.split()[1]), 5)
+
+
+class Reading(InFolder):
+    def test_load_reads_every_row(self) -> None:
+        rows = attnbench.load(REFERENCE)
+        self.assertGreater(len(rows), 100)
+        self.assertEqual(len(rows.runs), 1)
+
+    def test_what_is_no_rows_file_is_one_line(self) -> None:
+        path = self.folder / "a.jsonl"
+        path.write_text('{"schema": "attnbench/1", "kind": "run"}\n{}\n')
+        with self.assertRaisesRegex(attnbench.Error, "a.jsonl:2: no line of attnbench/1"):
+            attnbench.load(path)
+        with self.assertRaisesRegex(attnbench.Error, "cannot be read"):
+            attnbench.load(self.folder / "none.jsonl")
+
+    def test_compare_and_table_are_the_program_s(self) -> None:
+        found = attnbench.compare(REFERENCE, REFERENCE, measure="memory")
+        self.assertEqual(found["exit_code"], 0)
+        self.assertGreater(len(found), 1)
+        printed = output_of("table", str(REFERENCE), "--color=never", allowed=(0, 1))
+        self.assertEqual(attnbench.table(REFERENCE), printed)
+
+    def test_plot_and_report_draw_what_the_command_line_draws(self) -> None:
+        figures = attnbench.plot(REFERENCE, "fidelity", self.folder)
+        self.assertEqual(list(figures), ["fidelity"])
+        drawn = self.folder / "fidelity.csv"
+        wanted = REFERENCE.parent / "plots" / "fidelity.csv"
+        self.assertEqual(drawn.read_text(), wanted.read_text())
+        with self.assertRaisesRegex(attnbench.Error, "no picture is named nothing"):
+            attnbench.plot(REFERENCE, "nothing")
+        page = attnbench.report(REFERENCE, self.folder / "report.html")
+        self.assertIn("<html", page)
+        self.assertEqual((self.folder / "report.html").read_text(encoding="utf-8"), page)
+
+
+def softmax(q, k, v):
+    return (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+class Measure(InFolder):
+    def test_rows_stand_beside_native_ones_and_say_who_provided_them(self) -> None:
+        rows = attnbench.measure(softmax, length=[64, 128], heads=2, head_dim=8, progress=False,
+                                 output=self.folder / "a.jsonl")  # fmt: skip
+        ours = [r for r in rows if r.get("provided_by") == "python"]
+        self.assertEqual(len(ours), 6)
+        self.assertEqual({r["status"] for r in ours}, {"ok"}, ours)
+        self.assertEqual({r["variant"]["name"] for r in ours}, {"python_softmax"})
+        self.assertEqual(len(rows) - len(ours), 6)  # of `full`
+        by = {(r["measure"], r["axes"]["length"]): r["metrics"] for r in ours}
+        self.assertLess(by["fidelity", 64]["relative_error"], 1e-5)
+        self.assertAlmostEqual(by["fidelity", 64]["cosine"], 1, places=5)
+        self.assertEqual(by["speed", 128]["flops"], 2 * 2 * 2 * 128 * 128 * 8)
+        self.assertGreater(by["memory", 128]["peak_bytes"], 3 * 2 * 128 * 8 * 4)
+        self.assertTrue(attnbench.plot(rows, "speed"))  # which validates them by the schema
+
+    @unittest.skipUnless("--plugin" in output_of("run", "--help"), "this program reads its own variants alone")
+    def test_the_program_s_tables_hold_such_rows(self) -> None:
+        rows = attnbench.measure(softmax, length=[64], heads=2, head_dim=8, progress=False,
+                                 output=self.folder / "a.jsonl")  # fmt: skip
+        self.assertIn("python_softmax", attnbench.table(rows))
+
+    def test_memory_sees_the_matrix_of_weights(self) -> None:
+        rows = attnbench.measure(softmax, length=[2048], heads=1, head_dim=8, progress=False,
+                                 measure=["memory"], output=self.folder / "a.jsonl")  # fmt: skip
+        (ours,) = [r for r in rows if r.get("provided_by") == "python"]
+        matrix = 2048 * 2048 * 4
+        self.assertGreater(ours["metrics"]["peak_bytes"], matrix)
+        self.assertLess(ours["metrics"]["peak_bytes"], 4 * matrix)
+
+    def test_a_red_function_has_no_figures(self) -> None:
+        state = []
+
+        def remembering(q, k, v):
+            state.append(float(v.detach().mean()))
+            return softmax(q, k, v) + sum(state)
+
+        rows = attnbench.measure(remembering, length=[64], heads=1, head_dim=8, progress=False,
+                                 measure=["speed"], output=self.folder / "a.jsonl")  # fmt: skip
+        (ours,) = [r for r in rows if r.get("provided_by") == "python"]
+        self.assertEqual((ours["status"], ours["metrics"]), ("failed", None))
+        self.assertIn("contract checks are red", ours["reason"])
+
+    def test_numpy_functions_are_measured(self) -> None:
+        def mean(q, k, v):
+            return np.broadcast_to(v.mean(2, keepdims=True), q.shape)
+
+        rows = attnbench.measure(mean, length=[64], heads=1, head_dim=8, progress=False,
+                                 measure=["speed", "fidelity"], output=self.folder / "a.jsonl")  # fmt: skip
+        ours = [r for r in rows if r.get("provided_by") == "python"]
+        self.assertEqual({r["status"] for r in ours}, {"ok"}, ours)
+
+    def test_train_takes_longer_than_forward(self) -> None:
+        rows = attnbench.measure(softmax, length=[256], heads=2, head_dim=16, progress=False,
+                                 measure=["speed"], mode=["forward", "train"],
+                                 output=self.folder / "a.jsonl")  # fmt: skip
+        flops = {r["axes"]["mode"]: r["metrics"]["flops"] for r in rows if "provided_by" in r}
+        self.assertEqual(flops["train"], 3 * flops["forward"])
+
+
+class Catalogue(unittest.TestCase):
+    def test_names_are_those_of_the_command_line(self) -> None:
+        self.assertIn("full", [v["name"] for v in attnbench.variants()])
+        self.assertIn("mqar", [t["name"] for t in attnbench.tasks()])
+        self.assertEqual(attnbench.info("linformer")["name"], "linformer")
+        with self.assertRaisesRegex(attnbench.Error, "nearest is 'full'"):
+            attnbench.info("ful")
+        self.assertIn(attnbench.__version__, output_of("--version"))
+
+
+if __name__ == "__main__":
+    unittest.main()
