@@ -1,0 +1,38 @@
+// What `attnbench new` makes passes the contract as it is made, for each family and for a task.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/check/contract.h"
+#include "variants/api/variant_info.h"
+
+namespace attn::variants {
+VariantInfo made_pattern();  // made from templates/ by tests/conformance/templates.cmake
+VariantInfo made_scores();
+VariantInfo made_kernel();
+VariantInfo made_mixer();
+}  // namespace attn::variants
+
+namespace attn::templates_test {
+namespace {
+
+using attn_check::Outcome;
+
+void expect_passes(const VariantInfo& info) {
+  const auto results = check_variant(info, {}, attn_check::Level::full);
+  bool is_referenced = false;
+  for (const attn_check::Result& result : results) {
+    EXPECT_NE(result.outcome, Outcome::failed)
+        << info.name << " " << result.name << ": " << result.detail;
+    if (result.name == "reference") is_referenced = result.outcome == Outcome::passed;
+  }
+  EXPECT_TRUE(is_referenced) << info.name;
+}
+
+TEST(Templates, PatternPassesEveryCheck) { expect_passes(variants::made_pattern()); }
+TEST(Templates, ScoresPassEveryCheck) { expect_passes(variants::made_scores()); }
+TEST(Templates, KernelPassesEveryCheck) { expect_passes(variants::made_kernel()); }
+TEST(Templates, MixerPassesEveryCheck) { expect_passes(variants::made_mixer()); }
+
+}  // namespace
+}  // namespace attn::templates_test
