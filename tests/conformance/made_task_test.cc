@@ -8,10 +8,10 @@ namespace attn::tasks {
 TaskInfo made_lookup();  // made from templates/ by tests/conformance/templates.cmake
 }
 
-namespace attn::task_template_test {
+namespace attn::made_task_test {
 namespace {
 
-TEST(TaskTemplate, PassesEveryCheck) {
+TEST(MadeTask, PassesEveryCheck) {
   const auto results = check_task(tasks::made_lookup(), {}, attn_check::Level::full);
   EXPECT_GE(results.size(), 9u);
   for (const attn_check::Result& result : results) {
@@ -20,4 +20,4 @@ TEST(TaskTemplate, PassesEveryCheck) {
 }
 
 }  // namespace
-}  // namespace attn::task_template_test
+}  // namespace attn::made_task_test
