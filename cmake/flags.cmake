@@ -14,7 +14,7 @@ set(ATTN_NO_SANITIZE "" CACHE STRING "value of -fno-sanitize: what of it to leav
 option(ATTN_WERROR "warnings are errors" OFF)
 
 add_library(attn_flags INTERFACE)
-target_include_directories(attn_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(attn_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/attnbench>)
 target_compile_options(attn_flags INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor
   -Wno-missing-field-initializers # a member left out of a designated initialiser means its default

@@ -9,6 +9,7 @@ set(bystanders # folders of harness/
   compare      # shows rows
   crossing     # plans lengths and shows rows
   growth       # shows rows
+  plugin       # adds to the catalogues; the hash of its file tells a plug-in
   export       # shows rows
   store        # writes rows
   tables)      # shows rows
@@ -78,6 +79,8 @@ foreach(folder variants tasks)
     list(REMOVE_ITEM shared ${own_${name}})
   endforeach()
   hash_of(common ${shared})
+  string(SUBSTRING ${common} 0 16 hash)
+  string(APPEND rows "    {\"${folder}/\", \"${hash}\"},\n") # what plug-ins loaded at run time share
   foreach(name IN LISTS names)
     hash_of(own ${own_${name}})
     string(SHA256 hash "${common} ${own}")
@@ -100,7 +103,7 @@ file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by cmake/source_hashes.c
 
 namespace attn {
 
-std::string source_hash(std::string_view folder, std::string_view name) {
+std::string built_in_hash(std::string_view folder, std::string_view name) {
   static const std::pair<const char*, const char*> table[] = {
 @rows@  };
   const std::string wanted = std::string(folder) + "/" + std::string(name);

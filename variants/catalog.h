@@ -1,6 +1,8 @@
-// The catalogue of all variants, in the order of plots and colours.
+// The catalogue of all variants, in the order of plots and colours: those of this program, then
+// those of plug-ins.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +13,17 @@ namespace attn {
 const std::vector<VariantInfo>& all_variants();
 // The variant of that name; if there is none, an Error that suggests the nearest name.
 const VariantInfo& find_variant(std::string_view name);
+// The same; null if there is none.
+const VariantInfo* variant_named(std::string_view name);
 // Exact softmax attention: the reference of fidelity and of speed comparisons, and the attention of
 // a model's layers that a variant cannot serve.
 const VariantInfo& exact_reference();
+
+// Adds the variant of a plug-in, a file with this hash, to the end of the catalogue. Error where
+// the name is taken or no name, or the family is none of families(). Pointers into all_variants()
+// from before the call are invalid after it.
+void add_variant(VariantInfo info, const std::string& file_hash);
+// The hash of the plug-in that the variant is from; "" for a variant of this program.
+std::string variant_plugin(std::string_view name);
 
 }  // namespace attn

@@ -65,6 +65,8 @@ struct Row {
   // Whether the variant declares its mathematics (VariantInfo::reference), which the contract
   // compares with; empty in rows of earlier versions.
   std::optional<bool> referenced;
+  std::string provided_by;  // "plugin"; "": by this program
+  std::string plugin;       // the hash of the plug-in's file
 
   bool is_ok() const { return result.status == Status::ok; }
   bool is_failure() const { return !is_ok() && result.status != Status::skipped; }

@@ -273,6 +273,8 @@ void fields(Archive& archive, Row& row) {
   archive.maybe("dtype", result.dtype);
   archive.maybe("ledger", row.ledger);
   archive.maybe("referenced", row.referenced);
+  archive.maybe("provided_by", row.provided_by);
+  archive.maybe("plugin", row.plugin);
   if constexpr (Archive::reads)
     if (row.ledger) result.cost = row.ledger->cost;
   archive.maybe("training", row.key.training);

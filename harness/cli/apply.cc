@@ -184,7 +184,8 @@ Verb apply_verb() {
                   {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
                   {"grad-q", 0, "FILE", "gradient of q to write"},
                   {"grad-k", 0, "FILE", "gradient of k to write"},
-                  {"grad-v", 0, "FILE", "gradient of v to write"}},
+                  {"grad-v", 0, "FILE", "gradient of v to write"},
+                  plugin_option()},
       .run = run_apply};
 }
 

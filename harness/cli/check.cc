@@ -72,6 +72,7 @@ Verb check_verb() {
                       {"derive", 0, "",
                        "a variant: fit formulas to the counted cost and print them as do_cost"},
                       {"quiet", 'q', "", "print red checks only"},
+                      plugin_option(),
                       {"color", 0, "WHEN", "auto, always or never"}},
           .max_words = 1000,
           .run = run_check};

@@ -3,6 +3,8 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
@@ -54,6 +56,7 @@ Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
   return {{"name", info.name},
+          {"provided_by", variant_plugin(info.name).empty() ? "native" : "plugin"},
           {"family", info.family},
           {"summary", info.summary},
           {"paper", info.paper},
@@ -72,6 +75,7 @@ Json describe(const TaskInfo& info) {
     presets.push_back({{"name", preset.name}, {"help", preset.help}, {"params", values}});
   }
   return {{"name", info.name},
+          {"provided_by", task_plugin(info.name).empty() ? "native" : "plugin"},
           {"summary", info.summary},
           {"source", info.source},
           {"metric", info.metric},

@@ -184,7 +184,8 @@ Verb info_verb() {
               "one variant's cost and weights, one task's datasheet and an example, or `training`",
           .options = {{"json", 0, "", "print JSON"},
                       {"picture", 0, "FILE.png", "image tasks: write the first example instead"},
-                      {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"}},
+                      {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"},
+                      plugin_option()},
           .max_words = 1,
           .run = run_info};
 }

@@ -31,7 +31,8 @@ void list_variants() {
       headed = true;
       print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary,
                         "", info.paper,
-                        traits_text(info.traits) + (info.reference ? "" : ", unreferenced"),
+                        traits_text(info.traits) + (info.reference ? "" : ", unreferenced") +
+                            (variant_plugin(info.name).empty() ? "" : ", of a plug-in"),
                         param_line(info.params)));
     }
   }
@@ -105,14 +106,14 @@ int run_list(const Arguments& arguments) {
 }  // namespace
 
 Verb list_verb() {
-  return {
-      .name = "list",
-      .usage = "[variants|tasks|profiles|machine] [--json] [--show NAME]",
-      .summary = "what there is, with traits, typed parameters and papers; the machine",
-      .options = {{"json", 0, "", "print JSON"},
-                  {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}},
-      .max_words = 1,
-      .run = run_list};
+  return {.name = "list",
+          .usage = "[variants|tasks|profiles|machine] [--json] [--show NAME]",
+          .summary = "what there is, with traits, typed parameters and papers; the machine",
+          .options = {{"json", 0, "", "print JSON"},
+                      {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"},
+                      plugin_option()},
+          .max_words = 1,
+          .run = run_list};
 }
 
 }  // namespace attn::cli

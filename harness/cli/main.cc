@@ -2,6 +2,7 @@
 // codes.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,19 +13,24 @@
 #include "core/base/io_error.h"
 #include "core/base/params.h"
 #include "core/simd/isa.h"
+#include "harness/cli/complete.h"
+#include "harness/cli/manual.h"
 #include "harness/cli/terminal.h"
+#include "harness/cli/topics.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/environment.h"
+#include "harness/plugin/load.h"
+#include "harness/sweep/grammar.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn::cli {
 namespace {
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> list = {list_verb(),   info_verb(),  check_verb(),   run_verb(),
-                                         sample_verb(), apply_verb(), compare_verb(), table_verb(),
-                                         fit_verb(),    noise_verb(), repro_verb(),   merge_verb(),
-                                         export_verb(), plot_verb()};
+  static const std::vector<Verb> list = {
+      list_verb(),    info_verb(),  check_verb(), run_verb(),    sample_verb(),    apply_verb(),
+      compare_verb(), table_verb(), fit_verb(),   noise_verb(),  repro_verb(),     merge_verb(),
+      export_verb(),  plot_verb(),  new_verb(),   doctor_verb(), completion_verb()};
   return list;
 }
 
@@ -33,9 +39,10 @@ std::string overview() {
       "attnbench compares attention variants on this machine: speed, memory, accuracy, distance "
       "from exact attention\n\n"
       "usage: attnbench VERB [OPTION...]\n\n";
-  for (const Verb& verb : verbs()) text += fmt::format("  {:<8} {}\n", verb.name, verb.summary);
+  for (const Verb& verb : verbs()) text += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
+  text += fmt::format("\n  attnbench help TOPIC explains one of: {}\n", join(topic_names()));
   text +=
-      "\n  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
+      "  attnbench help VERB explains one verb; attnbench --version tells what was built\n"
       "\nexit codes: 0 all ok or skipped; 1 a cell failed, diverged, timed out or was out of "
       "memory;\n"
       "  2 wrong usage; 3 compare found something worse, or repro something else; 4 nothing "
@@ -56,23 +63,49 @@ std::string version() {
   return text;
 }
 
+std::string unknown_word(const char* what, const std::string& name,
+                         std::vector<std::string> names) {
+  return fmt::format("unknown {} '{}'; nearest is '{}' (attnbench --help lists them)", what, name,
+                     nearest(name, names));
+}
+
 const Verb& find_verb(const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& verb : verbs()) {
     if (verb.name == name) return verb;
     names.push_back(verb.name);
   }
-  throw_error(fmt::format("unknown verb '{}'; nearest is '{}' (attnbench --help lists them)", name,
-                          nearest(name, names)));
+  throw_error(unknown_word("verb", name, names));
 }
 
-// "help" or "help VERB"; asking for help on help gives the overview.
+std::string help_on(const std::string& name) {
+  const char* const topic = topic_text(name);
+  std::vector<std::string> names = topic_names();
+  for (const Verb& verb : verbs()) {
+    if (verb.name == name) return (topic ? topic + std::string("\n") : "") + help_of(verb);
+    names.push_back(verb.name);
+  }
+  if (topic) return topic;
+  throw_error(unknown_word("verb or topic", name, names));
+}
+
+// "help", "help VERB", "help TOPIC" or "help --man"; asking for help on help gives the overview.
 int help(const std::vector<std::string>& arguments) {
-  ATTN_CHECK(arguments.size() <= 2, "unexpected argument '{}'; usage: attnbench help [VERB]",
+  ATTN_CHECK(arguments.size() <= 2,
+             "unexpected argument '{}'; usage: attnbench help [VERB | TOPIC | --man]",
              arguments[2]);
   const std::string name = arguments.size() < 2 ? "help" : arguments[1];
   const bool general = name == "help" || name == "--help" || name == "-h";
-  print(general ? overview() : help_of(find_verb(name)));
+  print(general ? overview() : name == "--man" ? manual_page(verbs()) : help_on(name));
+  return kOk;
+}
+
+// `attnbench complete -- WORD...`: what may stand in place of the last word, a line each.
+int complete(std::vector<std::string> words) {
+  words.erase(words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)));
+  for (size_t i = 0; i + 2 < words.size(); i++)
+    if (words[i] == "--plugin") load_plugins({words[i + 1]});
+  for (const std::string& text : completions(verbs(), words)) print(text + "\n");
   return kOk;
 }
 
@@ -85,15 +118,19 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (name == "help") return help(arguments);
   if (name == "--help" || name == "-h") return print(overview()), kOk;
   if (name == "--version") return print(version()), kOk;
-  if (name == "cell") return run_cell_process();  // a sweep's child; not for people
-  if (name == "peer") return run_peer_process();  // scripts/peers' child; not for people
+  load_plugins_of_environment();
+  if (name == "cell") return run_cell_process();       // a sweep's child; not for people
+  if (name == "complete") return complete(arguments);  // a shell's question; see complete.h
+  if (name == "peer") return run_peer_process();       // scripts/peers' child; not for people
   const Verb& verb = find_verb(name);
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   for (const std::string& word : rest) {
     if (word == "--help" || word == "-h") return print(help_of(verb)), kOk;
     if (word == "--") break;
   }
-  return verb.run(parse(verb, rest));
+  const Arguments given = parse(verb, rest);
+  load_plugins(given.all("plugin"));
+  return verb.run(given);
 }
 
 void hold_kernels() {

@@ -28,10 +28,10 @@ constexpr const char *kNoiseLengths = "64:4096:*2", *kNoiseModes = "forward,trai
 const std::set<std::string> kOfPrinting = {"format", "color", "quiet"};
 
 bool is_of_speed(const Option& option) {
-  static const std::set<std::string> shared = {"variant",  "profile",    "config",    "dry-run",
-                                               "yes",      "timeout",    "precision", "max-time",
-                                               "pin",      "max-memory", "fail-fast", "color",
-                                               "progress", "verbose",    "quiet"};
+  static const std::set<std::string> shared = {"variant",  "plugin",   "profile",    "config",
+                                               "dry-run",  "yes",      "timeout",    "precision",
+                                               "max-time", "pin",      "max-memory", "fail-fast",
+                                               "color",    "progress", "verbose",    "quiet"};
   if (shared.count(option.name)) return true;
   return std::any_of(all_axes().begin(), all_axes().end(), [&](const AxisInfo& axis) {
     return option_of(axis) == option.name && axis.applies_to(Measure::speed);

@@ -195,6 +195,11 @@ std::string Arguments::one_of(const std::string& name,
   return value;
 }
 
+Option plugin_option() {
+  return {"plugin", 0, "FILE.so",
+          "load a plug-in's variants and tasks (attnbench help plugins); repeatable", true};
+}
+
 std::string help_of(const Verb& verb) {
   std::string text =
       fmt::format("usage: attnbench {} {}\n\n{}\n\n", verb.name, verb.usage, verb.summary);

@@ -56,6 +56,9 @@ struct Verb {
   int (*run)(const Arguments& arguments) = nullptr;
 };
 
+// --plugin, of every verb that names variants or tasks; main.cc loads what it names.
+Option plugin_option();
+
 Arguments parse(const Verb& verb, const std::vector<std::string>& arguments);
 std::string help_of(const Verb& verb);
 

@@ -52,7 +52,7 @@ SweepRequest request_of_cell(const CellKey& key) {
   return request;
 }
 
-std::string command_of(const SweepRequest& request) {
+std::string command_of(const SweepRequest& request, const std::vector<std::string>& plugins) {
   std::string text = "attnbench run";
   for (const std::string& variant : request.variants) text += " -v " + shell_word(variant);
   for (const std::string& task : request.tasks) text += " -t " + shell_word(task);
@@ -61,6 +61,7 @@ std::string command_of(const SweepRequest& request) {
     if (const auto it = request.axes.find(axis.spec.name); it != request.axes.end())
       text += fmt::format(" --{} {}", option_of(axis), shell_word(it->second));
   if (!request.training.empty()) text += " --train " + shell_word(request.training);
+  for (const std::string& file : plugins) text += " --plugin " + shell_word(file);
   return text;
 }
 
@@ -100,7 +101,7 @@ int run_repro(const Arguments& arguments) {
   const RowsFile before = only(read_runs(words[0]), words[1]);
   const Row& row = before.rows[0];
   SweepRequest request = request_of_cell(row.key);
-  print(command_of(request) + "\n");
+  print(command_of(request, arguments.all("plugin")) + "\n");
   if (arguments.has("print")) return kOk;
   request.pilots = UserCache::default_file("pilots.json");
   request.passed_checks = UserCache::default_file("checks.json");
@@ -142,7 +143,8 @@ Verb repro_verb() {
           .usage = "ROWS CELL [OPTION...]",
           .summary = "measures a cell of a rows file again; exit 3: what it finds does not agree",
           .options = {{"print", 0, "", "print the command and run nothing"},
-                      {"output", 'o', "FILE", "keep the new row in this file"}},
+                      {"output", 'o', "FILE", "keep the new row in this file"},
+                      plugin_option()},
           .max_words = 2,
           .run = run_repro};
 }

@@ -41,6 +41,7 @@ std::vector<Option> run_options() {
       {"variant", 'v', "SPEC", "repeatable; name or name[param=value,param=[value,value]]", true},
       {"task", 't', "SPEC",
        "repeatable; mqar, mqar[preset=small] or mqar[pairs=[4,8]]; no level named: standard", true},
+      plugin_option(),
       {"measure", 0, "LIST",
        "speed,memory,accuracy,fidelity; default speed, with -t accuracy, with a profile all of "
        "its"},

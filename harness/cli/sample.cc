@@ -49,7 +49,8 @@ Verb sample_verb() {
                        "Arena's own data, all splits, N of validation and of test each"},
                       {"seed", 0, "N", "default 0"},
                       {"output", 'o', "PATH", "file, or folder; default: standard output"},
-                      {"force", 'f', "", "replaces an earlier sample in the folder"}},
+                      {"force", 'f', "", "replaces an earlier sample in the folder"},
+                      plugin_option()},
           .max_words = 1,
           .run = run_sample};
 }

@@ -13,6 +13,7 @@
 #include "core/base/io_error.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/terminal.h"
+#include "harness/plugin/load.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/amounts.h"
 #include "harness/sweep/axes.h"
@@ -121,6 +122,7 @@ std::string default_output(const std::string& profile) {
 }
 
 SweepRequest request_from(const Arguments& arguments) {
+  load_plugins(arguments.all("plugin"));  // those of a config file too
   SweepRequest request;
   request.profile = arguments.get("profile");
   if (!arguments.words().empty()) {

@@ -23,6 +23,9 @@ Verb fit_verb();
 Verb export_verb();
 Verb noise_verb();
 Verb repro_verb();
+Verb new_verb();
+Verb doctor_verb();
+Verb completion_verb();
 
 int run_peer_process();  // the child of scripts/peers, see peer.cc
 

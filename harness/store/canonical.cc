@@ -50,12 +50,16 @@ void write_canonical(const Json& value, std::string& text) {
 
 }  // namespace
 
+std::string hash_of_bytes(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's offset basis and prime
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
 std::string hash_of(const Json& value) {
   std::string text;
   write_canonical(value, text);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a's offset basis and prime
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
+  return hash_of_bytes(text);
 }
 
 std::string text_of(const Json& value) {

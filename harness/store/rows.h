@@ -66,7 +66,8 @@ std::string non_finite_place(const Json& value);
 bool is_cell(const Json& line);  // not of kind run
 std::string hash_of(
     const Json& value);  // 16 hex digits over the canonical text (keys sorted, shortest numbers)
-std::string text_of(const Json& value);  // a string as it is, all else as JSON
+std::string hash_of_bytes(std::string_view bytes);  // 16 hex digits, such as of a file's contents
+std::string text_of(const Json& value);             // a string as it is, all else as JSON
 std::string one_line(std::string_view text,
                      size_t most = 500);  // the end of `text`, printable UTF-8 without newlines
 std::string utc_now();                    // 2026-11-20T12:00:00Z

@@ -70,13 +70,17 @@ Axes axes_beside_task(const CellKey& key) {
 }  // namespace
 
 std::string variant_label(const Plugin& variant) {
-  const Params defaults(variant.name, find_variant(variant.name).params);
+  const VariantInfo* const info = variant_named(variant.name);
+  if (!info) return plugin_text(variant);  // of a plug-in that is not loaded: defaults are unknown
+  const Params defaults(variant.name, info->params);
   const std::string text = other_than(defaults, variant.params);
   return text.empty() ? variant.name : fmt::format("{}[{}]", variant.name, text);
 }
 
 std::string task_label(const Plugin& task) {
-  const TaskInfo& info = find_task(task.name);
+  const TaskInfo* const known = task_named(task.name);
+  if (!known) return plugin_text(task);
+  const TaskInfo& info = *known;
   const std::string text = other_than(info.resolve(), task.params);
   if (text.empty()) return task.name;
   for (const Preset& preset : info.presets)

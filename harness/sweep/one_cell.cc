@@ -21,6 +21,7 @@
 #include "harness/sweep/process.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
+#include "harness/sweep/typed_choice.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -144,8 +145,21 @@ Json check(const Request& request) {
   return reply_with(verdict);
 }
 
+// A plug-in that was built again after the sweep began would answer for the old one.
+void require_same_plugins(const CellKey& key) {
+  const std::string& variant = key.variant.name;
+  ATTN_CHECK(
+      variant_plugin(variant).empty() || key.source.variant == source_hash("variants", variant),
+      "the plug-in of {} changed after the sweep began", variant);
+  if (!key.task) return;
+  ATTN_CHECK(task_plugin(key.task->name).empty() ||
+                 key.source.task == source_hash("tasks", key.task->name),
+             "the plug-in of {} changed after the sweep began", key.task->name);
+}
+
 Json measured(const Request& request) {
   const CellKey& key = request.key.value();
+  require_same_plugins(key);
   switch (key.measure) {
     case Measure::speed:
       return speed(request);

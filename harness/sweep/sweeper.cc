@@ -12,6 +12,7 @@
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
+#include "tasks/catalog.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -155,6 +156,9 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
           .tuned = planned.tuned,
           .ledger = std::nullopt,
           .referenced = find_variant(planned.key.variant.name).reference != nullptr};
+  row.plugin = variant_plugin(planned.key.variant.name);
+  if (row.plugin.empty() && planned.key.task) row.plugin = task_plugin(planned.key.task->name);
+  if (!row.plugin.empty()) row.provided_by = "plugin";
   if (row.is_ok()) row.ledger = ledger_of(planned.key, result);
   return row;
 }

@@ -63,7 +63,12 @@ std::string beside(const std::string& sweep_file, const std::string& find) {
 void require_same_sources(const std::string& path, const std::vector<Row>& rows) {
   const auto require = [&](const std::string& recorded, const char* folder,
                            const std::string& name) {
-    ATTN_CHECK(recorded.empty() || recorded == source_hash(folder, name),
+    const std::string here = source_hash(folder, name);
+    ATTN_CHECK(recorded.empty() || !here.empty(),
+               "'{}' has rows of {}, which is not loaded; name its plug-in (--plugin FILE.so), or "
+               "another output file, or --force to start over",
+               path, name);
+    ATTN_CHECK(recorded.empty() || recorded == here,
                "'{}' was measured with other sources of {}; name another output file, or --force "
                "to start over",
                path, name);

@@ -2,6 +2,8 @@
 #include "harness/sweep/typed_choice.h"
 
 #include "harness/cell/codec.h"
+#include "tasks/catalog.h"
+#include "variants/catalog.h"
 
 namespace attn {
 
@@ -26,6 +28,13 @@ std::string group_of(const CellKey& key) {
   group.variant = {};
   group.source = {};
   return to_json(group).dump();
+}
+
+std::string source_hash(std::string_view folder, std::string_view name) {
+  const std::string file = folder == "variants" ? variant_plugin(name)
+                           : folder == "tasks"  ? task_plugin(name)
+                                                : "";
+  return file.empty() ? built_in_hash(folder, name) : hash_of({built_in_hash(folder, ""), file});
 }
 
 }  // namespace attn

@@ -24,7 +24,11 @@ std::map<std::string, ParamValue> typed_choice(std::string_view owner,
 std::string group_of(const CellKey& key);
 
 // The hash of the sources a variant's or a task's figures depend on, or, of ("harness", "check"),
-// of those that check them; taken when the program was built.
+// of those that check them; of a plug-in's, of its file and the sources that all variants, or all
+// tasks, depend on. "" for an unknown name.
 std::string source_hash(std::string_view folder, std::string_view name);
+// The table behind it, taken when the program was built: without plug-ins; of the name "", of what
+// all variants, or all tasks, depend on.
+std::string built_in_hash(std::string_view folder, std::string_view name);
 
 }  // namespace attn

@@ -3,7 +3,8 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_tasks.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_tasks_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/conformance_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/planted_bfloat16_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/planted_bfloat16_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/made_task_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc
@@ -16,4 +17,6 @@ list(APPEND both_tests
 include(${CMAKE_CURRENT_LIST_DIR}/guide.cmake)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/guide_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/made_variants_test.cc
   ${guide_variant})
+include(${CMAKE_CURRENT_LIST_DIR}/templates.cmake)

@@ -38,6 +38,7 @@ const std::map<std::string, std::vector<std::string>>& table() {
        {"core/", "harness/model/", "variants/api/", "variants/catalog.h", "tasks/api/"}},
       {"harness/measure", {"core/", "harness/model/", "variants/api/"}},
       {"harness/store", {"core/"}},
+      {"harness/plugin", {"core/", "harness/store/", "variants/catalog.h", "tasks/catalog.h"}},
       {"harness/cell",
        {"core/", "harness/measure/", "harness/store/", "variants/api/", "variants/catalog.h"}},
       {"harness/sweep",

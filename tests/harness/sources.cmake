@@ -2,6 +2,7 @@
 foreach(stem
     includes
     cell/codec
+    cli/doctor_findings
     cli/machine
     cli/options
     check/derive
@@ -30,6 +31,7 @@ foreach(stem
     measure/witness
     measure/workload
     model/layer
+    plugin/mark
     model/mixer_layer
     model/residual_blocks
     store/parse

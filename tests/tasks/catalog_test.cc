@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -193,6 +194,24 @@ std::vector<std::string> names() {
 }
 INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask, testing::ValuesIn(names()),
                          [](const auto& test) { return test.param; });
+
+TEST(Catalog, ATaskOfAPluginThatDoesNotFitIsRefused) {
+  const size_t before = all_tasks().size();
+  for (const auto& [name, word] : std::map<std::string, std::string>{
+           {"copy", "'copy' already"}, {"Own", "small letter"}, {"", "small letter"}}) {
+    TaskInfo info = find_task("mqar");
+    info.name = name;
+    try {
+      add_task(info, "0123456789abcdef");
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(all_tasks().size(), before);
+  EXPECT_EQ(task_plugin("copy"), "");
+  EXPECT_EQ(task_named("copies"), nullptr);
+}
 
 }  // namespace
 }  // namespace attn::tasks_catalog_test

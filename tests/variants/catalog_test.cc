@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -58,6 +59,35 @@ TEST(Catalog, IsCompleteAndConsistent) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'linformer'"), std::string::npos) << error.what();
   }
+}
+
+// What is wrong with a copy of `full` after the change; "": nothing would be.
+std::string refusal(const std::function<void(VariantInfo&)>& change) {
+  VariantInfo info = find_variant("full");
+  info.name = "own";
+  change(info);
+  const size_t before = all_variants().size();
+  try {
+    add_variant(info, "0123456789abcdef");
+  } catch (const Error& error) {
+    EXPECT_EQ(all_variants().size(), before);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Catalog, AVariantOfAPluginThatDoesNotFitIsRefused) {
+  const auto says = [](const std::string& text, const char* word) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  };
+  says(refusal([](VariantInfo& info) { info.name = "linear"; }), "'linear' already");
+  for (const std::string name : {"", "Own", "9th", "own-one", "own.so"})
+    says(refusal([&](VariantInfo& info) { info.name = name; }), "small letter");
+  says(refusal([](VariantInfo& info) { info.family = "patern"; }), "'pattern'");
+  says(refusal([](VariantInfo& info) { info.make = nullptr; }), "make");
+  EXPECT_EQ(variant_plugin("full"), "");
+  EXPECT_EQ(variant_named("own"), nullptr);
+  EXPECT_EQ(variant_named("full"), &find_variant("full"));
 }
 
 }  // namespace

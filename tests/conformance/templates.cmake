@@ -1,0 +1,16 @@
+# The templates of `attnbench new`, filled in as the program fills them, so that each is compiled, checked and tested.
+set(made_folder ${CMAKE_BINARY_DIR}/made)
+# attn_made(name Class share template test): the source and its test.
+function(attn_made name Class share template test)
+  configure_file(${PROJECT_SOURCE_DIR}/templates/${template}.cc.in ${made_folder}/${name}.cc @ONLY)
+  configure_file(${PROJECT_SOURCE_DIR}/templates/${test}.cc.in ${made_folder}/${name}_test.cc @ONLY)
+endfunction()
+attn_made(made_pattern MadePattern 1 variant_pattern test_variant)
+attn_made(made_scores MadeScores 0.5 variant_scores test_variant)
+attn_made(made_kernel MadeKernel 1 variant_kernel test_variant)
+attn_made(made_mixer MadeMixer 1 variant_mixer test_variant)
+attn_made(made_lookup MadeLookup "" task test_task)
+foreach(stem pattern scores kernel mixer)
+  list(APPEND both_tests ${made_folder}/made_${stem}.cc ${made_folder}/made_${stem}_test.cc)
+endforeach()
+list(APPEND float_tests ${made_folder}/made_lookup.cc ${made_folder}/made_lookup_test.cc)

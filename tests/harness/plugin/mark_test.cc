@@ -1,0 +1,55 @@
+// Marks of plug-ins: found in a file's bytes, and the first difference named.
+#include "harness/plugin/mark.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace attn::mark_test {
+namespace {
+
+std::string with(std::string mark, const std::string& name, const std::string& value) {
+  const size_t begin = mark.find("|" + name + "=") + name.size() + 2;
+  return mark.replace(begin, mark.find('|', begin) - begin, value);
+}
+
+std::string in_double(const std::string& mark) { return with(mark, "real", "double"); }
+
+std::string why(const std::string& mark) {
+  return why_unfit({in_double(mark), mark}, own_mark(), true);
+}
+
+TEST(Mark, OwnMarkFits) {
+  const std::string own = own_mark();
+  EXPECT_EQ(why(own), "");
+  EXPECT_EQ(why_unfit({own}, own, false), "");
+}
+
+TEST(Mark, EachDifferenceIsNamed) {
+  for (const std::string name :
+       {"version", "interface", "compiler", "library", "instructions", "checks"}) {
+    const std::string text = why(with(own_mark(), name, "other"));
+    EXPECT_NE(text.find("other"), std::string::npos) << name << ": " << text;
+  }
+  EXPECT_EQ(why_unfit({in_double(own_mark())}, own_mark(), true),
+            "its `real` is double; this program's is float");
+}
+
+TEST(Mark, AFileWithoutMarksIsNoPlugin) {
+  EXPECT_NE(why_unfit({}, own_mark(), false).find("no plug-in"), std::string::npos);
+}
+
+TEST(Mark, TheDoubleBuildMustBeThereWhereItIsAskedFor) {
+  EXPECT_NE(why_unfit({own_mark()}, own_mark(), true).find("double"), std::string::npos);
+}
+
+TEST(Mark, MarksAreFoundBetweenOtherBytes) {
+  const std::string own = own_mark(), zero(1, '\0');
+  const std::string file = "\177ELF" + zero + own + zero + "text" + in_double(own) + zero;
+  EXPECT_EQ(marks_in(file), (std::vector<std::string>{own, in_double(own)}));
+  EXPECT_TRUE(marks_in("\177ELF" + own).empty());  // cut off
+  EXPECT_TRUE(marks_in("").empty());
+}
+
+}  // namespace
+}  // namespace attn::mark_test
