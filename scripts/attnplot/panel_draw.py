@@ -21,7 +21,7 @@ from . import page  # for its rcParams
 from .curves import failed_at, grey_lines, length_ticks, with_statuses
 from .ends import text_width
 from .facets import facets
-from .looks import INK
+from .looks import BEHIND, INK
 from .marks import LEVELS, level_entry
 from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale
 from .panel_style import PanelStyle
@@ -84,7 +84,11 @@ def _lines(panel: LinePanel, own: set[Any], style: PanelStyle) -> Figure:
     figure, axes = _figure(style, style.width * SHAPE, entries)
     points = [p for _, own_points in panel.lines for p in own_points]
     behind = [[(p.x, p.y) for p in points] for s, points in panel.lines if s.key not in own]
-    grey_lines(axes, behind if panel.joined else [])
+    if panel.joined:
+        grey_lines(axes, behind)
+    else:
+        dots = [at for line in behind for at in line]
+        axes.plot([x for x, _ in dots], [y for _, y in dots], "o", color=BEHIND, markersize=2.5 * style.line)
     for s, line in (d for d in drawn if d[1]):
         _line(axes, s, line, style, panel.joined)
     for level, value in panel.levels.items():
@@ -291,6 +295,8 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
 
 
 def _number(value: float) -> str:
+    if value < 0.095:
+        return f"{value:.1g}"
     return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
 
 

@@ -91,7 +91,7 @@ def _crossing(verdict, panel: Panel) -> Point:
         return None if value is None else min(max(value, first), last)
 
     cells = f"{ids(verdict.series.cells)} {ids(verdict.baseline.cells)}"
-    at = math.nan if c.unclear else min(max(c.length, first), last)
+    at = c.length if c.within and not c.unclear else math.nan  # the text says where else
     return Point(at, 0, inside(c.low), inside(c.high), cells, c.text())
 
 

@@ -122,12 +122,12 @@ class Chart {
     const xaxis = this.axis(x, 0, trace), yaxis = list ? this.names(lines) : this.axis(this.chosenScale(y), 1, trace);
     const at = v => ({showlegend: false, ...v});
     if (bars) Object.assign(xaxis, {range: [0, 1], tickvals: [0, 0.25, 0.5, 0.75, 1], ticktext: ['0', '25 %', '50 %', '75 %', '100 %'], fixedrange: true});
-    this.whole = [xaxis.range, list ? null : yaxis.range];
+    this.whole = [[...xaxis.range], list ? null : [...yaxis.range]]; // Plotly changes its own
     const layout = {
       height: (list ? 96 + 25 * Math.max(lines.length, 1) : 340) + (bars ? 60 : 0), margin: {l: 62, r: 16, t: 22, b: 48}, autosize: true,
       paper_bgcolor: theme.page, plot_bgcolor: theme.page, font: {color: theme.ink, size: 12, family: 'system-ui, "DejaVu Sans", sans-serif'},
       hovermode: 'closest', dragmode: matchMedia('(pointer: coarse)').matches || bars ? false : 'zoom', showlegend: bars, barmode: 'stack', bargap: 0.25,
-      legend: {orientation: 'h', y: -0.25, yref: 'paper', traceorder: 'normal', itemclick: false, itemdoubleclick: false}, xaxis, yaxis,
+      legend: {orientation: 'h', y: -62 / (25 * Math.max(lines.length, 1) + 26), yanchor: 'top', traceorder: 'normal', itemclick: false, itemdoubleclick: false}, xaxis, yaxis,
       hoverlabel: {bgcolor: theme.page, bordercolor: theme.quiet, font: {color: theme.ink}, align: 'left'},
       yaxis2: {overlaying: 'y', range: [0, 1], visible: false, fixedrange: true},
     };
@@ -159,7 +159,7 @@ class Chart {
     return this.panel.parts.map((name, i) => ({type: 'bar', orientation: 'h', name: escaped(name), showlegend: true,
       x: lines.map(l => l.parts[i]), y: lines.map((_, row) => row), hoverinfo: 'text', hovertext: lines.map(l => escaped(`${this.label(l)}: ${name} ${told(l.parts[i], 'share')}`)),
       customdata: lines.map(l => [l, l.points[0]]),
-      marker: {color: colors[1 + i % (colors.length - 1)], line: {color: ink, width: 0.6}, pattern: {shape: PATTERNS[i % PATTERNS.length], fgcolor: page, size: 6, solidity: 0.25}}}));
+      marker: {color: colors[1 + i % (colors.length - 1)], line: {color: ink, width: 0.6}, pattern: {shape: PATTERNS[i % PATTERNS.length], fillmode: 'overlay', fgcolor: page, size: 6, solidity: 0.25}}}));
   }
   scores(lines) {
     return lines.map((line, row) => {
@@ -200,6 +200,7 @@ class Chart {
       const room = Math.max((high / low) ** 0.06, 1.05);
       [low, high] = [low / room, high * room];
       ticks = axis.kind === 'length' ? this.lengths() : logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind);
+      if (ticks.length < 2 && axis.kind !== 'length') ticks = linearTicks(low, high).filter(t => t >= low && t <= high);
       Object.assign(shown, {type: 'log', range: [Math.log10(low), Math.log10(high)]});
     } else {
       if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1.02, high)];
@@ -210,7 +211,10 @@ class Chart {
       ticks = linearTicks(low, high);
       Object.assign(shown, {type: 'linear', range: [low, high]});
     }
-    if (axis.names) ticks = ticks.filter(t => Number.isInteger(t) && axis.names[t - 1]);
+    if (axis.names) { // the last one, and before it as many as have room
+      const step = Math.ceil(axis.names.length * 68 / Math.max((this.plot.clientWidth || 420) - 80, 68));
+      ticks = axis.names.map((_, i) => i + 1).filter(t => (axis.names.length - t) % step === 0);
+    }
     if (axis.down) shown.range = [...shown.range].reverse();
     const edge = which && axis.floor ? this.edge : null;
     if (edge !== null) ticks = [edge, ...ticks.filter(t => t > edge * (high / low) ** 0.07)];
@@ -254,7 +258,7 @@ class Chart {
     const count = this.lines.length;
     const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: [escaped(text), ''], textposition: 'top right', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
     (this.panel.levels || []).forEach(([level, text, value], i) => out.push(list
-      ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
+      ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: level === 'even' ? (value > (low + high) / 2 ? 'top left' : 'top right') : i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
       : flat(value, DASHED[level], text)));
     if (this.relative) out.push(flat(1, 'dash', ''));
     if (this.panel.front && this.panel.front.length) {

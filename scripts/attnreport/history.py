@@ -69,7 +69,7 @@ def history(past: Sequence[Past], book: Book) -> Json | None:
         note=f"A step is where a permutation test of the largest CUSUM of the logarithms ({PERMUTATIONS} "
         f"permutations, level {LEVEL:g} for each cell, segments cut in two again) finds a change of more than "
         f"{SMALLEST:.0%}. Of {len(kept)} cells that never change about {LEVEL * len(kept):.0f} are "
-        "marked by chance. Fewer than {LEAST} runs are drawn and not tested. A machine that drifts "
+        f"marked by chance. Fewer than {LEAST} runs are drawn and not tested. A machine that drifts "
         "looks like a step.",
     )
 

@@ -24,5 +24,8 @@ def asked(verb: str, *words: str | Path) -> Any:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3):
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise NoAnswer(lines[-1].removeprefix("attnbench: "))
+        said = lines[-1].removeprefix("attnbench: ")
+        for word in words:  # a report names no folder of the machine that it was made on
+            said = said.replace(str(word), word.name) if isinstance(word, Path) else said
+        raise NoAnswer(said)
     return json.loads(done.stdout)
