@@ -57,8 +57,8 @@ class History(unittest.TestCase):
         self.addCleanup(held.cleanup)
         self.folder = Path(held.name)
 
-    def runs(self, factor_of: dict[str, list[float]], count: int = RUNS) -> None:
-        """Times with 1 % noise; `factor_of` a variant by run. Names of files go against their times."""
+    def runs(self, factor_of: dict[str, list[float]], count: int = RUNS, noise: float = 0.01) -> None:
+        """Times with noise, of 1 % by default; `factor_of` a variant by run. Names of files go against their times."""
         rng = np.random.default_rng(2)
         for number in range(count):
             head: dict[str, Any] = fixture.header(f"2026010{number // 10}T0000{number:02d}Z")
@@ -68,7 +68,7 @@ class History(unittest.TestCase):
             for name, factors in factor_of.items():
                 params = dict(fixture.VARIANTS)[name]
                 for n in (256, 512):
-                    time = 1e-6 * n * factors[number] * (1 + 0.01 * rng.standard_normal(9))
+                    time = 1e-6 * n * factors[number] * (1 + noise * rng.standard_normal(9))
                     row = fixture.timed(name, params, fixture.shape(n, "forward", "attention", False), time, n)
                     cells.append({**row, "run": head["run"]})
             fixture.write(self.folder / f"run{count - number:02d}.jsonl", cells, head)
@@ -98,8 +98,9 @@ class History(unittest.TestCase):
         self.assertAlmostEqual(line["points"][-1][1], 1.25, delta=0.03)
 
     def test_a_step_below_two_percent_is_not_marked(self) -> None:
-        self.runs({"full": [1.0] * 5 + [1.004] * 5})
-        self.assertEqual([t["id"] for t in self.section()["tables"]], ["commits"])
+        for share, wanted in ((1.015, ["commits"]), (1.03, ["steps", "commits"])):
+            self.runs({"full": [1.0] * 5 + [share] * 5}, noise=1e-4)
+            self.assertEqual([t["id"] for t in self.section()["tables"]], wanted)
 
     def test_what_makes_no_history_is_refused(self) -> None:
         with self.assertRaisesRegex(RowsError, r"needs two rows files \(\*\.jsonl\), it has 0"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -19,7 +20,7 @@ from attnreport.book import Book
 from attnreport.scores import Tasks
 
 from . import fixture, planted
-from .faults import BUILT, ROOT
+from .faults import BUILT, PROGRAM, ROOT
 
 PEERS = ROOT / "results" / "reference" / "peers.jsonl"
 Json = dict[str, Any]
@@ -115,6 +116,27 @@ class Comparison(InSections):
 
     def test_one_file_is_compared_with_nothing(self) -> None:
         self.assertIsNone(comparison.comparison(self.book_of(self.planted("old", ("full", lambda n: 1e-9 * n)))))
+
+
+@BUILT
+class Verb(InSections):
+    def run_program(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, cwd=self.folder)
+
+    def test_the_program_hands_its_words_to_the_script(self) -> None:
+        file = fixture.write(self.folder / "-odd name.jsonl", fixture.memory_cells()[:3])
+        done = self.run_program("report", "-o", "out.html", "--", file.name)
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", "out.html\n"))
+        self.assertTrue((self.folder / "out.html").exists())
+        for words, wanted in (
+            (("plot", file, "--kind", "speeds", "-o", "x"), "plot: --kind speeds: expected one of overview"),
+            (("report", "--history", "none"), "report: --history none: is no folder of rows files"),
+            (("report", file, "-o", "report.pdf"), "report: 'report.pdf' is no name of a report"),
+            (("report", "--histroy", "x"), "unknown option 'histroy'; nearest is 'history'"),
+        ):
+            done = self.run_program(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertIn(wanted, done.stderr)
 
 
 class Peers(InSections):
@@ -220,6 +242,15 @@ class Costs(InSections):
         self.assertEqual(steps, [(1, 0.3), (2, 0.8), (8, 0.9)])
         least = [(at, c.quality) for at, c in equal_cost.front(held, "time", fewer=True)]
         self.assertEqual(least, [(1, 0.3)])
+
+    def test_a_budget_buys_what_costs_no_more(self) -> None:
+        book = self.book(fixture.memory_cells())
+        named = {s.variant: s for s in book.styles.series(book.rows.cells)}
+        law = {"linear": (1, 0.3), "truncated": (2, 0.8), "performer": (4, 0.85), "linformer": (7, 0.88), "full": (8, 0.9)}
+        held = [equal_cost.Candidate(named[n], q, None, {"memory": c}, named[n].cells[:1]) for n, (c, q) in law.items()]
+        contest = equal_cost.Contest("title", "score", False, "accuracy", held, {})
+        rows = list(equal_cost._budgets(contest, "memory", held, book))
+        self.assertEqual([(r[2], r[4], r[5]) for r in rows], [("2 B", 0.8, 0.9), ("4 B", 0.85, 0.9), ("8 B", 0.9, 0.9)])
 
     def test_the_best_at_a_share_of_the_cost_of_exact_attention(self) -> None:
         cells = [c for c in fixture.quick_cells() if c["measure"] != "accuracy"]
