@@ -15,8 +15,10 @@ from matplotlib.text import Text
 
 from attnplot import panel_draw
 from attnplot.looks import BEHIND
+from attnplot.panel_data import by_any
 from attnplot.panel_kinds import KINDS
 from attnplot.panel_style import STYLES
+from attnplot.rows import Rows, _cell
 from attnplot.style import Styles
 
 from . import fixture, many
@@ -167,6 +169,15 @@ class Options(InFolder):
             same = [c for c in times.values() if c["measure"] == "speed" and c["status"] == "ok" and c["variant"] == row["variant"]
                     and all(c["axes"][k] == v for k, v in (("length", 512), ("mode", "forward"), ("scope", "attention"), ("causal", False)))]  # fmt: skip
             self.assertAlmostEqual(float(line["time per call"]), same[0]["metrics"]["time_s"]["median"], delta=1e-9)
+
+    def test_cells_of_two_measures_share_no_picture(self) -> None:
+        """Memory and accuracy both tell the bytes of state."""
+        held = [c for c in fixture.memory_cells() if c["axes"]["length"] == 512 and c["variant"]["name"] == "linear"]
+        scored = [{**c, "metrics": {**c["metrics"], "state_bytes": 99}} for c in fixture.accuracy_cells() if c["metrics"]]
+        rows = Rows((), [], [_cell(c) for c in (*held, *scored)])
+        panels = by_any(rows, Styles(rows), "length", "state_bytes", "variant", "mode")
+        told = {p.y for panel in panels for _, points in panel.lines for p in points}
+        self.assertEqual(told, {4096.0})
 
     def test_a_speedup_is_the_ratio_of_the_times(self) -> None:
         self.drawn("--kind", "heat-speedup")
