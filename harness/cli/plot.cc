@@ -1,43 +1,28 @@
 // attnbench plot: hands over to the wrapper script, which starts the Python that draws.
 // The pictures need Python; the program itself does not.
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-
-#include "core/base/io_error.h"
 #include "harness/cli/verbs.h"
+#include "harness/cli/wrapper.h"
 
 namespace attn::cli {
 namespace {
 
-int run_plot(const Arguments& arguments) {
-  namespace fs = std::filesystem;
-  // The program lies in <repository>/build/<preset>/.
-  std::error_code ignored;
-  const fs::path wrapper =
-      fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path().parent_path() /
-      "scripts" / "bench";
-  ATTN_CHECK(fs::exists(wrapper),
-             "plots are drawn by the repository's scripts/bench, which is not beside this program");
-  std::vector<std::string> words = {wrapper.string(), "plot"};
-  for (const std::string& word : arguments.words()) words.push_back(word);
-  if (arguments.has("output")) words.insert(words.end(), {"-o", arguments.get("output")});
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  throw_io_error(fmt::format("cannot start '{}': {}", wrapper.string(), std::strerror(errno)));
-}
+int run_plot(const Arguments& arguments) { hand_to_wrapper(plot_verb(), arguments); }
 
 }  // namespace
 
 Verb plot_verb() {
   return {.name = "plot",
-          .usage = "[ROWS...] [-o FOLDER]",
+          .usage = "[ROWS...] [OPTION...]",
           .summary = "pictures and their data from rows; default: the newest rows in results/",
-          .options = {{"output", 'o', "FOLDER", "default: beside the rows"}},
+          .options = {{"output", 'o', "FOLDER", "default: beside the rows"},
+                      {"kind", 0, "NAME", "one kind of picture alone, for example crossing"},
+                      {"style", 0, "NAME", "paper, slide or web: panels alone, without a caption"},
+                      {"width", 0, "SIZE", "of a picture of --style: 3.3in, 84mm or 240pt"},
+                      {"font", 0, "NAME", "of a picture of --style"},
+                      {"x", 0, "NAME", "an axis or a metric: length, time_s, state_bytes"},
+                      {"y", 0, "NAME", "a metric: time_s, peak_bytes, test, relative_error"},
+                      {"by", 0, "NAME", "a line for each value of it; default: variant"},
+                      {"facet", 0, "NAME", "a picture for each value of it: mode, task, causal"}},
           .max_words = 1000,
           .run = run_plot};
 }

@@ -16,6 +16,7 @@ Verb run_verb();
 Verb sample_verb();
 Verb apply_verb();
 Verb plot_verb();
+Verb report_verb();
 Verb merge_verb();
 Verb compare_verb();
 Verb table_verb();

@@ -115,6 +115,7 @@ std::vector<Growth> growth_of(const std::vector<Row>& rows, const GrowthRequest&
       all.back().growth.measure = row.key.measure;
       all.back().growth.group = group;
       all.back().growth.variant = variant;
+      all.back().growth.plugin = row.key.variant;
     }
     Series& series = all[place->second];
     std::string why =

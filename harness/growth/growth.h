@@ -19,8 +19,9 @@ struct GrowthRequest {
 
 struct Growth {
   Measure measure = Measure::speed;
-  std::string group;  // "mode forward, causal false, …": the axes that it holds for
-  std::string variant;
+  std::string group;               // "mode forward, causal false, …": the axes that it holds for
+  std::string variant;             // label of `plugin`
+  Plugin plugin;                   // with all its parameters
   std::vector<int64_t> lengths;    // that were fitted
   std::string reason;              // why there is no fit; "": there is one
   std::optional<PowerLaw> law;     // of seconds, or of bytes beyond inputs and outputs

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "harness/cell/codec.h"
 
 namespace attn {
 namespace {
@@ -115,6 +116,8 @@ std::vector<Json> growth_lines(const std::vector<Growth>& growths,
   for (const Growth& growth : growths) {
     Json line = {{"measure", name_of(growth.measure)},
                  {"variant", growth.variant},
+                 {"name", growth.plugin.name},
+                 {"params", to_json(growth.plugin.params)},
                  {"axes", growth.group},
                  {"lengths", growth.lengths},
                  {"reason", growth.law ? Json() : Json(growth.reason)}};

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -16,7 +17,7 @@ from .rows import FAILURES
 from .style import Series
 from .units import length_text
 
-TICK = 22  # points that a length needs under an axis
+TICK = 2.75  # times its size: what a length needs under an axis
 
 
 def length_axis(axes: Axes, lengths: list[int]) -> None:
@@ -34,7 +35,8 @@ def length_ticks(axes: Axes, lengths: list[int], share: float = 1.0) -> None:
     panel."""
     shown = sorted(set(lengths))
     wide = share * axes.get_window_extent().width / axes.figure.dpi * 72
-    while len(shown) > 2 and len(shown) * TICK > wide:
+    room = TICK * rcParams["xtick.labelsize"]
+    while len(shown) > 2 and len(shown) * room > wide:
         shown = shown[::-1][::2][::-1]
     axes.xaxis.set_major_locator(FixedLocator(shown))
 

@@ -125,12 +125,14 @@ def _size(axes: Axes, text: str, points: float) -> tuple[float, float]:
 
 
 def text_width(text: str, points: float) -> float:
-    """In points; measured once for each text."""
+    """In points, in the font of rcParams; measured once for each text."""
+    from matplotlib import rcParams
     from matplotlib.font_manager import findfont, get_font
 
-    key: Any = (text, points)
+    family = tuple(rcParams["font.family"])
+    key: Any = (text, points, family)
     if key not in _WIDTHS:
-        font = get_font(findfont("DejaVu Sans"))
+        font = get_font(findfont(family[0]))
         font.set_size(points, 72)
         font.set_text(text)
         _WIDTHS[key] = font.get_width_height()[0] / 64  # in 26.6 fixed point

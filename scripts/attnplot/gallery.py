@@ -11,19 +11,34 @@ from .memory import memory
 from .overview import overview
 from .page import Picture
 from .relative import relative
-from .rows import Rows
+from .rows import Rows, RowsError
 from .speed import speed
 from .state import state
 from .style import Styles
 from .tradeoff import tradeoff
 
 
-def draw_all(rows: Rows) -> list[Picture]:
+KINDS = {
+    "overview": overview,
+    "speed": speed,
+    "relative": relative,
+    "crossing": crossings,
+    "memory": memory,
+    "accuracy": accuracy,
+    "distance": distance,
+    "length": length,
+    "state": state,
+    "tradeoff": tradeoff,
+    "fidelity": fidelity,
+}
+
+
+def draw_all(rows: Rows, kind: str | None = None) -> list[Picture]:
+    """Every kind where `kind` is None. Error where there is no such kind, or nothing that it shows."""
+    if kind is not None and kind not in KINDS:
+        raise RowsError(f"--kind {kind}: expected one of {', '.join(KINDS)}, heat-scores, heat-speedup")
     styles = Styles(rows)
-    times = (speed, relative, crossings)
-    scores = (accuracy, distance, length, state)
-    return [
-        picture
-        for draw in (overview, *times, memory, *scores, tradeoff, fidelity)
-        for picture in draw(rows, styles)
-    ]
+    drawn = [p for name, draw in KINDS.items() if kind in (None, name) for p in draw(rows, styles)]
+    if kind is not None and not drawn:
+        raise RowsError(f"--kind {kind}: the rows hold nothing that it shows")
+    return drawn

@@ -28,7 +28,7 @@ def relative(rows: Rows, styles: Styles) -> list[Picture]:
         kept = [p for p in panels if styles.baseline(p.select(drawn_series([p], styles)))]
         found: Ratios = {}
         for panel in kept:
-            found |= _ratios(panel, styles)
+            found |= ratios(panel, styles)
         if not any(value != 1 for value, _, _ in found.values()):
             continue
         quantity = _quantity(found)
@@ -46,7 +46,7 @@ def _closed_up(panels: list[Panel]) -> list[Panel]:
     return [replace(p, row=rows.index(p.row), column=columns.index(p.column)) for p in panels]
 
 
-def _ratios(panel: Panel, styles: Styles) -> Ratios:
+def ratios(panel: Panel, styles: Styles) -> Ratios:
     out: Ratios = {}
     for own, full in against_exact(panel.select(drawn_series([panel], styles)), styles):
         for cell in own.series.cells:

@@ -47,6 +47,9 @@ class Cell:
     visits: tuple[int, ...] = ()  # how many samples each process gave; empty in older rows
     tuned: tuple[str, ...] = ()  # training settings to be chosen on validation
     noisy: tuple[str, ...] = ()  # why its times are unreliable
+    ledger: dict[str, Any] = field(default_factory=dict)  # what the variant was given
+    is_gated: bool = False  # a contract check of its variant or task is red
+    is_referenced: bool | None = None  # compared with declared mathematics; None: older rows
 
     @property
     def ok(self) -> bool:
@@ -222,6 +225,9 @@ def _cell(row: dict[str, Any]) -> Cell:
         visits=tuple(row.get("visits") or ()),
         tuned=tuple(row.get("tuned") or ()),
         noisy=tuple(row.get("noisy") or ()),
+        ledger=row.get("ledger") or {},
+        is_gated=row.get("gate") == "red",
+        is_referenced=row.get("referenced"),
     )
 
 

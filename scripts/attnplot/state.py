@@ -42,10 +42,7 @@ Families = dict[str, tuple[Look, list[Series]]]  # by name
 
 
 def state(rows: Rows, styles: Styles) -> list[Picture]:
-    cells = _every_size(rows.of("accuracy"))
-    kept = [c for c in cells if c.ok and _bytes(c)]
-    groups = [g for g in task_groups(kept) if len({_bytes(c) for c in g.cells}) > 1]
-    families = _families(series_of(groups, styles))
+    cells, groups, families = found(rows, styles)
 
     def notes(shown: Sequence[TaskGroup], _: list[Series]) -> tuple[str, str]:
         return NOTE, _stateless(cells, shown, styles)
@@ -64,6 +61,15 @@ def state(rows: Rows, styles: Styles) -> list[Picture]:
         by_variant=True,
     )
     return task_pages(kind, rows, styles, groups, notes, [c for c in cells if not c.ok])
+
+
+def found(rows: Rows, styles: Styles) -> tuple[list[Cell], list[TaskGroup], Families]:
+    """Returns the cells of accuracy with the settings chosen on validation, the tasks whose states
+    differ, and the lines through them."""
+    cells = _every_size(rows.of("accuracy"))
+    kept = [c for c in cells if c.ok and _bytes(c)]
+    groups = [g for g in task_groups(kept) if len({_bytes(c) for c in g.cells}) > 1]
+    return cells, groups, _families(series_of(groups, styles))
 
 
 def _bytes(cell: Cell) -> int:
@@ -135,7 +141,7 @@ def _points(family: list[Series]) -> list[Point]:
     return sorted(points, key=lambda p: (p[0], p[2]))
 
 
-def _lines(families: Families, series: list[Series]) -> list[tuple[str, Look, list[Point]]]:
+def lines(families: Families, series: list[Series]) -> list[tuple[str, Look, list[Point]]]:
     """Returns the name, look and points of each family that has points."""
     keys = {s.key: s for s in series}
     found = [
@@ -146,23 +152,23 @@ def _lines(families: Families, series: list[Series]) -> list[tuple[str, Look, li
 
 
 def _draw(families: Families, axes: Axes, place: Place[TaskGroup]) -> None:
-    lines = [(look, own) for _, look, own in _lines(families, place.own)]
-    points = [p for _, own in lines for p in own]
+    drawn = [(look, own) for _, look, own in lines(families, place.own)]
+    points = [p for _, own in drawn for p in own]
     levels = place.panel.levels
     for level, value in levels.items():
         axes.axhline(value, **LEVELS[level], zorder=1.5)
-    for look, own in lines:
+    for look, own in drawn:
         bar_line(axes, look, *zip(*((p[0], p[1].mean, p[1].half or 0.0) for p in own)))
     score_axis(axes, place.panel.metric, [*(p[1].mean for p in points), *levels.values()])
     _bytes_axis(axes, [p[0] for p in points])
-    others = _lines(families, place.others)
+    others = lines(families, place.others)
     behind = [[(p[0], p[1].mean) for p in own] for _, _, own in others]
     grey_lines(axes, behind)
     if behind:
         axes.plot(*zip(*(at for own in behind for at in own)), "o", color=BEHIND, markersize=3)
     labels = [
         Label(p[0], p[1].mean, 3.4, _told(own, p), look.ink)
-        for look, own in lines
+        for look, own in drawn
         for p in own
         if _told(own, p)
     ]
@@ -210,6 +216,6 @@ def _table(families: Families, group: TaskGroup, series: list[Series]) -> list[L
             "best_shortcut_score": group.levels.get("best shortcut"),
             "cell": found.cell,
         }
-        for name, _, points in _lines(families, series)
+        for name, _, points in lines(families, series)
         for state_bytes, found, told, _ in points
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -19,7 +20,7 @@ STEPS: tuple[tuple[float, ...], ...] = (  # within a decade, from many to few
     (1,),
 )
 MOST = 8  # ticks of an axis
-POINTS, APART = 8.0, 7.0  # of a label's text, and between labels
+APART = 7.0  # points between labels
 
 
 def log_ticks(axes: Axes, axis: Axis, text: Callable[[float], str]) -> None:
@@ -56,8 +57,9 @@ def _fit(
     ticks: list[float], scale: float, text: Callable[[float], str], across: bool
 ) -> bool:
     """Returns whether neighbours keep apart: by their widths along x, by 1.5 lines along y."""
+    size = rcParams["xtick.labelsize" if across else "ytick.labelsize"]
     for a, b in zip(ticks, ticks[1:]):
-        half = (text_width(text(a), POINTS) + text_width(text(b), POINTS)) / 2
-        if scale * math.log(b / a) < (half + APART if across else 2.2 * POINTS):
+        half = (text_width(text(a), size) + text_width(text(b), size)) / 2
+        if scale * math.log(b / a) < (half + APART if across else 2.2 * size):
             return False
     return True

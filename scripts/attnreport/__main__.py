@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 from attnplot.command import Parser
+from attnplot.rows import Rows, RowsError, UnreadableError
+
+from .past import Past, read_history
+from .peers import PeersFile, is_peers_file, read_peers
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +26,8 @@ def main(arguments: list[str]) -> int:
         nargs="*",
         type=Path,
         metavar="ROWS",
-        help="rows files, reported together as 'plot' draws them; default: the newest in results/",
+        help="rows files, reported together as 'plot' draws them, and rows of scripts/peers; "
+        "default: the newest in results/",
     )
     parser.add_argument(
         "-o",
@@ -31,16 +36,26 @@ def main(arguments: list[str]) -> int:
         metavar="FILE.html",
         help="the report; default: beside the first rows file, named <stem>-report.html",
     )
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="FOLDER",
+        help="rows files of one sweep, one a commit: a line for each cell over them, with the steps "
+        "marked; without ROWS the newest of them is reported",
+    )
     given = parser.parse_args(arguments)
     output: Path | None = given.output
     if output is not None and output.suffix not in (".html", ".htm"):
         parser.stop(2, f"'{output}' is no name of a report; give one that ends in .html")
-    files = given.rows or parser.newest_rows("reads")
-    rows = parser.rows_of(files, "report")
+    past = _history(given.history, parser)
+    files = given.rows or [p.file for p in past[-1:]] or parser.newest_rows("reads")
+    others = [_peers(file, parser) for file in files if is_peers_file(file)]
+    own = [file for file in files if file not in {other.path for other in others}]
+    rows = parser.rows_of(own, "report") if own else Rows((), [], [])
 
     from .document import document  # matplotlib takes most of a second to load
 
-    text = document(rows)
+    text = document(rows, others, past)
     output = output or files[0].with_name(f"{files[0].stem}-report.html")
     try:
         with contextlib.suppress(FileExistsError):  # no folder: writing says so
@@ -58,6 +73,26 @@ def main(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _history(folder: Path | None, parser: Parser) -> list[Past]:
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        parser.stop(2, f"--history {folder}: is no folder of rows files")
+    try:
+        return read_history(folder)
+    except UnreadableError as error:
+        parser.stop(6, str(error))
+    except RowsError as error:
+        parser.stop(2, str(error))
+
+
+def _peers(file: Path, parser: Parser) -> PeersFile:
+    try:
+        return read_peers(file)
+    except RowsError as error:
+        parser.stop(2, str(error))
 
 
 if __name__ == "__main__":

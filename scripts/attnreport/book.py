@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from attnplot.looks import COLORS, DASHES, FILLS, MARKERS
-from attnplot.rows import MEASURES, STATUSES, Cell, Rows
+from attnplot.rows import MEASURES, STATUSES, Cell, Params, Rows
 from attnplot.runs import OF_RUN, RUN
 from attnplot.style import BASELINE, Series, Styles
 from attnplot.trained import without_settings
 from attnplot.tuned import chosen_on_validation
+
+from .section import rounded
 
 # For a dark page: the colours of looks.COLORS, each light enough to have a contrast of 3 there.
 DARK = ("#ffffff", "#f3a93a", "#5a9bea", "#f27a4e", "#35c598", "#d283d2", "#a6d8fa", "#bfae3e")
@@ -31,12 +33,7 @@ VALUES = {
     "accuracy": ("test", "", ""),
     "fidelity": ("relative_error", "", ""),
 }
-DIGITS = 5  # significant ones in the page
 SAMPLE_UNIT = 1e-4  # samples are whole multiples of this share of the median: small, and exact enough
-
-
-def rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
 class Book:
@@ -71,6 +68,11 @@ class Book:
             "exact": s.variant == BASELINE,
         }
 
+    @property
+    def keys(self) -> list[tuple[str, Params]]:
+        """Returns variant and parameters of each series, in the order of their numbers."""
+        return list(self._series)
+
     def series(self, s: Series) -> int:
         if s.key not in self._series:
             self.add_series([s])
@@ -78,6 +80,16 @@ class Book:
 
     def series_of(self, cell: Cell) -> int:
         return self._series[cell.variant, cell.params]
+
+    def series_named(self, cell: Cell) -> int | None:
+        """Of a cell of other rows; None where the page has no such series."""
+        return self._series.get((cell.variant, cell.params))
+
+    def label_of(self, cell: Cell) -> str:
+        """Of a cell of other rows: all its parameters where the page has no such series."""
+        known = self.series_named(cell)
+        words = [cell.variant, *(f"{k}={v}" for k, v in cell.params)]
+        return " ".join(words) if known is None else str(self._told[known]["label"])
 
     def label(self, s: Series) -> str:
         return str(self._told[self.series(s)]["label"])
@@ -87,6 +99,10 @@ class Book:
 
     def cells(self, cells: Iterable[Cell | None]) -> list[int]:
         return list(dict.fromkeys(self.cell(c) for c in cells if c))
+
+    def cells_named(self, ids: str) -> list[int]:
+        """Of ids that a space separates, see rows.ids."""
+        return list(dict.fromkeys(self._cells[i] for i in ids.split()))
 
     def told(self) -> dict[str, Any]:
         """Returns series and cells as the page reads them."""

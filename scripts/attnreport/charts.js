@@ -3,7 +3,11 @@ const THEMES = {
   light: {page: '#ffffff', ink: '#1c1c1c', quiet: '#565656', line: '#dddddd', band: 'rgba(120,120,120,0.20)'},
   dark: {page: '#16181b', ink: '#ececec', quiet: '#b4b4b4', line: '#3a3d42', band: 'rgba(170,170,170,0.22)'},
 };
-const DASHED = {'best shortcut': 'dash', chance: 'dot'};
+const DASHED = {'best shortcut': 'dash', chance: 'dot', even: 'dash'};
+// Parts of bars differ in pattern too, so that they differ in grey.
+const PATTERNS = ['', '/', '.', '\\', 'x', '-', '|', '+'];
+const LISTS = new Set(['scores', 'parts']);
+const ZOOM = 1.5; // of one key press
 const escaped = text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'); // Plotly reads tags
 let loading = null;
 // Unpacks Plotly when the first picture is near: text and tables do not wait for it.
@@ -41,25 +45,28 @@ class Chart {
   constructor(report, panel) {
     Object.assign(this, {report, panel});
     const context = panelContext(panel);
-    this.plot = element('div', {class: panel.kind === 'scores' ? 'chart short' : 'chart', tabindex: 0, role: 'img', 'aria-label': `${panel.title}; ${context}. Arrow keys step through the points; the table below holds them.`,
+    this.plot = element('div', {class: LISTS.has(panel.kind) ? 'chart short' : 'chart', tabindex: 0, role: 'img', 'aria-label': `${panel.title}; ${context}. Arrow keys step through the points, plus and minus zoom, 0 shows all; the table below holds them.`,
       onkeydown: e => this.step(e)});
     this.detail = element('p', {class: 'detail', 'aria-live': 'polite'}, 'Point at a mark for its interval, samples and command.');
     this.root = element('figure', {}, element('figcaption', {}, panel.title, element('span', {class: 'context'}, context)), this.plot, this.detail);
     this.at = [0, -1];
   }
   hides(facets) { return Object.entries(this.panel.facets).some(([name, value]) => facets.has(`${name}=${value}`)); }
-  get lines() { return this.panel.lines.filter(l => this.report.shows(l.series)); }
+  get lines() { return this.panel.lines.filter(l => l.series === null || this.report.shows(l.series)); }
+  get list() { return LISTS.has(this.panel.kind); }
+  label(line) { return line.name || this.report.series[line.series].label; }
   get relative() { return this.report.state.relative && this.panel.lines.some(l => l.relative && l.relative.some(r => r.length)); }
   points(line) { // [x, y, low, high, cells], relative where that is chosen
     if (!this.relative) return line.points;
     return line.points.map((p, i) => line.relative[i].length ? [p[0], ...line.relative[i], p[4]] : null).filter(Boolean);
   }
   describe(line, p) {
-    const {x, y} = this.panel, list = this.panel.kind === 'scores', kind = list ? x.kind : this.relative ? 'ratio' : y.kind;
+    if (line.parts) return `${this.label(line)}: ${this.panel.parts.map((name, i) => [line.parts[i], name]).filter(part => part[0] > 0).sort((a, b) => b[0] - a[0]).map(([v, name]) => `${name} ${told(v, 'share')}`).join(', ')}`;
+    const {x, y} = this.panel, {list} = this, kind = list ? x.kind : this.relative ? 'ratio' : y.kind;
     const value = list ? p[0] : p[1];
     const sure = p[2] === null || p[2] === value && p[3] === value ? '' : ` (95\u202f%: ${told(p[2], kind)} to ${told(p[3], kind)})`;
-    const where = list ? '' : `, ${x.title.replace(/ \(.*/, '')} ${told(p[0], x.kind)}`;
-    return `${this.report.series[line.series].label}${where}: ${told(value, kind)}${this.relative ? ' of exact attention' : ''}${sure}`;
+    const where = list ? '' : `, ${x.title.replace(/ \(.*/, '')} ${told(p[0], x.kind)}${x.names ? ` (${x.names[p[0] - 1]})` : ''}`;
+    return `${this.label(line)}${where}: ${told(value, kind)}${this.relative ? ' of exact attention' : ''}${sure}`;
   }
   show(line, p) {
     const {report} = this, cell = p[4][0];
@@ -71,6 +78,12 @@ class Chart {
     if (p[4].length > 1) this.detail.append(` and ${p[4].length - 1} more cells`);
   }
   step(event) {
+    const zoom = {'+': 1 / ZOOM, '=': 1 / ZOOM, '-': ZOOM, '0': 0}[event.key];
+    if (zoom !== undefined && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      this.zoom(zoom);
+      return;
+    }
     const move = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
     const lines = this.lines.map(l => [l, this.points(l)]).filter(l => l[1].length);
     if (!lines.length || !move && event.key !== 'Enter') return;
@@ -86,9 +99,10 @@ class Chart {
     const draw = Plotly => {
       const {traces, layout} = this.picture();
       if (width) Object.assign(layout, {width, autosize: false});
-      Plotly.react(this.plot, traces, layout, {displayModeBar: false, responsive: !width});
+      Plotly.react(this.plot, traces, layout, {displayModeBar: false, responsive: !width, doubleClick: 'reset'});
       if (!this.drawn) {
         this.plot.on('plotly_hover', e => this.pointed(e, (l, p) => this.show(l, p)));
+        this.plot.on('plotly_relayout', e => this.ticked(e));
         this.plot.on('plotly_click', e => this.pointed(e, (l, p) => this.report.showCells(p[4])));
       }
       this.drawn = true;
@@ -101,26 +115,33 @@ class Chart {
     if (data) then(...data);
   }
   picture() {
-    const list = this.panel.kind === 'scores', theme = THEMES[this.report.theme], lines = this.lines;
-    const trace = list ? this.scores(lines) : lines.map(l => this.line(l));
+    const {list} = this, theme = THEMES[this.report.theme], lines = this.lines, bars = this.panel.kind === 'parts';
+    const trace = bars ? this.bars(lines) : list ? this.scores(lines) : lines.map(l => this.line(l));
     const x = list ? this.panel.x : {log: this.panel.x.kind === 'length', ...this.panel.x};
     const y = this.relative ? {title: `${this.panel.y.title}, exact attention = \u00d71`, kind: 'ratio', log: true} : this.panel.y;
     const xaxis = this.axis(x, 0, trace), yaxis = list ? this.names(lines) : this.axis(this.chosenScale(y), 1, trace);
-    const at = v => ({...v, showlegend: false});
+    const at = v => ({showlegend: false, ...v});
+    if (bars) Object.assign(xaxis, {range: [0, 1], tickvals: [0, 0.25, 0.5, 0.75, 1], ticktext: ['0', '25 %', '50 %', '75 %', '100 %'], fixedrange: true});
+    this.whole = [[...xaxis.range], list ? null : [...yaxis.range]]; // Plotly changes its own
     const layout = {
-      height: list ? 96 + 25 * Math.max(lines.length, 1) : 340, margin: {l: 62, r: 16, t: 22, b: 48}, autosize: true,
+      height: (list ? 96 + 25 * Math.max(lines.length, 1) : 340) + (bars ? 60 : 0), margin: {l: 62, r: 16, t: 22, b: 48}, autosize: true,
       paper_bgcolor: theme.page, plot_bgcolor: theme.page, font: {color: theme.ink, size: 12, family: 'system-ui, "DejaVu Sans", sans-serif'},
-      hovermode: 'closest', dragmode: false, showlegend: false, xaxis, yaxis,
+      hovermode: 'closest', dragmode: matchMedia('(pointer: coarse)').matches || bars ? false : 'zoom', showlegend: bars, barmode: 'stack', bargap: 0.25,
+      legend: {orientation: 'h', y: -62 / (25 * Math.max(lines.length, 1) + 26), yanchor: 'top', traceorder: 'normal', itemclick: false, itemdoubleclick: false}, xaxis, yaxis,
       hoverlabel: {bgcolor: theme.page, bordercolor: theme.quiet, font: {color: theme.ink}, align: 'left'},
       yaxis2: {overlaying: 'y', range: [0, 1], visible: false, fixedrange: true},
     };
-    return {traces: [...this.behind(xaxis, theme), ...trace, ...this.edges(lines)].map(at), layout};
+    return {traces: [...this.behind(xaxis, theme), ...trace, ...this.rings(lines), ...this.edges(lines)].map(at), layout};
   }
   chosenScale(axis) {
     const chosen = this.report.state.scale;
     return {...axis, log: chosen === 'auto' || axis.kind === 'score' && chosen === 'log' ? axis.log : chosen === 'log'};
   }
   look(line) {
+    if (line.series === null) {
+      const {ink} = THEMES[this.report.theme];
+      return {color: ink, marker: {symbol: 'circle', color: ink, size: 8}, line: {color: ink, width: 1.4, dash: 'solid'}};
+    }
     const s = this.report.series[line.series], color = this.report.color(s);
     return {color, marker: {symbol: s.symbol, color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
   }
@@ -133,6 +154,13 @@ class Chart {
       hoverinfo: 'text', hovertext: points.map(p => escaped(this.describe(line, p))), customdata: points.map(p => [line, p]),
     };
   }
+  bars(lines) {
+    const {page, ink} = THEMES[this.report.theme], colors = this.report.palette[this.report.theme];
+    return this.panel.parts.map((name, i) => ({type: 'bar', orientation: 'h', name: escaped(name), showlegend: true,
+      x: lines.map(l => l.parts[i]), y: lines.map((_, row) => row), hoverinfo: 'text', hovertext: lines.map(l => escaped(`${this.label(l)}: ${name} ${told(l.parts[i], 'share')}`)),
+      customdata: lines.map(l => [l, l.points[0]]),
+      marker: {color: colors[1 + i % (colors.length - 1)], line: {color: ink, width: 0.6}, pattern: {shape: PATTERNS[i % PATTERNS.length], fillmode: 'overlay', fgcolor: page, size: 6, solidity: 0.25}}}));
+  }
   scores(lines) {
     return lines.map((line, row) => {
       const p = line.points[0], {color, marker} = this.look(line);
@@ -142,7 +170,7 @@ class Chart {
     });
   }
   names(lines) {
-    return {tickvals: lines.map((_, i) => i), ticktext: lines.map(l => escaped(this.report.series[l.series].label)), range: [lines.length - 0.4, -0.6],
+    return {tickvals: lines.map((_, i) => i), ticktext: lines.map(l => escaped(this.label(l))), range: [lines.length - 0.4, -0.6],
       automargin: true, fixedrange: true, zeroline: false, gridcolor: THEMES[this.report.theme].line};
   }
   // Where errors of rounding are drawn: below all others, on an edge named exact.
@@ -164,26 +192,59 @@ class Chart {
     }
     if (axis.kind === 'ratio') values.push(1);
     const known = values.filter(v => Number.isFinite(v) && (!axis.log || v > 0));
+    if (this.list && !which) known.push(...(this.panel.levels || []).filter(l => l[0] === 'even').map(l => l[2]));
     let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [1, 2];
-    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: true, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
+    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: false, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
     let ticks;
     if (axis.log) {
       const room = Math.max((high / low) ** 0.06, 1.05);
       [low, high] = [low / room, high * room];
       ticks = axis.kind === 'length' ? this.lengths() : logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind);
+      if (ticks.length < 2 && axis.kind !== 'length') ticks = linearTicks(low, high).filter(t => t >= low && t <= high);
       Object.assign(shown, {type: 'log', range: [Math.log10(low), Math.log10(high)]});
     } else {
       if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1.02, high)];
+      else if (axis.kind === 'share') [low, high] = [0, Math.max(1, high)];
       else if (which) low = Math.min(0, low);
       const room = 0.04 * (high - low || 1);
-      [low, high] = [axis.kind === 'score' || which ? low : low - room, high + room];
+      [low, high] = [axis.kind === 'score' || axis.kind === 'share' || which ? low : low - room, high + room];
       ticks = linearTicks(low, high);
       Object.assign(shown, {type: 'linear', range: [low, high]});
+    }
+    if (axis.names) { // the last one, and before it as many as have room
+      const step = Math.ceil(axis.names.length * 68 / Math.max((this.plot.clientWidth || 420) - 80, 68));
+      ticks = axis.names.map((_, i) => i + 1).filter(t => (axis.names.length - t) % step === 0);
     }
     if (axis.down) shown.range = [...shown.range].reverse();
     const edge = which && axis.floor ? this.edge : null;
     if (edge !== null) ticks = [edge, ...ticks.filter(t => t > edge * (high / low) ** 0.07)];
-    return {...shown, tickvals: ticks, ticktext: ticks.map(t => t === edge ? 'exact' : told(t, axis.kind))};
+    return {...shown, tickvals: ticks, ticktext: ticks.map(t => t === edge ? 'exact' : axis.names ? axis.names[t - 1] : told(t, axis.kind))};
+  }
+  // Narrower or wider about the middle; 0: all.
+  zoom(factor) {
+    if (!this.drawn || this.panel.kind === 'parts') return;
+    const change = {}, full = this.plot.layout;
+    for (const [name, whole] of [['xaxis', this.whole[0]], ['yaxis', this.whole[1]]]) {
+      if (!whole) continue;
+      const [a, b] = full[name].range, middle = (a + b) / 2;
+      change[`${name}.range`] = factor ? [middle + (a - middle) * factor, middle + (b - middle) * factor] : [...whole];
+    }
+    window.Plotly.relayout(this.plot, change);
+  }
+  // Ticks of the part that is shown, after a zoom: those of the whole are too few there.
+  ticked(event) {
+    const change = {};
+    for (const [name, axis, whole] of [['xaxis', this.panel.x, this.whole[0]], ['yaxis', this.relative ? {kind: 'ratio'} : this.panel.y, this.whole[1]]]) {
+      const now = this.plot.layout[name];
+      if (!whole || !Object.keys(event).some(k => k.startsWith(`${name}.range`)) || axis.names) continue;
+      const ends = [...now.range].sort((a, b) => a - b), log = now.type === 'log';
+      const [low, high] = log ? ends.map(v => 10 ** v) : ends;
+      const inside = axis.kind === 'length' ? this.lengths().filter(n => n >= low && n <= high) : [];
+      const ticks = inside.length > 1 ? inside : log ? logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind) : linearTicks(low, high);
+      const shown = ticks.length > 1 || !log ? ticks : linearTicks(low, high).filter(t => t >= low && t <= high);
+      Object.assign(change, {[`${name}.tickvals`]: shown, [`${name}.ticktext`]: shown.map(t => told(t, axis.kind))});
+    }
+    if (Object.keys(change).length) window.Plotly.relayout(this.plot, change);
   }
   lengths() {
     let all = [...new Set(this.lines.flatMap(l => this.points(l).map(p => p[0])))].sort((a, b) => a - b);
@@ -193,11 +254,11 @@ class Chart {
   // What lies behind the marks: levels of chance and shortcut, exact attention = 1, the Pareto front.
   behind(xaxis, theme) {
     const ends = xaxis.type === 'log' ? xaxis.range.map(v => 10 ** v) : xaxis.range;
-    const [low, high] = [Math.min(...ends), Math.max(...ends)], out = [], list = this.panel.kind === 'scores';
+    const [low, high] = [Math.min(...ends), Math.max(...ends)], out = [], {list} = this;
     const count = this.lines.length;
     const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: [escaped(text), ''], textposition: 'top right', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
     (this.panel.levels || []).forEach(([level, text, value], i) => out.push(list
-      ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
+      ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: level === 'even' ? (value > (low + high) / 2 ? 'top left' : 'top right') : i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
       : flat(value, DASHED[level], text)));
     if (this.relative) out.push(flat(1, 'dash', ''));
     if (this.panel.front && this.panel.front.length) {
@@ -206,6 +267,13 @@ class Chart {
       out.push({...style, y: below, line: {width: 0}}, {...style, y: above, line: {width: 0}, fill: 'tonexty', fillcolor: theme.band}, {...style, y: best, line: {color: theme.quiet, width: 1}});
     }
     return out;
+  }
+  // A ring about the first point after each step of a line.
+  rings(lines) {
+    return lines.filter(l => (l.steps || []).length).map(l => {
+      const at = this.points(l).filter(p => l.steps.includes(p[0])), {color} = this.look(l);
+      return {type: 'scatter', mode: 'markers', x: at.map(p => p[0]), y: at.map(p => p[1]), marker: {symbol: 'circle-open', size: 17, color, line: {width: 2}}, hoverinfo: 'skip'};
+    });
   }
   // At the upper edge a cross for each cell that failed, at the lower the interval of each crossing.
   edges(lines) {

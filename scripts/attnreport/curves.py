@@ -15,8 +15,8 @@ from attnplot.speed import time_of
 from attnplot.style import Series
 from attnplot.timings import Verdict, against_exact, ratio, verdicts
 
-from .book import Book, rounded
-from .section import Json, facets, section, table
+from .book import Book
+from .section import Json, facets, rounded, section, table
 
 Ratios = dict[tuple[Any, int], tuple[float, float, float]]  # by series and length
 LENGTH = {"title": "sequence length (tokens)", "kind": "length"}

@@ -9,37 +9,57 @@ import html
 import importlib.util
 import json
 import re
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from attnplot.rows import Rows
 from attnplot.style import Styles
 
-from . import curves, exactness, records, scores
+from . import curves, exactness, growth, parity, parts, records, scores
 from .book import Book
+from .comparison import comparison
+from .equal_cost import equal_cost
+from .history import Past, history
+from .peers import PeersFile, peers
 from .scores import Tasks
+from .state import state
 from .summary import summary
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("units.js", "tables.js", "charts.js", "report.js")  # one script, in this order
 
 
-def document(rows: Rows) -> str:
+def document(
+    rows: Rows, others: Sequence[PeersFile] = (), past: Sequence[Past] = ()
+) -> str:
+    """`others`: rows of scripts/peers; `past`: the runs of a history, in their order."""
     book = Book(rows, Styles(rows))
     tasks = Tasks(book)
     found = [
         curves.speed(book),
         curves.memory(book),
+        growth.growth(book),
+        parts.share_of_model(book),
+        parts.parts_of_pass(book),
         exactness.fidelity(book),
         scores.accuracy(tasks),
         scores.by_distance(tasks),
         scores.by_length(tasks),
+        state(book),
         scores.tradeoff(tasks),
+        equal_cost(book, tasks),
+        comparison(book),
+        history(past, book),
+        peers(others),
         records.missing(book),
         records.noisy(book),
-        records.sources(book),
+        parity.checks(book),
+        parity.parity(book),
+        records.sources(book, others),
     ]
-    files = [f.name for f in rows.files]
+    files = [f.name for f in (*rows.files, *(o.path for o in others))]
     data = {
         "files": [f.name for f in rows.sources],
         "sections": [s for s in found if s],
@@ -49,14 +69,13 @@ def document(rows: Rows) -> str:
 
 
 def _page(title: str, sentences: list[str], data: dict[str, Any]) -> str:
-    plotly = _plotly()
-    packed = base64.b64encode(gzip.compress(plotly.encode(), 9, mtime=0)).decode()
+    packed, allowed = _plotly()
     script = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS)
     script = f"(() => {{\n'use strict';\n{script}\n}})();\n"
     # Only these two scripts run, whatever the rows hold, and nothing is loaded from anywhere.
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
-        f"script-src {_hash(script)} {_hash(plotly)}; base-uri 'none'; form-action 'none'"
+        f"script-src {_hash(script)} {allowed}; base-uri 'none'; form-action 'none'"
     )
     parts = {
         "policy": policy,
@@ -88,11 +107,13 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _plotly() -> str:
-    """Plotly's script from its Python package. Its 4.8 MB are 2.0 MB in the page, packed; the page
-    unpacks them before it draws the first picture."""
+@cache
+def _plotly() -> tuple[str, str]:
+    """Plotly's script from its Python package, packed, and its hash. Its 4.8 MB are 2.0 MB in the
+    page, which unpacks them before it draws the first picture."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("plotly is not installed; scripts/setup installs it")
     folder = Path(spec.submodule_search_locations[0], "package_data")
-    return (folder / "plotly.min.js").read_text(encoding="utf-8")
+    script = (folder / "plotly.min.js").read_text(encoding="utf-8")
+    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode(), _hash(script)

@@ -10,8 +10,8 @@ from attnplot.fidelity_panels import EXACT, scale_of
 from attnplot.rows import Cell
 from attnplot.units import length_text
 
-from .book import Book, rounded
-from .section import Json, section
+from .book import Book
+from .section import Json, rounded, section
 
 
 def fidelity(book: Book) -> Json | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from attnplot.caption import machine_words, machines, provenance, tool_words
 
 from .book import Book
+from .peers import PeersFile
 from .section import Json, section, table
 
 NO_NUMBER = (
@@ -70,15 +72,22 @@ def noisy(book: Book) -> Json | None:
     )
 
 
-def sources(book: Book) -> Json:
+def sources(book: Book, others: Sequence[PeersFile] = ()) -> Json:
     rows = book.rows
-    several = machines(rows)
-    lead = provenance(rows) + " The table below holds every row; the command of a row measures it again."
-    if several != "one machine":
-        lead = f"Do not compare times across {several}. {lead}"
+    lead = "Rows of scripts/peers; each run's command measures them again."
+    if rows.runs:
+        every = "The table below holds every row; the command of a row measures it again."
+        lead = f"{provenance(rows)} {every}"
+        if (several := machines(rows)) != "one machine":
+            lead = f"Do not compare times across {several}. {lead}"
     told = [
         [file.name, head["run"], *_environment(head.get("environment") or {}), _command(head)]
         for file, head in zip(rows.sources, rows.runs, strict=True)
+    ]
+    told += [
+        [other.path.name, head["run"], *_environment(head["environment"]), shlex.join(head["argv"])]
+        for other in others
+        for head in other.runs
     ]
     return section("sources", "Provenance", lead, [], table("runs", "Runs", RUNS, told))
 

@@ -64,7 +64,7 @@ class Report {
     const main = document.getElementById('main'), entries = [['summary', 'Summary']];
     for (const section of this.sections) {
       const charts = section.panels.map(p => new Chart(this, p)), tables = [...section.tables];
-      if (charts.length && charts.some(c => c.panel.kind !== 'scores') && section.id !== 'tradeoff') tables.push(this.points(section));
+      if (charts.length && charts.some(c => !c.list) && section.id !== 'tradeoff') tables.push(this.points(section));
       if (section.id === 'sources') tables.push(this.rows());
       const legend = element('ul', {class: 'legend', 'aria-label': `${section.title}: key`});
       const made = tables.map(t => new Table(this, t));
@@ -87,8 +87,9 @@ class Report {
   }
   points(section) {
     const {x, y} = section.panels[0], ratios = section.panels.some(p => p.lines.some(l => l.relative));
-    const columns = [['panel', 'text'], ['variant', 'series'], [x.title, x.kind], [y.title, y.kind], ['low', y.kind], ['high', y.kind], ...(ratios ? [['of exact attention', 'ratio'], ['ratio low', 'ratio'], ['ratio high', 'ratio']] : []), ['cells', 'cells']];
-    const rows = section.panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [[p.title, panelContext(p)].filter(Boolean).join('; '), l.series, ...v.slice(0, 4), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
+    const named = section.panels.some(p => p.lines.some(l => l.name));
+    const columns = [['panel', 'text'], ['variant', named ? 'text' : 'series'], [x.title, x.kind], [y.title, y.kind], ['low', y.kind], ['high', y.kind], ...(ratios ? [['of exact attention', 'ratio'], ['ratio low', 'ratio'], ['ratio high', 'ratio']] : []), ['cells', 'cells']];
+    const rows = section.panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [[p.title, panelContext(p)].filter(Boolean).join('; '), named ? l.name || this.series[l.series].label : l.series, ...v.slice(0, 4), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
     return {id: `${section.id}-points`, title: `${section.title}: points`, columns: columns.map(([title, kind]) => ({title, kind})), rows, closed: true};
   }
   rows() {
@@ -171,7 +172,7 @@ class Report {
       this.watch.observe(c.plot);
     }
     for (const {legend, charts} of this.legends) {
-      const held = new Set(charts.filter(c => !c.root.hidden).flatMap(c => c.lines.map(l => l.series)));
+      const held = new Set(charts.filter(c => !c.root.hidden).flatMap(c => c.panel.kind === 'parts' ? [] : c.lines.map(l => l.series).filter(s => s !== null)));
       legend.replaceChildren(...[...held].sort((a, b) => a - b).map(s => element('li', {}, swatch(this.series[s], this.color(this.series[s])), this.series[s].label)));
     }
     this.tables.forEach(t => t.renew());

@@ -18,8 +18,8 @@ from attnplot.tradeoff import trade_note
 from attnplot.trades import Trade, trade_panels
 from attnplot.tuned import chosen_on_validation, tuning_note
 
-from .book import Book, rounded
-from .section import Json, section, table
+from .book import Book
+from .section import Json, rounded, section, table
 
 SCORES = (
     ("task", "text"),

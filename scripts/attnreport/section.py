@@ -10,6 +10,11 @@ from attnplot.rows import Cell
 
 Json = dict[str, Any]
 Column = tuple[str, str]  # heading, kind: text series number seconds bytes ratio score cells
+DIGITS = 5  # significant ones in the page
+
+
+def rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
 def section(

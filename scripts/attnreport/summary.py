@@ -227,7 +227,7 @@ def quality(book: Book) -> Iterator[str]:
     words = ", ".join([*told, *([f"{skipped} skipped"] if skipped else [])])
     if words:
         yield f"Of {len(cells):,} cells these have no number: {words}."
-    else:
+    elif cells:
         yield f"Each of the {len(cells):,} cells has a number."
     timed = [c for c in book.rows.of("speed") if c.ok]
     disturbed = sum(bool(c.noisy) for c in timed)

@@ -1,6 +1,6 @@
 // Tables that sort, filter and copy. A table: {id, title, columns: [{title, kind}], rows}; its view is in `state`.
 const SHOWN = 50, MORE = 500;
-const NUMERIC = new Set(['number', 'seconds', 'bytes', 'ratio', 'score', 'length']);
+const NUMERIC = new Set(['number', 'seconds', 'bytes', 'ratio', 'share', 'score', 'length']);
 const COPIES = {
   CSV: (heads, rows) => [heads, ...rows].map(r => r.map(csvField).join(',')).join('\r\n') + '\r\n',
   Markdown: (heads, rows) => [heads, heads.map(() => '---'), ...rows].map(r => `| ${r.map(markdownField).join(' | ')} |`).join('\n') + '\n',

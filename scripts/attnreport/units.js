@@ -14,6 +14,7 @@ const TEXTS = {
   seconds: v => inUnits(v, 'seconds'),
   bytes: v => inUnits(v, 'bytes'),
   ratio: v => '\u00d7' + (v >= 100 ? Math.round(v).toLocaleString('en') : digits(v)),
+  share: v => Number((100 * v).toFixed(1)) + ' %',
   score: v => Math.abs(v) < 10 ? String(Number(v.toFixed(3))) : digits(v),
   length: n => n >= 1024 && n % 1024 === 0 ? n / 1024 + 'k' : String(n),
   number: v => Math.abs(v) >= 1e5 ? inUnits(v, 'thousands') : Number.isInteger(v) ? String(v) : digits(v),

@@ -1,5 +1,6 @@
 """Drives reports in Chromium and prints what it saw as JSON; runs in .venv-browser, for
-test_report_browser.py: drive_report.py CHROMIUM PAGE.html HOSTILE.html TIMED.html..."""
+test_report_browser.py and open_report.py: drive_report.py CHROMIUM PAGE.html EVERYTHING.html HOSTILE.html TIMED.html...
+With TIMES before CHROMIUM it opens TIMED.html that often and does nothing else."""
 
 from __future__ import annotations
 
@@ -165,11 +166,64 @@ def timed(browser: Browser, file: str, faults: list[str]) -> Seen:
     return {"open": ready, "first picture": time.monotonic() - begin}
 
 
-def main(chromium: str, file: str, hostile: str, *others: str) -> None:
+def zoomed(browser: Browser, file: str, faults: list[str]) -> Seen:
+    """By dragging, by keys, and back."""
+    page = opened(browser, file, faults, viewport=DESK)
+    drawn(page)
+    axis = f"document.querySelector('{SPEED}').layout.xaxis"
+    seen: Seen = {"whole": page.evaluate(f"{axis}.range")}
+    box = page.locator(f"{SPEED} .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.3 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.7 * box["height"], steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(400)
+    seen["dragged"] = page.evaluate(f"{axis}.range")
+    seen["ticks"] = page.evaluate(f"{axis}.tickvals")
+    page.locator(SPEED).first.focus()
+    page.keyboard.press("0")
+    page.wait_for_timeout(200)
+    seen["back"] = page.evaluate(f"{axis}.range")
+    page.keyboard.press("+")
+    page.wait_for_timeout(200)
+    seen["pressed"] = page.evaluate(f"{axis}.range")
+    return seen
+
+
+def sections(browser: Browser, file: str, faults: list[str]) -> Seen:
+    page = opened(browser, file, faults, viewport=DESK)
+    walk(page)
+    parts = "document.querySelector('#parts .chart')"
+    return {
+        "ids": page.eval_on_selector_all("main section", "all => all.map(s => s.id)"),
+        "stacked": page.evaluate(f"{parts}.data.filter(t => t.type === 'bar').map(t => t.x[0])"),
+        "patterns": page.evaluate(f"{parts}.data.filter(t => t.type === 'bar').map(t => t.marker.pattern.shape)"),
+        "rings": page.evaluate("document.querySelector('#history .chart').data.filter(t => t.marker && t.marker.symbol === 'circle-open').length"),
+        "runs": page.evaluate("document.querySelector('#history .chart').layout.xaxis.ticktext"),
+        "peers": page.evaluate("document.querySelector('#peers .chart').layout.yaxis.ticktext"),
+    }
+
+
+def repeatedly(times: int, chromium: str, *files: str) -> None:
+    """Opens each page in a fresh browser that often."""
+    faults: list[str] = []
+    seen: dict[str, list[Seen]] = {}
+    with sync_playwright() as playwright:
+        for _ in range(times):
+            for file in files:
+                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                seen.setdefault(Path(file).stem, []).append(timed(browser, file, faults))
+                browser.close()
+    print(json.dumps(seen))
+
+
+def main(chromium: str, file: str, everything: str, hostile: str, *others: str) -> None:
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        seen: Seen = {"explored": explore(browser, file, faults), "looks": looks(browser, file, faults)}
+        seen: Seen = {"explored": explore(browser, file, faults), "looks": looks(browser, everything, faults)}
+        seen["zoomed"] = zoomed(browser, file, faults)
+        seen["sections"] = sections(browser, everything, faults)
         page = opened(browser, hostile, faults, viewport=DESK)
         walk(page)
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
@@ -186,4 +240,7 @@ def main(chromium: str, file: str, hostile: str, *others: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1].isdecimal():
+        repeatedly(int(sys.argv[1]), *sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

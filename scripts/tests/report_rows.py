@@ -94,3 +94,36 @@ def hostile(path: Path, *, names: bool = False) -> Path:
 def write(path: Path, wanted: int) -> Path:
     run, cells = planted(wanted)
     return fixture.write(path, cells, run)
+
+
+def everything(folder: Path) -> tuple[list[Path], Path, Path]:
+    """Rows files for every section that needs no program, a file of peers and a folder of a history."""
+    cells = [{**c, "referenced": True} for c in fixture.quick_cells()]
+    for number, row in enumerate(cells):
+        if row["status"] == "ok":
+            row["ledger"] = {"parameters": None, "flops": 1e6, "precision": "float32", "threads": 2, "kernel": "avx2",
+                             "loops": "avx2", "cost": "declared"}  # fmt: skip
+        if row["measure"] == "accuracy" and row["metrics"]:
+            row["metrics"] = {**row["metrics"], "state_bytes": 512 * (1 + number % 5)}
+        if row["measure"] == "speed" and row["metrics"] and row["axes"]["length"] == 512:
+            shares = {"products": 0.6, "softmax": 0.2, "packing": 0.1, "other": 0.1}
+            told = {"passes": 3, "pass_s": 1e-3, "marks": 5.0, "overhead": 0.01, "shares": shares}
+            row["metrics"] = {**row["metrics"], "breakdown": told}
+    rows = [fixture.write(folder / "everything.jsonl", cells)]
+    peers = folder / "peers.jsonl"
+    reference = Path(__file__).resolve().parents[2] / "results" / "reference" / "peers.jsonl"
+    peers.write_text("".join(reference.read_text(encoding="utf-8").splitlines(keepends=True)[:20]), encoding="utf-8")
+    past = folder / "past"
+    past.mkdir()
+    rng = np.random.default_rng(4)
+    for number in range(8):
+        head = {**fixture.header(f"2026010{number}T000000Z"), "started_at": f"2026-01-0{1 + number}T00:00:00Z"}
+        head["environment"] = {**head["environment"], "commit": f"{number}" * 40}
+        slow = 1.3 if number >= 4 else 1.0
+        own = [
+            fixture.timed(name, params, fixture.shape(512, "forward", "attention", False),
+                          1e-3 * (slow if name == "linear" else 1) * (1 + 0.01 * rng.standard_normal(9)), 512)
+            for name, params in fixture.VARIANTS
+        ]  # fmt: skip
+        fixture.write(past / f"{number}.jsonl", [{**c, "run": head["run"]} for c in own], head)
+    return rows, peers, past

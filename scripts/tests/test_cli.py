@@ -52,7 +52,7 @@ class CommandLine(unittest.TestCase):
             ["--version"],
             *(
                 [verb, "--help"]
-                for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot")
+                for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot", "report")
             ),
         ):
             done = attnbench(*arguments)
@@ -80,7 +80,7 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
 
     def test_help_of_a_verb_is_its_help(self):
-        for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot"):
+        for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot", "report"):
             done = attnbench("help", verb)
             self.assertEqual((done.returncode, done.stderr), (0, ""), verb)
             self.assertEqual(done.stdout, attnbench(verb, "--help").stdout)

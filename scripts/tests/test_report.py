@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import html
 import io
 import json
@@ -14,12 +15,14 @@ import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
-from attnplot.__main__ import main as plot_main
+from attnplot.gallery import draw_all
 from attnplot.rows import read_rows
 from attnplot.style import Styles
+from attnreport import program
 from attnreport.__main__ import main
 from attnreport.book import Book
 from attnreport.document import document, in_script
@@ -30,7 +33,9 @@ from . import fixture, report_rows
 from .test_plots import InFolder
 
 LENGTHS = (64, 128, 256, 512, 1024)
-LIMIT = 6_000_000  # bytes
+LIMIT = 6_000_000  # bytes of a report of MOST rows
+MOST, SOME = 20_000, 4_000
+KINDS = ("speed", "relative", "crossing", "memory", "accuracy", "tradeoff")
 
 
 def report(*arguments: object) -> tuple[int, str, str]:
@@ -85,6 +90,14 @@ def crossing_cells(power: float, factor: float) -> list[dict[str, Any]]:
 
 
 class InReport(InFolder):
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Without the program, whose sections test_report_sections.py tests."""
+        super().setUpClass()
+        absent = mock.patch.object(program, "PROGRAM", Path("/nowhere/attnbench"))
+        absent.start()
+        cls.addClassCleanup(absent.stop)
+
     def page(self, cells: list[dict[str, Any]], name: str = "rows.jsonl") -> Page:
         out = self.folder / "report.html"
         code, _, err = report(self.rows(cells, name), "-o", out)
@@ -176,18 +189,13 @@ class Numbers(InReport):
         temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(temporary.cleanup)
         folder = Path(temporary.name)
-        rows = fixture.write(folder / "rows.jsonl", fixture.quick_cells())
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert plot_main(["plot", str(rows), "-o", str(folder / "plots")]) == 0
-        cls.plots = folder / "plots"
-        cls.data = Page(document(read_rows([rows]))).data
+        rows = read_rows([fixture.write(folder / "rows.jsonl", fixture.quick_cells())])
+        cls.tables = {p.name: p.data.to_csv(float_format="%.9g") for k in KINDS for p in draw_all(rows, k)}
+        cls.data = Page(document(rows)).data
         cls.sections = {s["id"]: s for s in cls.data["sections"]}
 
     def csv(self, name: str) -> list[dict[str, str]]:
-        import csv
-
-        with (self.plots / name).open(encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        return list(csv.DictReader(io.StringIO(self.tables[name.removesuffix(".csv")])))
 
     def lines(self, section: str, wanted: str) -> dict[tuple[str, int], tuple[list, list]]:
         """Points and ratios by series and length, of the panels of attention alone."""
@@ -279,7 +287,7 @@ class Sections(InReport):
         self.assertEqual(self.of(cells), ["speed", "sources"])
         cells[0]["noisy"] = ["steal"]
         self.assertEqual(self.of(cells), ["speed", "noisy", "sources"])
-        every = ["speed", "memory", "fidelity", "accuracy", "tradeoff", "missing", "sources"]
+        every = ["speed", "memory", "share", "fidelity", "accuracy", "tradeoff", "equal-cost", "missing", "sources"]
         self.assertEqual(self.of(fixture.quick_cells()), every)
 
     def test_each_row_has_its_command_s_words(self) -> None:
@@ -341,9 +349,14 @@ class Hostile(InReport):
 
 class Size(InReport):
     def test_twenty_thousand_rows_fit(self) -> None:
-        rows = read_rows([report_rows.write(self.folder / "many.jsonl", 20_000)])
-        self.assertEqual(len(rows.cells), 20_000)
-        self.assertLess(len(document(rows).encode()), LIMIT)
+        """By the bytes of each row beyond those of a report of few, which hold Plotly."""
+        sizes = []
+        for count in (SOME // 10, SOME):
+            rows = read_rows([report_rows.write(self.folder / "many.jsonl", count)])
+            self.assertEqual(len(rows.cells), count)
+            sizes.append(len(document(rows).encode()))
+        each = (sizes[1] - sizes[0]) / (SOME - SOME // 10)
+        self.assertLess(sizes[0] + MOST * each, LIMIT)
 
 
 class Refusals(InReport):

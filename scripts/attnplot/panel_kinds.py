@@ -1,0 +1,224 @@
+"""The kinds of pictures without a caption, each from the same numbers as the page of that kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .floors import floors_of
+from .memory import PEAK
+from .metric import is_error
+from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale, by_any
+from .panel_style import StyleError
+from .panels import Panel, drawn_series, pages
+from .quantity import Quantity, by_length
+from .relative import LABEL, ratios
+from .rows import Rows, ids
+from .speed import time_of
+from .state import found as states
+from .state import lines as state_lines
+from .style import Styles
+from .tasks import score, series_of, task_groups
+from .timings import verdicts
+from .trades import trade_panels
+from .tuned import chosen_on_validation
+from .units import length_text
+
+LENGTH = Scale("sequence length (tokens)", "length", True)
+
+
+def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | None) -> list[LinePanel]:
+    out = []
+    for name, panels in pages(measure, rows.of(measure)):
+        for panel in panels:
+            if panel.is_curve:
+                drawn = quantity or time_of(panel.cells[0])
+                scale = Scale(drawn.label, drawn.kind, True)
+                lines = [(s, _points(s, drawn)) for s in panel.select(drawn_series([panel], styles))]
+                out.append(LinePanel(f"{name}-{panel.slug}", LENGTH, scale, lines))
+    return out
+
+
+def _points(series, quantity: Quantity) -> list[Point]:
+    ends = quantity.intervals(series) if quantity.ends else {}
+    cells = by_length(series)
+    return [
+        Point(n, y, *ends.get(n, (None, None)), ids(cells[n])) for n, y in quantity.medians(series).items()
+    ]
+
+
+def speed(rows: Rows, styles: Styles) -> list[LinePanel]:
+    return _over_length("speed", rows, styles, None)
+
+
+def memory(rows: Rows, styles: Styles) -> list[LinePanel]:
+    return _over_length("memory", rows, styles, PEAK)
+
+
+def relative(rows: Rows, styles: Styles) -> list[LinePanel]:
+    out = []
+    for name, panels in pages("speed", rows.of("speed")):
+        for panel in (p for p in panels if p.is_curve):
+            found = ratios(panel, styles)
+            lines = []
+            for s in panel.select(drawn_series([panel], styles)):
+                own = [(n, cells[-1]) for n, cells in by_length(s).items() if cells[-1].id in found]
+                lines.append((s, [Point(n, *found[c.id], c.id) for n, c in own]))
+            if any(v != 1 for v, _, _ in found.values()):
+                stem = name.replace("speed-", "speed-relative-", 1)
+                out.append(LinePanel(f"{stem}-{panel.slug}", LENGTH, Scale(LABEL, "ratio", True), lines))
+    return out
+
+
+def crossing(rows: Rows, styles: Styles) -> list[ListPanel]:
+    out = []
+    for name, panels in pages("speed", rows.of("speed")):
+        for panel in (p for p in panels if p.is_curve):
+            told = verdicts(panel, panel.select(drawn_series([panel], styles)), styles, floors_of(rows))
+            if told:
+                stem = name.replace("speed-", "crossing-", 1)
+                lines = [(v.series, _crossing(v, panel)) for v in told]
+                scale = Scale("faster than exact attention from (tokens)", "length", True)
+                out.append(ListPanel(f"{stem}-{panel.slug}", scale, lines))
+    return out
+
+
+def _crossing(verdict, panel: Panel) -> Point:
+    c = verdict.crossing
+    first, last = min(panel.lengths), max(panel.lengths)
+
+    def inside(value: float | None) -> float | None:
+        return None if value is None else min(max(value, first), last)
+
+    cells = f"{ids(verdict.series.cells)} {ids(verdict.baseline.cells)}"
+    at = c.length if c.within and not c.unclear else math.nan  # the text says where else
+    return Point(at, 0, inside(c.low), inside(c.high), cells, c.text())
+
+
+def accuracy(rows: Rows, styles: Styles) -> list[ListPanel]:
+    groups = task_groups(chosen_on_validation(rows.of("accuracy")))
+    out, names = [], []
+    for group in groups:
+        lines = []
+        for s in group.select(series_of(groups, styles)):
+            if found := score(s.cells):
+                half = found.half
+                ends = (None, None) if half is None else (found.mean - half, found.mean + half)
+                lines.append((s, Point(found.mean, 0, *ends, found.cell)))
+        error = is_error(group.metric)
+        names.append(group.slug)
+        again = f"-{names.count(group.slug)}" if names.count(group.slug) > 1 else ""
+        scale = Scale(group.label, "error" if error else "score", error)
+        if lines:
+            out.append(ListPanel(f"accuracy-{group.slug}{again}", scale, lines, group.levels))
+    return out
+
+
+def tradeoff(rows: Rows, styles: Styles) -> list[LinePanel]:
+    out, names = [], []
+    for trade in trade_panels(rows, styles):
+        lines = []
+        for dot in trade.dots:
+            if dot.whole and dot.score:
+                half = dot.score.half
+                ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
+                lines.append((dot.series, [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+        error = is_error(trade.metric)
+        names.append(trade.slug)
+        again = f"-{names.count(trade.slug)}" if names.count(trade.slug) > 1 else ""
+        if lines:
+            y = Scale(trade.groups[0].label, "error" if error else "score", error)
+            x = Scale("tokens per second", "number", True)
+            out.append(LinePanel(f"tradeoff-{trade.slug}{again}", x, y, lines, trade.levels, False))
+    return out
+
+
+def fidelity(rows: Rows, styles: Styles) -> list[LinePanel]:
+    if not any(c.ok for c in rows.of("fidelity")):
+        return []
+    few = Rows(rows.files, rows.runs, rows.of("fidelity"), rows.sources)
+    return by_any(few, styles, "input_scale", "relative_error", "variant", "input")
+
+
+def state(rows: Rows, styles: Styles) -> list[LinePanel]:
+    _, groups, families = states(rows, styles)
+    out = []
+    for group in groups:
+        every = [s for _, own in families.values() for s in own]
+        lines = []
+        for name, _, points in state_lines(families, group.select(every)):
+            first = families[name][1][0]
+            ends = [(s.mean - s.half, s.mean + s.half) if s.half else (None, None) for _, s, _, _ in points]
+            drawn = [Point(p[0], p[1].mean, *e, p[1].cell) for p, e in zip(points, ends, strict=True)]
+            lines.append((first, drawn))
+        error = is_error(group.metric)
+        y = Scale(group.label, "error" if error else "score", error)
+        x = Scale("decode state of one sequence", "bytes", True)
+        out.append(LinePanel(f"accuracy-state-{group.slug}", x, y, lines, group.levels))
+    return out
+
+
+def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
+    """Variant by task: the mean test score."""
+    groups = task_groups(chosen_on_validation(rows.of("accuracy")))
+    groups = [g for g in groups if not is_error(g.metric)]
+    series = series_of(groups, styles)
+    if len(groups) < 2 or len(series) < 2:
+        return []
+    values, cells = [], []
+    for s in series:
+        own = [next((o for o in g.select([s])), s) for g in groups]
+        found = [score(o.cells) for o in own]
+        values.append([f.mean if f else None for f in found])
+        cells.append([f.cell if f else "" for f in found])
+    titles = [str(g.cells[0].task) for g in groups]
+    told = [t if titles.count(t) == 1 else g.title.replace("\n", " ") for t, g in zip(titles, groups, strict=True)]
+    labels = [s.label for s in series]
+    return [HeatPanel("heat-scores", "test score", labels, told, values, "score", cells)]
+
+
+def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:
+    """Variant by length: the time of exact attention over that of the variant."""
+    out = []
+    for panel in relative(rows, styles):
+        lengths = sorted({int(p.x) for _, points in panel.lines for p in points})
+        drawn = [(s, {int(p.x): p for p in points}) for s, points in panel.lines if points]
+        exact = styles.baselines([s for s, _ in drawn])
+        drawn = [(s, by) for s, by in drawn if s.key not in {e.key for e in exact}]
+        if drawn:
+            out.append(
+                HeatPanel(
+                    panel.name.replace("speed-relative-", "heat-speedup-", 1),
+                    "times as fast as exact attention",
+                    [s.label for s, _ in drawn],
+                    [length_text(n) for n in lengths],
+                    [[1 / by[n].y if n in by else None for n in lengths] for _, by in drawn],
+                    "ratio",
+                    [[by[n].cell if n in by else "" for n in lengths] for _, by in drawn],
+                )
+            )
+    return out
+
+
+KINDS: dict[str, Callable[[Rows, Styles], list]] = {
+    "speed": speed,
+    "relative": relative,
+    "crossing": crossing,
+    "memory": memory,
+    "accuracy": accuracy,
+    "state": state,
+    "tradeoff": tradeoff,
+    "fidelity": fidelity,
+    "heat-scores": heat_scores,
+    "heat-speedup": heat_speedup,
+}
+
+
+def panels_of(kind: str | None, rows: Rows, styles: Styles) -> list[AnyPanel]:
+    """Every kind where `kind` is None. Error where the rows have nothing for it."""
+    if kind is not None and kind not in KINDS:
+        raise StyleError(f"--kind {kind}: with --style expected one of {', '.join(KINDS)}")
+    made = [p for name, make in KINDS.items() if kind in (None, name) for p in make(rows, styles)]
+    if kind is not None and not made:
+        raise StyleError(f"--kind {kind}: the rows hold nothing that it shows")
+    return made

@@ -1,0 +1,27 @@
+"""attnsite ROOT FOLDER: writes mkdocs.yml and the pages that it builds a site of into FOLDER."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from attnplot.rows import read_rows
+from attnreport.document import document
+from attnreport.peers import read_peers
+
+from .gather import gathered
+
+ROWS, PEERS = "results/reference/quick.jsonl", "results/reference/peers.jsonl"
+
+
+def main(root: Path, folder: Path) -> int:
+    pages = folder / "pages"
+    settings = gathered(root, pages)
+    text = document(read_rows([root / ROWS]), [read_peers(root / PEERS)])
+    (pages / "report.html").write_text(text, encoding="utf-8")
+    (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
