@@ -49,6 +49,8 @@ SweepRequest request_of_cell(const CellKey& key) {
     if (find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
   }
   if (key.training) request.training = key.training->str();
+  for (const Params& params : key.test_with)
+    request.test_with += (request.test_with.empty() ? "" : ";") + params.str();
   return request;
 }
 
@@ -61,6 +63,7 @@ std::string command_of(const SweepRequest& request) {
     if (const auto it = request.axes.find(axis.spec.name); it != request.axes.end())
       text += fmt::format(" --{} {}", option_of(axis), shell_word(it->second));
   if (!request.training.empty()) text += " --train " + shell_word(request.training);
+  if (!request.test_with.empty()) text += " --test-with " + shell_word(request.test_with);
   return text;
 }
 
