@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnreproduce import measuring, page
+from attnreproduce import findings, measuring, page
 from attnreproduce.chart import Line, Panel, Point, drawn
 from attnreproduce.crossings import crossing_of, crossings_of
 from attnreproduce.entries import FOLDER, ROOT, chosen, entry_ids, read_entries, read_entry, read_left_out
@@ -248,6 +248,8 @@ class Page(unittest.TestCase):
         found = page.judge_all(Product())
         text = page.PAGE.read_text(encoding="utf-8")
         self.assertEqual(page.text_of(found), text, "scripts/reproduce report writes it anew")
+        told = findings.text_of(found, Product())
+        self.assertEqual(told, findings.PAGE.read_text(encoding="utf-8"), "scripts/reproduce report writes it anew")
         for one in found:
             if one.picture:
                 table = one.picture.data.to_csv(index=False, float_format="%.9g", lineterminator="\n")
