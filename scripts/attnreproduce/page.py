@@ -29,7 +29,7 @@ Each entry below takes one published result, measures it again with attnbench, a
 scripts/reproduce list                # the entries, and which are measured
 scripts/reproduce run R7              # measures an entry and judges it; rows that are there are kept
 scripts/reproduce run all --small     # all of them at a small size, into a temporary folder: shows that they run
-scripts/reproduce report              # writes this page and its pictures
+scripts/reproduce report              # writes this page, its pictures and findings.md
 ```
 
 An entry is a folder of [results/reproductions](../results/reproductions): `entry.toml` (the claim, and the published figures with their
@@ -94,8 +94,8 @@ def _summary(found: list[Judged]) -> str:
     lines = ["| | published result | outcome |", "|---|---|---|"]
     for one in found:
         outcome = one.verdict.outcome.value if one.verdict else "not measured yet"
-        anchor = anchor(one.entry)
-        lines.append(f"| [{one.entry.id}](#{anchor}) | {one.entry.title} | {outcome} |")
+        place = anchor(one.entry)
+        lines.append(f"| [{one.entry.id}](#{place}) | {one.entry.title} | {outcome} |")
     return "\n".join(lines) + "\n"
 
 

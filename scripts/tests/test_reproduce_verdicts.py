@@ -370,7 +370,7 @@ class FindingsPage(unittest.TestCase):
             line = self.lines(title, "[R19]", f"`{variant}`", f"| {word} |")
             self.assertEqual(len(line), 1, (variant, word))
             for cell in line[0].split("|")[4:6]:
-                self.assertAlmostEqual(float(cell.split()[0]) / length, 1, delta=0.1)
+                self.assertAlmostEqual(float(cell.split()[0]) / length, 1, delta=0.3)
         self.assertTrue(self.lines(title, "[R18]", "`linear`", "time, decoding"))
 
     def test_listops_lists_predictors_and_models_by_score(self) -> None:
