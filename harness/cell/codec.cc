@@ -16,6 +16,7 @@ void fields(Archive& archive, SweepConfig& sweep) {
   archive("axes", sweep.axes);
   archive("training", sweep.training);
   archive("tuned", sweep.tuned);
+  archive.maybe("test_with", sweep.test_with);
 }
 
 template <class Archive>

@@ -62,6 +62,9 @@ struct CellKey {
   std::optional<Plugin> task;  // of accuracy cells, as are the settings of training
   Axes axes;
   std::optional<Params> training;
+  // Parameters of the variant with which the learned weights are scored too, in place of those of
+  // the training; of accuracy cells.
+  std::vector<Params> test_with;
   Sources source;
   bool operator==(const CellKey&) const = default;
 };

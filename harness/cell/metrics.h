@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/params.h"
 #include "harness/measure/statistics.h"
 
 namespace attn {
@@ -67,6 +68,12 @@ struct ScoreAtLength {  // of the same weights at `factor` times the length of t
   std::string reason;  // why there is no score
 };
 
+struct ScoreWithParams {  // of the same weights with other parameters of the variant
+  Params params;
+  std::optional<double> test, standard_error;
+  std::string reason;  // why there is no score
+};
+
 struct DecodingFigures {  // greedy decoding from states, against recomputing each prefix
   int64_t sequences = 0, tokens = 0;
   std::optional<double> tokens_per_s, recompute_tokens_per_s, speedup;
@@ -94,6 +101,7 @@ struct AccuracyMetrics {
   std::string control;  // what solves the task without attention
   std::optional<int64_t> state_bytes;
   std::vector<ScoreAtLength> by_length;
+  std::vector<ScoreWithParams> by_params;
   // Of output sequences alone:
   std::optional<double> token_accuracy;
   std::vector<std::string> places;  // where the variant stands

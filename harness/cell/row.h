@@ -84,6 +84,7 @@ struct SweepConfig {
   std::vector<std::pair<std::string, std::vector<ParamValue>>> axes;
   std::vector<Params> training;
   std::vector<std::string> tuned;
+  std::string test_with;  // in the sweep grammar; "": with the parameters of training alone
   bool operator==(const SweepConfig&) const = default;
 };
 

@@ -38,6 +38,7 @@ void fields(Archive& archive, CellKey& key) {
   archive("task", key.task);
   archive("axes", key.axes);
   archive("training", key.training);
+  archive.maybe("test_with", key.test_with);
   archive("source", key.source);
 }
 
@@ -118,6 +119,14 @@ void fields(Archive& archive, ScoreAtLength& at) {
 }
 
 template <class Archive>
+void fields(Archive& archive, ScoreWithParams& with) {
+  archive("params", with.params);
+  archive("test", with.test);
+  archive("stderr", with.standard_error);
+  archive.text_or_null("reason", with.reason);
+}
+
+template <class Archive>
 void fields(Archive& archive, DecodingFigures& decoding) {
   archive("sequences", decoding.sequences);
   archive("tokens", decoding.tokens);
@@ -151,6 +160,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive.maybe("control", metrics.control);
   archive("state_bytes", metrics.state_bytes);
   archive.maybe("by_length", metrics.by_length);
+  archive.maybe("by_params", metrics.by_params);
   archive.maybe("token_accuracy", metrics.token_accuracy);
   archive.maybe("places", metrics.places);
   if (Archive::reads || !metrics.places.empty()) archive("decoding", metrics.decoding);
@@ -278,6 +288,7 @@ void fields(Archive& archive, Row& row) {
   if constexpr (Archive::reads)
     if (row.ledger) result.cost = row.ledger->cost;
   archive.maybe("training", row.key.training);
+  archive.maybe("test_with", row.key.test_with);
   archive.maybe("tuned", row.tuned);
   std::string gate = result.is_gated ? "red" : "";
   archive.maybe("gate", gate);

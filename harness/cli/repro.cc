@@ -49,6 +49,8 @@ SweepRequest request_of_cell(const CellKey& key) {
     if (find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
   }
   if (key.training) request.training = key.training->str();
+  for (const Params& params : key.test_with)
+    request.test_with += (request.test_with.empty() ? "" : ";") + params.str();
   return request;
 }
 
@@ -62,6 +64,7 @@ std::string command_of(const SweepRequest& request, const std::vector<std::strin
       text += fmt::format(" --{} {}", option_of(axis), shell_word(it->second));
   if (!request.training.empty()) text += " --train " + shell_word(request.training);
   for (const std::string& file : plugins) text += " --plugin " + shell_word(file);
+  if (!request.test_with.empty()) text += " --test-with " + shell_word(request.test_with);
   return text;
 }
 

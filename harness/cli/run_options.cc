@@ -55,6 +55,9 @@ std::vector<Option> run_options() {
                    training_help())},
       {"tune", 0, "LIST",
        "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
+      {"test-with", 0, "LIST",
+       "accuracy: score the learned weights with other parameters of the variant too, "
+       "'rounds=[1,2];rounds=8,chunk=32'"},
       {"profile", 0, "NAME",
        "a named sweep (attnbench list profiles); flags override its axes, as those of a sweep "
        "file"},

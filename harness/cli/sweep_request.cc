@@ -141,6 +141,7 @@ SweepRequest request_from(const Arguments& arguments) {
       request.axes[axis.spec.name] = arguments.get(option);
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
+  request.test_with = arguments.get("test-with");
   for (const std::string& word : arguments.as_given()) request.argv.push_back(as_utf8(word));
   request.pilots = UserCache::default_file("pilots.json");
   request.noise = UserCache::default_file(kNoiseFile);

@@ -104,11 +104,13 @@ void add_training(const Resolved& sweep, Collector& collector) {
     const TaskShape shape = built->shape();
     for (const Params& training : sweep.training)
       for (const Choice& choice : choices)
-        for (const auto& [info, params] : sweep.variants) {
+        for (size_t i = 0; i < sweep.variants.size(); i++) {
+          const auto& [info, params] = sweep.variants[i];
           const Axes of_the_task{.length = shape.length, .causal = shape.causal};
           CellKey key = key_of(sweep.measure, *info, params, axes_of(choice, of_the_task));
           key.task = Plugin{task->name, task_params};
           key.training = training;
+          key.test_with = sweep.tested[i];
           if (!filter.keeps(key)) continue;
           key.source.task = source_hash("tasks", task->name);
           if (shape.outputs > 0)  // it stands where the variant cannot
@@ -121,7 +123,10 @@ void add_training(const Resolved& sweep, Collector& collector) {
 }
 
 SweepConfig config_of(const Resolved& sweep) {
-  SweepConfig config{.measure = sweep.measure, .training = sweep.training, .tuned = sweep.tuned};
+  SweepConfig config{.measure = sweep.measure,
+                     .training = sweep.training,
+                     .tuned = sweep.tuned,
+                     .test_with = sweep.test_with};
   for (const auto& [info, params] : sweep.variants)
     config.variants.push_back(plugin_text({info->name, params}));
   for (const auto& [info, params] : sweep.tasks)

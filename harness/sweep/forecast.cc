@@ -156,7 +156,8 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
   constexpr double kHeld = 0.25;
   double evaluated = std::ceil(setting("steps") / std::max(1.0, setting("eval_every"))) *
                          setting("validation_examples") +
-                     setting("test_examples");  // in examples of the training length
+                     setting("test_examples") * static_cast<double>(1 + key.test_with.size());
+  // in examples of the training length
   double bytes = setting("layers") * (activations + 2 * example.layer_bytes);
   for (const int64_t times : multiples_of(key)) {
     const Pass longer = pass_of(key, times, costs);

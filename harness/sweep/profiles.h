@@ -18,7 +18,8 @@ struct SubSweep {
   std::vector<std::string> tasks;     // specs; accuracy only; empty: every task with its defaults
   std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default
   std::string training;                     // settings beside the defaults; accuracy only
-  std::string tune;  // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
+  std::string tune;       // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
+  std::string test_with;  // parameters to score the learned weights with too, "rounds=1;rounds=4"
   Rules rules;
 };
 

@@ -114,6 +114,24 @@ size_t different_values(const Setting& setting) {
   return values.size();
 }
 
+// "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the variant's own.
+std::vector<Params> tested_params(const VariantInfo& info, const Params& own,
+                                  const std::string& text) {
+  std::vector<Params> tested;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    for (const Choice& choice : cross_product(parse_settings(text.substr(begin, end - begin)))) {
+      ATTN_CHECK(!choice.empty(), "test_with '{}' has an empty part; expected such as {}", text,
+                 "rounds=1;rounds=4");
+      std::map<std::string, ParamValue> values = own.values();
+      for (auto& [name, value] : typed_choice(info.name, info.params, choice)) values[name] = value;
+      tested.emplace_back(info.name, info.params, values);
+    }
+    begin = end + 1;
+  }
+  return tested;
+}
+
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -150,6 +168,9 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
       overlay(overlay(parse_settings(sweep.training), grid), fixed);
   for (const Choice& choice : cross_product(settings))
     resolved.training.push_back(typed("training", training_params(), choice));
+  resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
+  for (const auto& [info, params] : resolved.variants)
+    resolved.tested.push_back(tested_params(*info, params, resolved.test_with));
   return resolved;
 }
 
@@ -171,7 +192,7 @@ std::vector<std::pair<SubSweep, SweepRequest>> by_task(const std::vector<SubSwee
       if (knows) pairs.emplace_back(sweep, one);
       known = known || knows;
     }
-    if (!known) pairs.emplace_back(SubSweep{Measure::accuracy, {}, {}, {}, ""}, one);
+    if (!known) pairs.emplace_back(SubSweep{.measure = Measure::accuracy}, one);
   }
   return pairs;
 }
@@ -227,6 +248,9 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
              join(names));
   ATTN_CHECK(trains || request.tune.empty(), "tune '{}' does not apply to measure {}; add accuracy",
              request.tune, join(names));
+  ATTN_CHECK(trains || request.test_with.empty(),
+             "test_with '{}' does not apply to measure {}; add accuracy", request.test_with,
+             join(names));
 }
 
 }  // namespace
@@ -246,7 +270,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
     bool known = false;
     for (const SubSweep& sweep : offered)
       if (sweep.measure == measure) resolved.push_back(resolve_one(sweep, request)), known = true;
-    if (!known) resolved.push_back(resolve_one({measure, {}, {}, {}, ""}, request));
+    if (!known) resolved.push_back(resolve_one({.measure = measure}, request));
   }
   return resolved;
 }

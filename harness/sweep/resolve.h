@@ -20,9 +20,11 @@ struct Resolved {
   Measure measure = Measure::speed;
   std::vector<std::pair<const VariantInfo*, Params>> variants;
   std::vector<std::pair<const TaskInfo*, Params>> tasks;  // accuracy only
-  std::vector<Setting> axes;       // those that apply, in the order of a row's axes
-  std::vector<Params> training;    // accuracy only
-  std::vector<std::string> tuned;  // settings of `training` to be chosen on validation
+  std::vector<Setting> axes;                // those that apply, in the order of a row's axes
+  std::vector<Params> training;             // accuracy only
+  std::vector<std::string> tuned;           // settings of `training` to be chosen on validation
+  std::string test_with;                    // accuracy only; as SubSweep::test_with
+  std::vector<std::vector<Params>> tested;  // of each variant, what `test_with` says
   Rules rules;
 };
 

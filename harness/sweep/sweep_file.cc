@@ -160,6 +160,14 @@ class SweepFile {
     return settings_text(overlay(parse_settings(base), settings));
   }
 
+  // Texts of parameters, alone or in a list; resolve() reads them, for they are of a variant.
+  std::string read_test_with(const TomlValue& value) {
+    std::vector<std::string> texts;
+    for (const TomlValue* const item : reader_.items_of("test_with", value))
+      texts.push_back(reader_.text_of("test_with", *item));
+    return join(texts, ";");
+  }
+
   // What a block and the defaults of a measure have in common.
   void read_parts(const TomlValue& table, const std::vector<Measure>& measures,
                   std::vector<SubSweep>& sweeps) {
@@ -168,7 +176,7 @@ class SweepFile {
       for (SubSweep& sweep : sweeps) sweep.variants = specs;
     }
     if (const TomlValue* axes = table.find("axes")) read_axes(*axes, measures, sweeps);
-    for (const char* key : {"tasks", "training", "tuning"}) {
+    for (const char* key : {"tasks", "training", "tuning", "test_with"}) {
       const TomlValue* const value = table.find(key);
       if (!value) continue;
       if (std::find(measures.begin(), measures.end(), Measure::accuracy) == measures.end())
@@ -180,6 +188,8 @@ class SweepFile {
           sweep.tasks = read_specs(key, *value, names_.tasks, names_.task);
         else if (key == std::string_view("training"))
           sweep.training = read_training(key, *value, sweep.training);
+        else if (key == std::string_view("test_with"))
+          sweep.test_with = read_test_with(*value);
         else
           sweep.tune = read_training(key, *value, "");
       }
@@ -191,7 +201,7 @@ class SweepFile {
     for (size_t i = 0; i < defaults.keys.size(); i++) {
       const Measure measure = *value_named<Measure>(defaults.keys[i]);
       reader_.require_keys(defaults.items[i], "defaults." + defaults.keys[i],
-                           {"variants", "tasks", "axes", "training", "tuning"});
+                           {"variants", "tasks", "axes", "training", "tuning", "test_with"});
       std::vector<SubSweep> one = {defaults_[measure]};
       read_parts(defaults.items[i], {measure}, one);
       defaults_[measure] = one[0];
@@ -200,8 +210,8 @@ class SweepFile {
 
   void read_sweep(const TomlValue& block, std::vector<SubSweep>& all) {
     reader_.require_keys(block, "[[sweep]]",
-                         {"measure", "variants", "tasks", "axes", "training", "tuning", "zip",
-                          "include", "exclude"});
+                         {"measure", "variants", "tasks", "axes", "training", "tuning", "test_with",
+                          "zip", "include", "exclude"});
     std::vector<Measure> measures = {block.find("tasks") ? Measure::accuracy : Measure::speed};
     if (const TomlValue* measure = block.find("measure"))
       measures = read_measures("measure", *measure);

@@ -66,6 +66,17 @@ std::vector<ScoreAtLength> length_scores(const TrainResult& found) {
   return scores;
 }
 
+std::vector<ScoreWithParams> params_scores(const TrainResult& found) {
+  std::vector<ScoreWithParams> scores;
+  for (const ParamsScore& with : found.by_params) {
+    scores.push_back({.params = Params::unchecked(with.params), .reason = with.reason});
+    if (!with.score) continue;
+    scores.back().test = with.score->value;
+    scores.back().standard_error = with.score->standard_error;
+  }
+  return scores;
+}
+
 std::optional<DecodingFigures> decoding_figures(const std::optional<Decoding>& found) {
   if (!found) return std::nullopt;
   const auto tokens = static_cast<double>(found->tokens);
@@ -91,6 +102,7 @@ TrainRequest training_of(const CellKey& key) {
   request.variant = &find_variant(key.variant.name);
   request.variant_params = key.variant.params.values();
   request.training = Params("training", training_params(), key.training.value().values());
+  for (const Params& params : key.test_with) request.test_with.push_back(params.values());
   request.seed = static_cast<uint64_t>(key.axes.seed.value());
   request.exact = &exact_reference();
   set_threads(static_cast<int>(key.axes.threads.value()));
@@ -109,6 +121,7 @@ PilotFigures training_pilot(const Request& asked) {
   for (const char* all : {"steps", "eval_every"}) training[all] = kSteps;
   for (const char* none : {"warmup", "patience"}) training[none] = int64_t{0};
   training["stretch"] = int64_t{1};
+  key.test_with.clear();
   key.training = Params::unchecked(std::move(training));
   TrainRequest request = training_of(key);
   request.shortcuts = false;
@@ -173,7 +186,8 @@ CellResult accuracy(const CellKey& key) {
                           .final_train_loss = finite(found.final_train_loss),
                           .control = task.control,
                           .state_bytes = found.state_bytes,
-                          .by_length = length_scores(found)};
+                          .by_length = length_scores(found),
+                          .by_params = params_scores(found)};
   const bool error = is_error(task.metric);
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {

@@ -1,4 +1,5 @@
-// Accuracy rows by test length, and the decoding of output sequences, as tables.
+// Accuracy rows by test length and by parameters at test time, and the decoding of output
+// sequences, as tables.
 #include <cmath>
 
 #include "core/base/check.h"
@@ -60,6 +61,31 @@ std::vector<Table> length_tables(const std::vector<Row>& rows) {
     const auto [found, added] = by_title.emplace(key, tables.size());
     if (added) tables.push_back({.title = title, .columns = heads(row), .rows = {}, .notes = {}});
     add_line(row, label(row, rows), tables[found->second]);
+  }
+  return tables;
+}
+
+std::vector<Table> params_tables(const std::vector<Row>& rows) {
+  std::vector<Table> tables;
+  std::map<std::string, size_t> by_title;
+  for (const Row& row : rows) {
+    if (!row.is_ok() || row.accuracy().by_params.empty()) continue;
+    const std::string title = "test score with other parameters; " + task_heading(row, rows);
+    const auto [found, added] = by_title.emplace(title, tables.size());
+    if (added)
+      tables.push_back({.title = title,
+                        .columns = {"variant", "tested with", "test", "as trained"},
+                        .rows = {},
+                        .notes = {}});
+    Table& table = tables[found->second];
+    const std::string trained = label(row, rows);
+    for (const ScoreWithParams& with : row.accuracy().by_params) {
+      const std::string params = plugin_text({row.key.variant.name, with.params});
+      table.rows.push_back({trained, params,
+                            with.test ? fmt::format("{:.3f}", *with.test) : "skipped",
+                            fmt::format("{:.3f}", row.accuracy().test)});
+      if (!with.test) table.notes.push_back(fmt::format("{} skipped: {}", params, with.reason));
+    }
   }
   return tables;
 }

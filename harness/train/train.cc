@@ -13,6 +13,7 @@
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"
 #include "harness/train/optimizer.h"
+#include "harness/train/rebuilt.h"
 
 namespace attn {
 
@@ -108,9 +109,11 @@ class Trainer {
                          settings_.integer("batch"));
   }
 
-  Score score(const std::vector<Batch>& examples) {
+  Score score(const std::vector<Batch>& examples) { return score(*model_, examples); }
+
+  Score score(const Learner& model, const std::vector<Batch>& examples) {
     const Stopwatch watch;
-    const Score found = model_->score(examples);
+    const Score found = model.score(examples);
     result_.evaluation_s += watch.seconds();
     for (const Batch& batch : examples) result_.evaluated += batch.size;
     return found;
@@ -127,6 +130,14 @@ class Trainer {
     result_.places = model_->places();
     result_.state_bytes = model_->state_bytes(task_.shape());
     result_.decoding = model_->decoding(examples);
+    for (const auto& params : request_.test_with) {
+      ParamsScore& with = result_.by_params.emplace_back();
+      with.params = params;
+      const Rebuilt other =
+          rebuilt(request_, task_, learner_spec(request_, task_, longer_), *model_, params);
+      with.reason = other.reason;
+      if (other.model) with.score = score(*other.model, examples);
+    }
     if (longer_.empty()) return;
     result_.by_length.push_back({1, task_.shape().length, found, task_.chance()});
     for (const Stretch& stretch : longer_) {

@@ -32,6 +32,8 @@ struct TrainRequest {
   std::map<std::string, ParamValue> variant_params;
   Params training;
   uint64_t seed = 0;
+  // Parameters of the variant with which the learned weights are scored too.
+  std::vector<std::map<std::string, ParamValue>> test_with;
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
   bool shortcuts = true;               // also score the shortcuts of the task
   double time_limit_s = 0;  // training stops after this time, with stopped_by "time"; 0: no limit
@@ -42,6 +44,13 @@ struct LengthScore {
   int64_t factor = 1, length = 0;
   std::optional<Score> score{};  // nullopt: see `reason`
   double chance = 0;
+  std::string reason{};
+};
+
+// The score on the test split with other parameters of the variant.
+struct ParamsScore {
+  std::map<std::string, ParamValue> params;
+  std::optional<Score> score{};  // nullopt: see `reason`
   std::string reason{};
 };
 
@@ -60,6 +69,7 @@ struct TrainResult {
   std::vector<DistanceBin> by_distance;     // of the test split
   std::optional<ExampleScores> by_example;  // of the test split; nullopt: the answers are numbers
   std::vector<LengthScore> by_length;  // starts with the training length; empty without `stretch`
+  std::vector<ParamsScore> by_params;  // as TrainRequest::test_with
   double token_accuracy = 0;           // of output sequences, see Score
   std::vector<std::string> places;     // see Learner::places
   std::optional<Decoding> decoding;    // of output sequences, from the test split

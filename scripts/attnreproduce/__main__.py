@@ -41,7 +41,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("-f", "--force", action="store_true", help="measures anew what is there")
     run.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="keeps the rows there, in "
                      "a folder for each entry; default results/reproductions")  # fmt: skip
-    verbs.add_parser("report", help="writes docs/reproductions.md and its pictures from the rows",
+    verbs.add_parser("report", help="writes docs/reproductions.md, its pictures and "
+                     "docs/findings.md from the rows",
                      allow_abbrev=False)  # fmt: skip
     return made
 
@@ -79,9 +80,11 @@ def run(given: argparse.Namespace) -> int:
 
 
 def report() -> int:
-    from . import page  # matplotlib takes a second to load
+    from . import findings, page  # matplotlib takes a second to load
 
-    for path in page.write(page.judge_all(Product.built())):
+    product = Product.built()
+    found = page.judge_all(product)
+    for path in [*page.write(found), findings.write(found, product)]:
         print(os.path.relpath(path))
     return 0
 

@@ -29,7 +29,7 @@ Each entry below takes one published result, measures it again with attnbench, a
 scripts/reproduce list                # the entries, and which are measured
 scripts/reproduce run R7              # measures an entry and judges it; rows that are there are kept
 scripts/reproduce run all --small     # all of them at a small size, into a temporary folder: shows that they run
-scripts/reproduce report              # writes this page and its pictures
+scripts/reproduce report              # writes this page, its pictures and findings.md
 ```
 
 An entry is a folder of [results/reproductions](../results/reproductions): `entry.toml` (the claim, and the published figures with their
@@ -94,12 +94,12 @@ def _summary(found: list[Judged]) -> str:
     lines = ["| | published result | outcome |", "|---|---|---|"]
     for one in found:
         outcome = one.verdict.outcome.value if one.verdict else "not measured yet"
-        anchor = _anchor(one.entry)
-        lines.append(f"| [{one.entry.id}](#{anchor}) | {one.entry.title} | {outcome} |")
+        place = anchor(one.entry)
+        lines.append(f"| [{one.entry.id}](#{place}) | {one.entry.title} | {outcome} |")
     return "\n".join(lines) + "\n"
 
 
-def _anchor(entry: Entry) -> str:
+def anchor(entry: Entry) -> str:
     """As GitHub makes it of the heading."""
     kept = (c for c in _heading(entry).lower() if c.isalnum() or c in " -_")
     return "".join(kept).replace(" ", "-")
@@ -145,7 +145,7 @@ def _table(findings: tuple[Finding, ...]) -> str:
     for one in findings:
         machine = " (of the machine)" if one.of_machine else ""
         lines.append(
-            f"| {one.what}{machine} | {figure(one.found, one.unit)} | {_bounds(one)} "
+            f"| {one.what}{machine} | {figure(one.found, one.unit)} | {bounds(one)} "
             f"| {one.published or '–'} | {one.state.value} |"
         )
     return "\n".join(lines)
@@ -164,7 +164,7 @@ def figure(found: Estimate, unit: str = "") -> str:
     return _number(found.value, unit) + ends
 
 
-def _bounds(one: Finding) -> str:
+def bounds(one: Finding) -> str:
     low, high = _number(one.least, one.unit), _number(one.most, one.unit)
     if one.least == -math.inf:
         return f"≤ {high}"

@@ -82,6 +82,9 @@ class Plant:
         row = fixture.cell("accuracy", variant, params, axes, metrics=metrics, samples=curve,
                            task={"name": task, "params": {}})  # fmt: skip
         row["cell"] = fixture.key_of([row["cell"], training])
+        if "by_params" in more:
+            row["metrics"]["by_params"] = more["by_params"]
+            row["test_with"] = [one["params"] for one in more["by_params"]]
         self.rows.append(row | {"training": training, "tuned": ["learning_rate"]})
 
     def write(self, folder: Path, name: str, source: Path, *, find: bool = False) -> None:

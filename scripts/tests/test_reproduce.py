@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnreproduce import measuring, page
+from attnreproduce import findings, measuring, page
 from attnreproduce.chart import Line, Panel, Point, drawn
 from attnreproduce.crossings import crossing_of, crossings_of
 from attnreproduce.entries import FOLDER, ROOT, chosen, entry_ids, read_entries, read_entry, read_left_out
@@ -25,6 +25,9 @@ from scipy.stats import binomtest
 
 PROGRAM = Product().path
 BUILT = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+# A sweep of trainings or times takes a second a cell: most are planned in every run, and run with --all.
+EVERY = bool(os.environ.get("ATTN_GOLDEN_ALL"))
+IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R13", "R24")
 ENTRY = """
 id = "R99"
 title = "a title"
@@ -251,6 +254,8 @@ class Page(unittest.TestCase):
         found = page.judge_all(Product())
         text = page.PAGE.read_text(encoding="utf-8")
         self.assertEqual(page.text_of(found), text, "scripts/reproduce report writes it anew")
+        told = findings.text_of(found, Product())
+        self.assertEqual(told, findings.PAGE.read_text(encoding="utf-8"), "scripts/reproduce report writes it anew")
         for one in found:
             if one.picture:
                 table = one.picture.data.to_csv(index=False, float_format="%.9g", lineterminator="\n")
@@ -308,12 +313,28 @@ class Command(InFolder):
         self.assertEqual(len(said), 1, said)
         self.assertIn("file", said[0])
 
-    def test_all_entries_run_at_a_small_size(self) -> None:
-        done = self.reproduce("run", "all", "--small")
+    def run_small(self, *wanted: str) -> None:
+        done = self.reproduce("run", *wanted, "--small")
         self.assertEqual(done.returncode, 0, done.stderr)
         ids = [line.partition(":")[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
-        self.assertEqual(ids, entry_ids())
+        self.assertEqual(ids, entry_ids() if wanted == ("all",) else list(wanted))
         self.assertIn("at a small size, which decides nothing", done.stdout)
+
+    def test_entries_run_at_a_small_size(self) -> None:
+        """In every run those with a program and one of each measure; all with scripts/test --all."""
+        self.run_small(*(["all"] if EVERY else IN_CI))
+
+    def test_every_sweep_is_planned_at_its_small_size(self) -> None:
+        """What the sweeps ask for is there: files, variants, tasks, parameters, options."""
+        for entry in read_entries():
+            for one in entry.measurements:
+                if one.is_program:
+                    self.assertIn(entry.id, IN_CI, "a program is planned by running it")
+                    continue
+                for size in ((), one.small):
+                    words = ["run", one.source, *one.options, *size, "--dry-run", "-o", self.folder / "rows.jsonl"]
+                    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=ROOT)
+                    self.assertEqual(done.returncode, 0, f"{entry.id} {one.source.name}: {done.stderr}")
 
 
 if __name__ == "__main__":

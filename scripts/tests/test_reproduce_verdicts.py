@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from attnreproduce import findings
 from attnreproduce.entries import FOLDER, entry_ids, read_entry
 from attnreproduce.evidence import judged
 from attnreproduce.judging import Outcome, Verdict
+from attnreproduce.measuring import load
 from attnreproduce.page import judge
 from attnreproduce.product import Product
 
@@ -33,6 +35,34 @@ def plant(kind: str) -> Plant:
     return Plant(noise=0.7 if kind == "noisy" else 0.004)
 
 
+def r1(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    verdict = load(entry_file("R1/verdict.py"))
+    for feature_kind in ("positive", "hyperbolic"):
+        for length, angle in ((0.5, 0.5), (1.0, 2.8)):
+            for batch in range(8):
+                one = {"kind": feature_kind, "length": length, "angle": angle, "directions": 16, "batch": batch}
+                spread = math.exp((1.0 if kind == "noisy" else 0.01) * rng.normal())
+                factor = 1.5 if kind == "disagrees" else 1.0
+                mean = math.exp(length**2 * math.cos(angle)) * (1 + 1e-3 * rng.normal())
+                found.append(one | {"mean": mean, "squared_error": factor * spread * verdict.form(one)})
+    records(folder, "pairs", found)
+
+
+def r2(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    bound = load(entry_file("R2/verdict.py")).bound
+    for length, angle in ((0.5, 0.5), (0.75, 1.5)):
+        for orthogonal in (True, False):
+            for batch in range(8):
+                one = {"length": length, "angle": angle, "dim": 8, "batch": batch, "orthogonal": orthogonal}
+                gain = {"agrees": 2.0, "disagrees": 0.1, "noisy": 1.0}[kind] * bound(one)
+                error = (5 * bound(one) - gain * orthogonal) * math.exp((0.5 if kind == "noisy" else 0.005) * rng.normal())
+                mean = math.exp(length**2 * math.cos(angle)) * (1 + 1e-3 * rng.normal())
+                found.append(one | {"mean": mean, "squared_error": error})
+    records(folder, "gain", found)
+
+
 def r3(folder: Path, kind: str) -> None:
     rows, rng = plant(kind), np.random.default_rng(1)
     gain = {"agrees": 0.5, "disagrees": 2.0, "noisy": 0.9}[kind]
@@ -43,6 +73,41 @@ def r3(folder: Path, kind: str) -> None:
                     error = (gain if orthogonal else 1.0) / math.sqrt(m) * math.exp(rng.normal() * (2 if kind == "noisy" else 0.1))
                     rows.error("performer", error, features=m, orthogonal=orthogonal, seed=seed, input_scale=scale)
     rows.write(folder, "fidelity", entry_file("R3/fidelity.toml"))
+
+
+def r4(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    for seed in range(5):
+        for factor in (1.1, 3.0, 6.0):
+            leak = {"agrees": 0.3, "disagrees": 1e-9, "noisy": 0.01}[kind] * math.exp((1 if kind == "noisy" else 0.1) * rng.normal())
+            one = {"seed": seed, "factor": factor, "moved_last": 0.5}
+            found.append(one | {"stabiliser": "over all keys", "constant": 1e-4, "moved_earlier": leak})
+            found.append(one | {"stabiliser": "over the keys so far", "constant": 0.0, "moved_earlier": 0.0})
+    records(folder, "leak", found)
+
+
+def r5(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    power = 0.0 if kind == "disagrees" else 1.0
+    for seed in range(5):
+        spread = math.exp((2.0 if kind == "noisy" else 0.05) * rng.normal())
+        for n in (1024, 8192):
+            found.append({"seed": seed, "length": n, "of": "subtraction", "residual": 1e-6 * n**power * spread ** (n > 1024), "early": 1e-6})
+        for n in (1024, 4096):
+            found.append({"seed": seed, "length": n, "of": "stored states", "error": 1e-6})
+    records(folder, "subtraction", found)
+
+
+def r6(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    share = {"agrees": 0.9, "disagrees": 0.3, "noisy": 0.5}[kind]
+    for seed in range(5):
+        for correlation in (0.0, 0.98):
+            for spread in (1.0, 4.0):
+                one = {"seed": seed, "correlation": correlation, "spread": spread, "length": 512, "index": 128}
+                near = share + (0.1 if kind == "noisy" else 0.01) * rng.normal()
+                found.append(one | {"share": near, "share_of_squares": near, "effective_rank": 512 * near})
+    records(folder, "spectra", found)
 
 
 def r7(folder: Path, kind: str) -> None:
@@ -178,6 +243,21 @@ def r23(folder: Path, kind: str) -> None:
     rows.write(folder, "copy", entry_file("R23/copy.toml"))
 
 
+def r24(folder: Path, kind: str) -> None:
+    rows, rng = plant(kind), np.random.default_rng(1)
+    for seed in range(3):
+        for rounds in (4, 2, 1):
+            scores = {"full": 0.01, "8": 0.99, "4": 0.98, "2": 0.9, "1": 0.8}
+            if kind == "disagrees":
+                scores["full"] = 0.9
+            shift = 0.3 * rng.normal() if kind == "noisy" else 0.002 * rng.normal()
+            with_ = [{"params": {"as": "paper", "buckets": int(name == "full"), "chunk": 16, "rounds": 1 if name == "full" else int(name)},
+                      "test": min(1.0, max(0.0, score + shift * (name != "8"))), "stderr": 0.01, "reason": None}
+                     for name, score in scores.items()]  # fmt: skip
+            rows.score("reformer", "copy", 0.9, seed, rounds=rounds, by_params=with_)
+    rows.write(folder, "rounds", entry_file("R24/rounds.toml"))
+
+
 def r26(folder: Path, kind: str) -> None:
     rows, rng = plant(kind), np.random.default_rng(1)
     top = {"agrees": 0.25, "disagrees": 0.47, "noisy": 0.37}[kind]
@@ -202,8 +282,8 @@ def r30(folder: Path, kind: str) -> None:
     times.write(folder, "cost", entry_file("R30/cost.toml"))
 
 
-PLANTINGS: dict[str, Planting] = {"R3": r3, "R7": r7, "R8": r8, "R13": r13, "R14": r14, "R15": r15, "R16": r16, "R17": r17,
-                                  "R18": r18, "R19": r19, "R20": r20, "R23": r23, "R26": r26, "R30": r30}  # fmt: skip
+PLANTINGS: dict[str, Planting] = {"R1": r1, "R2": r2, "R3": r3, "R4": r4, "R5": r5, "R6": r6, "R7": r7, "R8": r8, "R13": r13, "R14": r14, "R15": r15, "R16": r16, "R17": r17,
+                                  "R18": r18, "R19": r19, "R20": r20, "R23": r23, "R24": r24, "R26": r26, "R30": r30}  # fmt: skip
 # What fails there is the machine's: times of one program over those of another.
 OF_MACHINE = {"R20"}
 
@@ -241,6 +321,68 @@ class Verdicts(unittest.TestCase):
                 self.assertEqual(outside, [])
                 self.assertIn("commit 012345678", picture.caption)
                 self.assertFalse(picture.data["value"].isna().any())
+
+
+@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+class FindingsPage(unittest.TestCase):
+    KINDS = {"R7": "disagrees", "R8": "agrees", "R14": "noisy", "R15": "agrees", "R18": "agrees", "R19": "agrees", "R26": "disagrees"}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        held = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(held.cleanup)
+        folder = Path(held.name)
+        for name, kind in cls.KINDS.items():
+            PLANTINGS[name](folder / name, kind)
+        entries = [read_entry(FOLDER / name) for name in (*cls.KINDS, "R20")]  # R20 has no rows
+        found = [judge(entry, folder / entry.id, Product()) for entry in entries]
+        text = findings.text_of(found, Product(), folder, folder / "findings.md")
+        cls.sections = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
+
+    def lines(self, section: str, *wanted: str) -> list[str]:
+        return [line for line in self.sections[section].splitlines() if all(word in line for word in wanted)]
+
+    def test_outcomes_name_each_entry_once(self) -> None:
+        for name in (*self.KINDS, "R20"):
+            self.assertEqual(len(self.lines("Outcomes", f"[{name}, ")), 1, name)
+        self.assertIn("[R20, ", self.lines("Outcomes", "**not measured yet** (1)")[0])
+        self.assertIn("[R7, ", self.lines("Outcomes", "**disagrees** (2)")[0])
+
+    def test_what_fails_and_what_is_open_link_their_rows(self) -> None:
+        failing = self.lines("Findings that fail", "[R7]", "saving in training at 4096")
+        self.assertEqual(len(failing), 1)
+        self.assertIn("[memory](R7/memory.jsonl)", failing[0])
+        self.assertFalse(self.lines("Findings that fail", "[R8]"))
+        self.assertTrue(self.lines("Findings that the rows do not decide", "[R14]", "(R14/steps.jsonl)"))
+
+    def test_the_baseline_s_part_of_a_speed_up(self) -> None:
+        """Planted: linformer takes 1e-6·n, either form of exact attention 2e-9·n²: 32.8 at 16384, all of it the variant's."""
+        found = self.lines("Which speed-ups are the baseline's", "[R15]", "`linformer`", "| attention |")
+        self.assertEqual(len(found), 1)
+        cells = [cell.strip().partition(" [") for cell in found[0].split("|")[5:8]]
+        for (figure, _, interval), expected in zip(cells, (32.8, 32.8, 1.0)):
+            self.assertAlmostEqual(float(figure) / expected, 1, delta=0.05)
+            self.assertTrue(interval)
+
+    def test_lengths_and_what_lies_beyond(self) -> None:
+        title = "From which length on each variant takes less"
+        for variant, word, length in (("performer", "time", 600), ("local", "time", 1800), ("performer", "memory", 80)):
+            line = self.lines(title, "[R19]", f"`{variant}`", f"| {word} |")
+            self.assertEqual(len(line), 1, (variant, word))
+            for cell in line[0].split("|")[4:6]:
+                self.assertAlmostEqual(float(cell.split()[0]) / length, 1, delta=0.3)
+        self.assertTrue(self.lines(title, "[R18]", "`linear`", "time, decoding"))
+
+    def test_listops_lists_predictors_and_models_by_score(self) -> None:
+        scores = [float(line.split("|")[2].split()[0]) for line in self.lines("Where Long Range Arena's ListOps scores lie", "| published |")]
+        self.assertEqual(scores, sorted(scores))
+        self.assertGreater(len(scores), 8)
+        self.assertEqual(len(self.lines("Where Long Range Arena's ListOps scores lie", "without any nested operator")), 3)
+
+    def test_recall_is_of_the_reference_rows(self) -> None:
+        line = self.lines("Recall against bytes of state", "`linear`")
+        self.assertEqual(len(line), 1)
+        self.assertIn("| 16896 |", line[0])
 
 
 if __name__ == "__main__":

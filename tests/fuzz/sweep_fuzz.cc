@@ -48,7 +48,8 @@ void check_sweep(const SubSweep& sweep) {
     axes.push_back({name, axis_values(axis, text)});
   }
   const bool trains = sweep.measure == Measure::accuracy;
-  require(trains || (sweep.tasks.empty() && sweep.training.empty() && sweep.tune.empty()),
+  require(trains || (sweep.tasks.empty() && sweep.training.empty() && sweep.tune.empty() &&
+                     sweep.test_with.empty()),
           "a sweep that trains nothing has training");
   std::vector<Choice> choices;
   if (!accepts([&] { choices = combinations(axes, sweep.rules.zips); })) return;

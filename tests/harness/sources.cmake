@@ -60,6 +60,7 @@ foreach(stem
     sweep/rules
     sweep/sweep
     sweep/sweep_file
+    sweep/test_with
     sweep/twins
     tables/breakdown_table
     tables/closing
@@ -73,6 +74,7 @@ foreach(stem
     train/lengths
     train/optimizer
     train/pair_batches
+    train/rebuilt
     train/sequence_learner
     train/steady_step
     train/train_error

@@ -1,6 +1,6 @@
 // performer: softmax attention estimated without bias by positive random features (FAVOR+), O =
-// φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1). Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10. Time
-// O(n·m·d) for m features, memory n·d + m·d; causal by prefix sums. as=lra: relu(x) + 0.001.
+// φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1). Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10, lemma 1.
+// Time O(n·m·d) for m features, memory n·d + m·d; causal by prefix sums. as=lra: relu(x) + 0.001.
 #include <cmath>
 
 #include "variants/api/variant_info.h"
@@ -13,13 +13,27 @@ class Performer final : public Attention {
  public:
   explicit Performer(const AttentionConfig& config) : Attention(config) {
     if (params().text("as") == "lra") return;
-    const Tensor start =
-        random_directions(config.heads, params().integer("features"), config.head_dim,
-                          params().flag("orthogonal"), rng(config.seed, "performer.omega"));
-    omega_ = weight("omega", start, false);
+    omega_ = weight("omega", directions(config), false);
   }
 
  private:
+  // hyperbolic: ω and -ω next to each other, so that the features are e^{ωx} and e^{-ωx}; of an odd
+  // number the last one stands alone.
+  Tensor directions(const AttentionConfig& config) const {
+    const int64_t features = params().integer("features"), dim = config.head_dim;
+    const bool pairs = params().text("features_kind") == "hyperbolic";
+    const int64_t drawn = pairs ? (features + 1) / 2 : features;
+    const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
+                                           rng(config.seed, "performer.omega"));
+    if (!pairs) return start;
+    const Tensor omega({config.heads, features, dim});
+    for (int64_t row = 0; row < config.heads * features; ++row) {
+      const int64_t head = row / features, f = row % features;
+      const real* const from = start.data() + (head * drawn + f / 2) * dim;
+      for (int64_t c = 0; c < dim; ++c) omega[row * dim + c] = f % 2 ? -from[c] : from[c];
+    }
+    return omega;
+  }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     return linear_attention(q, k, v,
                             {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = map()});
@@ -60,7 +74,7 @@ VariantInfo performer() {
       .name = "performer",
       .family = "kernel",
       .summary = "softmax attention estimated by positive random features (FAVOR+)",
-      .paper = "Choromanski et al. 2021, arXiv:2009.14794, eqs. 4-7, 10",
+      .paper = "Choromanski et al. 2021, arXiv:2009.14794, lemma 1, eqs. 4-7, 10",
       .cost_formula =
           "8·n·m·d FLOPs (features 4, sums 4) and 4·n·m; causal about 86·n·(m+d) more inside "
           "chunks of 64; memory n·d, and about 2·m·(d + 96) a thread; as=lra 4·n·d·(d+1) FLOPs",
@@ -70,6 +84,9 @@ VariantInfo performer() {
                            "softmax: exp features; relu: the generalised kernel")
                      .when("as", "paper"),
                  ParamSpec("orthogonal", true, "directions orthogonal in blocks of head_dim")
+                     .when("as", "paper"),
+                 ParamSpec("features_kind", {"positive", "hyperbolic"},
+                           "hyperbolic: each direction and its opposite, lemma 1")
                      .when("as", "paper"),
                  {"as",
                   {"paper", "lra"},

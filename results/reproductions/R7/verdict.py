@@ -22,7 +22,8 @@ def verdict(evidence):
             findings.append(
                 Finding(f"exponent of memory, {label}, {mode}", found, least, most, expected)
             )
-    published = dict(zip(*evidence.published("saving").values()))
+    told = evidence.published("memory")
+    published = {n: a / b for n, a, b in zip(told["length"], told["textbook"], told["tiled"])}
     peaks, savings = {}, {}
     for mode in ("forward", "train"):
         for kernel in ("tiled", "materialized"):
@@ -35,13 +36,13 @@ def verdict(evidence):
         found = evidence.cell("memory", "full", mode="train", kernel="materialized", length=length)
         findings.append(
             Finding(f"saving in training at {found.length}", savings[length], saving / FACTOR,
-                    saving * FACTOR, f"{saving}×")  # fmt: skip
+                    saving * FACTOR, f"{saving:.3g}×")  # fmt: skip
         )
     return Verdict(tuple(findings), _why(findings, published, savings), _panels(peaks, savings, published))
 
 
 def _why(findings, published, savings):
-    told = ", ".join(f"{savings[n].value:.1f} at {n} (published {s})" for n, s in published.items())
+    told = ", ".join(f"{savings[n].value:.1f} at {n} (published {s:.3g})" for n, s in published.items())
     return f"""The textbook form holds scores, weights and, in training, the gradients of both, each of n² numbers; the tiled form
         holds a tile and one number a row. The saving in training is {told}. Its size depends on what is counted beside the matrices:
         inputs, output and their gradients are counted on both sides here."""

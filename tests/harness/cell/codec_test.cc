@@ -188,6 +188,9 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   trained.by_length = {
       {.factor = 1, .length = 64, .test = 0.5, .standard_error = 0.25, .chance = 0},
       {.factor = 2, .length = 128, .reason = "learned positions"}};
+  trained.by_params = {
+      {.params = Params::unchecked({{"rounds", int64_t{2}}}), .test = 0.5, .standard_error = 0.25},
+      {.params = Params::unchecked({{"rank", int64_t{3}}}), .reason = "weights"}};
   trained.token_accuracy = 0.5;
   trained.places = {"encoder"};
   trained.decoding = {.sequences = 1,
@@ -205,7 +208,9 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
       R"("flops":8.0,"final_train_loss":0.5,"control":"conv","state_bytes":9,"by_length":[)"
       R"({"factor":1,"length":64,"test":0.5,"stderr":0.25,"chance":0.0,"reason":null},)"
       R"({"factor":2,"length":128,"test":null,"stderr":null,"chance":null,)"
-      R"("reason":"learned positions"}],"token_accuracy":0.5,"places":["encoder"],"decoding":)"
+      R"("reason":"learned positions"}],"by_params":[{"params":{"rounds":2},"test":0.5,)"
+      R"("stderr":0.25,"reason":null},{"params":{"rank":3},"test":null,"stderr":null,)"
+      R"("reason":"weights"}],"token_accuracy":0.5,"places":["encoder"],"decoding":)"
       R"({"sequences":1,"tokens":2,"tokens_per_s":3.0,"recompute_tokens_per_s":4.0,)"
       R"("speedup":0.75,"same":1.0}})");
 }

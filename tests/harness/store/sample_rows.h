@@ -48,6 +48,8 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
       "shortcuts": {"majority": 0.02}, "lift": 45.0, "by_distance": [{"from": 0, "to": 7, "labels": 12, "accuracy": 0.5, "stderr": 0.1}],
       "by_length": [{"factor": 1, "length": 64, "test": 0.9, "stderr": 0.01, "chance": 0.01, "reason": null},
         {"factor": 2, "length": 128, "test": null, "stderr": null, "chance": null, "reason": "learned positions end at 64"}],
+      "by_params": [{"params": {"rounds": 2}, "test": 0.8, "stderr": 0.01, "reason": null},
+        {"params": {"rounds": 4}, "test": null, "stderr": null, "reason": "its weight gain is [3] there, [4] in training"}],
       "state_bytes": 4096, "token_accuracy": 0.95, "places": ["encoder", "cross"],
       "decoding": {"sequences": 8, "tokens": 99, "tokens_per_s": 900.0, "recompute_tokens_per_s": 90.0, "speedup": 10.0, "same": 1.0},
       "steps": 100, "examples": 3200, "train_s": 2.0, "data_wait_share": 0.01,

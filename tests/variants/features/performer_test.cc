@@ -1,4 +1,5 @@
-// performer as Long Range Arena's code has it: what sets it apart from the paper's.
+// performer: what sets Long Range Arena's form apart from the paper's; directions of hyperbolic
+// features.
 #include <gtest/gtest.h>
 
 #include "tests/variants/oracle_bridge.h"
@@ -27,6 +28,25 @@ TEST(Performer, RegressionLongRangeArenaHasNoRandomFeatures) {
     const double moved =
         bridge::relative_error(output(as, 1, 2), bridge::array_of(output(as, 1, 1)).x);
     EXPECT_EQ(moved < 0.01, as == "lra") << as << " " << moved;
+  }
+}
+
+// ω and -ω: with x = -y a pair's features multiply to e^{-|x|²} exactly, whatever is drawn.
+TEST(Performer, HyperbolicFeaturesAreOppositePairs) {
+  const std::string hyperbolic = "hyperbolic";
+  for (const int64_t features : {int64_t{6}, int64_t{7}}) {
+    const auto attention = find_variant("performer")
+                               .build({2, 5, 20, false, 3, {}},
+                                      {{"features", features}, {"features_kind", hyperbolic}});
+    const Tensor omega = attention->weights()[0].value.value();
+    ASSERT_EQ(omega.dim(1), features);
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t f = 0; f + 1 < features; f += 2)
+        for (int64_t c = 0; c < 5; ++c) {
+          const real* const row = omega.data() + (h * features + f) * 5;
+          EXPECT_EQ(row[c], -row[5 + c]);
+          EXPECT_NE(row[c], real(0));
+        }
   }
 }
 

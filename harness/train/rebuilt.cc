@@ -1,0 +1,53 @@
+// Builds the model and copies the learned weights; see rebuilt.h. Costs the memory of a second
+// model.
+#include "harness/train/rebuilt.h"
+
+#include <utility>
+#include <vector>
+
+namespace attn {
+
+namespace {
+
+std::vector<Weight> learned(const Learner& model) {
+  std::vector<Weight> weights = model.weights();
+  std::erase_if(weights, [](const Weight& weight) { return !weight.learned; });
+  return weights;
+}
+
+// Why the weights of a training do not fit a model with these; "" where they do.
+std::string misfit(const std::vector<Weight>& trained, const std::vector<Weight>& other) {
+  if (trained.size() != other.size())
+    return fmt::format("it has {} learned weights there, {} in training", other.size(),
+                       trained.size());
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const Weight &from = trained[i], &to = other[i];
+    if (from.name != to.name)
+      return fmt::format("it has the weight {} there, {} in training", to.name, from.name);
+    if (!(from.value.shape() == to.value.shape()))
+      return fmt::format("its weight {} is {} there, {} in training", to.name,
+                         to.value.shape().str(), from.value.shape().str());
+  }
+  return "";
+}
+
+}  // namespace
+
+Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
+                const Learner& trained, const std::map<std::string, ParamValue>& params) {
+  if (const auto why =
+          why_not_trainable(request.task->name, task, *request.variant, params, request.training))
+    return {nullptr, *why};
+  spec.variant_params = params;
+  try {
+    std::unique_ptr<Learner> model = make_learner(spec);
+    const std::vector<Weight> from = learned(trained), to = learned(*model);
+    if (std::string reason = misfit(from, to); !reason.empty()) return {nullptr, std::move(reason)};
+    for (size_t i = 0; i < from.size(); ++i) to[i].value.set_value(from[i].value.value());
+    return {std::move(model), ""};
+  } catch (const Error& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,25 @@
+// A trained model built again with other parameters of its variant, such as more rounds of hashing
+// (Kitaev et al. 2020, arXiv:2001.04451, table 2), or the reason why that cannot be.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "harness/train/learner.h"
+#include "harness/train/train.h"
+
+namespace attn {
+
+struct Rebuilt {
+  std::unique_ptr<Learner> model;  // null: see `reason`
+  std::string reason{};
+};
+
+// `spec` is that of `trained`, a model of `task`. The learned weights of the result are those of
+// `trained`, whose names and shapes must be the same; its random weights are drawn as by a training
+// with `params`.
+Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
+                const Learner& trained, const std::map<std::string, ParamValue>& params);
+
+}  // namespace attn
