@@ -29,6 +29,7 @@ foreach(stem
     measure/statistics
     measure/witness
     measure/workload
+    model/gate_projections
     model/layer
     model/mixer_layer
     model/residual_blocks
