@@ -30,7 +30,7 @@ class DecayedDecoder final : public Decoder {
     real *const decay = work_.data() + head * 2 * dim, *const value = decay + dim;
     const real factor = decay_of_(head % heads_each_, gate, decay);
     for (int64_t j = 0; j < dim; ++j) value[j] = factor * v[j];
-    advance_state(dim, k, value, decay, state(head));
+    decay_and_write(dim, k, value, decay, state(head));
   }
   real* state(int64_t head) const { return states_.data() + head * head_dim() * head_dim(); }
 

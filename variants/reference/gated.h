@@ -28,21 +28,26 @@ inline Array of_gates(const Array& gates, const std::vector<Index>& lengths,
 inline Array decayed_attention(const Array& q, const Array& k, const Array& v,
                                const Array& log_decay, const Array& strength, double tau,
                                const std::vector<Index>& lengths) {
-  Array sums = log_decay;  // g_0 + … + g_i
+  Array decays = log_decay;
+  for (double& g : decays.x) g = std::exp(g);
+  Array out(q.batch, q.heads, q.len, v.dim);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h)
-      for (Index i = 1; i < q.len; ++i)
-        for (Index c = 0; c < sums.dim; ++c) sums.at(b, h, i, c) += sums.at(b, h, i - 1, c);
-  const Visibility seen{.causal = true, .lengths = lengths};
-  return weighted_sum(q, v, seen, [&](Index b, Index h, Index i, Index j) {
-    double total = 0;
-    for (Index c = 0; c < q.dim; ++c) {
-      const Index channel = sums.dim == 1 ? 0 : c;
-      total += q.at(b, h, i, c) * k.at(b, h, j, c) *
-               std::exp(sums.at(b, h, i, channel) - sums.at(b, h, j, channel));
-    }
-    return tau * total * (strength.x.empty() ? 1 : strength.at(b, h, j, 0));
-  });
+      for (Index i = 0; i < q.len; ++i) {
+        std::vector<double> left(static_cast<std::size_t>(q.dim), tau);  // of what position j wrote
+        for (Index j = i; j >= 0; --j) {
+          double weight = 0;
+          for (Index c = 0; c < q.dim; ++c)
+            weight += q.at(b, h, i, c) * k.at(b, h, j, c) * left[static_cast<std::size_t>(c)];
+          if (!strength.x.empty()) weight *= strength.at(b, h, j, 0);
+          const bool is_read = lengths.empty() || j < lengths[static_cast<std::size_t>(b)];
+          for (Index c = 0; is_read && c < v.dim; ++c)
+            out.at(b, h, i, c) += weight * v.at(b, h, j, c);
+          for (Index c = 0; c < q.dim; ++c)
+            left[static_cast<std::size_t>(c)] *= decays.at(b, h, j, decays.dim == 1 ? 0 : c);
+        }
+      }
+  return out;
 }
 
 }  // namespace oracle
