@@ -51,7 +51,9 @@ struct DecayedHead {
     if (width == 1) std::fill_n(decay + 1, dim - 1, decay[0]);
     return decay;
   }
-  void advance(int64_t t) const { decay_and_write(dim, k + t * dim, v + t * dim, decays(t), state); }
+  void advance(int64_t t) const {
+    decay_and_write(dim, k + t * dim, v + t * dim, decays(t), state);
+  }
   void count(int64_t per_key, int64_t per_query) const {
     count_flops(static_cast<double>(dim * dim * (valid * per_key + len * per_query)));
   }

@@ -15,7 +15,7 @@ inline real softplus_of(real x) {
 
 // S = diag(decay)·S + kᵀ·v. 3·d² FLOPs.
 inline void decay_and_write(int64_t dim, const real* k, const real* v, const real* decay,
-                          real* state) {
+                            real* state) {
   for (int64_t c = 0; c < dim; ++c) {
     const real a = decay[c], key = k[c];
     real* const row = state + c * dim;

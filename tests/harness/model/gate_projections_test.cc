@@ -50,7 +50,8 @@ TEST(GateProjections, AreTwoProductsAndABias) {
     bias[i] = static_cast<real>(i);
   }
   const Tensor x = Tensor::normal({2, 6, kWidth}, rng(1, "x"));
-  const std::span<const Var> gates = projections.of(Var(x));
+  const GateVars made = projections.of(Var(x));
+  const std::span<const Var> gates = made;
   ASSERT_EQ(gates.size(), 1u);
   const Tensor got = gates[0].value();
   ASSERT_EQ(got.shape(), (Shape{2, kHeads, 6, kHeadDim}));
