@@ -36,6 +36,7 @@ Var elu(const Var& a);   // x for x > 0, e^x - 1 below
 Var gelu(const Var& a);  // exact: x·Φ(x)
 Var tanh(const Var& a);
 Var sigmoid(const Var& a);
+Var softplus(const Var& a);  // log(1 + e^x), without overflow
 
 // Masks.
 // Sets elements to 0 with the given probability p and scales the others by 1/(1-p).

@@ -271,4 +271,11 @@ Var sigmoid(const Var& a) {
   return unary_rows(a, sigmoid_row, [](real y, real g) { return g * y * (1 - y); });
 }
 
+Var softplus(const Var& a) {
+  return unary(
+      a, Keep::output,
+      [](real x) { return std::max(x, real(0)) + std::log1p(std::exp(-std::abs(x))); },
+      [](real y, real g) { return -g * std::expm1(-y); });  // σ(x) = 1 - e^-softplus(x)
+}
+
 }  // namespace attn

@@ -79,12 +79,12 @@ void check_rows(const Tensor& weights, const AttentionShape& shape,
 void check_linearity(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 4);
-    const Tensor other = make_inputs(shape, 5).v;
+    const Inputs x = make_inputs(*attention, shape, 4);
+    const Tensor other = make_inputs(*attention, shape, 5).v;
     const Mask mask = mask_of(shape);
-    const Tensor both = output_of(*attention, {x.q, x.k, combined(70, x.v, -130, other)}, mask);
+    const Tensor both = output_of(*attention, x.with_values(combined(70, x.v, -130, other)), mask);
     const Tensor sum = combined(70, output_of(*attention, x, mask), -130,
-                                output_of(*attention, {x.q, x.k, other}, mask));
+                                output_of(*attention, x.with_values(other), mask));
     const Gap off = gap(both, sum);
     verdict.expect(off.size, tolerance(shape.kv_len),
                    "row {} of f(70·v - 130·w) is off by {:.1e} ({})", off.row, off.size,
@@ -96,12 +96,13 @@ void check_convexity(const Subject& subject, Verdict& verdict) {
   if (!subject.info.convex(subject.params)) return;
   for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 6);
-    check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape)), shape, {}, verdict);
+    const Inputs x = make_inputs(*attention, shape, 6);
+    check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape), leaves_of(x.gates)), shape, {},
+               verdict);
     if (!subject.info.traits.padding || shape.kv_len < 2) continue;
     const std::vector<int64_t> lengths = {shape.kv_len - 1, shape.kv_len / 2};
-    check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape, lengths)), shape, lengths,
-               verdict);
+    check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape, lengths), leaves_of(x.gates)),
+               shape, lengths, verdict);
   }
 }
 
@@ -109,13 +110,13 @@ void check_permutation(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     if (shape.causal) continue;
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 7);
+    const Inputs x = make_inputs(*attention, shape, 7);
     const auto keys = shuffled(shape.kv_len, rng(7, "key order"));
     const auto queries = shuffled(shape.q_len, rng(7, "query order"));
     const Tensor base = output_of(*attention, x, mask_of(shape));
-    const Tensor out =
-        output_of(*attention, {reordered(x.q, queries), reordered(x.k, keys), reordered(x.v, keys)},
-                  mask_of(shape));
+    Inputs moved{reordered(x.q, queries), reordered(x.k, keys), reordered(x.v, keys)};
+    for (const Tensor& gate : x.gates) moved.gates.push_back(reordered(gate, keys));
+    const Tensor out = output_of(*attention, moved, mask_of(shape));
     const Gap off = gap(out, reordered(base, queries));
     verdict.expect(off.size, tolerance(shape.kv_len),
                    "row {} is off by {:.1e} when positions are permuted ({})", off.row, off.size,
@@ -127,7 +128,7 @@ void check_range(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::self)) {
     const auto attention = subject.build(shape);
     for (const double scale : {0.0, 1e-20, 60.0}) {  // logits up to about ±1e4
-      const Inputs x = make_inputs(shape, 8, scale);
+      const Inputs x = make_inputs(*attention, shape, 8, scale);
       const double size = largest(output_of(*attention, x, mask_of(shape)));
       // Random features, whose order of keys does not matter, underflow at such logits: their
       // coarse weights then only have to stay finite.
@@ -137,8 +138,8 @@ void check_range(const Subject& subject, Verdict& verdict) {
       const double bound = hull ? largest(x.v) * (1 + tolerance(shape.kv_len)) : 1e30;
       verdict.expect(size, bound, "outputs reach {:.1e} for queries and keys of scale {:g} ({})",
                      size, scale, text(shape));
-      const Gradients back = gradients_of(*attention, x, mask_of(shape), make_inputs(shape, 9).q);
-      double slope = largest(back.q) + largest(back.k) + largest(back.v);
+      const Gradients back = gradients_of(*attention, x, mask_of(shape), make_seed(shape, 9));
+      double slope = largest_of_inputs(back);
       for (const Tensor& weight : back.weights) slope += largest(weight);
       verdict.require(slope < 1e30,
                       "gradients reach {:.1e} for queries and keys of scale {:g} ({})", slope,

@@ -29,18 +29,19 @@ constexpr double kCostShare = 0.05, kCostSlack = 8 << 10;  // as in cost.cc
 
 struct Rounded {
   BFloat16Tensor q, k, v;
-  Inputs wide;  // the same numbers
+  Inputs wide;  // the same numbers, and gates, which are not rounded
 };
 
-Rounded rounded_inputs(const AttentionShape& shape, const std::vector<int64_t>& lengths) {
-  Inputs x = make_inputs(shape, 81);
+Rounded rounded_inputs(const Attention& attention, const AttentionShape& shape,
+                       const std::vector<int64_t>& lengths) {
+  const Inputs x = make_inputs(attention, shape, 81);
   for (int64_t b = 0; b < std::ssize(lengths); b++) {
     constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
-    fill_from(x.k, lengths[static_cast<size_t>(b)], kNaN, b);
-    fill_from(x.v, lengths[static_cast<size_t>(b)], kNaN, b);
+    for (const Tensor& each : x.of_keys())
+      fill_from(each, lengths[static_cast<size_t>(b)], kNaN, b);
   }
   Rounded made{rounded(x.q), rounded(x.k), rounded(x.v), {}};
-  made.wide = {widened(made.q), widened(made.k), widened(made.v)};
+  made.wide = {widened(made.q), widened(made.k), widened(made.v), x.gates};
   return made;
 }
 
@@ -51,10 +52,12 @@ oracle::Array wanted_of(const Subject& subject, const Attention& attention, cons
                          .k = array_of(x.k),
                          .v = array_of(x.v),
                          .weights = {},
+                         .gates = {},
                          .config = attention.config(),
                          .mask = mask};
   for (const Weight& weight : attention.weights())
     inputs.weights.push_back(array_of(weight.value.value()));
+  for (const Tensor& gate : x.gates) inputs.gates.push_back(array_of(gate));
   return subject.info.reference(inputs);
 }
 
@@ -95,9 +98,9 @@ void compare_to_wanted(const Tensor& got, const oracle::Array& wanted, int64_t f
 void compare_forward(const Subject& subject, const AttentionShape& shape,
                      const std::vector<int64_t>& lengths, Verdict& verdict) {
   const auto attention = subject.build(shape);
-  const Rounded x = rounded_inputs(shape, lengths);
+  const Rounded x = rounded_inputs(*attention, shape, lengths);
   const Mask mask = mask_of(shape, lengths);
-  const Tensor got = widened(attention->forward(x.q, x.k, x.v, mask));
+  const Tensor got = widened(attention->forward(x.q, x.k, x.v, mask, leaves_of(x.wide.gates)));
   compare_to_wanted(got, wanted_of(subject, *attention, x.wide, mask), 0,
                     attention->reads_bfloat16(), text(shape) + (lengths.empty() ? "" : ", padded"),
                     verdict);
@@ -113,21 +116,24 @@ void compare_decoding(const Subject& subject, AttentionShape shape, int64_t kv_h
   if (subject.info.why_no_decoder(shape, subject.params)) return;
   const auto attention = subject.build(shape);
   const auto decoder = attention->decoder(shape.batch, shape.kv_len, kv_heads, Dtype::bfloat16);
-  const Rounded x = rounded_inputs(shape, {});
+  const Rounded x = rounded_inputs(*attention, shape, {});
   const BFloat16Tensor k = rounded(first_heads(x.wide.k, kv_heads)),
                        v = rounded(first_heads(x.wide.v, kv_heads));
   const int64_t group = shape.heads / kv_heads, n = shape.kv_len, prefill = n / 2;
   const oracle::Array wanted = wanted_of(
       subject, *attention,
-      {x.wide.q, widened(repeat_heads(k, group)), widened(repeat_heads(v, group))}, mask_of(shape));
+      {x.wide.q, widened(repeat_heads(k, group)), widened(repeat_heads(v, group)), x.wide.gates},
+      mask_of(shape));
   const auto positions = [](const BFloat16Tensor& of, int64_t begin, int64_t end) {
     return rounded(part(widened(of), 2, begin, end));
   };
-  decoder->extend(positions(k, 0, prefill), positions(v, 0, prefill), positions(x.q, 0, prefill));
+  decoder->extend(positions(k, 0, prefill), positions(v, 0, prefill), positions(x.q, 0, prefill),
+                  part(x.wide, 2, 0, prefill).gates);
   const Tensor rows(x.wide.q.shape().with(2, n - prefill));
   const BFloat16Tensor out(x.q.shape().with(2, 1));
   for (int64_t i = prefill; i < n; i++) {
-    decoder->step(positions(x.q, i, i + 1), positions(k, i, i + 1), positions(v, i, i + 1), out);
+    decoder->step(positions(x.q, i, i + 1), positions(k, i, i + 1), positions(v, i, i + 1), out,
+                  part(x.wide, 2, i, i + 1).gates);
     for (int64_t at = 0; at < out.size(); at++)
       rows[(at / shape.head_dim * (n - prefill) + i - prefill) * shape.head_dim +
            at % shape.head_dim] = to_float(out.data()[at]);

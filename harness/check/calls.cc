@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t kLongestCall = 65;
 
 Gradients passes(const Attention& attention, const AttentionShape& shape, uint64_t seed) {
-  return gradients_of(attention, make_inputs(shape, seed), mask_of(shape),
-                      make_inputs(shape, seed + 1).q);
+  return gradients_of(attention, make_inputs(attention, shape, seed), mask_of(shape),
+                      make_seed(shape, seed + 1));
 }
 
 // Other inputs of the same shape, padded where possible, fewer positions, and a backward pass.
@@ -27,10 +27,11 @@ void call_otherwise(const Subject& subject, const Attention& attention,
   AttentionShape fewer = shape;
   fewer.q_len = (shape.q_len + 1) / 2;
   fewer.kv_len = (shape.kv_len + 1) / 2;
-  if (subject.can_run(fewer)) output_of(attention, make_inputs(fewer, 81), mask_of(fewer));
-  output_of(attention, make_inputs(shape, 82), mask_of(shape));
+  if (subject.can_run(fewer))
+    output_of(attention, make_inputs(attention, fewer, 81), mask_of(fewer));
+  output_of(attention, make_inputs(attention, shape, 82), mask_of(shape));
   if (subject.info.traits.padding)
-    output_of(attention, make_inputs(shape, 83), mask_of(shape, {shape.kv_len, 1}));
+    output_of(attention, make_inputs(attention, shape, 83), mask_of(shape, {shape.kv_len, 1}));
   passes(attention, shape, 84);
 }
 
@@ -64,7 +65,7 @@ std::vector<Tensor> values_of(const Attention& attention) {
 
 void check_calls(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all, kLongestCall)) {
-    const Inputs x = make_inputs(shape, 80);
+    const Inputs x = make_inputs(*subject.build(shape), shape, 80);
     const Tensor fresh = output_of(*subject.build(shape), x, mask_of(shape));
     const Gradients back = passes(*subject.build(shape), shape, 86);
     const auto attention = subject.build(shape);
@@ -91,7 +92,7 @@ void check_calls(const Subject& subject, Verdict& verdict) {
 void check_weights(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all, kLongestCall)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 84);
+    const Inputs x = make_inputs(*attention, shape, 84);
     const std::vector<Weight> weights = attention->weights();
     const std::vector<Tensor> before = values_of(*attention);
     const Tensor out = gradients_of(*attention, x, mask_of(shape), x.q).output;

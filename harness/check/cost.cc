@@ -30,10 +30,10 @@ CountedCost counted(const Subject& subject, const AttentionShape& shape) {
 double counted_backward_flops(const Subject& subject, const AttentionShape& shape) {
   const ScopedThreads one_thread(1);
   const auto attention = subject.build(shape);
-  const Inputs x = make_inputs(shape, 52);
+  const Inputs x = make_inputs(*attention, shape, 52);
   const Tensor seed = Tensor::normal(x.q.shape(), rng(53, "check flops"));
-  const Var out =
-      attention->forward(Var(x.q, true), Var(x.k, true), Var(x.v, true), mask_of(shape));
+  const Var out = attention->forward(Var(x.q, true), Var(x.k, true), Var(x.v, true), mask_of(shape),
+                                     leaves_of(x.gates, true));
   const double before = counters().flops;
   out.backward(seed);
   return counters().flops - before;
@@ -131,7 +131,7 @@ void look_beside_the_pool(const Subject& subject, bool causal, bool gradients, V
   if (!subject.can_run(shape)) return;
   const ScopedThreads two_threads(2);
   const auto attention = subject.build(shape);
-  const Inputs x = make_inputs(shape, 51);
+  const Inputs x = make_inputs(*attention, shape, 51);
   const auto run = [&] {
     if (gradients)
       gradients_of(*attention, x, mask_of(shape), x.q);
@@ -176,9 +176,13 @@ void check_flops(const Subject& subject, Verdict& verdict) {
                      declared->backward_flops, text(shape));
     }
     const double arrays = subject.info.traits.mixer ? 1 : 2;  // q and output, k and v
-    const double least = sizeof(real) * arrays *
-                         static_cast<double>(shape.batch * shape.heads * shape.head_dim) *
-                         static_cast<double>(shape.q_len + shape.kv_len);
+    const auto gates = static_cast<double>(
+        total_width(subject.info.gates_of(shape.heads, shape.head_dim, subject.params)));
+    const auto heads = static_cast<double>(shape.batch * shape.heads);
+    const double least =
+        sizeof(real) * heads *
+        (arrays * static_cast<double>(shape.head_dim * (shape.q_len + shape.kv_len)) +
+         gates * static_cast<double>(shape.kv_len));
     verdict.require(declared->bytes >= least * (1 - kAllowedCost),
                     "{:.4g} bytes moved declared, inputs and output are {:.4g} ({})",
                     declared->bytes, least, text(shape));

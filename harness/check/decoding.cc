@@ -30,17 +30,17 @@ struct Case {
     return attention.decoder(shape.batch, shape.kv_len, kv_heads);
   }
   Inputs inputs(uint64_t seed, double scale = 1) const {
-    const Inputs x = make_inputs(shape, seed, scale);
-    return {x.q, part(x.k, 1, 0, kv_heads), part(x.v, 1, 0, kv_heads)};
+    const Inputs x = make_inputs(attention, shape, seed, scale);
+    return {x.q, part(x.k, 1, 0, kv_heads), part(x.v, 1, 0, kv_heads), x.gates};
   }
   // Of forward, on keys and values as they are or repeated.
   Tensor output(const Inputs& x, const AttentionShape& of) const {
     const NoGrad no_grad;
     const int64_t times = shape.heads / kv_heads;
-    return output_of(
-        attention,
-        {x.q, repeat_heads(Var(x.k), times).value(), repeat_heads(Var(x.v), times).value()},
-        mask_of(of));
+    return output_of(attention,
+                     {x.q, repeat_heads(Var(x.k), times).value(),
+                      repeat_heads(Var(x.v), times).value(), x.gates},
+                     mask_of(of));
   }
   std::string name() const {
     const std::string heads = fmt::format(", {} heads of keys for {}", kv_heads, shape.heads);
@@ -48,13 +48,23 @@ struct Case {
   }
 };
 
+// Appends positions [begin, end) at once.
+void extend(Decoder& decoder, const Inputs& x, int64_t begin, int64_t end) {
+  const Inputs some = part(x, 2, begin, end);
+  decoder.extend(some.k, some.v, some.q, some.gates);
+}
+
+void step(Decoder& decoder, const Inputs& at, const Tensor& out) {
+  decoder.step(at.q, at.k, at.v, out, at.gates);
+}
+
 // Appends the first `prefill` positions at once, steps through the others, and returns their rows.
 Tensor decoded(Decoder& decoder, const Inputs& x, int64_t prefill) {
   const int64_t length = x.q.dim(2), dim = x.q.dim(3);
-  decoder.extend(part(x.k, 2, 0, prefill), part(x.v, 2, 0, prefill), part(x.q, 2, 0, prefill));
+  extend(decoder, x, 0, prefill);
   const Tensor result(x.q.shape().with(2, length - prefill)), out(x.q.shape().with(2, 1));
   for (int64_t i = prefill; i < length; i++) {
-    decoder.step(part(x.q, 2, i, i + 1), part(x.k, 2, i, i + 1), part(x.v, 2, i, i + 1), out);
+    step(decoder, part(x, 2, i, i + 1), out);
     for (int64_t matrix = 0; matrix < x.q.dim(0) * x.q.dim(1); matrix++)
       std::copy_n(out.data() + matrix * dim, dim,
                   result.data() + (matrix * (length - prefill) + i - prefill) * dim);
@@ -90,17 +100,13 @@ void compare_states(const Case& c, Verdict& verdict) {
   const Inputs x = c.inputs(64), other = c.inputs(65);
   const Tensor all = c.output(x, c.shape);
   const auto decoder = c.decoder(), second = c.decoder();
-  const auto extend = [](Decoder& to, const Inputs& from, int64_t begin, int64_t end) {
-    to.extend(part(from.k, 2, begin, end), part(from.v, 2, begin, end),
-              part(from.q, 2, begin, end));
-  };
   extend(*decoder, x, 0, n / 3);
   extend(*second, other, 0, n / 2);
   extend(*decoder, x, n / 3, n - 1);
   extend(*second, other, n / 2, n - 1);
   const Inputs last = part(x, 2, n - 1, n);
   const Tensor out(last.q.shape());
-  decoder->step(last.q, last.k, last.v, out);
+  step(*decoder, last, out);
   const Gap off = gap(out, part(all, 2, n - 1, n));
   verdict.expect(off.size, kAllowedGap,
                  "the last position is off by {:.1e} after two prefills, beside a second decoder "
@@ -115,24 +121,24 @@ void compare_turns(const Case& c, Verdict& verdict) {
   const Inputs x = c.inputs(66), given = c.inputs(66);
   const Tensor all = c.output(x, c.shape), out(x.q.shape().with(2, 1));
   const auto decoder = c.decoder();
-  const auto step = [&](int64_t at) {
+  const auto step_at = [&](int64_t at) {
     const Inputs here = part(x, 2, at, at + 1), before = part(given, 2, at, at + 1);
-    decoder->step(here.q, here.k, here.v, out);
+    step(*decoder, here, out);
     const Gap off = gap(out, part(all, 2, at, at + 1));
     verdict.expect(off.size, kAllowedGap,
                    "position {} is off by {:.1e} where steps and prefills take turns ({})", at,
                    off.size, c.name());
-    const double changed =
-        worst({gap(here.q, before.q).size, gap(here.k, before.k).size, gap(here.v, before.v).size});
+    double changed = gap(here.q, before.q).size;
+    for (size_t i = 0; i < here.of_keys().size(); i++)
+      changed = worst({changed, gap(here.of_keys()[i], before.of_keys()[i]).size});
     verdict.expect(changed, 0, "the step at {} changed its inputs by {:.1e} ({})", at, changed,
                    c.name());
   };
-  step(0);
-  decoder->extend(part(x.k, 2, 1, n / 2), part(x.v, 2, 1, n / 2), part(x.q, 2, 1, n / 2));
-  step(n / 2);
-  decoder->extend(part(x.k, 2, n / 2 + 1, n - 1), part(x.v, 2, n / 2 + 1, n - 1),
-                  part(x.q, 2, n / 2 + 1, n - 1));
-  step(n - 1);
+  step_at(0);
+  extend(*decoder, x, 1, n / 2);
+  step_at(n / 2);
+  extend(*decoder, x, n / 2 + 1, n - 1);
+  step_at(n - 1);
 }
 
 double off(double counted, double declared) {  // one key of weight 1 may cost nothing
@@ -165,7 +171,7 @@ void compare_costs(const Case& c, Verdict& verdict) {
   decoder->step_back();
   const Counters before = counters();
   const double flops = decoder->step_flops(), bytes = decoder->step_bytes();
-  decoder->step(last.q, last.k, last.v, Tensor(last.q.shape()));
+  step(*decoder, last, Tensor(last.q.shape()));
   const double counted_flops = counters().flops - before.flops,
                counted_bytes = counters().bytes - before.bytes;
   verdict.expect(off(counted_flops, flops), kAllowedShare,
@@ -190,11 +196,13 @@ void compare_step_back(const Case& c, Verdict& verdict) {
   const Tensor once = decoded(*decoder, x, n - 1), again(once.shape());
   const int64_t held = memory_use().live_total;
   decoder->step_back();
-  decoder->step(last.q, last.k, last.v, again);
+  step(*decoder, last, again);
   const int64_t more = memory_use().live_total - held;
   AttentionShape longer = c.shape;
   longer.q_len = longer.kv_len = n + 1;
-  const Inputs doubled{with_last(x.q, last.q), with_last(x.k, last.k), with_last(x.v, last.v)};
+  Inputs doubled{with_last(x.q, last.q), with_last(x.k, last.k), with_last(x.v, last.v)};
+  for (size_t i = 0; i < x.gates.size(); i++)
+    doubled.gates.push_back(with_last(x.gates[i], last.gates[i]));
   const Tensor twice = part(c.output(doubled, longer), 2, n, n + 1);
   const double as_once = gap(again, once).size, as_twice = gap(again, twice).size;
   verdict.expect(as_twice <= kAllowedGap ? as_twice : as_once, kAllowedGap,

@@ -150,6 +150,11 @@ Derivation derive_cost(const VariantInfo& info, const std::map<std::string, Para
   Derivation best;
   best.variant = info.name;
   best.mixer = info.traits.mixer;
+  const auto gate_width = [&](int64_t head_dim) {
+    return total_width(info.gates_of(1, head_dim, Params(info.name, info.params, given)));
+  };
+  best.gate_channels = gate_width(2) - gate_width(1);
+  best.gate_scalars = gate_width(1) - best.gate_channels;
   best.params = counting.params();
   best.names = best.mixer ? std::vector<std::string>{"batch", "n", "n", "width"}
                           : std::vector<std::string>{"heads", "m", "n", "d"};

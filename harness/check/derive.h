@@ -40,6 +40,8 @@ struct Derivation {
   std::vector<std::string> names;
   std::vector<std::string> params;  // the parameters that the cost depends on
   bool mixer = false;
+  // Numbers of all gates for each position and head: gate_scalars + gate_channels · d.
+  int64_t gate_scalars = 0, gate_channels = 0;
   std::vector<DerivedCase> cases;
 
   // The values of `names`; `chosen` includes the defaults.

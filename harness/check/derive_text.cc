@@ -30,9 +30,11 @@ std::string in_bytes(const std::string& formula) {
 
 // "return {…};" with its fields below each other, from that column on.
 std::string returned(const Derivation& of, const DerivedCase& one, size_t column) {
-  const std::string moved = of.mixer    ? "2 * batch * n * width"
-                            : one.cross ? "2 * heads * d * (m + n)"
-                                        : "4 * heads * n * d";
+  std::string moved = of.mixer    ? "2 * batch * n * width"
+                      : one.cross ? "2 * heads * d * (m + n)"
+                                  : "4 * heads * n * d";
+  if (of.gate_channels + of.gate_scalars > 0)
+    moved = fmt::format("heads * n * ({} * d + {})", 4 + of.gate_channels, of.gate_scalars);
   const std::string below = ",\n" + std::string(column + 8, ' ');
   std::string text =
       fmt::format("return {{.flops = {}{}.bytes = sizeof(real) * {}{}.peak_bytes = {}",

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -20,7 +20,9 @@ constexpr int64_t kLongestRequest = 33;  // where each kind of request is compar
 constexpr int64_t kLongestSeeds = 65;    // where gradients of other sizes are compared
 
 std::vector<Tensor> everything(const Gradients& back) {
-  std::vector<Tensor> all = {back.output, back.q, back.k, back.v};
+  std::vector<Tensor> all = {back.output, back.q};
+  const std::vector<Tensor> of_keys = back.of_keys();
+  all.insert(all.end(), of_keys.begin(), of_keys.end());
   all.insert(all.end(), back.weights.begin(), back.weights.end());
   return all;
 }
@@ -41,8 +43,9 @@ const char* bits(bool same) { return same ? "the same bits" : "different bits"; 
 Gradients run(const Subject& subject, const AttentionShape& shape, uint64_t seed,
               int thread_count) {
   const ScopedThreads scoped(thread_count);
-  const Inputs x = make_inputs(shape, 61);
-  return gradients_of(*subject.build(shape, seed), x, mask_of(shape), x.q);
+  const auto attention = subject.build(shape, seed);
+  const Inputs x = make_inputs(*attention, shape, 61);
+  return gradients_of(*attention, x, mask_of(shape), x.q);
 }
 
 // A gradient is linear in the one it comes from: neither large nor small ones are cut. Powers of
@@ -77,23 +80,31 @@ void compare_requests(const Attention& attention, const AttentionShape& shape, c
     verdict.expect(off, 10 * tolerance(shape.kv_len), "{} is off by {:.1e} ({})", what, off,
                    text(shape));
   };
-  const auto backward = [&](const Var& q, const Var& k, const Var& v) {
-    const Var out = attention.forward(q, k, v, mask);
+  const auto backward = [&](const Var& q, const Var& k, const Var& v,
+                            const std::vector<Var>& gates) {
+    const Var out = attention.forward(q, k, v, mask, gates);
     if (out.requires_grad()) out.backward(seed);
   };
+  const std::vector<Var> fixed = leaves_of(x.gates);
   const Var q(x.q, true), k(x.k, true), v(x.v, true);
-  backward(q, Var(x.k), Var(x.v));
+  backward(q, Var(x.k), Var(x.v), fixed);
   expect(q, all.q, "the gradient of q, where k and v require none,");
-  backward(Var(x.q), k, Var(x.v));
+  backward(Var(x.q), k, Var(x.v), fixed);
   expect(k, all.k, "the gradient of k, where q and v require none,");
-  backward(Var(x.q), Var(x.k), v);
+  backward(Var(x.q), Var(x.k), v, fixed);
   expect(v, all.v, "the gradient of v, where q and k require none,");
+  for (size_t i = 0; i < x.gates.size(); i++) {
+    std::vector<Var> gates = fixed;
+    gates[i] = Var(x.gates[i], true);
+    backward(Var(x.q), Var(x.k), Var(x.v), gates);
+    expect(gates[i], all.gates[i], "the gradient of a gate, where nothing else requires one,");
+  }
   if (shape.q_len != shape.kv_len) return;
-  const Gradients parts = gradients_of(attention, {x.q, x.q, x.q}, mask, seed);
+  const Gradients parts = gradients_of(attention, {x.q, x.q, x.q, x.gates}, mask, seed);
   parts.q.add(parts.k);
   parts.q.add(parts.v);
   const Var same(x.q, true);
-  backward(same, same, same);
+  backward(same, same, same, fixed);
   expect(same, parts.q, "the gradient of one input that is q, k and v");
 }
 
@@ -128,7 +139,8 @@ void check_determinism(const Subject& subject, Verdict& verdict) {
 void check_recording(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 62), before = make_inputs(shape, 62);
+    const Inputs x = make_inputs(*attention, shape, 62),
+                 before = make_inputs(*attention, shape, 62);
     const Tensor plain = output_of(*attention, x, mask_of(shape));
     const Tensor recorded = gradients_of(*attention, x, mask_of(shape), before.q.clone()).output;
     const Gap moved = gap(recorded, plain);
@@ -139,11 +151,15 @@ void check_recording(const Subject& subject, Verdict& verdict) {
       compare_requests(*attention, shape, x, before.q.clone(), verdict);
     if (shape.kv_len <= kLongestSeeds)
       compare_seeds(*attention, shape, x, before.q.clone(), verdict);
-    for (const auto& [name, now, then] :
-         {std::tuple("q", x.q, before.q), std::tuple("k", x.k, before.k),
-          std::tuple("v", x.v, before.v)})
+    const auto require_same = [&](const std::string& name, const Tensor& now, const Tensor& then) {
       verdict.require(same_bits(now, then), "{} is not what it was before the passes ({})", name,
                       text(shape));
+    };
+    require_same("q", x.q, before.q);
+    require_same("k", x.k, before.k);
+    require_same("v", x.v, before.v);
+    for (size_t i = 0; i < x.gates.size(); i++)
+      require_same("gate " + attention->gates()[i].name, x.gates[i], before.gates[i]);
   }
 }
 

@@ -29,8 +29,8 @@ void on_hidden(const Tensor& t, const Change& change) {
 
 void compare_with_none(const Attention& attention, const AttentionShape& shape,
                        const std::vector<int64_t>& lengths, Verdict& verdict) {
-  const Inputs x = make_inputs(shape, 62);
-  const Tensor seed = make_inputs(shape, 63).q;
+  const Inputs x = make_inputs(attention, shape, 62);
+  const Tensor seed = make_seed(shape, 63);
   Mask mask = mask_of(shape, lengths);
   const Gradients none = gradients_of(attention, x, mask, seed);
   mask.edges = every_edge(shape);
@@ -55,16 +55,16 @@ Subject seeing_all(const Subject& subject, const AttentionShape& shape) {
 
 void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,
                        const std::vector<int64_t>& lengths, Verdict& verdict) {
-  const Inputs x = make_inputs(shape, 64);
-  const Tensor seed = make_inputs(shape, 65).q;
+  const Inputs x = make_inputs(attention, shape, 64);
+  const Tensor seed = make_seed(shape, 65);
   Mask mask = mask_of(shape, lengths);
   mask.edges = some_edges(shape);
   const Gradients base = gradients_of(attention, x, mask, seed);
   for (const double scale : {1.0, 1e3}) {
-    const Inputs changed{x.q, x.k.clone(), x.v.clone()};
+    const Inputs changed = x.clone();
     Rng random = rng(66, "hidden");
-    for (const Tensor* t : {&changed.k, &changed.v})
-      on_hidden(*t, [&](real& value) { value = static_cast<real>(scale * random.normal()); });
+    for (const Tensor& t : changed.of_keys())
+      on_hidden(t, [&](real& value) { value = static_cast<real>(scale * random.normal()); });
     const Gradients other = gradients_of(attention, changed, mask, seed);
     const Gap moved = gap(other.output, base.output);
     verdict.expect(moved.size, tolerance(shape.kv_len),
@@ -75,10 +75,8 @@ void garbage_in_hidden(const Attention& attention, const AttentionShape& shape,
                    "gradients moved by {:.1e} when keys without an edge held {:g} × N(0,1) ({})",
                    grad, scale, text(shape));
     double leak = 0;
-    for (const Tensor* t : {&other.k, &other.v})
-      on_hidden(*t, [&](real value) {
-        leak = worst({leak, std::abs(static_cast<double>(value))});
-      });
+    for (const Tensor& t : other.of_keys())
+      on_hidden(t, [&](real value) { leak = worst({leak, std::abs(static_cast<double>(value))}); });
     verdict.expect(leak, tolerance(shape.kv_len),
                    "keys without an edge got a gradient of {:.1e} ({})", leak, text(shape));
   }
@@ -89,10 +87,9 @@ void without_any(const Attention& attention, const AttentionShape& shape, Verdic
   none->first.assign(static_cast<size_t>(shape.batch * shape.q_len + 1), 0);
   Mask mask = mask_of(shape);
   mask.edges = none;
-  const Inputs x = make_inputs(shape, 67);
-  const Gradients back = gradients_of(attention, x, mask, make_inputs(shape, 68).q);
-  const double size =
-      worst({largest(back.output), largest(back.q), largest(back.k), largest(back.v)});
+  const Inputs x = make_inputs(attention, shape, 67);
+  const Gradients back = gradients_of(attention, x, mask, make_seed(shape, 68));
+  const double size = worst({largest(back.output), largest_of_inputs(back)});
   verdict.expect(size, 0, "an output or gradient of {:.1e} where no query has an edge ({})", size,
                  text(shape));
 }

@@ -1,5 +1,5 @@
-// Compares gradients with central differences of ⟨s, f⟩ along random directions. q, k, v and each
-// learned weight are checked separately, so that a large gradient does not hide a small one. Costs
+// Compares gradients with central differences of ⟨s, f⟩ along random directions. q, k, v, each gate
+// and each learned weight are checked separately: a large gradient does not hide a small one. Costs
 // two forward passes per direction.
 #include <algorithm>
 #include <cmath>
@@ -67,9 +67,16 @@ void compare_all(const Probe& probe, const Attention& attention, const Inputs& x
   const auto at = [&](const Inputs& inputs) {
     return dot(output_of(attention, inputs, mask), seed);
   };
-  compare(probe, "q", x.q, back.q, [&](const Tensor& q) { return at({q, x.k, x.v}); });
-  compare(probe, "k", x.k, back.k, [&](const Tensor& k) { return at({x.q, k, x.v}); });
-  compare(probe, "v", x.v, back.v, [&](const Tensor& v) { return at({x.q, x.k, v}); });
+  compare(probe, "q", x.q, back.q, [&](const Tensor& q) { return at({q, x.k, x.v, x.gates}); });
+  compare(probe, "k", x.k, back.k, [&](const Tensor& k) { return at({x.q, k, x.v, x.gates}); });
+  compare(probe, "v", x.v, back.v, [&](const Tensor& v) { return at(x.with_values(v)); });
+  for (size_t i = 0; i < x.gates.size(); i++)
+    compare(probe, "gate " + attention.gates()[i].name, x.gates[i], back.gates[i],
+            [&](const Tensor& gate) {
+              Inputs changed = x;
+              changed.gates[i] = gate;
+              return at(changed);
+            });
   size_t next = 0;
   for (const Weight& weight : attention.weights()) {
     if (!weight.learned) continue;
@@ -103,7 +110,7 @@ void check_gradients(const Subject& subject, Verdict& verdict) {
   std::map<std::string, bool> moves;
   for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 31);
+    const Inputs x = make_inputs(*attention, shape, 31);
     const int directions = subject.full() ? 3 : 1;
     compare_all({shape, text(shape), directions, verdict, moves}, *attention, x, mask_of(shape));
     if (!subject.info.traits.padding || shape.kv_len < 2) continue;

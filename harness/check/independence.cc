@@ -3,6 +3,7 @@
 // shape.
 #include <cmath>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "harness/check/variant_checks.h"
@@ -39,31 +40,33 @@ void check_channels(const Subject& subject, Verdict& verdict) {
     if (!subject.can_run(shape)) shape.causal = true;
     if (!subject.can_run(shape)) continue;
     const auto attention = subject.build(shape);
-    const Gradients back =
-        gradients_of(*attention, make_inputs(shape, 26), mask_of(shape), make_inputs(shape, 27).q);
-    const auto require_all = [&](const char* name, const Tensor& gradient) {
+    const Gradients back = gradients_of(*attention, make_inputs(*attention, shape, 26),
+                                        mask_of(shape), make_seed(shape, 27));
+    const auto require_all = [&](const std::string& name, const Tensor& gradient) {
       if (largest(gradient) == 0) return;  // one visible key leaves queries and keys no influence
-      const int64_t rows = gradient.dim(2);
+      const int64_t rows = gradient.dim(2), channels = gradient.dim(3);
       for (int64_t h = 0; h < shape.heads; h++)
-        for (int64_t c = 0; c < head_dim; c++) {
+        for (int64_t c = 0; c < channels; c++) {
           double size = 0;
           for (int64_t i = 0; i < rows; i++)
-            size += std::abs(static_cast<double>(gradient[(h * rows + i) * head_dim + c]));
+            size += std::abs(static_cast<double>(gradient[(h * rows + i) * channels + c]));
           verdict.require(size > 0,
                           "channel {} of {} in head {} has gradients of {:.1e} ({}, {} channels)",
-                          c, name, h, size, text(shape), head_dim);
+                          c, name, h, size, text(shape), channels);
         }
     };
     if (read.queries) require_all("q", back.q);
     if (read.keys) require_all("k", back.k);
     require_all("v", back.v);
+    for (size_t i = 0; i < back.gates.size(); i++)
+      require_all(attention->gates()[i].name, back.gates[i]);
   }
 }
 
 void check_batch(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : with_many(subject)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 21);
+    const Inputs x = make_inputs(*attention, shape, 21);
     std::vector<int64_t> lengths;
     if (subject.info.traits.padding) lengths = lengths_of(shape);
     const Tensor together = output_of(*attention, x, mask_of(shape, lengths));
@@ -82,7 +85,8 @@ void check_batch(const Subject& subject, Verdict& verdict) {
 void check_heads(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : with_many(subject)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 22), other = make_inputs(shape, 23, 3);
+    const Inputs x = make_inputs(*attention, shape, 22),
+                 other = make_inputs(*attention, shape, 23, 3);
     const Tensor base = output_of(*attention, x, mask_of(shape));
     for (int64_t h = 0; h < shape.heads; h++) {
       const auto replaced = [&](const Tensor& from, const Tensor& by) {
@@ -92,7 +96,9 @@ void check_heads(const Subject& subject, Verdict& verdict) {
           if (i / matrix % shape.heads != h) result[i] = by[i];
         return result;
       };
-      const Inputs changed{replaced(x.q, other.q), replaced(x.k, other.k), replaced(x.v, other.v)};
+      Inputs changed{replaced(x.q, other.q), replaced(x.k, other.k), replaced(x.v, other.v)};
+      for (size_t i = 0; i < x.gates.size(); i++)
+        changed.gates.push_back(replaced(x.gates[i], other.gates[i]));
       const Tensor out = output_of(*attention, changed, mask_of(shape));
       const Gap moved = gap(part(out, 1, h, h + 1), part(base, 1, h, h + 1));
       verdict.expect(moved.size, tolerance(shape.kv_len),
@@ -107,7 +113,7 @@ void check_heads(const Subject& subject, Verdict& verdict) {
 void check_queries(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::self)) {
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 24);
+    const Inputs x = make_inputs(*attention, shape, 24);
     const Tensor base = output_of(*attention, x, mask_of(shape));
     for (const int64_t count : {int64_t{1}, (shape.q_len + 1) / 2}) {
       AttentionShape fewer = shape;
@@ -131,15 +137,15 @@ void check_rowwise(const Subject& subject, Verdict& verdict) {
     one.q_len = 1;
     if (shape.causal || !subject.can_run(one)) continue;
     const auto attention = subject.build(shape);
-    const Inputs x = make_inputs(shape, 25);
+    const Inputs x = make_inputs(*attention, shape, 25);
     std::vector<std::vector<int64_t>> lengths = {{}};
     if (subject.info.traits.padding) lengths.push_back({shape.kv_len, (shape.kv_len + 1) / 2});
     for (const std::vector<int64_t>& valid : lengths) {
       const Tensor together = output_of(*attention, x, mask_of(shape, valid));
       for (const int64_t row : std::set<int64_t>{0, 1, shape.q_len / 2, shape.q_len - 1}) {
         if (row >= shape.q_len) continue;
-        const Tensor alone =
-            output_of(*attention, {part(x.q, 2, row, row + 1), x.k, x.v}, mask_of(one, valid));
+        const Tensor alone = output_of(*attention, {part(x.q, 2, row, row + 1), x.k, x.v, x.gates},
+                                       mask_of(one, valid));
         const double moved = gap(alone, part(together, 2, row, row + 1)).size;
         verdict.expect(moved, tolerance(shape.kv_len),
                        "the output of query {} differs by {:.1e} when it is computed without the "

@@ -33,7 +33,7 @@ double relative_error(const Tensor& a, const Tensor& b) {
 void compare_with_limit(const Attention& attention, const AttentionShape& shape,
                         const std::vector<std::vector<int64_t>>& lengths, double scale,
                         double allowed, Verdict& verdict) {
-  const Inputs x = make_inputs(shape, 41, scale);
+  const Inputs x = make_inputs(attention, shape, 41, scale);
   for (const std::vector<int64_t>& valid : lengths) {
     const Mask mask = mask_of(shape, valid);
     const double error =

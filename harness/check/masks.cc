@@ -25,10 +25,11 @@ void change_future(const Attention& attention, const AttentionShape& shape, cons
                    const Tensor& base, int64_t last, double scale, Verdict& verdict) {
   const int64_t rows = rows_up_to(last, shape);
   if (rows <= 0) return;
-  const Inputs changed{inputs.q.clone(), inputs.k.clone(), inputs.v.clone()};
+  const Inputs changed = inputs.clone();
   fill_from(changed.q, rows, scale, rng(11, "future q"));
-  fill_from(changed.k, last + 1, scale, rng(11, "future k"));
-  fill_from(changed.v, last + 1, scale, rng(11, "future v"));
+  uint64_t index = 0;
+  for (const Tensor& x : changed.of_keys())
+    fill_from(x, last + 1, scale, rng(11, "future keys", index++));
   const Tensor out = output_of(attention, changed, mask_of(shape));
   const Gap moved = gap(part(out, 2, 0, rows), part(base, 2, 0, rows));
   verdict.expect(moved.size, tolerance(shape.kv_len),
@@ -42,9 +43,9 @@ void perturb_future(const Attention& attention, const AttentionShape& shape, con
   if (rows <= 0) return;
   change_future(attention, shape, inputs, base, last, 1e3, verdict);
   const Gradients back = gradients_of(attention, inputs, mask_of(shape), seed_of_rows(shape, rows));
-  const double leak = worst({largest(part(back.k, 2, last + 1, shape.kv_len)),
-                             largest(part(back.v, 2, last + 1, shape.kv_len)),
-                             rows < shape.q_len ? largest(part(back.q, 2, rows, shape.q_len)) : 0});
+  double leak = rows < shape.q_len ? largest(part(back.q, 2, rows, shape.q_len)) : 0;
+  for (const Tensor& gradient : back.of_keys())
+    leak = worst({leak, largest(part(gradient, 2, last + 1, shape.kv_len))});
   verdict.expect(leak, tolerance(shape.kv_len),
                  "rows up to {} sent a gradient of {:.1e} to positions after {} ({})", rows - 1,
                  leak, last, text(shape));
@@ -67,15 +68,15 @@ void garbage_in_padding(const Attention& attention, const AttentionShape& shape,
                         const Inputs& inputs, const std::vector<int64_t>& lengths,
                         Verdict& verdict) {
   const auto padded = [&](double scale) {  // 0: NaN
-    const Inputs result{inputs.q, inputs.k.clone(), inputs.v.clone()};
+    Inputs result = inputs.clone();
     for (int64_t b = 0; b < shape.batch; b++) {
       const int64_t from = lengths[static_cast<size_t>(b)];
-      if (scale > 0) {
-        fill_from(result.k, from, scale, rng(12, "pad k"), b);
-        fill_from(result.v, from, scale, rng(12, "pad v"), b);
-      } else {
-        fill_from(result.k, from, std::numeric_limits<real>::quiet_NaN(), b);
-        fill_from(result.v, from, std::numeric_limits<real>::quiet_NaN(), b);
+      uint64_t index = 0;
+      for (const Tensor& x : result.of_keys()) {
+        if (scale > 0)
+          fill_from(x, from, scale, rng(12, "padding", index++), b);
+        else
+          fill_from(x, from, std::numeric_limits<real>::quiet_NaN(), b);
       }
     }
     return result;
@@ -96,8 +97,9 @@ void garbage_in_padding(const Attention& attention, const AttentionShape& shape,
     for (int64_t b = 0; b < shape.batch; b++) {
       const int64_t from = lengths[static_cast<size_t>(b)];
       if (from == shape.kv_len) continue;
-      const double leak = worst({largest(part(part(other.k, 0, b, b + 1), 2, from, shape.kv_len)),
-                                 largest(part(part(other.v, 0, b, b + 1), 2, from, shape.kv_len))});
+      double leak = 0;
+      for (const Tensor& gradient : other.of_keys())
+        leak = worst({leak, largest(part(part(gradient, 0, b, b + 1), 2, from, shape.kv_len))});
       verdict.expect(leak, 0, "padding that held {} got a gradient of {:.1e} ({})", what, leak,
                      text(shape));
     }
@@ -116,13 +118,33 @@ void compare_with_shorter(const Attention& attention, const AttentionShape& shap
                  moved.row, moved.size, length - 1, text(shape));
 }
 
+// A padded position writes nothing and decays nothing: the state stays, so that equal queries in
+// the padding get equal outputs.
+void compare_rows_in_padding(const Attention& attention, const AttentionShape& shape,
+                             const Inputs& inputs, int64_t length, Verdict& verdict) {
+  const Inputs x = inputs.clone();
+  const int64_t dim = shape.head_dim, n = shape.q_len;
+  for (int64_t row = 0; row < x.q.size() / dim; row++)
+    if (row % n > length)
+      std::copy_n(x.q.data() + (row / n * n + length) * dim, dim, x.q.data() + row * dim);
+  const Tensor out = output_of(attention, x, mask_of(shape, {length, length}));
+  const Tensor first = part(out, 2, length, length + 1);
+  for (int64_t i = length + 1; i < n; i++) {
+    const double moved = gap(part(out, 2, i, i + 1), first).size;
+    verdict.expect(moved, tolerance(shape.kv_len),
+                   "the same query gets another output, by {:.1e}, at position {} than at {}, both "
+                   "in the padding: a padded position changed the state ({})",
+                   moved, i, length, text(shape));
+  }
+}
+
 }  // namespace
 
 void check_causality(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     if (!shape.causal) continue;
     const auto attention = subject.build(shape);
-    const Inputs inputs = make_inputs(shape, 1);
+    const Inputs inputs = make_inputs(*attention, shape, 1);
     const Tensor base = output_of(*attention, inputs, mask_of(shape));
     for (const int64_t last : std::set<int64_t>{0, shape.kv_len / 2, shape.kv_len - 2})
       if (last >= 0 && last < shape.kv_len - 1)
@@ -142,23 +164,25 @@ void check_padding(const Subject& subject, Verdict& verdict) {
     const int64_t n = shape.kv_len;
     if (n < 2) continue;
     const auto attention = subject.build(shape);
-    const Inputs inputs = make_inputs(shape, 2);
+    const Inputs inputs = make_inputs(*attention, shape, 2);
     garbage_in_padding(*attention, shape, inputs, {n, n / 2}, verdict);
     garbage_in_padding(*attention, shape, inputs, {1, n - 1}, verdict);
     if (shape.q_len != n) continue;
-    for (const int64_t length : std::set<int64_t>{1, n / 2, n - 1})
+    for (const int64_t length : std::set<int64_t>{1, n / 2, n - 1}) {
       compare_with_shorter(*attention, shape, inputs, length, verdict);
+      if (subject.info.traits.gated)
+        compare_rows_in_padding(*attention, shape, inputs, length, verdict);
+    }
   }
 }
 
 void check_empty_rows(const Subject& subject, Verdict& verdict) {
   for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
     const auto attention = subject.build(shape);
-    const Inputs inputs = make_inputs(shape, 3);
+    const Inputs inputs = make_inputs(*attention, shape, 3);
     const Tensor seed = seed_of_rows(shape, shape.q_len);
     const auto finite = [&](const Gradients& back, const char* where) {
-      double size =
-          worst({largest(back.output), largest(back.q), largest(back.k), largest(back.v)});
+      double size = worst({largest(back.output), largest_of_inputs(back)});
       for (const Tensor& weight : back.weights) size += largest(weight);
       verdict.require(size < 1e30, "{} ({}): outputs and gradients reach {:.1e}", where,
                       text(shape), size);
@@ -173,7 +197,8 @@ void check_empty_rows(const Subject& subject, Verdict& verdict) {
         };
         verdict.expect(of_entry(back.output), 0, "an output of {:.1e} where no key is valid ({})",
                        of_entry(back.output), text(shape));
-        const double grad = of_entry(back.q) + of_entry(back.k) + of_entry(back.v);
+        double grad = of_entry(back.q);
+        for (const Tensor& gradient : back.of_keys()) grad += of_entry(gradient);
         verdict.expect(grad, 0, "a gradient of {:.1e} where no key is valid ({})", grad,
                        text(shape));
         finite(back, "beside a batch entry without keys");

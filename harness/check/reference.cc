@@ -5,6 +5,7 @@
 // compared gradient.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -114,20 +115,23 @@ Made make(const ReferenceCase& c) {
                          .causal = s.causal,
                          .seed = 5,
                          .params = {}};
-  Made made{c.subject.info.build(config, c.subject.given), make_inputs(s, 71, c.scale), {}};
+  Made made{c.subject.info.build(config, c.subject.given), {}, {}};
+  made.x = make_inputs(*made.attention, s, 71, c.scale);
   config.params = c.subject.params;
   if (c.alike) repeat_first_row(made.x.q), repeat_first_row(made.x.k);
   for (int64_t b = 0; b < std::ssize(c.lengths); b++) {
     constexpr real kNaN = std::numeric_limits<real>::quiet_NaN();
-    fill_from(made.x.k, c.lengths[static_cast<size_t>(b)], kNaN, b);
-    fill_from(made.x.v, c.lengths[static_cast<size_t>(b)], kNaN, b);
+    for (const Tensor& x : made.x.of_keys())
+      fill_from(x, c.lengths[static_cast<size_t>(b)], kNaN, b);
   }
   made.reference = {.q = array_of(made.x.q),
                     .k = array_of(made.x.k),
                     .v = array_of(made.x.v),
                     .weights = {},
+                    .gates = {},
                     .config = config,
                     .mask = mask_of(s, c.lengths)};
+  for (const Tensor& gate : made.x.gates) made.reference.gates.push_back(array_of(gate));
   if (c.edges) made.reference.mask.edges = some_edges(s);
   // Initial biases of zero would hide one that is left out.
   for (const Weight& weight : made.attention->weights()) {
@@ -155,14 +159,15 @@ void compare_outputs(const ReferenceCase& c, const Made& made, const Tensor& rec
   expect(recorded, " when gradients are recorded");
 }
 
+// One of the arrays of a reference.
+using ArrayOf = std::function<oracle::Array&(ReferenceInputs&)>;
+
 // Along one random direction of the entries that are finite.
 void compare_gradient(const ReferenceCase& c, const Made& made, const std::string& name,
-                      oracle::Array ReferenceInputs::*input, int64_t weight, const Tensor& gradient,
-                      const Tensor& seed, Verdict& verdict) {
+                      const ArrayOf& input, const Tensor& gradient, const Tensor& seed,
+                      Verdict& verdict) {
   ReferenceInputs up = made.reference, down = made.reference;
-  const auto entries = [&](ReferenceInputs& of) -> std::vector<double>& {
-    return weight < 0 ? (of.*input).x : of.weights[static_cast<size_t>(weight)].x;
-  };
+  const auto entries = [&](ReferenceInputs& of) -> std::vector<double>& { return input(of).x; };
   Rng random = rng(73, name);
   double claimed = 0, size = 0;
   for (int64_t i = 0; i < gradient.size(); i++) {
@@ -195,19 +200,26 @@ void compare_gradient(const ReferenceCase& c, const Made& made, const std::strin
 
 void compare_gradients(const ReferenceCase& c, const Made& made, const Gradients& back,
                        const Tensor& seed, Verdict& verdict) {
-  const auto compare = [&](const char* name, oracle::Array ReferenceInputs::*input,
-                           const Tensor& gradient) {
-    compare_gradient(c, made, name, input, -1, gradient, seed, verdict);
+  const auto compare = [&](const std::string& name, const ArrayOf& input, const Tensor& gradient) {
+    compare_gradient(c, made, name, input, gradient, seed, verdict);
   };
-  compare("q", &ReferenceInputs::q, back.q);
-  compare("k", &ReferenceInputs::k, back.k);
-  compare("v", &ReferenceInputs::v, back.v);
+  compare(
+      "q", [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q);
+  compare(
+      "k", [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k);
+  compare(
+      "v", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, back.v);
+  for (size_t i = 0; i < back.gates.size(); i++)
+    compare(
+        "gate " + made.attention->gates()[i].name,
+        [i](ReferenceInputs& of) -> oracle::Array& { return of.gates[i]; }, back.gates[i]);
   size_t learned = 0;
   const std::vector<Weight> weights = made.attention->weights();
-  for (int64_t i = 0; i < std::ssize(weights); i++)
-    if (weights[static_cast<size_t>(i)].learned)
-      compare_gradient(c, made, weights[static_cast<size_t>(i)].name, nullptr, i,
-                       back.weights[learned++], seed, verdict);
+  for (size_t i = 0; i < weights.size(); i++)
+    if (weights[i].learned)
+      compare(
+          weights[i].name, [i](ReferenceInputs& of) -> oracle::Array& { return of.weights[i]; },
+          back.weights[learned++]);
 }
 
 void compare_case(const ReferenceCase& c, bool gradients, Verdict& verdict) {

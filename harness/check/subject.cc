@@ -103,12 +103,37 @@ std::unique_ptr<Attention> Subject::build(const AttentionShape& shape, uint64_t 
                     given);
 }
 
-Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale) {
+Inputs Inputs::clone() const {
+  Inputs copy{q.clone(), k.clone(), v.clone()};
+  for (const Tensor& gate : gates) copy.gates.push_back(gate.clone());
+  return copy;
+}
+
+std::vector<Tensor> Inputs::of_keys() const {
+  std::vector<Tensor> all = {k, v};
+  all.insert(all.end(), gates.begin(), gates.end());
+  return all;
+}
+
+std::vector<Tensor> Gradients::of_keys() const {
+  std::vector<Tensor> all = {k, v};
+  all.insert(all.end(), gates.begin(), gates.end());
+  return all;
+}
+
+Inputs make_inputs(const Attention& attention, const AttentionShape& shape, uint64_t seed,
+                   double scale) {
   const Shape query{shape.batch, shape.heads, shape.q_len, shape.head_dim};
   const Shape key = query.with(2, shape.kv_len);
   return {Tensor::normal(query, rng(seed, "check q"), scale),
           Tensor::normal(key, rng(seed, "check k"), scale),
-          Tensor::normal(key, rng(seed, "check v"))};
+          Tensor::normal(key, rng(seed, "check v")),
+          random_gates(attention.gates(), shape.batch, shape.heads, shape.kv_len, seed, scale)};
+}
+
+Tensor make_seed(const AttentionShape& shape, uint64_t seed) {
+  return Tensor::normal({shape.batch, shape.heads, shape.q_len, shape.head_dim},
+                        rng(seed, "check q"));
 }
 
 Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths) {
@@ -117,15 +142,18 @@ Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths) {
 
 Tensor output_of(const Attention& attention, const Inputs& inputs, const Mask& mask) {
   const NoGrad no_grad;
-  return attention.forward(Var(inputs.q), Var(inputs.k), Var(inputs.v), mask).value();
+  return attention
+      .forward(Var(inputs.q), Var(inputs.k), Var(inputs.v), mask, leaves_of(inputs.gates))
+      .value();
 }
 
 Gradients gradients_of(const Attention& attention, const Inputs& inputs, const Mask& mask,
                        const Tensor& seed) {
   const Var q(inputs.q, true), k(inputs.k, true), v(inputs.v, true);
+  const std::vector<Var> gates = leaves_of(inputs.gates, true);
   for (const Weight& weight : attention.weights())
     if (weight.learned) weight.value.zero_grad();
-  const Var out = attention.forward(q, k, v, mask);
+  const Var out = attention.forward(q, k, v, mask, gates);
   const auto grad = [](const Var& var) {
     return var.grad().defined() ? var.grad().clone() : Tensor::zeros(var.shape());
   };
@@ -135,6 +163,7 @@ Gradients gradients_of(const Attention& attention, const Inputs& inputs, const M
   result.q = grad(q);
   result.k = grad(k);
   result.v = grad(v);
+  for (const Var& gate : gates) result.gates.push_back(grad(gate));
   for (const Weight& weight : attention.weights())
     if (weight.learned) result.weights.push_back(grad(weight.value));
   return result;
@@ -146,8 +175,10 @@ Tensor part(const Tensor& t, int dim, int64_t begin, int64_t end) {
 }
 
 Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end) {
-  return {part(inputs.q, dim, begin, end), part(inputs.k, dim, begin, end),
-          part(inputs.v, dim, begin, end)};
+  Inputs result{part(inputs.q, dim, begin, end), part(inputs.k, dim, begin, end),
+                part(inputs.v, dim, begin, end)};
+  for (const Tensor& gate : inputs.gates) result.gates.push_back(part(gate, dim, begin, end));
+  return result;
 }
 
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry) {
@@ -204,7 +235,16 @@ double worst(std::initializer_list<double> sizes) {
 }
 
 double gap_of_inputs(const Gradients& a, const Gradients& b) {
-  return worst({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
+  double size = worst({gap(a.q, b.q).size, gap(a.k, b.k).size, gap(a.v, b.v).size});
+  for (size_t i = 0; i < a.gates.size(); i++)
+    size = worst({size, gap(a.gates[i], b.gates[i]).size});
+  return size;
+}
+
+double largest_of_inputs(const Gradients& back) {
+  double size = largest(back.q);
+  for (const Tensor& gradient : back.of_keys()) size = worst({size, largest(gradient)});
+  return size;
 }
 
 double weight_bytes(const Attention& attention) {

@@ -49,13 +49,21 @@ class Verdict {
 };
 
 struct Inputs {
-  Tensor q, k, v;  // [batch, heads, q_len | kv_len, head_dim]
+  Tensor q, k, v;                  // [batch, heads, q_len | kv_len, head_dim]
+  std::vector<Tensor> gates = {};  // of Attention::gates(), each [batch, heads, kv_len, width]
+
+  Inputs clone() const;
+  std::vector<Tensor> of_keys() const;  // what belongs to the keys' positions: k, v and gates
+  Inputs with_values(Tensor values) const { return {q, k, std::move(values), gates}; }
 };
 
 struct Gradients {
   Tensor output;
   Tensor q, k, v;
+  std::vector<Tensor> gates;    // in the order of Attention::gates()
   std::vector<Tensor> weights;  // of the learned weights, in the order of Attention::weights()
+
+  std::vector<Tensor> of_keys() const;  // of k, v and gates
 };
 
 struct Gap {
@@ -87,7 +95,11 @@ struct Subject {
   int64_t only_kv_heads = 0;  // of `only`, where query heads share keys and values; 0: they do not
 };
 
-Inputs make_inputs(const AttentionShape& shape, uint64_t seed, double scale = 1);
+// N(0, 1) values, and queries and keys of scale `scale`; gates as random_gates() makes them.
+Inputs make_inputs(const Attention& attention, const AttentionShape& shape, uint64_t seed,
+                   double scale = 1);
+// A seed of the output's gradient.
+Tensor make_seed(const AttentionShape& shape, uint64_t seed);
 Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths = {});
 Tensor output_of(const Attention& attention, const Inputs& inputs, const Mask& mask);
 // The output, and the gradients of ⟨seed, output⟩.
@@ -103,9 +115,10 @@ void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t en
 void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry = -1);
 oracle::Array array_of(const Tensor& t);    // of fewer dimensions: with ones in front
 Gap gap(const Tensor& a, const Tensor& b);  // shapes must agree
-double gap_of_inputs(const Gradients& a, const Gradients& b);  // the largest of q, k and v
+double gap_of_inputs(const Gradients& a, const Gradients& b);  // the largest of q, k, v and gates
 double weight_bytes(const Attention& attention);
 double largest(const Tensor& t);                    // max |t|, NaN if any is NaN
+double largest_of_inputs(const Gradients& back);    // of q, k, v and gates
 double worst(std::initializer_list<double> sizes);  // their maximum, NaN if any is NaN
 // Edges for about one pair in four, drawn at random; none of batch entry 0 leads to a key for which
 // is_without_edge() holds.

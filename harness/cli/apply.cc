@@ -63,16 +63,27 @@ std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int
   return lengths;
 }
 
-std::map<std::string, attn_apply::Values> read_weights(const Arguments& arguments) {
-  std::map<std::string, attn_apply::Values> weights;
-  for (const std::string& text : arguments.all("set")) {
+// The files of an option that is given as NAME=FILE.npy, by name.
+std::map<std::string, std::string> named_files(const Arguments& arguments,
+                                               const std::string& option) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : arguments.all(option)) {
     const size_t equals = text.find('=');
     ATTN_CHECK(equals != std::string::npos && equals > 0,
-               "--set {} is not valid; expected NAME=FILE.npy", text);
-    Array array = read_finite("set", text.substr(equals + 1));
-    weights[text.substr(0, equals)] = {array.shape, std::move(array.values)};
+               "--{} {} is not valid; expected NAME=FILE.npy", option, text);
+    files[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  return weights;
+  return files;
+}
+
+std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
+                                                     const std::string& option) {
+  std::map<std::string, attn_apply::Values> arrays;
+  for (const auto& [name, path] : named_files(arguments, option)) {
+    Array array = read_finite(option, path);
+    arrays[name] = {array.shape, std::move(array.values)};
+  }
+  return arrays;
 }
 
 // ‖out − exact‖ / ‖exact‖, Frobenius.
@@ -91,12 +102,12 @@ struct Result {
   const std::vector<double>* values;
 };
 
-void require_finite(const Result& result) {
-  const std::vector<double>& values = *result.values;
+void require_finite(const std::string& option, const std::vector<double>& values,
+                    const std::string& type) {
   for (size_t i = 0; i < values.size(); i++)
     ATTN_CHECK(std::isfinite(values[i]),
                "the result for --{} is {} at flat index {}: the inputs are too large for '{}'",
-               result.option, values[i], i, result.like->type);
+               option, values[i], i, type);
 }
 
 int run_apply(const Arguments& arguments) {
@@ -117,7 +128,8 @@ int run_apply(const Arguments& arguments) {
       .v = {v.shape, v.values},
       .causal = arguments.has("causal"),
       .kv_lengths = read_lengths(arguments, k.shape[0], k.shape[2]),
-      .weights = read_weights(arguments),
+      .gates = read_named(arguments, "input"),
+      .weights = read_named(arguments, "set"),
       .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
       .grad_out = {}};
   const AttentionShape shape = {q.shape[0], q.shape[1], q.shape[2],
@@ -126,11 +138,18 @@ int run_apply(const Arguments& arguments) {
   if (const auto reason = chosen.variant->why_not(shape, params))
     throw_error(fmt::format("{} cannot run here: {}", chosen.variant->name, *reason));
 
-  const bool wants_gradients =
-      arguments.has("grad-q") || arguments.has("grad-k") || arguments.has("grad-v");
+  const std::map<std::string, std::string> of_gates = named_files(arguments, "grad-input");
+  const bool wants_gradients = arguments.has("grad-q") || arguments.has("grad-k") ||
+                               arguments.has("grad-v") || !of_gates.empty();
   ATTN_CHECK(arguments.has("grad-out") == wants_gradients, "{}",
-             wants_gradients ? "--grad-q, --grad-k and --grad-v need --grad-out FILE.npy"
-                             : "--grad-out needs at least one of --grad-q, --grad-k, --grad-v");
+             wants_gradients ? "--grad-q, --grad-k, --grad-v and --grad-input need --grad-out "
+                               "FILE.npy"
+                             : "--grad-out needs at least one of --grad-q, --grad-k, --grad-v, "
+                               "--grad-input");
+  for (const auto& [name, path] : of_gates) {
+    ATTN_CHECK(request.gates.contains(name), "--grad-input {}: no --input has that name", name);
+    require_writable(path);
+  }
   if (wants_gradients) {
     const Array grad = read_input(arguments, "grad-out");
     require_same(grad, "grad-out", q, "q", {0, 1, 2, 3});
@@ -145,10 +164,14 @@ int run_apply(const Arguments& arguments) {
                                        {"grad-q", &q, &output.grad_q},
                                        {"grad-k", &k, &output.grad_k},
                                        {"grad-v", &v, &output.grad_v}};
-  for (const Result& result : results) require_finite(result);
+  for (const Result& result : results) require_finite(result.option, *result.values, q.type);
+  for (const auto& [name, values] : output.grad_gates)
+    require_finite("grad-input " + name, values, q.type);
   for (const Result& result : results)
     if (arguments.has(result.option))
       write_npy(arguments.get(result.option), {result.like->shape, *result.values, q.type});
+  for (const auto& [name, path] : of_gates)
+    write_npy(path, {request.gates.at(name).shape, output.grad_gates.at(name), q.type});
 
   const WorkloadSpec spec = {.variant = chosen.variant, .params = chosen.params};
   if (const auto why = why_no_fidelity(spec)) {
@@ -157,7 +180,7 @@ int run_apply(const Arguments& arguments) {
   }
   attn_apply::Request exact = request;
   exact.variant = exact_reference().name, exact.params.clear(), exact.weights.clear(),
-  exact.grad_out = {};
+  exact.gates.clear(), exact.grad_out = {};
   const double error = relative_error(output.out, attn_apply::run_double(exact).out);
   print(fmt::format("relative error against exact attention: {:.3e}\n", error));
   return kOk;
@@ -179,12 +202,17 @@ Verb apply_verb() {
                    "int32 or int64 [batch]: valid keys; the others are padding"},
                   {"set", 0, "NAME=FILE",
                    "replaces a weight (attnbench info NAME lists them); repeatable", true},
+                  {"input", 0, "NAME=FILE",
+                   "a gate, [batch, heads, kv_len, width] (attnbench info NAME lists them); "
+                   "repeatable",
+                   true},
                   {"seed", 0, "N", "of weights that are not set; default 0"},
                   {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as q"},
                   {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
                   {"grad-q", 0, "FILE", "gradient of q to write"},
                   {"grad-k", 0, "FILE", "gradient of k to write"},
                   {"grad-v", 0, "FILE", "gradient of v to write"},
+                  {"grad-input", 0, "NAME=FILE", "gradient of a gate to write; repeatable", true},
                   plugin_option()},
       .run = run_apply};
 }

@@ -2,6 +2,8 @@
 // defines.
 #include "harness/cli/apply_run.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 #include "variants/catalog.h"
 
@@ -57,6 +59,26 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, V
   }
 }
 
+// In the order of Attention::gates().
+std::vector<attn::Var> gates_of(const attn::Attention& attention,
+                                const std::map<std::string, Values>& given, bool gradients) {
+  std::vector<std::string> names;
+  for (const attn::GateInput& gate : attention.gates()) names.push_back(gate.name);
+  for (const auto& [name, values] : given)
+    ATTN_CHECK(std::find(names.begin(), names.end(), name) != names.end(),
+               "--input {}: no such gate; {}", name,
+               names.empty() ? std::string("this variant reads none")
+                             : fmt::format("nearest is '{}'", attn::nearest(name, names)));
+  std::vector<attn::Var> gates;
+  for (const attn::GateInput& gate : attention.gates()) {
+    ATTN_CHECK(given.contains(gate.name),
+               "gate {} is missing: --input {}=FILE.npy of [batch, heads, kv_len, {}]", gate.name,
+               gate.name, gate.width);
+    gates.emplace_back(tensor(given.at(gate.name)), gradients);
+  }
+  return gates;
+}
+
 Output run(const Request& request) {
   const attn::VariantInfo& info = attn::find_variant(request.variant);
   const attn::AttentionConfig config = {.heads = request.q.shape[1],
@@ -69,12 +91,15 @@ Output run(const Request& request) {
   const bool gradients = !request.grad_out.values.empty();
   const attn::Var q(tensor(request.q), gradients), k(tensor(request.k), gradients),
       v(tensor(request.v), gradients);
-  const attn::Var out =
-      attention->forward(q, k, v, {.causal = request.causal, .kv_lengths = request.kv_lengths});
+  const std::vector<attn::Var> gates = gates_of(*attention, request.gates, gradients);
+  const attn::Var out = attention->forward(
+      q, k, v, {.causal = request.causal, .kv_lengths = request.kv_lengths}, gates);
   Output output{.out = numbers(out.value())};
   if (gradients) {
     out.backward(tensor(request.grad_out));
     output.grad_q = gradient(q), output.grad_k = gradient(k), output.grad_v = gradient(v);
+    for (size_t i = 0; i < gates.size(); i++)
+      output.grad_gates[attention->gates()[i].name] = gradient(gates[i]);
   }
   return output;
 }

@@ -22,6 +22,7 @@ struct Request {
   Values q, k, v;  // [batch, heads, len, head_dim]
   bool causal = false;
   std::vector<int64_t> kv_lengths;        // [batch], or empty
+  std::map<std::string, Values> gates;    // by name, [batch, heads, kv_len, width]
   std::map<std::string, Values> weights;  // replaces those of the same name
   uint64_t seed = 0;
   Values grad_out;  // no values: no gradients
@@ -29,6 +30,7 @@ struct Request {
 
 struct Output {
   std::vector<double> out, grad_q, grad_k, grad_v;
+  std::map<std::string, std::vector<double>> grad_gates;
 };
 
 Output run_float(const Request& request);

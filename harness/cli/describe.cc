@@ -31,6 +31,7 @@ constexpr NamedTrait kTraits[] = {
     {"rowwise", &Traits::rowwise, "answers a query by itself, whatever the other queries are"},
     {"bfloat16", &Traits::bfloat16,
      "reads bfloat16 itself; the inputs of others are widened to float32 first"},
+    {"gated", &Traits::gated, "reads gates beside q, k and v, which a layer projects of its input"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

@@ -84,8 +84,12 @@ void show_variant(const Chosen& chosen, bool json) {
       for (int i = 0; i < weight.value.shape().rank(); i++) shape.push_back(weight.value.dim(i));
       weights.push_back({{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
     }
+    Json gates = Json::array();
+    for (const GateInput& gate : attention->gates())
+      gates.push_back(
+          {{"name", gate.name}, {"width", gate.width}, {"rank", gate.rank}, {"help", gate.help}});
     Json all = describe(info);
-    all.update({{"weights", weights}, {"cost", cost_json(cost)}});
+    all.update({{"weights", weights}, {"gates", gates}, {"cost", cost_json(cost)}});
     print(all.dump(2) + "\n");
     return;
   }
@@ -99,6 +103,14 @@ void show_variant(const Chosen& chosen, bool json) {
         "with\n");
   for (const std::string& note : info.notes) print(fmt::format("note     {}\n", note));
   print("parameters\n" + params_text(info.params));
+  if (!attention->gates().empty())
+    print(fmt::format("gates ([batch, heads, len, width]; {} heads of {})\n", kShown.heads,
+                      kShown.head_dim));
+  for (const GateInput& gate : attention->gates())
+    print(fmt::format(
+        "  {:<18} width {}, {}: {}\n", gate.name, gate.width,
+        gate.rank > 0 ? fmt::format("a projection of rank {}", gate.rank) : "one projection",
+        gate.help));
   print(fmt::format("weights ({} heads of {}, longest sequence {})\n", kShown.heads,
                     kShown.head_dim, kShown.kv_len));
   if (attention->weights().empty()) print("  none\n");

@@ -80,12 +80,13 @@ RowSums compare_row(const FidelityInputs& in, const Tensor& out, const Tensor& i
   return sums;
 }
 
-Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const FidelityInputs& in) {
+Tensor weights_of(const Attention& attention, const WorkloadSpec& spec, const FidelityInputs& in,
+                  const std::vector<Var>& gates) {
   if (!spec.variant->convex(attention.config().params) ||
       spec.batch * spec.heads * spec.length * spec.length > kMostWeights)
     return {};
-  return implied_weights(attention, in.q, in.k,
-                         {spec.causal, {}});  // [batch, heads, length, length]
+  return implied_weights(attention, in.q, in.k, {spec.causal, {}},
+                         gates);  // [batch, heads, length, length]
 }
 
 // `implied`: the weights of the variant; undefined: none.
@@ -118,8 +119,7 @@ FidelityFigures compare_rows(const WorkloadSpec& spec, const FidelityInputs& in,
 std::string to_string(InputKind kind) { return kind == InputKind::random ? "random" : "needle"; }
 
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
-  const Params params(spec.variant->name, spec.variant->params, spec.params);
-  const VariantInfo::Reads read = spec.variant->read_by(params);
+  const VariantInfo::Reads read = spec.variant->read_by(spec.chosen());
   if (read.queries && read.keys) return std::nullopt;
   return fmt::format("ignores {}: it does not approximate attention of independent ones",
                      read.queries ? "keys"
@@ -139,16 +139,17 @@ FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, doubl
   const NoGrad no_grad;
   const Attention& attention = workload.attention();
   const Mask mask{spec.causal, {}};
+  const std::vector<Var>& gates = workload.gates();
   if (spec.dtype == Dtype::bfloat16) {
     const BFloat16Tensor q = rounded(in.q), k = rounded(in.k), v = rounded(in.v);
-    const Tensor out = widened(attention.forward(q, k, v, mask));
+    const Tensor out = widened(attention.forward(q, k, v, mask, gates));
     FidelityFigures figures = compare_rows(spec, in, out, {});
     figures.rounded_inputs_error =
         compare_rows(spec, {widened(q), widened(k), widened(v)}, out, {}).relative_error;
     return figures;
   }
-  const Tensor out = attention.forward(Var(in.q), Var(in.k), Var(in.v), mask).value();
-  return compare_rows(spec, in, out, weights_of(attention, bare, in));
+  const Tensor out = attention.forward(Var(in.q), Var(in.k), Var(in.v), mask, gates).value();
+  return compare_rows(spec, in, out, weights_of(attention, bare, in, gates));
 }
 
 }  // namespace attn

@@ -11,6 +11,7 @@
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops_heads.h"
+#include "harness/measure/dense_flops.h"
 #include "harness/model/encoder.h"
 #include "variants/api/counted_cost.h"
 #include "variants/api/mixer.h"
@@ -21,9 +22,7 @@ namespace {
 constexpr int64_t kModelLayers = 2;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
-// Of keys and values made at a time: the state is all that grows with the length.
-constexpr int64_t kPrefillBytes = 8 << 20;
-constexpr double kDenseTrain = 1 + 2;  // forward, gradient of the input, gradient of the weight
+constexpr double kDenseTrain = 1 + 2;      // forward, gradient of the input, gradient of the weight
 
 LayerConfig layer_config(const WorkloadSpec& spec) {
   LayerConfig config;
@@ -59,23 +58,8 @@ Batch model_batch(const WorkloadSpec& spec) {
   return batch;
 }
 
-AttentionShape attention_shape(const WorkloadSpec& spec) {
-  return {.batch = spec.batch,
-          .heads = spec.heads,
-          .q_len = spec.length,
-          .kv_len = spec.length,
-          .head_dim = spec.head_dim,
-          .causal = spec.causal,
-          .dtype = spec.dtype};
-}
-
-// Of the keys and values of one position, before they are rounded.
-int64_t prefill_bytes_each(const WorkloadSpec& spec) {
-  return 2 * spec.batch * spec.key_heads() * spec.head_dim * static_cast<int64_t>(sizeof(real));
-}
-
 VariantInfo::Reads reads_of(const WorkloadSpec& spec) {
-  return spec.variant->read_by(Params(spec.variant->name, spec.variant->params, spec.params));
+  return spec.variant->read_by(spec.chosen());
 }
 
 // What a pass adds to the cost of a variant that takes as many heads of keys as of queries: it
@@ -89,16 +73,14 @@ void add_repeats(const WorkloadSpec& spec, Cost& cost) {
   cost.bytes += repeated + repeated / static_cast<double>(spec.group());
 }
 
-// Of one layer's projections, of which a mixer has none, and feed-forward. Those of keys and values
-// are as narrow as their heads.
-double dense_flops(const WorkloadSpec& spec) {
-  const double width = static_cast<double>(spec.heads * spec.head_dim);
-  const double tokens = static_cast<double>(spec.batch * spec.length);
-  const VariantInfo::Reads read = reads_of(spec);
-  const double kept = 1 / static_cast<double>(spec.group());
-  const double projections =
-      spec.variant->traits.mixer ? 0 : 1 + read.queries + kept * (1 + read.keys);
-  return tokens * 2 * (projections + 2 * kFeedForwardFactor) * width * width;
+double layer_dense_flops(const WorkloadSpec& spec) {
+  const int64_t width = spec.heads * spec.head_dim;
+  return dense_flops(*spec.variant, spec.chosen(),
+                     {.tokens = static_cast<double>(spec.batch * spec.length),
+                      .heads = spec.heads,
+                      .width = width,
+                      .feed_forward = kFeedForwardFactor * width,
+                      .kept = 1 / static_cast<double>(spec.group())});
 }
 
 // Of the model's linear input and head.
@@ -109,40 +91,6 @@ double ends_flops(const WorkloadSpec& spec) {
 
 }  // namespace
 
-std::string to_string(Mode mode) {
-  if (mode == Mode::forward) return "forward";
-  return mode == Mode::train ? "train" : "decode";
-}
-
-std::string to_string(ScopeKind scope) {
-  if (scope == ScopeKind::attention) return "attention";
-  return scope == ScopeKind::layer ? "layer" : "model";
-}
-
-std::optional<std::string> why_not(const WorkloadSpec& spec) {
-  const AttentionShape shape = attention_shape(spec);
-  const Params params(spec.variant->name, spec.variant->params, spec.params);
-  if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
-  const bool is_bfloat16 = spec.dtype == Dtype::bfloat16;
-  if (is_bfloat16 && spec.mode == Mode::train)
-    return "bfloat16 has no backward pass; its modes are forward and decode";
-  if (is_bfloat16 && spec.scope != ScopeKind::attention)
-    return "bfloat16 is measured at scope attention alone";
-  if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
-  if (!spec.causal) return "decoding is causal";
-  if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
-  return spec.variant->why_no_decoder(shape, params);
-}
-
-int64_t prefill_positions(const WorkloadSpec& spec) {
-  const int64_t each = prefill_bytes_each(spec);
-  return std::clamp<int64_t>(kPrefillBytes / each, 1, std::max<int64_t>(1, spec.length - 1));
-}
-
-int64_t prefill_bytes(const WorkloadSpec& spec) {
-  return spec.length > 1 ? prefill_positions(spec) * prefill_bytes_each(spec) : 0;
-}
-
 struct Workload::State {
   explicit State(const WorkloadSpec& given) : spec(given) {
     ATTN_CHECK(spec.variant, "a workload needs a variant");
@@ -150,9 +98,9 @@ struct Workload::State {
     ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
     set_threads(spec.threads);
     attention = make_attention();
-    cost = attention->declared_cost(attention_shape(spec));
+    cost = attention->declared_cost(spec.shape());
     if (cost && spec.group() > 1) {
-      cost->state_bytes = attention->state_bytes(attention_shape(spec), spec.kv_heads);
+      cost->state_bytes = attention->state_bytes(spec.shape(), spec.kv_heads);
       if (spec.scope == ScopeKind::attention) add_repeats(spec, *cost);
     }
     if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
@@ -193,6 +141,9 @@ struct Workload::State {
       else
         inputs.emplace_back(x, train);
     }
+    if (attention)
+      gates = leaves_of(
+          random_gates(attention->gates(), spec.batch, spec.heads, asked(), spec.seed), train);
   }
 
   // What run() asks for the rows of x alone; null: an attention, or a decoder, of q, k and v.
@@ -213,8 +164,10 @@ struct Workload::State {
       const auto index = static_cast<uint64_t>(at);
       const Tensor keys = Tensor::normal(shape, rng(spec.seed, "workload keys", index));
       const Tensor values = Tensor::normal(shape, rng(spec.seed, "workload values", index));
+      const std::vector<Tensor> gates_then = random_gates(
+          attention->gates(), spec.batch, spec.heads, shape[2], spec.seed, 1, index + 1);
       const auto append = [&](const auto& k, const auto& v) {
-        decoder->extend(k, v, decoder->keys_are_queries() ? repeated(k) : k);
+        decoder->extend(k, v, decoder->keys_are_queries() ? repeated(k) : k, gates_then);
       };
       if (spec.dtype == Dtype::bfloat16)
         append(rounded(keys), rounded(values));
@@ -225,6 +178,7 @@ struct Workload::State {
       rounded_out = BFloat16Tensor(rounded_inputs[0].shape());
     else
       out = Tensor(inputs[0].shape());
+    step_gates = values_of(gates);
   }
 
   void make_leaves() {
@@ -232,6 +186,7 @@ struct Workload::State {
     if (spec.scope != ScopeKind::model) shape = inputs[0].shape();
     seed = Tensor::normal(shape, rng(spec.seed, "workload gradient"));
     leaves = inputs;
+    leaves.insert(leaves.end(), gates.begin(), gates.end());
     const std::vector<Weight> weights = attention ? attention->weights()
                                         : layer   ? layer->weights()
                                                   : model->weights();
@@ -246,8 +201,8 @@ struct Workload::State {
     if (const Mixer* rows = mixer()) return rows->mix(inputs[0], {spec.causal, {}});
     const Var values = repeated(inputs[2]);
     const Var keys = spec.group() > 1 && !reads_of(spec).keys ? values : repeated(inputs[1]);
-    return attention->forward(inputs[0], keys, values,
-                              {spec.causal, {}});  // [batch, heads, length, head_dim]
+    return attention->forward(inputs[0], keys, values, {spec.causal, {}},
+                              gates);  // [batch, heads, length, head_dim]
   }
 
   void forward_rounded() const {
@@ -258,7 +213,7 @@ struct Workload::State {
     }
     const BFloat16Tensor values = repeated(x[2]);
     const BFloat16Tensor keys = spec.group() > 1 && !reads_of(spec).keys ? values : repeated(x[1]);
-    attention->forward(x[0], keys, values, {spec.causal, {}});
+    attention->forward(x[0], keys, values, {spec.causal, {}}, gates);
   }
 
   // Keys or values for every query head; the same where each has its own.
@@ -268,9 +223,10 @@ struct Workload::State {
 
   void step() {
     if (spec.dtype == Dtype::bfloat16)
-      decoder->step(rounded_inputs[0], rounded_inputs[1], rounded_inputs[2], rounded_out);
+      decoder->step(rounded_inputs[0], rounded_inputs[1], rounded_inputs[2], rounded_out,
+                    step_gates);
     else
-      decoder->step(inputs[0].value(), inputs[1].value(), inputs[2].value(), out);
+      decoder->step(inputs[0].value(), inputs[1].value(), inputs[2].value(), out, step_gates);
     decoder->step_back();
   }
 
@@ -305,6 +261,8 @@ struct Workload::State {
   std::unique_ptr<Encoder> model;
   std::unique_ptr<Decoder> decoder;  // of all positions but the last, mode decode
   std::vector<Var> inputs;
+  std::vector<Var> gates;                      // of the attention, at scope attention
+  std::vector<Tensor> step_gates;              // the same, mode decode
   std::vector<BFloat16Tensor> rounded_inputs;  // in place of them, in bfloat16
   Batch batch;
   Tensor out;                  // mode decode
@@ -325,6 +283,7 @@ Var Workload::forward() const {
 }
 
 const std::vector<Var>& Workload::inputs() const { return state_->inputs; }
+const std::vector<Var>& Workload::gates() const { return state_->gates; }
 
 bool Workload::widens() const {
   const State& s = *state_;
@@ -344,7 +303,7 @@ double Workload::flops() const {
   const bool train = s.spec.mode == Mode::train;
   double dense = 0;
   if (s.spec.scope != ScopeKind::attention)
-    dense = static_cast<double>(layers()) * dense_flops(s.spec);
+    dense = static_cast<double>(layers()) * layer_dense_flops(s.spec);
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
   const double attention = s.cost->flops + (train ? s.cost->backward_flops : 0);
   return static_cast<double>(layers()) * attention + dense * (train ? kDenseTrain : 1);
@@ -373,7 +332,7 @@ std::optional<int64_t> Workload::state_bytes() const {
   if (s.decoder) return s.decoder->state_bytes();
   if (s.cost) return layers() * std::llround(s.cost->state_bytes);
   const std::optional<double> held =
-      held_state_bytes(*s.spec.variant, s.spec.params, attention_shape(s.spec), s.spec.kv_heads);
+      held_state_bytes(*s.spec.variant, s.spec.params, s.spec.shape(), s.spec.kv_heads);
   return held ? std::optional(layers() * std::llround(*held)) : std::nullopt;
 }
 

@@ -36,6 +36,8 @@ struct WorkloadSpec {
 
   int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   int64_t group() const { return heads / key_heads(); }  // query heads that share a head of keys
+  AttentionShape shape() const;                          // q_len = kv_len = length
+  Params chosen() const;                                 // `params`, and defaults for the others
 };
 
 // The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
@@ -43,15 +45,15 @@ struct WorkloadSpec {
 std::optional<std::string> why_not(const WorkloadSpec& spec);
 
 // For mode decode: the number of positions that one Decoder::extend() appends, and the bytes of
-// their keys and values.
+// their keys, values and gates.
 int64_t prefill_positions(const WorkloadSpec& spec);
 int64_t prefill_bytes(const WorkloadSpec& spec);
 
-// Inputs N(0, 1) and weights are made once. run() does one pass: in mode train with gradients of
-// the inputs, in mode decode always of the same token. Keys and values have kv_heads heads; a pass
-// repeats them for the query heads, as the multi-head layer does. A decoder keeps kv_heads heads in
-// its state where the variant can. In bfloat16 inputs are rounded once, before any pass; what a
-// variant widens to float32 is part of a pass.
+// Inputs N(0, 1), gates (random_gates) and weights are made once. run() does one pass: in mode
+// train with gradients of the inputs, in mode decode always of the same token. Keys and values have
+// kv_heads heads; a pass repeats them for the query heads, as the multi-head layer does. A decoder
+// keeps kv_heads heads in its state where the variant can. In bfloat16 inputs are rounded once,
+// before any pass; what a variant widens to float32 is part of a pass.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
@@ -60,6 +62,8 @@ class Workload {
   // What one pass answers, recorded for gradients unless under NoGrad; float32 alone.
   Var forward() const;
   const std::vector<Var>& inputs() const;  // x, or q, k and v; none at scope model or in bfloat16
+  // Of the attention, at scope attention: of all positions, or of the one that mode decode answers.
+  const std::vector<Var>& gates() const;
   // In bfloat16: whether the variant, or in mode decode its decoder, widens to float32 first.
   bool widens() const;
   // FLOPs of one run() by formula; the backward pass of dense layers counts twice the forward pass.

@@ -7,6 +7,7 @@
 
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
+#include "harness/model/gate_projections.h"
 #include "harness/model/weights.h"
 #include "variants/api/mixer.h"
 
@@ -76,6 +77,7 @@ struct AttentionBlock::State {
           {&w_v, "W_v", narrow, true},
           {&w_o, "W_o", given.width, true}})
       if (used) *weight = glorot_weight(role + name, given.width, width, given.seed);
+    gates = GateProjections(*attention, given.width, role, given.seed);
     const MemoryScope scope(Purpose::weights);
     if (given.rotary) rotary_angles = rotary_table(given.max_len, given.width / given.heads);
   }
@@ -99,15 +101,17 @@ struct AttentionBlock::State {
   struct Projected {
     Var q;     // [batch, heads, len, head_dim]
     Var k, v;  // [batch, kv_heads, len, head_dim]
+    GateVars gates = {};
   };
   // Values stand for what the variant does not read.
   Projected projected(const Var& from, const Var& source, int64_t first) const {
     const Var v = to_kv_heads(source, w_v);
     return {w_q.value.defined() ? rotated(to_heads(from, w_q), first) : repeat_kv(v),
-            w_k.value.defined() ? rotated(to_kv_heads(source, w_k), first) : v, v};
+            w_k.value.defined() ? rotated(to_kv_heads(source, w_k), first) : v, v,
+            gates.of(source)};
   }
   Var attended(const Projected& heads, const Mask& mask) const {
-    return attention->forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask);
+    return attention->forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask, heads.gates);
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.
@@ -122,6 +126,7 @@ struct AttentionBlock::State {
   const Mixer* mixer;  // the attention, where it is one, else null
   // [width, width or kv_heads · head_dim]; undefined where nothing reads them
   Weight w_q, w_k, w_v, w_o;
+  GateProjections gates;
   Tensor rotary_angles;  // [max_len, head_dim] where positions are rotary
   Weight gain, bias;     // [width]
 };
@@ -174,7 +179,7 @@ Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
   }
   const State::Projected heads = s.projected(from, from, decoder.length());
   const Tensor found(heads.q.shape());
-  decoder.step(heads.q.value(), heads.k.value(), heads.v.value(), found);
+  decoder.step(heads.q.value(), heads.k.value(), heads.v.value(), found, values_of(heads.gates));
   return s.after(linear_from_heads(Var(found), s.w_o.value, x));
 }
 
@@ -183,6 +188,7 @@ std::vector<Weight> AttentionBlock::weights() const {
   std::vector<Weight> all = {s.gain, s.bias};
   for (const Weight& weight : {s.w_q, s.w_k, s.w_v, s.w_o})
     if (weight.value.defined()) all.push_back(weight);
+  for (Weight& weight : s.gates.weights()) all.push_back(std::move(weight));
   for (Weight& weight : s.attention->weights())
     all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned});
   return all;

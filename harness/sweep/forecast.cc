@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "harness/measure/dense_flops.h"
 #include "harness/measure/speed.h"
 #include "harness/sweep/costs.h"
 #include "harness/sweep/pilots.h"
@@ -29,33 +30,16 @@ constexpr double kStart = 0.05;         // seconds to start a cell's process
 constexpr double kTrainFactor = 3.5;    // forward and backward over forward
 constexpr int64_t kProgram = 24 << 20;  // bytes of the program itself
 
-AttentionShape shape_of(const WorkloadSpec& spec) {
-  return {.batch = spec.batch,
-          .heads = spec.heads,
-          .q_len = spec.length,
-          .kv_len = spec.length,
-          .head_dim = spec.head_dim,
-          .causal = spec.causal,
-          .dtype = spec.dtype};
-}
-
-// FLOPs of the dense parts of one layer: four projections, of which two are narrower where query
-// heads share `kept` of the keys and values, and some missing where nothing reads them; and a
-// feed-forward.
-double dense_flops(const VariantInfo& info, const Params& params, double tokens, double width,
-                   double hidden, double kept = 1) {
-  const VariantInfo::Reads read = info.read_by(Params(info.name, info.params, params.values()));
-  const double projections = info.traits.mixer ? 0 : 1 + read.queries + kept * (1 + read.keys);
-  return 2 * tokens * width * (projections * width + 2 * hidden);
-}
-
 // A step of decoding and, once a process, the state that it starts from.
 Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs) {
-  AttentionShape shape = shape_of(spec);
+  AttentionShape shape = spec.shape();
   shape.q_len = 1;  // what the formulas then count is a step of `full`, the whole state of `linear`
   const Cost cost = costs.of(*spec.variant, key.variant.params, shape, spec.kv_heads);
-  const double numbers = 2 * static_cast<double>(spec.batch * spec.key_heads() * spec.length *
-                                                 spec.head_dim);  // keys and values
+  const int64_t gates =
+      spec.heads * total_width(spec.variant->gates_of(spec.heads, spec.head_dim, spec.chosen()));
+  const double numbers =
+      static_cast<double>(spec.batch * spec.length) *
+      static_cast<double>(2 * spec.key_heads() * spec.head_dim + gates);  // keys, values, gates
   const double once = kStart + numbers / kNormalRate + cost.flops / kRate;
   const double step = cost.state_bytes / kReadRate;
   Forecast forecast{once, kProgram + static_cast<int64_t>(cost.state_bytes) + prefill_bytes(spec)};
@@ -70,18 +54,21 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
 Forecast of_shape(const CellKey& key, Costs& costs) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec, costs);
-  const Cost cost = costs.of(*spec.variant, key.variant.params, shape_of(spec));
+  const Cost cost = costs.of(*spec.variant, key.variant.params, spec.shape());
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
   const double layers = spec.scope == ScopeKind::model ? 2 : 1;
   // Inputs, output, and keys and values repeated for the query heads that share them.
   const double held = spec.group() > 1 ? 6 : 4;
-  const double kept = 1 / static_cast<double>(spec.group());
   double flops = cost.flops * layers,
          bytes = cost.peak_bytes + held * tokens * width * static_cast<double>(size_of(spec.dtype));
   if (spec.scope != ScopeKind::attention) {
-    flops +=
-        layers * dense_flops(*spec.variant, key.variant.params, tokens, width, 4 * width, kept);
+    const DenseLayer dense{.tokens = tokens,
+                           .heads = spec.heads,
+                           .width = spec.heads * spec.head_dim,
+                           .feed_forward = 4 * spec.heads * spec.head_dim,
+                           .kept = 1 / static_cast<double>(spec.group())};
+    flops += layers * dense_flops(*spec.variant, spec.chosen(), dense);
     bytes += 12 * tokens * width * sizeof(float);
   }
   if (spec.mode == Mode::train) flops *= kTrainFactor, bytes *= 2 * layers;
@@ -125,9 +112,12 @@ Pass pass_of(const CellKey& key, int64_t times, Costs& costs) {
   const int64_t kv_heads = training.integer("kv_heads");
   const double kept =
       kv_heads > 0 ? static_cast<double>(kv_heads) / static_cast<double>(heads) : 1.0;
-  const double dense =
-      dense_flops(info, key.variant.params, static_cast<double>(length), static_cast<double>(width),
-                  static_cast<double>(training.integer("feed_forward")), kept);
+  const double dense = dense_flops(info, {info.name, info.params, key.variant.params.values()},
+                                   {.tokens = static_cast<double>(length),
+                                    .heads = heads,
+                                    .width = width,
+                                    .feed_forward = training.integer("feed_forward"),
+                                    .kept = kept});
   return {(cost.flops + dense) * static_cast<double>(training.integer("layers")), cost.peak_bytes};
 }
 

@@ -16,8 +16,10 @@ using attn_check::Level;
 
 TEST(Faultless, PassesEveryCheck) {
   for (const bool referenced : {false, true}) {
-    const auto results = check_variant(faultless(referenced), {}, Level::full);
-    EXPECT_TRUE(all_passed(results)) << lines(results);
+    for (const VariantInfo& right : {faultless(referenced), faultless_gated(referenced)}) {
+      const auto results = check_variant(right, {}, Level::full);
+      EXPECT_TRUE(all_passed(results)) << lines(results);
+    }
   }
 }
 

@@ -278,6 +278,7 @@ std::vector<PlantedVariant> planted_variants() {
   list.push_back({features, "reference"});
   for (const PlantedVariant& planted : planted_at_edges()) list.push_back(planted);
   for (const PlantedVariant& planted : planted_passes()) list.push_back(planted);
+  for (const PlantedVariant& planted : planted_gates()) list.push_back(planted);
   return list;
 }
 

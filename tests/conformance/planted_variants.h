@@ -18,10 +18,13 @@ struct PlantedVariant {
 void PrintTo(const PlantedVariant& planted, std::ostream* out);
 // The variant without a fault passes every check.
 VariantInfo faultless(bool referenced);
+VariantInfo faultless_gated(bool referenced);
 std::vector<PlantedVariant> planted_variants();
 // Of them: faults at sizes beyond the usual ones, after other calls, and in weights and requests
 // for gradients.
 std::vector<PlantedVariant> planted_at_edges();
+// Of them: faults of what is read at each position beside queries, keys and values.
+std::vector<PlantedVariant> planted_gates();
 // Of them: faults of one kind of pass alone, in costs and in decode steps.
 std::vector<PlantedVariant> planted_passes();
 

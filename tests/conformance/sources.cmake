@@ -9,6 +9,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_at_edges.cc
+  ${CMAKE_CURRENT_LIST_DIR}/planted_gates.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_passes.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_softmax.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_test.cc

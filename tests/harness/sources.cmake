@@ -30,6 +30,7 @@ foreach(stem
     measure/statistics
     measure/witness
     measure/workload
+    model/gate_projections
     model/layer
     plugin/mark
     model/mixer_layer

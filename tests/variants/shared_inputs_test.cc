@@ -40,7 +40,8 @@ class SharedInputs : public testing::TestWithParam<Given> {
     const auto leaf = [&](size_t i) { return leaves[static_cast<size_t>(which[i])]; };
     const auto attention =
         find_variant(GetParam().variant).build({1, kDim, kLen, false, 3, {}}, GetParam().params);
-    const Var out = attention->forward(leaf(0), leaf(1), leaf(2));
+    const std::vector<Var> gates = leaves_of(random_gates(attention->gates(), 1, 1, kLen, 3));
+    const Var out = attention->forward(leaf(0), leaf(1), leaf(2), {}, gates);
     out.backward(bridge::normal(out.shape(), "seed"));
     std::vector<Tensor> grads;
     for (const Var& var : leaves) grads.push_back(var.grad());

@@ -120,10 +120,15 @@ TEST(Variants, EmptyHeadsGiveZerosForwardAndBackward) {
     const auto attention = info.build({2, 4, 6, false, 1, {}}, {});
     const Tensor garbage = Tensor::full({2, 2, 6, 4}, bridge::kNaN);
     const Var q(bridge::normal({2, 2, 6, 4}, "q"), true), k(garbage, true), v(garbage, true);
-    const Var out = attention->forward(q, k, v, {false, {0, 0}});
+    std::vector<Tensor> gates = random_gates(attention->gates(), 2, 2, 6, 1);
+    for (const Tensor& gate : gates) gate.fill(bridge::kNaN);
+    const std::vector<Var> of_keys = leaves_of(gates, true);
+    const Var out = attention->forward(q, k, v, {false, {0, 0}}, of_keys);
     for (const real value : out.value().values()) ASSERT_EQ(value, 0) << info.name;
     out.backward(bridge::normal(out.shape(), "seed"));
-    for (const Var& x : {q, k, v}) {
+    std::vector<Var> all = {q, k, v};
+    all.insert(all.end(), of_keys.begin(), of_keys.end());
+    for (const Var& x : all) {
       if (!x.grad().defined()) continue;  // a variant may ignore queries or keys
       for (const real value : x.grad().values()) ASSERT_EQ(value, 0) << info.name;
     }
@@ -133,9 +138,10 @@ TEST(Variants, EmptyHeadsGiveZerosForwardAndBackward) {
 TEST(Variants, LimitsReproduceSoftmaxAttention) {
   const AttentionShape shape{
       .batch = 1, .heads = 2, .q_len = 40, .kv_len = 40, .head_dim = 8, .causal = false};
-  const std::set<std::string> without_limit = {
-      // what each equals instead is in its own test
-      "linear", "relu", "conv", "recurrent", "window_mlp", "mean", "additive", "reformer"};
+  const std::set<std::string> without_limit = {// what each equals instead is in its own test
+                                               "linear",     "relu",  "conv",     "recurrent",
+                                               "window_mlp", "mean",  "additive", "reformer",
+                                               "gla",        "mamba2"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)

@@ -34,6 +34,12 @@ void check_lengths(const std::vector<int64_t>& lengths, int64_t batch, int64_t k
                kv_len);
 }
 
+std::string names_of(const std::vector<GateInput>& gates) {
+  std::string names;
+  for (const GateInput& gate : gates) names += (names.empty() ? "" : ", ") + gate.name;
+  return gates.empty() ? "none" : names;
+}
+
 void check_edges(const Edges& edges, int64_t queries, int64_t kv_len) {
   ATTN_CHECK(std::ssize(edges.first) == queries + 1 && edges.first.front() == 0 &&
                  edges.first.back() == std::ssize(edges.keys),
@@ -65,30 +71,56 @@ void Attention::check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64
   ATTN_CHECK(traits_.padding || mask.kv_lengths.empty(), "the variant takes no kv_lengths");
 }
 
-Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const {
+void Attention::check_gates(std::span<const Var> gates, int64_t batch, int64_t kv_len) const {
+  ATTN_CHECK(gates.size() == gates_.size(), "the variant reads {} gates ({}); given are {}",
+             gates_.size(), names_of(gates_), gates.size());
+  for (size_t i = 0; i < gates.size(); i++) {
+    const Shape wanted{batch, config_.heads, kv_len, gates_[i].width};
+    ATTN_CHECK(gates[i].defined() && gates[i].shape() == wanted, "gate {} is {}; expected {}",
+               gates_[i].name, gates[i].defined() ? gates[i].shape().str() : "missing",
+               wanted.str());
+  }
+}
+
+Var Attention::checked_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
+                               std::span<const Var> gates) const {
+  return gates_.empty() ? do_forward(q, k, v, mask) : do_gated_forward(q, k, v, gates, mask);
+}
+
+Var Attention::forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
+                       std::span<const Var> gates) const {
   check_shapes(config_, q, k, v);
   check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
-  Var out = do_forward(q, k, v, mask);
+  check_gates(gates, k.dim(0), k.dim(2));
+  Var out = checked_forward(q, k, v, mask, gates);
   ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),
              q.shape().str());
   return out;
 }
 
 BFloat16Tensor Attention::forward(const BFloat16Tensor& q, const BFloat16Tensor& k,
-                                  const BFloat16Tensor& v, const Mask& mask) const {
+                                  const BFloat16Tensor& v, const Mask& mask,
+                                  std::span<const Var> gates) const {
   check_shapes(config_, q, k, v);
   check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
+  check_gates(gates, k.dim(0), k.dim(2));
   const NoGrad no_grad;
   BFloat16Tensor out;
   if (reads_bfloat16_ && !mask.edges) {
     out = do_bfloat16_forward(q, k, v, mask);
   } else {  // the widened arrays are freed before the output is rounded
-    const Tensor wide = do_forward(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask).value();
+    const Tensor wide =
+        checked_forward(Var(widened(q)), Var(widened(k)), Var(widened(v)), mask, gates).value();
     out = rounded(wide);
   }
   ATTN_CHECK(out.shape() == q.shape(), "a variant returned {} for q {}", out.shape().str(),
              q.shape().str());
   return out;
+}
+
+Var Attention::do_gated_forward(const Var&, const Var&, const Var&, std::span<const Var>,
+                                const Mask&) const {
+  throw_error("the variant declares gates and does not read them (see GatedAttention)");
 }
 
 BFloat16Tensor Attention::do_bfloat16_forward(const BFloat16Tensor&, const BFloat16Tensor&,

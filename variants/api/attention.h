@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/tensor/bfloat16_tensor.h"
 #include "variants/api/cost.h"
 #include "variants/api/decoder.h"
+#include "variants/api/gates.h"
 #include "variants/api/mask.h"
 #include "variants/api/traits.h"
 
@@ -40,13 +42,15 @@ class Attention {
  public:
   virtual ~Attention() = default;
   // q [batch, heads, q_len, head_dim]; k and v [batch, heads, kv_len, head_dim] -> [batch, heads,
-  // q_len, head_dim].
-  Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {}) const;
+  // q_len, head_dim]. `gates` in the order of gates(), each [batch, heads, kv_len, width].
+  Var forward(const Var& q, const Var& k, const Var& v, const Mask& mask = {},
+              std::span<const Var> gates = {}) const;
   // The same in bfloat16, without gradients. Unless reads_bfloat16(), q, k and v are widened to
   // float32 on entry and the output is rounded: the widened arrays are part of what a pass holds.
-  // With edges, every variant widens.
+  // With edges, every variant widens. Gates stay in float32: the error of a rounded decay would
+  // grow with the number of steps.
   BFloat16Tensor forward(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
-                         const Mask& mask = {}) const;
+                         const Mask& mask = {}, std::span<const Var> gates = {}) const;
   // Whether forward reads bfloat16 itself (trait bfloat16) with these parameters.
   bool reads_bfloat16() const { return reads_bfloat16_; }
   // The cost by the variant's own formulas; nullopt: it declares none. Of a shape in bfloat16 with
@@ -62,6 +66,8 @@ class Attention {
   // formula of cost(), or, without a declared cost, read off a decoder that is made for it.
   double state_bytes(const AttentionShape& shape, int64_t kv_heads = 0) const;
   std::vector<Weight> weights() const { return weights_; }
+  // What forward() reads beside q, k and v; empty unless trait `gated`.
+  const std::vector<GateInput>& gates() const { return gates_; }
   const AttentionConfig& config() const { return config_; }
 
  protected:
@@ -74,9 +80,13 @@ class Attention {
   // For matrices [.., in, out]: N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
   Var glorot_weight(const std::string& name, const Shape& shape);
   void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
+  void check_gates(std::span<const Var> gates, int64_t batch, int64_t kv_len) const;
 
  private:
   virtual Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const = 0;
+  // In place of do_forward for variants with gates, see gated_attention.h.
+  virtual Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
+                               const Mask& mask) const;
   virtual Cost do_cost(const AttentionShape& shape) const;  // default: not declared
   // `position` is [batch, kv_heads, group, head_dim], as the constructor of Decoder takes it.
   // Returns null where group > 1 and each query head needs a state of its own; the caller then asks
@@ -88,6 +98,8 @@ class Attention {
   // As do_decoder, with a state of bfloat16; null: it has none.
   virtual std::unique_ptr<Decoder> do_bfloat16_decoder(const Shape& position,
                                                        int64_t capacity) const;
+  Var checked_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
+                      std::span<const Var> gates) const;
   int64_t checked_kv_heads(int64_t given) const;
   std::unique_ptr<Decoder> shared_decoder(const Shape& position, int64_t capacity) const;
   Cost widened_cost(const AttentionShape& shape) const;
@@ -95,6 +107,7 @@ class Attention {
   friend struct VariantInfo;  // build() says what forward() may be asked for
   AttentionConfig config_;
   std::vector<Weight> weights_;
+  std::vector<GateInput> gates_;
   Traits traits_ = {.cross = true};
   bool reads_bfloat16_ = false;
 };

@@ -20,10 +20,10 @@ struct Cost {
   double flops = 0;
   double backward_flops =
       0;             // of all gradients; 0 stands for 2 * flops, the cost without recomputation
-  double bytes = 0;  // that must be read or written: q, k, v, the output, and data that does not
-                     // fit a workspace of the size of a cache
+  double bytes = 0;  // that must be read or written: q, k, v, gates, the output, and data that does
+                     // not fit a workspace of the size of a cache
   double peak_bytes =
-      0;  // peak memory above q, k, v and the weights: output, temporaries, workspace
+      0;  // peak memory above q, k, v, gates and weights: output, temporaries, workspace
   double state_bytes =
       0;                 // of the decoder's state after kv_len tokens; variants with trait `decode`
   bool declared = true;  // false: no cost is declared, and the other fields are meaningless

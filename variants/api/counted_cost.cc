@@ -23,6 +23,8 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
     k = inputs(query.with(2, shape.kv_len), 1);
     v = inputs(k.shape(), 2);
   }
+  const std::vector<Var> gates =
+      leaves_of(random_gates(attention.gates(), shape.batch, shape.heads, shape.kv_len, 51));
   BFloat16Tensor q16, k16, v16;
   if (shape.dtype == Dtype::bfloat16) {
     v16 = rounded(v.value());
@@ -31,9 +33,9 @@ CountedCost counted_cost(const Attention& attention, const AttentionShape& shape
   }
   const auto run = [&] {
     if (shape.dtype == Dtype::bfloat16) {
-      mixer ? mixer->mix(v16, mask) : attention.forward(q16, k16, v16, mask);
+      mixer ? mixer->mix(v16, mask) : attention.forward(q16, k16, v16, mask, gates);
     } else {
-      mixer ? mixer->mix(v, mask) : attention.forward(q, k, v, mask);
+      mixer ? mixer->mix(v, mask) : attention.forward(q, k, v, mask, gates);
     }
   };
   run();  // what is made on first use is no cost of a forward

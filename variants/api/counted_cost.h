@@ -13,7 +13,7 @@ namespace attn {
 struct CountedCost {
   double flops = 0;  // of one forward without gradients, by the kernels' counters
   double peak_bytes =
-      0;  // of the pool above q, k, v and the weights: what Cost::peak_bytes declares
+      0;  // of the pool above q, k, v, gates and weights: what Cost::peak_bytes declares
 };
 
 // Of the second of two forwards on N(0, 1) inputs; of mix() where it is a mixer. Bytes moved cannot

@@ -21,16 +21,32 @@ void Decoder::check_extension(const Array& k, const Array& v, const Array& q) co
              "queries serve as keys: {} positions need theirs, {}", k.dim(2), asked.str());
 }
 
-void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q) {
+void Decoder::check_gates(std::span<const Tensor> gates, int64_t len) const {
+  ATTN_CHECK(gates.size() == gate_widths_.size(), "a decoder of {} gates was given {}",
+             gate_widths_.size(), gates.size());
+  for (size_t i = 0; i < gates.size(); i++) {
+    const Shape wanted{position_[0], position_[1] * position_[2], len, gate_widths_[i]};
+    ATTN_CHECK(gates[i].defined() && gates[i].shape() == wanted,
+               "gate {} of a decoder is {}; expected {}", i, gates[i].shape().str(), wanted.str());
+  }
+}
+
+void Decoder::extend(const Tensor& k, const Tensor& v, const Tensor& q,
+                     std::span<const Tensor> gates) {
   check_extension(k, v, q);
+  check_gates(gates, k.dim(2));
   if (k.dim(2) == 0) return;
+  gates_ = gates;
   do_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }
 
-void Decoder::extend(const BFloat16Tensor& k, const BFloat16Tensor& v, const BFloat16Tensor& q) {
+void Decoder::extend(const BFloat16Tensor& k, const BFloat16Tensor& v, const BFloat16Tensor& q,
+                     std::span<const Tensor> gates) {
   check_extension(k, v, q);
+  check_gates(gates, k.dim(2));
   if (k.dim(2) == 0) return;
+  gates_ = gates;
   do_bfloat16_extend(keys_are_queries() ? q : k, v);
   length_ += k.dim(2);
 }
@@ -45,15 +61,20 @@ void Decoder::check_step(const Array& q, const Array& k, const Array& v, const A
              capacity_);
 }
 
-void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out) {
+void Decoder::step(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                   std::span<const Tensor> gates) {
   check_step(q, k, v, out);
+  check_gates(gates, 1);
+  gates_ = gates;
   do_step(q.data(), k.data(), v.data(), out.data());
   length_++;
 }
 
 void Decoder::step(const BFloat16Tensor& q, const BFloat16Tensor& k, const BFloat16Tensor& v,
-                   const BFloat16Tensor& out) {
+                   const BFloat16Tensor& out, std::span<const Tensor> gates) {
   check_step(q, k, v, out);
+  check_gates(gates, 1);
+  gates_ = gates;
   do_bfloat16_step(q.data(), k.data(), v.data(), out.data());
   length_++;
 }

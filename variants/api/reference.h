@@ -20,6 +20,8 @@ struct ReferenceInputs {
   oracle::Array q, k, v;  // [batch, heads, len, head_dim]; padding may hold anything, NaN too
   // In the order of Attention::weights(); shapes of fewer than four dimensions have ones in front.
   std::vector<oracle::Array> weights;
+  // In the order of Attention::gates(), [batch, heads, len, width]; padding as in k and v.
+  std::vector<oracle::Array> gates = {};
   AttentionConfig config;
   Mask mask;
 

@@ -12,7 +12,7 @@ namespace {
 class RepeatingDecoder final : public Decoder {
  public:
   RepeatingDecoder(const Shape& position, std::unique_ptr<Decoder> inner)
-      : Decoder(position, inner->capacity()), inner_(std::move(inner)) {
+      : Decoder(position, inner->capacity(), inner->gate_widths()), inner_(std::move(inner)) {
     const Shape row{position[0], position[1] * position[2], 1, position[3]};
     for (Tensor* tensor : {&q_, &k_, &v_, &out_}) *tensor = Tensor(row);
   }
@@ -23,9 +23,9 @@ class RepeatingDecoder final : public Decoder {
     go_back();
     const Tensor values = repeat_heads(Var(v), group()).value();
     if (keys_are_queries())
-      inner_->extend(values, values, k);
+      inner_->extend(values, values, k, gates());
     else
-      inner_->extend(repeat_heads(Var(k), group()).value(), values);
+      inner_->extend(repeat_heads(Var(k), group()).value(), values, {}, gates());
   }
   bool do_keys_are_queries() const override { return inner_->keys_are_queries(); }
 
@@ -37,7 +37,7 @@ class RepeatingDecoder final : public Decoder {
       std::copy_n(k + row / group() * dim, dim, k_.data() + row * dim);
       std::copy_n(v + row / group() * dim, dim, v_.data() + row * dim);
     }
-    inner_->step(q_, k_, v_, out_);
+    inner_->step(q_, k_, v_, out_, gates());
     std::copy_n(out_.data(), out_.size(), out);
   }
 

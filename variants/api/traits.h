@@ -26,6 +26,7 @@ struct Traits {
   bool bfloat16 = false;
   // Ignores queries and keys and reads the layer's input instead, see mixer.h.
   bool mixer = false;
+  bool gated = false;  // reads gates beside queries, keys and values, see gates.h
 };
 
 }  // namespace attn

@@ -30,6 +30,12 @@ std::optional<std::string> VariantInfo::why_no_decoder(const AttentionShape& sha
   return why_not(shape, chosen);
 }
 
+std::vector<GateInput> VariantInfo::gates_of(int64_t heads, int64_t head_dim,
+                                             const Params& chosen) const {
+  if (!gates) return {};
+  return gates({.heads = heads, .head_dim = head_dim, .params = chosen});
+}
+
 std::unique_ptr<Attention> VariantInfo::build(
     AttentionConfig config, const std::map<std::string, ParamValue>& given) const {
   ATTN_CHECK(config.heads >= 1 && config.head_dim >= 1 && config.max_len >= 1,
@@ -40,6 +46,13 @@ std::unique_ptr<Attention> VariantInfo::build(
   std::unique_ptr<Attention> attention = make(config);
   attention->traits_ = traits;
   attention->reads_bfloat16_ = reads_bfloat16(attention->params());
+  if (gates) attention->gates_ = gates(config);
+  ATTN_CHECK(traits.gated == !attention->gates_.empty(), "{} reads {} gates, its trait says {}",
+             name, attention->gates_.size(), traits.gated);
+  ATTN_CHECK(attention->gates_.size() <= kMostGates, "{} reads {} gates; at most {} are supported",
+             name, attention->gates_.size(), kMostGates);
+  ATTN_CHECK(!traits.gated || !(traits.cross || traits.mixer || traits.bfloat16),
+             "{}: gates of cross-attention, of a mixer or in bfloat16", name);
   ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
              "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
   return attention;
@@ -56,8 +69,9 @@ std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at
 
 const std::vector<std::string>& families() {
   static const std::vector<std::string> list = {
-      "exact",     "other scores", "pattern",     "low rank", "kernel", "hashing or routing",
-      "synthetic", "recurrent",    "convolution", "control"};
+      "exact",  "other scores",       "pattern",   "low rank",  "kernel",
+      "gated",  "hashing or routing", "synthetic", "recurrent", "convolution",
+      "control"};
   return list;
 }
 

@@ -50,6 +50,10 @@ struct VariantInfo {
   };
   std::function<Reads(const Params&)> reads;
 
+  // What forward reads beside q, k and v, in the order in which it gets them; empty: nothing. Needs
+  // trait `gated`. The parameters of `config` are complete.
+  std::function<std::vector<GateInput>(const AttentionConfig& config)> gates;
+
   // Whether the variant hides the future even under a mask that is not causal; empty: never.
   std::function<bool(const Params&)> always_causal;
 
@@ -75,6 +79,8 @@ struct VariantInfo {
     if (traits.mixer) return {.queries = false, .keys = false};
     return reads ? reads(chosen) : Reads{};
   }
+  // For so many heads of that size.
+  std::vector<GateInput> gates_of(int64_t heads, int64_t head_dim, const Params& chosen) const;
   bool reads_bfloat16(const Params& chosen) const {
     return traits.bfloat16 && (!bfloat16_if || bfloat16_if(chosen));
   }
@@ -88,7 +94,7 @@ struct VariantInfo {
 };
 
 // What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
-// "kernel", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
+// "kernel", "gated", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
 const std::vector<std::string>& families();
 
 // The limit of a pattern: parameter `reach` set to the longer of q_len and kv_len, and `others`.

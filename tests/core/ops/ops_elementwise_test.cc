@@ -77,6 +77,7 @@ TEST(OpsElementwise, SinglesFollowTheirFormula) {
       {"gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, false},
       {"tanh", attn::tanh, [](double x) { return std::tanh(x); }, false},
       {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, false},
+      {"softplus", softplus, [](double x) { return std::log1p(std::exp(x)); }, false},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
@@ -118,6 +119,20 @@ TEST(OpsElementwise, ExponentialAtTheEnds) {
   EXPECT_EQ(y[1], kInfinity);
   EXPECT_TRUE(std::isnan(y[2]));
   EXPECT_EQ(y[3], real(0));
+}
+
+TEST(OpsElementwise, SoftplusAtTheEnds) {
+  const Var x(Tensor::of({4}, std::vector<double>{-1000, -90, 90, 1000}), true);
+  const Var y = softplus(x);
+  y.backward(Tensor::full({4}, 1));
+  EXPECT_EQ(y.value()[0], real(0));
+  EXPECT_NEAR(static_cast<double>(y.value()[1]) / std::exp(-90.0), 1, 1e-5);
+  EXPECT_EQ(y.value()[2], real(90));
+  EXPECT_EQ(y.value()[3], real(1000));
+  EXPECT_EQ(x.grad()[0], real(0));
+  EXPECT_NEAR(static_cast<double>(x.grad()[1]) / std::exp(-90.0), 1, 1e-5);
+  EXPECT_EQ(x.grad()[2], real(1));
+  EXPECT_EQ(x.grad()[3], real(1));
 }
 
 // The same number has the same bits wherever it stands in a tensor: vector loops and their tails

@@ -11,6 +11,7 @@
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/workload.h"
 #include "tests/harness/measure/counted_flops.h"
+#include "tests/harness/measure/decode_gates.h"
 #include "variants/catalog.h"
 
 namespace attn::shared_keys_test {
@@ -55,10 +56,11 @@ TEST(SharedKeys, APassAnswersAsOneWithRepeatedHeads) {
         ASSERT_EQ(x[1].shape(), x[0].shape().with(1, kv_heads)) << info.name;
         const int64_t times = spec.heads / kv_heads;
         const Tensor found = workload.forward().value();
-        const Tensor wanted = workload.attention()
-                                  .forward(x[0], Var(written_out(x[1].value(), times)),
-                                           Var(written_out(x[2].value(), times)), {causal, {}})
-                                  .value();
+        const Tensor wanted =
+            workload.attention()
+                .forward(x[0], Var(written_out(x[1].value(), times)),
+                         Var(written_out(x[2].value(), times)), {causal, {}}, workload.gates())
+                .value();
         for (int64_t i = 0; i < wanted.size(); i++)
           ASSERT_EQ(found[i], wanted[i]) << info.name << " " << kv_heads << " at " << i;
       }
@@ -181,7 +183,8 @@ TEST(SharedKeys, ADecodeStepAnswersAsTheCausalForward) {
     const Tensor rows =
         workload.attention()
             .forward(concat(queries, 2), Var(written_out(concat(keys, 2).value(), 2)),
-                     Var(written_out(concat(values, 2).value(), 2)), {true, {}})
+                     Var(written_out(concat(values, 2).value(), 2)), {true, {}},
+                     gates_of_all_positions(workload))
             .value();
     const Tensor& out = workload.decoded();  // [batch, heads, 1, head_dim]
     for (int64_t i = 0; i < out.size(); i++) {

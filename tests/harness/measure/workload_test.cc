@@ -13,6 +13,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "tests/harness/measure/counted_flops.h"
+#include "tests/harness/measure/decode_gates.h"
 #include "variants/catalog.h"
 
 namespace attn::workload_test {
@@ -140,10 +141,11 @@ TEST(Workload, DecodesWhatTheCausalForwardSaysOfTheLastRow) {
     const NoGrad no_grad;
     Workload workload(spec);
     workload.run();
-    const Tensor rows = workload.attention()
-                            .forward(concat(queries, 2), concat(keys, 2), concat(values, 2),
-                                     {.causal = true, .kv_lengths = {}})
-                            .value();
+    const Tensor rows =
+        workload.attention()
+            .forward(concat(queries, 2), concat(keys, 2), concat(values, 2),
+                     {.causal = true, .kv_lengths = {}}, gates_of_all_positions(workload))
+            .value();
     const Tensor& out = workload.decoded();  // [batch, heads, 1, head_dim]
     for (int64_t i = 0; i < out.size(); i++) {
       const int64_t matrix = i / spec.head_dim, c = i % spec.head_dim;

@@ -89,13 +89,15 @@ Use measure(const Attention& attention, const AttentionShape& s) {
   const Var q = zeros({s.batch, s.heads, s.q_len, s.head_dim}),
             k = zeros({s.batch, s.heads, s.kv_len, s.head_dim}),
             rows = zeros({s.batch, s.kv_len, s.heads * s.head_dim});
+  const std::vector<Var> gates =
+      leaves_of(random_gates(attention.gates(), s.batch, s.heads, s.kv_len, 1));
   const double flops = counters().flops;
   reset_memory_peak();
   const int64_t live = memory_use().live_total;
   if (mixer)
     mixer->mix(rows, {s.causal, {}});
   else
-    attention.forward(q, k, k, {s.causal, {}});
+    attention.forward(q, k, k, {s.causal, {}}, gates);
   return {counters().flops - flops, static_cast<double>(memory_use().peak_total - live)};
 }
 

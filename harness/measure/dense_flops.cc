@@ -1,0 +1,19 @@
+// Two FLOPs for each weight and token; see dense_flops.h.
+#include "harness/measure/dense_flops.h"
+
+namespace attn {
+
+double dense_flops(const VariantInfo& info, const Params& params, const DenseLayer& layer) {
+  const VariantInfo::Reads read = info.read_by(params);
+  const double projections =
+      info.traits.mixer ? 0 : 1 + read.queries + layer.kept * (1 + read.keys);
+  const auto width = static_cast<double>(layer.width);
+  double gates = 0;
+  for (const GateInput& gate : info.gates_of(layer.heads, layer.width / layer.heads, params))
+    gates += static_cast<double>(projection_weights(gate, layer.width, layer.heads));
+  const double weights =
+      width * (projections * width + 2 * static_cast<double>(layer.feed_forward)) + gates;
+  return 2 * layer.tokens * weights;
+}
+
+}  // namespace attn

@@ -1,0 +1,70 @@
+// What a workload is, before anything is built: names, shapes, and why it cannot run; see
+// workload.h.
+#include <algorithm>
+
+#include "harness/measure/workload.h"
+#include "harness/model/residual_blocks.h"
+
+namespace attn {
+namespace {
+
+// Of keys and values made at a time: the state is all that grows with the length.
+constexpr int64_t kPrefillBytes = 8 << 20;
+
+// Of the keys and values of one position, before they are rounded, and of its gates.
+int64_t prefill_bytes_each(const WorkloadSpec& spec) {
+  const int64_t keys = 2 * spec.key_heads() * spec.head_dim,
+                gates = spec.heads * total_width(spec.variant->gates_of(spec.heads, spec.head_dim,
+                                                                        spec.chosen()));
+  return spec.batch * (keys + gates) * static_cast<int64_t>(sizeof(real));
+}
+
+}  // namespace
+
+AttentionShape WorkloadSpec::shape() const {
+  return {.batch = batch,
+          .heads = heads,
+          .q_len = length,
+          .kv_len = length,
+          .head_dim = head_dim,
+          .causal = causal,
+          .dtype = dtype};
+}
+
+Params WorkloadSpec::chosen() const { return {variant->name, variant->params, params}; }
+
+std::string to_string(Mode mode) {
+  if (mode == Mode::forward) return "forward";
+  return mode == Mode::train ? "train" : "decode";
+}
+
+std::string to_string(ScopeKind scope) {
+  if (scope == ScopeKind::attention) return "attention";
+  return scope == ScopeKind::layer ? "layer" : "model";
+}
+
+std::optional<std::string> why_not(const WorkloadSpec& spec) {
+  const AttentionShape shape = spec.shape();
+  const Params params = spec.chosen();
+  if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
+  const bool is_bfloat16 = spec.dtype == Dtype::bfloat16;
+  if (is_bfloat16 && spec.mode == Mode::train)
+    return "bfloat16 has no backward pass; its modes are forward and decode";
+  if (is_bfloat16 && spec.scope != ScopeKind::attention)
+    return "bfloat16 is measured at scope attention alone";
+  if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
+  if (!spec.causal) return "decoding is causal";
+  if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
+  return spec.variant->why_no_decoder(shape, params);
+}
+
+int64_t prefill_positions(const WorkloadSpec& spec) {
+  const int64_t each = prefill_bytes_each(spec);
+  return std::clamp<int64_t>(kPrefillBytes / each, 1, std::max<int64_t>(1, spec.length - 1));
+}
+
+int64_t prefill_bytes(const WorkloadSpec& spec) {
+  return spec.length > 1 ? prefill_positions(spec) * prefill_bytes_each(spec) : 0;
+}
+
+}  // namespace attn

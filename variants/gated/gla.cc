@@ -1,0 +1,93 @@
+// gla: linear attention whose state decays, in each channel of the key, by a gate of the position.
+// Yang et al. 2023, arXiv:2312.06635, eqs. 3-4 and section 4.4: a = σ(x·W₁·W₂ + b)^(1/temperature).
+// Time 5·n·d², memory n·d; nothing is normalised. No limit equals softmax.
+#include <cmath>
+
+#include "core/ops/ops.h"
+#include "variants/api/gated_attention.h"
+#include "variants/api/variant_info.h"
+#include "variants/gated/decayed_step.h"
+#include "variants/gated/gated.h"
+#include "variants/reference/gated.h"
+
+namespace attn::variants {
+namespace {
+
+class Gla final : public GatedAttention {
+ public:
+  explicit Gla(const AttentionConfig& config)
+      : GatedAttention(config), temperature_(params().number("temperature")) {}
+
+ private:
+  double tau() const { return 1 / std::sqrt(static_cast<double>(config().head_dim)); }
+
+  // log a = log σ(x) / temperature = -softplus(-x) / temperature
+  Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
+                       const Mask& mask) const override {
+    Var log_decay = scale(zero_padding(gates[0], mask.kv_lengths), -1);
+    log_decay = softplus(log_decay);
+    log_decay = scale(log_decay, -1 / temperature_);  // [batch, heads, len, head_dim]
+    return decayed_attention(q, k, v, log_decay, tau(), mask.kv_lengths);
+  }
+
+  Cost do_cost(const AttentionShape& s) const override {
+    Cost cost = decayed_cost(s);
+    const auto numbers = static_cast<double>(s.batch * s.heads * s.kv_len * s.head_dim);
+    cost.bytes += sizeof(real) * 7 * numbers;   // the gate, and three arrays written and read
+    cost.peak_bytes += sizeof(real) * numbers;  // the log-decays beside the output
+    return cost;
+  }
+
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    const int64_t dim = position[3];
+    const real factor = static_cast<real>(-1 / temperature_);
+    return decayed_decoder(position, capacity, dim, tau(),
+                           [dim, factor](int64_t, const real* gate, real* decay) {
+                             for (int64_t c = 0; c < dim; ++c)
+                               decay[c] = std::exp(factor * softplus_of(-gate[c]));
+                             return real(1);
+                           });
+  }
+
+  double temperature_;
+};
+
+std::vector<GateInput> gla_gates(const AttentionConfig& config) {
+  const int64_t dim = config.head_dim;
+  return {{.name = "decay",
+           .help = "x of the decay σ(x)^(1/temperature) of each channel",
+           .width = dim,
+           .rank = config.params.integer("gate_rank"),
+           .bias = std::vector<double>(static_cast<size_t>(config.heads * dim), 0.0)}};
+}
+
+oracle::Array gla_reference(const ReferenceInputs& x) {
+  const double temperature = x.params().number("temperature");
+  const oracle::Array log_decay = oracle::of_gates(
+      x.gates[0], x.mask.kv_lengths,
+      [temperature](int64_t, double gate) { return -oracle::softplus(-gate) / temperature; });
+  return oracle::decayed_attention(x.q, x.k, x.v, log_decay, {},
+                                   1 / std::sqrt(static_cast<double>(x.q.dim)), x.mask.kv_lengths);
+}
+
+}  // namespace
+
+VariantInfo gla() {
+  return {.name = "gla",
+          .family = "gated",
+          .summary = "linear attention with a gated decay of each channel",
+          .paper = "Yang et al. 2023, arXiv:2312.06635, eqs. 3-4 and section 4.4",
+          .cost_formula = "5·n·d² FLOPs, memory n·d; in a layer 2·n·rank·(width + heads·d) more",
+          .traits = kDecayedTraits,
+          .params = {{"gate_rank", 16, "rank of the projection that makes the gate in a layer"},
+                     {"temperature", 16.0, "decay is σ(x)^(1/temperature)", 1e-3, 1e9}},
+          .make = make_as<Gla>,
+          .reference = gla_reference,
+          .gates = gla_gates,
+          .always_causal = [](const Params&) { return true; },
+          .notes = {"The mixer alone: without the paper's RMS norm and output gate of each head.",
+                    "Where query heads share keys and values (kv_heads), each still has its own "
+                    "gates, and with them a state of its own."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,53 @@
+// Linear attention with a decaying state, as a weight of each pair: double precision, nothing
+// shared with the library.
+#pragma once
+
+#include "variants/reference/attention.h"
+
+namespace oracle {
+
+// log(1 + e^x)
+inline double softplus(double x) { return std::fmax(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+
+// f(h, x) of each number x of head h; 0 in the padding, whatever it holds.
+inline Array of_gates(const Array& gates, const std::vector<Index>& lengths,
+                      const std::function<double(Index h, double x)>& f) {
+  Array out(gates.batch, gates.heads, gates.len, gates.dim);
+  for (Index b = 0; b < gates.batch; ++b)
+    for (Index h = 0; h < gates.heads; ++h)
+      for (Index i = 0; i < gates.len; ++i)
+        for (Index c = 0; c < gates.dim; ++c)
+          if (lengths.empty() || i < lengths[static_cast<std::size_t>(b)])
+            out.at(b, h, i, c) = f(h, gates.at(b, h, i, c));
+  return out;
+}
+
+// o_i = Σ_{j<=i} Σ_c τ·q_ic·k_jc·exp(g_{j+1,c} + … + g_{i,c})·strength_j·v_j; log_decay g [batch,
+// heads, len, dim or 1], strength [batch, heads, len, 1], or no numbers for 1. Both are 0 in the
+// padding.
+inline Array decayed_attention(const Array& q, const Array& k, const Array& v,
+                               const Array& log_decay, const Array& strength, double tau,
+                               const std::vector<Index>& lengths) {
+  Array decays = log_decay;
+  for (double& g : decays.x) g = std::exp(g);
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index i = 0; i < q.len; ++i) {
+        std::vector<double> left(static_cast<std::size_t>(q.dim), tau);  // of what position j wrote
+        for (Index j = i; j >= 0; --j) {
+          double weight = 0;
+          for (Index c = 0; c < q.dim; ++c)
+            weight += q.at(b, h, i, c) * k.at(b, h, j, c) * left[static_cast<std::size_t>(c)];
+          if (!strength.x.empty()) weight *= strength.at(b, h, j, 0);
+          const bool is_read = lengths.empty() || j < lengths[static_cast<std::size_t>(b)];
+          for (Index c = 0; is_read && c < v.dim; ++c)
+            out.at(b, h, i, c) += weight * v.at(b, h, j, c);
+          for (Index c = 0; c < q.dim; ++c)
+            left[static_cast<std::size_t>(c)] *= decays.at(b, h, j, decays.dim == 1 ? 0 : c);
+        }
+      }
+  return out;
+}
+
+}  // namespace oracle
