@@ -40,4 +40,5 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/performer_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/api/shared_decoder_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/chunked_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)

@@ -4,7 +4,7 @@
 //   chunked_attention.h  forward, backward and cost; about 4·n·m·d FLOPs, the delta rule 6·n·m·d,
 //                        and n·chunk·(m + d) inside chunks; memory n·d + m·d
 //   state_decoder.h      one step, and decoding with a constant decay for each head
-// Internal: chunked_problem.h, tile_decay.h, chunked_tile.h.
+// Internal: chunked_problem.h, tile_decay.h, chunked_tile.h, tile_gradient.h, rotation.h.
 #pragma once
 
 #include "variants/chunked/chunked_attention.h"

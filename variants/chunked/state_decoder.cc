@@ -90,9 +90,10 @@ class StateDecoder final : public Decoder {
       Tally done;
       for (int64_t head = begin; head < end; ++head)
         for (int64_t i = 0; i < len; ++i)
-          step_of(head, length() + i, nullptr, k.data() + (head * len + i) * dim,
+          step_of(head, appended_ + i, nullptr, k.data() + (head * len + i) * dim,
                   v.data() + (head * len + i) * dim, nullptr, done);
     });
+    appended_ += len;
   }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
@@ -100,9 +101,10 @@ class StateDecoder final : public Decoder {
     over_range(heads(), dim * dim, [&](int64_t begin, int64_t end) {
       Tally done;
       for (int64_t head = begin; head < end; ++head)
-        step_of(head, length(), q + head * dim, k + head * dim, v + head * dim, out + head * dim,
+        step_of(head, appended_, q + head * dim, k + head * dim, v + head * dim, out + head * dim,
                 done);
     });
+    ++appended_;
   }
 
   int64_t do_state_bytes() const override {
@@ -114,6 +116,7 @@ class StateDecoder final : public Decoder {
   double do_step_bytes() const override { return 2 * static_cast<double>(do_state_bytes()); }
 
   int64_t heads_;  // of one sequence
+  int64_t appended_ = 0;
   Tensor states_;  // S [heads, m, d]
   StateRule rule_;
   Block work_;

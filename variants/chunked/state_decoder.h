@@ -28,8 +28,10 @@ void advance_state(const StateStep& step, real* state, real* work, Tally& done);
 
 // The rows of one head at one position, which a variant may change before the step.
 struct StateRows {
-  int64_t at = 0, head = 0;  // the position; the head, of one sequence
-  real* q = nullptr;         // [head_dim]; null where no output is computed
+  // The position: steps and prefilled positions so far, those taken back included, since a state
+  // holds them. The head, of one sequence.
+  int64_t at = 0, head = 0;
+  real* q = nullptr;  // [head_dim]; null where no output is computed
   real *k = nullptr, *v = nullptr;
   real* decay = nullptr;  // [head_dim]: 1, unless changed
   real* beta = nullptr;   // of the delta rule; null: none
