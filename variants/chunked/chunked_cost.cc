@@ -1,5 +1,5 @@
 // The cost of chunked_attention(), by counting tiles and strips; O(n / tile). Tiles whose decay is
-// too large for the factored form (tile_decay.h) cost less FLOPs and more exponentials.
+// too large for the factored form (tile_decay.h) count as the others and take more exponentials.
 #include "core/base/workers.h"
 #include "variants/chunked/chunked_attention.h"
 

@@ -154,8 +154,8 @@ void TileGradient::pairs_one_by_one() {
         grad_k_read[i * m + c] += erase * k_[j * m + c];
         grad_k[j * m + c] += erase * query[c];
       }
-    done_.multiply_adds((p_.delta ? 4 : 2) * count * m);
   }
+  done_.multiply_adds((p_.delta ? 4 : 2) * rows_ * rows_ * m);  // as the products replaced
 }
 
 // grad_sums becomes the gradient of G_i, and its sums over the later rows that of the log-decays.
