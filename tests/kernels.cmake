@@ -7,7 +7,7 @@ set(both_kernels
   core/ops/ops_elementwise core/ops/ops_feed_forward core/ops/ops_heads core/ops/ops_linear core/ops/ops_loss core/ops/ops_mask core/ops/ops_matmul
   core/ops/ops_norm core/ops/ops_reduce core/ops/ops_shape
   variants/softmax/edge_attention variants/softmax/forward_layout variants/softmax/softmax_attention
-  variants/features/feature_maps variants/features/linear_attention variants/lowrank/sequence_projection)
+  variants/features/feature_maps variants/features/linear_attention variants/chunked/chunked_attention variants/lowrank/sequence_projection)
 attn_test_sources(float_kernels _test.cc)
 attn_test_sources(both_kernels _test.cc)
 set(float_tests ${CMAKE_CURRENT_SOURCE_DIR}/core/base/allocations.cc ${float_kernels})

@@ -13,6 +13,7 @@
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
+#include "core/base/workspace.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "core/tensor/tensor.h"
@@ -94,20 +95,6 @@ template <class Body>
 void for_chunks(int64_t chunks, int64_t piece, int64_t pieces, const Body& body) {
   for (int64_t c = chunks * piece / pieces; c < chunks * (piece + 1) / pieces; ++c) body(c);
 }
-
-// Offsets of the parts of a workspace.
-class WorkspaceParts {
- public:
-  int64_t take(int64_t reals) {
-    const int64_t at = total_;
-    total_ += padded_reals(reals);
-    return at;
-  }
-  int64_t total() const { return total_; }
-
- private:
-  int64_t total_ = 0;
-};
 
 // exp(from - to): the factor that converts a sum relative to `from` to one relative to `to`. The
 // empty sum has from = -inf.

@@ -1,0 +1,82 @@
+// A state of keys times values that decays, is written to and is read, one step after the other, in
+// double: retention, gated linear attention, state spaces, delta rules. O(n·m·d) for each head.
+#pragma once
+
+#include "variants/reference/attention.h"
+
+namespace oracle {
+
+// What is not given is 1 for decays, absent otherwise.
+struct StateGates {
+  std::function<double(Index b, Index h, Index t, Index c)> log_decay = {};  // of channel c of k
+  std::function<double(Index b, Index h, Index t)> beta = {};                // the delta rule
+  std::function<double(Index h, Index c)> bonus = {};  // outputs read the state before the write
+};
+
+// S = diag(a_t)·S; the delta rule: w = β_t·(v_t - k_t·S), else w = v_t; S += k_tᵀ·w; o_t = q_t·S.
+// With a bonus u: o_t = q_t·(S before the step + diag(u)·k_tᵀ·v_t). A position at or beyond the
+// length leaves the state alone, and its query reads it.
+inline Array state_outputs(const Array& q, const Array& k, const Array& v, const StateGates& gates,
+                           const std::vector<Index>& lengths = {}) {
+  const Index m = k.dim, d = v.dim;
+  Array out(q.batch, q.heads, q.len, d);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      Array state(1, 1, m, d);
+      const Index length = lengths.empty() ? q.len : lengths[static_cast<std::size_t>(b)];
+      for (Index t = 0; t < q.len; ++t) {
+        const auto read = [&] {
+          for (Index e = 0; e < d; ++e)
+            for (Index c = 0; c < m; ++c)
+              out.at(b, h, t, e) += q.at(b, h, t, c) * state.at(0, 0, c, e);
+        };
+        if (t >= length) {
+          read();
+          continue;
+        }
+        if (gates.bonus) {
+          read();
+          for (Index e = 0; e < d; ++e)
+            for (Index c = 0; c < m; ++c)
+              out.at(b, h, t, e) +=
+                  q.at(b, h, t, c) * gates.bonus(h, c) * k.at(b, h, t, c) * v.at(b, h, t, e);
+        }
+        if (gates.log_decay)
+          for (Index c = 0; c < m; ++c)
+            for (Index e = 0; e < d; ++e)
+              state.at(0, 0, c, e) *= std::exp(gates.log_decay(b, h, t, c));
+        std::vector<double> written;
+        for (Index e = 0; e < d; ++e) {
+          double held = 0;
+          for (Index c = 0; c < m; ++c) held += k.at(b, h, t, c) * state.at(0, 0, c, e);
+          const double value = v.at(b, h, t, e);
+          written.push_back(gates.beta ? gates.beta(b, h, t) * (value - held) : value);
+        }
+        for (Index c = 0; c < m; ++c)
+          for (Index e = 0; e < d; ++e)
+            state.at(0, 0, c, e) += k.at(b, h, t, c) * written[static_cast<std::size_t>(e)];
+        if (!gates.bonus) read();
+      }
+    }
+  return out;
+}
+
+// The pair (2c, 2c + 1) of position i turned by the angle i·10000^(-c/(pairs - 1)).
+inline Array rotated_by_position(const Array& x) {
+  Array out = x;
+  const Index pairs = x.dim / 2;
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c < pairs; ++c) {
+          const double share =
+              pairs > 1 ? static_cast<double>(c) / static_cast<double>(pairs - 1) : 0;
+          const double angle = static_cast<double>(i) / std::pow(10000.0, share);
+          const double u = x.at(b, h, i, 2 * c), w = x.at(b, h, i, 2 * c + 1);
+          out.at(b, h, i, 2 * c) = u * std::cos(angle) - w * std::sin(angle);
+          out.at(b, h, i, 2 * c + 1) = u * std::sin(angle) + w * std::cos(angle);
+        }
+  return out;
+}
+
+}  // namespace oracle
