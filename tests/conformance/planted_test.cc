@@ -16,11 +16,11 @@ using attn_check::Level;
 
 TEST(Faultless, PassesEveryCheck) {
   for (const bool referenced : {false, true}) {
-    for (const VariantInfo& right : {faultless(referenced), faultless_gated(referenced)}) {
-      const auto results = check_variant(right, {}, Level::full);
-      EXPECT_TRUE(all_passed(results)) << lines(results);
-    }
+    const auto results = check_variant(faultless(referenced), {}, Level::full);
+    EXPECT_TRUE(all_passed(results)) << lines(results);
   }
+  const auto gated = check_variant(faultless_gated(true), {}, Level::full);
+  EXPECT_TRUE(all_passed(gated)) << lines(gated);
 }
 
 class PlantedVariants : public testing::TestWithParam<PlantedVariant> {};
