@@ -41,8 +41,8 @@ def _why(by, share, longest, best):
     full, window = (score_of(by[name]) for name in ("full", "truncated"))
     rates = {name: by[name][0].training["learning_rate"] for name in by}
     return f"""Exact attention scores {full.value:.3f} and the window {window.value:.3f} (a predictor of the 16 frames around, without
-        attention: {best:.3f}), with learning rates of {rates['full']:g} and {rates['truncated']:g}. A window also tells the model where to
-        look, which exact attention must learn in the same steps. Over {longest} frames it takes {share.value:.3f} of the time."""
+        attention: {best:.3f}), with learning rates of {rates['full']:g} and {rates['truncated']:g}. No label depends on more
+        frames than the window holds, so that a loss could come from the mechanism alone. Over {longest} frames it takes {share.value:.3f} of the time."""
 
 
 def _scores(by):
