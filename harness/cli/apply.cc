@@ -110,6 +110,14 @@ void require_finite(const std::string& option, const std::vector<double>& values
                option, values[i], i, type);
 }
 
+attn_apply::Output applied(const attn_apply::Request& request, bool in_float) {
+  try {
+    return in_float ? attn_apply::run_float(request) : attn_apply::run_double(request);
+  } catch (const attn_apply::Refusal& refusal) {
+    throw_error(refusal.what());
+  }
+}
+
 int run_apply(const Arguments& arguments) {
   ATTN_CHECK(arguments.has("variant"),
              "apply needs --variant SPEC (attnbench list variants shows them)");
@@ -158,8 +166,7 @@ int run_apply(const Arguments& arguments) {
   for (const char* const option : {"out", "grad-q", "grad-k", "grad-v"})
     if (arguments.has(option)) require_writable(arguments.get(option));
 
-  const attn_apply::Output output =
-      q.type == "<f4" ? attn_apply::run_float(request) : attn_apply::run_double(request);
+  const attn_apply::Output output = applied(request, q.type == "<f4");
   const std::vector<Result> results = {{"out", &q, &output.out},
                                        {"grad-q", &q, &output.grad_q},
                                        {"grad-k", &k, &output.grad_k},

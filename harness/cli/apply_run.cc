@@ -79,7 +79,7 @@ std::vector<attn::Var> gates_of(const attn::Attention& attention,
   return gates;
 }
 
-Output run(const Request& request) {
+Output checked_run(const Request& request) {
   const attn::VariantInfo& info = attn::find_variant(request.variant);
   const attn::AttentionConfig config = {.heads = request.q.shape[1],
                                         .head_dim = request.q.shape[3],
@@ -102,6 +102,14 @@ Output run(const Request& request) {
       output.grad_gates[attention->gates()[i].name] = gradient(gates[i]);
   }
   return output;
+}
+
+Output run(const Request& request) {
+  try {
+    return checked_run(request);
+  } catch (const attn::Error& error) {
+    throw Refusal(error.what());
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <stdexcept>
 #include <vector>
 
 namespace attn_apply {
@@ -33,6 +34,14 @@ struct Output {
   std::map<std::string, std::vector<double>> grad_gates;
 };
 
+// What does not fit the variant. The errors of the double build are a type of their own, which
+// main() does not know; this one both builds share.
+class Refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throw Refusal.
 Output run_float(const Request& request);
 Output run_double(const Request& request);
 

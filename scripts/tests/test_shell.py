@@ -42,7 +42,7 @@ class Shell(unittest.TestCase):
 
     def test_bash_completes_verbs_options_names_and_parameters(self):
         asked = {
-            "re": ["repro"],
+            "re": ["repro", "report"],
             "run --prof": ["--profile"],
             "run --profile q": ["quick"],
             "run -v linf": ["linformer"],

@@ -14,7 +14,7 @@ TEST(ForwardLayout, QueriesAndOutputsOfATileTakeHalfTheCache) {
   const int64_t size = sizeof(real);
   EXPECT_EQ(most(64, 64, 256) * 128 * size, 128 << 10);
   EXPECT_EQ(most(64, 192, 1024) * 256 * size, 512 << 10);
-  EXPECT_EQ(most(1, 1, 2048), 1024);     // the most of all
+  EXPECT_EQ(most(1, 1, 2048), 1024);      // the most of all
   EXPECT_EQ(most(1024, 1024, 256), 128);  // the least
   EXPECT_EQ(most(0, 0, 512), 1024);
 }
