@@ -49,7 +49,8 @@ TEST(ChunkedAttention, LongSequencesKeepTheirDigits) {
 // steps their digits, row by row.
 TEST(ChunkedAttention, ExtremeDecaysAreTheRecurrence) {
   const double decays[] = {-80, 0, -1e-6, -1e-6};
-  for (ChunkedCase c : bridge::every_rule({.heads = 2, .len = 150, .key_dim = 6, .dim = 4})) {
+  for (const ChunkedCase& c :
+       bridge::every_rule({.heads = 2, .len = 150, .key_dim = 6, .dim = 4})) {
     if (c.decay == Decay::none) continue;
     const ChunkedTensors x = bridge::tensors_of(c);
     Rng random = rng(3, "which decay");
