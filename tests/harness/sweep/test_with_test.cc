@@ -18,8 +18,8 @@ SweepRequest tested(const std::string& text, const std::string& variant = "refor
 
 std::vector<std::string> texts(const SweepRequest& request) {
   std::vector<std::string> found;
-  for (const Params& params : plan(request).cells.at(0).key.test_with)
-    found.push_back(params.str());
+  const Cell cell = plan(request).cells.at(0);
+  for (const Params& params : cell.key.test_with) found.push_back(params.str());
   return found;
 }
 
