@@ -3,9 +3,11 @@
 // (Yang et al. 2024, arXiv:2312.06635, section 4; Yang et al. 2024, arXiv:2406.06484, section 3).
 //   chunked_attention.h  forward, backward and cost; about 4·n·m·d FLOPs, the delta rule 6·n·m·d,
 //                        and n·chunk·(m + d) inside chunks; memory n·d + m·d
-//   state_decoder.h      one step, and decoding with a constant decay for each head
+//   state_decoder.h      one step, and decoding
+//   decay_gate.h         decays that a gate gives, as of Mamba-2
 // Internal: chunked_problem.h, tile_decay.h, chunked_tile.h, tile_gradient.h, rotation.h.
 #pragma once
 
 #include "variants/chunked/chunked_attention.h"
+#include "variants/chunked/decay_gate.h"
 #include "variants/chunked/state_decoder.h"

@@ -43,5 +43,7 @@ Var chunked_attention(const ChunkedInputs& inputs, const ChunkedOptions& options
 
 // The cost of a forward without gradients, and the FLOPs of a backward, by counting tiles.
 Cost chunked_cost(const ChunkedProblem& problem);
+// The same, with head_dim columns of q, k and v.
+Cost chunked_cost(const AttentionShape& shape, Decay decay, bool delta = false);
 
 }  // namespace attn

@@ -55,4 +55,14 @@ Cost chunked_cost(const ChunkedProblem& p) {
   return cost;
 }
 
+Cost chunked_cost(const AttentionShape& s, Decay decay, bool delta) {
+  return chunked_cost(ChunkedProblem{.batch = s.batch,
+                                     .heads = s.heads,
+                                     .len = s.kv_len,
+                                     .key_dim = s.head_dim,
+                                     .dim = s.head_dim,
+                                     .decay = decay,
+                                     .delta = delta});
+}
+
 }  // namespace attn

@@ -53,12 +53,7 @@ class Retention final : public Attention {
   }
 
   Cost do_cost(const AttentionShape& s) const override {
-    Cost cost = chunked_cost({.batch = s.batch,
-                              .heads = s.heads,
-                              .len = s.kv_len,
-                              .key_dim = s.head_dim,
-                              .dim = s.head_dim,
-                              .decay = Decay::head});
+    Cost cost = chunked_cost(s, Decay::head);
     const double rotated =
         sizeof(real) * 2 * static_cast<double>(s.batch * s.heads * s.kv_len * s.head_dim);
     cost.bytes += 2 * rotated, cost.peak_bytes += rotated;
@@ -106,7 +101,7 @@ oracle::Array retention_reference(const ReferenceInputs& x) {
 
 VariantInfo retention() {
   return {.name = "retention",
-          .family = "kernel",
+          .family = "gated",
           .summary = "rotated q·k times a decay for each head, as a state; causal always",
           .paper = "Sun et al. 2023, arXiv:2307.08621, eqs. 3-7",
           .cost_formula =

@@ -46,7 +46,7 @@ namespace {
 class StateDecoder final : public Decoder {
  public:
   StateDecoder(const Shape& position, int64_t capacity, StateRule rule)
-      : Decoder(position, capacity),
+      : Decoder(position, capacity, rule.gate_widths),
         heads_(position[1]),
         states_(Tensor::zeros({heads(), head_dim(), head_dim()})),
         rule_(std::move(rule)),
@@ -58,20 +58,23 @@ class StateDecoder final : public Decoder {
     return padded_reals(4 * head_dim() + 1 + step_reals(head_dim(), head_dim()));
   }
 
-  void step_of(int64_t head, int64_t at, const real* q, const real* k, const real* v, real* out,
-               Tally& done) const {
+  // `i` of the positions of this call, `at` of all.
+  void step_of(int64_t head, int64_t i, int64_t at, const real* q, const real* k, const real* v,
+               real* out, Tally& done) const {
     const int64_t dim = head_dim();
     real* const work = static_cast<real*>(work_.data()) + head * work_reals();
-    const StateRows rows{.at = at,
-                         .head = head % heads_,
-                         .q = q ? work : nullptr,
-                         .k = work + dim,
-                         .v = work + 2 * dim,
-                         .decay = work + 3 * dim,
-                         .beta = rule_.delta ? work + 4 * dim : nullptr};
+    StateRows rows{.at = at,
+                   .head = head % heads_,
+                   .q = q ? work : nullptr,
+                   .k = work + dim,
+                   .v = work + 2 * dim,
+                   .decay = work + 3 * dim,
+                   .beta = rule_.delta ? work + 4 * dim : nullptr};
     if (q) std::copy_n(q, dim, rows.q);
     std::copy_n(k, dim, rows.k), std::copy_n(v, dim, rows.v);
     std::fill_n(rows.decay, dim, real(1));
+    for (size_t g = 0; g < gates().size(); ++g)
+      rows.gates[g] = gates()[g].data() + (head * gates()[g].dim(2) + i) * gates()[g].dim(3);
     rule_.prepare(rows);
     advance_state({.key_dim = dim,
                    .dim = dim,
@@ -90,7 +93,7 @@ class StateDecoder final : public Decoder {
       Tally done;
       for (int64_t head = begin; head < end; ++head)
         for (int64_t i = 0; i < len; ++i)
-          step_of(head, appended_ + i, nullptr, k.data() + (head * len + i) * dim,
+          step_of(head, i, appended_ + i, nullptr, k.data() + (head * len + i) * dim,
                   v.data() + (head * len + i) * dim, nullptr, done);
     });
     appended_ += len;
@@ -101,8 +104,8 @@ class StateDecoder final : public Decoder {
     over_range(heads(), dim * dim, [&](int64_t begin, int64_t end) {
       Tally done;
       for (int64_t head = begin; head < end; ++head)
-        step_of(head, appended_, q + head * dim, k + head * dim, v + head * dim, out + head * dim,
-                done);
+        step_of(head, 0, appended_, q + head * dim, k + head * dim, v + head * dim,
+                out + head * dim, done);
     });
     ++appended_;
   }

@@ -2,12 +2,15 @@
 // A step costs 4·m·d FLOPs, with the delta rule 6.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/base/counters.h"
 #include "variants/api/decoder.h"
+#include "variants/api/gates.h"
 
 namespace attn {
 
@@ -35,10 +38,13 @@ struct StateRows {
   real *k = nullptr, *v = nullptr;
   real* decay = nullptr;  // [head_dim]: 1, unless changed
   real* beta = nullptr;   // of the delta rule; null: none
+  // The numbers of each gate for this head and position.
+  std::array<const real*, kMostGates> gates = {};
 };
 
 struct StateRule {
   bool delta = false;
+  std::vector<int64_t> gate_widths = {};
   std::function<void(const StateRows&)> prepare;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tests/variants/gated/stepwise.h"
+#include "tests/variants/chunked/stepwise.h"
 #include "variants/catalog.h"
 
 namespace attn::mamba2_test {
@@ -54,9 +54,9 @@ TEST(Mamba2, EqualsItsEquations) {
 }
 
 TEST(Mamba2, AConstantStepIsRetention) {
-  const auto mamba2 = build_mamba2(2, 4, 30);
+  const auto mamba2 = build_mamba2(2, 4, 90);
   const Tensor a_log = mamba2->weights()[0].value.value();
-  const stepwise::Drawn x({1, 2, 30, 4}, {1}, {});
+  const stepwise::Drawn x({1, 2, 90, 4}, {1}, {});
   x.all[3].fill(-3);
   const double step = step_of(-3);
   const Array q = bridge::array_of(x.all[0]), k = bridge::array_of(x.all[1]);

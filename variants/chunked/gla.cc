@@ -1,13 +1,12 @@
 // gla: linear attention whose state decays, in each channel of the key, by a gate of the position.
 // Yang et al. 2023, arXiv:2312.06635, eqs. 3-4 and section 4.4: a = σ(x·W₁·W₂ + b)^(1/temperature).
-// Time 5·n·d², memory n·d; nothing is normalised. No limit equals softmax.
+// Time about 4·n·d² + 64·n·d, memory n·d; nothing is normalised. No limit equals softmax.
 #include <cmath>
 
 #include "core/ops/ops.h"
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
-#include "variants/gated/decayed_step.h"
-#include "variants/gated/gated.h"
+#include "variants/chunked/chunked.h"
 #include "variants/reference/gated.h"
 
 namespace attn::variants {
@@ -27,26 +26,28 @@ class Gla final : public GatedAttention {
     Var log_decay = scale(zero_padding(gates[0], mask.kv_lengths), -1);
     log_decay = softplus(log_decay);
     log_decay = scale(log_decay, -1 / temperature_);  // [batch, heads, len, head_dim]
-    return decayed_attention(q, k, v, log_decay, tau(), mask.kv_lengths);
+    return chunked_attention({.q = scale(q, tau()), .k = k, .v = v, .log_decay = log_decay},
+                             {.kv_lengths = mask.kv_lengths});
   }
 
   Cost do_cost(const AttentionShape& s) const override {
-    Cost cost = decayed_cost(s);
+    Cost cost = chunked_cost(s, Decay::channel);
     const auto numbers = static_cast<double>(s.batch * s.heads * s.kv_len * s.head_dim);
-    cost.bytes += sizeof(real) * 7 * numbers;   // the gate, and three arrays written and read
-    cost.peak_bytes += sizeof(real) * numbers;  // the log-decays beside the output
+    // The gate, three arrays of it written and two of them read, and the queries scaled.
+    cost.bytes += sizeof(real) * 8 * numbers;
+    cost.peak_bytes += sizeof(real) * 2 * numbers;  // log-decays and scaled queries
     return cost;
   }
 
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     const int64_t dim = position[3];
-    const real factor = static_cast<real>(-1 / temperature_);
-    return decayed_decoder(position, capacity, dim, tau(),
-                           [dim, factor](int64_t, const real* gate, real* decay) {
-                             for (int64_t c = 0; c < dim; ++c)
-                               decay[c] = std::exp(factor * softplus_of(-gate[c]));
-                             return real(1);
-                           });
+    const real factor = static_cast<real>(-1 / temperature_), by = static_cast<real>(tau());
+    return state_decoder(position, capacity,
+                         {.gate_widths = {dim}, .prepare = [dim, factor, by](const StateRows& x) {
+                            for (int64_t c = 0; c < dim; ++c)
+                              x.decay[c] = std::exp(factor * softplus_of(-x.gates[0][c]));
+                            for (int64_t c = 0; x.q && c < dim; ++c) x.q[c] *= by;
+                          }});
   }
 
   double temperature_;
@@ -77,8 +78,10 @@ VariantInfo gla() {
           .family = "gated",
           .summary = "linear attention with a gated decay of each channel",
           .paper = "Yang et al. 2023, arXiv:2312.06635, eqs. 3-4 and section 4.4",
-          .cost_formula = "5·n·d² FLOPs, memory n·d; in a layer 2·n·rank·(width + heads·d) more",
-          .traits = kDecayedTraits,
+          .cost_formula =
+              "4·n·d² FLOPs and about 64·n·d inside tiles of 16; memory 3·n·d; in a layer "
+              "2·n·rank·(width + heads·d) more",
+          .traits = kGatedTraits,
           .params = {{"gate_rank", 16, "rank of the projection that makes the gate in a layer"},
                      {"temperature", 16.0, "decay is σ(x)^(1/temperature)", 1e-3, 1e9}},
           .make = make_as<Gla>,
