@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "core/simd/rows.h"
 #include "variants/reference/gated.h"
@@ -48,7 +49,7 @@ Var gated_log_decay(const Var& dt, const Var& rates, const std::vector<int64_t>&
     }
   });
   return custom_op(out, {dt, rates}, [=](const Tensor& g, std::span<Tensor> grads) {
-    std::vector<double> sums(static_cast<size_t>(batch * heads));
+    std::vector<double, Recycled<double>> sums(static_cast<size_t>(batch * heads));
     over_range(batch * heads, 8 * numbers, [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head) {
         const real rate = -std::exp(a_log[head % heads]);
