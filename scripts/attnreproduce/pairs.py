@@ -8,6 +8,8 @@ features K(x, −x) is exp(−‖x‖²) whatever directions are drawn, for e^{�
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -34,3 +36,21 @@ def estimates(
     v[:, :, 0] = 1
     weight = product.apply(variant, (q, k, v), "--seed", str(seed))[0, :, 0, 0]
     return math.exp(-float(x @ x)) * weight / (1 - weight)
+
+
+def squared_errors(
+    product: Product, variant: str, dim: int, length: float, angle: float, small: bool
+) -> Iterator[dict[str, Any]]:
+    """Means and mean squared errors of independent batches of estimates of one pair; few if small."""
+    calls, batches, draws = (1, 4, 500) if small else (5, 10, 10_000)
+    x, y = pair(dim, length, angle)
+    for call in range(calls):
+        for batch, found in enumerate(np.split(estimates(product, variant, x, y, batches * draws, seed=call), batches)):
+            yield {
+                "length": length,
+                "angle": angle,
+                "batch": call * batches + batch,
+                "draws": draws,
+                "mean": float(found.mean()),
+                "squared_error": float(np.square(found - np.exp(x @ y)).mean()),
+            }

@@ -26,6 +26,7 @@ TINY = [
     "--head-dim",
     "16",
 ]
+VERBS = ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot", "report")
 
 
 def attnbench(*arguments, cwd=None, cache=None):
@@ -50,10 +51,7 @@ class CommandLine(unittest.TestCase):
         for arguments in (
             ["--help"],
             ["--version"],
-            *(
-                [verb, "--help"]
-                for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot", "report")
-            ),
+            *([verb, "--help"] for verb in VERBS),
         ):
             done = attnbench(*arguments)
             self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
@@ -80,7 +78,7 @@ class CommandLine(unittest.TestCase):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
 
     def test_help_of_a_verb_is_its_help(self):
-        for verb in ("list", "info", "check", "run", "sample", "apply", "compare", "table", "plot", "report"):
+        for verb in VERBS:
             done = attnbench("help", verb)
             self.assertEqual((done.returncode, done.stderr), (0, ""), verb)
             self.assertEqual(done.stdout, attnbench(verb, "--help").stdout)

@@ -1,7 +1,6 @@
 """Errors of Performer's estimate of exp(x·y), by positive and by hyperbolic features."""
 
-import numpy as np
-from attnreproduce.pairs import estimates, pair
+from attnreproduce.pairs import squared_errors
 
 DIM, DIRECTIONS = 8, 16
 FEATURES = {"positive": DIRECTIONS, "hyperbolic": 2 * DIRECTIONS}
@@ -10,23 +9,10 @@ TAIL = (1.0, 0.5)  # length and angle at which the squared error's own deviation
 
 
 def measure(product, small):
-    calls, batches, draws = (1, 4, 500) if small else (5, 10, 10_000)
     for length, angle in SETTINGS[:2] if small else SETTINGS:
         if (length, angle) == TAIL:
             continue
-        x, y = pair(DIM, length, angle)
         for kind, features in FEATURES.items():
             variant = f"performer[features={features},features_kind={kind},orthogonal=false]"
-            for call in range(calls):
-                all_found = estimates(product, variant, x, y, batches * draws, seed=call)
-                for batch, found in enumerate(np.split(all_found, batches)):
-                    yield {
-                        "kind": kind,
-                        "length": length,
-                        "angle": angle,
-                        "directions": DIRECTIONS,
-                        "batch": call * batches + batch,
-                        "draws": draws,
-                        "mean": float(found.mean()),
-                        "squared_error": float(np.square(found - np.exp(x @ y)).mean()),
-                    }
+            for found in squared_errors(product, variant, DIM, length, angle, small):
+                yield {"kind": kind, "directions": DIRECTIONS} | found
