@@ -42,6 +42,7 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/api/shared_decoder_test.cc)
 list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/api/gates_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/chunked_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/delta_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/gla_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc

@@ -1,5 +1,5 @@
-// Linear attention with a decaying state, as a weight of each pair: double precision, nothing
-// shared with the library.
+// Linear attention with a decaying state, as a weight of each pair, and the delta rule, one step
+// after the other: double precision, nothing shared with the library.
 #pragma once
 
 #include "variants/reference/attention.h"
@@ -47,6 +47,45 @@ inline Array decayed_attention(const Array& q, const Array& k, const Array& v,
             left[static_cast<std::size_t>(c)] *= decays.at(b, h, j, decays.dim == 1 ? 0 : c);
         }
       }
+  return out;
+}
+
+// x/√(|x|² + epsilon) of each row.
+inline Array unit_rows(Array x, double epsilon) {
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i) {
+        double square = epsilon;
+        for (Index c = 0; c < x.dim; ++c) square += x.at(b, h, i, c) * x.at(b, h, i, c);
+        for (Index c = 0; c < x.dim; ++c) x.at(b, h, i, c) /= std::sqrt(square);
+      }
+  return x;
+}
+
+// S̄ = diag(e^g_t)·S_{t-1}, S_t = S̄ + β_t·k_tᵀ·(v_t - k_t·S̄), o_t = τ·q_t·S_t; log_decay g [batch,
+// heads, len, dim or 1], or no numbers for 0; strength β [batch, heads, len, 1].
+inline Array delta_attention(const Array& q, const Array& k, const Array& v, const Array& log_decay,
+                             const Array& strength, double tau, const std::vector<Index>& lengths) {
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      Array state(1, 1, q.dim, v.dim);
+      for (Index t = 0; t < q.len; ++t) {
+        const bool is_read = lengths.empty() || t < lengths[static_cast<std::size_t>(b)];
+        for (Index c = 0; is_read && !log_decay.x.empty() && c < q.dim; ++c)
+          for (Index j = 0; j < v.dim; ++j)
+            state.at(0, 0, c, j) *= std::exp(log_decay.at(b, h, t, log_decay.dim == 1 ? 0 : c));
+        for (Index j = 0; is_read && j < v.dim; ++j) {
+          double stored = 0;  // k_t·S̄
+          for (Index c = 0; c < q.dim; ++c) stored += k.at(b, h, t, c) * state.at(0, 0, c, j);
+          const double written = strength.at(b, h, t, 0) * (v.at(b, h, t, j) - stored);
+          for (Index c = 0; c < q.dim; ++c) state.at(0, 0, c, j) += k.at(b, h, t, c) * written;
+        }
+        for (Index c = 0; c < q.dim; ++c)
+          for (Index j = 0; j < v.dim; ++j)
+            out.at(b, h, t, j) += tau * q.at(b, h, t, c) * state.at(0, 0, c, j);
+      }
+    }
   return out;
 }
 

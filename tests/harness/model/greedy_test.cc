@@ -42,10 +42,17 @@ EncoderDecoderConfig config_of(const Chosen& chosen, uint64_t seed = 3) {
 }
 
 std::vector<Chosen> all_states() {
-  return {{"full"},      {"linear"},     {"performer", {{"features", 16}}},
-          {"conv"},      {"window_mlp"}, {"truncated", {{"window", 3}}},
-          {"recurrent"}, {"mean"},       {"gla", {{"gate_rank", 4}}},
-          {"mamba2"}};
+  return {{"full"},
+          {"linear"},
+          {"performer", {{"features", 16}}},
+          {"conv"},
+          {"window_mlp"},
+          {"truncated", {{"window", 3}}},
+          {"recurrent"},
+          {"mean"},
+          {"gla", {{"gate_rank", 4}}},
+          {"mamba2"},
+          {"kda", {{"gate_rank", 4}}}};
 }
 
 Batch sources() {

@@ -1,0 +1,149 @@
+// deltanet, gated_deltanet and kda against their equations in double, as matrices applied to the
+// state, with the gradients of all inputs; what the three have in common; what a write replaces.
+#include <array>
+#include <cmath>
+
+#include "tests/variants/chunked/stepwise.h"
+#include "variants/catalog.h"
+
+namespace attn::delta_test {
+namespace {
+
+using stepwise::Array;
+using stepwise::Index;
+
+std::unique_ptr<Attention> build(const char* name, int64_t heads, int64_t dim, int64_t len) {
+  return find_variant(name).build({heads, dim, len, true, 3, {}}, {});
+}
+
+Var answer(const Attention& variant, const stepwise::Drawn& x,
+           const std::vector<int64_t>& lengths = {}) {
+  return variant.forward(x.vars[0], x.vars[1], x.vars[2], {true, lengths},
+                         std::span(x.vars).subspan(3));
+}
+
+// S_t = (I - β·k̂ᵀ·k̂)·diag(a)·S_{t-1} + β·k̂ᵀ·v, with the matrix written out. `rates`: e^A_log of
+// each head; empty: no decay, and gate 0 is β.
+Array twin(const std::vector<Array>& x, const std::vector<double>& rates,
+           const std::vector<int64_t>& lengths) {
+  const Array &q = x[0], &k = x[1], &v = x[2], &beta = x.back();
+  const Index d = q.dim;
+  Array out(q.batch, q.heads, q.len, v.dim);
+  const auto unit = [&](const Array& rows, Index b, Index h, Index t, Index c) {
+    double square = 1e-6;
+    for (Index e = 0; e < d; ++e) square += rows.at(b, h, t, e) * rows.at(b, h, t, e);
+    return rows.at(b, h, t, c) / std::sqrt(square);
+  };
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      Array state(1, 1, d, v.dim);
+      const Index valid = lengths.empty() ? k.len : lengths[static_cast<size_t>(b)];
+      for (Index t = 0; t < q.len; ++t) {
+        if (t < valid) {
+          const double strength = 1 / (1 + std::exp(-beta.at(b, h, t, 0)));
+          Array next(1, 1, d, v.dim);
+          for (Index r = 0; r < d; ++r)
+            for (Index j = 0; j < v.dim; ++j) {
+              const double key = unit(k, b, h, t, r);
+              double sum = strength * key * v.at(b, h, t, j);
+              for (Index c = 0; c < d; ++c) {
+                double decay = 1;
+                if (!rates.empty()) {
+                  const double dt = x[3].at(b, h, t, x[3].dim == 1 ? 0 : c);
+                  decay = std::exp(-rates[static_cast<size_t>(h)] * std::log1p(std::exp(dt)));
+                }
+                sum += ((r == c ? 1 : 0) - strength * key * unit(k, b, h, t, c)) * decay *
+                       state.at(0, 0, c, j);
+              }
+              next.at(0, 0, r, j) = sum;
+            }
+          state = next;
+        }
+        for (Index c = 0; c < d; ++c)
+          for (Index j = 0; j < v.dim; ++j)
+            out.at(b, h, t, j) +=
+                unit(q, b, h, t, c) / std::sqrt(static_cast<double>(d)) * state.at(0, 0, c, j);
+      }
+    }
+  return out;
+}
+
+std::vector<int64_t> widths_of(const Attention& variant) {
+  std::vector<int64_t> widths;
+  for (const GateInput& gate : variant.gates()) widths.push_back(gate.width);
+  return widths;
+}
+
+TEST(DeltaRule, EqualsItsEquations) {
+  for (const char* name : {"deltanet", "gated_deltanet", "kda"})
+    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {19, 8}}) {
+      SCOPED_TRACE(name);
+      const auto variant = build(name, 2, 5, 19);
+      std::vector<double> rates;
+      for (const auto& weight : variant->weights())
+        for (const real a_log : weight.value.value().values())
+          rates.push_back(std::exp(static_cast<double>(a_log)));
+      const stepwise::Drawn x({2, 2, 19, 5}, widths_of(*variant), lengths);
+      const Var out = answer(*variant, x, lengths);
+      std::vector<Array> arrays;
+      for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+      EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, rates, lengths).x),
+                100 * kEpsilon);
+      const Tensor seed = bridge::normal(out.shape(), "seed");
+      out.backward(seed);
+      bridge::expect_gradients(x.all, x.grads(), seed, [&](const std::vector<Array>& moved) {
+        return twin(moved, rates, lengths);
+      });
+    }
+}
+
+// Without decay the three are one variant, over several chunks too.
+TEST(DeltaRule, WithoutDecayAllThreeAreDeltanet) {
+  const stepwise::Drawn plain({1, 2, 150, 8}, {1}, {});
+  const Array want = bridge::array_of(answer(*build("deltanet", 2, 8, 150), plain).value());
+  for (const char* name : {"gated_deltanet", "kda"}) {
+    const auto variant = build(name, 2, 8, 150);
+    variant->weights()[0].value.set_value(Tensor::full({2}, -200));  // e^-200 rounds to no decay
+    stepwise::Drawn x({1, 2, 150, 8}, widths_of(*variant), {});
+    x.vars[4] = plain.vars[3];
+    EXPECT_LE(bridge::relative_error(answer(*variant, x).value(), want.x), 200 * kEpsilon) << name;
+  }
+}
+
+TEST(DeltaRule, KdaWithEqualDecaysIsGatedDeltanet) {
+  const auto gated = build("gated_deltanet", 2, 4, 70), kda = build("kda", 2, 4, 70);
+  const stepwise::Drawn x({1, 2, 70, 4}, {1, 1}, {});
+  stepwise::Drawn y({1, 2, 70, 4}, {4, 1}, {});
+  for (int64_t i = 0; i < y.all[3].size(); ++i) y.all[3].data()[i] = x.all[3][i / 4];
+  y.vars[4] = x.vars[4];
+  for (const auto& variant : {gated.get(), kda.get()})
+    variant->weights()[0].value.set_value(Tensor::full({2}, -1));
+  EXPECT_LE(bridge::relative_error(answer(*kda, y).value(),
+                                   bridge::array_of(answer(*gated, x).value()).x),
+            200 * kEpsilon);
+}
+
+// With β = 1, a key written twice gives the second value; with β = 0 nothing is written.
+TEST(DeltaRule, AWriteReplacesWhatTheKeyHeld) {
+  const auto deltanet = build("deltanet", 1, 4, 2);
+  const stepwise::Drawn x({1, 1, 2, 4}, {1}, {});
+  for (const int i : {0, 1}) x.all[static_cast<size_t>(i)].fill(1);
+  x.all[3].fill(100);
+  const Tensor written = answer(*deltanet, x).value();
+  for (int64_t c = 0; c < 4; ++c)
+    EXPECT_NEAR(2 * written[4 + c], x.all[2][4 + c], 1e-5) << "outputs are scaled by 1/√4";
+  x.all[3].fill(-200);
+  const Tensor nothing = answer(*deltanet, x).value();
+  for (const real number : nothing.values()) EXPECT_NEAR(number, 0, 1e-30);
+}
+
+TEST(DeltaRule, KeepsAConstantState) {
+  for (const char* name : {"deltanet", "gated_deltanet", "kda"})
+    for (const int64_t capacity : {10, 4096})
+      EXPECT_EQ(build(name, 2, 8, 4096)->decoder(3, capacity)->state_bytes(),
+                3 * 2 * 8 * 8 * int64_t{sizeof(real)})
+          << name;
+}
+
+}  // namespace
+}  // namespace attn::delta_test
