@@ -112,6 +112,7 @@ void fields(Archive& archive, Request& request) {
   archive.maybe("batch", request.batch);
   archive.maybe("threads", request.threads);
   archive.maybe("max_memory_bytes", request.max_memory_bytes);
+  archive.maybe("folder", request.folder);
 }
 
 template <class Archive>

@@ -2,6 +2,7 @@
 #include "harness/cell/key.h"
 
 #include <type_traits>
+#include <utility>
 
 #include "core/base/check.h"
 #include "harness/cell/each_axis.h"
@@ -61,6 +62,26 @@ void set_axis(Axes& axes, const std::string& name, const ParamValue& value) {
     ATTN_CHECK(takes(value, axis), "axis {}={} is of another type", name, to_string(value));
   });
   ATTN_CHECK(is_known, "unknown axis '{}'", name);
+}
+
+bool reads_model(const CellKey& key) {
+  return key.measure == Measure::fidelity && key.axes.input && is_captured(*key.axes.input);
+}
+
+CellKey training_behind(const CellKey& key) {
+  const VariantInfo& exact = exact_reference();
+  CellKey training;
+  training.measure = Measure::accuracy;
+  training.variant = {exact.name, Params(exact.name, exact.params)};
+  training.task = key.task;
+  training.training = key.training;
+  training.axes.length = key.axes.length;
+  training.axes.causal = key.axes.causal;
+  training.axes.threads = key.axes.threads;
+  training.axes.seed = key.axes.seed;
+  training.source = key.source;
+  training.source.variant = std::exchange(training.source.exact, "");
+  return training;
 }
 
 WorkloadSpec workload_of(const CellKey& key) {

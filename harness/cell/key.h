@@ -2,6 +2,7 @@
 // (see codec.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,7 +60,9 @@ struct CellKey {
   int64_t protocol = kProtocol;
   Measure measure = Measure::speed;
   Plugin variant;
-  std::optional<Plugin> task;  // of accuracy cells, as are the settings of training
+  // Of accuracy cells, and of fidelity cells with inputs captured from a model with exact
+  // attention, as are the settings of training.
+  std::optional<Plugin> task;
   Axes axes;
   std::optional<Params> training;
   // Parameters of the variant with which the learned weights are scored too, in place of those of
@@ -68,6 +71,14 @@ struct CellKey {
   Sources source;
   bool operator==(const CellKey&) const = default;
 };
+
+// Whether the cell is a fidelity cell whose inputs are captured from a model.
+bool reads_model(const CellKey& key);
+// The training that this model comes from, as the key of an accuracy cell of exact attention, whose
+// sources are those of `key`.
+CellKey training_behind(const CellKey& key);
+// The axes of such a cell that the task and the settings of training decide.
+inline constexpr std::array kDecidedByModel = {"length", "heads", "head_dim", "causal"};
 
 // The workload of a speed, memory or fidelity cell. Error where the variant is unknown.
 WorkloadSpec workload_of(const CellKey& key);

@@ -108,11 +108,21 @@ struct AccuracyMetrics {
   std::optional<DecodingFigures> decoding;
 };
 
+struct LayerFidelityMetrics {  // of one attention layer of a model
+  double relative_error = 0;
+  std::optional<double> weights_kl, mass_kept;
+  std::optional<double> effective_rank;  // of exact attention's weights
+};
+
 struct FidelityMetrics {
   double relative_error = 0, cosine = 0;
   std::optional<double> weights_kl;
   std::optional<double> rounded_inputs_error;  // in bfloat16
   std::optional<double> flops;
+  // Of inputs captured from a model alone:
+  std::optional<double> mass_kept;
+  std::optional<double> model_test, model_chance;  // nullopt: the model is not trained
+  std::vector<LayerFidelityMetrics> layers;
 };
 
 using Metrics =

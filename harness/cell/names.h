@@ -87,8 +87,11 @@ constexpr std::array<EnumName<ScopeKind>, 3> names_of(ScopeKind) {
            {ScopeKind::model, "model"}}};
 }
 
-constexpr std::array<EnumName<InputKind>, 2> names_of(InputKind) {
-  return {{{InputKind::random, "random"}, {InputKind::needle, "needle"}}};
+constexpr std::array<EnumName<InputKind>, 4> names_of(InputKind) {
+  return {{{InputKind::random, "random"},
+           {InputKind::needle, "needle"},
+           {InputKind::initial, "initial"},
+           {InputKind::trained, "trained"}}};
 }
 
 // How a cell that is not in float32 was computed.

@@ -49,6 +49,7 @@ struct Request {
   int64_t batch = 0;                    // of a pilot: sequences a training step
   int64_t threads = 0;                  // of calibrate
   int64_t max_memory_bytes = 0;         // 0: no limit
+  std::string folder;  // of the sweep, where processes leave each other captured inputs; "": none
 };
 
 // One process's part of a speed cell.

@@ -167,12 +167,24 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
 }
 
 template <class Archive>
+void fields(Archive& archive, LayerFidelityMetrics& layer) {
+  archive("relative_error", layer.relative_error);
+  archive("weights_kl", layer.weights_kl);
+  archive("mass_kept", layer.mass_kept);
+  archive("effective_rank", layer.effective_rank);
+}
+
+template <class Archive>
 void fields(Archive& archive, FidelityMetrics& metrics) {
   archive("relative_error", metrics.relative_error);
   archive("cosine", metrics.cosine);
   archive("weights_kl", metrics.weights_kl);
   archive.maybe("rounded_inputs_error", metrics.rounded_inputs_error);
   archive.maybe("flops", metrics.flops);
+  archive.maybe("mass_kept", metrics.mass_kept);
+  archive.maybe("model_test", metrics.model_test);
+  archive.maybe("model_chance", metrics.model_chance);
+  archive.maybe("layers", metrics.layers);
 }
 
 template <class Archive>

@@ -46,7 +46,10 @@ SweepRequest request_of_cell(const CellKey& key) {
   request.axes["measure"] = name_of(key.measure);
   for (const auto& [name, value] : named_values(key.axes)) {
     // A row also holds axes that follow from the others, such as causal of a task.
-    if (find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
+    const bool follows =
+        reads_model(key) &&
+        std::find(kDecidedByModel.begin(), kDecidedByModel.end(), name) != kDecidedByModel.end();
+    if (!follows && find_axis(name).applies_to(key.measure)) request.axes[name] = to_string(value);
   }
   if (key.training) request.training = key.training->str();
   for (const Params& params : key.test_with)

@@ -72,6 +72,7 @@ std::vector<int64_t> needle_places(const WorkloadSpec& spec) {
 }
 
 FidelityInputs fidelity_inputs(const WorkloadSpec& spec, InputKind kind, double scale) {
+  ATTN_CHECK(!is_captured(kind), "input {} comes from a model", to_string(kind));
   const Shape shape{spec.batch, spec.heads, spec.length, spec.head_dim};
   FidelityInputs inputs;
   inputs.k = Tensor::normal(shape, rng(spec.seed, "fidelity k"), scale);

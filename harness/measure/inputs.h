@@ -5,10 +5,6 @@
 
 namespace attn {
 
-struct FidelityInputs {
-  Tensor q, k, v;  // [batch, heads, length, head_dim]
-};
-
 // random: q, k ~ N(0, scale²), v ~ N(0, 1).
 // needle: keys are random directions of norm scale·√head_dim. Query i is parallel to one key, the
 // needle, whose place is uniform among the visible places. The norm of the query makes the logit of

@@ -51,7 +51,11 @@ const std::vector<AxisInfo>& all_axes() {
       {{"causal", false, "hide the future"}, shaped},
       {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
       {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},
-      {{"input", {"random", "needle"}, "what the queries and keys hold"}, {fidelity}},
+      {{"input",
+        {"random", "needle", "initial", "trained"},
+        "what the queries and keys hold; initial, trained: what a model with exact attention reads "
+        "on a task (-t), before and after training"},
+       {fidelity}},
       {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {fidelity}},
       {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {speed}},
   };

@@ -1,5 +1,6 @@
 // From resolved sub-sweeps to cells: every combination once, with its key, its forecast, or why it
 // cannot run.
+#include <algorithm>
 #include <set>
 
 #include "core/base/check.h"
@@ -17,6 +18,7 @@
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/shards.h"
 #include "harness/sweep/sweep.h"
+#include "harness/train/captured.h"
 #include "harness/train/train.h"
 #include "variants/catalog.h"
 
@@ -59,6 +61,7 @@ class Collector {
       cell.formula_s = forecast.is_measured ? forecast.formula_seconds : forecast.seconds;
       cell.forecast_bytes = forecast.bytes;
       cell.is_piloted = forecast.is_measured;
+      if (reads_model(key)) add_training(key, cell);
     }
     cell.key = std::move(key);
     cell.skip = std::move(skip);
@@ -72,10 +75,52 @@ class Collector {
   std::vector<Cell> cells;
 
  private:
+  // The first cell that reads a trained model waits for its training; the others read what it left.
+  void add_training(const CellKey& key, Cell& cell) {
+    if (key.axes.input != InputKind::trained) return;
+    const CellKey training = training_behind(key);
+    const Forecast forecast = forecast_of(training, &pilots_, &costs_);
+    cell.forecast_bytes = std::max(cell.forecast_bytes, forecast.bytes);
+    if (!trained_.insert(fmt::format("{} {}", id_of(training), *key.axes.batch)).second) return;
+    cell.forecast_s += forecast.seconds;
+    cell.formula_s += forecast.seconds;
+  }
+
   Pilots pilots_;
   Costs costs_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_, trained_;
 };
+
+// Cells of a variant on what a model reads: a cell a model, whatever shapes the axes ask for.
+void add_captured(const Resolved& sweep, const Choice& choice, const Filter& filter,
+                  Collector& collector) {
+  for (const auto& [task, task_params] : sweep.tasks) {
+    const auto built = task->make(task_params);
+    for (const Params& training : sweep.training) {
+      const auto no_model = why_not_captured(task->name, *built, exact_reference(), training);
+      const CapturedShape shape = captured_shape(built->shape(), training);
+      Axes axes = axes_of(choice);
+      axes.length = shape.length;
+      axes.heads = shape.heads;
+      axes.head_dim = shape.head_dim;
+      axes.causal = shape.causal;
+      for (const auto& [info, params] : sweep.variants) {
+        CellKey key = key_of(sweep.measure, *info, params, axes);
+        key.task = Plugin{task->name, task_params};
+        key.training = training;
+        if (!filter.keeps(key)) continue;
+        key.source.task = source_hash("tasks", task->name);
+        key.source.exact = source_hash("variants", exact_reference().name);
+        if (built->source()) key.source.data = built->source()->fingerprint();
+        auto why = no_model;
+        if (!why) why = why_not(workload_of(key));
+        if (!why) why = why_no_fidelity(workload_of(key));
+        if (!why) why = why_not_trainable(task->name, *built, *info, params.values(), training);
+        collector.add(std::move(key), why.value_or(""));
+      }
+    }
+  }
+}
 
 void add_shaped(const Resolved& sweep, Collector& collector) {
   const std::vector<Choice> choices = combinations(sweep.axes, sweep.rules.zips);
@@ -83,6 +128,10 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   if (filter.keeps_all()) collector.expect(choices.size() * sweep.variants.size());
   for (const Choice& choice : choices) {
     const Axes axes = axes_of(choice);
+    if (axes.input && is_captured(*axes.input)) {
+      add_captured(sweep, choice, filter, collector);
+      continue;
+    }
     for (const auto& [info, params] : sweep.variants) {
       CellKey key = key_of(sweep.measure, *info, params, axes);
       if (!filter.keeps(key)) continue;

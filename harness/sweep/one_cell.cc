@@ -3,7 +3,6 @@
 
 #include <sys/resource.h>
 
-#include <cmath>
 #include <iostream>
 #include <iterator>
 #include <new>
@@ -14,10 +13,10 @@
 #include "harness/check/contract.h"
 #include "harness/measure/breakdown.h"
 #include "harness/measure/calibrate.h"
-#include "harness/measure/fidelity.h"
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/speed.h"
 #include "harness/store/parse.h"
+#include "harness/sweep/fidelity_cell.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/training_cell.h"
@@ -100,23 +99,6 @@ Json memory(const CellKey& key) {
                      .dtype = dtype_of(workload)});
 }
 
-Json fidelity(const CellKey& key) {
-  const WorkloadSpec spec = workload_of(key);
-  const FidelityFigures found =
-      measure_fidelity(spec, key.axes.input.value(), key.axes.input_scale.value());
-  ATTN_CHECK(std::isfinite(found.relative_error) && std::isfinite(found.cosine),
-             "the output is not finite");
-  const Workload workload(spec);
-  return reply_with(key.measure,
-                    {.metrics = FidelityMetrics{.relative_error = found.relative_error,
-                                                .cosine = found.cosine,
-                                                .weights_kl = finite(found.weights_kl),
-                                                .rounded_inputs_error = found.rounded_inputs_error,
-                                                .flops = workload.flops()},
-                     .cost = source_of(workload),
-                     .dtype = dtype_of(workload)});
-}
-
 std::vector<attn_check::Result> check_variant_of(const Request& request) {
   const VariantInfo& info = find_variant(request.variant.value().name);
   const auto& params = request.variant->params.values();
@@ -166,7 +148,7 @@ Json measured(const Request& request) {
     case Measure::memory:
       return memory(key);
     case Measure::fidelity:
-      return fidelity(key);
+      return reply_with(key.measure, fidelity(request));
     case Measure::accuracy:
       return reply_with(key.measure, accuracy(key));
   }

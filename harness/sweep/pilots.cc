@@ -150,7 +150,8 @@ int run_pilots(const SweepRequest& request, Plan& plan,
   }
   if (!wanted.empty())
     for (Cell& cell : plan.cells)
-      if (cell.skip.empty()) cell.forecast_s = forecast_of(cell.key, &pilots).seconds;
+      if (cell.skip.empty() && cell.key.measure == Measure::accuracy)
+        cell.forecast_s = forecast_of(cell.key, &pilots).seconds;
   return InterruptGuard::signal();
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/cell/key.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/filter.h"
 #include "harness/sweep/profiles.h"
@@ -132,6 +133,18 @@ std::vector<Params> tested_params(const VariantInfo& info, const Params& own,
   return tested;
 }
 
+// Whether the axis `input` has a value for which a model is made.
+bool is_captured_name(const std::string& name) {
+  const auto input = value_named<InputKind>(name);
+  return input && is_captured(*input);
+}
+bool captures(const Resolved& sweep) {
+  const auto input = std::find_if(sweep.axes.begin(), sweep.axes.end(),
+                                  [](const Setting& axis) { return axis.name == "input"; });
+  return input != sweep.axes.end() &&
+         std::any_of(input->values.begin(), input->values.end(), is_captured_name);
+}
+
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -149,6 +162,15 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_causal(request, resolved.axes);
+  if (captures(resolved)) {
+    ATTN_CHECK(
+        !request.tasks.empty() || !sweep.tasks.empty(),
+        "input initial and trained come from a model on a task; choose one, such as -t mqar");
+    resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, {}));
+    for (const Choice& choice :
+         cross_product(overlay(parse_settings(sweep.training), parse_settings(request.training))))
+      resolved.training.push_back(typed("training", training_params(), choice));
+  }
   if (sweep.measure != Measure::accuracy) return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
   const std::vector<Setting> grid =
@@ -174,6 +196,20 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   return resolved;
 }
 
+// What `input` asks for, of the request or of the profile's fidelity.
+std::vector<std::string> inputs_asked(const SweepRequest& request) {
+  const auto asked = request.axes.find("input");
+  if (asked != request.axes.end()) return axis_values(find_axis("input"), asked->second);
+  std::vector<std::string> inputs;
+  if (const Profile* const profile = asked_profile(request))
+    for (const SubSweep& sweep : profile->sweeps)
+      if (const auto axis = sweep.axes.find("input");
+          sweep.measure == Measure::fidelity && axis != sweep.axes.end())
+        for (const std::string& name : axis_values(find_axis("input"), axis->second))
+          inputs.push_back(name);
+  return inputs;
+}
+
 // Accuracy with tasks asked for: each task goes through the sub-sweeps of the profile that know it,
 // so that it is trained by their recipe; a task that none knows is trained by the defaults.
 std::vector<std::pair<SubSweep, SweepRequest>> by_task(const std::vector<SubSweep>& sweeps,
@@ -194,6 +230,23 @@ std::vector<std::pair<SubSweep, SweepRequest>> by_task(const std::vector<SubSwee
     }
     if (!known) pairs.emplace_back(SubSweep{.measure = Measure::accuracy}, one);
   }
+  return pairs;
+}
+
+// The same of fidelity: the models are made by the recipe of the profile's accuracy.
+std::vector<std::pair<SubSweep, SweepRequest>> fidelity_by_task(const std::vector<SubSweep>& sweeps,
+                                                                const SweepRequest& request) {
+  std::vector<SubSweep> own;
+  for (const SubSweep& sweep : sweeps)
+    if (sweep.measure == Measure::fidelity) own.push_back(sweep);
+  if (own.empty()) own.push_back({.measure = Measure::fidelity});
+  std::vector<std::pair<SubSweep, SweepRequest>> pairs;
+  for (const auto& [trained, one] : by_task(sweeps, request))
+    for (SubSweep sweep : own) {
+      sweep.tasks = trained.tasks;
+      sweep.training = trained.training;
+      pairs.emplace_back(std::move(sweep), one);
+    }
   return pairs;
 }
 
@@ -241,11 +294,22 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
                "axis {}={} does not apply to measure {}{}", name, text, join(names),
                hint_of_training(name, text, trains));
   }
-  ATTN_CHECK(trains || request.tasks.empty(),
+  const std::vector<std::string> inputs = inputs_asked(request);
+  const bool captures =
+      std::find(measures.begin(), measures.end(), Measure::fidelity) != measures.end() &&
+      std::any_of(inputs.begin(), inputs.end(), is_captured_name);
+  ATTN_CHECK(trains || captures || request.tasks.empty(),
              "task '{}' does not apply to measure {}; add accuracy", request.tasks[0], join(names));
-  ATTN_CHECK(trains || request.training.empty(),
+  ATTN_CHECK(trains || captures || request.training.empty(),
              "training '{}' does not apply to measure {}; add accuracy", request.training,
              join(names));
+  if (captures && measures.size() == 1 &&
+      std::all_of(inputs.begin(), inputs.end(), is_captured_name))
+    for (const char* given : kDecidedByModel)
+      if (const auto axis = request.axes.find(given); axis != request.axes.end())
+        throw_error(
+            fmt::format("axis {}={} does not apply to input {}: the task and --train decide", given,
+                        axis->second, join(inputs)));
   ATTN_CHECK(trains || request.tune.empty(), "tune '{}' does not apply to measure {}; add accuracy",
              request.tune, join(names));
   ATTN_CHECK(trains || request.test_with.empty(),
@@ -268,6 +332,11 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
       continue;
     }
     bool known = false;
+    if (measure == Measure::fidelity && !request.tasks.empty()) {
+      for (const auto& one : fidelity_by_task(offered, request))
+        resolved.push_back(resolve_one(one.first, one.second));
+      continue;
+    }
     for (const SubSweep& sweep : offered)
       if (sweep.measure == measure) resolved.push_back(resolve_one(sweep, request)), known = true;
     if (!known) resolved.push_back(resolve_one({.measure = measure}, request));

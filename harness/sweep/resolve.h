@@ -19,9 +19,10 @@ namespace attn {
 struct Resolved {
   Measure measure = Measure::speed;
   std::vector<std::pair<const VariantInfo*, Params>> variants;
-  std::vector<std::pair<const TaskInfo*, Params>> tasks;  // accuracy only
+  // Of accuracy, and of fidelity whose inputs are captured from a model.
+  std::vector<std::pair<const TaskInfo*, Params>> tasks;
   std::vector<Setting> axes;                // those that apply, in the order of a row's axes
-  std::vector<Params> training;             // accuracy only
+  std::vector<Params> training;             // where there are tasks
   std::vector<std::string> tuned;           // settings of `training` to be chosen on validation
   std::string test_with;                    // accuracy only; as SubSweep::test_with
   std::vector<std::vector<Params>> tested;  // of each variant, what `test_with` says

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/amounts.h"
+#include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/toml_reader.h"
 
@@ -179,16 +180,22 @@ class SweepFile {
     for (const char* key : {"tasks", "training", "tuning", "test_with"}) {
       const TomlValue* const value = table.find(key);
       if (!value) continue;
-      if (std::find(measures.begin(), measures.end(), Measure::accuracy) == measures.end())
+      // Fidelity has models too, where its inputs are captured from them; they are not tuned.
+      const std::string_view name = key;
+      const bool of_models = name == "tasks" || name == "training";
+      const auto takes = [&](Measure measure) {
+        return measure == Measure::accuracy || (measure == Measure::fidelity && of_models);
+      };
+      if (std::none_of(measures.begin(), measures.end(), takes))
         reader_.refuse(value->line, fmt::format("{} does not apply to measure {}; add accuracy",
                                                 key, name_of(measures[0])));
       for (SubSweep& sweep : sweeps) {
-        if (sweep.measure != Measure::accuracy) continue;
-        if (key == std::string_view("tasks"))
+        if (!takes(sweep.measure)) continue;
+        if (name == "tasks")
           sweep.tasks = read_specs(key, *value, names_.tasks, names_.task);
-        else if (key == std::string_view("training"))
+        else if (name == "training")
           sweep.training = read_training(key, *value, sweep.training);
-        else if (key == std::string_view("test_with"))
+        else if (name == "test_with")
           sweep.test_with = read_test_with(*value);
         else
           sweep.tune = read_training(key, *value, "");
@@ -218,6 +225,9 @@ class SweepFile {
     std::vector<SubSweep> sweeps;
     for (const Measure measure : measures) sweeps.push_back(defaults_[measure]);
     read_parts(block, measures, sweeps);
+    if (const TomlValue* tasks = block.find("tasks");
+        tasks && measures == std::vector{Measure::fidelity} && !captures(sweeps[0]))
+      reader_.refuse(tasks->line, "tasks of fidelity are read for axes.input initial and trained");
     Rules rules{.zips = {},
                 .include = read_conditions("include", block),
                 .exclude = read_conditions("exclude", block)};
@@ -227,6 +237,15 @@ class SweepFile {
       reader_.at(block, [&] { names_.sweep(sweep); });
       all.push_back(std::move(sweep));
     }
+  }
+
+  static bool captures(const SubSweep& sweep) {
+    const auto input = sweep.axes.find("input");
+    if (input == sweep.axes.end()) return false;
+    const auto names = axis_values(find_axis("input"), input->second);
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+      return name == to_string(InputKind::initial) || name == to_string(InputKind::trained);
+    });
   }
 
   std::vector<std::vector<std::string>> read_zips(const TomlValue& value,

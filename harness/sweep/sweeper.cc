@@ -163,9 +163,15 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
   return row;
 }
 
-Request Sweeper::measure_request(size_t cell, int jobs) const {
+Request Sweeper::measure_request(size_t cell, int jobs) {
   const int64_t most = memory_of_each(jobs, request_.max_memory_bytes, free_bytes_);
-  return {.what = Asked::measure, .key = plan_.cells[cell].key, .max_memory_bytes = most};
+  const CellKey& key = plan_.cells[cell].key;
+  Request request{.what = Asked::measure, .key = key, .max_memory_bytes = most};
+  if (reads_model(key)) {
+    if (!folder_) folder_.emplace();
+    request.folder = folder_->path();
+  }
+  return request;
 }
 
 ChildSpec Sweeper::child(const Request& request, double timeout_s) const {

@@ -13,6 +13,7 @@
 #include "harness/sweep/process.h"
 #include "harness/sweep/speed_cell.h"
 #include "harness/sweep/sweep.h"
+#include "harness/sweep/temporary_folder.h"
 #include "harness/sweep/time_left.h"
 
 namespace attn {
@@ -41,7 +42,7 @@ class Sweeper {
               double duration_s);
   Row make_row(size_t cell, const CellResult& result, const std::string& started_at,
                double duration_s) const;
-  Request measure_request(size_t cell, int jobs) const;
+  Request measure_request(size_t cell, int jobs);
   ChildSpec child(const Request& request, double timeout_s) const;
 
   // sweeper_run_line.cc
@@ -76,8 +77,9 @@ class Sweeper {
   const std::function<void(const Progress&)>& report_;
   RowWriter writer_;
   std::optional<RowWriter> twin_writer_;
-  std::string twin_run_;            // id
-  std::vector<RunLine> held_runs_;  // of the file when it was opened
+  std::optional<TemporaryFolder> folder_;  // made when a cell needs it
+  std::string twin_run_;                   // id
+  std::vector<RunLine> held_runs_;         // of the file when it was opened
   // Of each, what its `config` says beside what was resolved: the text of a sweep file, a search.
   std::vector<std::string> held_beside_;
   std::vector<Row> held_rows_;

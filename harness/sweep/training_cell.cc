@@ -95,20 +95,6 @@ void add_sequences(const TrainResult& found, AccuracyMetrics& metrics) {
   metrics.decoding = decoding_figures(found.decoding);
 }
 
-TrainRequest training_of(const CellKey& key) {
-  TrainRequest request;
-  request.task = &find_task(key.task.value().name);
-  request.task_params = key.task->params.values();
-  request.variant = &find_variant(key.variant.name);
-  request.variant_params = key.variant.params.values();
-  request.training = Params("training", training_params(), key.training.value().values());
-  for (const Params& params : key.test_with) request.test_with.push_back(params.values());
-  request.seed = static_cast<uint64_t>(key.axes.seed.value());
-  request.exact = &exact_reference();
-  set_threads(static_cast<int>(key.axes.threads.value()));
-  return request;
-}
-
 // With a part of the batch, where the whole takes long; a step's time is proportional to it.
 PilotFigures training_pilot(const Request& asked) {
   constexpr int64_t kSteps = 4;
@@ -148,6 +134,20 @@ PilotFigures shortcuts_pilot(const CellKey& key) {
 }
 
 }  // namespace
+
+TrainRequest training_of(const CellKey& key) {
+  TrainRequest request;
+  request.task = &find_task(key.task.value().name);
+  request.task_params = key.task->params.values();
+  request.variant = &find_variant(key.variant.name);
+  request.variant_params = key.variant.params.values();
+  request.training = Params("training", training_params(), key.training.value().values());
+  for (const Params& params : key.test_with) request.test_with.push_back(params.values());
+  request.seed = static_cast<uint64_t>(key.axes.seed.value());
+  request.exact = &exact_reference();
+  set_threads(static_cast<int>(key.axes.threads.value()));
+  return request;
+}
 
 PilotFigures pilot(const Request& asked) {
   return asked.of == PilotOf::shortcuts ? shortcuts_pilot(asked.key.value())

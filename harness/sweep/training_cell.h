@@ -3,10 +3,14 @@
 #pragma once
 
 #include "harness/cell/request.h"
+#include "harness/train/train.h"
 
 namespace attn {
 
 CellResult accuracy(const CellKey& key);
+
+// What train() is asked for a cell with a task; sets the number of threads.
+TrainRequest training_of(const CellKey& key);
 
 // Of training: a step of the key's batch and an example of evaluation, from steps of
 // `asked.batch` sequences. Of shortcuts: their time.

@@ -190,7 +190,10 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
   for (Table& table : accuracy_tables(rows)) tables.push_back(std::move(table));
   grouped(
       Measure::fidelity, {"input", "input_scale"}, {"seed", "threads"},
-      [](const Row& row) { return axis_text(row, "input") + " x" + axis_text(row, "input_scale"); },
+      [](const Row& row) {
+        const std::string task = row.key.task ? " " + task_label(*row.key.task) : "";
+        return axis_text(row, "input") + task + " x" + axis_text(row, "input_scale");
+      },
       [](const std::string& group, const Grid& grid) {
         Table table{.title = "relative error against exact attention, by input and scale; " + group,
                     .columns = {"variant"},

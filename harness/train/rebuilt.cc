@@ -33,6 +33,13 @@ std::string misfit(const std::vector<Weight>& trained, const std::vector<Weight>
 
 }  // namespace
 
+std::string copy_learned(const Learner& from, const Learner& to) {
+  const std::vector<Weight> trained = learned(from), other = learned(to);
+  if (std::string reason = misfit(trained, other); !reason.empty()) return reason;
+  for (size_t i = 0; i < trained.size(); ++i) other[i].value.set_value(trained[i].value.value());
+  return "";
+}
+
 Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
                 const Learner& trained, const std::map<std::string, ParamValue>& params) {
   if (const auto why =
@@ -41,9 +48,8 @@ Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
   spec.variant_params = params;
   try {
     std::unique_ptr<Learner> model = make_learner(spec);
-    const std::vector<Weight> from = learned(trained), to = learned(*model);
-    if (std::string reason = misfit(from, to); !reason.empty()) return {nullptr, std::move(reason)};
-    for (size_t i = 0; i < from.size(); ++i) to[i].value.set_value(from[i].value.value());
+    if (std::string reason = copy_learned(trained, *model); !reason.empty())
+      return {nullptr, std::move(reason)};
     return {std::move(model), ""};
   } catch (const Error& error) {
     return {nullptr, error.what()};

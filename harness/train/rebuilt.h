@@ -11,6 +11,10 @@
 
 namespace attn {
 
+// Copies the learned weights of `from`. Why they do not fit `to`, which then is as before; "": they
+// were copied.
+std::string copy_learned(const Learner& from, const Learner& to);
+
 struct Rebuilt {
   std::unique_ptr<Learner> model;  // null: see `reason`
   std::string reason{};

@@ -92,6 +92,7 @@ class Trainer {
     loop(tick);
     best_.restore();
     if (result_.best_step == 0) result_.validation = score(validation_).value;
+    if (request_.inspect) request_.inspect(*model_);
     test();
     result_.chance = task_.chance();
     if (request_.shortcuts)

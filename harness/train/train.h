@@ -37,6 +37,8 @@ struct TrainRequest {
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
   bool shortcuts = true;               // also score the shortcuts of the task
   double time_limit_s = 0;  // training stops after this time, with stopped_by "time"; 0: no limit
+  // Called once with the weights that were best on validation; empty: nothing is called.
+  std::function<void(const Learner& best)> inspect = {};
 };
 
 // The score on the test split at `factor` times the training length.

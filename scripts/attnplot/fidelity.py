@@ -27,7 +27,12 @@ from .units import length_text
 
 FAMILY_NOTE = " Within a variant a larger parameter has a bolder line and a fuller marker."
 HEIGHT = 2.1  # inches of a panel
-KINDS = {"random": "random inputs", "needle": "planted needles"}
+KINDS = {
+    "random": "random inputs",
+    "needle": "planted needles",
+    "initial": "model before training",
+    "trained": "trained model",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Contract:
     cells: list[Cell]
     timed: Timed
     length: int
+    model: str = ""  # the task of the model that the inputs are captured from
 
     @property
     def scales(self) -> list[float]:
@@ -72,20 +78,24 @@ class Input:
 
 
 def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
-    """Draws a page for each contract and dtype. Each kind of input has a pair of panels: cost on the left,
-    scale on the right. Many variants get a page for each kind, which shows them in parts."""
-    out = []
+    """Draws a page for each contract, dtype and task of a model. Each kind of input has a pair of panels: cost on the
+    left, scale on the right. Many variants get a page for each kind, which shows them in parts."""
+    out: list[Picture] = []
     everything = rows.of("fidelity")
-    drawn = [(contract(c), dtype_of(c)) for c in everything if c.status != "skipped"]
-    for which, dtype in dict.fromkeys(drawn):
-        cells = [c for c in everything if (contract(c), dtype_of(c)) == (which, dtype)]
+    drawn = [_group(c) for c in everything if c.status != "skipped"]
+    for group in dict.fromkeys(drawn):
+        which, dtype, task, _ = group
+        cells = [c for c in everything if _group(c) == group]
         timed = _costs(rows.of("speed"), cells, which, dtype)
-        shown = Contract(which, dtype, cells, timed, _length(cells, timed))
+        shown = Contract(which, dtype, cells, timed, _length(cells, timed), task)
         series = families(styles.series([c for c in cells if c.status != "skipped"]))
         kinds = sorted({kind_of(c) for c in cells if c.status != "skipped"}, key=list(KINDS).index)
         grid = [(Input(kind, shown.length), row, 0) for row, kind in enumerate(kinds)]
         name = "fidelity-causal" if which == "causal" else "fidelity"
         name += "" if dtype == "float32" else f"-{dtype}"
+        name += f"-{task}" if task else ""
+        same = [g for g in dict.fromkeys(drawn) if g[:3] == group[:3]]  # other levels of the task
+        name += f"-{same.index(group) + 1}" if len(same) > 1 else ""
         for sheet in sheets(grid, series, styles, by_variant=True, columns=2):
             own = {i.kind for i in sheet.panels}
             words = _words(rows, shown, [c for c in shown.cells if kind_of(c) in own], series)
@@ -134,8 +144,13 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
         cells,
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016, exact in double; "
         f"{shown.which}{_storage(shown.dtype)}, length {length_text(shown.length)}, n = 1 draw of inputs, no interval. "
-        "The scale of inputs is the standard deviation of queries and keys. "
-        f"Left: input scale {shown.at:g}; "
+        + (
+            f"Queries, keys and values are what a model with exact attention reads on {shown.model}; the scale multiplies "
+            "queries and keys. "
+            if shown.model
+            else "The scale of inputs is the standard deviation of queries and keys. "
+        )
+        + f"Left: input scale {shown.at:g}; "
         + ("time of one forward call" if shown.timed else "no times in these rows")
         + _not_timed(series, shown.timed, shown.length)
         + f". Errors below {EXACT:g} are rounding and drawn on the lower edge, named exact."
@@ -163,6 +178,10 @@ def _table(shown: Contract, inputs: list[Input], series: list[Series]) -> list[d
         for s in of.select(series)
         for c in s.cells
     ]
+
+
+def _group(cell: Cell) -> tuple[str, str, str, Any]:
+    return contract(cell), dtype_of(cell), cell.task or "", cell.task_params
 
 
 def kind_of(cell: Cell) -> str:

@@ -106,7 +106,7 @@ def _of_fidelity(book: Book) -> Iterator[Contest]:
     peaks = {_place(c): c for c in book.rows.of("memory") if c.ok and _is_forward(c)}
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in book.rows.of("fidelity"):
-        if cell.ok and scale_of(cell) == 1 and cell.metric("relative_error"):
+        if cell.ok and not cell.task and scale_of(cell) == 1 and cell.metric("relative_error"):
             shape = cell.axes.get("heads"), cell.axes.get("head_dim")
             groups.setdefault((kind_of(cell), contract(cell), cell.length, shape), []).append(cell)
     for (kind, mask, length, _), cells in groups.items():

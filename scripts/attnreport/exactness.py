@@ -21,7 +21,7 @@ def fidelity(book: Book) -> Json | None:
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for c in cells:
         shape = c.axes.get("heads"), c.axes.get("head_dim")
-        groups.setdefault((kind_of(c), contract(c), c.length, shape), []).append(c)
+        groups.setdefault((kind_of(c), contract(c), c.length, shape, c.task, c.task_params), []).append(c)
     return section(
         "fidelity",
         "Fidelity",
@@ -33,10 +33,10 @@ def fidelity(book: Book) -> Json | None:
 
 
 def _panel(key: tuple[Any, ...], cells: list[Cell], book: Book) -> Json:
-    kind, mask, length, (heads, width) = key
+    kind, mask, length, (heads, width), task, _ = key
     told = f"length {length_text(length)}" if length else ""
     return {
-        "title": ", ".join(filter(None, (KINDS.get(kind, kind), mask, told))),
+        "title": ", ".join(filter(None, (KINDS.get(kind, kind) + (f" on {task}" if task else ""), mask, told))),
         "facets": {
             "mask": mask,
             "inputs": KINDS.get(kind, kind),

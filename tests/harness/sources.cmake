@@ -40,6 +40,7 @@ foreach(stem
     store/rows
     store/schema
     sweep/speed_cell
+    sweep/captured_cells
     sweep/cells
     sweep/costs
     sweep/grammar
@@ -69,6 +70,7 @@ foreach(stem
     tables/floors
     tables/tuned
     train/batches
+    train/captured
     train/evaluate
     train/example_scores
     train/kinds

@@ -164,6 +164,17 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
                     FidelityMetrics{
                         .relative_error = 0.5, .cosine = 0.25, .weights_kl = 0.125, .flops = 2}),
             R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"flops":2.0})");
+  EXPECT_EQ(written("fidelity",
+                    FidelityMetrics{.relative_error = 0.5,
+                                    .cosine = 0.25,
+                                    .weights_kl = 0.125,
+                                    .mass_kept = 0.75,
+                                    .model_test = 0.5,
+                                    .model_chance = 0.25,
+                                    .layers = {{.relative_error = 0.5, .effective_rank = 3}}}),
+            R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"mass_kept":0.75,)"
+            R"("model_test":0.5,"model_chance":0.25,"layers":[{"relative_error":0.5,)"
+            R"("weights_kl":null,"mass_kept":null,"effective_rank":3.0}]})");
   AccuracyMetrics trained;
   trained.metric = "exact_match";
   trained.test = 0.5;

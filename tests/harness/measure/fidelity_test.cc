@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/measure/effective_rank.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/inputs.h"
 #include "variants/catalog.h"
@@ -140,6 +141,57 @@ TEST(Fidelity, NeedlesGetNineTenthsOfTheWeight) {
     }
     EXPECT_GT(moved, n);  // the places are not simply the queries' own
   }
+}
+
+// Rows behind the length of a sequence are not compared, and the layers are pooled by row.
+TEST(Fidelity, LayersOfAModelArePooledAndPaddingIsLeftOut) {
+  WorkloadSpec spec = spec_of(find_variant("linear"));
+  spec.batch = 1;
+  const FidelityInputs one = fidelity_inputs(spec, InputKind::random, 1);
+  const ModelFidelity same = measure_fidelity(spec, std::vector{one, one});
+  const FidelityFigures alone = measure_fidelity(spec, InputKind::random, 1);
+  ASSERT_EQ(same.layers.size(), 2U);
+  EXPECT_EQ(same.layers[1].figures.relative_error, alone.relative_error);
+  EXPECT_NEAR(same.all.relative_error, alone.relative_error, 1e-9);
+  EXPECT_NEAR(*same.all.weights_kl, *alone.weights_kl, 1e-9);
+
+  FidelityInputs padded = one;
+  padded.lengths = {40};
+  WorkloadSpec shorter = spec;
+  shorter.length = 40;
+  FidelityInputs cut;
+  for (auto [from, to] : {std::pair(&one.q, &cut.q), {&one.k, &cut.k}, {&one.v, &cut.v}}) {
+    *to = Tensor({1, 2, 40, 16});
+    for (int64_t head = 0; head < 2; ++head)
+      std::copy_n(from->data() + head * 96 * 16, 40 * 16, to->data() + head * 40 * 16);
+  }
+  const ModelFidelity by_mask = measure_fidelity(spec, std::vector{padded});
+  const ModelFidelity by_cut = measure_fidelity(shorter, std::vector{cut});
+  EXPECT_NEAR(by_mask.all.relative_error, by_cut.all.relative_error, 1e-6);
+  EXPECT_NEAR(by_mask.all.cosine, by_cut.all.cosine, 1e-6);
+  EXPECT_NEAR(*by_mask.layers[0].effective_rank, *by_cut.layers[0].effective_rank, 1e-6);
+}
+
+// With queries of zeros every key has the same weight: the mass kept is the share of keys seen.
+TEST(Fidelity, MassKeptIsTheShareOfWeightThatAVariantSees) {
+  WorkloadSpec spec = spec_of(find_variant("truncated"));
+  spec.params = {{"window", int64_t{5}}};
+  FidelityInputs in = fidelity_inputs(spec, InputKind::random, 1);
+  in.q = Tensor::zeros(in.q.shape());
+  double seen = 0;
+  for (int64_t i = 0; i < 96; ++i)
+    seen += static_cast<double>(std::min<int64_t>(95, i + 5) - std::max<int64_t>(0, i - 5) + 1);
+  const ModelFidelity found = measure_fidelity(spec, std::vector{in});
+  EXPECT_NEAR(*found.all.mass_kept, seen / (96 * 96), 1e-9);
+  EXPECT_NEAR(*found.layers[0].effective_rank, 1, 1e-6) << "all rows are the same";
+}
+
+TEST(Fidelity, EffectiveRanksOfKnownMatrices) {
+  EXPECT_NEAR(effective_rank({1, 0, 0, 0, 1, 0, 0, 0, 1}, 3), 3, 1e-12);
+  EXPECT_NEAR(effective_rank({1, 2, 2, 4}, 2), 1, 1e-12);
+  EXPECT_NEAR(effective_rank({0, 3, 1, 0}, 2),
+              std::exp(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)), 1e-12);
+  EXPECT_EQ(effective_rank({0, 0, 0, 0}, 2), 0);
 }
 
 TEST(Fidelity, NaNIsNotHidden) {
