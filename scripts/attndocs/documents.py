@@ -1,8 +1,8 @@
 """The tables of docs/, each made by the command that stands before it.
 
 A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
-`scripts/peers --table ROWS.jsonl --markdown …`, `shares ROWS.jsonl` or `breakdown ROWS.jsonl
-LENGTH`; paths start at the repository's root.
+`scripts/peers --table ROWS.jsonl --markdown …`, `shares ROWS.jsonl`, `breakdown ROWS.jsonl
+LENGTH`, `ranks ROWS.jsonl [OTHERS.jsonl]` or `captured ROWS.jsonl`; paths start at the repository's root.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, shares
+from . import breakdown, captured, ranks, shares
 
 PLACE = re.compile(
-    r"(<!-- ((?:scripts/peers|shares|breakdown) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+    r"(<!-- ((?:scripts/peers|shares|breakdown|ranks|captured) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
 )
 
 
@@ -32,6 +32,10 @@ def printed(command: str) -> str:
             print(shares.table(Path(words[1])))
         elif words[0] == "breakdown":
             print(breakdown.table(Path(words[1]), int(words[2])))
+        elif words[0] == "ranks":
+            print(ranks.table(*map(Path, words[1:])))
+        elif words[0] == "captured":
+            print(captured.table(Path(words[1])))
         else:
             peers(words[1:])
     return out.getvalue().strip()

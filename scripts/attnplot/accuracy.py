@@ -34,6 +34,7 @@ from .tuned import chosen_on_validation, tuning_note
 
 LINE, CLOSE = 0.26, 0.18  # inches per variant, and where there are many
 GAP, TALLEST = 1.16, 24.0  # inches between rows of panels, and of a page
+LINE = 0.15625  # inches of a line under a panel
 
 
 def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
@@ -83,6 +84,7 @@ def _page(
         legend.append(entry(CHANCE, "chance"))
     if any("best shortcut" in g.levels for g in groups):
         legend.append(entry(SHORTCUT, "best shortcut, named under each panel"))
+    more = [_more_room(groups[row * columns : (row + 1) * columns]) for row in range(grid_rows)]
     left = 0.3 + max(text_width(s.label, 8) for s in series) / 72
     page = Page(
         "Accuracy by task",
@@ -92,12 +94,12 @@ def _page(
         legend,
         [height] * grid_rows,
         columns,
-        gaps=[0.46] + [GAP] * (grid_rows - 1),
+        gaps=[0.46] + [GAP + extra for extra in more[:-1]],
         width=max(7.2, 5.4 + left),
         left=left,
         between=0.5,
         right=0.5,
-        below=0.86,
+        below=0.86 + more[-1],
     )
     table: list[dict[str, Any]] = []
     for index, group in enumerate(groups):
@@ -105,6 +107,16 @@ def _page(
         _draw(axes, group, group.select(series), labels=index % columns == 0)
         table += _table(group, group.select(series))
     return Picture(name, page.figure, pd.DataFrame(table), words)
+
+
+def _named(shortcut: str) -> list[str]:
+    return textwrap.wrap(shortcut.replace("_", " "), 24)
+
+
+def _more_room(groups: list[TaskGroup]) -> float:
+    """Inches under a row of panels for names of shortcuts that take more than a line."""
+    found = (group.best_shortcut() for group in groups)
+    return LINE * max((len(_named(shortcut[0])) - 1 for shortcut in found if shortcut), default=0)
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:
@@ -131,7 +143,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
     shortcut = group.best_shortcut()
     under = ""
     if shortcut is not None:
-        named = textwrap.fill(shortcut[0].replace("_", " "), 24)
+        named = "\n".join(_named(shortcut[0]))
         under = f"\nbest shortcut {written(shortcut[1], group.metric)}:\n{named}"
     axes.set_xlabel(group.label + under, linespacing=1.3)
 
