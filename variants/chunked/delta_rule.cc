@@ -1,4 +1,4 @@
-// See delta_rule.h. One pass over the rows each way.
+// See delta_rule.h. One pass over the rows each way besides the engine's.
 #include "variants/chunked/delta_rule.h"
 
 #include <Eigen/Core>
@@ -17,12 +17,14 @@ namespace {
 using Row = Eigen::Map<Eigen::Array<real, Eigen::Dynamic, 1>>;
 using ConstRow = Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>>;
 
+constexpr double kUnitEpsilon = 1e-6;  // added to the square of a row's length
+
 real inverse_length(const ConstRow& x) {
   return 1 / std::sqrt(x.square().sum() + static_cast<real>(kUnitEpsilon));
 }
 
-}  // namespace
-
+// factor·x/√(|x|² + kUnitEpsilon) of each row of x [batch, heads, len, dim]. Padding becomes 0 and
+// is not read; empty `lengths`: no padding.
 Var unit_rows(const Var& x, double factor, const std::vector<int64_t>& lengths) {
   const Tensor from = x.value(), out(x.shape());
   const int64_t heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
@@ -56,12 +58,7 @@ Var unit_rows(const Var& x, double factor, const std::vector<int64_t>& lengths) 
   });
 }
 
-GateInput beta_gate() { return {.name = "beta", .help = "of the strength σ(beta) of a write"}; }
-
-Var write_strength(const Var& beta, const std::vector<int64_t>& lengths) {
-  return sigmoid(zero_padding(beta, lengths));
-}
-
+// Of unit_rows() for queries and keys, and of the strengths.
 void add_delta_cost(const AttentionShape& s, Cost& cost) {
   const auto rows = static_cast<double>(s.batch * s.heads * s.kv_len);
   const double numbers = rows * static_cast<double>(s.head_dim);
@@ -69,6 +66,7 @@ void add_delta_cost(const AttentionShape& s, Cost& cost) {
   cost.peak_bytes += sizeof(real) * (2 * numbers + rows);
 }
 
+// Unit rows and the strength, from gate number `gate`, of one head and position.
 void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor) {
   const auto scaled = [head_dim](real* x, real by) {
     Row row(x, head_dim);
@@ -79,14 +77,79 @@ void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor
   *rows.beta = 1 / (1 + std::exp(-*rows.gates[gate]));
 }
 
-oracle::Array delta_reference(const ReferenceInputs& x, const oracle::Array& log_decay,
-                              const oracle::Array& beta) {
+}  // namespace
+
+DeltaRule::DeltaRule(const AttentionConfig& config, Decay decay, double least_rate)
+    : GatedAttention(config), decay_(decay) {
+  if (decay != Decay::none) a_log_ = weight("A_log", decay_rates(config, least_rate));
+}
+
+double DeltaRule::tau() const { return 1 / std::sqrt(static_cast<double>(config().head_dim)); }
+
+int64_t DeltaRule::decay_width(int64_t head_dim) const {
+  if (decay_ == Decay::none) return 0;
+  return decay_ == Decay::channel ? head_dim : 1;
+}
+
+Var DeltaRule::do_gated_forward(const Var& q, const Var& k, const Var& v,
+                                std::span<const Var> gates, const Mask& mask) const {
+  const std::vector<int64_t>& lengths = mask.kv_lengths;
+  const bool decays = decay_ != Decay::none;
+  return chunked_attention(
+      {.q = unit_rows(q, tau(), {}),
+       .k = unit_rows(k, 1, lengths),
+       .v = v,
+       .log_decay = decays ? gated_log_decay(gates[0], a_log_, lengths) : Var(),
+       .beta = sigmoid(zero_padding(gates.back(), lengths))},
+      {.kv_lengths = lengths});
+}
+
+Cost DeltaRule::do_cost(const AttentionShape& s) const {
+  Cost cost = chunked_cost(s, decay_, true);
+  if (decay_ != Decay::none) add_decay_cost(s, decay_width(s.head_dim), cost);
+  add_delta_cost(s, cost);
+  return cost;
+}
+
+std::unique_ptr<Decoder> DeltaRule::do_decoder(const Shape& position, int64_t capacity) const {
+  const int64_t dim = position[3], width = decay_width(dim);
+  const auto by = static_cast<real>(tau());
+  if (width == 0)
+    return state_decoder(position, capacity,
+                         {.delta = true,
+                          .gate_widths = {1},
+                          .prepare = [dim, by](const StateRows& x) { set_delta(x, dim, 0, by); }});
+  return state_decoder(position, capacity,
+                       {.delta = true,
+                        .gate_widths = {width, 1},
+                        .prepare = [dim, width, by, a_log = a_log_](const StateRows& x) {
+                          set_decay(x, dim, width, a_log.value()[x.head]);
+                          set_delta(x, dim, 1, by);
+                        }});
+}
+
+GateInput beta_gate() { return {.name = "beta", .help = "of the strength σ(beta) of a write"}; }
+
+oracle::Array delta_reference(const ReferenceInputs& x) {
   const std::vector<int64_t>& lengths = x.mask.kv_lengths;
+  const oracle::Array log_decay =
+      x.gates.size() > 1 ? log_decay_reference(x, x.gates[0]) : oracle::Array();
   const oracle::Array strength = oracle::of_gates(
-      beta, lengths, [](int64_t, double gate) { return 1 / (1 + std::exp(-gate)); });
+      x.gates.back(), lengths, [](int64_t, double gate) { return 1 / (1 + std::exp(-gate)); });
   return oracle::delta_attention(oracle::unit_rows(x.q, kUnitEpsilon),
                                  oracle::unit_rows(x.k, kUnitEpsilon), x.v, log_decay, strength,
                                  1 / std::sqrt(static_cast<double>(x.q.dim)), lengths);
+}
+
+std::vector<std::string> delta_notes(const std::vector<std::string>& more) {
+  std::vector<std::string> notes = {
+      "Queries and keys are divided by √(|x|² + 1e-6), as fla does; outputs are scaled by 1/√d.",
+      "The mixer alone: without the paper's short convolutions and silu before it, and without the "
+      "norm and the gate of the output.",
+      "Where query heads share keys and values (kv_heads), each still has its own gates, and with "
+      "them a state of its own."};
+  notes.insert(notes.end(), more.begin(), more.end());
+  return notes;
 }
 
 }  // namespace attn

@@ -1,34 +1,41 @@
-// What variants of the delta rule share: rows of length 1, the strength of a write, and their
-// reference. Yang et al. 2024, arXiv:2406.06484, section 2 and appendix A.
+// The delta rule on a state that may decay: the attention of deltanet, gated_deltanet and kda, and
+// their reference. Yang et al. 2024, arXiv:2406.06484, section 2 and appendix A.
 #pragma once
 
-#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "variants/api/cost.h"
-#include "variants/api/gates.h"
+#include "variants/api/gated_attention.h"
 #include "variants/api/reference.h"
-#include "variants/chunked/state_decoder.h"
+#include "variants/chunked/chunked.h"
 
 namespace attn {
 
-inline constexpr double kUnitEpsilon = 1e-6;  // added to the square of a row's length
+// S̄ = a_t·S_{t-1}, S_t = S̄ + β_t·k_tᵀ·(v_t - k_t·S̄), o_t = q_t·S_t/√d, with rows of q and k of
+// length 1, a = exp(-exp(A_log)·softplus(dt)) and β = σ(beta). The gates are dt, unless `decay` is
+// none, and beta.
+class DeltaRule final : public GatedAttention {
+ public:
+  // decay: none, step or channel; least_rate: see decay_rates().
+  DeltaRule(const AttentionConfig& config, Decay decay, double least_rate = 0);
 
-// factor·x/√(|x|² + kUnitEpsilon) of each row of x [batch, heads, len, dim]. Padding becomes 0 and
-// is not read; empty `lengths`: no padding.
-Var unit_rows(const Var& x, double factor, const std::vector<int64_t>& lengths);
+ private:
+  Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
+                       const Mask& mask) const override;
+  Cost do_cost(const AttentionShape& shape) const override;
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override;
+  double tau() const;
+  int64_t decay_width(int64_t head_dim) const;  // of dt; 0: none
+
+  Decay decay_;
+  Var a_log_;  // [heads]; undefined without decay
+};
+
 // The gate "beta" of each head and position.
 GateInput beta_gate();
-// σ(beta) of the gate [batch, heads, len, 1]; padding is not read.
-Var write_strength(const Var& beta, const std::vector<int64_t>& lengths);
-// Of unit_rows() for queries and keys, and of write_strength().
-void add_delta_cost(const AttentionShape& shape, Cost& cost);
-// The same of one head and position; the strength is in gate number `gate`.
-void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor);
-
-// The outputs in double, from log-decays [batch, heads, len, 1 or head_dim], or no numbers for no
-// decay, and the gate of the strength.
-oracle::Array delta_reference(const ReferenceInputs& x, const oracle::Array& log_decay,
-                              const oracle::Array& beta);
+// The outputs in double.
+oracle::Array delta_reference(const ReferenceInputs& x);
+// What `info` says of all of them, and `more` of one.
+std::vector<std::string> delta_notes(const std::vector<std::string>& more = {});
 
 }  // namespace attn
