@@ -1,4 +1,4 @@
-// A folder that a sweep's processes share; gone with the sweep. Private to harness/sweep.
+// A new empty folder below TMPDIR, removed with all that is in it at the end of the object's life.
 #pragma once
 
 #include <cstdlib>

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/temporary_folder.h"
 #include "harness/cell/request.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/speed_cell.h"
 #include "harness/sweep/sweep.h"
-#include "harness/sweep/temporary_folder.h"
 #include "harness/sweep/time_left.h"
 
 namespace attn {

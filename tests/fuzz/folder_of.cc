@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <filesystem>
 
+#include "core/base/temporary_folder.h"
 #include "tests/fuzz/oracle.h"
 
 namespace attn::fuzz {
@@ -18,15 +17,9 @@ namespace {
 constexpr size_t kMostFiles = 64, kMostBytes = 200'000;  // of a folder
 constexpr std::string_view kMark = "== ";
 
-struct Root {
-  std::string path = (std::filesystem::temp_directory_path() / "attn_fuzz_XXXXXX").string();
-  Root() { require(mkdtemp(path.data()) != nullptr, "cannot make " + path); }
-  ~Root() { rmdir(path.c_str()); }
-};
-
 const std::string& root() {
-  static const Root folder;
-  return folder.path;
+  static const TemporaryFolder folder;
+  return folder.path();
 }
 
 // The parts of a path that stays below the root; a text that is no such path gives none.

@@ -1,37 +1,28 @@
 // A folder of its own for a test, with the files that the test writes into it; gone at the end.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/temporary_folder.h"
 
 namespace attn {
 
 class Folder {
  public:
-  Folder() {
-    std::string path = (std::filesystem::temp_directory_path() / "attn_test_XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw_error("cannot make " + path);
-    path_ = path;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_.path(); }
   void write(const std::string& name, std::string_view bytes) const {
-    const std::filesystem::path file = path_ + "/" + name;
+    const std::filesystem::path file = path() + "/" + name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary).write(bytes.data(), std::ssize(bytes));
   }
-  void remove(const std::string& name) const { std::filesystem::remove_all(path_ + "/" + name); }
+  void remove(const std::string& name) const { std::filesystem::remove_all(path() + "/" + name); }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
 };
 
 // What an attn::Error says; "" when `action` throws none.
