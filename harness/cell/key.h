@@ -75,7 +75,8 @@ struct CellKey {
 // Whether the cell is a fidelity cell whose inputs are captured from a model.
 bool reads_model(const CellKey& key);
 // The training that this model comes from, as the key of an accuracy cell of exact attention, whose
-// sources are those of `key`.
+// sources are those of `key`. Its length is that of the captured inputs: with pooling=cls, one more
+// than the task's.
 CellKey training_behind(const CellKey& key);
 // The axes of such a cell that the task and the settings of training decide.
 inline constexpr std::array kDecidedByModel = {"length", "heads", "head_dim", "causal"};

@@ -78,4 +78,13 @@ std::vector<std::string> axis_values(const AxisInfo& axis, std::string_view text
   return values;
 }
 
+bool is_captured_input(const std::string& value) {
+  const auto input = value_named<InputKind>(value);
+  return input && is_captured(*input);
+}
+
+bool captures_inputs(const std::vector<std::string>& values) {
+  return std::any_of(values.begin(), values.end(), is_captured_input);
+}
+
 }  // namespace attn

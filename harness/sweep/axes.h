@@ -25,5 +25,9 @@ const AxisInfo& find_axis(std::string_view name);  // Error naming the nearest o
 const std::vector<std::string>& measure_names();
 // Values of an axis, expanded and checked against its type and range.
 std::vector<std::string> axis_values(const AxisInfo& axis, std::string_view text);
+// Whether a value of the axis `input` is captured from a model.
+bool is_captured_input(const std::string& value);
+// Whether one of them is.
+bool captures_inputs(const std::vector<std::string>& values);
 
 }  // namespace attn

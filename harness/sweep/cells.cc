@@ -91,32 +91,38 @@ class Collector {
   std::set<std::string> seen_, trained_;
 };
 
+// What the figures of a cell with a task depend on beside the variant.
+void add_task_sources(const Task& task, CellKey& key) {
+  key.source.task = source_hash("tasks", key.task.value().name);
+  if (task.source()) key.source.data = task.source()->fingerprint();
+}
+
 // Cells of a variant on what a model reads: a cell a model, whatever shapes the axes ask for.
-void add_captured(const Resolved& sweep, const Choice& choice, const Filter& filter,
+void add_captured(const Resolved& sweep, const std::vector<Axes>& asked, const Filter& filter,
                   Collector& collector) {
   for (const auto& [task, task_params] : sweep.tasks) {
     const auto built = task->make(task_params);
     for (const Params& training : sweep.training) {
       const auto no_model = why_not_captured(task->name, *built, exact_reference(), training);
       const CapturedShape shape = captured_shape(built->shape(), training);
-      Axes axes = axes_of(choice);
-      axes.length = shape.length;
-      axes.heads = shape.heads;
-      axes.head_dim = shape.head_dim;
-      axes.causal = shape.causal;
-      for (const auto& [info, params] : sweep.variants) {
-        CellKey key = key_of(sweep.measure, *info, params, axes);
-        key.task = Plugin{task->name, task_params};
-        key.training = training;
-        if (!filter.keeps(key)) continue;
-        key.source.task = source_hash("tasks", task->name);
-        key.source.exact = source_hash("variants", exact_reference().name);
-        if (built->source()) key.source.data = built->source()->fingerprint();
-        auto why = no_model;
-        if (!why) why = why_not(workload_of(key));
-        if (!why) why = why_no_fidelity(workload_of(key));
-        if (!why) why = why_not_trainable(task->name, *built, *info, params.values(), training);
-        collector.add(std::move(key), why.value_or(""));
+      for (Axes axes : asked) {
+        axes.length = shape.length;
+        axes.heads = shape.heads;
+        axes.head_dim = shape.head_dim;
+        axes.causal = shape.causal;
+        for (const auto& [info, params] : sweep.variants) {
+          CellKey key = key_of(sweep.measure, *info, params, axes);
+          key.task = Plugin{task->name, task_params};
+          key.training = training;
+          if (!filter.keeps(key)) continue;
+          add_task_sources(*built, key);
+          key.source.exact = source_hash("variants", exact_reference().name);
+          auto why = no_model;
+          if (!why) why = why_not(workload_of(key));
+          if (!why) why = why_no_fidelity(workload_of(key));
+          if (!why) why = why_not_trainable(task->name, *built, *info, params.values(), training);
+          collector.add(std::move(key), why.value_or(""));
+        }
       }
     }
   }
@@ -126,10 +132,11 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
   const std::vector<Choice> choices = combinations(sweep.axes, sweep.rules.zips);
   const Filter filter(sweep.rules);
   if (filter.keeps_all()) collector.expect(choices.size() * sweep.variants.size());
+  std::vector<Axes> of_models;
   for (const Choice& choice : choices) {
     const Axes axes = axes_of(choice);
     if (axes.input && is_captured(*axes.input)) {
-      add_captured(sweep, choice, filter, collector);
+      of_models.push_back(axes);
       continue;
     }
     for (const auto& [info, params] : sweep.variants) {
@@ -140,6 +147,7 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
       collector.add(std::move(key), why.value_or(""));
     }
   }
+  add_captured(sweep, of_models, filter, collector);
 }
 
 void add_training(const Resolved& sweep, Collector& collector) {
@@ -161,10 +169,9 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key.training = training;
           key.test_with = sweep.tested[i];
           if (!filter.keeps(key)) continue;
-          key.source.task = source_hash("tasks", task->name);
+          add_task_sources(*built, key);
           if (shape.outputs > 0)  // it stands where the variant cannot
             key.source.exact = source_hash("variants", exact_reference().name);
-          if (built->source()) key.source.data = built->source()->fingerprint();
           const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned);
         }

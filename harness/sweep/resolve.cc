@@ -133,18 +133,6 @@ std::vector<Params> tested_params(const VariantInfo& info, const Params& own,
   return tested;
 }
 
-// Whether the axis `input` has a value for which a model is made.
-bool is_captured_name(const std::string& name) {
-  const auto input = value_named<InputKind>(name);
-  return input && is_captured(*input);
-}
-bool captures(const Resolved& sweep) {
-  const auto input = std::find_if(sweep.axes.begin(), sweep.axes.end(),
-                                  [](const Setting& axis) { return axis.name == "input"; });
-  return input != sweep.axes.end() &&
-         std::any_of(input->values.begin(), input->values.end(), is_captured_name);
-}
-
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -162,7 +150,9 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_causal(request, resolved.axes);
-  if (captures(resolved)) {
+  const auto input = std::find_if(resolved.axes.begin(), resolved.axes.end(),
+                                  [](const Setting& axis) { return axis.name == "input"; });
+  if (input != resolved.axes.end() && captures_inputs(input->values)) {
     ATTN_CHECK(
         !request.tasks.empty() || !sweep.tasks.empty(),
         "input initial and trained come from a model on a task; choose one, such as -t mqar");
@@ -297,14 +287,14 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
   const std::vector<std::string> inputs = inputs_asked(request);
   const bool captures =
       std::find(measures.begin(), measures.end(), Measure::fidelity) != measures.end() &&
-      std::any_of(inputs.begin(), inputs.end(), is_captured_name);
+      captures_inputs(inputs);
   ATTN_CHECK(trains || captures || request.tasks.empty(),
              "task '{}' does not apply to measure {}; add accuracy", request.tasks[0], join(names));
   ATTN_CHECK(trains || captures || request.training.empty(),
              "training '{}' does not apply to measure {}; add accuracy", request.training,
              join(names));
   if (captures && measures.size() == 1 &&
-      std::all_of(inputs.begin(), inputs.end(), is_captured_name))
+      std::all_of(inputs.begin(), inputs.end(), is_captured_input))
     for (const char* given : kDecidedByModel)
       if (const auto axis = request.axes.find(given); axis != request.axes.end())
         throw_error(

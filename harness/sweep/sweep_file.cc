@@ -7,7 +7,6 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/amounts.h"
-#include "harness/measure/fidelity.h"
 #include "harness/sweep/axes.h"
 #include "harness/sweep/toml_reader.h"
 
@@ -241,11 +240,8 @@ class SweepFile {
 
   static bool captures(const SubSweep& sweep) {
     const auto input = sweep.axes.find("input");
-    if (input == sweep.axes.end()) return false;
-    const auto names = axis_values(find_axis("input"), input->second);
-    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-      return name == to_string(InputKind::initial) || name == to_string(InputKind::trained);
-    });
+    return input != sweep.axes.end() &&
+           captures_inputs(axis_values(find_axis("input"), input->second));
   }
 
   std::vector<std::vector<std::string>> read_zips(const TomlValue& value,
