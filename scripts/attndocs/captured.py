@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from attnplot.fidelity_panels import EXACT
 from attnplot.rows import Cell, read_rows
 
 STATES = ("initial", "trained")
@@ -43,7 +44,7 @@ def _mean(cells: list[Cell], name: str) -> str:
     if not values or any(v is None for v in values):
         return "—"
     mean = float(np.mean([float(v or 0) for v in values]))
-    return "exact" if name == "relative_error" and mean < 1e-5 else f"{mean:.2f}"
+    return "exact" if name == "relative_error" and mean < EXACT else f"{mean:.2f}"
 
 
 def _of_model(task: str, cells: list[Cell]) -> str:

@@ -19,25 +19,24 @@ from attnpeers.install import ROOT
 
 from . import breakdown, captured, ranks, shares
 
+TABLES: dict[str, Callable[..., str]] = {
+    "shares": lambda rows: shares.table(Path(rows)),
+    "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
+    "ranks": lambda *rows: ranks.table(*map(Path, rows)),
+    "captured": lambda rows: captured.table(Path(rows)),
+}
 PLACE = re.compile(
-    r"(<!-- ((?:scripts/peers|shares|breakdown|ranks|captured) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)}) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
 )
 
 
 def printed(command: str) -> str:
     """What the command prints."""
     words = [str(ROOT / word) if word.endswith(".jsonl") else word for word in shlex.split(command)]
+    if words[0] in TABLES:
+        return TABLES[words[0]](*words[1:])
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        if words[0] == "shares":
-            print(shares.table(Path(words[1])))
-        elif words[0] == "breakdown":
-            print(breakdown.table(Path(words[1]), int(words[2])))
-        elif words[0] == "ranks":
-            print(ranks.table(*map(Path, words[1:])))
-        elif words[0] == "captured":
-            print(captured.table(Path(words[1])))
-        else:
-            peers(words[1:])
+        peers(words[1:])
     return out.getvalue().strip()
 
 

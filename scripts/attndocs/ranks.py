@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
+from attnplot.tasks import over_seeds
 
 from .concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
 from .scores import Scores, scores_of
@@ -34,10 +34,9 @@ def _entry(scores: Scores, variant: str) -> str:
     if variant not in scores.variants:
         return "—"
     row = scores.variants.index(variant)
-    own, count = scores.test[row], scores.test.shape[1]
-    half = stats.t.ppf(0.975, count - 1) * own.std(ddof=1) / np.sqrt(count) if count > 1 else float("nan")
-    spread = f" ±{half:.3f}" if count > 1 else ""
-    return f"{abs(own.mean()):.3f}{spread} ({ranks_of(scores.test.mean(axis=1))[row]:g})"
+    found = over_seeds(list(scores.test[row]), None)
+    spread = "" if found.half is None else f" ±{found.half:.3f}"
+    return f"{abs(found.mean):.3f}{spread} ({ranks_of(scores.test.mean(axis=1))[row]:g})"
 
 
 def _scores(tasks: list[Scores], variants: list[str]) -> list[str]:
@@ -45,7 +44,8 @@ def _scores(tasks: list[Scores], variants: list[str]) -> list[str]:
     lines.append("|---|" + "---|" * (len(variants) + 1))
     for t in tasks:
         entries = [_entry(t, v) for v in variants]
-        lines.append(f"| `{t.task[0]}` | " + " | ".join(entries) + f" | {abs(t.best_shortcut):.3f} |")
+        shortcut = "—" if t.best_shortcut is None else f"{t.best_shortcut:.3f}"
+        lines.append(f"| `{t.task[0]}` | " + " | ".join(entries) + f" | {shortcut} |")
     return lines
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from attnplot.metric import is_error
 from attnplot.rows import Cell, read_rows
+from attnplot.tasks import TaskGroup, task_groups
 from attnplot.tuned import winners
 
 Level = tuple[str, tuple]  # a task and its parameters
@@ -22,7 +23,7 @@ class Scores:
     test: np.ndarray  # [variants, seeds], greater is better: errors have their sign changed
     curves: list[list[dict[int, float]]]  # validation by step, of each variant and seed
     seconds: float  # of all cells of the task, those that lost the choice included
-    best_shortcut: float
+    best_shortcut: float | None
 
 
 def scores_of(path: Path) -> list[Scores]:
@@ -31,15 +32,16 @@ def scores_of(path: Path) -> list[Scores]:
     won = [c for c in winners([c for c in every if c.status != "skipped"]) if c.ok]
     if not won:
         raise ValueError(f"{path.name} has no score; give rows with --measure accuracy")
-    return [_of_task(level, won, every, path) for level in dict.fromkeys(_level(c) for c in won)]
+    return [_of_task(group, every, path) for group in task_groups(won)]
 
 
 def _level(cell: Cell) -> Level:
     return cell.task or "", cell.task_params
 
 
-def _of_task(level: Level, won: list[Cell], every: list[Cell], path: Path) -> Scores:
-    own = [c for c in won if _level(c) == level]
+def _of_task(group: TaskGroup, every: list[Cell], path: Path) -> Scores:
+    own = list(group.cells)
+    level = _level(own[0])
     sign = -1.0 if is_error(own[0].scored_by) else 1.0
     variants = sorted({c.variant for c in own}, key=lambda v: (v != "full", v))
     seeds = sorted({c.axes["seed"] for c in own})
@@ -53,12 +55,12 @@ def _of_task(level: Level, won: list[Cell], every: list[Cell], path: Path) -> Sc
     curves = [
         [{p["step"]: sign * float(p["validation"] or 0) for p in by[v, s].samples or ()} for s in seeds] for v in variants
     ]
-    shortcuts = own[0].metrics.get("shortcuts") or {"chance": own[0].metric("chance")}
+    best = group.best_shortcut()
     return Scores(
         level,
         variants,
         test,
         curves,
         sum(float(c.metric("train_s") or 0) for c in every if _level(c) == level and c.ok),
-        max(sign * float(s or 0) for s in shortcuts.values()),
+        best[1] if best else None,
     )
