@@ -55,12 +55,18 @@ TrainRequest request(double learning_rate) {
           .shortcuts = false};
 }
 
+// What was noted is freed after each test: other tests of this process count live bytes.
+class CapturedInputs : public testing::Test {
+ protected:
+  void TearDown() override { seen().clear(); }
+};
+
 void expect_same(const Tensor& a, const Tensor& b) {
   ASSERT_TRUE(a.shape() == b.shape()) << a.shape().str() << " " << b.shape().str();
   EXPECT_TRUE(std::equal(a.data(), a.data() + a.size(), b.data()));
 }
 
-TEST(Captured, IsWhatTheTrainedModelReadsOfTheTestSplit) {
+TEST_F(CapturedInputs, IsWhatTheTrainedModelReadsOfTheTestSplit) {
   const TrainResult trained = train(request(0.03));
   ASSERT_GE(seen().size(), 2U);
   const std::vector<CapturedLayer> last(seen().end() - 2, seen().end());  // the test score
@@ -76,7 +82,7 @@ TEST(Captured, IsWhatTheTrainedModelReadsOfTheTestSplit) {
   }
 }
 
-TEST(Captured, BeforeTrainingIsTheModelThatDoesNotLearn) {
+TEST_F(CapturedInputs, BeforeTrainingIsTheModelThatDoesNotLearn) {
   const Captured initial = captured(request(0.03), false, 4);
   EXPECT_FALSE(initial.test);
   const Captured still = captured(request(0), true, 4), moved = captured(request(0.03), true, 4);
@@ -87,7 +93,7 @@ TEST(Captured, BeforeTrainingIsTheModelThatDoesNotLearn) {
   EXPECT_EQ(before.dim(0), 4);
 }
 
-TEST(Captured, AFirstPositionForClsIsCounted) {
+TEST_F(CapturedInputs, AFirstPositionForClsIsCounted) {
   TaskShape task{.length = 9, .causal = false};
   const auto training = [](const char* pooling) {
     return Params("training", training_params(), {{"pooling", pooling}, {"heads", int64_t{4}}});
