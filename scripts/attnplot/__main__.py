@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--kind",
         metavar="NAME",
-        help="one kind of picture alone, for example speed, crossing or tradeoff; with --style also heat-scores (variant by task) "
+        help="one kind of picture alone, for example speed, crossing, learning or tradeoff; with --style also heat-scores (variant by task) "
         "and heat-speedup (variant by length)",
     )
     parser.add_argument(

@@ -6,6 +6,7 @@ from .accuracy import accuracy
 from .crossing_page import crossings
 from .distance import distance
 from .fidelity import fidelity
+from .learning import learning
 from .length import length
 from .memory import memory
 from .overview import overview
@@ -27,6 +28,7 @@ KINDS = {
     "accuracy": accuracy,
     "distance": distance,
     "length": length,
+    "learning": learning,
     "state": state,
     "tradeoff": tradeoff,
     "fidelity": fidelity,

@@ -30,7 +30,7 @@ HEIGHT, AREA_LEGEND = 3.9, 0.72  # inches: a panel, and the circles' legend
 
 
 def overview(rows: Rows, styles: Styles) -> list[Picture]:
-    time, peak = _panel("speed", rows), _panel("memory", rows)
+    time, peak = telling_panel("speed", rows), telling_panel("memory", rows)
     telling = telling_trade(trade_panels(rows, styles))
     trades = trade_panels(rows, styles, telling.groups) if telling else []  # its labels alone
     parts = [p for p in (time, peak, *trades) if p is not None]
@@ -177,7 +177,7 @@ def _draw_trade(page: Page, column: int, trade: Trade, styles: Styles) -> None:
         area_legend(legend, largest, scale=1.1, size=8.5)
 
 
-def _panel(measure: str, rows: Rows) -> Panel | None:
+def telling_panel(measure: str, rows: Rows) -> Panel | None:
     """Returns the panel with the most curves. Bare attention comes first, then forward, then not
     causal."""
 

@@ -32,6 +32,7 @@ from .units import TEXTS, bytes_text, length_text, thousands_text
 SHAPE = 0.62  # height of line panels over their width
 ROW = 1.75  # times the size of words: a row of a list or a heat map
 DPI = 200  # of PNG
+SPAN = math.log(16)  # a map of ratios tells lightness apart from a 16th to 16 times: outliers fade nothing
 DARK = 0.55  # share of a grey map beyond which numbers are white
 TEXT = {**TEXTS, "number": thousands_text, "length": length_text}
 Entries = list[tuple[Line2D, str]]
@@ -177,7 +178,7 @@ def _limits(axes: Axes, which: str, scale: Scale, values: list[float]) -> None:
         room = max((high / low) ** 0.05, 1.08)
         low, high = low / room, high * room
     elif scale.kind == "score":
-        low, high = min(0.0, low), max(1.02, high)
+        low, high = 0.0, 1.02  # where an interval ends beyond, there is no score
     else:
         room = 0.05 * (high - low or abs(high) or 1.0)
         low, high = (low - room, high + room) if which == "x" else (min(0.0, low), high + room)
@@ -259,13 +260,13 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     figure, axes = _figure(style, row * len(panel.rows) + widest + 0.35, [])
     known = [v for line in panel.values for v in line if v is not None]
     if panel.kind == "ratio":
-        low, high = (math.log(v) for v in (min(known), max(known)))
+        low, high = max(math.log(min(known)), -SPAN), min(math.log(max(known)), SPAN)
     else:
         low, high = 0.0, max(1.0, *known)
 
     def shade(value: float) -> float:
         at = math.log(value) if panel.kind == "ratio" else value
-        return (at - low) / (high - low) if high > low else 0.0
+        return min(max((at - low) / (high - low), 0.0), 1.0) if high > low else 0.0
 
     greys = matplotlib.colormaps["Greys"]
     axes.set_xlim(-0.5, len(panel.columns) - 0.5)

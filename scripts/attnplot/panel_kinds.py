@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from .distance import by_distance
+from .distance import points as points_by_distance
 from .floors import floors_of
+from .learning import STEPS, Spread, spread, while_training
+from .length import beyond_training
+from .length import points as points_by_length
 from .memory import PEAK
 from .metric import is_error
+from .overview import telling_panel
 from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale, by_any
 from .panel_style import StyleError
 from .panels import Panel, drawn_series, pages
 from .quantity import Quantity, by_length
 from .relative import LABEL, ratios
-from .rows import Rows, ids
+from .rows import Cell, Rows, ids
 from .speed import time_of
 from .state import found as states
 from .state import lines as state_lines
 from .style import Styles
-from .tasks import score, series_of, task_groups
+from .task_panels import Points
+from .tasks import TaskGroup, score, series_of, task_groups
 from .timings import verdicts
-from .trades import trade_panels
+from .trades import Trade, telling_trade, trade_panels
 from .tuned import chosen_on_validation
 from .units import length_text
 
@@ -32,11 +39,14 @@ def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | 
     for name, panels in pages(measure, rows.of(measure)):
         for panel in panels:
             if panel.is_curve:
-                drawn = quantity or time_of(panel.cells[0])
-                scale = Scale(drawn.label, drawn.kind, True)
-                lines = [(s, _points(s, drawn)) for s in panel.select(drawn_series([panel], styles))]
-                out.append(LinePanel(f"{name}-{panel.slug}", LENGTH, scale, lines))
+                out.append(_curves(f"{name}-{panel.slug}", panel, styles, quantity))
     return out
+
+
+def _curves(name: str, panel: Panel, styles: Styles, quantity: Quantity | None) -> LinePanel:
+    drawn = quantity or time_of(panel.cells[0])
+    lines = [(s, _points(s, drawn)) for s in panel.select(drawn_series([panel], styles))]
+    return LinePanel(name, LENGTH, Scale(drawn.label, drawn.kind, True), lines)
 
 
 def _points(series, quantity: Quantity) -> list[Point]:
@@ -97,8 +107,8 @@ def _crossing(verdict, panel: Panel) -> Point:
 
 def accuracy(rows: Rows, styles: Styles) -> list[ListPanel]:
     groups = task_groups(chosen_on_validation(rows.of("accuracy")))
-    out, names = [], []
-    for group in groups:
+    out = []
+    for stem, group in zip(numbered([f"accuracy-{g.slug}" for g in groups]), groups, strict=True):
         lines = []
         for s in group.select(series_of(groups, styles)):
             if found := score(s.cells):
@@ -106,30 +116,89 @@ def accuracy(rows: Rows, styles: Styles) -> list[ListPanel]:
                 ends = (None, None) if half is None else (found.mean - half, found.mean + half)
                 lines.append((s, Point(found.mean, 0, *ends, found.cell)))
         error = is_error(group.metric)
-        names.append(group.slug)
-        again = f"-{names.count(group.slug)}" if names.count(group.slug) > 1 else ""
         scale = Scale(group.label, "error" if error else "score", error)
         if lines:
-            out.append(ListPanel(f"accuracy-{group.slug}{again}", scale, lines, group.levels))
+            out.append(ListPanel(stem, scale, lines, group.levels))
+    return out
+
+
+def distance(rows: Rows, styles: Styles) -> list[LinePanel]:
+    x = Scale("distance, positions", "number", False)
+    return _by_task("accuracy-distance", by_distance(rows), styles, x, with_ends(points_by_distance))
+
+
+def length(rows: Rows, styles: Styles) -> list[LinePanel]:
+    return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, with_ends(points_by_length))
+
+
+def learning(rows: Rows, styles: Styles) -> list[LinePanel]:
+    x = Scale(STEPS, "number", False)
+    return _by_task("accuracy-learning", while_training(rows), styles, x, spread)
+
+
+def with_ends(points: Callable[[Sequence[Cell]], Points]) -> Callable[[Sequence[Cell]], Spread]:
+    return lambda cells: [(at, mean, mean - half, mean + half) for at, mean, half in points(cells)]
+
+
+def _by_task(
+    name: str,
+    groups: list[TaskGroup],
+    styles: Styles,
+    x: Scale,
+    points: Callable[[Sequence[Cell]], Spread],
+) -> list[LinePanel]:
+    out = []
+    for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
+        lines = [
+            (s, [Point(*point, ids(s.cells)) for point in points(s.cells)])
+            for s in group.select(series_of(groups, styles))
+            if s.cells
+        ]
+        chance = group.reference("chance")
+        levels = {} if chance is None else {"chance": chance}
+        error = is_error(group.metric)
+        y = Scale(group.label, "error" if error else "score", error)
+        out.append(LinePanel(stem, x, y, lines, levels))
+    return out
+
+
+def overview(rows: Rows, styles: Styles) -> list[LinePanel]:
+    """The panels that the page of this kind shows beside each other: time, memory, trade-off."""
+    out = []
+    for measure, quantity in (("speed", None), ("memory", PEAK)):
+        if shown := telling_panel(measure, rows):
+            out.append(_curves(f"overview-{measure}", shown, styles, quantity))
+    if trade := telling_trade(trade_panels(rows, styles)):
+        out += _trade("overview-tradeoff", trade)
     return out
 
 
 def tradeoff(rows: Rows, styles: Styles) -> list[LinePanel]:
-    out, names = [], []
-    for trade in trade_panels(rows, styles):
-        lines = []
-        for dot in trade.dots:
-            if dot.whole and dot.score:
-                half = dot.score.half
-                ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
-                lines.append((dot.series, [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
-        error = is_error(trade.metric)
-        names.append(trade.slug)
-        again = f"-{names.count(trade.slug)}" if names.count(trade.slug) > 1 else ""
-        if lines:
-            y = Scale(trade.groups[0].label, "error" if error else "score", error)
-            x = Scale("tokens per second", "number", True)
-            out.append(LinePanel(f"tradeoff-{trade.slug}{again}", x, y, lines, trade.levels, False))
+    trades = trade_panels(rows, styles)
+    stems = numbered([f"tradeoff-{trade.slug}" for trade in trades])
+    return [p for stem, trade in zip(stems, trades, strict=True) for p in _trade(stem, trade)]
+
+
+def _trade(name: str, trade: Trade) -> list[LinePanel]:
+    """Nothing where no variant has both a score and a speed."""
+    lines = []
+    for dot in trade.dots:
+        if dot.whole and dot.score:
+            half = dot.score.half
+            ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
+            lines.append((dot.series, [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+    error = is_error(trade.metric)
+    y = Scale(trade.groups[0].label, "error" if error else "score", error)
+    x = Scale("tokens per second", "number", True)
+    return [LinePanel(name, x, y, lines, trade.levels, False)] if lines else []
+
+
+def numbered(names: list[str]) -> list[str]:
+    """Tells names apart that several panels have: `tradeoff-text`, `tradeoff-text-2`."""
+    out = []
+    for index, name in enumerate(names):
+        again = names[:index].count(name)
+        out.append(f"{name}-{again + 1}" if again else name)
     return out
 
 
@@ -201,11 +270,15 @@ def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:
 
 
 KINDS: dict[str, Callable[[Rows, Styles], list]] = {
+    "overview": overview,
     "speed": speed,
     "relative": relative,
     "crossing": crossing,
     "memory": memory,
     "accuracy": accuracy,
+    "distance": distance,
+    "length": length,
+    "learning": learning,
     "state": state,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
@@ -218,7 +291,8 @@ def panels_of(kind: str | None, rows: Rows, styles: Styles) -> list[AnyPanel]:
     """Every kind where `kind` is None. Error where the rows have nothing for it."""
     if kind is not None and kind not in KINDS:
         raise StyleError(f"--kind {kind}: with --style expected one of {', '.join(KINDS)}")
-    made = [p for name, make in KINDS.items() if kind in (None, name) for p in make(rows, styles)]
+    wanted = [kind] if kind else [name for name in KINDS if name != "overview"]  # its panels are of other kinds
+    made = [p for name in wanted for p in KINDS[name](rows, styles)]
     if kind is not None and not made:
         raise StyleError(f"--kind {kind}: the rows hold nothing that it shows")
     return made

@@ -19,7 +19,7 @@ Loaded = list[tuple[Path, dict[str, Any], list["Cell"]]]
 def merge(loaded: Loaded) -> list[Cell]:
     """The cells of all files in order. Of a cell measured again by the same program on the same
     machine the later file's stands; any other second measurement of a point is kept, and then all
-    cells carry the name of their file as a parameter."""
+    cells carry the name of their run as a parameter, see _names."""
     kept: dict[tuple[Any, ...], tuple[int, Cell]] = {}
     for index, (_, head, cells) in enumerate(loaded):
         setup = _setup(head)
@@ -27,12 +27,13 @@ def merge(loaded: Loaded) -> list[Cell]:
             key = (_point(cell), cell.id, setup)
             kept.pop(key, None)
             kept[key] = index, cell
-    files: dict[Any, set[int]] = {}
+    runs: dict[Any, set[int]] = {}
     for (point, _, _), (index, _) in kept.items():
-        files.setdefault(point, set()).add(index)
-    if all(len(of) == 1 for of in files.values()):
+        runs.setdefault(point, set()).add(index)
+    repeated = [of for of in runs.values() if len(of) > 1]
+    if not repeated:
         return [cell for _, cell in kept.values()]
-    names = _names([file for file, _, _ in loaded])
+    names = _names(loaded, repeated)
     return [
         replace(cell, id=f"{cell.id}{OF_RUN}{index}", params=(*cell.params, (RUN, names[index])))
         for index, cell in kept.values()
@@ -55,7 +56,19 @@ def _point(cell: Cell) -> tuple[Any, ...]:
     return cell.measure, cell.variant, cell.params, cell.task, cell.task_params, where
 
 
-def _names(files: list[Path]) -> list[str]:
-    """File names without their ending, numbered where two are equal."""
-    stems = [file.stem for file in files]
-    return [s if stems.count(s) == 1 else f"{s} {i + 1}" for i, s in enumerate(stems)]
+def _names(loaded: Loaded, repeated: list[set[int]]) -> list[str]:
+    """The name of each run: its file's without the ending. Runs of one file share it where the same
+    program and machine measured them and no point has cells of two; else they are numbered."""
+    of_file: dict[tuple[Path, str], list[int]] = {}
+    for index, (file, head, _) in enumerate(loaded):
+        of_file.setdefault((file, _setup(head)), []).append(index)
+    groups: list[list[int]] = []
+    for own in of_file.values():
+        mixed = any(len(of.intersection(own)) > 1 for of in repeated)
+        groups += [[index] for index in own] if mixed else [own]
+    stems = [loaded[group[0]][0].stem for group in groups]
+    names = [""] * len(loaded)
+    for number, (group, stem) in enumerate(zip(groups, stems, strict=True), 1):
+        for index in group:
+            names[index] = stem if stems.count(stem) == 1 else f"{stem} {number}"
+    return names

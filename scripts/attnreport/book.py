@@ -26,7 +26,9 @@ SYMBOLS = dict(
         strict=True,
     )
 )
+# The last differs from the second by its dash, which is drawn out.
 SUFFIXES = dict(zip(FILLS, ("", "-open", "-open-dot", "-dot", "-open"), strict=True))
+DRAWN_OUT = {FILLS[-1]: 2.0}
 VALUES = {
     "speed": ("time_s.median", "time_s.ci_low", "time_s.ci_high"),
     "memory": ("peak_bytes", "", ""),
@@ -55,11 +57,13 @@ class Book:
 
     def _look(self, s: Series) -> dict[str, Any]:
         dash = s.look.dash
-        steps = "solid" if dash == "-" else ",".join(f"{v * s.look.width:g}px" for v in dash[1])
+        wide = s.look.width * DRAWN_OUT.get(s.look.fill, 1.0)
+        steps = "solid" if dash == "-" else ",".join(f"{v * wide:g}px" for v in dash[1])
         return {
             "label": s.label,
             "variant": s.variant,
             "family": self.styles.family(s.variant),
+            "group": next((g.title for g in self.styles.groups if s.variant in g.variants), ""),
             "params": {k: v for k, v in without_settings(s.params) if k != RUN},
             "color": COLORS.index(s.look.color),
             "symbol": SYMBOLS[s.look.marker] + SUFFIXES[s.look.fill],

@@ -1,13 +1,18 @@
 // Pictures of the panels with Plotly: lines over an axis, scores in a list, scores against speed.
 const THEMES = {
-  light: {page: '#ffffff', ink: '#1c1c1c', quiet: '#565656', line: '#dddddd', band: 'rgba(120,120,120,0.20)'},
-  dark: {page: '#16181b', ink: '#ececec', quiet: '#b4b4b4', line: '#3a3d42', band: 'rgba(170,170,170,0.22)'},
+  light: {page: '#ffffff', ink: '#1c1c1c', quiet: '#565656', line: '#dddddd', band: 'rgba(120,120,120,0.20)', behind: '#cccccc'},
+  dark: {page: '#16181b', ink: '#ececec', quiet: '#b4b4b4', line: '#3a3d42', band: 'rgba(170,170,170,0.22)', behind: '#4d5157'},
 };
 const DASHED = {'best shortcut': 'dash', chance: 'dot', even: 'dash'};
 // Parts of bars differ in pattern too, so that they differ in grey.
 const PATTERNS = ['', '/', '.', '\\', 'x', '-', '|', '+'];
 const LISTS = new Set(['scores', 'parts']);
+const MOST = 8; // lines beside exact attention that can be told apart, as in the pictures of plot
 const ZOOM = 1.5; // of one key press
+const BEST = 'best'; // highlights the best lines of each picture
+const EXACT = 'exact'; // what ratios are to, where it is no label of a series
+// On three lines, so that a label fits into its picture.
+const hovering = text => escaped(text).replace(': ', ': <br>').replace(/ \((?=[^()]*\)$)/, ' <br>(');
 const escaped = text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'); // Plotly reads tags
 let loading = null;
 // Unpacks Plotly when the first picture is near: text and tables do not wait for it.
@@ -53,20 +58,45 @@ class Chart {
   }
   hides(facets) { return Object.entries(this.panel.facets).some(([name, value]) => facets.has(`${name}=${value}`)); }
   get lines() { return this.panel.lines.filter(l => l.series === null || this.report.shows(l.series)); }
+  // What is drawn in full, the rest in grey behind: all, the best, or a group of families with exact attention.
+  get inFull() {
+    const {lines, report} = this, focus = report.state.focus, is = l => l.series === null || report.series[l.series].exact;
+    const rest = lines.filter(l => !is(l));
+    if (this.list || focus === 'all' || focus === '' && rest.length <= MOST) return new Set(lines);
+    const groups = rest.filter(l => report.series[l.series].group === focus);
+    const ranked = () => rest.map(l => [this.merit(l), l]).sort(([a], [b]) => { const i = a.findIndex((v, k) => v !== b[k]); return i < 0 ? 0 : b[i] - a[i]; });
+    return new Set([...lines.filter(is), ...(focus && focus !== BEST ? groups : ranked().slice(0, MOST).map(([, l]) => l))]);
+  }
+  merit(line) { // on the front or not, how far it reaches, how good it is there
+    const p = line.points.at(-1), {y, front} = this.panel;
+    if (!p) return [0, -Infinity, 0];
+    const leads = (front || []).some(f => f[0] === p[0] && f[1] === p[1]);
+    return [Number(leads), line.points.length > 1 ? p[0] : 0, y.kind === 'score' && !y.down ? p[1] : -p[1]];
+  }
   get list() { return LISTS.has(this.panel.kind); }
   label(line) { return line.name || this.report.series[line.series].label; }
-  get relative() { return this.report.state.relative && this.panel.lines.some(l => l.relative && l.relative.some(r => r.length)); }
+  get relative() { return this.base === EXACT ? this.panel.lines.some(l => l.relative && l.relative.some(r => r.length)) : Boolean(this.divisor); }
+  get base() { return this.report.state.relative; } // '', EXACT or the label of a series
+  // The points of the chosen series, which ratios to it divide by. Ratios to exact attention come with the data.
+  get divisor() { return this.base ? this.panel.lines.find(l => l.relative && l.series !== null && this.report.series[l.series].label === this.base) : undefined; }
+  get baseName() { return this.base === EXACT ? 'exact attention' : this.base; }
   points(line) { // [x, y, low, high, cells], relative where that is chosen
     if (!this.relative) return line.points;
-    return line.points.map((p, i) => line.relative[i].length ? [p[0], ...line.relative[i], p[4]] : null).filter(Boolean);
+    if (this.base === EXACT) return line.points.map((p, i) => line.relative[i].length ? [p[0], ...line.relative[i], p[4]] : null).filter(Boolean);
+    const at = new Map(this.divisor.points.map(p => [p[0], p]));
+    return line.points.filter(p => at.has(p[0])).map(p => {
+      const by = at.get(p[0]), sure = p[2] !== null && by[2] !== null && line !== this.divisor;
+      return [p[0], p[1] / by[1], sure ? p[2] / by[3] : null, sure ? p[3] / by[2] : null, [...p[4], ...by[4]]];
+    });
   }
   describe(line, p) {
     if (line.parts) return `${this.label(line)}: ${this.panel.parts.map((name, i) => [line.parts[i], name]).filter(part => part[0] > 0).sort((a, b) => b[0] - a[0]).map(([v, name]) => `${name} ${told(v, 'share')}`).join(', ')}`;
     const {x, y} = this.panel, {list} = this, kind = list ? x.kind : this.relative ? 'ratio' : y.kind;
     const value = list ? p[0] : p[1];
-    const sure = p[2] === null || p[2] === value && p[3] === value ? '' : ` (95\u202f%: ${told(p[2], kind)} to ${told(p[3], kind)})`;
-    const where = list ? '' : `, ${x.title.replace(/ \(.*/, '')} ${told(p[0], x.kind)}${x.names ? ` (${x.names[p[0] - 1]})` : ''}`;
-    return `${this.label(line)}${where}: ${told(value, kind)}${this.relative ? ' of exact attention' : ''}${sure}`;
+    const what = this.panel.ends || (this.relative && this.base !== EXACT ? 'at least 90\u202f%' : '95\u202f%'); // of two 95 % intervals, end by end
+    const sure = p[2] === null || p[2] === value && p[3] === value ? '' : ` (${what}: ${told(p[2], kind)} to ${told(p[3], kind)})`;
+    const where = list ? '' : `, ${x.title.replace(/\s\(.*/s, '')} ${told(p[0], x.kind)}${x.names ? ` (${x.names[p[0] - 1]})` : ''}`;
+    return `${this.label(line)}${where}: ${told(value, kind)}${this.relative ? ` of ${this.baseName}` : ''}${sure}`;
   }
   show(line, p) {
     const {report} = this, cell = p[4][0];
@@ -75,7 +105,7 @@ class Chart {
     const samples = report.samplesText(cell);
     if (samples) this.detail.append(samples + '. ');
     this.detail.append(element('span', {class: 'command'}, report.command(cell)));
-    if (p[4].length > 1) this.detail.append(` and ${p[4].length - 1} more cells`);
+    if (p[4].length > 1) this.detail.append(` and ${p[4].length - 1} more ${p[4].length > 2 ? 'cells' : 'cell'}`);
   }
   step(event) {
     const zoom = {'+': 1 / ZOOM, '=': 1 / ZOOM, '-': ZOOM, '0': 0}[event.key];
@@ -116,22 +146,23 @@ class Chart {
   }
   picture() {
     const {list} = this, theme = THEMES[this.report.theme], lines = this.lines, bars = this.panel.kind === 'parts';
-    const trace = bars ? this.bars(lines) : list ? this.scores(lines) : lines.map(l => this.line(l));
+    const full = this.inFull, front = lines.filter(l => full.has(l)), behind = lines.filter(l => !full.has(l));
+    const trace = bars ? this.bars(lines) : list ? this.scores(lines) : [...behind.map(l => this.grey(l)), ...front.map(l => this.line(l))];
     const x = list ? this.panel.x : {log: this.panel.x.kind === 'length', ...this.panel.x};
-    const y = this.relative ? {title: `${this.panel.y.title}, exact attention = \u00d71`, kind: 'ratio', log: true} : this.panel.y;
+    const y = this.relative ? {title: `${this.panel.y.title}, ${this.baseName} = \u00d71`, kind: 'ratio', log: true} : this.panel.y;
     const xaxis = this.axis(x, 0, trace), yaxis = list ? this.names(lines) : this.axis(this.chosenScale(y), 1, trace);
     const at = v => ({showlegend: false, ...v});
     if (bars) Object.assign(xaxis, {range: [0, 1], tickvals: [0, 0.25, 0.5, 0.75, 1], ticktext: ['0', '25 %', '50 %', '75 %', '100 %'], fixedrange: true});
     this.whole = [[...xaxis.range], list ? null : [...yaxis.range]]; // Plotly changes its own
     const layout = {
-      height: (list ? 96 + 25 * Math.max(lines.length, 1) : 340) + (bars ? 60 : 0), margin: {l: 62, r: 16, t: 22, b: 48}, autosize: true,
+      height: (list ? 96 + 25 * Math.max(lines.length, 1) : behind.length ? 440 : 340) + (bars ? 60 : 0), margin: {l: 62, r: 16, t: 22, b: 33 + 15 * x.title.split('\n').length}, autosize: true,
       paper_bgcolor: theme.page, plot_bgcolor: theme.page, font: {color: theme.ink, size: 12, family: 'system-ui, "DejaVu Sans", sans-serif'},
       hovermode: 'closest', dragmode: matchMedia('(pointer: coarse)').matches || bars ? false : 'zoom', showlegend: bars, barmode: 'stack', bargap: 0.25,
       legend: {orientation: 'h', y: -62 / (25 * Math.max(lines.length, 1) + 26), yanchor: 'top', traceorder: 'normal', itemclick: false, itemdoubleclick: false}, xaxis, yaxis,
       hoverlabel: {bgcolor: theme.page, bordercolor: theme.quiet, font: {color: theme.ink}, align: 'left'},
       yaxis2: {overlaying: 'y', range: [0, 1], visible: false, fixedrange: true},
     };
-    return {traces: [...this.behind(xaxis, theme), ...trace, ...this.rings(lines), ...this.edges(lines)].map(at), layout};
+    return {traces: [...this.behind(xaxis, theme), ...trace, ...this.rings(front), ...this.edges(front)].map(at), layout};
   }
   chosenScale(axis) {
     const chosen = this.report.state.scale;
@@ -146,13 +177,21 @@ class Chart {
     return {color, marker: {symbol: s.symbol, color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
   }
   line(line) {
-    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1, edge = this.edge;
-    const placed = v => edge !== null && v < this.panel.y.floor ? edge : v;
+    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1;
     return {
-      ...look, type: 'scatter', mode: several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: points.map(p => placed(p[1])),
+      ...look, type: 'scatter', mode: several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: this.heights(points),
       error_y: {type: 'data', symmetric: false, array: points.map(p => p[3] === null ? 0 : p[3] - p[1]), arrayminus: points.map(p => p[2] === null ? 0 : p[1] - p[2]), color, thickness: 1.2, width: 3},
-      hoverinfo: 'text', hovertext: points.map(p => escaped(this.describe(line, p))), customdata: points.map(p => [line, p]),
+      hoverinfo: 'text', hovertext: points.map(p => hovering(this.describe(line, p))), customdata: points.map(p => [line, p]),
     };
+  }
+  heights(points) {
+    const {edge} = this;
+    return points.map(p => edge !== null && p[1] < this.panel.y.floor ? edge : p[1]);
+  }
+  grey(line) {
+    const points = this.points(line), color = THEMES[this.report.theme].behind;
+    return {type: 'scatter', mode: points.length > 1 ? 'lines' : 'markers', x: points.map(p => p[0]), y: this.heights(points), line: {color, width: 1}, marker: {color, size: 6},
+      hoverinfo: 'text', hovertext: points.map(p => hovering(this.describe(line, p))), customdata: points.map(p => [line, p])};
   }
   bars(lines) {
     const {page, ink} = THEMES[this.report.theme], colors = this.report.palette[this.report.theme];
@@ -166,7 +205,7 @@ class Chart {
       const p = line.points[0], {color, marker} = this.look(line);
       return {type: 'scatter', mode: 'markers', marker: {...marker, size: 9}, x: [p[0]], y: [row],
         error_x: {type: 'data', symmetric: false, array: [p[3] === null ? 0 : p[3] - p[0]], arrayminus: [p[2] === null ? 0 : p[0] - p[2]], color, thickness: 1.6, width: 5},
-        hoverinfo: 'text', hovertext: [escaped(this.describe(line, p))], customdata: [[line, p]]};
+        hoverinfo: 'text', hovertext: [hovering(this.describe(line, p))], customdata: [[line, p]]};
     });
   }
   names(lines) {
@@ -194,13 +233,13 @@ class Chart {
     const known = values.filter(v => Number.isFinite(v) && (!axis.log || v > 0));
     if (this.list && !which) known.push(...(this.panel.levels || []).filter(l => l[0] === 'even').map(l => l[2]));
     let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [1, 2];
-    const shown = {title: {text: escaped(axis.title), standoff: 8}, fixedrange: false, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
+    const shown = {title: {text: escaped(axis.title).replaceAll('\n', '<br>'), standoff: 8}, fixedrange: false, gridcolor: theme.line, zeroline: false, linecolor: theme.quiet, showline: true, automargin: Boolean(which), ticks: 'outside', tickcolor: theme.quiet};
     let ticks;
     if (axis.log) {
       const room = Math.max((high / low) ** 0.06, 1.05);
       [low, high] = [low / room, high * room];
       ticks = axis.kind === 'length' ? this.lengths() : logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind);
-      if (ticks.length < 2 && axis.kind !== 'length') ticks = linearTicks(low, high).filter(t => t >= low && t <= high);
+      if (ticks.length < 2 && axis.kind !== 'length') ticks = linearTicks(low, high, axis.kind).filter(t => t >= low && t <= high);
       Object.assign(shown, {type: 'log', range: [Math.log10(low), Math.log10(high)]});
     } else {
       if (axis.kind === 'score') [low, high] = [Math.min(0, low), Math.max(1.02, high)];
@@ -208,7 +247,7 @@ class Chart {
       else if (which) low = Math.min(0, low);
       const room = 0.04 * (high - low || 1);
       [low, high] = [axis.kind === 'score' || axis.kind === 'share' || which ? low : low - room, high + room];
-      ticks = linearTicks(low, high);
+      ticks = linearTicks(low, high, axis.kind);
       Object.assign(shown, {type: 'linear', range: [low, high]});
     }
     if (axis.names) { // the last one, and before it as many as have room
@@ -240,8 +279,8 @@ class Chart {
       const ends = [...now.range].sort((a, b) => a - b), log = now.type === 'log';
       const [low, high] = log ? ends.map(v => 10 ** v) : ends;
       const inside = axis.kind === 'length' ? this.lengths().filter(n => n >= low && n <= high) : [];
-      const ticks = inside.length > 1 ? inside : log ? logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind) : linearTicks(low, high);
-      const shown = ticks.length > 1 || !log ? ticks : linearTicks(low, high).filter(t => t >= low && t <= high);
+      const ticks = inside.length > 1 ? inside : log ? logTicks(low, high, axis.base === 2 ? 'scale' : axis.kind) : linearTicks(low, high, axis.kind);
+      const shown = ticks.length > 1 || !log ? ticks : linearTicks(low, high, axis.kind).filter(t => t >= low && t <= high);
       Object.assign(change, {[`${name}.tickvals`]: shown, [`${name}.ticktext`]: shown.map(t => told(t, axis.kind))});
     }
     if (Object.keys(change).length) window.Plotly.relayout(this.plot, change);
@@ -257,7 +296,7 @@ class Chart {
     const [low, high] = [Math.min(...ends), Math.max(...ends)], out = [], {list} = this;
     const count = this.lines.length;
     const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: [escaped(text), ''], textposition: 'top right', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
-    (this.panel.levels || []).forEach(([level, text, value], i) => out.push(list
+    this.levels.forEach(([level, text, value], i) => out.push(list
       ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: level === 'even' ? (value > (low + high) / 2 ? 'top left' : 'top right') : i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
       : flat(value, DASHED[level], text)));
     if (this.relative) out.push(flat(1, 'dash', ''));
@@ -268,6 +307,17 @@ class Chart {
     }
     return out;
   }
+  // Where two levels are drawn on each other, the first bears both names.
+  get levels() {
+    const [axis, range, share] = this.list ? [this.panel.x, this.whole[0], 0.08] : [this.panel.y, this.whole[1], 0.045];
+    const at = axis.log ? Math.log10 : v => v, near = share * Math.abs(range[1] - range[0]);
+    const all = (this.panel.levels || []).map(l => [...l]);
+    all.forEach((l, i) => {
+      const same = all.find((o, k) => k < i && o[1] && l[0] !== 'even' && Math.abs(at(o[2]) - at(l[2])) < near);
+      if (same) [same[1], l[1]] = [`${same[1]}, ${l[1]}`, ''];
+    });
+    return all;
+  }
   // A ring about the first point after each step of a line.
   rings(lines) {
     return lines.filter(l => (l.steps || []).length).map(l => {
@@ -277,13 +327,15 @@ class Chart {
   }
   // At the upper edge a cross for each cell that failed, at the lower the interval of each crossing.
   edges(lines) {
-    const held = new Set(lines.map(l => l.series)), shown = s => this.report.shows(s), out = [];
+    const held = new Set(lines.map(l => l.series)), out = [], dimmed = lines.length < this.lines.length;
+    const shown = s => this.report.shows(s) && (!dimmed || held.has(s));
     const rows = [...new Set((this.panel.failed || []).map(f => f[0]).filter(shown))];
     for (const [s, x, status] of (this.panel.failed || []).filter(f => shown(f[0]) && f[1] !== null)) {
       const series = this.report.series[s], color = this.report.color(series);
       out.push({type: 'scatter', mode: 'markers', yaxis: 'y2', x: [x], y: [0.96 - 0.06 * rows.indexOf(s)], marker: {symbol: 'x', size: 9, color}, hoverinfo: 'text', hovertext: [escaped(`${series.label} at ${x}: ${status}`)], cliponaxis: false});
     }
-    const crossings = (this.panel.crossings || []).filter(c => held.has(c[0])), step = Math.min(0.035, 0.25 / crossings.length);
+    const told = this.relative && this.base !== EXACT ? [] : this.panel.crossings || []; // they are of exact attention
+    const crossings = told.filter(c => held.has(c[0])), step = Math.min(0.035, 0.25 / crossings.length);
     crossings.forEach(([s, at, low, high], row) => {
       const series = this.report.series[s], color = this.report.color(series), y = 0.02 + step * row;
       const text = escaped(`${series.label} crosses exact attention at ${Math.round(at).toLocaleString('en')} (95\u202f%: ${Math.round(low).toLocaleString('en')} to ${Math.round(high).toLocaleString('en')})`);

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnplot.rows import canonical
-from attnplot.runs import RUN
+from attnplot.runs import RUN, run_of
 
 from .book import Book
 from .program import NoAnswer, asked
@@ -52,7 +52,7 @@ def growth(book: Book) -> Json | None:
         groups.setdefault((line["measure"], line["axes"], file), []).append(line)
     several = len(files) > 1
     panels = [
-        _panel(measure, axes, file.name if several else "", lines, book)
+        _panel(measure, axes, file, several, lines, book)
         for (measure, axes, file), lines in groups.items()
         if len(lines) > 1
     ]
@@ -67,10 +67,11 @@ def growth(book: Book) -> Json | None:
     )
 
 
-def _panel(measure: str, axes: str, file: str, lines: list[Json], book: Book) -> Json:
+def _panel(measure: str, axes: str, file: Path, named: bool, lines: list[Json], book: Book) -> Json:
+    """`named`: whether the title names the file."""
     words = dict(part.rpartition(" ")[::2] for part in axes.split(", "))
     mask = "causal" if words.get("causal") == "true" else "not causal"
-    title = [UNITS[measure], words.get("mode", ""), mask, words.get("scope", ""), file]
+    title = [UNITS[measure], words.get("mode", ""), mask, words.get("scope", ""), file.name if named else ""]
     return {
         "kind": "scores",
         "title": f"Exponent of {', '.join(filter(None, title))}",
@@ -78,22 +79,28 @@ def _panel(measure: str, axes: str, file: str, lines: list[Json], book: Book) ->
         "context": axes,
         "x": {"title": "exponent", "kind": "number", "log": False},
         "y": {"title": "", "kind": "series"},
-        "lines": [_line(line, book) for line in sorted(lines, key=lambda line: line["exponent"])],
+        "lines": [_line(line, file, book) for line in sorted(lines, key=lambda line: line["exponent"])],
         "levels": [["even", "linear", 1], ["even", "quadratic", 2]],
     }
 
 
-def _line(line: Json, book: Book) -> Json:
+def _line(line: Json, file: Path, book: Book) -> Json:
     middle, reach = line["exponent"], line["exponent_reach"]
     ends = [rounded(middle - reach), rounded(middle + reach)]
     point = [rounded(middle), None, *ends, []]
-    return {"series": _series(line, book), "name": line["variant"], "points": [point]}
+    series = _series(line, file, book)
+    name = line["variant"] if series is None else None  # else it has that of the other sections
+    return {"series": series, "name": name, "points": [point]}
 
 
-def _series(line: Json, book: Book) -> int | None:
+def _series(line: Json, file: Path, book: Book) -> int | None:
+    """Where runs are told apart, one of this file, whose name those of its runs begin with."""
     wanted = line["name"], canonical(line["params"])
     for index, (variant, params) in enumerate(book.keys):
-        if (variant, tuple(p for p in params if p[0] != RUN)) == wanted:
+        run = run_of(params)
+        if (variant, tuple(p for p in params if p[0] != RUN)) == wanted and (
+            run is None or run.startswith(file.stem)
+        ):
             return index
     return None
 

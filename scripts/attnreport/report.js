@@ -18,6 +18,7 @@ class Report {
     this.go();
     (window.requestIdleCallback || (f => setTimeout(f, 500)))(() => withPlotly()); // printing cannot wait for it
   }
+  get groups() { return [...new Set(this.series.filter(s => !s.exact).map(s => s.group).filter(Boolean))]; }
   get theme() {
     if (this.printing) return 'light';
     return this.state.theme === 'auto' ? (this.system.matches ? 'dark' : 'light') : this.state.theme;
@@ -30,14 +31,14 @@ class Report {
     if (!chart.drawn || chart.stale) chart.draw();
   }
 
-  // The view: #hide=LABEL&without=FACET=VALUE&y=linear&relative=1&theme=dark&sort=TABLE:COLUMN:1&filter=TABLE:TEXT&at=SECTION
+  // The view: #hide=LABEL&without=FACET=VALUE&y=linear&relative=exact&focus=GROUP&theme=dark&sort=TABLE:COLUMN:1&filter=TABLE:TEXT&at=SECTION
   read() {
     const text = location.hash.slice(1), given = new URLSearchParams(text.includes('=') ? text : text && `at=${text}`);
     const split = v => { const i = v.indexOf(':'); return [v.slice(0, i), v.slice(i + 1)]; };
     const one = (name, known) => known.includes(given.get(name)) ? given.get(name) : known[0];
     return {
-      hidden: new Set(given.getAll('hide')), without: new Set(given.getAll('without')), relative: given.get('relative') === '1',
-      scale: one('y', ['auto', 'log', 'linear']), theme: one('theme', ['auto', 'light', 'dark']), at: given.get('at') || '',
+      hidden: new Set(given.getAll('hide')), without: new Set(given.getAll('without')), relative: one('relative', ['', EXACT, ...this.series.map(s => s.label)]),
+      scale: one('y', ['auto', 'log', 'linear']), focus: one('focus', ['', BEST, 'all', ...this.groups]), theme: one('theme', ['auto', 'light', 'dark']), at: given.get('at') || '',
       sort: Object.fromEntries(given.getAll('sort').map(split).map(([t, v]) => [t, v.split(':').map(Number)]).filter(([, v]) => v.length === 2 && v.every(Number.isInteger))),
       filter: Object.fromEntries(given.getAll('filter').map(split)),
     };
@@ -47,7 +48,8 @@ class Report {
     s.hidden.forEach(v => out.append('hide', v));
     s.without.forEach(v => out.append('without', v));
     if (s.scale !== 'auto') out.set('y', s.scale);
-    if (s.relative) out.set('relative', '1');
+    if (s.relative) out.set('relative', s.relative);
+    if (s.focus) out.set('focus', s.focus);
     if (s.theme !== 'auto') out.set('theme', s.theme);
     Object.entries(s.sort).forEach(([t, v]) => out.append('sort', `${t}:${v.join(':')}`));
     Object.entries(s.filter).forEach(([t, v]) => v && out.append('filter', `${t}:${v}`));
@@ -142,12 +144,13 @@ class Report {
     const choices = [...facets].filter(([, values]) => values.size > 1).map(([name, values]) => element('fieldset', {'data-facet': name}, element('legend', {}, name), ...[...values].map(v => box(v, 'without', `${name}=${v}`))));
     const select = (text, name, options, set) => {
       const input = element('select', {name, onchange: () => { set(input.value); this.keep(); this.renew(); }}, ...options.map(([value, title]) => element('option', {value}, title)));
-      this.boxes.push(() => { input.value = name === 'relative' ? String(Number(this.state.relative)) : this.state[name]; });
+      this.boxes.push(() => { input.value = this.state[name]; });
       return element('label', {}, text, input);
     };
     form.append(element('div', {class: 'choices'},
-      select('Values', 'relative', [['0', 'absolute'], ['1', 'relative to exact attention']], v => { this.state.relative = v === '1'; }),
+      select('Values', 'relative', [['', 'absolute'], [EXACT, 'relative to exact attention'], ...this.series.map(s => [s.label, `relative to ${s.label}`])], v => { this.state.relative = v; }),
       select('Vertical axes', 'scale', [['auto', 'as it suits'], ['log', 'logarithmic'], ['linear', 'linear']], v => { this.state.scale = v; }),
+      this.series.length > MOST + 1 ? select('In full', 'focus', [['', 'as it suits'], ['all', 'all'], [BEST, `the best ${MOST} of each picture`], ...this.groups.map(g => [g, g])], v => { this.state.focus = v; }) : '',
       select('Colours', 'theme', [['auto', 'as the system'], ['light', 'light'], ['dark', 'dark']], v => { this.state.theme = v; }),
       element('button', {type: 'button', onclick: () => copy(location.href, 'Link to this view')}, 'Copy link'),
       element('button', {type: 'button', onclick: () => { location.hash = ''; }}, 'Reset')),
@@ -172,8 +175,9 @@ class Report {
       this.watch.observe(c.plot);
     }
     for (const {legend, charts} of this.legends) {
-      const held = new Set(charts.filter(c => !c.root.hidden).flatMap(c => c.panel.kind === 'parts' ? [] : c.lines.map(l => l.series).filter(s => s !== null)));
-      legend.replaceChildren(...[...held].sort((a, b) => a - b).map(s => element('li', {}, swatch(this.series[s], this.color(this.series[s])), this.series[s].label)));
+      const held = new Set(charts.filter(c => !c.root.hidden).flatMap(c => c.list ? [] : [...c.inFull].map(l => l.series).filter(s => s !== null)));
+      const dimmed = charts.some(c => !c.root.hidden && c.inFull.size < c.lines.length);
+      legend.replaceChildren(...[...held].sort((a, b) => a - b).map(s => element('li', {}, swatch(this.series[s], this.color(this.series[s])), this.series[s].label)), ...(dimmed ? [element('li', {class: 'quiet'}, 'the others are grey')] : []));
     }
     this.tables.forEach(t => t.renew());
   }

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from attnplot import distance, length
+from attnplot import distance, learning, length
 from attnplot.metric import is_error, written
 from attnplot.metric import name as metric_name
+from attnplot.panel_kinds import with_ends
 from attnplot.pareto import Front
 from attnplot.rows import FAILURES, Cell
 from attnplot.style import Series
@@ -45,7 +46,7 @@ TRADES = (
     ("costs measured at", "text"),
     ("cells", "cells"),
 )
-Points = Callable[[Sequence[Cell]], list[tuple[float, float, float]]]
+Spread = Callable[[Sequence[Cell]], Sequence[tuple[float, float, float, float]]]  # x, mean, low, high
 
 
 class Tasks:
@@ -148,7 +149,7 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
 
 def by_distance(tasks: Tasks) -> Json | None:
     x = {"title": "distance, positions", "kind": "number", "log": False}
-    panels = _lines(tasks, distance.by_distance(tasks.book.rows), distance.points, x)
+    panels = _lines(tasks, distance.by_distance(tasks.book.rows), with_ends(distance.points), x)
     return panels and section(
         "distance",
         "Accuracy by distance",
@@ -160,7 +161,7 @@ def by_distance(tasks: Tasks) -> Json | None:
 
 def by_length(tasks: Tasks) -> Json | None:
     x = {"title": "sequence length (tokens)", "kind": "length"}
-    panels = _lines(tasks, length.beyond_training(tasks.book.rows), length.points, x)
+    panels = _lines(tasks, length.beyond_training(tasks.book.rows), with_ends(length.points), x)
     return panels and section(
         "length",
         "Accuracy by length",
@@ -170,7 +171,19 @@ def by_length(tasks: Tasks) -> Json | None:
     )
 
 
-def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Points, x: Json) -> Any:
+def while_training(tasks: Tasks) -> Json | None:
+    x = {"title": learning.STEPS, "kind": "number", "log": False}
+    panels = _lines(tasks, learning.while_training(tasks.book.rows), learning.spread, x)
+    return panels and section(
+        "learning",
+        "Learning curves",
+        "Validation score by steps of training; a line that rises early learns fast.",
+        [panel | {"ends": "seeds"} for panel in panels],
+        note=learning.NOTE,
+    )
+
+
+def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -> Any:
     groups, book = list(groups), tasks.book
     panels = []
     for group in groups:
@@ -178,10 +191,7 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Points, x: Json) -
         for s in group.select(series_of(groups, book.styles)):
             if s.cells:
                 own = book.cells(s.cells)
-                found = [
-                    [rounded(at), *map(rounded, (mean, *_ends(mean, half))), own]
-                    for at, mean, half in points(s.cells)
-                ]
+                found = [[*map(rounded, point), own] for point in points(s.cells)]
                 lines.append({"series": book.series(s), "points": found})
         chance = group.reference("chance")
         panels.append(
@@ -227,7 +237,7 @@ def _trade(trade: Trade, book: Book) -> Json:
     return {
         "title": trade.title,
         "facets": {"task": trade.slug},
-        "x": {"title": trade.axis.replace("\n", " "), "kind": "number", "log": True},
+        "x": {"title": trade.axis, "kind": "number", "log": True},
         "y": {"title": trade.label, "kind": "score", "log": is_error(metric), "down": is_error(metric)},
         "lines": lines,
         "levels": [[level, level, rounded(value)] for level, value in trade.levels.items()],

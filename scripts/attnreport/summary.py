@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from attnplot.caption import unique
-from attnplot.context import MODE_WORDS, contract, mode_of, scope_of, scope_text
+from attnplot.context import MODE_WORDS, contract, dtype_of, mode_of, scope_of, scope_text
 from attnplot.crossing import Crossing
 from attnplot.fidelity import kind_of
 from attnplot.fidelity_panels import EXACT, scale_of
@@ -16,14 +16,15 @@ from attnplot.memory import PEAK
 from attnplot.metric import is_error, written
 from attnplot.panels import Panel, pages
 from attnplot.rows import FAILURES, Cell
-from attnplot.style import Series
+from attnplot.runs import run_of
+from attnplot.style import BASELINE, Series
 from attnplot.tasks import Score, TaskGroup, score
 from attnplot.timings import Verdict, verdicts
-from attnplot.trades import telling_trade
 from attnplot.units import bytes_text, length_text
 
 from .book import Book
 from .curves import measured
+from .exactness import by_layer, groups, mean
 from .scores import Tasks
 
 MOST = 12  # sentences of one kind; the tables hold the others
@@ -43,11 +44,12 @@ def speeds(book: Book, tasks: Tasks) -> Iterator[str]:
         return
     told = verdicts(panel, measured(panel, book), book.styles, floors_of(book.rows))
     where = _where(panel.cells[0])
-    for verdict in told[:MOST]:
+    shown = told if len(told) <= MOST else sorted(told, key=lambda v: v.crossing.length)[:MOST]
+    for verdict in shown:
         words = crossing_words(book.label(verdict.series), verdict, where)
         yield f"{words}{_score_clause(verdict.series, tasks)}."
     if len(told) > MOST:
-        yield f"{len(told) - MOST} more variants stand in the table 'Where variants overtake exact attention'."
+        yield f"{len(told) - MOST} more variants stand in the table 'Where variants overtake exact attention'; those above are the first."
 
 
 def crossing_words(label: str, verdict: Verdict, where: str) -> str:
@@ -113,20 +115,34 @@ def _where(cell: Cell) -> str:
 
 
 def _score_clause(series: Series, tasks: Tasks) -> str:
-    """`; its accuracy on `mqar` is 0.36 where exact attention has 0.99`, of the same parameters."""
-    trade = telling_trade(tasks.trades)
-    if trade is None:
-        return ""
-    found = {d.series.key: d.score for d in trade.dots if d.score}
-    baseline = tasks.book.styles.baseline(trade.series)
-    exact = found.get(baseline.key) if baseline else None
-    own = found.get(series.key)
-    if own is None or exact is None:
-        return ""
-    group = trade.groups[0]
-    what = group.label.removeprefix("test ")
+    """What the same parameters lose: `; its accuracy on `mqar` is 0.36 where exact attention has
+    0.99`, of several tasks on how many, and where most."""
+    found = losses(series, tasks)
+    if not found:
+        scored = any(not is_error(g.metric) for g in tasks.groups)
+        return "; no row tells the score of these parameters" if scored else ""
+    group, own, exact = max(found, key=lambda f: f[2].mean - f[1].mean)
     both = f"{_score(own, group)} where exact attention has {_score(exact, group)}"
-    return f"; its {what} on `{group.cells[0].task}` is {both}"
+    if len(found) == 1:
+        return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}"
+    worse = sum(exact.mean - own.mean > (own.half or 0) + (exact.half or 0) for _, own, exact in found)
+    told = f"on {worse} of {len(found)} tasks" if worse else f"on none of {len(found)} tasks"
+    where = f"most on `{group.cells[0].task}`" if worse else f"the largest difference is on `{group.cells[0].task}`"
+    return f"; it scores less than exact attention, beyond both intervals, {told}, {where}: {both}"
+
+
+def losses(series: Series, tasks: Tasks) -> list[tuple[TaskGroup, Score, Score]]:
+    """Returns the tasks on which these parameters and exact attention have a score, with both. An
+    error is no score, and a task that a shortcut solves by design says nothing of a loss."""
+    out = []
+    for group in tasks.groups:
+        members = group.select(tasks.series)
+        exact = tasks.book.styles.baseline(members, run_of(series.params))
+        own = next((s for s in members if s.key == series.key), None)
+        both = [score(s.cells) if s else None for s in (own, exact)]
+        if both[0] and both[1] and not group.control and not is_error(group.metric):
+            out.append((group, both[0], both[1]))
+    return out
 
 
 def _score(found: Score, group: TaskGroup) -> str:
@@ -134,8 +150,8 @@ def _score(found: Score, group: TaskGroup) -> str:
     if found.half is None:
         return written(found.mean, group.metric)
     if is_error(group.metric):
-        return f"{found.mean:.2g} \u00b1 {found.half:.1g}"
-    places = 2 if found.half >= 0.0095 else 3
+        return _error(found)
+    places = 2 if found.half >= 0.0095 and found.mean < 0.99 else 3  # 0.996 is not 1.00
     half = f"{found.half:.{places}f}" if found.half >= 0.0005 else "<0.001"
     return f"{found.mean:.{places}f} \u00b1 {half}"
 
@@ -192,30 +208,45 @@ def _do(names: list[str]) -> str:
 
 
 def errors(book: Book) -> Iterator[str]:
-    """The nearest and the farthest variant on random inputs of scale 1."""
-    cells = [
-        c
-        for c in book.rows.of("fidelity")
-        if c.ok and kind_of(c) == "random" and scale_of(c) == 1 and c.metric("relative_error")
-    ]
-    for mask in unique(contract(c) for c in cells):
-        own = [c for c in cells if contract(c) == mask]
+    """The nearest and the farthest variant on random inputs of scale 1, and on what trained models
+    read."""
+    cells = [c for c in book.rows.of("fidelity") if c.ok and scale_of(c) == 1 and c.metric("relative_error")]
+    drawn = [c for c in cells if kind_of(c) == "random" and dtype_of(c) == "float32"]
+    for mask in unique(contract(c) for c in drawn):
+        own = [c for c in drawn if contract(c) == mask]
         longest = max(c.length or 0 for c in own)
-        found = [
-            (float(c.metric("relative_error") or 0), s)
-            for s in book.styles.series([c for c in own if c.length == longest])
-            for c in s.cells
-        ]
-        inexact = [f for f in found if f[0] >= EXACT]
-        if len(inexact) < 2:
-            continue
-        (near, best), (far, worst) = (f(inexact, key=lambda x: x[0]) for f in (min, max))
-        yield (
-            f"Of the variants that approximate, `{book.label(best)}` is nearest to exact attention on "
-            f"random inputs at length {length_text(longest)} ({mask}), with a relative error of "
-            f"{near:.2g}, and `{book.label(worst)}` farthest, with {far:.2g} (one draw of inputs, no "
-            "interval)."
-        )
+        at = [c for c in own if c.length == longest]
+        yield from _nearest(at, f"random inputs at length {length_text(longest)} ({mask})", book)
+    told = 0
+    for (kind, mask, _, _, task, *_), own in groups(cells).items():
+        if kind == "trained" and told < MOST:
+            told += 1
+            ranks = by_layer([c for c in own if c.variant == BASELINE], "effective_rank")
+            rank = f"; the effective rank of exact attention's weights there is {ranks} by layer" if ranks else ""
+            yield from _nearest(own, f"what a model trained on `{task}` reads ({mask})", book, rank)
+
+
+def _nearest(cells: list[Cell], where: str, book: Book, more: str = "") -> Iterator[str]:
+    found = [(e, s) for s in book.styles.series(cells) if (e := mean(list(s.cells)))]
+    inexact = [f for f in found if f[0].mean >= EXACT]
+    if len(inexact) < 2:
+        return
+    (near, best), (far, worst) = (f(inexact, key=lambda x: x[0].mean) for f in (min, max))
+    seeds = min(len(near.seeds), len(far.seeds))
+    over = f"means over {seeds} seeds" if seeds > 1 else "one draw of inputs, no interval"
+    yield (
+        f"Of the variants that approximate, `{book.label(best)}` is nearest to exact attention on "
+        f"{where}, with a relative error of {_error(near)}, and `{book.label(worst)}` farthest, with "
+        f"{_error(far)} ({over}){more}."
+    )
+
+
+def _error(found: Score) -> str:
+    """Writes as many digits as the interval leaves."""
+    if not found.half:
+        return f"{found.mean:.2g}"
+    places = max(-math.floor(math.log10(found.half)), 0)
+    return f"{found.mean:.{places}f} \u00b1 {found.half:.{places}f}"
 
 
 def quality(book: Book) -> Iterator[str]:

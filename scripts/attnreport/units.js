@@ -32,7 +32,11 @@ function logTicks(low, high, kind) {
     for (const s of steps) if (base ** p * s >= low && base ** p * s <= high && p % stride === 0) out.push(base ** p * s);
   return out;
 }
-function linearTicks(low, high) {
+function linearTicks(low, high, kind) {
+  if (kind === 'bytes') { // round in the unit that they are written in
+    const [, size] = UNITS.bytes.find(u => high >= u[1]) || UNITS.bytes[3];
+    return linearTicks(low / size, high / size).map(t => t * size);
+  }
   const raw = (high - low) / 5 || 1, size = 10 ** Math.floor(Math.log10(raw));
   const step = size * [1, 2, 5, 10].find(s => s * size >= raw);
   const out = [];

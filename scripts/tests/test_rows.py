@@ -11,6 +11,7 @@ import numpy as np
 
 from attnplot.caption import repetitions
 from attnplot.rows import Rows, RowsError, read_rows
+from attnplot.runs import run_of
 from attnplot.style import Styles
 
 from . import fixture
@@ -99,6 +100,22 @@ class ReadRows(unittest.TestCase):
                 labels = [s.label for s in Styles(rows).series(rows.cells)]
                 self.assertEqual(labels, ["full (before)", "full (after)"])
                 self.assertEqual(len({c.id for c in rows.cells}), 4)
+
+    def test_runs_of_a_merged_file_share_its_name_unless_they_hold_one_point_twice(self) -> None:
+        first, second, third = fixture.memory_cells()[:3]
+        old = fixture.header("old")
+        old["environment"] |= {"commit": "fedcba9876543210"}
+        before = fixture.write(self.folder / "before.jsonl", [{**first, "run": "old"}], old)
+        head = fixture.header("one") | {"merged": True}
+        for cells, labels in (
+            (({**first, "run": "one"}, {**second, "run": "two"}), {"before", "after"}),
+            (({**first, "run": "one"}, {**first, "run": "two", "cell": third["cell"]}), {"before", "after 2", "after 3"}),
+        ):
+            after = self.folder / "after.jsonl"
+            lines = [head, {**head, "run": "two"}, *cells]
+            after.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            rows = read_rows([before, after])
+            self.assertEqual({run_of(c.params) for c in rows.cells}, labels)
 
     def two_files(self, difference: dict) -> Rows:
         """`before` and `after` with three points, one of them in both; `difference` of `after`."""

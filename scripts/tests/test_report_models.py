@@ -1,0 +1,78 @@
+"""The report's fidelity: means over seeds, and what is told of inputs that models read."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from attnreport import exactness
+from attnreport.book import Book
+from attnreport.scores import Tasks
+from attnreport.summary import summary
+
+from . import fixture
+from .test_report_sections import InSections, rows_of
+
+ERRORS = {"full": (1e-7, 1e-7, 1e-7), "linear": (0.5, 0.6, 0.7), "truncated": (0.2, 0.3, 0.4)}
+
+
+def cells(kind: str, scale: float = 1.0, **more: Any) -> list[dict[str, Any]]:
+    """A cell for each variant of ERRORS and each of three seeds."""
+    out = []
+    for name, errors in ERRORS.items():
+        for seed, error in enumerate(errors):
+            axes = {"length": 64, "batch": 8, "heads": 2, "head_dim": 32, "causal": True, "threads": 1, "seed": seed}
+            axes |= {"input": kind, "input_scale": scale}
+            metrics = {"relative_error": error, "cosine": 0.5, "weights_kl": None, **more}
+            task = {"name": "mqar", "params": {"length": 64}} if kind in exactness.MODELS else None
+            out.append(fixture.cell("fidelity", name, dict(fixture.VARIANTS)[name], axes, task=task, metrics=metrics))
+    return out
+
+
+def layered(kept: float) -> dict[str, Any]:
+    layer = {"relative_error": 0.25, "weights_kl": None, "mass_kept": kept}
+    return {"mass_kept": kept, "layers": [{**layer, "effective_rank": 40.0}, {**layer, "effective_rank": 20.0}]}
+
+
+class Fidelity(InSections):
+    def test_a_point_is_the_mean_over_seeds_with_its_interval(self) -> None:
+        book = self.book([*cells("random"), *cells("random", 2.0)])
+        (panel,) = exactness.fidelity(book)["panels"]
+        lines = {book.told()["series"][line["series"]]["variant"]: line["points"] for line in panel["lines"]}
+        self.assertEqual([p[:2] for p in lines["linear"]], [[1, 0.6], [2, 0.6]])
+        low, high = lines["linear"][0][2:4]
+        self.assertAlmostEqual((high - low) / 2, 4.3027 * 0.1 / 3**0.5, delta=1e-4)  # Student's t, two degrees
+        self.assertEqual(len(lines["linear"][0][4]), 3)
+        self.assertIsNone(exactness.captured(book))
+
+    def test_precisions_share_no_panel(self) -> None:
+        halved = [{**c, "axes": {**c["axes"], "dtype": "bfloat16"}, "cell": c["cell"][::-1]} for c in cells("random")]
+        found = exactness.fidelity(self.book([*cells("random"), *halved]))
+        self.assertEqual([p["title"].endswith("bfloat16") for p in found["panels"]], [False, True])
+
+    def test_what_models_read_has_a_table_and_lists_of_what_is_not_exact(self) -> None:
+        rows = [*cells("initial", **layered(0.5)), *cells("trained", model_test=0.9, **layered(0.5))]
+        book = self.book(rows)
+        self.assertIsNone(exactness.fidelity(book))
+        found = exactness.captured(book)
+        told = rows_of(found, "captured")
+        self.assertEqual(len(told), 6)
+        trained = next(r for r in told if r["inputs"] == "trained model" and r["relative error"] == 0.3)
+        self.assertEqual((trained["effective rank by layer"], trained["error by layer"]), ("40, 20", "0.25, 0.25"))
+        self.assertEqual((trained["seeds"], trained["score of the model"], trained["weight kept"]), (3, 0.9, 0.5))
+        titles = [p["title"].partition(":")[0] for p in found["panels"]]
+        self.assertEqual(titles, ["relative error"] * 2 + ["weight kept"] * 2)
+        self.assertEqual([len(p["lines"]) for p in found["panels"]], [2, 2, 3, 3])  # full is exact
+        whole = exactness.captured(self.book(cells("trained", **layered(1.0)), "whole"))
+        self.assertEqual([p["title"].partition(":")[0] for p in whole["panels"]], ["relative error"])
+
+    def test_the_summary_tells_the_nearest_on_trained_models(self) -> None:
+        book: Book = self.book(cells("trained", **layered(0.5)))
+        told = next(s for s in summary(book, Tasks(book)) if "trained on `mqar`" in s)
+        self.assertIn("`truncated` is nearest to exact attention on what a model trained on `mqar` reads (causal), "
+                      "with a relative error of 0.3 \u00b1 0.2, and `linear` farthest, with 0.6 \u00b1 0.2 (means over 3 seeds)", told)
+        self.assertTrue(told.endswith("is 40, 20 by layer."), told)
+
+
+if __name__ == "__main__":
+    unittest.main()
