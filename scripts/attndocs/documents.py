@@ -2,7 +2,7 @@
 
 A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
 `scripts/peers --table ROWS.jsonl --markdown …`, `shares ROWS.jsonl`, `breakdown ROWS.jsonl
-LENGTH`, `ranks ROWS.jsonl [OTHERS.jsonl]` or `captured ROWS.jsonl`; paths start at the repository's root.
+LENGTH`, `ranks ROWS.jsonl [OTHERS.jsonl]`, `captured ROWS.jsonl` or `summary ROWS.jsonl`; paths start at the repository's root.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from pathlib import Path
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, captured, ranks, shares
+from . import breakdown, captured, ranks, sentences, shares
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: shares.table(Path(rows)),
     "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
     "ranks": lambda *rows: ranks.table(*map(Path, rows)),
     "captured": lambda rows: captured.table(Path(rows)),
+    "summary": lambda rows: sentences.table(Path(rows)),
 }
 PLACE = re.compile(
     rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)}) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S

@@ -64,24 +64,24 @@ def _value(cell: Cell, floor: float) -> float:
 
 
 def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -> None:
-    """Draws a point for each series. A line joins the parameterisations of one variant and run:
+    """Draws a point for each series, the mean over its seeds. A line joins the parameterisations of one variant and run:
     they trade cost for error. The first and the last of these are named, the last with the variant.
     """
     failed = 0
     short: dict[str, str] = {}
     paths: dict[tuple[str, str | None], list[Label]] = {}
     for index, s in enumerate(series):
-        for cell in s.cells:
-            x = timed.get((s.key, cell.length)) if timed else float(index + 1)
-            if cell.ok and x is not None:
-                y = _value(cell, floor)
-                axes.plot([x], [y], **{**s.look.line(), "markersize": 6.5}, clip_on=False)
-                path = paths.setdefault((s.variant, run_of(s.params)), [])
-                path.append(Label(x, y, 4, s.label, s.look.ink))
-                short[s.label] = tag(s)
-            elif cell.status in FAILURES:
-                _cross(axes, s, cell, failed)
-                failed += 1
+        done = [c for c in s.cells if c.ok]
+        x = (timed.get((s.key, done[0].length)) if timed else float(index + 1)) if done else None
+        if x is not None:
+            y = float(np.mean([_value(c, floor) for c in done]))
+            axes.plot([x], [y], **{**s.look.line(), "markersize": 6.5}, clip_on=False)
+            path = paths.setdefault((s.variant, run_of(s.params)), [])
+            path.append(Label(x, y, 4, s.label, s.look.ink))
+            short[s.label] = tag(s)
+        for cell in list({c.status: c for c in s.cells if c.status in FAILURES}.values()):
+            _cross(axes, s, cell, failed)
+            failed += 1
     for (variant, _), path in paths.items():
         look = next(s.look for s in series if s.variant == variant)
         axes.plot([p.x for p in path], [p.y for p in path], color=look.color, linewidth=0.9)
@@ -147,9 +147,9 @@ def against_scale(
 
 
 def _by_scale(series: Series, floor: float) -> list[tuple[float, float]]:
-    """Returns the median error at each scale."""
+    """Returns the mean error over seeds at each scale."""
     at = sorted({scale_of(c) for c in series.cells if c.ok})
     return [
-        (x, float(np.median([_value(c, floor) for c in only_scale(series, x).cells if c.ok])))
+        (x, float(np.mean([_value(c, floor) for c in only_scale(series, x).cells if c.ok])))
         for x in at
     ]

@@ -41,9 +41,10 @@ def span(axes: Axes, ends: Sequence[float], y: float, look: Look, **style: Any) 
 def bar_line(
     axes: Axes, look: Look, x: Sequence[float], y: Sequence[float], half: Sequence[float]
 ) -> None:
-    """Draws a line through points, each with the bar of its interval."""
+    """Draws a line through points, each with the bar of its interval where there is one."""
     axes.plot(x, y, **look.line(), clip_on=False, zorder=3)
-    axes.errorbar(x, y, yerr=half, color=look.color, elinewidth=1, capsize=2.4, fmt="none")
+    if any(half):
+        axes.errorbar(x, y, yerr=half, color=look.color, elinewidth=1, capsize=2.4, fmt="none")
 
 
 def beside(

@@ -92,8 +92,8 @@ def _settings(root: Path, documents: list[Path]) -> str:
     highlighting of code, which that theme would fetch."""
     names = {d.stem: d.relative_to(root).as_posix() for d in documents if d.parent.name == "docs"}
     decisions = [d.relative_to(root).as_posix() for d in documents if d.parent.name == "decisions"]
-    readers = [n for n in ("guide", "method", "variants", "tasks", "sweep_files", "clusters") if n in names]
-    results = [n for n in ("performance", "peers", "reproductions") if n in names]
+    readers = [n for n in ("guide", "sweep_files", "python", "clusters", "method", "variants", "tasks") if n in names]
+    results = [n for n in ("findings", "reference", "reproductions", "performance", "peers") if n in names]
     rest = [n for n in names if n not in (*readers, *results)]
     nav = [
         {"attnbench": "README.md"},

@@ -1,5 +1,6 @@
 """Drives reports in Chromium and prints what it saw as JSON; runs in .venv-browser, for
-test_report_browser.py and open_report.py: drive_report.py CHROMIUM PAGE.html EVERYTHING.html HOSTILE.html TIMED.html...
+test_report_browser.py and open_report.py: drive_report.py CHROMIUM FOLDER PAGE.html EVERYTHING.html MANY.html HOSTILE.html TIMED.html...
+It leaves screenshots in FOLDER.
 With TIMES before CHROMIUM it opens TIMED.html that often and does nothing else."""
 
 from __future__ import annotations
@@ -14,8 +15,23 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": DESK, "color_scheme": "light"},
+    "dark": {"viewport": DESK, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
+}
 SPEED = "#speed figure:first-of-type .chart"
 TABLE = "details[data-table=overtakes]"
+# The first picture's lines: name, points, and what each point tells.
+RATIOS = f"""() => document.querySelector('{SPEED}').data.filter(t => t.customdata).map(t => [
+  t.hovertext[0].split(',')[0], t.customdata.map(([, p]) => [p[0], p[1], p[2], p[3]])])"""
+# Seconds from a variant that is hidden until the page is painted without it.
+REDRAWN = """async () => {
+  const box = document.querySelectorAll('#choose-variants input')[1], begin = performance.now();
+  box.click();
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return (performance.now() - begin) / 1000;
+}"""
 Seen = dict[str, Any]
 
 
@@ -95,7 +111,11 @@ def explore(browser: Browser, file: str, faults: list[str]) -> Seen:
     drawn(page)
     seen["chosen"] = traces(page)
     seen["variants"] = sorted(set(column(page, TABLE, 2)))
-    page.get_by_label("Values").select_option("1")
+    page.get_by_label("Values").select_option("truncated")
+    drawn(page)
+    seen["to any"] = page.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.title.text")
+    seen["ratios"] = page.evaluate(RATIOS)
+    page.get_by_label("Values").select_option("exact")
     page.get_by_label("Vertical axes").select_option("linear")
     drawn(page)
     seen["relative"] = page.evaluate(f"document.querySelector('{SPEED}').layout.yaxis.title.text")
@@ -131,11 +151,7 @@ def explore(browser: Browser, file: str, faults: list[str]) -> Seen:
 def looks(browser: Browser, file: str, faults: list[str]) -> Seen:
     """Light, dark, phone and paper."""
     seen: Seen = {"audits": {}}
-    for name, options in {
-        "light": {"viewport": DESK, "color_scheme": "light"},
-        "dark": {"viewport": DESK, "color_scheme": "dark"},
-        "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
-    }.items():
+    for name, options in LOOKS.items():
         page = opened(browser, file, faults, **options)
         walk(page)
         seen[name] = {
@@ -163,7 +179,9 @@ def timed(browser: Browser, file: str, faults: list[str]) -> Seen:
     ready = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd / 1000")
     begin = time.monotonic()
     drawn(page)
-    return {"open": ready, "first picture": time.monotonic() - begin}
+    picture = time.monotonic() - begin
+    page.locator("#choose-variants > summary").click()
+    return {"open": ready, "first picture": picture, "redraw": page.evaluate(REDRAWN)}
 
 
 def zoomed(browser: Browser, file: str, faults: list[str]) -> Seen:
@@ -187,6 +205,36 @@ def zoomed(browser: Browser, file: str, faults: list[str]) -> Seen:
     page.keyboard.press("+")
     page.wait_for_timeout(200)
     seen["pressed"] = page.evaluate(f"{axis}.range")
+    return seen
+
+
+def pictures(browser: Browser, file: str, folder: Path, faults: list[str]) -> list[str]:
+    """Screenshots of the top and of two pictures in each look, for the golden pictures."""
+    names = []
+    for look, options in LOOKS.items():
+        page = opened(browser, file, faults, **options)
+        page.wait_for_timeout(200)
+        page.screenshot(path=folder / f"top-{look}.png")
+        for name, chart in (("speed", SPEED), ("accuracy", "#accuracy figure:first-of-type .chart")):
+            drawn(page, chart)
+            page.locator(chart).first.screenshot(path=folder / f"{name}-{look}.png")
+            names.append(f"{name}-{look}")
+        names.append(f"top-{look}")
+    return names
+
+
+def many(browser: Browser, file: str, faults: list[str]) -> Seen:
+    """Of sixty variants: how many lines are drawn in full, and what is named."""
+    page = opened(browser, file, faults, viewport=DESK)
+    seen: Seen = {}
+    for name, choice in (("best", ""), ("group", "kernel (1 of 2)"), ("all", "all")):
+        page.get_by_label("In full").select_option(choice)
+        drawn(page)
+        seen[name] = [
+            page.evaluate(f"document.querySelector('{SPEED}').data.filter(t => t.customdata && t.mode === 'lines+markers').length"),
+            page.locator("#speed .legend li").all_text_contents(),
+        ]
+    seen["link"] = page.evaluate("location.hash")
     return seen
 
 
@@ -217,11 +265,13 @@ def repeatedly(times: int, chromium: str, *files: str) -> None:
     print(json.dumps(seen))
 
 
-def main(chromium: str, file: str, everything: str, hostile: str, *others: str) -> None:
+def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hostile: str, *others: str) -> None:
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         seen: Seen = {"explored": explore(browser, file, faults), "looks": looks(browser, everything, faults)}
+        seen["pictures"] = pictures(browser, file, Path(folder), faults)
+        seen["many"] = many(browser, crowd, faults)
         seen["zoomed"] = zoomed(browser, file, faults)
         seen["sections"] = sections(browser, everything, faults)
         page = opened(browser, hostile, faults, viewport=DESK)

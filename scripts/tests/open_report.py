@@ -1,4 +1,4 @@
-"""How long reports of 300, 5,000 and 20,000 rows take to open in headless Chromium, for an idle machine:
+"""How long reports of 300, 5,000 and 20,000 rows take to open and to redraw in headless Chromium, for an idle machine:
 PYTHONPATH=scripts .venv/bin/python -m tests.open_report [TIMES]. It prints medians, with the least and the most."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(times: int) -> int:
         print(f"load average before: {os.getloadavg()[0]:.2f}; {times} openings of each, seconds: median (least to most)")
         for page, seen in zip(pages, json.loads(done.stdout).values(), strict=True):
             told = []
-            for name in ("open", "first picture"):
+            for name in ("open", "first picture", "redraw"):
                 values = [one[name] for one in seen]
                 told.append(f"{name} {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})")
             print(f"{page.stem} rows, {page.stat().st_size / 1e6:.1f} MB: {', '.join(told)}")

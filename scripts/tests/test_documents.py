@@ -1,13 +1,18 @@
 """The tables of docs/ that commands make from rows."""
 
+import html
 import json
+import re
 import shlex
 import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import breakdown, documents, shares
+from attndocs import breakdown, documents, sentences, shares
 from attnpeers.install import ROOT
+from attnplot.overview import overview
+from attnplot.rows import read_rows
+from attnplot.style import Styles
 
 
 class Documents(unittest.TestCase):
@@ -27,6 +32,24 @@ class Documents(unittest.TestCase):
                     if word.endswith(".jsonl"):
                         self.assertTrue((ROOT / word).exists(), command)
             self.assertEqual(documents.renewed(text), text, path.name)
+
+
+class Made(unittest.TestCase):
+    """What results/reference holds beside rows is what the commands make of the rows."""
+
+    def test_the_report_tells_what_its_rows_tell(self):
+        reference = ROOT / "results" / "reference"
+        page = (reference / "standard.html").read_text(encoding="utf-8")
+        told = re.findall("<li>(.*?)</li>", page)
+        made = sentences.table(reference / "standard.jsonl").splitlines()
+        self.assertEqual([html.unescape(re.sub("</?code>", "`", s)) for s in told if "trained on" not in s and "cells" not in s],
+                         [s.removeprefix("- ") for s in made if "cells" not in s])  # its other rows add to these
+
+    def test_the_figure_of_readme_shows_its_rows(self):
+        rows = read_rows([ROOT / "results" / "reference" / "standard.jsonl"])
+        (drawn,) = overview(rows, Styles(rows))
+        held = (ROOT / "results" / "reference" / "standard-plots" / "overview.csv").read_text(encoding="utf-8")
+        self.assertEqual(drawn.data.to_csv(index=False, float_format="%.9g", lineterminator="\n"), held)
 
 
 def one_cell(**metrics):

@@ -18,7 +18,7 @@ from attnreport.document import document
 from attnreport.past import read_history
 from attnreport.peers import read_peers
 
-from . import fixture, report_rows
+from . import fixture, golden, many, report_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-browser" / "bin" / "python"
@@ -50,21 +50,43 @@ class Browser(unittest.TestCase):
             pages = [file.with_suffix(".html") for file in rows]
             for file, page in zip(rows, pages, strict=True):
                 page.write_text(document(read_rows([file])), encoding="utf-8")
-            command = [PYTHON, Path(__file__).with_name("drive_report.py"), CHROMIUM, pages[0], every, *pages[1:]]
+            crowd = folder / "many.html"
+            crowd.write_text(document(many.rows(60)), encoding="utf-8")
+            cls.shots = folder / "shots"
+            cls.shots.mkdir()
+            driver = Path(__file__).with_name("drive_report.py")
+            command = [PYTHON, driver, CHROMIUM, cls.shots, pages[0], every, crowd, *pages[1:]]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
             if done.returncode:
                 raise AssertionError(done.stderr)
             cls.seen = json.loads(done.stdout)
+            cls.differing = {name: golden.difference(cls.shots / f"{name}.png") for name in cls.seen["pictures"]}
         cls.explored, cls.looks = cls.seen["explored"], cls.seen["looks"]
 
     def test_nothing_is_complained_of_or_loaded(self) -> None:
         self.assertEqual(self.seen["faults"], [])
 
+    def test_pictures_look_as_they_did(self) -> None:
+        print("share of golden pictures that differs:", self.differing)
+        self.assertEqual(len(self.differing), 9)
+        for name, share in self.differing.items():
+            self.assertLess(share, golden.MOST[name.partition("-")[0]], name)
+
+    def test_of_sixty_variants_the_best_are_in_full_until_others_are_chosen(self) -> None:
+        seen = self.seen["many"]
+        (best, named), (group, _), (every, all_named) = (seen[k] for k in ("best", "group", "all"))
+        self.assertEqual((best, len(named), named[-1]), (9, 10, "the others are grey"))
+        self.assertEqual(named[0], "full tiled")
+        self.assertTrue(1 < group <= 8, group)
+        self.assertTrue(every > 40 and "the others are grey" not in all_named, every)
+        self.assertEqual(seen["link"], "#focus=all")
+
     def test_many_rows_open_soon(self) -> None:
         print("seconds to open:", self.seen["times"])
         idle = os.getloadavg()[0] < 1
         for count in COUNTS:
-            self.assertLess(self.seen["times"][str(count)]["open"], OPENS_IN * (1 if idle else PATIENCE))
+            for what in ("open", "redraw"):
+                self.assertLess(self.seen["times"][str(count)][what], OPENS_IN * (1 if idle else PATIENCE), what)
 
     def test_variants_and_panels_are_chosen(self) -> None:
         self.assertEqual(self.explored["chosen"], self.explored["all"] - 1)
@@ -76,6 +98,24 @@ class Browser(unittest.TestCase):
         self.assertEqual(self.explored["title"], "time per call")
         self.assertEqual(self.explored["relative"], "time per call, exact attention = \u00d71")
         self.assertEqual(self.explored["axis"], "linear")
+
+    def test_relative_to_any_variant(self) -> None:
+        self.assertEqual(self.explored["to any"], "time per call, truncated = \u00d71")
+        ratios = {name: {p[0]: p[1:] for p in points} for name, points in self.explored["ratios"]}
+        self.assertNotIn("linear", ratios)  # hidden
+        rows = {}
+        for c in fixture.quick_cells():
+            wanted = ("speed", "forward", "attention", False)
+            if (c["measure"], *(c["axes"].get(k) for k in ("mode", "scope", "causal"))) == wanted and c["status"] == "ok":
+                if "features" not in c["variant"]["params"] or c["variant"]["params"]["features"] != 256:
+                    rows[c["variant"]["name"], c["axes"]["length"]] = c["metrics"]["time_s"]
+        own, base = rows["performer", 512], rows["truncated", 512]
+        name = next(n for n in ratios if n.startswith("performer") and "256" not in n)
+        told = ratios[name][512]
+        wanted = [own["median"] / base["median"], own["ci_low"] / base["ci_high"], own["ci_high"] / base["ci_low"]]
+        for value, known in zip(told, wanted, strict=True):
+            self.assertAlmostEqual(value / known, 1, delta=1e-3)
+        self.assertEqual({v[0] for v in ratios["truncated"].values()}, {1})
 
     def test_a_point_tells_interval_samples_and_command(self) -> None:
         for how in ("hovered", "stepped", "dialog"):
@@ -92,7 +132,8 @@ class Browser(unittest.TestCase):
             for text, seconds in zip(listed, row["samples"], strict=True):
                 self.assertAlmostEqual(float(text.split()[0]), 1e3 * seconds, delta=0.006 * shown)
             self.assertAlmostEqual(shown, 1e3 * row["metrics"]["time_s"]["median"], delta=0.005 * shown)
-        self.assertTrue(self.explored["hovered"].startswith(self.explored["label"]))
+        told, label = ("".join(self.explored[k].split()) for k in ("hovered", "label"))
+        self.assertTrue(told.startswith(label), (told, label))
 
     def test_a_chart_zooms_by_dragging_and_by_keys(self) -> None:
         zoomed = self.seen["zoomed"]
@@ -107,7 +148,7 @@ class Browser(unittest.TestCase):
 
     def test_every_section_is_drawn(self) -> None:
         seen = self.seen["sections"]
-        wanted = {"speed", "memory", "share", "parts", "fidelity", "accuracy", "state", "tradeoff", "equal-cost", "history",
+        wanted = {"speed", "memory", "share", "parts", "fidelity", "accuracy", "learning", "state", "tradeoff", "equal-cost", "history",
                   "peers", "checks", "parity", "sources"}  # fmt: skip
         self.assertLessEqual(wanted, set(seen["ids"]))
         self.assertEqual(seen["stacked"], [0.6, 0.2, 0.1, 0.1])

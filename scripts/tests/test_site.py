@@ -68,6 +68,15 @@ class Gathered(unittest.TestCase):
         with self.assertRaisesRegex(gather.SiteError, r"docs/guide\.md: links to '\.\./results/gone\.jsonl', which is not there"):
             gather.gathered(root, self.folder / "pages")
 
+    def test_the_workflow_publishes_the_folder_that_it_builds(self) -> None:
+        text = (ROOT / ".github" / "workflows" / "site.yml").read_text(encoding="utf-8")
+        folder = re.search(r"^ +- run: scripts/site (\S+)$", text, re.M)[1]
+        self.assertEqual(re.findall(r"^ +path: (\S+)$", text, re.M), [folder])
+        for script in re.findall(r"scripts/\w+", text):
+            self.assertTrue((ROOT / script).exists(), script)
+        presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["buildPresets"]
+        self.assertLessEqual(set(re.findall(r"--build --preset (\w+)", text)), {p["name"] for p in presets})
+
     def test_every_document_of_the_repository_can_be_gathered(self) -> None:
         with mock.patch.object(gather, "FOLDERS", ()):
             settings = json.loads(gather.gathered(ROOT, self.folder / "pages"))
