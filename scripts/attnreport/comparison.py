@@ -161,8 +161,12 @@ def _side(file: Path, book: Book) -> list[Any]:
         sum(c.ok for c in cells),
         sum(c.status == "skipped" for c in cells),
         failed,
-        "; ".join(dict.fromkeys(str(h.get("started_at") or "") for h in heads)),
+        _when(sorted({str(h["started_at"]) for h in heads if h.get("started_at")})),
     ]
+
+
+def _when(times: list[str]) -> str:
+    return "; ".join(times) if len(times) < 3 else f"{times[0]} to {times[-1]} ({len(times)} runs)"
 
 
 def _commit(env: dict[str, Any]) -> str:

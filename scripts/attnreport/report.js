@@ -174,16 +174,20 @@ class Report {
       this.watch.unobserve(c.plot);
       this.watch.observe(c.plot);
     }
+    this.keys();
+    this.tables.forEach(t => t.renew());
+  }
+  keys() { // of each section: the lines that are drawn in full
     for (const {legend, charts} of this.legends) {
       const held = new Set(charts.filter(c => !c.root.hidden).flatMap(c => c.list ? [] : [...c.inFull].map(l => l.series).filter(s => s !== null)));
       const dimmed = charts.some(c => !c.root.hidden && c.inFull.size < c.lines.length);
       legend.replaceChildren(...[...held].sort((a, b) => a - b).map(s => element('li', {}, swatch(this.series[s], this.color(this.series[s])), this.series[s].label)), ...(dimmed ? [element('li', {class: 'quiet'}, 'the others are grey')] : []));
     }
-    this.tables.forEach(t => t.renew());
   }
   print(begins) { // on paper every picture, light and narrow
     this.printing = begins;
     document.documentElement.dataset.theme = this.theme;
+    this.keys();
     for (const c of this.charts) if (!c.root.hidden && (begins || c.drawn)) c.draw(begins ? 330 : 0);
   }
 }

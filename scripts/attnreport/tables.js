@@ -20,7 +20,7 @@ class Table {
     this.filter = element('input', {type: 'search', id: `filter-${this.id}`, oninput: () => this.choose()});
     this.heads = this.columns.map((column, i) => element('th', {scope: 'col'},
       element('button', {type: 'button', onclick: () => this.sortBy(i)}, column.title)));
-    this.more = element('button', {type: 'button', onclick: () => { this.limit += MORE; this.fill(); }}, `Show ${MORE} more rows`);
+    this.more = element('button', {type: 'button', class: 'more', onclick: () => { this.limit += MORE; this.fill(); }}, `Show ${MORE} more rows`);
     const scroll = element('div', {class: 'wide', role: 'region', 'aria-label': this.title, tabindex: 0},
       element('table', {}, element('thead', {}, element('tr', {}, ...this.heads)), this.body));
     const copies = Object.keys(COPIES).map(form => element('button', {type: 'button', onclick: () => copy(this.text(form), `${this.title} as ${form}`)}, `Copy as ${form}`));
@@ -97,7 +97,8 @@ class Table {
       return element('td', {class: 'cells'}, cells.length ? element('button', {type: 'button', onclick: () => this.report.showCells(cells)}, first + more) : '');
     }
     if (NUMERIC.has(kind)) return element('td', {class: 'number'}, told(row[i], kind));
-    return element('td', {class: kind === 'text' ? 'text' : kind}, this.plain(row, i));
+    const text = this.plain(row, i);
+    return element('td', {class: kind !== 'text' ? kind : text.length > 40 ? 'text long' : 'text'}, text);
   }
   text(form) {
     const heads = this.columns.map(c => c.title);

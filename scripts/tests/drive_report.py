@@ -166,7 +166,8 @@ def looks(browser: Browser, file: str, faults: list[str]) -> Seen:
     drawn(page)
     page.evaluate("addEventListener('beforeprint', () => { window.printed = ["
                   "document.documentElement.dataset.theme, document.querySelectorAll('.chart .main-svg').length,"
-                  "document.querySelectorAll('figure:not([hidden])').length]; })")
+                  "document.querySelectorAll('figure:not([hidden])').length,"
+                  "document.querySelector('#speed .legend line').getAttribute('stroke')]; })")
     seen["pdf"] = len(page.pdf(format="A4"))
     seen["printed"] = page.evaluate("window.printed")
     page.wait_for_timeout(100)

@@ -192,7 +192,8 @@ class Browser(unittest.TestCase):
             self.assertEqual(own["page"], f"rgb{color}")
             self.assertEqual(own["plot"], "#%02x%02x%02x" % color)
             self.assertLessEqual(own["width"][0], own["width"][1], look)  # nothing to scroll sideways
-        theme, drawn, figures = self.looks["printed"]
+        theme, drawn, figures, exact = self.looks["printed"]
+        self.assertEqual(exact, "#000000")  # in the key too, where the screen is dark
         self.assertEqual(theme, "light")
         self.assertGreaterEqual(drawn, figures)
         self.assertGreater(self.looks["pdf"], 50_000)
