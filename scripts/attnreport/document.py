@@ -28,7 +28,7 @@ from .state import state
 from .summary import summary
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("units.js", "tables.js", "charts.js", "report.js")  # one script, in this order
+SCRIPTS = ("units.js", "tables.js", "looks.js", "charts.js", "report.js")  # one script, in this order
 
 
 def document(

@@ -135,10 +135,11 @@ class Report {
     const sets = [...families].map(([family, members]) => element('fieldset', {'data-family': family}, element('legend', {}, family || 'variants', ' ',
       members.length > 1 ? element('button', {type: 'button', 'aria-label': `all or none of ${family || 'variants'}`, onclick: () => this.toggle('hidden', members.map(s => s.label), members.some(s => this.state.hidden.has(s.label)))}, 'all/none') : ''),
       ...members.map(s => box(s.label, 'hidden', s.label))));
-    const everything = this.series.map(s => s.label);
+    const everything = this.series.map(s => s.label), words = element('input', {type: 'search', id: 'only-variants', onchange: () => this.only(words.value)});
     const all = element('div', {class: 'tools'}, element('button', {type: 'button', onclick: () => this.toggle('hidden', everything, true)}, 'All variants'),
       element('button', {type: 'button', onclick: () => this.toggle('hidden', everything, false)}, 'No variant'),
-      element('button', {type: 'button', onclick: () => { this.toggle('hidden', everything, false); this.toggle('hidden', this.series.filter(s => s.exact).map(s => s.label), true); }}, 'Exact attention alone'));
+      element('button', {type: 'button', onclick: () => { this.toggle('hidden', everything, false); this.toggle('hidden', this.series.filter(s => s.exact).map(s => s.label), true); }}, 'Exact attention alone'),
+      element('label', {for: 'only-variants'}, 'Only those with (name, family, parameter)'), words);
     const facets = new Map();
     for (const c of this.charts) for (const [name, value] of Object.entries(c.panel.facets)) facets.set(name, new Set([...(facets.get(name) || []), value]));
     const choices = [...facets].filter(([, values]) => values.size > 1).map(([name, values]) => element('fieldset', {'data-facet': name}, element('legend', {}, name), ...[...values].map(v => box(v, 'without', `${name}=${v}`))));
@@ -156,6 +157,12 @@ class Report {
       element('button', {type: 'button', onclick: () => { location.hash = ''; }}, 'Reset')),
     element('details', {id: 'choose-variants'}, element('summary', {}, 'Variants'), all, element('div', {class: 'choices'}, ...sets)),
     choices.length ? element('details', {id: 'choose-panels'}, element('summary', {}, 'Panels: mode, mask, shape, task'), element('div', {class: 'choices'}, ...choices)) : '');
+  }
+  only(text) { // variants that hold every word, and exact attention
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean), holds = s => [s.label, s.family, ...Object.entries(s.params).map(p => p.join('='))].join(' ').toLowerCase();
+    this.state.hidden = new Set(this.series.filter(s => !s.exact && !words.every(w => holds(s).includes(w))).map(s => s.label));
+    this.keep();
+    this.renew();
   }
   toggle(set, keys, shown) {
     keys.forEach(k => shown ? this.state[set].delete(k) : this.state[set].add(k));

@@ -121,14 +121,16 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
     if not found:
         scored = any(not is_error(g.metric) for g in tasks.groups)
         return "; no row tells the score of these parameters" if scored else ""
-    group, own, exact = max(found, key=lambda f: f[2].mean - f[1].mean)
+    worse = [f for f in found if f[2].mean - f[1].mean > (f[1].half or 0) + (f[2].half or 0)]
+    group, own, exact = max(worse or found, key=lambda f: f[2].mean - f[1].mean)
     both = f"{_score(own, group)} where exact attention has {_score(exact, group)}"
     if len(found) == 1:
         return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}"
-    worse = sum(exact.mean - own.mean > (own.half or 0) + (exact.half or 0) for _, own, exact in found)
-    told = f"on {worse} of {len(found)} tasks" if worse else f"on none of {len(found)} tasks"
-    where = f"most on `{group.cells[0].task}`" if worse else f"the largest difference is on `{group.cells[0].task}`"
-    return f"; it scores less than exact attention, beyond both intervals, {told}, {where}: {both}"
+    where = "most" if worse else "the largest difference is"
+    return (
+        f"; it scores less than exact attention, beyond both intervals, on {len(worse) or 'none'} of {len(found)} tasks, "
+        f"{where} on `{group.cells[0].task}`: {both}"
+    )
 
 
 def losses(series: Series, tasks: Tasks) -> list[tuple[TaskGroup, Score, Score]]:

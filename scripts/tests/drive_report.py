@@ -236,6 +236,11 @@ def many(browser: Browser, file: str, faults: list[str]) -> Seen:
             page.locator("#speed .legend li").all_text_contents(),
         ]
     seen["link"] = page.evaluate("location.hash")
+    page.locator("#choose-variants > summary").click()
+    page.get_by_label("Only those with").fill("low rank")
+    page.keyboard.press("Enter")
+    drawn(page)
+    seen["only"] = page.locator("#speed .legend li").all_text_contents()
     return seen
 
 

@@ -80,6 +80,9 @@ class Browser(unittest.TestCase):
         self.assertTrue(1 < group <= 8, group)
         self.assertTrue(every > 40 and "the others are grey" not in all_named, every)
         self.assertEqual(seen["link"], "#focus=all")
+        family = {name for name, of, _ in many.variants(60) if of == "low rank"}
+        self.assertEqual(seen["only"][0], "full tiled")
+        self.assertTrue(set(seen["only"][1:]) <= family and len(seen["only"]) > 4, seen["only"])
 
     def test_many_rows_open_soon(self) -> None:
         print("seconds to open:", self.seen["times"])

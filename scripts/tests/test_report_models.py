@@ -1,7 +1,9 @@
-"""The report's fidelity: means over seeds, and what is told of inputs that models read."""
+"""The report's fidelity: means over seeds, and what is told of inputs that models read. What a variant
+loses in score."""
 
 from __future__ import annotations
 
+import re
 import unittest
 from typing import Any
 
@@ -11,6 +13,7 @@ from attnreport.scores import Tasks
 from attnreport.summary import summary
 
 from . import fixture
+from .test_report import InReport, crossing_cells
 from .test_report_sections import InSections, rows_of
 
 ERRORS = {"full": (1e-7, 1e-7, 1e-7), "linear": (0.5, 0.6, 0.7), "truncated": (0.2, 0.3, 0.4)}
@@ -72,6 +75,34 @@ class Fidelity(InSections):
         self.assertIn("`truncated` is nearest to exact attention on what a model trained on `mqar` reads (causal), "
                       "with a relative error of 0.3 \u00b1 0.2, and `linear` farthest, with 0.6 \u00b1 0.2 (means over 3 seeds)", told)
         self.assertTrue(told.endswith("is 40, 20 by layer."), told)
+
+
+class Losses(InReport):
+    def test_scores_stand_beside_exact_attention_and_the_shortcut(self) -> None:
+        told = self.sentences([*crossing_cells(1, 300), *fixture.accuracy_cells()])
+        clause = next(s for s in told if s.startswith("`linear` is faster"))
+        worse, every, task, own, exact = re.search(
+            r"; it scores less than exact attention, beyond both intervals, on (\d) of (\d) tasks, most on `(\w+)`: "
+            r"([\d.]+) \u00b1 [\d.]+ where exact attention has ([\d.]+) ", clause
+        ).groups()
+        self.assertEqual((worse, every, task), ("2", "2", "mqar"))  # on listops it diverged
+        tests = fixture.TASKS[task]["test"]
+        self.assertEqual((float(own), float(exact)), (tests["linear"], tests["full"]))
+        vague = [{**c, "metrics": {**c["metrics"], "test_stderr": 0.5 if c["task"]["name"] == task else 1e-3}}
+                 for c in fixture.accuracy_cells() if c["metrics"]]  # fmt: skip
+        told_of_vague = self.sentences([*crossing_cells(1, 300), *vague])[0]
+        self.assertRegex(told_of_vague, "on 1 of 2 tasks, most on `image`")
+        one = [c for c in fixture.accuracy_cells() if c["task"]["name"] == task]
+        alone = self.sentences([*crossing_cells(1, 300), *one])[0]
+        self.assertIn(f"; its accuracy on `{task}` is {tests['linear']:.2f} \u00b1", alone)
+        other = [c for c in one if c["variant"]["name"] != "linear"]
+        self.assertIn("; no row tells the score", self.sentences([*crossing_cells(1, 300), *other])[0])
+        mqar = next(s for s in told if s.startswith("On `mqar`"))
+        self.assertIn("`full` 0.990 \u00b1 0.006", mqar)
+        self.assertIn("the best trivial shortcut (context value) has 0.12", mqar)
+        self.assertNotIn("do not exceed", mqar)
+        listops = next(s for s in told if s.startswith("On `listops`"))
+        self.assertNotIn("`linear`", listops)  # diverged
 
 
 if __name__ == "__main__":
