@@ -44,7 +44,6 @@ class Validated(TaskGroup):
         return super().label.replace("test", "validation", 1)
 
 
-
 def while_training(rows: Rows) -> list[TaskGroup]:
     """Returns the tasks with scores at several steps."""
     cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and len(_curve(c)) > 1]
