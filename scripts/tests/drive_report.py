@@ -275,7 +275,8 @@ def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hos
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        seen: Seen = {"explored": explore(browser, file, faults), "looks": looks(browser, everything, faults)}
+        seen: Seen = {"version": browser.version}
+        seen["explored"], seen["looks"] = explore(browser, file, faults), looks(browser, everything, faults)
         seen["pictures"] = pictures(browser, file, Path(folder), faults)
         seen["many"] = many(browser, crowd, faults)
         seen["zoomed"] = zoomed(browser, file, faults)

@@ -11,9 +11,18 @@ from PIL import Image
 
 FOLDER = Path(__file__).with_name("golden_pictures")
 WIDTH = 240  # pixels: what lies where stays, the shapes of letters, which fonts and versions differ in, do not
+BROWSER = FOLDER / "browser"  # the major version of Chromium that drew them; another draws texts and edges its own way
 NEAR = 0.15  # of black to white: a difference that counts
 # Share of pixels that may differ: a line that is missing makes 0.35 % of a picture. The top of the page is text.
 MOST = {"top": 0.05, "speed": 0.003, "accuracy": 0.003}
+
+
+def drawn_by(version: str) -> bool:
+    """Whether the golden pictures are of this version of Chromium; ATTN_RENEW_GOLDEN=1 makes them so."""
+    if os.environ.get("ATTN_RENEW_GOLDEN"):
+        FOLDER.mkdir(exist_ok=True)
+        BROWSER.write_text(_major(version) + "\n", encoding="utf-8")
+    return BROWSER.is_file() and BROWSER.read_text(encoding="utf-8").strip() == _major(version)
 
 
 def difference(shot: Path) -> float:
@@ -34,6 +43,10 @@ def compared(one: Image.Image, other: Image.Image) -> float:
         return 1.0
     high = min(first.shape[0], second.shape[0])
     return float(np.mean(np.abs(first[:high] - second[:high]) > NEAR))
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]
 
 
 def _small(picture: Image.Image) -> Image.Image:

@@ -20,6 +20,11 @@ class Golden(unittest.TestCase):
             self.assertLess(file.stat().st_size, 30_000, file.name)
             self.assertEqual(Image.open(file).width, golden.WIDTH, file.name)
 
+    def test_they_are_of_one_version_of_chromium(self) -> None:
+        version = golden.BROWSER.read_text(encoding="utf-8").strip()
+        self.assertTrue(golden.drawn_by(f"{version}.0.1.2"))
+        self.assertFalse(golden.drawn_by(f"{version}1.0.1.2"))
+
     def test_a_missing_line_differs(self) -> None:
         without = self.speed.copy()
         wide, high = without.size  # the line of exact attention, where it is alone

@@ -60,6 +60,7 @@ class Browser(unittest.TestCase):
             if done.returncode:
                 raise AssertionError(done.stderr)
             cls.seen = json.loads(done.stdout)
+            cls.comparable = golden.drawn_by(cls.seen["version"])
             cls.differing = {name: golden.difference(cls.shots / f"{name}.png") for name in cls.seen["pictures"]}
         cls.explored, cls.looks = cls.seen["explored"], cls.seen["looks"]
 
@@ -69,6 +70,8 @@ class Browser(unittest.TestCase):
     def test_pictures_look_as_they_did(self) -> None:
         print("share of golden pictures that differs:", self.differing)
         self.assertEqual(len(self.differing), 9)
+        if not self.comparable:
+            self.skipTest(f"the golden pictures are not of Chromium {self.seen['version']}")
         for name, share in self.differing.items():
             self.assertLess(share, golden.MOST[name.partition("-")[0]], name)
 
