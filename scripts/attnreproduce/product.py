@@ -77,6 +77,20 @@ class Product:
             self._text("apply", *words, "--out", f"{folder}/out.npy")
             return np.load(Path(folder, "out.npy"))
 
+    def weights(
+        self, variant: str, q: np.ndarray, k: np.ndarray, *options: str, **more: Any
+    ) -> np.ndarray:
+        """The attention weights [len, len] that a variant of convex outputs gives to each key: its
+        outputs for values that are columns of the identity, head_dim of them at a time. q and k
+        are [len, head_dim]; the copies differ in the values alone."""
+        n, dim = k.shape
+        columns = np.zeros((-(-n // dim), 1, n, dim), k.dtype)
+        for column in range(n):
+            columns[column // dim, 0, column, column % dim] = 1
+        copies = [np.broadcast_to(x, columns.shape[:2] + x.shape) for x in (q, k)]
+        found = self.apply(variant, (*copies, columns), *options, **more)
+        return found[:, 0].transpose(1, 0, 2).reshape(len(q), -1)[:, :n]
+
     def passes(self, variant: str, check: str, *options: str) -> dict[str, bool]:
         """Whether a variant keeps a contract check, by the name that the line gives it, which tells
         the precision too: `attnbench check`."""
