@@ -147,7 +147,7 @@ def overflow(kind: str, length: int, dim: int) -> float:
 
 
 def of_library(product: Product, x: Given, kind: str) -> np.ndarray:
-    """The outputs of `apply`, a head of its own for the gates, of float32 or float64."""
+    """The outputs of `apply` for one head, in float32 or in float64."""
 
     def four(a: np.ndarray) -> np.ndarray:
         return a[None, None].astype(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import unittest
 from collections.abc import Callable
@@ -44,6 +45,17 @@ class Verdicts(unittest.TestCase):
                     told = [(f.state.value, f.what, f.found) for f in found.findings]
                     self.assertEqual(found.outcome, expected, f"{found.why}\n{told}")
                     self.assertGreater(len(found.why), 20)
+
+    def test_hashing_that_looks_at_all_keys_does_not_agree(self) -> None:
+        with tempfile.TemporaryDirectory() as held:
+            planted_forms.r8(Path(held), "agrees")
+            rows = Path(held) / "hashing.jsonl"
+            rows.write_text(re.sub('"seen": [0-9.]*', '"seen": 1.0', rows.read_text()))
+            found = judged(read_entry(FOLDER / "R8"), Path(held), Product())
+        self.assertEqual(found.outcome, Outcome.disagrees)
+
+    def test_a_crossing_that_nothing_decides_is_unclear_and_not_left_out(self) -> None:
+        self.assertEqual(len(self.verdict("R20", "noisy").findings), len(self.verdict("R20", "agrees").findings))
 
     def test_what_agrees_has_a_picture(self) -> None:
         for name in entry_ids():

@@ -11,8 +11,8 @@ LIBRARY = "library"
 
 
 def verdict(evidence):
-    worst = {}
-    for r in evidence.records("forms", of="forms"):
+    worst, compared = {}, evidence.records("forms", of="forms")
+    for r in compared:
         key = r["variant"], r["type"], r["form"]
         worst[key] = max(worst.get(key, 0.0), r["difference"])
     checks = evidence.records("forms", of="decoding")
@@ -40,18 +40,19 @@ def verdict(evidence):
             Finding(f"products over chunks of {chunk} leave {kind} at minus the logarithm", exact(found),
                     (1 - NEAR) * told[kind], (1 + NEAR) * told[kind], f"{told[kind]:g}")  # fmt: skip
         )
-    return Verdict(tuple(findings), _why(worst, begins), (_panel(worst, variants),))
+    rate = max(r["rate"] for r in compared)
+    return Verdict(tuple(findings), _why(worst, begins, rate), (_panel(worst, variants),))
 
 
-def _why(worst, begins):
+def _why(worst, begins, rate):
     form = max((key for key in worst if key[1] == "float32"), key=worst.get)
     own = max(d for (_, kind, name), d in worst.items() if (kind, name) == ("float32", LIBRARY))
     first = min(found for (kind, _), found in begins.items() if kind == "float32")
     share = {chunk: first / chunk for kind, chunk in begins if kind == "float32"}
-    limits = ", ".join(f"{rate:.2g} a position in chunks of {chunk}" for chunk, rate in sorted(share.items()))
+    limits = ", ".join(f"{per:.2g} a position in chunks of {chunk}" for chunk, per in sorted(share.items()))
     return f"""The forms are one function up to rounding: in float32 the largest difference is {worst[form]:.1e} ({form[0]}, {form[2]}), of the
-        library {own:.1e}, also with gates under which a tile of 16 positions forgets all but e^-160. The form with keys divided by products of gates
-        leaves float32 where a chunk forgets more than e^-{first:.0f}: decays of {limits}. The library divides inside a tile of 16 while this is safe, and
+        library {own:.1e}, also with gates under which a position forgets all but e^-{rate:g} of the state. The form with keys divided by products of gates
+        leaves float32 where a chunk forgets more than e^-{first:.0f}: log-decays of {limits}. The library divides inside a tile of 16 while this is safe, and
         otherwise exponentiates differences of logarithms."""
 
 

@@ -56,8 +56,8 @@ def _why(by, losses):
         f"{by[name][0].training['learning_rate']:g}, loss below {SMALL:g} {_step(by[name])}"
         for name, label in NAMES.items()
     )
-    return f"""Over the last quarter of the steps, geometric means of three seeds: {told}. All copy without a fault; what differs is how far and how
-        evenly the loss falls. The paper trains longer, with four layers and eight heads, and one learning rate for all."""
+    return f"""Over the last quarter of the steps, geometric means of three seeds: {told}. A loss below {SMALL:g} is a copy without a fault; what differs
+        below is how far and how evenly the loss falls. The paper trains longer, with four layers and eight heads, and one learning rate for all."""
 
 
 def _step(cells):
