@@ -8,6 +8,7 @@ from attnreproduce.judging import Finding, Verdict
 ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # relative, over 512 positions
 NEAR = 0.05  # of a logarithm: numbers of queries and keys are not 1
 LIBRARY = "library"
+LEAST = 1e-17  # a difference of nothing, on a logarithmic axis
 
 
 def verdict(evidence):
@@ -41,7 +42,7 @@ def verdict(evidence):
                     (1 - NEAR) * told[kind], (1 + NEAR) * told[kind], f"{told[kind]:g}")  # fmt: skip
         )
     rate = max(r["rate"] for r in compared)
-    return Verdict(tuple(findings), _why(worst, begins, rate), (_panel(worst, variants),))
+    return Verdict(tuple(findings), _why(worst, begins, rate), _panels(worst, variants, compared[0]["length"]))
 
 
 def _why(worst, begins, rate):
@@ -56,14 +57,20 @@ def _why(worst, begins, rate):
         otherwise exponentiates differences of logarithms."""
 
 
-def _panel(worst, variants):
-    forms = list(dict.fromkeys(key[2] for key in worst))
+def _panels(worst, variants, length):
+    """Of the forms by how many positions they compute at once; of the library by variant."""
+    at_once = {"recurrent": 1, "parallel": length} | {
+        form: int(form.split()[-1]) for _, _, form in worst if form.startswith("chunks of ")
+    }
     lines = []
-    for form in forms:
-        points = tuple(
-            Point(i, exact(max(worst[variant, "float32", form], 1e-9)))
-            for i, variant in enumerate(variants)
-            if (variant, "float32", form) in worst
-        )
-        lines.append(Line(form, points))
-    return Panel("largest difference from the recurrent form in float64", "", "relative difference in float32", tuple(lines), names=tuple(variants))
+    for variant in variants:
+        own = {at_once[form]: d for (v, kind, form), d in worst.items() if (v, kind) == (variant, "float32") and form != LIBRARY}
+        lines.append(Line(variant, tuple(Point(n, exact(own[n])) for n in sorted(own))))
+    library = [
+        Line(f"library, {kind}", tuple(Point(i, exact(max(worst[v, kind, LIBRARY], LEAST))) for i, v in enumerate(variants)))
+        for kind in ROUNDING
+    ]
+    return (
+        Panel("forms written out, float32", "positions computed at once", "largest difference", tuple(lines)),
+        Panel("library", "", "largest difference from the recurrent form in float64", tuple(library), names=tuple(variants)),
+    )
