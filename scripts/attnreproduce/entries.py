@@ -29,7 +29,13 @@ class Measurement:
 
     source: Path  # NAME.toml or NAME.py
     options: tuple[str, ...] = ()  # of `attnbench run`, beside the file
-    small: tuple[str, ...] = ()  # further options of the small size
+    small: tuple[str, ...] = ()  # of the small size: further options, or others of the same names
+
+    def words(self, small: bool) -> list[str]:
+        """The options of `attnbench run`, each a name and a value."""
+        given = [*self.options, *(self.small if small else ())]
+        last = dict(zip(given[::2], given[1::2]))
+        return [word for pair in last.items() for word in pair]
 
     @property
     def is_program(self) -> bool:
@@ -135,7 +141,11 @@ def _measurement(folder: Path, given: dict[str, Any], need: Any) -> Measurement:
          f"'{named[0]}' is no file of this folder")  # fmt: skip
     need("sweep" in given or not (given.get("options") or given.get("small")),
          f"'{named[0]}' is a program, which takes neither options nor small")  # fmt: skip
-    return Measurement(source, tuple(given.get("options", ())), tuple(given.get("small", ())))
+    words = {key: tuple(given.get(key, ())) for key in ("options", "small")}
+    for key, found in words.items():
+        paired = len(found) % 2 == 0 and all(word.startswith("--") for word in found[::2])
+        need(paired, f"{key} of '{named[0]}' is {list(found)}; expected pairs of --NAME and a value")
+    return Measurement(source, **words)
 
 
 def read_left_out(folder: Path = FOLDER) -> dict[str, dict[str, str]]:

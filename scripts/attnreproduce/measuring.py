@@ -71,7 +71,7 @@ def check_source(entry: Entry, one: Measurement, folder: Path) -> None:
 def _run_sweep(
     entry: Entry, one: Measurement, product: Product, part: Path, small: bool, force: bool
 ) -> int:
-    words = [_short(one.source), *one.options, *(one.small if small else ())]
+    words = [_short(one.source), *one.words(small)]
     words += ["-o", _short(part), "--yes", *(["--force"] if force else [])]
     return product.sweep(words, f"{entry.id}: {one.source.name}")
 

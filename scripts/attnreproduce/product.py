@@ -16,6 +16,7 @@ from .entries import ROOT
 from .fault import INTERRUPTED, IO, USAGE, MissingError, ReproduceError
 
 NO_SUCH_ROWS = 4  # exit code of `fit`
+RED_CHECK = 5  # exit code of `check`
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,20 @@ class Product:
         arrays: tuple[np.ndarray, np.ndarray, np.ndarray],
         *options: str,
         weights: dict[str, np.ndarray] | None = None,
+        gates: dict[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """The output of a variant for q, k, v of [batch, heads, len, head_dim]; `weights` replaces
-        learned or random ones by name."""
+        learned or random ones by name, `gates` are what a gated variant reads beside q, k and v."""
         with tempfile.TemporaryDirectory() as folder:
             words = ["--variant", variant, *options]
             for name, array in zip("qkv", arrays):
                 np.save(Path(folder, f"{name}.npy"), np.ascontiguousarray(array))
                 words += [f"--{name}", f"{folder}/{name}.npy"]
-            for name, array in (weights or {}).items():
-                np.save(Path(folder, f"set-{name}.npy"), np.ascontiguousarray(array))
-                words += ["--set", f"{name}={folder}/set-{name}.npy"]
+            for option, named in (("set", weights), ("input", gates)):
+                for name, array in (named or {}).items():
+                    path = f"{folder}/{option}-{name}.npy"
+                    np.save(path, np.ascontiguousarray(array))
+                    words += [f"--{option}", f"{name}={path}"]
             self._text("apply", *words, "--out", f"{folder}/out.npy")
             return np.load(Path(folder, "out.npy"))
 
@@ -87,10 +91,21 @@ class Product:
         found = self.apply(variant, (*copies, columns), *options, **more)
         return found[:, 0].transpose(1, 0, 2).reshape(len(q), -1)[:, :n]
 
+    def passes(self, variant: str, check: str, *options: str) -> dict[str, bool]:
+        """Whether a variant keeps a contract check, by the name that the line gives it, which tells
+        the precision too: `attnbench check`."""
+        words = ["check", variant, *options, "--color", "never"]
+        found = {}
+        for line in self._text(*words, allowed=(0, RED_CHECK)).splitlines():
+            state, name, told = [*line.split(maxsplit=2), "", "", ""][:3]
+            if name == variant and told.startswith(check):
+                found[told.partition("  ")[0]] = state == "ok"
+        return found
+
     def _lines(self, *words: str) -> list[dict[str, Any]]:
         return json.loads(self._text(*words, "--format", "json"))
 
-    def _text(self, *words: str) -> str:
+    def _text(self, *words: str, allowed: tuple[int, ...] = (0,)) -> str:
         try:
             done = subprocess.run([self.path, *words], capture_output=True, text=True, cwd=ROOT)
         except OSError as error:
@@ -98,7 +113,7 @@ class Product:
             raise ReproduceError(f"{what}; scripts/reproduce builds it", IO) from None
         if done.returncode == NO_SUCH_ROWS:
             raise MissingError(done.stderr.strip().splitlines()[-1])
-        if done.returncode:
+        if done.returncode not in allowed:
             said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             code = done.returncode if done.returncode in (1, USAGE, 5, IO) else 1
             raise ReproduceError(said, code)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attnreproduce.entries import FOLDER
 
 from . import fixture
 
 Row = dict[str, Any]
 VISITS, EACH = 3, 3  # processes, and samples of each
+TEXTBOOK, TILED = {"kernel": "materialized"}, {"kernel": "tiled"}
 DEFAULTS = {
     "full": {"kernel": "tiled"},
     "linear": {},
@@ -99,6 +101,15 @@ class Plant:
                  "variants": [{"name": n, "order": i, "family": "any"} for i, n in enumerate(DEFAULTS)]}  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         fixture.write(folder / f"{name}.jsonl", self.rows, head)
+
+
+def plant(kind: str) -> Plant:
+    """Rows whose times scatter as those of their kind."""
+    return Plant(noise=0.7 if kind == "noisy" else 0.004)
+
+
+def entry_file(name: str) -> Path:
+    return FOLDER / name
 
 
 def records(folder: Path, name: str, found: Iterable[Row]) -> None:

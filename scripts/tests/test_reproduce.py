@@ -27,7 +27,7 @@ PROGRAM = Product().path
 BUILT = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
 # A sweep of trainings or times takes a second a cell: most are planned in every run, and run with --all.
 EVERY = bool(os.environ.get("ATTN_GOLDEN_ALL"))
-IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R13", "R24")
+IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R13", "R24", "R27")
 ENTRY = """
 id = "R99"
 title = "a title"
@@ -113,6 +113,7 @@ class Entries(InFolder):
             ("memory.toml", "speed.toml", "'speed.toml'"),
             ('sweep = "memory.toml"', 'sweep = "memory.toml"\nprogram = "x.py"', "either"),
             ('unit = "times"', "", "'unit'"),
+            ('"--length", "16,32"', '"--length", "16", "32"', "small of 'memory.toml'.*pairs"),
             ("minutes = 1", "minutes = ", "line 8"),
         )
         for old, new, expected in cases:
@@ -120,6 +121,12 @@ class Entries(InFolder):
                 self.entry(ENTRY.replace(old, new))
             self.assertEqual(caught.exception.code, 2)
             self.assertEqual(str(caught.exception).count("\n"), 0)
+
+    def test_an_option_of_the_small_size_stands_for_that_of_the_full_one(self) -> None:
+        more = 'options = ["--length", "16,64", "--repetitions", "9"]\nsmall ='
+        one = self.entry(ENTRY.replace("small =", more)).measurements[0]
+        self.assertEqual(one.words(small=False), ["--length", "16,64", "--repetitions", "9"])
+        self.assertEqual(one.words(small=True), ["--length", "16,32", "--repetitions", "9"])
 
     def test_an_unknown_id_names_the_nearest(self) -> None:
         with self.assertRaisesRegex(ReproduceError, "'r77' is no entry; did you mean R7"):
@@ -331,8 +338,8 @@ class Command(InFolder):
                 if one.is_program:
                     self.assertIn(entry.id, IN_CI, "a program is planned by running it")
                     continue
-                for size in ((), one.small):
-                    words = ["run", one.source, *one.options, *size, "--dry-run", "-o", self.folder / "rows.jsonl"]
+                for small in (False, True):
+                    words = ["run", one.source, *one.words(small), "--dry-run", "-o", self.folder / "rows.jsonl"]
                     done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=ROOT)
                     self.assertEqual(done.returncode, 0, f"{entry.id} {one.source.name}: {done.stderr}")
 

@@ -4,7 +4,7 @@ import math
 
 from attnreproduce.chart import Line, Panel, Point
 from attnreproduce.crossings import crossings_of
-from attnreproduce.estimates import exact
+from attnreproduce.estimates import Estimate, exact
 from attnreproduce.judging import Finding, Verdict
 
 RIVALS = {"full[kernel=tiled]": "tiled", "full[kernel=materialized]": "textbook"}
@@ -18,9 +18,10 @@ def verdict(evidence):
         for variant, predicted in evidence.published(name).items():
             for rival, label in RIVALS.items():
                 one = crossings.get((variant, "speed", rival))
-                if one is None:
-                    continue
-                found[name, variant, label] = one
+                if one is None:  # nothing is decided
+                    one = Estimate(math.nan, 0.0, math.inf)
+                else:
+                    found[name, variant, label] = one
                 findings.append(
                     Finding(f"{variant} against the {label} form: crossing over n = {predicted}",
                             one / predicted, 1 / FACTOR, FACTOR, "1", of_machine=True)  # fmt: skip

@@ -5,6 +5,7 @@ from attnreproduce.estimates import exact, mean_of
 from attnreproduce.judging import Finding, Verdict
 
 NEAR = 0.03  # of a probability: closer than this counts as equal
+MOST_SEEN = 2 * 64 / 1024  # of the keys: a chunk and the one before it, each of 64
 
 
 def verdict(evidence):
@@ -18,6 +19,8 @@ def verdict(evidence):
         findings.append(
             Finding(f"found by {n} rounds minus the formula", mean_of(gaps), -NEAR, NEAR, "0")
         )
+    seen = mean_of([r["seen"] for r in by[1]])  # where all keys are seen, the rest holds without hashing
+    findings.append(Finding("share of keys that one round looks at", seen, most=MOST_SEEN, published="a chunk and its neighbour"))
     for few, many in zip(rounds, rounds[1:]):
         more = [b["mass"] - a["mass"] for a, b in zip(by[few], by[many])]
         findings.append(
