@@ -22,6 +22,7 @@ target_compile_options(attn_flags INTERFACE
   $<$<BOOL:${ATTN_WERROR}>:-Werror>
   -fno-math-errno # nobody reads errno after mathematics, and with it square roots are not vectorised
   -fno-trapping-math # nobody reads floating-point exception flags, and loops with selects vectorise
+  -fPIC -fno-semantic-interposition # the Python extension links the same objects, and calls stay direct: docs/python.md
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>            # false in g++ 12's std::string operator+ (GCC bug 105651)
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow> # the same bug, where headers are precompiled
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # false in g++ 12's AVX-512 intrinsics under Eigen 3.4

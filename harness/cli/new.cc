@@ -1,6 +1,6 @@
 // attnbench new: a variant or a task that compiles and passes its checks as it is made, with the
 // places to change marked. Inside the source tree: its file, its line in the lists, its test.
-// Outside: the folder of a plug-in.
+// Outside: the folder of a plug-in. --python: one file with a class of torch.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -61,6 +61,14 @@ bool is_keyword(const std::string& name) {
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
+// A name stands as a module and, with a capital, as a class in Python. The module must not hide
+// what it imports itself.
+bool is_taken_in_python(const std::string& name) {
+  static const std::vector<std::string> words = {"attnbench", "false", "math",  "none",
+                                                 "numpy",     "sys",   "torch", "true"};
+  return std::find(words.begin(), words.end(), name) != words.end();
+}
+
 // "cosine_window" -> "CosineWindow"
 std::string class_of(const std::string& name) {
   std::string text;
@@ -104,7 +112,7 @@ NewFile with_word(const fs::path& list, const std::string& what, const std::stri
 }
 
 struct Order {  // what is asked for
-  bool is_task = false;
+  bool is_task = false, is_python = false;
   std::string name;
   Kind kind;
 };
@@ -167,19 +175,36 @@ std::string plugin_steps(const fs::path& folder, const std::string& name) {
                     at, is_installed ? shell_word(prefix.string()) : "~/attnbench", name, file);
 }
 
+std::string python_steps(const fs::path& file, const std::string& name) {
+  const std::string spec = fmt::format("python:{}:{}", file.string(), name);
+  return fmt::format(
+      "next: change the places marked `change here`, then, where the package is installed,\n"
+      "  python {0}             # its contract checks\n"
+      "  python {0} measure     # its time, memory and fidelity beside `full`\n"
+      "  attnbench run -v full -v {1} --measure speed\n",
+      shell_word(file.string()), shell_word(spec + "[window=32]"));
+}
+
 Order order_of(const Arguments& arguments) {
   ATTN_CHECK(arguments.words().size() == 2, "new needs a kind and a name; usage: attnbench new {}",
              new_verb().usage);
   const std::string &kind = arguments.words()[0], &name = arguments.words()[1];
   ATTN_CHECK(kind == "variant" || kind == "task", "cannot make '{}'; expected variant or task",
              kind);
-  Order order{.is_task = kind == "task", .name = name, .kind = kTask};
+  Order order{
+      .is_task = kind == "task", .is_python = arguments.has("python"), .name = name, .kind = kTask};
   ATTN_CHECK(is_plugin_name(name), "'{}' cannot be a name: {}", name, kPluginNameRule);
-  ATTN_CHECK(!is_keyword(name), "'{}' cannot be a name: it is a word of C++", name);
+  ATTN_CHECK(order.is_python || !is_keyword(name), "'{}' cannot be a name: it is a word of C++",
+             name);
+  ATTN_CHECK(!order.is_python || !is_taken_in_python(name),
+             "'{}' cannot be a name: it is a word or a module of Python", name);
   ATTN_CHECK(order.is_task ? !task_named(name) : !variant_named(name),
              "there is a {} '{}' already; give yours another name", kind, name);
   ATTN_CHECK(!order.is_task || !arguments.has("family"), "--family is of variants, not of tasks");
-  if (order.is_task) return order;
+  ATTN_CHECK(!order.is_python || !order.is_task, "--python is of variants, not of tasks");
+  ATTN_CHECK(!order.is_python || !arguments.has("family"),
+             "--family chooses what C++ starts from; it does not go with --python");
+  if (order.is_task || order.is_python) return order;
   std::vector<std::string> families;
   for (const Kind& known : kKinds) families.emplace_back(known.family);
   const std::string family = arguments.one_of("family", families);
@@ -195,6 +220,12 @@ int run_new(const Arguments& arguments) {
       {"Class", class_of(order.name)},
       {"share", order.kind.share},
       {"KIND", order.is_task ? "TASKS" : "VARIANTS"}};
+  if (order.is_python) {
+    const fs::path file = fs::path(arguments.get("out", ".")) / (order.name + ".py");
+    write_files({{file.lexically_normal(), filled_template("variant.py", values)}});
+    print(python_steps(file.lexically_normal(), values.at("Class")));
+    return kOk;
+  }
   const fs::path tree = arguments.has("out") ? fs::path() : source_tree();
   if (!tree.empty()) {
     write_files(files_in_tree(tree, order, values));
@@ -215,11 +246,13 @@ int run_new(const Arguments& arguments) {
 Verb new_verb() {
   return {
       .name = "new",
-      .usage = "variant|task NAME [--family KIND] [--out FOLDER]",
+      .usage = "variant|task NAME [--family KIND | --python] [--out FOLDER]",
       .summary = "a variant or task of your own that runs as it is made, to change",
       .options = {{"family", 0, "KIND", "of a variant: pattern (default), scores, kernel or mixer"},
+                  {"python", 0, "", "a variant in Python: NAME.py, with a class of torch"},
                   {"out", 0, "FOLDER",
-                   "of a plug-in; default: NAME, or, inside the source tree, the tree itself"}},
+                   "of a plug-in; default: NAME, or, inside the source tree, the tree itself; of "
+                   "--python: the current folder"}},
       .max_words = 2,
       .run = run_new};
 }

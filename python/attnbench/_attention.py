@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ class Call:
         named = dict(zip(self.names, weights))
         return _core.forward(self.spec, q, k, v, self.causal, self.kv_lengths, named, self.seed,
                              self.threads, gradients, q.dtype == np.float64)  # fmt: skip
+
+
+@cache
+def _cores() -> int:  # asking the system takes longer than a small call
+    return _core.cores()
 
 
 def attention(
@@ -50,7 +56,8 @@ def attention(
         weights: Values of learned or random weights by name, as initial_weights() lists them; the
             others are drawn from `seed`.
         seed: Of weights that are not given and of random features.
-        threads: How many threads compute; None: one for each core of this process.
+        threads: How many threads compute; None: one for each core of this process, as of its
+            first call.
 
     Returns:
         [batch, heads, q_len, head_dim], of the kind and dtype of q. float32 is computed in float32
@@ -67,18 +74,17 @@ def attention(
     """
     arrays = query_key_value(q, k, v)
     given = dict(weights or {})
-    for name, weight in given.items():
-        array = shared(f"weights['{name}']", weight)
+    values = [shared(f"weights['{name}']", weight) for name, weight in given.items()]
+    for name, array in zip(given, values):
         if array.dtype != arrays[0].dtype:
             raise Error(f"weights['{name}'] is {array.dtype}, q is {arrays[0].dtype}; "
                         "expected one dtype")  # fmt: skip
-    count = _core.cores() if threads is None else threads
+    count = _cores() if threads is None else threads
     call = Call(spec, bool(causal), lengths(kv_lengths), list(given), seed, count)
     if is_tensor(q):
-        from ._torch_attention import differentiable
+        from ._torch_attention import on_tensors
 
-        return differentiable(call, q, k, v, list(given.values()))
-    values = [shared(name, weight) for name, weight in given.items()]
+        return on_tensors(call, (*arrays, *values), (q, k, v, *given.values()))
     return call.forward(*arrays, values, False).output()
 
 

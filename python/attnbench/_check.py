@@ -37,8 +37,8 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed."""
-        return not self.failed
+        """Whether no check failed, and not all were skipped."""
+        return not self.failed and any(r.outcome == "passed" for r in self.results)
 
     @property
     def failed(self) -> tuple[Result, ...]:
@@ -75,6 +75,7 @@ def check(
     random: bool = False,
     fixed_length: bool = False,
     multiple_of: int = 1,
+    reads: str = "qk",
     backward: Callable[..., Any] | None = None,
     params: dict[str, Any] | None = None,
     framework: str | None = None,
@@ -104,7 +105,9 @@ def check(
         rowwise: The output of a query of cross-attention does not depend on the other queries.
         random: It draws from the global generator of torch or NumPy, which is seeded before a call.
         fixed_length: A class is made for one longest length.
-        multiple_of: Lengths that are no multiple are not tried.
+        multiple_of: Lengths that are no multiple are not tried. Most checks need others, and are
+            skipped: let the function pad its inputs instead.
+        reads: Which of queries and keys it reads: "qk", "q", "k" or "".
         backward: Of a NumPy function, backward(q, k, v, grad_output, causal=, kv_lengths=) ->
             gradients of q, k and v. Without it gradients of NumPy functions are not checked.
         params: Further keywords of a class.
@@ -127,10 +130,13 @@ def check(
                 "fixed_length": fixed_length}  # fmt: skip
     if multiple_of < 1:
         raise Error(f"multiple_of is {multiple_of}; expected at least 1")
+    if not set(reads) <= {"q", "k"}:
+        raise Error(f"reads is '{reads}'; expected 'qk', 'q', 'k' or ''")
     called = name or getattr(fn, "__name__", type(fn).__name__)
     function = function_of(fn, framework, causal=causal, padding=padding, random=random,
                            backward=backward, params=dict(params or {}))  # fmt: skip
-    promises = {"name": called, "multiple_of": multiple_of, **promised}
+    promises = {"name": called, "multiple_of": multiple_of, "reads_queries": "q" in reads,
+                "reads_keys": "k" in reads, **promised}  # fmt: skip
     names = _core.checks_of(promises)
     if only is not None and only not in names:
         raise Error(f"check '{only}' is not one of {', '.join(names)}")

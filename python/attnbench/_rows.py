@@ -93,6 +93,12 @@ def _files(rows: Source | list[Source]) -> list[Path]:
     return [file for one in rows for file in _files(one)]
 
 
+def _words(options: dict[str, Any]) -> list[str]:
+    """Options as the command line has them; True is an option without a value."""
+    return [f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+            for name, value in options.items()]  # fmt: skip
+
+
 def compare(old: Source, new: Source, **options: Any) -> dict[str, Any]:
     """What `attnbench compare OLD NEW --format json` prints: what changed between two rows files by
     more than chance; and "exit_code", 3 where something got worse.
@@ -107,10 +113,7 @@ def compare(old: Source, new: Source, **options: Any) -> dict[str, Any]:
     files = _files([old, new])
     if len(files) != 2:
         raise Error(f"compare needs two rows files, not {len(files)}")
-    words = []
-    for name, value in options.items():
-        words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
-    command = [program(), "compare", *files, "--format", "json", *words]
+    command = [program(), "compare", *files, "--format", "json", *_words(options)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3):
         raise Error(said_last(done.stderr))
@@ -118,9 +121,8 @@ def compare(old: Source, new: Source, **options: Any) -> dict[str, Any]:
 
 
 def table(rows: Source | list[Source], **options: Any) -> str:
-    """What `attnbench table ROWS` prints."""
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    done = subprocess.run([program(), "table", *_files(rows), "--color=never", *words],
+    """What `attnbench table ROWS` prints. Options are those of the command: crossings=True, …"""
+    done = subprocess.run([program(), "table", *_files(rows), "--color=never", *_words(options)],
                           capture_output=True, text=True)  # fmt: skip
     if done.returncode not in (0, 1):
         raise Error(said_last(done.stderr))
@@ -147,12 +149,29 @@ def _lacks(error: ImportError) -> Error:
     return Error(f"{error.name} is not installed; pip install 'attnbench[plot]'")
 
 
+class Pictures(dict[str, Any]):
+    """Figures of matplotlib by name, which notebooks show as pictures."""
+
+    def _repr_html_(self) -> str:
+        from base64 import b64encode
+        from html import escape
+        from io import BytesIO
+
+        shown = []
+        for name, figure in self.items():
+            png = BytesIO()
+            figure.savefig(png, format="png", dpi=100)
+            data = b64encode(png.getvalue()).decode("ascii")
+            shown.append(f'<img alt="{escape(name)}" src="data:image/png;base64,{data}">')
+        return "".join(shown)
+
+
 def plot(
     rows: Source | list[Source],
     kind: str | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> dict[str, matplotlib.figure.Figure]:
-    """The pictures of `attnbench plot` as figures of matplotlib, by name.
+    """The pictures of `attnbench plot` as figures of matplotlib, by name; a notebook shows them.
 
     Args:
         rows: Rows, a rows file or several.
@@ -176,7 +195,7 @@ def plot(
         raise Error(f"no picture is named {kind}…; these rows give {names or 'none'}")
     if output is not None:
         save(pictures, Path(output))
-    return {p.name: p.figure for p in pictures if p.figure}
+    return Pictures({p.name: p.figure for p in pictures if p.figure})
 
 
 class Report(str):

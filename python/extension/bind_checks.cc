@@ -90,6 +90,7 @@ class PythonCallee final : public Callee {
 
 Promises promises_of(const nb::dict& given) {
   const auto is = [&](const char* name) { return nb::cast<bool>(given[name]); };
+  const auto reads = [&](const char* name) { return !given.contains(name) || is(name); };
   return {.name = nb::cast<std::string>(given["name"]),
           .exact = is("exact"),
           .causal = is("causal"),
@@ -100,6 +101,8 @@ Promises promises_of(const nb::dict& given) {
           .rowwise = is("rowwise"),
           .random = is("random"),
           .fixed_length = is("fixed_length"),
+          .reads_queries = reads("reads_queries"),
+          .reads_keys = reads("reads_keys"),
           .multiple_of = nb::cast<int64_t>(given["multiple_of"])};
 }
 

@@ -76,6 +76,9 @@ attn::VariantInfo info_of(const Promises& promises, const MakeCallee& make) {
                                     .permutable = promises.permutable,
                                     .rowwise = promises.rowwise},
                          .params = {}};
+  info.reads = [queries = promises.reads_queries, keys = promises.reads_keys](const attn::Params&) {
+    return attn::VariantInfo::Reads{.queries = queries, .keys = keys};
+  };
   info.make = [make](const attn::AttentionConfig& config) -> std::unique_ptr<attn::Attention> {
     return std::make_unique<Called>(config, make({.heads = config.heads,
                                                   .head_dim = config.head_dim,

@@ -19,6 +19,7 @@ struct Promises {
   std::string name;
   bool exact = false, causal = false, cross = false, padding = false, convex = false,
        permutable = false, rowwise = false, random = false, fixed_length = false;
+  bool reads_queries = true, reads_keys = true;
   int64_t multiple_of = 1;  // lengths that are not are not tried
 };
 

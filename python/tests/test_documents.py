@@ -10,6 +10,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+try:
+    import torch  # noqa: F401: the page's examples use it
+except ImportError:
+    raise unittest.SkipTest("torch is not installed") from None
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 
 

@@ -1,17 +1,13 @@
-"""task(): arrays that are the program's own examples, datasets of torch, speed."""
+"""task(): arrays that are the program's own examples."""
 
 from __future__ import annotations
 
 import json
-import time
 import unittest
 
 import numpy as np
-import torch
-from torch.utils.data import DataLoader
 
 import attnbench
-from attnbench import _core
 from attnbench._program import output_of
 
 KINDS = ("mqar", "listops[preset=small]", "retrieval[preset=small]", "image", "adding", "reverse",
@@ -82,63 +78,9 @@ class Examples(unittest.TestCase):
             ("split 'dev' is not valid", lambda: task.batch("dev", 0, 1)),
             ("a batch of 0 examples", lambda: task.batch("test", 0, 0)),
             ("which has", lambda: task.batch("train", 10**12, 1)),
-            ("has edges", lambda: attnbench.task("graph").dataset("train", 3)),
         ):
             with self.subTest(words), self.assertRaisesRegex(attnbench.Error, words):
                 call()
-
-
-class Torch(unittest.TestCase):
-    def test_a_dataset_has_the_examples_of_the_batch(self) -> None:
-        task = attnbench.task("mqar[preset=small]")
-        loader = DataLoader(task.dataset("train", 10), batch_size=4)
-        batches = list(loader)
-        self.assertEqual([len(b["tokens"]) for b in batches], [4, 4, 2])
-        wanted = task.batch("train", 0, 10)
-        tokens = torch.cat([b["tokens"] for b in batches])
-        self.assertEqual(tokens.tolist(), wanted.tokens.tolist())
-        self.assertEqual(batches[0]["labels"].dtype, torch.int64)
-        self.assertEqual(torch.cat([b["mask"] for b in batches]).tolist(), wanted.mask.tolist())
-
-    def test_workers_share_a_stream(self) -> None:
-        task = attnbench.task("mqar[preset=small]")
-        alone, shared = [], []
-        for workers, found in ((0, alone), (2, shared)):
-            loader = DataLoader(task.stream("train", 8), batch_size=None, num_workers=workers)
-            for batch, _ in zip(loader, range(4)):
-                found.append(batch["tokens"].tolist())
-        self.assertEqual(sorted(shared), sorted(alone))
-
-    def test_a_stream_repeats_the_training_examples(self) -> None:
-        task = attnbench.task("mqar[preset=small,train_examples=4]")
-        batches = [b["tokens"].tolist() for b, _ in zip(task.stream("train", 2), range(3))]
-        self.assertEqual(batches[0], batches[2])
-        self.assertNotEqual(batches[0], batches[1])
-
-
-class Speed(unittest.TestCase):
-    def test_batches_cost_little_beside_the_generator(self) -> None:
-        """Batches of 64 take at most 1.25 times the processor time of one call for all: at least 0.8 of the
-        generator's speed."""
-        task, count = attnbench.task("mqar[preset=small]"), 2048
-        direct = _core.Task("mqar[preset=small]")
-
-        def whole() -> None:
-            direct.batch("train", 0, count, 0)
-
-        def parts() -> None:
-            for batch in task.batches("train", 64, count):
-                batch.labels
-
-        def fastest(call) -> float:
-            times = []
-            for _ in range(7):
-                start = time.process_time()
-                call()
-                times.append(time.process_time() - start)
-            return min(times)
-
-        self.assertLess(fastest(parts), 1.25 * fastest(whole))
 
 
 if __name__ == "__main__":

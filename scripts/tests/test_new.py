@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import tempfile
@@ -55,6 +56,20 @@ class New(unittest.TestCase):
             self.assertGreaterEqual(text.lower().count("change here"), 3, source)
             self.assertNotIn("@", text)
 
+    def test_a_variant_in_python_is_one_file_wherever_it_is_made(self):
+        self.tree()
+        done = self.new("variant", "switch", "--python")  # a word of C++, not of Python
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.files(), {*LISTS, "switch.py"})
+        text = (self.folder / "switch.py").read_text()
+        defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
+        self.assertEqual(defined, {"Switch"})
+        self.assertGreaterEqual(text.lower().count("change here"), 3)
+        self.assertNotIn("@", text)
+        self.assertIn("python:switch.py:Switch", done.stdout)
+        self.assertEqual(self.new("variant", "other", "--python", "--out", "in here").returncode, 0)
+        self.assertIn("in here/other.py", self.files())
+
     def test_inside_the_tree_a_variant_has_its_file_its_word_and_its_test(self):
         self.tree()
         below = self.folder / "variants"
@@ -92,6 +107,10 @@ class New(unittest.TestCase):
             (["variant", "own", "--family", "patern"], "pattern"),
             (["task", "own", "--family", "pattern"], "--family"),
             (["variant", "mine"], "mine.cc' exists"),
+            (["variant", "torch", "--python"], "'torch'"),
+            (["variant", "full", "--python"], "already"),
+            (["task", "own", "--python"], "--python"),
+            (["variant", "own", "--python", "--family", "kernel"], "--family"),
         ):
             done = self.new(*arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)

@@ -1,34 +1,38 @@
-"""The Python package, by its own tests (python/tests), where it is built: they run in .venv-python and are skipped elsewhere.
+"""The Python package, by its own tests (python/tests), with the extension that the native build made.
 
-scripts/setup --venv python makes that environment; cmake --preset python and ninja -C build/python _core build the extension.
+They run in .venv-python, which scripts/setup --venv python makes with PyTorch, where there is one; else in .venv, without the
+tests that need PyTorch.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import tomllib
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".venv-python" / "bin" / "python"
-PACKAGE = ROOT / "build" / "python" / "package"
+PYTHONS = [ROOT / venv / "bin" / "python" for venv in (".venv-python", ".venv")]
+PACKAGE = ROOT / "build" / "native" / "package"
 PROGRAM = ROOT / "build" / "native" / "attnbench"
 
 
-@unittest.skipUnless(PYTHON.exists(), "no .venv-python: scripts/setup --venv python makes it")
-@unittest.skipUnless(list(PACKAGE.glob("attnbench/_core.*.so")), "the extension is not built: ninja -C build/python _core")
 @unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@unittest.skipUnless(list(PACKAGE.glob("attnbench/_core.*.so")), "the extension is not built: it needs what scripts/setup installs")
 class Package(unittest.TestCase):
     def test_its_own_tests_pass(self) -> None:
         path = os.pathsep.join(map(str, (PACKAGE, ROOT / "scripts")))
+        python = next(p for p in PYTHONS if p.exists())
         done = subprocess.run(
-            [PYTHON, "-m", "unittest", "discover", "-s", "python/tests", "-t", "."],
+            [python, "-m", "unittest", "discover", "-s", "python/tests", "-t", "."],
             cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
+        ran = re.search(r"^Ran (\d+) tests", done.stderr, re.M)
+        self.assertGreaterEqual(int(ran[1]), 25, done.stderr)
 
 
 class Metadata(unittest.TestCase):
@@ -39,6 +43,8 @@ class Metadata(unittest.TestCase):
         tested = (ROOT / "scripts" / "requirements-python.txt").read_text().splitlines()
         for requirement in self.project["build-system"]["requires"]:
             self.assertIn(requirement, tested)
+        built_with = (ROOT / "scripts" / "requirements.txt").read_text().splitlines()
+        self.assertEqual([r for r in built_with if r.startswith("nanobind")], [r for r in tested if r.startswith("nanobind")])
 
     def test_what_is_exported_is_described(self) -> None:
         """Each public function of the package has a docstring that names what it raises or returns."""

@@ -1,0 +1,1 @@
+"""What attention packages of PyPI pass and fail of attnbench.check()."""
