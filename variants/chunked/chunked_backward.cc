@@ -2,7 +2,8 @@
 // chunk, and what the delta rule wrote, are computed again from the state stored before the chunk.
 // Memory beside the gradients: what one chunk needs a thread.
 #include <algorithm>
-#include <deque>
+#include <iterator>
+#include <list>
 
 #include "core/base/recycled.h"
 #include "core/base/workers.h"
@@ -50,7 +51,8 @@ class HeadBackward {
     std::fill_n(grad_state, p_.state_reals(), real(0));
     const int64_t chunks = p_.chunks(length_);
     if (length_ < p_.len)
-      tiles_[0].add_padding(length_, states_ + chunks * p_.state_reals(), grad_out, grad_state);
+      tiles_.front().add_padding(length_, states_ + chunks * p_.state_reals(), grad_out,
+                                 grad_state);
     for (int64_t c = chunks - 1; c >= 0; --c) {
       const int64_t tiles = forward_again(c);
       for (int64_t t = tiles - 1; t >= 0; --t) {
@@ -65,7 +67,7 @@ class HeadBackward {
   // Each tile of a chunk keeps its own decays and scaled rows between the two passes over them.
   TileGradient& set(int64_t c, int64_t t) {
     const int64_t first = c * p_.chunk + t * p_.tile();
-    TileGradient& tile = tiles_[static_cast<size_t>(t)];
+    TileGradient& tile = *std::next(tiles_.begin(), t);
     tile.set(first, std::min({p_.tile(), length_ - first, (c + 1) * p_.chunk - first}));
     return tile;
   }
@@ -99,7 +101,7 @@ class HeadBackward {
   const ChunkedProblem& p_;
   const Layout& at_;
   const HeadArrays head_;
-  std::deque<TileGradient, Recycled<TileGradient>> tiles_;
+  std::list<TileGradient, Recycled<TileGradient>> tiles_;  // they do not move
   real* const work_;
   const int64_t length_;
   const real* const states_;
