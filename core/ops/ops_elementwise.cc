@@ -272,9 +272,8 @@ Var sigmoid(const Var& a) {
 }
 
 Var softplus(const Var& a) {
-  return unary(
-      a, Keep::output,
-      [](real x) { return std::max(x, real(0)) + std::log1p(std::exp(-std::abs(x))); },
+  return unary_rows(
+      a, [](int64_t n, const real* x, real* to) { softplus_row(n, x, 1, 1, to); },
       [](real y, real g) { return -g * std::expm1(-y); });  // σ(x) = 1 - e^-softplus(x)
 }
 

@@ -1,5 +1,5 @@
-// 2^x of a vector for x <= 0. softmax_rows.cc includes this header once for each instruction set,
-// like Highway's own headers.
+// 2^x of a vector for x <= 126 (double: 1022). The .cc files of kernels include this header once
+// for each instruction set, like Highway's own headers.
 #include <array>
 #include <cstdint>
 
@@ -24,8 +24,8 @@ using Tag = hn::ScalableTag<real>;
 using Vector = hn::Vec<Tag>;
 using Bits = hn::RebindToUnsigned<Tag>;  // of a number
 
-// exp2_of(x) is 2^x for x <= 0. It is exactly 0 for -infinity and for x <= -127 (double: -1023);
-// between there and the normal range it is 0 or subnormal. NaN stays NaN.
+// exp2_of(x) is 2^x for x <= 126 (double: 1022). It is exactly 0 for -infinity and for x <= -127
+// (double: -1023); between there and the normal range it is 0 or subnormal. NaN stays NaN.
 #if HWY_TARGET == HWY_AVX2 && !defined(ATTN_DOUBLE)
 // x = n + i/8 + f, |f| <= 1/16: 2^x = t·(1 + f·p(f)), t = 2^(n + i/8) by a table that one
 // instruction reads: fewer operations than a longer series.

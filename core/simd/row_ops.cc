@@ -104,6 +104,12 @@ void tanhs(int64_t n, const real* x, real* to) {
   over_row(n,
            [=](int64_t j, auto part) HWY_ATTR { part.store(tanh_of(part.load(x + j)), to + j); });
 }
+void softpluses(int64_t n, const real* x, real sign, real factor, real* to) {
+  const Vector by = all_of(sign), times = all_of(factor);
+  over_row(n, [=](int64_t j, auto part) HWY_ATTR {
+    part.store(hn::Mul(times, softplus_of(hn::Mul(by, part.load(x + j)))), to + j);
+  });
+}
 void exps_or_line(int64_t n, const real* x, real* to) {
   over_row(n, [=](int64_t j, auto part) HWY_ATTR {
     const Vector v = part.load(x + j), e = hn::Sub(exp_anywhere(v), all_of(1));
@@ -293,6 +299,7 @@ HWY_EXPORT(exp_of_row);
 HWY_EXPORT(log_sum_of);
 HWY_EXPORT(sigmoids);
 HWY_EXPORT(tanhs);
+HWY_EXPORT(softpluses);
 HWY_EXPORT(exps_or_line);
 HWY_EXPORT(softmaxes);
 HWY_EXPORT(softmaxes_back);
@@ -322,6 +329,9 @@ real exp_row(int64_t n, const real* x, real factor, real shift, real* to) {
 real log_sum_row(int64_t n, const real* x) { return HWY_DYNAMIC_DISPATCH(log_sum_of)(n, x); }
 void sigmoid_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(sigmoids)(n, x, to); }
 void tanh_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(tanhs)(n, x, to); }
+void softplus_row(int64_t n, const real* x, real sign, real factor, real* to) {
+  HWY_DYNAMIC_DISPATCH(softpluses)(n, x, sign, factor, to);
+}
 void elu_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(exps_or_line)(n, x, to); }
 
 void softmax_rows(int64_t rows, int64_t n, const real* x, real* y) {

@@ -26,6 +26,8 @@ real log_sum_row(int64_t n, const real* x);  // log Σ e^x; -infinity for an emp
 // `to` may be x. Absolute error below 2 units in the last place of 1.
 void sigmoid_row(int64_t n, const real* x, real* to);
 void tanh_row(int64_t n, const real* x, real* to);
+// to = factor·log(1 + e^(sign·x)). Error below 4 units in the last place.
+void softplus_row(int64_t n, const real* x, real sign, real factor, real* to);
 void elu_row(int64_t n, const real* x, real* to);  // x for x > 0, else e^x - 1
 
 // y = softmax(x) for each row; a row of -infinity alone gives zeros.

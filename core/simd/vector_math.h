@@ -1,6 +1,6 @@
 // Vector functions of the row kernels: partial vectors at the end of a row, sums along a row, e^x,
-// sigmoid and tanh. The .cc files of kernels include this header once for each instruction set,
-// like Highway's own headers.
+// sigmoid, tanh and softplus. The .cc files of kernels include this header once for each
+// instruction set, like Highway's own headers.
 #include <cmath>
 #include <cstdint>
 
@@ -127,6 +127,17 @@ HWY_INLINE Vector sigmoid_of(Vector x) {
 }
 HWY_INLINE Vector tanh_of(Vector x) {
   return hn::Sub(all_of(1), hn::Div(all_of(2), hn::Add(all_of(1), exp_anywhere(hn::Add(x, x)))));
+}
+
+// log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|: log(1 + t) = 2·artanh(s), s = t/(2 + t) <=
+// 1/3, by its series. Error below 4 ulp; limits and NaN as in std::.
+HWY_INLINE Vector softplus_of(Vector x) {
+  const Vector t = exp_anywhere(hn::Neg(hn::Abs(x)));
+  const Vector s = hn::Div(t, hn::Add(all_of(2), t)), square = hn::Mul(s, s);
+  constexpr int kTerms = kIsDouble ? 16 : 7;  // the next is below half a unit in the last place
+  Vector p = all_of(real(1) / (2 * kTerms - 1));
+  for (int i = kTerms - 2; i >= 0; --i) p = hn::MulAdd(p, square, all_of(real(1) / (2 * i + 1)));
+  return hn::MulAdd(hn::Add(s, s), p, hn::IfThenElse(hn::Gt(x, all_of(0)), x, all_of(0)));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -43,7 +43,9 @@ list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/api/gates_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/chunked_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/delta_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/fixed_decay_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/gla_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/rwkv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)

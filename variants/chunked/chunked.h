@@ -1,10 +1,11 @@
 // Linear attention with decay, and the delta rule: a state S of key_dim·dim numbers for each head
 // that every step decays, writes to and reads. Computed in chunks of positions as matrix products
 // (Yang et al. 2024, arXiv:2312.06635, section 4; Yang et al. 2024, arXiv:2406.06484, section 3).
-//   chunked_attention.h  forward, backward and cost; about 4·n·m·d FLOPs, the delta rule 6·n·m·d,
-//                        and n·chunk·(m + d) inside chunks; memory n·d + m·d
+//   chunked_attention.h  forward, backward and cost; about 4·n·m·d FLOPs, the delta rule 6,
+//                        a removal 8, and n·tile·(m + d) inside tiles; memory n·d + m·d
 //   state_decoder.h      one step, and decoding
-//   decay_gate.h         decays that a gate gives, as of Mamba-2
+//   decay_gate.h         decays that a gate gives, as of Mamba-2, by the rules of log_decay.h
+//   key_rows.h           rows of length 1, and the keys of RWKV-7
 // Internal: chunked_problem.h, tile_decay.h, chunked_tile.h, tile_gradient.h, rotation.h.
 #pragma once
 

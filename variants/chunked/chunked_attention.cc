@@ -13,10 +13,11 @@
 namespace attn {
 namespace {
 
-Decay decay_of(const Var& log_decay) {
+// A removal has no decay of steps: with one channel, it is of channels.
+Decay decay_of(const Var& log_decay, bool removal) {
   if (!log_decay.defined()) return Decay::none;
   if (log_decay.shape().rank() == 1) return Decay::head;
-  return log_decay.dim(-1) == 1 ? Decay::step : Decay::channel;
+  return log_decay.dim(-1) == 1 && !removal ? Decay::step : Decay::channel;
 }
 
 Shape decay_shape(const ChunkedProblem& p) {
@@ -36,13 +37,23 @@ ChunkedProblem problem_of(const ChunkedInputs& x, const ChunkedOptions& options)
   ChunkedProblem p;
   p.batch = x.q.dim(0), p.heads = x.q.dim(1), p.len = x.q.dim(2), p.key_dim = x.q.dim(3);
   p.dim = x.v.dim(3), p.chunk = options.chunk, p.kv_lengths = options.kv_lengths;
-  p.decay = decay_of(x.log_decay), p.delta = x.beta.defined(), p.bonus = x.bonus.defined();
+  p.delta = x.beta.defined(), p.bonus = x.bonus.defined(), p.removal = x.erase.defined();
+  p.decay = decay_of(x.log_decay, p.removal), p.scale = options.scale;
+  p.rule = x.rule;
   check_shape("k", x.k, x.q.shape());
   check_shape("v", x.v, x.q.shape().with(3, p.dim));
   check_shape("log_decay", x.log_decay, decay_shape(p));
+  check_shape("rates", x.rule.rates, {p.heads});
   check_shape("beta", x.beta, {p.batch, p.heads, p.len, 1});
   check_shape("bonus", x.bonus, {p.heads, p.key_dim});
-  ATTN_CHECK(!p.delta || !p.bonus, "chunked attention: beta beside a bonus; give one of them");
+  check_shape("erase", x.erase, x.q.shape());
+  check_shape("remove", x.remove, x.q.shape());
+  ATTN_CHECK(x.erase.defined() == x.remove.defined(),
+             "chunked attention: erase without remove, or remove without erase; give both");
+  ATTN_CHECK(!p.removal || p.decay != Decay::head,
+             "chunked attention: a decay of each head beside a removal; give one of each channel");
+  ATTN_CHECK(p.delta + p.bonus + p.removal <= 1,
+             "chunked attention: beta, a bonus and a removal exclude each other; give one of them");
   ATTN_CHECK(p.chunk >= 1, "chunked attention: chunk {} must be at least 1", p.chunk);
   ATTN_CHECK(p.kv_lengths.empty() || std::ssize(p.kv_lengths) == p.batch,
              "chunked attention: {} lengths for a batch of {}", p.kv_lengths.size(), p.batch);
@@ -56,13 +67,13 @@ ChunkedProblem problem_of(const ChunkedInputs& x, const ChunkedOptions& options)
 struct Layout {
   explicit Layout(const ChunkedProblem& p) : tile(p, parts) {
     state = parts.take(p.state_reals());
-    erase = parts.take(p.delta ? p.tile() * p.tile() : 0);
-    residual = parts.take(p.delta ? p.tile() * p.dim : 0);
-    written = parts.take(p.delta ? p.tile() * p.dim : 0);
+    erase = parts.take(p.solves() ? p.tile() * p.tile() : 0);
+    residual = parts.take(p.solves() ? p.tile() * p.dim : 0);
+    solved = p.delta ? parts.take(p.tile() * p.dim) : residual;
   }
   WorkspaceParts parts;
   ChunkedTile::Layout tile;
-  int64_t state, erase, residual, written;
+  int64_t state, erase, residual, solved;
 };
 
 void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layout& layout,
@@ -70,7 +81,7 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
   const HeadArrays head(p, s, number);
   ChunkedTile tile(p, head, layout.tile, work);
   real *const state = work + layout.state, *const out = s.out.data() + number * p.len * p.dim;
-  real* const written = work + layout.written;
+  real* const solved = work + layout.solved;
   const int64_t size = p.state_reals(), length = p.length(number);
   const auto keep = [&](int64_t slot) {
     if (!s.states.defined()) return;
@@ -82,19 +93,23 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
     const int64_t end = std::min(length, (c + 1) * p.chunk);
     for (int64_t first = c * p.chunk; first < end; first += p.tile()) {
       tile.set(first, std::min(p.tile(), end - first));
-      if (p.delta) {
+      const int64_t next = first + p.tile();
+      const int64_t rows_ahead = std::clamp<int64_t>(length - next, 0, p.tile());
+      tile.prefetch_queries(next, rows_ahead);
+      if (p.solves()) {
         tile.erase_weights(work + layout.erase);
-        tile.solve(state, work + layout.erase, work + layout.residual, written);
+        tile.solve(state, work + layout.erase, work + layout.residual, solved);
       }
-      const real* const rows = p.delta ? written : head.v + first * p.dim;
-      tile.outputs(state, rows, out + first * p.dim);
-      tile.advance(rows, state);
+      tile.outputs(state, solved, out + first * p.dim);
+      tile.prefetch_keys(next, rows_ahead);
+      tile.advance(solved, state);
     }
     keep(c + 1);
   }
   const int64_t padding = p.len - length;
   product(padding, p.dim, p.key_dim, {head.q + length * p.key_dim, p.key_dim}, {state, p.dim},
           out + length * p.dim, p.dim);
+  multiply_all(padding * p.dim, p.scale, out + length * p.dim);
   count_flops(2 * static_cast<double>(padding * size));
 }
 
@@ -102,23 +117,26 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
 
 Var chunked_attention(const ChunkedInputs& x, const ChunkedOptions& options) {
   const ChunkedProblem p = problem_of(x, options);
-  const bool keep = recording({x.q, x.k, x.v, x.log_decay, x.beta, x.bonus});
+  const bool keep =
+      recording({x.q, x.k, x.v, x.log_decay, x.beta, x.bonus, x.erase, x.remove, x.rule.rates});
   const auto value = [](const Var& input) { return input.defined() ? input.value() : Tensor(); };
-  ChunkedSaved saved{x.q.value(),        x.k.value(),   x.v.value(),
-                     value(x.log_decay), value(x.beta), value(x.bonus)};
+  ChunkedSaved saved{x.q.value(),   x.k.value(),    x.v.value(),    value(x.log_decay),
+                     value(x.beta), value(x.bonus), value(x.erase), value(x.remove)};
   saved.out = Tensor(x.v.shape());
   if (keep) saved.states = Tensor({p.total_heads(), p.chunks(p.len) + 1, p.key_dim, p.dim});
   const Layout layout(p);
   run_tasks(p.total_heads(), layout.parts.total(),
             [&](int64_t head, real* work) { forward_of_head(p, saved, layout, head, work); });
   double read = 0;
-  for (const Tensor* input : {&saved.q, &saved.k, &saved.v, &saved.log_decay, &saved.beta})
+  for (const Tensor* input :
+       {&saved.q, &saved.k, &saved.v, &saved.log_decay, &saved.beta, &saved.erase, &saved.remove})
     if (input->defined()) read += static_cast<double>(input->size());
   count_bytes(sizeof(real) * (read + static_cast<double>(saved.out.size())));
   const Tensor out = saved.out;
   if (!keep) return Var(out);
   saved.out = {};  // the backward does not read it
-  return custom_op(out, {x.q, x.k, x.v, x.log_decay, x.beta, x.bonus},
+  return custom_op(out,
+                   {x.q, x.k, x.v, x.log_decay, x.beta, x.bonus, x.erase, x.remove, x.rule.rates},
                    [p, saved](const Tensor& grad_out, std::span<Tensor> grads) {
                      chunked_backward(p, saved, grad_out, grads);
                    });

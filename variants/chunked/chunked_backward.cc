@@ -2,7 +2,10 @@
 // chunk, and what the delta rule wrote, are computed again from the state stored before the chunk.
 // Memory beside the gradients: what one chunk needs a thread.
 #include <algorithm>
+#include <iterator>
+#include <list>
 
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "variants/chunked/tile_gradient.h"
 
@@ -11,17 +14,19 @@ namespace {
 
 // The parts of a worker's workspace.
 struct Layout {
-  explicit Layout(const ChunkedProblem& p) : tile(p, parts) {
-    const int64_t rows = p.delta ? p.tiles_of_chunk() * p.tile() : 0;
+  explicit Layout(const ChunkedProblem& p) : tile(p, tile_parts), gradient(p, parts) {
+    tiles = parts.take(p.tiles_of_chunk() * tile_parts.total());
+    const int64_t rows = p.solves() ? p.tiles_of_chunk() * p.tile() : 0;
     states = parts.take((p.tiles_of_chunk() - 1) * p.state_reals());
     grad_state = parts.take(p.state_reals());
     erase = parts.take(rows * p.tile());
     residual = parts.take(rows * p.dim);
-    written = parts.take(rows * p.dim);
+    solved = p.delta ? parts.take(rows * p.dim) : residual;
   }
-  WorkspaceParts parts;
-  TileGradient::Layout tile;
-  int64_t states, grad_state, erase, residual, written;
+  WorkspaceParts tile_parts, parts;
+  ChunkedTile::Layout tile;
+  TileGradient::Layout gradient;
+  int64_t tiles, states, grad_state, erase, residual, solved;
 };
 
 class HeadBackward {
@@ -31,10 +36,14 @@ class HeadBackward {
       : p_(p),
         at_(layout),
         head_(p, s, number),
-        tile_(p, head_, layout.tile, work, to),
         work_(work),
         length_(p.length(number)),
-        states_(s.states.data() + number * (p.chunks(p.len) + 1) * p.state_reals()) {}
+        states_(s.states.data() + number * (p.chunks(p.len) + 1) * p.state_reals()) {
+    for (int64_t t = 0; t < p.tiles_of_chunk(); ++t)
+      tiles_.emplace_back(p, head_, layout.tile,
+                          work + layout.tiles + t * layout.tile_parts.total(), layout.gradient,
+                          work, to);
+  }
 
   // grad_out: of the head.
   void run(const real* grad_out) {
@@ -42,60 +51,57 @@ class HeadBackward {
     std::fill_n(grad_state, p_.state_reals(), real(0));
     const int64_t chunks = p_.chunks(length_);
     if (length_ < p_.len)
-      tile_.add_padding(length_, states_ + chunks * p_.state_reals(), grad_out, grad_state);
+      tiles_.front().add_padding(length_, states_ + chunks * p_.state_reals(), grad_out,
+                                 grad_state);
     for (int64_t c = chunks - 1; c >= 0; --c) {
       const int64_t tiles = forward_again(c);
       for (int64_t t = tiles - 1; t >= 0; --t) {
-        set(c, t);
-        tile_.add({state(c, t), erase(t), residual(t), written(c, t)}, grad_out, grad_state);
+        TileGradient& tile = set(c, t);
+        if (c > 0) tile.prefetch_before(p_.chunk, grad_out);
+        tile.add({state(c, t), erase(t), residual(t), solved(t)}, grad_out, grad_state);
       }
     }
   }
 
  private:
-  void set(int64_t c, int64_t t) {
+  // Each tile of a chunk keeps its own decays and scaled rows between the two passes over them.
+  TileGradient& set(int64_t c, int64_t t) {
     const int64_t first = c * p_.chunk + t * p_.tile();
-    tile_.set(first, std::min({p_.tile(), length_ - first, (c + 1) * p_.chunk - first}));
+    TileGradient& tile = *std::next(tiles_.begin(), t);
+    tile.set(first, std::min({p_.tile(), length_ - first, (c + 1) * p_.chunk - first}));
+    return tile;
   }
   // The states before the tiles of a chunk, and what they write. Returns the number of tiles.
   int64_t forward_again(int64_t c) {
     const int64_t rows = std::min(length_ - c * p_.chunk, p_.chunk);
     const int64_t tiles = (rows + p_.tile() - 1) / p_.tile();
     for (int64_t t = 0; t < tiles; ++t) {
-      if (!p_.delta && t + 1 == tiles) break;  // nothing else is needed of the last tile
-      set(c, t);
-      if (p_.delta) {
-        tile_.erase_weights(erase(t));
-        tile_.solve(state(c, t), erase(t), residual(t), work_ + at_.written + t * tile_rows());
+      if (!p_.solves() && t + 1 == tiles) break;  // nothing else is needed of the last tile
+      TileGradient& tile = set(c, t);
+      if (p_.solves()) {
+        tile.erase_weights(erase(t));
+        tile.solve(state(c, t), erase(t), residual(t), solved(t));
       }
       if (t + 1 == tiles) break;
       real* const after = work_ + at_.states + t * p_.state_reals();
       std::copy_n(state(c, t), p_.state_reals(), after);
-      tile_.advance(written(c, t), after);
+      tile.advance(solved(t), after);
     }
     return tiles;
   }
 
-  int64_t tile_rows() const { return p_.tile() * p_.dim; }
   const real* state(int64_t c, int64_t t) const {
     if (t == 0) return states_ + c * p_.state_reals();
     return work_ + at_.states + (t - 1) * p_.state_reals();
   }
-  real* erase(int64_t t) const {
-    return p_.delta ? work_ + at_.erase + t * p_.tile() * p_.tile() : nullptr;
-  }
-  real* residual(int64_t t) const {
-    return p_.delta ? work_ + at_.residual + t * tile_rows() : nullptr;
-  }
-  const real* written(int64_t c, int64_t t) const {
-    if (p_.delta) return work_ + at_.written + t * tile_rows();
-    return head_.v + (c * p_.chunk + t * p_.tile()) * p_.dim;
-  }
+  real* erase(int64_t t) const { return work_ + at_.erase + t * p_.tile() * p_.tile(); }
+  real* residual(int64_t t) const { return work_ + at_.residual + t * p_.tile() * p_.dim; }
+  real* solved(int64_t t) const { return work_ + at_.solved + t * p_.tile() * p_.dim; }
 
   const ChunkedProblem& p_;
   const Layout& at_;
   const HeadArrays head_;
-  TileGradient tile_;
+  std::list<TileGradient, Recycled<TileGradient>> tiles_;  // they do not move
   real* const work_;
   const int64_t length_;
   const real* const states_;
@@ -127,7 +133,8 @@ void chunked_backward(const ChunkedProblem& p, const ChunkedSaved& saved, const 
   const MemoryScope scope(Purpose::workspace);
   const Layout layout(p);
   const SharedGradient bonus(grads[kOfBonus], p, p.key_dim),
-      log_decay(p.decay == Decay::head ? grads[kOfLogDecay] : Tensor(), p, 1);
+      log_decay(p.decay == Decay::head ? grads[kOfLogDecay] : Tensor(), p, 1),
+      rates(grads[kOfRates], p, 1);
   run_tasks(p.total_heads(), layout.parts.total(), [&](int64_t head, real* work) {
     const auto rows = [&](ChunkedInput input, int64_t width) {
       const Tensor& grad = grads[input];
@@ -139,11 +146,15 @@ void chunked_backward(const ChunkedProblem& p, const ChunkedSaved& saved, const 
         .v = rows(kOfV, p.dim),
         .log_decay = p.decay == Decay::head ? log_decay.of(head) : rows(kOfLogDecay, p.decays()),
         .beta = rows(kOfBeta, 1),
-        .bonus = bonus.of(head)};
+        .bonus = bonus.of(head),
+        .erase = rows(kOfErase, p.key_dim),
+        .remove = rows(kOfRemove, p.key_dim),
+        .rate = rates.of(head)};
     HeadBackward(p, saved, layout, head, to, work).run(grad_out.data() + head * p.len * p.dim);
   });
   bonus.finish();
   log_decay.finish();
+  rates.finish();
 }
 
 }  // namespace attn

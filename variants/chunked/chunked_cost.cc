@@ -22,13 +22,16 @@ void add_tile(const ChunkedProblem& p, int64_t rows, bool last, Work& work) {
   const auto of = [](int64_t count) { return static_cast<double>(count); };
   const int64_t m = p.key_dim, d = p.dim;
   const double state = of(rows * m * d), substitution = of(rows * (rows - 1) / 2 * d);
-  const double diagonal = p.bonus ? of(rows * m) : 0;
-  const double solve = p.delta ? of(pairs * m) + state + substitution : 0;
-  work.forward += 2 * state + of(pairs * (m + d)) + diagonal + solve;
-  work.backward += solve + (last ? 0 : state) + 4 * state + diagonal;
-  work.backward += of(2 * pairs * m + pairs * d + transposed * (m + d));
+  const double diagonal = p.bonus ? of(rows * m) : 0, writes = of(p.writes());
+  double solve = p.solves() ? writes * of(pairs * m) + state + substitution : 0;
+  if (p.removal) solve += of(pairs * d);
+  work.forward += (1 + writes) * state + writes * of(pairs * (m + d)) + diagonal + solve;
+  work.backward += solve + (last ? 0 : writes * state) + (2 + 2 * writes) * state + diagonal;
+  work.backward += writes * of(2 * pairs * m + pairs * d + transposed * (m + d));
   if (p.bonus) work.backward += of(rows * (d + 3 * m));
-  if (p.delta) work.backward += 2 * state + substitution + of(pairs * (m + d) + transposed * m);
+  if (p.solves())
+    work.backward += 2 * state + substitution + writes * of(pairs * (m + d) + transposed * m);
+  if (p.removal) work.backward += of(pairs * m + transposed * d);
 }
 
 }  // namespace
@@ -43,8 +46,8 @@ Cost chunked_cost(const ChunkedProblem& p) {
   const double heads = static_cast<double>(p.total_heads()), rows = static_cast<double>(p.len);
   const double size = sizeof(real), m = static_cast<double>(p.key_dim),
                d = static_cast<double>(p.dim);
-  const double gates =
-      (p.decay == Decay::head ? 0 : static_cast<double>(p.decays())) + (p.delta ? 1 : 0);
+  const double gates = (p.decay == Decay::head ? 0 : static_cast<double>(p.decays())) +
+                       (p.delta ? 1 : 0) + (p.removal ? 2 * m : 0);
   Cost cost;
   cost.flops = 2 * heads * work.forward;
   cost.backward_flops = 2 * heads * work.backward;
@@ -55,14 +58,16 @@ Cost chunked_cost(const ChunkedProblem& p) {
   return cost;
 }
 
-Cost chunked_cost(const AttentionShape& s, Decay decay, bool delta) {
+Cost chunked_cost(const AttentionShape& s, Decay decay, WriteRule rule) {
   return chunked_cost(ChunkedProblem{.batch = s.batch,
                                      .heads = s.heads,
                                      .len = s.kv_len,
                                      .key_dim = s.head_dim,
                                      .dim = s.head_dim,
                                      .decay = decay,
-                                     .delta = delta});
+                                     .delta = rule == WriteRule::delta,
+                                     .removal = rule == WriteRule::removal,
+                                     .bonus = rule == WriteRule::bonus});
 }
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
+#include "variants/chunked/log_decay.h"
 
 namespace attn {
 
@@ -18,7 +19,9 @@ struct ChunkedProblem {
   int64_t key_dim = 0, dim = 0;  // m, d
   int64_t chunk = 64;            // positions from one stored state to the next
   Decay decay = Decay::none;
-  bool delta = false, bonus = false;
+  LogDecay rule = {};  // what log-decays are of the numbers given for them
+  bool delta = false, removal = false, bonus = false;
+  double scale = 1;  // of outputs
   std::vector<int64_t> kv_lengths = {};
 
   // Rows whose pairs are computed together. With a decay for each channel, the range of the
@@ -40,6 +43,10 @@ struct ChunkedProblem {
     if (decay == Decay::channel) return key_dim;
     return decay == Decay::none ? 0 : 1;
   }
+  // Whether what a step writes depends on the state, and a triangular system gives it.
+  bool solves() const { return delta || removal; }
+  // Keys that the state is written at: k, and with a removal its own.
+  int64_t writes() const { return removal ? 2 : 1; }
   int64_t state_reals() const { return key_dim * dim; }
   int64_t total_heads() const { return batch * heads; }
   int64_t length(int64_t head) const {
@@ -50,23 +57,29 @@ struct ChunkedProblem {
 // What a forward reads and saves. Undefined tensors are absent. `states` [batch·heads, chunks + 1,
 // m, d]: the state before each chunk, and after the last one.
 struct ChunkedSaved {
-  Tensor q, k, v, log_decay, beta, bonus, out, states;
+  Tensor q, k, v, log_decay, beta, bonus, erase, remove, out, states;
 };
 
 // The arrays of one head.
 struct HeadArrays {
   const real *q, *k, *v;
-  const real* log_decay;  // of the first step; of all steps for Decay::head; null: none
-  const real* beta;       // null: no delta rule
-  const real* bonus;      // null: none
+  // What log-decays come from: of the first step; of all steps for Decay::head; null: none.
+  const real* log_decay;
+  HeadDecay decay_of;
+  const real* beta;            // null: no delta rule
+  const real* bonus;           // null: none
+  const real *erase, *remove;  // null: no removal
 
   HeadArrays(const ChunkedProblem& p, const ChunkedSaved& s, int64_t head)
       : q(s.q.data() + head * p.len * p.key_dim),
         k(s.k.data() + head * p.len * p.key_dim),
         v(s.v.data() + head * p.len * p.dim),
         log_decay(nullptr),
+        decay_of(p.rule, head % p.heads),
         beta(p.delta ? s.beta.data() + head * p.len : nullptr),
-        bonus(p.bonus ? s.bonus.data() + head % p.heads * p.key_dim : nullptr) {
+        bonus(p.bonus ? s.bonus.data() + head % p.heads * p.key_dim : nullptr),
+        erase(p.removal ? s.erase.data() + head * p.len * p.key_dim : nullptr),
+        remove(p.removal ? s.remove.data() + head * p.len * p.key_dim : nullptr) {
     if (p.decay == Decay::head)
       log_decay = s.log_decay.data() + head % p.heads;
     else if (p.decay != Decay::none)
@@ -77,7 +90,17 @@ struct HeadArrays {
 int64_t chunked_workspace(const ChunkedProblem& problem);  // of a forward: numbers for each worker
 
 // The indices of `grads`; an undefined tensor is not needed.
-enum ChunkedInput : uint8_t { kOfQ, kOfK, kOfV, kOfLogDecay, kOfBeta, kOfBonus, kChunkedInputs };
+enum ChunkedInput : uint8_t {
+  kOfQ,
+  kOfK,
+  kOfV,
+  kOfLogDecay,
+  kOfBeta,
+  kOfBonus,
+  kOfErase,
+  kOfRemove,
+  kOfRates
+};
 void chunked_backward(const ChunkedProblem& problem, const ChunkedSaved& saved,
                       const Tensor& grad_out, std::span<Tensor> grads);
 

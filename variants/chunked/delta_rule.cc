@@ -1,62 +1,14 @@
 // See delta_rule.h. One pass over the rows each way besides the engine's.
 #include "variants/chunked/delta_rule.h"
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 
-#include "core/base/recycled.h"
-#include "core/base/workers.h"
 #include "core/ops/ops.h"
-#include "core/simd/rows.h"
+#include "variants/chunked/key_rows.h"
 #include "variants/reference/gated.h"
 
 namespace attn {
 namespace {
-
-using Row = Eigen::Map<Eigen::Array<real, Eigen::Dynamic, 1>>;
-using ConstRow = Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>>;
-
-constexpr double kUnitEpsilon = 1e-6;  // added to the square of a row's length
-
-real inverse_length(const ConstRow& x) {
-  return 1 / std::sqrt(x.square().sum() + static_cast<real>(kUnitEpsilon));
-}
-
-// factor·x/√(|x|² + kUnitEpsilon) of each row of x [batch, heads, len, dim]. Padding becomes 0 and
-// is not read; empty `lengths`: no padding.
-Var unit_rows(const Var& x, double factor, const std::vector<int64_t>& lengths) {
-  const Tensor from = x.value(), out(x.shape());
-  const int64_t heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
-  const auto by = static_cast<real>(factor);
-  const std::vector<int64_t, Recycled<int64_t>> kept(lengths.begin(), lengths.end());
-  const auto valid = [kept, heads, len](int64_t head) {
-    return kept.empty() ? len : kept[static_cast<size_t>(head / heads)];
-  };
-  over_range(x.dim(0) * heads, 4 * len * dim, [&](int64_t begin, int64_t end) {
-    for (int64_t head = begin; head < end; ++head) {
-      real* const rows = out.data() + head * len * dim;
-      for (int64_t i = 0; i < valid(head); ++i) {
-        const ConstRow row(from.data() + (head * len + i) * dim, dim);
-        Row(rows + i * dim, dim) = by * inverse_length(row) * row;
-      }
-      std::fill(rows + valid(head) * dim, rows + len * dim, real(0));
-    }
-  });
-  return custom_op(out, {x}, [=](const Tensor& g, std::span<Tensor> grads) {
-    if (!grads[0].defined()) return;
-    over_range(from.dim(0) * heads, 8 * len * dim, [&](int64_t begin, int64_t end) {
-      for (int64_t head = begin; head < end; ++head)
-        for (int64_t i = 0; i < valid(head); ++i) {
-          const int64_t at = (head * len + i) * dim;
-          const ConstRow row(from.data() + at, dim), grad(g.data() + at, dim);
-          const real inverse = inverse_length(row);
-          const real along = inverse * inverse * (row * grad).sum();
-          Row(grads[0].data() + at, dim) += by * inverse * (grad - along * row);
-        }
-    });
-  });
-}
 
 // Of unit_rows() for queries and keys, and of the strengths.
 void add_delta_cost(const AttentionShape& s, Cost& cost) {
@@ -68,12 +20,8 @@ void add_delta_cost(const AttentionShape& s, Cost& cost) {
 
 // Unit rows and the strength, from gate number `gate`, of one head and position.
 void set_delta(const StateRows& rows, int64_t head_dim, size_t gate, real factor) {
-  const auto scaled = [head_dim](real* x, real by) {
-    Row row(x, head_dim);
-    row *= by * inverse_length(ConstRow(x, head_dim));
-  };
-  if (rows.q) scaled(rows.q, factor);
-  scaled(rows.k, 1);
+  if (rows.q) unit_row(factor, nullptr, head_dim, rows.q);
+  unit_row(1, nullptr, head_dim, rows.k);
   *rows.beta = 1 / (1 + std::exp(-*rows.gates[gate]));
 }
 
@@ -95,18 +43,17 @@ Var DeltaRule::do_gated_forward(const Var& q, const Var& k, const Var& v,
                                 std::span<const Var> gates, const Mask& mask) const {
   const std::vector<int64_t>& lengths = mask.kv_lengths;
   const bool decays = decay_ != Decay::none;
-  return chunked_attention(
-      {.q = unit_rows(q, tau(), {}),
-       .k = unit_rows(k, 1, lengths),
-       .v = v,
-       .log_decay = decays ? gated_log_decay(gates[0], a_log_, lengths) : Var(),
-       .beta = sigmoid(zero_padding(gates.back(), lengths))},
-      {.kv_lengths = lengths});
+  return chunked_attention({.q = unit_rows(q, tau(), {}),
+                            .k = unit_rows(k, 1, lengths),
+                            .v = v,
+                            .log_decay = decays ? gates[0] : Var(),
+                            .rule = decays ? LogDecay::of_steps(a_log_) : LogDecay{},
+                            .beta = sigmoid(zero_padding(gates.back(), lengths))},
+                           {.kv_lengths = lengths});
 }
 
 Cost DeltaRule::do_cost(const AttentionShape& s) const {
-  Cost cost = chunked_cost(s, decay_, true);
-  if (decay_ != Decay::none) add_decay_cost(s, decay_width(s.head_dim), cost);
+  Cost cost = chunked_cost(s, decay_, WriteRule::delta);
   add_delta_cost(s, cost);
   return cost;
 }
@@ -123,7 +70,7 @@ std::unique_ptr<Decoder> DeltaRule::do_decoder(const Shape& position, int64_t ca
                        {.delta = true,
                         .gate_widths = {width, 1},
                         .prepare = [dim, width, by, a_log = a_log_](const StateRows& x) {
-                          set_decay(x, dim, width, a_log.value()[x.head]);
+                          set_decay(x, dim, width, LogDecay::of_steps(a_log));
                           set_delta(x, dim, 1, by);
                         }});
 }

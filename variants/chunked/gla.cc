@@ -3,7 +3,6 @@
 // Time about 4·n·d² + 64·n·d, memory n·d; nothing is normalised. No limit equals softmax.
 #include <cmath>
 
-#include "core/ops/ops.h"
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/chunked/chunked.h"
@@ -19,35 +18,23 @@ class Gla final : public GatedAttention {
 
  private:
   double tau() const { return 1 / std::sqrt(static_cast<double>(config().head_dim)); }
+  LogDecay rule() const { return LogDecay::of_sigmoid(temperature_); }
 
-  // log a = log σ(x) / temperature = -softplus(-x) / temperature
   Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
                        const Mask& mask) const override {
-    Var log_decay = scale(zero_padding(gates[0], mask.kv_lengths), -1);
-    log_decay = softplus(log_decay);
-    log_decay = scale(log_decay, -1 / temperature_);  // [batch, heads, len, head_dim]
-    return chunked_attention({.q = scale(q, tau()), .k = k, .v = v, .log_decay = log_decay},
-                             {.kv_lengths = mask.kv_lengths});
+    return chunked_attention({.q = q, .k = k, .v = v, .log_decay = gates[0], .rule = rule()},
+                             {.kv_lengths = mask.kv_lengths, .scale = tau()});
   }
 
-  Cost do_cost(const AttentionShape& s) const override {
-    Cost cost = chunked_cost(s, Decay::channel);
-    const auto numbers = static_cast<double>(s.batch * s.heads * s.kv_len * s.head_dim);
-    // The gate, three arrays of it written and two of them read, and the queries scaled.
-    cost.bytes += sizeof(real) * 8 * numbers;
-    cost.peak_bytes += sizeof(real) * 2 * numbers;  // log-decays and scaled queries
-    return cost;
-  }
+  Cost do_cost(const AttentionShape& s) const override { return chunked_cost(s, Decay::channel); }
 
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     const int64_t dim = position[3];
-    const real factor = static_cast<real>(-1 / temperature_), by = static_cast<real>(tau());
-    return state_decoder(position, capacity,
-                         {.gate_widths = {dim}, .prepare = [dim, factor, by](const StateRows& x) {
-                            for (int64_t c = 0; c < dim; ++c)
-                              x.decay[c] = std::exp(factor * softplus_of(-x.gates[0][c]));
-                            for (int64_t c = 0; x.q && c < dim; ++c) x.q[c] *= by;
-                          }});
+    return state_decoder(
+        position, capacity,
+        {.scale = tau(), .gate_widths = {dim}, .prepare = [dim, rule = rule()](const StateRows& x) {
+           set_decay(x, dim, dim, rule);
+         }});
   }
 
   double temperature_;
@@ -79,7 +66,7 @@ VariantInfo gla() {
           .summary = "linear attention with a gated decay of each channel",
           .paper = "Yang et al. 2023, arXiv:2312.06635, eqs. 3-4 and section 4.4",
           .cost_formula =
-              "4·n·d² FLOPs and about 64·n·d inside tiles of 16; memory 3·n·d; in a layer "
+              "4·n·d² FLOPs and about 64·n·d inside tiles of 16; memory n·d; in a layer "
               "2·n·rank·(width + heads·d) more",
           .traits = kGatedTraits,
           .params = {{"gate_rank", 16, "rank of the projection that makes the gate in a layer"},

@@ -20,7 +20,7 @@ VariantInfo kda() {
           .summary = "the delta rule with a decay of each channel",
           .paper = "Kimi Team 2025, arXiv:2510.26692, eq. 1",
           .cost_formula =
-              "6·n·d² FLOPs and about 112·n·d inside tiles of 16; memory 4·n·d; in a layer "
+              "6·n·d² FLOPs and about 112·n·d inside tiles of 16; memory 3·n·d; in a layer "
               "2·n·(rank·(width + heads·d) + width·heads) more",
           .traits = kGatedTraits,
           .params = {{"gate_rank", 64, "rank of the projection that makes the decay in a layer"}},

@@ -3,6 +3,7 @@
 // with q, k, v for C, B, x: a = exp(-exp(A_log)·Δ), Δ = softplus(dt). Time about 4·n·d² +
 // 172·n·d, memory n·d; nothing is normalised. No limit equals softmax.
 #include "core/ops/ops.h"
+#include "core/simd/row_ops.h"
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/chunked/chunked.h"
@@ -23,13 +24,13 @@ class Mamba2 final : public GatedAttention {
     return chunked_attention({.q = q,
                               .k = k,
                               .v = multiply(zero_padding(v, mask.kv_lengths), delta),
-                              .log_decay = gated_log_decay(gates[0], a_log_, mask.kv_lengths)},
+                              .log_decay = gates[0],
+                              .rule = LogDecay::of_steps(a_log_)},
                              {.kv_lengths = mask.kv_lengths});
   }
 
   Cost do_cost(const AttentionShape& s) const override {
     Cost cost = chunked_cost(s, Decay::step);
-    add_decay_cost(s, 1, cost);
     const auto rows = static_cast<double>(s.batch * s.heads * s.kv_len);
     const double values = rows * static_cast<double>(s.head_dim);
     cost.bytes += sizeof(real) * (2 * values + 3 * rows);  // Δ·v, and Δ from the gate
@@ -41,8 +42,9 @@ class Mamba2 final : public GatedAttention {
     const int64_t dim = position[3];
     return state_decoder(position, capacity,
                          {.gate_widths = {1}, .prepare = [dim, a_log = a_log_](const StateRows& x) {
-                            set_decay(x, dim, 1, a_log.value()[x.head]);
-                            const real delta = softplus_of(*x.gates[0]);
+                            set_decay(x, dim, 1, LogDecay::of_steps(a_log));
+                            real delta = 0;
+                            softplus_row(1, x.gates[0], 1, 1, &delta);
                             for (int64_t c = 0; c < dim; ++c) x.v[c] *= delta;
                           }});
   }

@@ -22,6 +22,7 @@ void advance_state(const StateStep& s, real* state, real* work, Tally& done) {
       product(1, d, m, {by, m}, {state, d}, out, d);
     done.multiply_adds(m * d);
   };
+  if (s.erase) read(s.erase, residual, false);
   if (s.beta) {
     for (int64_t c = 0; c < m; ++c) row[c] = s.decay ? s.decay[c] * s.k[c] : s.k[c];
     read(row, residual, false);
@@ -37,6 +38,11 @@ void advance_state(const StateStep& s, real* state, real* work, Tally& done) {
   }
   add_product(m, d, 1, {s.k, 1}, {written, d}, state, d, s.decay);
   done.multiply_adds(m * d);
+  if (s.erase) {
+    for (int64_t c = 0; c < m; ++c) row[c] = -s.remove[c];
+    add_product(m, d, 1, {row, 1}, {residual, d}, state, d);
+    done.multiply_adds(m * d);
+  }
   if (s.q && !s.bonus) read(s.q, s.out, false);
   done.moved<real>(2 * m * d);
 }
@@ -53,9 +59,9 @@ class StateDecoder final : public Decoder {
         work_(static_cast<size_t>(heads() * work_reals()) * sizeof(real), Purpose::workspace) {}
 
  private:
-  // q, k, v and the decays of a head, β, and what a step works on.
+  // q, k, v, the decays and the removal of a head, β, and what a step works on.
   int64_t work_reals() const {
-    return padded_reals(4 * head_dim() + 1 + step_reals(head_dim(), head_dim()));
+    return padded_reals(6 * head_dim() + 1 + step_reals(head_dim(), head_dim()));
   }
 
   // `i` of the positions of this call, `at` of all.
@@ -69,12 +75,15 @@ class StateDecoder final : public Decoder {
                    .k = work + dim,
                    .v = work + 2 * dim,
                    .decay = work + 3 * dim,
-                   .beta = rule_.delta ? work + 4 * dim : nullptr};
+                   .beta = rule_.delta ? work + 6 * dim : nullptr,
+                   .erase = rule_.removal ? work + 4 * dim : nullptr,
+                   .remove = rule_.removal ? work + 5 * dim : nullptr};
     if (q) std::copy_n(q, dim, rows.q);
     std::copy_n(k, dim, rows.k), std::copy_n(v, dim, rows.v);
     std::fill_n(rows.decay, dim, real(1));
     for (size_t g = 0; g < gates().size(); ++g)
       rows.gates[g] = gates()[g].data() + (head * gates()[g].dim(2) + i) * gates()[g].dim(3);
+    for (int64_t c = 0; q && c < dim; ++c) rows.q[c] *= static_cast<real>(rule_.scale);
     rule_.prepare(rows);
     advance_state({.key_dim = dim,
                    .dim = dim,
@@ -83,8 +92,11 @@ class StateDecoder final : public Decoder {
                    .v = rows.v,
                    .decay = rows.decay,
                    .beta = rows.beta,
+                   .bonus = rule_.bonus.defined() ? rule_.bonus.data() + rows.head * dim : nullptr,
+                   .erase = rows.erase,
+                   .remove = rows.remove,
                    .out = out},
-                  states_.data() + head * dim * dim, work + 4 * dim + 1, done);
+                  states_.data() + head * dim * dim, work + 6 * dim + 1, done);
   }
 
   void do_extend(const Tensor& k, const Tensor& v) override {
@@ -114,7 +126,9 @@ class StateDecoder final : public Decoder {
     return static_cast<int64_t>(sizeof(real)) * states_.size();
   }
   double do_step_flops() const override {
-    return (rule_.delta ? 6 : 4) * static_cast<double>(states_.size());
+    const double products = rule_.removal ? 8 : rule_.delta ? 6 : 4;
+    const double own = rule_.bonus.defined() ? static_cast<double>(6 * heads() * head_dim()) : 0;
+    return products * static_cast<double>(states_.size()) + own;
   }
   double do_step_bytes() const override { return 2 * static_cast<double>(do_state_bytes()); }
 

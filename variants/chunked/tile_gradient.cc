@@ -4,67 +4,107 @@
 #include <algorithm>
 
 #include "core/base/marks.h"
-#include "core/simd/row_ops.h"
+#include "core/simd/rows.h"
 
 namespace attn {
 namespace {
 
 constexpr int64_t kBlock = 16;  // rows of back substitution that are solved one by one
 
-void add_to(real* to, const real* from, int64_t count) {
-  const Mark mark(Part::elementwise);
-  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
 }  // namespace
 
-TileGradient::Layout::Layout(const ChunkedProblem& p, WorkspaceParts& parts) : tile(p, parts) {
+TileGradient::Layout::Layout(const ChunkedProblem& p, WorkspaceParts& parts) {
   const int64_t rows = p.tile(), keys = rows * p.key_dim;
+  grad_out = parts.take(p.scale == 1 ? 0 : rows * p.dim);
   state_panel = parts.take(packed_reals(p.key_dim, p.dim));
   grad_panel = parts.take(packed_reals(p.key_dim, p.dim));
   written_panel = parts.take(packed_reals(rows, p.dim));
   grad_written = parts.take(rows * p.dim);
+  grad_v = p.removal ? parts.take(rows * p.dim) : grad_written;
   grad_weights = parts.take(rows * rows);
-  grad_erase = parts.take(p.delta ? rows * rows : 0);
+  grad_erase = parts.take(p.solves() ? rows * rows : 0);
   grad_q = parts.take(keys);
-  grad_k = parts.take(keys);
-  grad_k_read = parts.take(p.delta ? keys : 0);
-  grad_k_pair = parts.take(p.decay == Decay::channel ? keys : 0);
-  grad_sums = parts.take(rows * p.decays());
-  dots = parts.take(rows);
+  for (int64_t i = 0; i < p.writes(); ++i) grad_k[i] = parts.take(keys);
+  grad_e = parts.take(p.solves() ? keys : 0);
+  grad_sums = parts.take(p.decays());
+  grad_logs = parts.take(rows * p.decays());
+  slopes = parts.take(p.rule.of == LogDecay::Of::given ? 0 : rows * p.decays());
+  dots = parts.take(std::max(rows, p.key_dim));
+}
+
+const real* TileGradient::scaled(const real* grad_out, int64_t rows) const {
+  if (p_.scale == 1) return grad_out;
+  real* const to = part(parts_.grad_out);
+  std::copy_n(grad_out, rows * p_.dim, to);
+  multiply_all(rows * p_.dim, p_.scale, to);
+  return to;
 }
 
 void TileGradient::add(const Forward& forward, const real* grad_out, real* grad_state) {
   const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
+  grad_out = scaled(grad_out + first_ * d, n);
+  written(forward, grad_out, grad_state);
+  if (to_.v) add_row(to_.v + first_ * d, part(parts_.grad_v), n * d);
   real* const grad_written = part(parts_.grad_written);
-  grad_out += first_ * d;
-  multiply(n, d, m, {k_write_, m}, {grad_state, d}, grad_written, d);
-  add_lower_transposed(read_weights(), grad_out, d, grad_written);
-  if (p_.delta) back_substitute(forward);
-  if (to_.v) add_to(to_.v + first_ * d, grad_written, n * d);
-  if (p_.delta)
+  if (p_.solves())
     for (int64_t i = 0; i < n * d; ++i) grad_written[i] = -grad_written[i];
-
-  real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k),
-              *const grad_k_read = part(parts_.grad_k_read);
-  pack_transposed(forward.state, m, d, d, part(parts_.state_panel));
-  pack_transposed(grad_state, m, d, d, part(parts_.grad_panel));
-  multiply(n, m, d, {grad_out, d}, packed(part(parts_.state_panel), d), grad_q, m);
-  multiply(n, m, d, {forward.written, d}, packed(part(parts_.grad_panel), d), grad_k, m);
-  if (p_.delta)
-    multiply(n, m, d, {grad_written, d}, packed(part(parts_.state_panel), d), grad_k_read, m);
-  pairs(grad_out, forward);
-  if (to_.log_decay) decays(forward, grad_state);
-  if (p_.bonus) add_bonus(grad_out, forward.written);
-  if (to_.q) add_to(to_.q + first_ * m, grad_q, n * m);
-  if (to_.k) add_to(to_.k + first_ * m, grad_k, n * m);
-  if (to_.k && p_.delta) add_to(to_.k + first_ * m, grad_k_read, n * m);
+  states(forward, grad_out, grad_state);
+  if (of_decays()) last_sums(forward, grad_state);
+  if (decay_.of_channels()) {
+    scale_channels();
+    pairs(grad_out, forward);
+    add_channels();
+  } else {
+    if (p_.decay != Decay::none) scale_rows();
+    pairs(grad_out, forward);
+    add_rows();
+  }
+  if (of_decays()) add_decays();
+  if (p_.bonus) add_bonus(grad_out);
 
   multiply_add(m, d, n, {q_read_, 1, m}, {grad_out, d}, grad_state, d, total());
-  if (p_.delta) multiply_add(m, d, n, {k_read_, 1, m}, {grad_written, d}, grad_state, d);
+  if (p_.solves()) multiply_add(m, d, n, {e_read_, 1, m}, {grad_written, d}, grad_state, d);
 }
 
-// dU becomes W and then dY, from the last row to the first.
+void TileGradient::prefetch_before(int64_t rows, const real* grad_out) const {
+  const int64_t first = first_ - rows, m = p_.key_dim, d = p_.dim;
+  prefetch_queries(first, rows_);
+  prefetch_keys(first, rows_);
+  prefetch_rows(grad_out, first, rows_, d);
+  prefetch_rows(to_.v, first, rows_, d);
+  for (const real* const to : {to_.q, to_.k, to_.erase, to_.remove})
+    prefetch_rows(to, first, rows_, m);
+  if (p_.decay != Decay::head) prefetch_rows(to_.log_decay, first, rows_, p_.decays());
+}
+
+// dV, and where something is solved dY or Z in grad_written.
+void TileGradient::written(const Forward& forward, const real* grad_out, const real* grad_state) {
+  const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
+  for (int64_t i = 0; i < p_.writes(); ++i) {
+    real* const to = part(i == 0 ? parts_.grad_v : parts_.grad_written);
+    multiply(n, d, m, {keys_[i].write, m}, {grad_state, d}, to, d);
+    add_lower_transposed(read_weights(i), grad_out, d, to);
+  }
+  if (p_.solves()) back_substitute(forward);
+  if (p_.removal)
+    add_lower_transposed(erased_values(), part(parts_.grad_written), d, part(parts_.grad_v));
+}
+
+// What the gradients of queries and keys get through the states; grad_written is negated.
+void TileGradient::states(const Forward& forward, const real* grad_out, const real* grad_state) {
+  const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
+  pack_transposed(forward.state, m, d, d, part(parts_.state_panel));
+  pack_transposed(grad_state, m, d, d, part(parts_.grad_panel));
+  const Right before = packed(part(parts_.state_panel), d),
+              after = packed(part(parts_.grad_panel), d);
+  multiply(n, m, d, {grad_out, d}, before, part(parts_.grad_q), m);
+  for (int64_t i = 0; i < p_.writes(); ++i)
+    multiply(n, m, d, {values(i, forward.solved), d}, after, part(parts_.grad_k[i]), m);
+  if (p_.solves())
+    multiply(n, m, d, {part(parts_.grad_written), d}, before, part(parts_.grad_e), m);
+}
+
+// dU becomes W and then dY, or with a removal Z, from the last row to the first.
 void TileGradient::back_substitute(const Forward& forward) {
   const int64_t d = p_.dim, tile = p_.tile();
   real* const rows = part(parts_.grad_written);
@@ -80,6 +120,7 @@ void TileGradient::back_substitute(const Forward& forward) {
       if (i + 1 < end)
         multiply_add(1, d, end - i - 1, {erase + (i + 1) * tile + i, 1, tile},
                      {rows + (i + 1) * d, d}, row, d);
+      if (!p_.delta) continue;
       if (to_.beta) to_.beta[first_ + i] += row_dot(forward.residual + i * d, row, d);
       const real beta = head_.beta[first_ + i];
       for (int64_t c = 0; c < d; ++c) row[c] *= beta;
@@ -87,135 +128,84 @@ void TileGradient::back_substitute(const Forward& forward) {
   }
 }
 
-// The gradients of pairs, and through the decays those of q and k: grad_q of rows as queries of P,
-// grad_k_read as queries of A, grad_k as keys.
+// The gradients of pairs: grad_q of rows as queries of P, grad_e as queries of A, grad_k as keys.
 void TileGradient::pairs(const real* grad_out, const Forward& forward) {
+  for (int64_t i = 0; i < p_.writes(); ++i) pairs_of(i, grad_out, values(i, forward.solved));
+}
+
+void TileGradient::pairs_of(int64_t which, const real* grad_out, const real* values) {
   const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
   real *const of_read = part(parts_.grad_weights), *const of_erase = part(parts_.grad_erase);
-  real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k),
-              *const grad_k_read = part(parts_.grad_k_read);
-  real* const panel = part(parts_.written_panel);
-  pack_transposed(forward.written, n, d, d, panel);
+  real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k[which]),
+              *const grad_e = part(parts_.grad_e), *const panel = part(parts_.written_panel);
+  pack_transposed(values, n, d, d, panel);
   products_of_rows(grad_out, packed(panel, d), d, of_read);
   mask(p_.bonus, 1, of_read);
-  if (p_.delta) {
+  if (p_.solves()) {
     products_of_rows(part(parts_.grad_written), packed(panel, d), d, of_erase);
     mask(true, 1, of_erase);
   }
-  const auto scale_all = [&](bool queries) {  // through read and write
-    if (p_.decay == Decay::none) return;
-    if (!queries) return decay_.scale(grad_k, decay_.write(), grad_k);
-    decay_.scale(grad_q, decay_.read(), grad_q);
-    if (p_.delta) decay_.scale(grad_k_read, decay_.read(), grad_k_read);
-  };
-  const bool factored = decay_.of_channels() && decay_.factored();
-  scale_all(false);
-  if (to_.log_decay) {  // what the exponent of `write` gets from G_last
-    real* const last = part(parts_.grad_sums) + (n - 1) * p_.decays();
-    std::fill_n(last, p_.decays(), real(0));
-    for (int64_t j = 0; j < n; ++j)
-      if (decay_.of_channels())
-        for (int64_t c = 0; c < m; ++c) last[c] += k_[j * m + c] * grad_k[j * m + c];
-      else
-        *last += row_dot(k_ + j * m, grad_k + j * m, m);
+  if (one_by_one()) {
+    pairs_one_by_one(false, which);
+    if (p_.solves()) pairs_one_by_one(true, which);
+    return;
   }
-  if (!factored) scale_all(true);
-  if (one_by_one()) return pairs_one_by_one();
-  add_lower(of_read, k_pair_, m, grad_q);
-  if (p_.delta) add_lower(of_erase, k_pair_, m, grad_k_read);
-  if (factored) scale_all(true);
-  real* const of_keys = factored ? part(parts_.grad_k_pair) : grad_k;
-  if (factored) std::fill_n(of_keys, n * m, real(0));
-  add_lower_transposed(of_read, q_pair_, m, of_keys);
-  if (p_.delta) add_lower_transposed(of_erase, k_query_, m, of_keys);
-  if (!factored) return;
-  decay_.scale(of_keys, decay_.inverse(), of_keys);
-  add_to(grad_k, of_keys, n * m);
+  const real* const keys = keys_[which].pair;
+  add_lower(of_read, keys, m, grad_q);
+  if (p_.solves()) add_lower(of_erase, keys, m, grad_e);
+  add_lower_transposed(of_read, q_pair_, m, grad_k);
+  if (p_.solves()) add_lower_transposed(of_erase, e_pair_, m, grad_k);
 }
 
-void TileGradient::pairs_one_by_one() {
+// Of P, or of A if `erase`.
+void TileGradient::pairs_one_by_one(bool erase, int64_t which) {
   const Mark mark(Part::scores);
-  const int64_t m = p_.key_dim, tile = p_.tile();
-  real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k),
-              *const grad_k_read = part(parts_.grad_k_read);
+  const int64_t m = p_.key_dim;
+  const real *const keys = keys_[which].rows, *const queries = erase ? e_ : q_;
+  real *const grad_queries = part(erase ? parts_.grad_e : parts_.grad_q), *const grad_k = part(
+                                                                              parts_.grad_k[which]);
   for (int64_t i = 0; i < rows_; ++i) {
-    const int64_t count = p_.bonus ? i : i + 1;
-    const real *const decay = decay_.pair_row(i, count), *const q = q_ + i * m,
-                      *const query = k_ + i * m;
-    const real* const of_read = part(parts_.grad_weights) + i * tile;
-    const real* const of_erase = part(parts_.grad_erase) + i * tile;
+    const int64_t count = erase || p_.bonus ? i : i + 1;
+    const real *const decay = decay_.pair_row(i, count, erase), *const query = queries + i * m;
+    const real* const weights =
+        part(erase ? parts_.grad_erase : parts_.grad_weights) + i * p_.tile();
+    real* const grad_query = grad_queries + i * m;
     for (int64_t j = 0; j < count; ++j)
       for (int64_t c = 0; c < m; ++c) {
-        const real by = decay[j * m + c], read = of_read[j] * by;
-        grad_q[i * m + c] += read * k_[j * m + c];
-        grad_k[j * m + c] += read * q[c];
-        if (!p_.delta) continue;
-        const real erase = of_erase[j] * by;
-        grad_k_read[i * m + c] += erase * k_[j * m + c];
-        grad_k[j * m + c] += erase * query[c];
+        const real by = weights[j] * decay[j * m + c];
+        grad_query[c] += by * keys[j * m + c];
+        grad_k[j * m + c] += by * query[c];
       }
   }
-  done_.multiply_adds((p_.delta ? 4 : 2) * rows_ * rows_ * m);  // as the products replaced
-}
-
-// grad_sums becomes the gradient of G_i, and its sums over the later rows that of the log-decays.
-void TileGradient::decays(const Forward& forward, const real* grad_state) {
-  const Mark mark(Part::elementwise);
-  const int64_t n = rows_, m = p_.key_dim, d = p_.dim, width = p_.decays();
-  real* const sums = part(parts_.grad_sums);
-  const auto add_product_of = [&](const real* x, const real* grad, real sign, real* to) {
-    if (decay_.of_channels())
-      for (int64_t c = 0; c < m; ++c) to[c] += sign * x[c] * grad[c];
-    else
-      *to += sign * row_dot(x, grad, m);
-  };
-  std::fill_n(sums, (n - 1) * width, real(0));  // the last row has G_last's
-  for (int64_t i = 0; i < n; ++i) {
-    real* const to = sums + i * width;
-    const int64_t reader = p_.bonus ? i + 1 : i;  // the row whose H is G_i
-    if (reader < n) add_product_of(q_ + reader * m, part(parts_.grad_q) + reader * m, 1, to);
-    if (p_.delta) add_product_of(k_ + i * m, part(parts_.grad_k_read) + i * m, 1, to);
-    add_product_of(k_ + i * m, part(parts_.grad_k) + i * m, -1, to);
-  }
-  real* const last = sums + (n - 1) * width;
-  for (int64_t c = 0; c < m; ++c)
-    last[width == 1 ? 0 : c] +=
-        decay_.total()[c] * row_dot(forward.state + c * d, grad_state + c * d, d);
-  const bool of_head = p_.decay == Decay::head;
-  real* const to = to_.log_decay + (of_head ? 0 : first_ * width);
-  for (int64_t i = n - 1; i >= 0; --i) {
-    if (i + 1 < n) add_to(sums + i * width, sums + (i + 1) * width, width);
-    add_to(to + (of_head ? 0 : i * width), sums + i * width, width);
-  }
+  done_.multiply_adds(2 * rows_ * rows_ * m);  // as the products replaced
 }
 
 // The diagonal of P: Σ_c q_ic·u_c·k_ic.
-void TileGradient::add_bonus(const real* grad_out, const real* written) {
+void TileGradient::add_bonus(const real* grad_out) {
   const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
+  const real *const k = keys_[0].rows, *const bonus = head_.bonus;
   real* const dots = part(parts_.dots);
-  real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k);
-  dots_of_rows(n, d, grad_out, d, written, d, dots);
+  dots_of_rows(n, d, grad_out, d, v_, d, dots);
   done_.multiply_adds(n * (d + (to_.bonus ? 3 : 2) * m));
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t c = 0; c < m; ++c) {
-      const int64_t at = i * m + c;
-      grad_q[at] += dots[i] * head_.bonus[c] * k_[at];
-      grad_k[at] += dots[i] * head_.bonus[c] * q_[at];
-      if (to_.bonus) to_.bonus[c] += dots[i] * q_[at] * k_[at];
-    }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = i * m, to = first_ * m + at;
+    for (int64_t c = 0; to_.q && c < m; ++c) to_.q[to + c] += dots[i] * bonus[c] * k[at + c];
+    for (int64_t c = 0; to_.k && c < m; ++c) to_.k[to + c] += dots[i] * bonus[c] * q_[at + c];
+    for (int64_t c = 0; to_.bonus && c < m; ++c) to_.bonus[c] += dots[i] * q_[at + c] * k[at + c];
+  }
 }
 
 void TileGradient::add_padding(int64_t length, const real* state, const real* grad_out,
                                real* grad_state) {
-  const int64_t n = p_.len - length, m = p_.key_dim, d = p_.dim;
-  const real* const q = head_.q + length * m;
-  grad_out += length * d;
-  if (to_.q) {
-    real* const panel = part(parts_.state_panel);
-    pack_transposed(state, m, d, d, panel);
-    multiply_add(n, m, d, {grad_out, d}, packed(panel, d), to_.q + length * m, m);
+  const int64_t m = p_.key_dim, d = p_.dim;
+  real* const panel = part(parts_.state_panel);
+  if (to_.q) pack_transposed(state, m, d, d, panel);
+  for (int64_t first = length; first < p_.len; first += p_.tile()) {
+    const int64_t n = std::min(p_.tile(), p_.len - first);
+    const real* const grad = scaled(grad_out + first * d, n);
+    if (to_.q) multiply_add(n, m, d, {grad, d}, packed(panel, d), to_.q + first * m, m);
+    multiply_add(m, d, n, {head_.q + first * m, 1, m}, {grad, d}, grad_state, d);
   }
-  multiply_add(m, d, n, {q, 1, m}, {grad_out, d}, grad_state, d);
 }
 
 }  // namespace attn

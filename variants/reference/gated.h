@@ -89,4 +89,41 @@ inline Array delta_attention(const Array& q, const Array& k, const Array& v, con
   return out;
 }
 
+// RWKV-7: S_t = diag(w_t)·S_{t-1} - (κ̂_t⊙a_t)ᵀ·(κ̂_t·S_{t-1}) + k̃_tᵀ·v_t, o_t = r_t·S_t, from its
+// gates decay and rate and its weights k_k and k_a [1, 1, heads, dim].
+inline Array goose_attention(const Array& r, const Array& k, const Array& v, const Array& decay,
+                             const Array& rate, const Array& k_k, const Array& k_a,
+                             const std::vector<Index>& lengths) {
+  const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
+  Array out(r.batch, r.heads, r.len, v.dim);
+  for (Index b = 0; b < r.batch; ++b)
+    for (Index h = 0; h < r.heads; ++h) {
+      Array state(1, 1, r.dim, v.dim);
+      for (Index t = 0; t < r.len; ++t) {
+        if (lengths.empty() || t < lengths[at(b)]) {
+          std::vector<double> key(at(r.dim)), read(at(v.dim));
+          double square = 1e-6;
+          for (Index c = 0; c < r.dim; ++c) key[at(c)] = k.at(b, h, t, c) * k_k.at(0, 0, h, c);
+          for (const double x : key) square += x * x;
+          for (double& x : key) x /= std::sqrt(square);
+          for (Index c = 0; c < r.dim; ++c)
+            for (Index j = 0; j < v.dim; ++j) read[at(j)] += key[at(c)] * state.at(0, 0, c, j);
+          for (Index c = 0; c < r.dim; ++c) {
+            const double a = logistic(rate.at(b, h, t, c));
+            const double w = std::exp(-std::exp(-0.5) * logistic(decay.at(b, h, t, c)));
+            const double written = k.at(b, h, t, c) * (1 + (a - 1) * k_a.at(0, 0, h, c));
+            for (Index j = 0; j < v.dim; ++j)
+              state.at(0, 0, c, j) = w * state.at(0, 0, c, j) - key[at(c)] * a * read[at(j)] +
+                                     written * v.at(b, h, t, j);
+          }
+        }
+        for (Index c = 0; c < r.dim; ++c)
+          for (Index j = 0; j < v.dim; ++j)
+            out.at(b, h, t, j) += r.at(b, h, t, c) * state.at(0, 0, c, j);
+      }
+    }
+  return out;
+}
+
 }  // namespace oracle

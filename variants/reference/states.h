@@ -11,11 +11,14 @@ struct StateGates {
   std::function<double(Index b, Index h, Index t, Index c)> log_decay = {};  // of channel c of k
   std::function<double(Index b, Index h, Index t)> beta = {};                // the delta rule
   std::function<double(Index h, Index c)> bonus = {};  // outputs read the state before the write
+  // The removal: what e reads before the decay is taken from b after it.
+  std::function<double(Index b, Index h, Index t, Index c)> erase = {}, remove = {};
 };
 
 // S = diag(a_t)·S; the delta rule: w = β_t·(v_t - k_t·S), else w = v_t; S += k_tᵀ·w; o_t = q_t·S.
-// With a bonus u: o_t = q_t·(S before the step + diag(u)·k_tᵀ·v_t). A position at or beyond the
-// length leaves the state alone, and its query reads it.
+// The removal: S = diag(a_t)·S - b_tᵀ·(e_t·S) before the write. With a bonus u: o_t = q_t·(S before
+// the step + diag(u)·k_tᵀ·v_t). A position at or beyond the length leaves the state alone, and its
+// query reads it.
 inline Array state_outputs(const Array& q, const Array& k, const Array& v, const StateGates& gates,
                            const std::vector<Index>& lengths = {}) {
   const Index m = k.dim, d = v.dim;
@@ -41,10 +44,17 @@ inline Array state_outputs(const Array& q, const Array& k, const Array& v, const
               out.at(b, h, t, e) +=
                   q.at(b, h, t, c) * gates.bonus(h, c) * k.at(b, h, t, c) * v.at(b, h, t, e);
         }
+        std::vector<double> erased(static_cast<std::size_t>(d));
+        for (Index e = 0; gates.erase && e < d; ++e)
+          for (Index c = 0; c < m; ++c)
+            erased[static_cast<std::size_t>(e)] += gates.erase(b, h, t, c) * state.at(0, 0, c, e);
         if (gates.log_decay)
           for (Index c = 0; c < m; ++c)
             for (Index e = 0; e < d; ++e)
               state.at(0, 0, c, e) *= std::exp(gates.log_decay(b, h, t, c));
+        for (Index c = 0; gates.remove && c < m; ++c)
+          for (Index e = 0; e < d; ++e)
+            state.at(0, 0, c, e) -= gates.remove(b, h, t, c) * erased[static_cast<std::size_t>(e)];
         std::vector<double> written;
         for (Index e = 0; e < d; ++e) {
           double held = 0;

@@ -143,6 +143,32 @@ TEST_F(RowOps, SquashedNumbers) {
   });
 }
 
+TEST_F(RowOps, SoftplusIsExactToItsLastDigits) {
+  each([] {
+    Row x = normal_row(1000, "x", 4);
+    for (const real far : {real(-80), real(-30), real(200), real(0), real(-1e-9)}) x.push_back(far);
+    const Row s =
+        mapped(x, [](int64_t n, const real* from, real* to) { softplus_row(n, from, 1, 1, to); });
+    const Row t = mapped(x, [](int64_t n, const real* from, real* to) {
+      softplus_row(n, from, -1, real(-0.5), to);
+    });
+    const auto want = [](Real at) {
+      return std::fmax(at, Real(0)) + std::log1p(std::exp(-std::fabs(at)));
+    };
+    for (size_t j = 0; j < x.size(); ++j) {
+      const Real at = x[j];
+      constexpr Real kLeast = std::numeric_limits<real>::min();  // below, e^x is 0
+      ASSERT_LE(std::fabs(s[j] - want(at)), 4 * kUnit * want(at) + kLeast) << at;
+      ASSERT_LE(std::fabs(t[j] + want(-at) / 2), 2 * kUnit * want(-at) + kLeast) << at;
+    }
+    Row ends = {-kInfinity, kInfinity, std::numeric_limits<real>::quiet_NaN()};
+    softplus_row(3, ends.data(), 1, 1, ends.data());
+    EXPECT_EQ(ends[0], 0);
+    EXPECT_EQ(ends[1], kInfinity);
+    EXPECT_TRUE(std::isnan(ends[2]));
+  });
+}
+
 TEST_F(RowOps, SoftmaxAndItsGradient) {
   each([] {
     constexpr int64_t kRows = 3;
@@ -264,6 +290,8 @@ std::vector<std::pair<const char*, Row>> all_results() {
   all.push_back({"sigmoid_row", out});
   tanh_row(kRows * n, x.data(), out.data());
   all.push_back({"tanh_row", out});
+  softplus_row(kRows * n, x.data(), 1, 1, out.data());
+  all.push_back({"softplus_row", out});
   elu_row(kRows * n, x.data(), out.data());
   all.push_back({"elu_row", out});
   softmax_rows(kRows, n, x.data(), out.data());

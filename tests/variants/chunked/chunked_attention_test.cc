@@ -45,6 +45,30 @@ TEST(ChunkedAttention, LongSequencesKeepTheirDigits) {
     }
 }
 
+// In float, against the recurrence in double.
+TEST(ChunkedAttention, SixtyFiveThousandPositionsKeepTheirDigits) {
+  for (const ChunkedCase& c :
+       bridge::every_rule({.len = 65536, .key_dim = 6, .dim = 4, .decay_scale = 0.01})) {
+    if (c.decay == Decay::head || (c.decay == Decay::none && c.rule == Rule::bonus)) continue;
+    SCOPED_TRACE(bridge::text_of(c));
+    const ChunkedTensors x = bridge::tensors_of(c);
+    std::vector<oracle::Array> arrays;
+    for (const Tensor& t : x.defined()) arrays.push_back(bridge::array_of(bridge::as_matrix(t)));
+    const NoGrad no_grad;
+    const auto var = [](const Tensor& t) { return t.defined() ? Var(t) : Var(); };
+    const Var out = chunked_attention({.q = Var(x.q),
+                                       .k = Var(x.k),
+                                       .v = Var(x.v),
+                                       .log_decay = var(x.log_decay),
+                                       .beta = var(x.beta),
+                                       .bonus = var(x.bonus),
+                                       .erase = var(x.erase),
+                                       .remove = var(x.remove)});
+    const double error = bridge::relative_error(out.value(), bridge::recurrence_of(c, arrays).x);
+    EXPECT_TRUE(error <= 4 * kAllowed) << error;
+  }
+}
+
 // Log-decays of -80, 0 and -1e-6 in any order: a step that forgets everything does not cost later
 // steps their digits, row by row.
 TEST(ChunkedAttention, ExtremeDecaysAreTheRecurrence) {
@@ -72,6 +96,16 @@ TEST(ChunkedAttention, ExtremeDecaysAreTheRecurrence) {
       }
       EXPECT_TRUE(worst <= 2 * kAllowed * largest) << worst << " of " << largest;
     }
+  }
+}
+
+// A tile of channels that decays by e^-64: factors of pairs around its middle, up to e^32 each.
+TEST(ChunkedAttention, FactorsAroundTheMiddleOfATileAreTheRecurrence) {
+  for (const ChunkedCase& c : bridge::every_rule({.len = 75, .key_dim = 6, .dim = 4})) {
+    if (c.decay != Decay::channel) continue;
+    const ChunkedTensors x = bridge::tensors_of(c);
+    for (real& value : x.log_decay.values()) value = real(0.1) * value - 4;
+    bridge::expect_recurrence(c, x, 64, kAllowed);
   }
 }
 
@@ -111,6 +145,9 @@ TEST(ChunkedAttention, PaddingIsNeverRead) {
     if (c.decay == Decay::step || c.decay == Decay::channel)
       bridge::fill_padding(x.log_decay, lengths, bridge::kNaN);
     if (c.rule == Rule::delta) bridge::fill_padding(x.beta, lengths, bridge::kNaN);
+    if (c.rule == Rule::removal)
+      for (const Tensor& rows : {x.erase, x.remove})
+        bridge::fill_padding(rows, lengths, bridge::kNaN);
     bridge::expect_recurrence(c, x, 16, kAllowed);
     for (const Tensor& grad : bridge::run_chunked(x, {lengths, 64}).grads)
       for (const real value : grad.values()) ASSERT_TRUE(std::isfinite(value));
@@ -151,6 +188,7 @@ ChunkedProblem problem_of(const ChunkedCase& c, int64_t chunk) {
           .chunk = chunk,
           .decay = c.decay,
           .delta = c.rule == Rule::delta,
+          .removal = c.rule == Rule::removal,
           .bonus = c.rule == Rule::bonus};
 }
 
@@ -164,8 +202,8 @@ TEST(ChunkedAttention, CostIsWhatIsCounted) {
       const ChunkedTensors x = bridge::tensors_of(c);
       const Cost cost = chunked_cost(problem_of(c, chunk));
       const auto var = [](const Tensor& t) { return t.defined() ? Var(t, true) : Var(); };
-      const ChunkedInputs in{var(x.q),         var(x.k),    var(x.v),
-                             var(x.log_decay), var(x.beta), var(x.bonus)};
+      const ChunkedInputs in{var(x.q),    var(x.k),     var(x.v),     var(x.log_decay), {},
+                             var(x.beta), var(x.bonus), var(x.erase), var(x.remove)};
       double before = counters().flops;
       const Var out = chunked_attention(in, {{}, chunk});
       EXPECT_DOUBLE_EQ(counters().flops - before, cost.flops);
@@ -208,7 +246,28 @@ TEST(ChunkedAttention, RefusesWhatDoesNotFit) {
   changed = x;
   changed.beta = Var(Tensor::zeros({2, 3, 5, 1}));
   changed.bonus = Var(Tensor::zeros({3, 4}));
-  refuses(changed, {}, "beta beside a bonus");
+  refuses(changed, {}, "exclude each other");
+  changed = x;
+  changed.erase = changed.log_decay = Var(Tensor::zeros({2, 3, 5, 4}));
+  refuses(changed, {}, "erase without remove");
+  changed.remove = changed.erase, changed.log_decay = x.log_decay;
+  refuses(changed, {}, "log_decay of [2, 3, 5, 1]");
+  changed.log_decay = Var(Tensor::zeros({3}));
+  refuses(changed, {}, "of each head beside a removal");
+}
+
+TEST(ChunkedAttention, ScaleMultipliesOutputsAndGradients) {
+  for (const ChunkedCase& c : bridge::every_rule(
+           {.batch = 2, .heads = 2, .len = 70, .key_dim = 5, .dim = 3, .lengths = {70, 20}})) {
+    SCOPED_TRACE(bridge::text_of(c));
+    const ChunkedTensors x = bridge::tensors_of(c);
+    const ChunkedResult one = bridge::run_chunked(x, {c.lengths, 64}),
+                        half = bridge::run_chunked(x, {c.lengths, 64, 0.5});
+    for (int64_t i = 0; i < one.out.size(); ++i) EXPECT_EQ(half.out[i], one.out[i] / 2);
+    for (size_t g = 0; g < one.grads.size(); ++g)
+      for (int64_t i = 0; i < one.grads[g].size(); ++i)
+        EXPECT_EQ(half.grads[g][i], one.grads[g][i] / 2) << g;
+  }
 }
 
 }  // namespace

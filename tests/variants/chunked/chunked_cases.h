@@ -12,7 +12,7 @@
 
 namespace attn::bridge {
 
-enum class Rule { plain, bonus, delta };
+enum class Rule { plain, bonus, delta, removal };
 
 struct ChunkedCase {
   Decay decay = Decay::none;
@@ -25,7 +25,8 @@ struct ChunkedCase {
 inline std::vector<ChunkedCase> every_rule(const ChunkedCase& sizes) {
   std::vector<ChunkedCase> cases;
   for (const Decay decay : {Decay::none, Decay::head, Decay::step, Decay::channel})
-    for (const Rule rule : {Rule::plain, Rule::bonus, Rule::delta}) {
+    for (const Rule rule : {Rule::plain, Rule::bonus, Rule::delta, Rule::removal}) {
+      if (rule == Rule::removal && (decay == Decay::head || decay == Decay::step)) continue;
       cases.push_back(sizes);
       cases.back().decay = decay, cases.back().rule = rule;
     }
@@ -34,18 +35,18 @@ inline std::vector<ChunkedCase> every_rule(const ChunkedCase& sizes) {
 
 inline std::string text_of(const ChunkedCase& c) {
   const char* const decays[] = {"no decay", "of heads", "of steps", "of channels"};
-  const char* const rules[] = {"plain", "bonus", "delta"};
+  const char* const rules[] = {"plain", "bonus", "delta", "removal"};
   return std::string(decays[static_cast<int>(c.decay)]) + ", " + rules[static_cast<int>(c.rule)] +
          ", " + std::to_string(c.len) + " positions";
 }
 
-// q, k, v, and what the case has of log_decay, beta and bonus; undefined elsewhere. Keys have norms
-// of about 1, since the delta rule diverges for β·|k|² > 2.
+// q, k, v, and what the case has of the others; undefined elsewhere. Keys have norms of about 1,
+// since the delta rule diverges for β·|k|² > 2.
 struct ChunkedTensors {
-  Tensor q, k, v, log_decay, beta, bonus;
+  Tensor q, k, v, log_decay, beta, bonus, erase, remove;
   std::vector<Tensor> defined() const {
     std::vector<Tensor> all;
-    for (const Tensor& t : {q, k, v, log_decay, beta, bonus})
+    for (const Tensor& t : {q, k, v, log_decay, beta, bonus, erase, remove})
       if (t.defined()) all.push_back(t);
     return all;
   }
@@ -67,6 +68,11 @@ inline ChunkedTensors tensors_of(const ChunkedCase& c) {
     for (real& value : x.beta.values()) value = 1 / (1 + std::exp(-value));
   }
   if (c.rule == Rule::bonus) x.bonus = normal({c.heads, c.key_dim}, "bonus");
+  if (c.rule == Rule::removal) {  // of the erasing row, halved, and of a little besides
+    x.erase = normal(keys, "erase", 0.8 / std::sqrt(static_cast<double>(c.key_dim)));
+    x.remove = normal(keys, "remove", 0.1 / std::sqrt(static_cast<double>(c.key_dim)));
+    for (int64_t i = 0; i < x.erase.size(); ++i) x.remove[i] += real(0.5) * x.erase[i];
+  }
   return x;
 }
 
@@ -77,11 +83,12 @@ struct ChunkedResult {
 
 inline ChunkedResult run_chunked(const ChunkedTensors& x, const ChunkedOptions& options) {
   const auto var = [](const Tensor& t) { return t.defined() ? Var(t, true) : Var(); };
-  const ChunkedInputs in{var(x.q), var(x.k), var(x.v), var(x.log_decay), var(x.beta), var(x.bonus)};
+  const ChunkedInputs in{var(x.q),    var(x.k),     var(x.v),     var(x.log_decay), {},
+                         var(x.beta), var(x.bonus), var(x.erase), var(x.remove)};
   const Var out = chunked_attention(in, options);
   ChunkedResult result{out.value(), normal(out.shape(), "seed"), {}};
   out.backward(result.seed);
-  for (const Var& v : {in.q, in.k, in.v, in.log_decay, in.beta, in.bonus})
+  for (const Var& v : {in.q, in.k, in.v, in.log_decay, in.beta, in.bonus, in.erase, in.remove})
     if (v.defined()) result.grads.push_back(v.grad());
   return result;
 }
@@ -105,6 +112,12 @@ inline oracle::Array recurrence_of(const ChunkedCase& c, const std::vector<oracl
     gates.bonus = [&, at, last](oracle::Index h, oracle::Index i) {
       return x[last].x[at(h * c.key_dim + i)];
     };
+  const auto of_keys = [&, at](const oracle::Array& rows) {
+    return [&, at](oracle::Index b, oracle::Index h, oracle::Index t, oracle::Index i) {
+      return rows.x[at(((b * c.heads + h) * c.len + t) * c.key_dim + i)];
+    };
+  };
+  if (c.rule == Rule::removal) gates.erase = of_keys(x[last - 1]), gates.remove = of_keys(x[last]);
   return oracle::state_outputs(x[0], x[1], x[2], gates, c.lengths);
 }
 

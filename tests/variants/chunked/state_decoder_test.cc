@@ -47,6 +47,8 @@ TEST(StateDecoder, StepsAreTheChunkedForm) {
                      .decay = c.decay == Decay::none ? nullptr : decay.data(),
                      .beta = x.beta.defined() ? x.beta.data() + t : nullptr,
                      .bonus = x.bonus.data(),
+                     .erase = x.erase.defined() ? x.erase.data() + t * m : nullptr,
+                     .remove = x.remove.defined() ? x.remove.data() + t * m : nullptr,
                      .out = got.data() + t * d},
                     state.data(), work.data(), done);
     }
@@ -173,6 +175,36 @@ TEST(StateDecoder, ABonusOfZeroReadsTheStateBefore) {
       const double value = i > 0 ? static_cast<double>(x.v[(i - 1) * c.dim + e]) : 0;
       EXPECT_NEAR(static_cast<double>(one[i * c.dim + e]), product * value, 50 * kEpsilon) << i;
     }
+}
+
+// Kimi Delta Attention is a removal that reads k⊙a before the decay, takes it from β·k and writes
+// at β·k: the one oracle of delta rules.
+TEST(StateDecoder, ARemovalOfTheKeyIsTheDeltaRule) {
+  for (const Decay decay : {Decay::none, Decay::channel}) {
+    const ChunkedCase c{
+        .decay = decay, .rule = Rule::delta, .heads = 2, .len = 100, .key_dim = 6, .dim = 4};
+    const ChunkedTensors x = bridge::tensors_of(c);
+    ChunkedTensors y = x;
+    y.beta = {};
+    y.k = Tensor(x.k.shape()), y.erase = Tensor(x.k.shape()), y.remove = Tensor(x.k.shape());
+    for (int64_t i = 0; i < x.k.size(); ++i) {
+      y.erase[i] = x.k[i] * (decay == Decay::none ? real(1) : std::exp(x.log_decay[i]));
+      y.k[i] = y.remove[i] = x.beta[i / c.key_dim] * x.k[i];
+    }
+    const double error = bridge::relative_error(bridge::run_chunked(y, {}).out,
+                                                bridge::array_of(bridge::run_chunked(x, {}).out).x);
+    EXPECT_TRUE(error <= kAllowed) << error;
+  }
+}
+
+TEST(StateDecoder, RemovingNothingIsTheDecayAlone) {
+  const ChunkedCase c{
+      .decay = Decay::channel, .rule = Rule::removal, .len = 100, .key_dim = 6, .dim = 4};
+  ChunkedTensors x = bridge::tensors_of(c);
+  x.remove.fill(0);
+  const ChunkedResult none = bridge::run_chunked(x, {});
+  x.erase = x.remove = {};
+  expect_same(bridge::run_chunked(x, {}), none, 4);
 }
 
 }  // namespace
