@@ -5,11 +5,13 @@ from __future__ import annotations
 from .accuracy import accuracy
 from .crossing_page import crossings
 from .distance import distance
+from .effort import effort
 from .fidelity import fidelity
 from .length import length
 from .memory import memory
 from .overview import overview
 from .page import Picture
+from .reach import reach
 from .relative import relative
 from .rows import Rows, RowsError
 from .speed import speed
@@ -27,9 +29,11 @@ KINDS = {
     "accuracy": accuracy,
     "distance": distance,
     "length": length,
+    "effort": effort,
     "state": state,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
+    "reach": reach,
 }
 
 

@@ -47,6 +47,7 @@ def document(
         scores.accuracy(tasks),
         scores.by_distance(tasks),
         scores.by_length(tasks),
+        scores.against_effort(tasks),
         state(book),
         scores.tradeoff(tasks),
         equal_cost(book, tasks),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from attnplot import distance, length
+from attnplot import distance, effort, length
 from attnplot.metric import is_error, written
 from attnplot.metric import name as metric_name
 from attnplot.pareto import Front
@@ -45,7 +45,9 @@ TRADES = (
     ("costs measured at", "text"),
     ("cells", "cells"),
 )
-Points = Callable[[Sequence[Cell]], list[tuple[float, float, float]]]
+# Place, score and the ends of its interval, None where there is none.
+Point = tuple[float, float, float | None, float | None]
+Points = Callable[[Sequence[Cell]], list[Point]]
 
 
 class Tasks:
@@ -148,7 +150,7 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
 
 def by_distance(tasks: Tasks) -> Json | None:
     x = {"title": "distance, positions", "kind": "number", "log": False}
-    panels = _lines(tasks, distance.by_distance(tasks.book.rows), distance.points, x)
+    panels = _lines(tasks, distance.by_distance(tasks.book.rows), _of_scores(distance.points), x)
     return panels and section(
         "distance",
         "Accuracy by distance",
@@ -160,7 +162,7 @@ def by_distance(tasks: Tasks) -> Json | None:
 
 def by_length(tasks: Tasks) -> Json | None:
     x = {"title": "sequence length (tokens)", "kind": "length"}
-    panels = _lines(tasks, length.beyond_training(tasks.book.rows), length.points, x)
+    panels = _lines(tasks, length.beyond_training(tasks.book.rows), _of_scores(length.points), x)
     return panels and section(
         "length",
         "Accuracy by length",
@@ -168,6 +170,34 @@ def by_length(tasks: Tasks) -> Json | None:
         panels,
         note=length.NOTE,
     )
+
+
+def against_effort(tasks: Tasks) -> Json | None:
+    groups = effort.efforts(tasks.book.rows)
+    panels = []
+    for kind, title in effort.EFFORTS.items():
+        own = [g for g in groups if g.kind == kind]
+        x = {"title": title, "kind": "seconds" if kind == "seconds" else "number", "log": True}
+
+        def medians(cells: Sequence[Cell], kind: str = kind) -> list[Point]:
+            return [(at, middle, None, None) for at, middle, _, _ in effort.points(cells, kind)]
+
+        panels += _lines(tasks, own, medians, x) or []
+    if not panels:
+        return None
+    return section(
+        "effort",
+        "Score against effort",
+        "Validation score while the model trains, against seconds and against FLOPs of training: up and to the "
+        "left is better.",
+        panels,
+        note="Medians over the seeds; a seed that stopped early keeps its last score. The bands stand in the picture.",
+    )
+
+
+def _of_scores(points: Callable[[Sequence[Cell]], Sequence[tuple[float, float, float]]]) -> Points:
+    """Of means with half their intervals."""
+    return lambda cells: [(at, mean, *_ends(mean, half)) for at, mean, half in points(cells)]
 
 
 def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Points, x: Json) -> Any:
@@ -178,10 +208,7 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Points, x: Json) -
         for s in group.select(series_of(groups, book.styles)):
             if s.cells:
                 own = book.cells(s.cells)
-                found = [
-                    [rounded(at), *map(rounded, (mean, *_ends(mean, half))), own]
-                    for at, mean, half in points(s.cells)
-                ]
+                found = [[*map(rounded, point), own] for point in points(s.cells)]
                 lines.append({"series": book.series(s), "points": found})
         chance = group.reference("chance")
         panels.append(
