@@ -59,47 +59,58 @@ class Depth:
             for at in cell.metrics.get("by_distance") or []:
                 if at["distance"] * self.side > 0:
                     found.setdefault(abs(at["distance"]), []).append(float(at["perturbation"]))
-        floor = max((_floor(c) for c in cells), default=0.0)
+        floor = max((floor_of(c) for c in cells), default=0.0)
         medians = {d: float(np.median(values)) for d, values in sorted(found.items())}
         return [(d, value if value > floor else np.nan) for d, value in medians.items()]
 
 
 def reach(rows: Rows, styles: Styles) -> list[Picture]:
     """Draws a page for each contract and shape."""
-    everything = rows.of("reach")
     out: list[Picture] = []
-    groups = list(dict.fromkeys(_group(c) for c in everything if c.ok))
-    for group in groups:
-        cells = [c for c in everything if _group(c) == group]
+    groups = _groups(rows)
+    for (which, *shape), cells in groups.items():
         series = styles.series([c for c in cells if c.ok])
-        same = [g for g in groups if g[0] == group[0]]
-        name = "reach-causal" if group[0] == "causal" else "reach"
-        name += f"-{same.index(group) + 1}" if len(same) > 1 else ""
+        same = [other for contract_of, *other in groups if contract_of == which]
+        name = "reach-causal" if which == "causal" else "reach"
+        name += f"-{same.index(shape) + 1}" if len(same) > 1 else ""
         for sheet in sheets(_grid(cells), series, styles):
-            words = caption(rows, cells, NOTE.format(floor=_floor(sheet.panels[0].cells[0])), _shape(cells[0]))
-            page = _page(sheet, group[0], words)
+            floor = floor_of(sheet.panels[0].cells[0])
+            words = caption(rows, cells, NOTE.format(floor=floor), _shape(cells[0]))
+            page = _page(sheet, which, words)
             table = pd.DataFrame(_table(sheet.panels, series))
             out.append(Picture(name + sheet.suffix, page.figure, table, words))
     return out
 
 
-def _group(cell: Cell) -> tuple[Any, ...]:
-    return contract(cell), *(cell.axes.get(name) for name in SHAPE)
+def depths(rows: Rows) -> list[tuple[str, str, list[Depth]]]:
+    """Returns the panels of each contract and shape, both in words."""
+    return [
+        (which, _shape(cells[0]).rstrip("."), [depth for depth, _, _ in _grid(cells)])
+        for (which, *_), cells in _groups(rows).items()
+    ]
+
+
+def _groups(rows: Rows) -> dict[tuple[Any, ...], list[Cell]]:
+    """Returns the cells of each contract and shape of which one is ok."""
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in rows.of("reach"):
+        key = contract(cell), *(cell.axes.get(name) for name in SHAPE)
+        groups.setdefault(key, []).append(cell)
+    return {key: cells for key, cells in groups.items() if any(c.ok for c in cells)}
 
 
 def _shape(cell: Cell) -> str:
     return f"Length {cell.length}, {shape_text(cell)}."
 
 
-def _floor(cell: Cell) -> float:
+def floor_of(cell: Cell) -> float:
     return cell.metric("floor") or 0.0
 
 
 def _grid(cells: list[Cell]) -> list[tuple[Depth, int, int]]:
     ok = [c for c in cells if c.ok]
     depths = sorted({int(c.axes["layers"]) for c in ok})
-    far = any(Depth(n, -1, (), False).points(_with_layers(ok, n)) and _later(ok) for n in depths)
-    sides = (1, -1) if far else (1,)
+    sides = (1, -1) if any((c.metric("perturbation.future") or 0) > 0 for c in ok) else (1,)
     return [
         (Depth(n, side, _with_layers(ok, n), len(sides) == 1), row, column)
         for row, side in enumerate(sides)
@@ -109,10 +120,6 @@ def _grid(cells: list[Cell]) -> list[tuple[Depth, int, int]]:
 
 def _with_layers(cells: list[Cell], layers: int) -> tuple[Cell, ...]:
     return tuple(c for c in cells if c.axes.get("layers") == layers)
-
-
-def _later(cells: list[Cell]) -> bool:
-    return any((c.metric("perturbation.future") or 0) > 0 for c in cells)
 
 
 def _page(sheet: Sheet[Depth], which: str, words: str) -> Page:
@@ -134,8 +141,8 @@ def _page(sheet: Sheet[Depth], which: str, words: str) -> Page:
         axes.set_title(place.title)
         drawn.append((axes, place))
         shared = shared or axes
-    values = [v for _, place in drawn for s in place.own for _, v in place.panel.points(s.cells) if v == v]
-    low, high = min(values, default=1e-3), max(values, default=1.0)
+    values = [v for _, place in drawn for s in place.own for _, v in place.panel.points(s.cells)]
+    low, high = np.nanmin([*values, 1.0]), np.nanmax([*values, 1e-3])
     for axes, place in drawn:
         axes.set_yscale("log")
         axes.set_ylim(low / 2, high * 2)
@@ -170,7 +177,7 @@ def _table(panels: list[Depth], series: list[Series]) -> list[dict[str, Any]]:
             "layers": c.axes.get("layers"),
             "seed": c.axes.get("seed"),
             **{key: at[key] for key in ("distance", "gradient", "perturbation")},
-            "floor": _floor(c),
+            "floor": floor_of(c),
             "cell": c.id,
         }
         for panel in panels

@@ -23,6 +23,7 @@ from .comparison import comparison
 from .equal_cost import equal_cost
 from .history import Past, history
 from .peers import PeersFile, peers
+from .reach import reach
 from .scores import Tasks
 from .state import state
 from .summary import summary
@@ -44,6 +45,7 @@ def document(
         parts.share_of_model(book),
         parts.parts_of_pass(book),
         exactness.fidelity(book),
+        reach(book),
         scores.accuracy(tasks),
         scores.by_distance(tasks),
         scores.by_length(tasks),

@@ -19,6 +19,7 @@ from attnplot.trades import trade_panels
 from attnplot.tuned import choice_of, chosen_on_validation
 from attnreport import scores
 from attnreport.book import Book
+from attnreport.reach import reach
 
 from . import fixture, probe_rows
 from .probe_rows import cell
@@ -197,6 +198,16 @@ class Reach(Probes):
         self.assertEqual(max(found), 63, "the line is drawn over all distances")
         later = dict(Depth(2, -1, tuple(own), False).points(own))
         self.assertFalse([v for v in later.values() if v == v])
+
+    def test_the_report_draws_what_is_above_the_floor(self) -> None:
+        rows = self.read(self.cells(causal=True))
+        book = Book(rows, Styles(rows))
+        found = reach(book)
+        assert found is not None
+        self.assertEqual([p["title"] for p in found["panels"]], ["1 layer, causal", "2 layers, causal"])
+        far = {book.told()["series"][line["series"]]["variant"]: line["points"][-1][0] for line in found["panels"][1]["lines"]}
+        self.assertEqual(far, {"full": 63, "truncated": 16})
+        self.assertEqual(len(book.told()["cells"]["id"]), 8)
 
     def test_the_table_has_both_methods(self) -> None:
         table = self.table(self.cells(causal=False), "reach")
