@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 import unittest
@@ -268,6 +269,16 @@ def r26(folder: Path, kind: str) -> None:
     rows.write(folder, "ladder", entry_file("R26/ladder.toml"))
 
 
+def r28(folder: Path, kind: str) -> None:
+    rows, rng, spread = plant(kind), np.random.default_rng(1), 0.3 if kind == "noisy" else 0.01
+    far = {"none": 0.6, "sinusoidal": 0.3, "rotary": 0.9 if kind == "disagrees" else 0.4, "learned": None}
+    for seed, (positions, score), task in itertools.product(range(3), far.items(), ("copy", "induction")):
+        on = [{"params": {"length": 32 * t}, "length": 32 * t, "chance": score and 0.1, "reason": None if score else "it ends",
+               "test": score and score / t**0.5 + spread * rng.normal(), "stderr": score and 0.01} for t in (2, 4, 8)]  # fmt: skip
+        rows.score("full", task, 0.95, seed, task_params={"length": 32}, training={"positions": positions}, by_task=on)
+    rows.write(folder, "lengths", entry_file("R28/lengths.toml"))
+
+
 def r30(folder: Path, kind: str) -> None:
     rows = plant(kind)
     for seed in range(3):
@@ -283,7 +294,7 @@ def r30(folder: Path, kind: str) -> None:
 
 
 PLANTINGS: dict[str, Planting] = {"R1": r1, "R2": r2, "R3": r3, "R4": r4, "R5": r5, "R6": r6, "R7": r7, "R8": r8, "R13": r13, "R14": r14, "R15": r15, "R16": r16, "R17": r17,
-                                  "R18": r18, "R19": r19, "R20": r20, "R23": r23, "R24": r24, "R26": r26, "R30": r30}  # fmt: skip
+                                  "R18": r18, "R19": r19, "R20": r20, "R23": r23, "R24": r24, "R26": r26, "R28": r28, "R30": r30}  # fmt: skip
 # What fails there is the machine's: times of one program over those of another.
 OF_MACHINE = {"R20"}
 
