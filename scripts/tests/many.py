@@ -152,10 +152,16 @@ def _accuracy(
 
 
 def _reach(index: int, name: str, params: Any, few: bool) -> list[dict[str, Any]]:
-    """Falls with the distance, for half of the variants to an edge."""
+    """Falls with the distance, for half of the variants to an edge; of many variants one panel."""
     return [
-        probe_rows.reach_cell(name, params, layers, lambda d: 0.3 / d if index % 2 or d <= 16 * layers else 0.0)
-        for layers in ((1, 2, 4) if few else (1, 2))
+        probe_rows.reach_cell(
+            name,
+            params,
+            layers,
+            lambda d, most=16 * layers: 0.3 / d if index % 2 or d <= most else 0.0,
+            causal=not few,
+        )
+        for layers in ((1, 2, 4) if few else (2,))
     ]
 
 
