@@ -17,6 +17,7 @@ void fields(Archive& archive, SweepConfig& sweep) {
   archive("training", sweep.training);
   archive("tuned", sweep.tuned);
   archive.maybe("test_with", sweep.test_with);
+  archive.maybe("test_on", sweep.test_on);
 }
 
 template <class Archive>

@@ -21,6 +21,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("input", axes.input);
   visit("input_scale", axes.input_scale);
   visit("repetitions", axes.repetitions);
+  visit("layers", axes.layers);
 }
 
 }  // namespace attn

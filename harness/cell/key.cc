@@ -90,7 +90,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.variant = &find_variant(key.variant.name);
   spec.params = key.variant.params.values();
   spec.length = axes.length.value();
-  spec.batch = axes.batch.value();
+  spec.batch = axes.batch.value_or(1);
   spec.heads = axes.heads.value();
   spec.kv_heads = axes.kv_heads.value_or(0);
   spec.head_dim = axes.head_dim.value();

@@ -38,6 +38,7 @@ struct Axes {
   std::optional<InputKind> input;
   std::optional<double> input_scale;
   std::optional<int64_t> repetitions;
+  std::optional<int64_t> layers;  // of a stack of encoder layers
   bool operator==(const Axes&) const = default;
 };
 // The heads of keys and values: kv_heads, else as many as heads.
@@ -68,6 +69,8 @@ struct CellKey {
   // Parameters of the variant with which the learned weights are scored too, in place of those of
   // the training; of accuracy cells.
   std::vector<Params> test_with;
+  // Parameters of the task on whose test split the learned weights are scored too.
+  std::vector<Params> test_on;
   Sources source;
   bool operator==(const CellKey&) const = default;
 };
@@ -81,7 +84,7 @@ CellKey training_behind(const CellKey& key);
 // The axes of such a cell that the task and the settings of training decide.
 inline constexpr std::array kDecidedByModel = {"length", "heads", "head_dim", "causal"};
 
-// The workload of a speed, memory or fidelity cell. Error where the variant is unknown.
+// The workload of a speed, memory, fidelity or reach cell. Error where the variant is unknown.
 WorkloadSpec workload_of(const CellKey& key);
 
 }  // namespace attn

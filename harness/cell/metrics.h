@@ -1,6 +1,7 @@
 // The figures of a row, a struct a measure. results/schema.json defines each of them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/base/params.h"
+#include "harness/measure/reach_figures.h"
 #include "harness/measure/statistics.h"
 
 namespace attn {
@@ -74,6 +76,13 @@ struct ScoreWithParams {  // of the same weights with other parameters of the va
   std::string reason;  // why there is no score
 };
 
+struct ScoreOnTask {  // of the same weights on the task with other parameters
+  Params params;
+  int64_t length = 0;  // of the longest sequence there
+  std::optional<double> test, standard_error, chance;
+  std::string reason;  // why there is no score
+};
+
 struct DecodingFigures {  // greedy decoding from states, against recomputing each prefix
   int64_t sequences = 0, tokens = 0;
   std::optional<double> tokens_per_s, recompute_tokens_per_s, speedup;
@@ -102,6 +111,7 @@ struct AccuracyMetrics {
   std::optional<int64_t> state_bytes;
   std::vector<ScoreAtLength> by_length;
   std::vector<ScoreWithParams> by_params;
+  std::vector<ScoreOnTask> by_task;
   // Of output sequences alone:
   std::optional<double> token_accuracy;
   std::vector<std::string> places;  // where the variant stands
@@ -125,8 +135,19 @@ struct FidelityMetrics {
   std::vector<LayerFidelityMetrics> layers;
 };
 
-using Metrics =
-    std::variant<std::monostate, SpeedMetrics, MemoryMetrics, AccuracyMetrics, FidelityMetrics>;
+struct ReachMetrics {  // see harness/measure/reach_figures.h
+  double floor = 0;    // of an influence that counts
+  int64_t positions = 0;
+  ReachDistances gradient, perturbation, connected;
+  std::vector<Influence> by_distance;
+};
+// The largest distance at which replacing an input is felt, before or after it.
+inline int64_t farthest(const ReachMetrics& metrics) {
+  return std::max(metrics.perturbation.past, metrics.perturbation.future);
+}
+
+using Metrics = std::variant<std::monostate, SpeedMetrics, MemoryMetrics, AccuracyMetrics,
+                             FidelityMetrics, ReachMetrics>;
 
 struct LearningPoint {  // of a learning curve
   int64_t step = 0;

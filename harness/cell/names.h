@@ -9,7 +9,7 @@
 
 namespace attn {
 
-enum class Measure { speed, memory, accuracy, fidelity };
+enum class Measure { speed, memory, accuracy, fidelity, reach };
 enum class Status { ok, skipped, failed, diverged, timeout, oom };
 // Where a variant's FLOPs, memory and bytes moved come from: its own formulas, or the counters.
 enum class CostSource { declared, measured };
@@ -23,7 +23,7 @@ enum class Noise { stopped, witness, steal, switches };
 
 // In the order in which a sweep measures.
 inline constexpr std::array kMeasures = {Measure::speed, Measure::memory, Measure::accuracy,
-                                         Measure::fidelity};
+                                         Measure::fidelity, Measure::reach};
 
 // Whether a cell of this measure has the machine to itself, because another process would change
 // its figures. Cells of the others run one on each core.
@@ -34,16 +34,18 @@ constexpr bool runs_alone(Measure measure) {
       return true;
     case Measure::accuracy:
     case Measure::fidelity:
+    case Measure::reach:
       return false;
   }
   return true;
 }
 
-constexpr std::array<EnumName<Measure>, 4> names_of(Measure) {
+constexpr std::array<EnumName<Measure>, 5> names_of(Measure) {
   return {{{Measure::speed, "speed"},
            {Measure::memory, "memory"},
            {Measure::accuracy, "accuracy"},
-           {Measure::fidelity, "fidelity"}}};
+           {Measure::fidelity, "fidelity"},
+           {Measure::reach, "reach"}}};
 }
 
 constexpr std::array<EnumName<Status>, 6> names_of(Status) {

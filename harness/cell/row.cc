@@ -23,6 +23,7 @@ const AccuracyMetrics& Row::accuracy() const {
 const FidelityMetrics& Row::fidelity() const {
   return metrics_of<FidelityMetrics>(*this, "fidelity");
 }
+const ReachMetrics& Row::reach() const { return metrics_of<ReachMetrics>(*this, "reach"); }
 
 std::vector<double> unpacked(const ScoresByExample& packed) {
   ATTN_CHECK(packed.levels == 2 || packed.levels == 16, "by_example.levels: {} is not 2 or 16",

@@ -75,6 +75,7 @@ struct Row {
   const MemoryMetrics& memory() const;
   const AccuracyMetrics& accuracy() const;
   const FidelityMetrics& fidelity() const;
+  const ReachMetrics& reach() const;
 };
 
 // One measure of a sweep, as it was resolved.
@@ -85,6 +86,7 @@ struct SweepConfig {
   std::vector<Params> training;
   std::vector<std::string> tuned;
   std::string test_with;  // in the sweep grammar; "": with the parameters of training alone
+  std::string test_on;    // the same of the task
   bool operator==(const SweepConfig&) const = default;
 };
 

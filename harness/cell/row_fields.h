@@ -39,6 +39,7 @@ void fields(Archive& archive, CellKey& key) {
   archive("axes", key.axes);
   archive("training", key.training);
   archive.maybe("test_with", key.test_with);
+  archive.maybe("test_on", key.test_on);
   archive("source", key.source);
 }
 
@@ -127,6 +128,16 @@ void fields(Archive& archive, ScoreWithParams& with) {
 }
 
 template <class Archive>
+void fields(Archive& archive, ScoreOnTask& on) {
+  archive("params", on.params);
+  archive("length", on.length);
+  archive("test", on.test);
+  archive("stderr", on.standard_error);
+  archive("chance", on.chance);
+  archive.text_or_null("reason", on.reason);
+}
+
+template <class Archive>
 void fields(Archive& archive, DecodingFigures& decoding) {
   archive("sequences", decoding.sequences);
   archive("tokens", decoding.tokens);
@@ -161,6 +172,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("state_bytes", metrics.state_bytes);
   archive.maybe("by_length", metrics.by_length);
   archive.maybe("by_params", metrics.by_params);
+  archive.maybe("by_task", metrics.by_task);
   archive.maybe("token_accuracy", metrics.token_accuracy);
   archive.maybe("places", metrics.places);
   if (Archive::reads || !metrics.places.empty()) archive("decoding", metrics.decoding);
@@ -185,6 +197,29 @@ void fields(Archive& archive, FidelityMetrics& metrics) {
   archive.maybe("model_test", metrics.model_test);
   archive.maybe("model_chance", metrics.model_chance);
   archive.maybe("layers", metrics.layers);
+}
+
+template <class Archive>
+void fields(Archive& archive, ReachDistances& reach) {
+  archive("past", reach.past);
+  archive("future", reach.future);
+}
+
+template <class Archive>
+void fields(Archive& archive, Influence& influence) {
+  archive("distance", influence.distance);
+  archive("gradient", influence.gradient);
+  archive("perturbation", influence.perturbation);
+}
+
+template <class Archive>
+void fields(Archive& archive, ReachMetrics& metrics) {
+  archive("floor", metrics.floor);
+  archive("positions", metrics.positions);
+  archive("gradient", metrics.gradient);
+  archive("perturbation", metrics.perturbation);
+  archive("connected", metrics.connected);
+  archive("by_distance", metrics.by_distance);
 }
 
 template <class Archive>
@@ -265,6 +300,9 @@ void figures(Archive& archive, Measure measure, CellResult& result) {
       case Measure::fidelity:
         metrics(FidelityMetrics{});
         break;
+      case Measure::reach:
+        metrics(ReachMetrics{});
+        break;
     }
 
   if (measure == Measure::speed && is_ok)
@@ -301,6 +339,7 @@ void fields(Archive& archive, Row& row) {
     if (row.ledger) result.cost = row.ledger->cost;
   archive.maybe("training", row.key.training);
   archive.maybe("test_with", row.key.test_with);
+  archive.maybe("test_on", row.key.test_on);
   archive.maybe("tuned", row.tuned);
   std::string gate = result.is_gated ? "red" : "";
   archive.maybe("gate", gate);

@@ -54,6 +54,8 @@ SweepRequest request_of_cell(const CellKey& key) {
   if (key.training) request.training = key.training->str();
   for (const Params& params : key.test_with)
     request.test_with += (request.test_with.empty() ? "" : ";") + params.str();
+  for (const Params& params : key.test_on)
+    request.test_on += (request.test_on.empty() ? "" : ";") + params.str();
   return request;
 }
 
@@ -68,6 +70,7 @@ std::string command_of(const SweepRequest& request, const std::vector<std::strin
   if (!request.training.empty()) text += " --train " + shell_word(request.training);
   for (const std::string& file : plugins) text += " --plugin " + shell_word(file);
   if (!request.test_with.empty()) text += " --test-with " + shell_word(request.test_with);
+  if (!request.test_on.empty()) text += " --test-on " + shell_word(request.test_on);
   return text;
 }
 

@@ -43,8 +43,8 @@ std::vector<Option> run_options() {
        "repeatable; mqar, mqar[preset=small] or mqar[pairs=[4,8]]; no level named: standard", true},
       plugin_option(),
       {"measure", 0, "LIST",
-       "speed,memory,accuracy,fidelity; default speed, with -t accuracy, with a profile all of "
-       "its"},
+       "speed,memory,accuracy,fidelity,reach; default speed, with -t accuracy, with a profile all "
+       "of its"},
   };
   for (const AxisInfo& axis : all_axes())
     options.push_back({option_of(axis), 0, "LIST", axis_help(axis)});
@@ -58,6 +58,9 @@ std::vector<Option> run_options() {
       {"test-with", 0, "LIST",
        "accuracy: score the learned weights with other parameters of the variant too, "
        "'rounds=[1,2];rounds=8,chunk=32'"},
+      {"test-on", 0, "LIST",
+       "accuracy: score the learned weights on the task with other parameters too, "
+       "'length=[128,256]'"},
       {"profile", 0, "NAME",
        "a named sweep (attnbench list profiles); flags override its axes, as those of a sweep "
        "file"},

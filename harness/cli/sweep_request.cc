@@ -142,6 +142,7 @@ SweepRequest request_from(const Arguments& arguments) {
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
   request.test_with = arguments.get("test-with");
+  request.test_on = arguments.get("test-on");
   for (const std::string& word : arguments.as_given()) request.argv.push_back(as_utf8(word));
   request.pilots = UserCache::default_file("pilots.json");
   request.noise = UserCache::default_file(kNoiseFile);

@@ -163,6 +163,8 @@ std::string verdict_word(Measure measure, Judgement verdict) {
       return is_worse ? "less accurate" : "more accurate";
     case Measure::fidelity:
       return is_worse ? "less exact" : "more exact";
+    case Measure::reach:
+      return is_worse ? "reaches less far" : "reaches farther";
   }
   return "";
 }

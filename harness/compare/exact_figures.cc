@@ -2,6 +2,7 @@
 #include "harness/compare/exact_figures.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attn {
 namespace {
@@ -18,10 +19,16 @@ Compared compared_exactly(const RowPair& pair, double threshold) {
                  .key = pair.before->key,
                  .basis = "exact"};
   double least = 0;
+  bool is_cost = true;  // more is worse
   if (shown.measure == Measure::memory) {
     shown.unit = "bytes";
     shown.before = static_cast<double>(pair.before->memory().peak_bytes);
     shown.after = static_cast<double>(pair.after->memory().peak_bytes);
+  } else if (shown.measure == Measure::reach) {
+    shown.unit = "positions";
+    shown.before = static_cast<double>(farthest(pair.before->reach()));
+    shown.after = static_cast<double>(farthest(pair.after->reach()));
+    is_cost = false;
   } else {
     shown.unit = "relative error";
     shown.before = pair.before->fidelity().relative_error;
@@ -30,9 +37,11 @@ Compared compared_exactly(const RowPair& pair, double threshold) {
   }
   if (shown.before > 0) shown.change = shown.after / shown.before;
   const bool is_nothing = std::max(shown.before, shown.after) <= least;
+  const auto [less, more] = is_cost ? std::pair(Judgement::better, Judgement::worse)
+                                    : std::pair(Judgement::worse, Judgement::better);
   shown.verdict = is_nothing                                     ? Judgement::same
-                  : shown.after > shown.before * (1 + threshold) ? Judgement::worse
-                  : shown.before > shown.after * (1 + threshold) ? Judgement::better
+                  : shown.after > shown.before * (1 + threshold) ? more
+                  : shown.before > shown.after * (1 + threshold) ? less
                                                                  : Judgement::same;
   return shown;
 }

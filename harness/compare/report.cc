@@ -23,6 +23,8 @@ std::string figure_text(const Compared& pair, double value) {
       return fmt::format("{:.3f}", value);
     case Measure::fidelity:
       return fmt::format("{:.3g}", value);
+    case Measure::reach:
+      return fmt::format("{:.0f}", value);
   }
   return "";
 }
@@ -52,6 +54,8 @@ const char* subject_of(Measure measure) {
       return "test score";
     case Measure::fidelity:
       return "relative error against exact attention";
+    case Measure::reach:
+      return "reach";
   }
   return "";
 }

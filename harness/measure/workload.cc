@@ -24,20 +24,6 @@ constexpr int64_t kClasses = 10;
 constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
 constexpr double kDenseTrain = 1 + 2;      // forward, gradient of the input, gradient of the weight
 
-LayerConfig layer_config(const WorkloadSpec& spec) {
-  LayerConfig config;
-  config.variant = spec.variant;
-  config.variant_params = spec.params;
-  config.width = spec.heads * spec.head_dim;
-  config.heads = spec.heads;
-  config.kv_heads = spec.kv_heads;
-  config.feed_forward = kFeedForwardFactor * config.width;
-  config.max_len = spec.length;
-  config.causal = spec.causal;
-  config.seed = spec.seed;
-  return config;
-}
-
 ModelConfig model_config(const WorkloadSpec& spec) {
   ModelConfig config;
   config.layer = layer_config(spec);
@@ -90,6 +76,20 @@ double ends_flops(const WorkloadSpec& spec) {
 }
 
 }  // namespace
+
+LayerConfig layer_config(const WorkloadSpec& spec) {
+  LayerConfig config;
+  config.variant = spec.variant;
+  config.variant_params = spec.params;
+  config.width = spec.heads * spec.head_dim;
+  config.heads = spec.heads;
+  config.kv_heads = spec.kv_heads;
+  config.feed_forward = kFeedForwardFactor * config.width;
+  config.max_len = spec.length;
+  config.causal = spec.causal;
+  config.seed = spec.seed;
+  return config;
+}
 
 struct Workload::State {
   explicit State(const WorkloadSpec& given) : spec(given) {

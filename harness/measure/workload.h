@@ -14,6 +14,8 @@
 
 namespace attn {
 
+struct LayerConfig;  // harness/model/residual_blocks.h
+
 // train: forward and backward; decode: a step of the last of `length` tokens after prefill
 enum class Mode { forward, train, decode };
 enum class ScopeKind { attention, layer, model };
@@ -43,6 +45,10 @@ struct WorkloadSpec {
 // The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
 // this reason; a sweep skips the cell.
 std::optional<std::string> why_not(const WorkloadSpec& spec);
+
+// The encoder layer of scopes layer and model, whose feed-forward is four times as wide as the
+// model (Vaswani et al. 2017, section 3.3).
+LayerConfig layer_config(const WorkloadSpec& spec);
 
 // For mode decode: the number of positions that one Decoder::extend() appends, and the bytes of
 // their keys, values and gates.

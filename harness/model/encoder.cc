@@ -7,6 +7,7 @@
 
 #include "core/ops/ops.h"
 #include "harness/model/embedding.h"
+#include "harness/model/layer_stack.h"
 #include "harness/model/pair_head.h"
 #include "harness/model/unfold_head.h"
 #include "harness/model/weights.h"
@@ -14,19 +15,9 @@
 namespace attn {
 
 struct Encoder::State {
-  explicit State(const ModelConfig& given) : config(given), input(given) {
+  explicit State(const ModelConfig& given)
+      : config(given), input(given), stack(layer_config(), config.layers, config.seed) {
     const LayerConfig& layer = config.layer;
-    for (int64_t i = 0; i < config.layers; ++i) {
-      LayerConfig own = layer;
-      own.max_len = config.length + (input.has_cls() ? 1 : 0);
-      own.rotary = config.positions == Positions::rotary;
-      own.seed = rng(config.seed, "layer", static_cast<uint64_t>(i)).bits();
-      layers.push_back(std::make_unique<Layer>(own));
-    }
-    if (layer.norm == Norm::pre) {
-      gain = constant_weight("norm.gain", {layer.width}, 1);
-      bias = constant_weight("norm.bias", {layer.width}, 0);
-    }
     if (config.pairs)
       pair_head.emplace(layer.width, layer.feed_forward, config.classes, config.seed);
     if (config.compressed)
@@ -37,12 +28,18 @@ struct Encoder::State {
     head_bias = constant_weight("head_bias", {config.classes}, 0);
   }
 
+  LayerConfig layer_config() const {
+    LayerConfig own = config.layer;
+    own.max_len = config.length + (input.has_cls() ? 1 : 0);
+    own.rotary = config.positions == Positions::rotary;
+    return own;
+  }
+
   // -> [sequences, len, width], where len counts the cls vector.
   Var encoded(const Batch& batch, const std::vector<int64_t>& lengths, Rng* dropout) const {
     Var x = input.forward(batch);
     if (dropout && config.layer.dropout > 0) x = attn::dropout(x, config.layer.dropout, *dropout);
-    for (const auto& layer : layers) x = layer->forward(x, lengths, dropout, batch.edges);
-    return gain.value.defined() ? layer_norm(x, gain.value, bias.value) : x;
+    return stack.forward(std::move(x), lengths, dropout, batch.edges);
   }
 
   // [sequences, len, width] -> what the head reads: the same if per_token, else [sequences, width].
@@ -78,8 +75,7 @@ struct Encoder::State {
 
   ModelConfig config;
   InputEmbedding input;
-  std::vector<std::unique_ptr<Layer>> layers;
-  Weight gain, bias;       // [width], pre-norm only
+  LayerStack stack;
   Weight head, head_bias;  // [width, classes], [classes]; or one of these:
   std::optional<PairHead> pair_head;
   std::optional<UnfoldHead> unfold_head;
@@ -135,7 +131,7 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
                              layer.causal};
   if (!layer.causal) return std::nullopt;
   int64_t bytes = 0;
-  for (const auto& each : s.layers) {
+  for (const auto& each : s.stack.layers()) {
     const Attention& attention = each->attention();
     if (layer.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
     bytes += static_cast<int64_t>(attention.state_bytes(shape, layer.kv_heads));
@@ -148,11 +144,7 @@ std::vector<Weight> Encoder::weights() const {
   std::vector<Weight> all;
   for (Weight& weight : s.input.weights())
     all.push_back({"input." + weight.name, std::move(weight.value), weight.learned});
-  for (size_t i = 0; i < s.layers.size(); ++i)
-    for (Weight& weight : s.layers[i]->weights())
-      all.push_back(
-          {fmt::format("layers.{}.{}", i, weight.name), std::move(weight.value), weight.learned});
-  if (s.gain.value.defined()) all.insert(all.end(), {s.gain, s.bias});
+  for (Weight& weight : s.stack.weights()) all.push_back(std::move(weight));
   std::vector<Weight> head = {s.head, s.head_bias};
   if (s.pair_head) head = s.pair_head->weights();
   if (s.unfold_head) head = s.unfold_head->weights();

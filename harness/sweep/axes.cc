@@ -25,11 +25,12 @@ const std::vector<AxisInfo>& all_axes() {
       1 << 22;  // tokens: far beyond what fits, so that a slip of the finger is an error
   using enum Measure;
   static const std::vector<Measure> everywhere(kMeasures.begin(), kMeasures.end());
-  static const std::vector<Measure> shaped = {speed, memory, fidelity};
+  static const std::vector<Measure> batched = {speed, memory, fidelity},
+                                    shaped = {speed, memory, fidelity, reach};
   static const std::vector<Measure> run = {speed, memory};
   static const std::vector<AxisInfo> axes = {
       {{"length", 1024, "tokens of a sequence", 1, kLongest}, shaped},
-      {{"batch", 1, "sequences at a time", 1, 4096}, shaped},
+      {{"batch", 1, "sequences at a time", 1, 4096}, batched},
       {{"heads", 4, "attention heads", 1, 1024}, shaped},
       {{"kv_heads", 0,
         "heads of keys and values, each shared by heads / kv_heads query heads; 0: as many as "
@@ -41,7 +42,7 @@ const std::vector<AxisInfo>& all_axes() {
       {{"dtype",
         {"float32", "bfloat16"},
         "storage of queries, keys, values, output and decode state; sums are in float32"},
-       shaped,
+       batched,
        true},
       {{"mode",
         {"forward", "train", "decode"},
@@ -58,6 +59,7 @@ const std::vector<AxisInfo>& all_axes() {
        {fidelity}},
       {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {fidelity}},
       {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {speed}},
+      {{"layers", 1, "encoder layers one after the other", 1, 64}, {reach}},
   };
   return axes;
 }

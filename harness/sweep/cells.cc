@@ -156,7 +156,8 @@ void add_training(const Resolved& sweep, Collector& collector) {
   if (filter.keeps_all())
     collector.expect(sweep.tasks.size() * sweep.training.size() * choices.size() *
                      sweep.variants.size());
-  for (const auto& [task, task_params] : sweep.tasks) {
+  for (size_t t = 0; t < sweep.tasks.size(); t++) {
+    const auto& [task, task_params] = sweep.tasks[t];
     const auto built = task->make(task_params);
     const TaskShape shape = built->shape();
     for (const Params& training : sweep.training)
@@ -168,6 +169,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           key.task = Plugin{task->name, task_params};
           key.training = training;
           key.test_with = sweep.tested[i];
+          key.test_on = sweep.tested_on[t];
           if (!filter.keeps(key)) continue;
           add_task_sources(*built, key);
           if (shape.outputs > 0)  // it stands where the variant cannot
@@ -182,7 +184,8 @@ SweepConfig config_of(const Resolved& sweep) {
   SweepConfig config{.measure = sweep.measure,
                      .training = sweep.training,
                      .tuned = sweep.tuned,
-                     .test_with = sweep.test_with};
+                     .test_with = sweep.test_with,
+                     .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)
     config.variants.push_back(plugin_text({info->name, params}));
   for (const auto& [info, params] : sweep.tasks)

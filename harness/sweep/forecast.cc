@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/dense_flops.h"
+#include "harness/measure/reach.h"
 #include "harness/measure/speed.h"
 #include "harness/sweep/costs.h"
 #include "harness/sweep/pilots.h"
@@ -91,22 +92,35 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
       forecast.seconds += run_s + exact / kDoubleRate;
       break;
     }
+    case Measure::reach: {
+      const auto stacked = static_cast<double>(key.axes.layers.value());
+      const double passes = static_cast<double>(kReachPositions) * (kTrainFactor + 1);
+      const DenseLayer dense{.tokens = tokens,
+                             .heads = spec.heads,
+                             .width = spec.heads * spec.head_dim,
+                             .feed_forward = 4 * spec.heads * spec.head_dim,
+                             .kept = 1};
+      forecast.seconds +=
+          passes * stacked *
+          (run_s + dense_flops(*spec.variant, spec.chosen(), dense) / (kRate * spec.threads));
+      forecast.bytes += static_cast<int64_t>(stacked * (cost.peak_bytes + 24 * tokens * width * 4));
+      break;
+    }
     case Measure::accuracy:
       throw_error("of_training() forecasts accuracy cells");
   }
   return forecast;
 }
 
-// One example through the model, at `times` the length of training.
+// One example of a length through the model.
 struct Pass {
   double flops = 0, layer_bytes = 0;  // the attention's own, of one layer
 };
 
-Pass pass_of(const CellKey& key, int64_t times, Costs& costs) {
+Pass pass_of(const CellKey& key, int64_t length, Costs& costs) {
   const VariantInfo& info = find_variant(key.variant.name);
   const Params& training = key.training.value();
-  const int64_t length = key.axes.length.value() * times, heads = training.integer("heads"),
-                width = training.integer("width");
+  const int64_t heads = training.integer("heads"), width = training.integer("width");
   const AttentionShape shape{1, heads, length, length, width / heads, key.axes.causal.value()};
   const Cost cost = costs.of(info, key.variant.params, shape);
   const int64_t kv_heads = training.integer("kv_heads");
@@ -121,17 +135,26 @@ Pass pass_of(const CellKey& key, int64_t times, Costs& costs) {
   return {(cost.flops + dense) * static_cast<double>(training.integer("layers")), cost.peak_bytes};
 }
 
-// The multiples of the training length at which the test split is scored too.
-std::vector<int64_t> multiples_of(const CellKey& key) {
-  const Params& training = key.training.value();
-  const VariantInfo& info = find_variant(key.variant.name);
-  std::vector<int64_t> multiples;
-  if (training.text("positions") == "learned" || info.traits.fixed_length ||
-      !key.task.value().params.values().contains("length"))
-    return multiples;
-  for (int64_t times = 2; times <= training.integer("stretch"); times *= 2)
-    multiples.push_back(times);
-  return multiples;
+// The lengths of further test splits that are scored, of multiples of the training length and of
+// other parameters of the task. A task's sequences grow with its parameter `length`, if it has one.
+std::vector<int64_t> other_lengths(const CellKey& key) {
+  const Params &training = key.training.value(), &task = key.task.value().params;
+  const bool grows = task.values().contains("length"),
+             ends = training.text("positions") == "learned" ||
+                    find_variant(key.variant.name).traits.fixed_length;
+  const int64_t own = key.axes.length.value();
+  std::vector<int64_t> lengths;
+  if (grows && !ends)
+    for (int64_t times = 2; times <= training.integer("stretch"); times *= 2)
+      lengths.push_back(own * times);
+  for (const Params& other : key.test_on) {
+    const double times = grows ? static_cast<double>(other.integer("length")) /
+                                     static_cast<double>(task.integer("length"))
+                               : 1.0;
+    if (times <= 1 || !ends)
+      lengths.push_back(std::max<int64_t>(1, std::lround(times * static_cast<double>(own))));
+  }
+  return lengths;
 }
 
 Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
@@ -139,20 +162,21 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
   const auto setting = [&](const char* name) {
     return static_cast<double>(training.integer(name));
   };
-  const Pass example = pass_of(key, 1, costs);
+  const int64_t length = key.axes.length.value();
+  const Pass example = pass_of(key, length, costs);
   // Of one layer, kept for the backward pass, and what evaluation holds of them at a time.
-  const double activations =
-      24.0 * static_cast<double>(key.axes.length.value()) * setting("width") * sizeof(float);
+  const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);
   constexpr double kHeld = 0.25;
   double evaluated = std::ceil(setting("steps") / std::max(1.0, setting("eval_every"))) *
                          setting("validation_examples") +
                      setting("test_examples") * static_cast<double>(1 + key.test_with.size());
   // in examples of the training length
   double bytes = setting("layers") * (activations + 2 * example.layer_bytes);
-  for (const int64_t times : multiples_of(key)) {
-    const Pass longer = pass_of(key, times, costs);
-    evaluated += setting("test_examples") * longer.flops / example.flops;
-    bytes = std::max(bytes, kHeld * activations * static_cast<double>(times) + longer.layer_bytes);
+  for (const int64_t other : other_lengths(key)) {
+    const Pass pass = pass_of(key, other, costs);
+    const double times = static_cast<double>(other) / static_cast<double>(length);
+    evaluated += setting("test_examples") * pass.flops / example.flops;
+    bytes = std::max(bytes, kHeld * activations * times + pass.layer_bytes);
   }
   const double trained = setting("steps") * setting("batch");
   const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;

@@ -14,6 +14,7 @@
 #include "harness/measure/breakdown.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/peak_memory.h"
+#include "harness/measure/reach.h"
 #include "harness/measure/speed.h"
 #include "harness/store/parse.h"
 #include "harness/sweep/fidelity_cell.h"
@@ -99,6 +100,17 @@ Json memory(const CellKey& key) {
                      .dtype = dtype_of(workload)});
 }
 
+Json reach(const CellKey& key) {
+  ReachFigures found = measure_reach(workload_of(key), key.axes.layers.value());
+  return reply_with(key.measure,
+                    {.metrics = ReachMetrics{.floor = kReachFloor,
+                                             .positions = found.positions,
+                                             .gradient = found.gradient,
+                                             .perturbation = found.perturbation,
+                                             .connected = found.connected,
+                                             .by_distance = std::move(found.by_distance)}});
+}
+
 std::vector<attn_check::Result> check_variant_of(const Request& request) {
   const VariantInfo& info = find_variant(request.variant.value().name);
   const auto& params = request.variant->params.values();
@@ -151,6 +163,8 @@ Json measured(const Request& request) {
       return reply_with(key.measure, fidelity(request));
     case Measure::accuracy:
       return reply_with(key.measure, accuracy(key));
+    case Measure::reach:
+      return reach(key);
   }
   throw_error("unknown measure");
 }

@@ -38,6 +38,7 @@ std::string task_pace(const CellKey& key) {
 std::string training_pace(const CellKey& key) {
   CellKey pace = key;
   pace.test_with.clear();
+  pace.test_on.clear();
   pace.axes = {.threads = key.axes.threads};
   pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
                                                 "clip", "eval_every", "validation_examples",

@@ -20,6 +20,7 @@ struct SubSweep {
   std::string training;                     // settings beside the defaults; accuracy only
   std::string tune;       // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
   std::string test_with;  // parameters to score the learned weights with too, "rounds=1;rounds=4"
+  std::string test_on;    // parameters of the tasks to score them on too, "length=[128,256]"
   Rules rules;
 };
 

@@ -115,15 +115,17 @@ size_t different_values(const Setting& setting) {
   return values.size();
 }
 
-// "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the variant's own.
-std::vector<Params> tested_params(const VariantInfo& info, const Params& own,
-                                  const std::string& text) {
+// "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of
+// the variant or the task. `key` names the text, and `example` a right one.
+template <class Info>
+std::vector<Params> tested_params(const Info& info, const Params& own, const std::string& text,
+                                  std::string_view key, std::string_view example) {
   std::vector<Params> tested;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
     for (const Choice& choice : cross_product(parse_settings(text.substr(begin, end - begin)))) {
-      ATTN_CHECK(!choice.empty(), "test_with '{}' has an empty part; expected such as {}", text,
-                 "rounds=1;rounds=4");
+      ATTN_CHECK(!choice.empty(), "{} '{}' has an empty part; expected such as {}", key, text,
+                 example);
       std::map<std::string, ParamValue> values = own.values();
       for (auto& [name, value] : typed_choice(info.name, info.params, choice)) values[name] = value;
       tested.emplace_back(info.name, info.params, values);
@@ -182,7 +184,12 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.training.push_back(typed("training", training_params(), choice));
   resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
   for (const auto& [info, params] : resolved.variants)
-    resolved.tested.push_back(tested_params(*info, params, resolved.test_with));
+    resolved.tested.push_back(
+        tested_params(*info, params, resolved.test_with, "test_with", "rounds=1;rounds=4"));
+  resolved.test_on = request.test_on.empty() ? sweep.test_on : request.test_on;
+  for (const auto& [info, params] : resolved.tasks)
+    resolved.tested_on.push_back(
+        tested_params(*info, params, resolved.test_on, "test_on", "length=[128,256]"));
   return resolved;
 }
 
@@ -264,8 +271,8 @@ std::vector<Measure> measures_asked(const SweepRequest& request) {
 std::string hint_of_training(const std::string& axis, const std::string& text, bool trains) {
   if (axis == "length")
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
-  if (trains && axis == "kv_heads")
-    return fmt::format("; of training it is a setting: --train kv_heads={}", text);
+  if (trains && (axis == "kv_heads" || axis == "layers"))
+    return fmt::format("; of training it is a setting: --train {}={}", axis, text);
   if (trains && axis == "dtype") return "; models are trained in float32";
   return "";
 }
@@ -302,9 +309,10 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
                         axis->second, join(inputs)));
   ATTN_CHECK(trains || request.tune.empty(), "tune '{}' does not apply to measure {}; add accuracy",
              request.tune, join(names));
-  ATTN_CHECK(trains || request.test_with.empty(),
-             "test_with '{}' does not apply to measure {}; add accuracy", request.test_with,
-             join(names));
+  for (const auto& [key, text] :
+       {std::pair("test_with", request.test_with), std::pair("test_on", request.test_on)})
+    ATTN_CHECK(trains || text.empty(), "{} '{}' does not apply to measure {}; add accuracy", key,
+               text, join(names));
 }
 
 }  // namespace

@@ -21,11 +21,13 @@ struct Resolved {
   std::vector<std::pair<const VariantInfo*, Params>> variants;
   // Of accuracy, and of fidelity whose inputs are captured from a model.
   std::vector<std::pair<const TaskInfo*, Params>> tasks;
-  std::vector<Setting> axes;                // those that apply, in the order of a row's axes
-  std::vector<Params> training;             // where there are tasks
-  std::vector<std::string> tuned;           // settings of `training` to be chosen on validation
-  std::string test_with;                    // accuracy only; as SubSweep::test_with
-  std::vector<std::vector<Params>> tested;  // of each variant, what `test_with` says
+  std::vector<Setting> axes;                   // those that apply, in the order of a row's axes
+  std::vector<Params> training;                // where there are tasks
+  std::vector<std::string> tuned;              // settings of `training` to be chosen on validation
+  std::string test_with;                       // accuracy only; as SubSweep::test_with
+  std::vector<std::vector<Params>> tested;     // of each variant, what `test_with` says
+  std::string test_on;                         // accuracy only; as SubSweep::test_on
+  std::vector<std::vector<Params>> tested_on;  // of each task, what `test_on` says
   Rules rules;
 };
 

@@ -29,6 +29,7 @@ struct SweepRequest {
   std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
                                   // of the best mean validation score stands for the variant
   std::string test_with;          // "rounds=1;rounds=4": learned weights are scored with each, too
+  std::string test_on;            // "length=[128,256]": ... and on the task with each of these
   std::string find;               // "crossing": this sweep is a step of such a search; recorded
   std::string pilots;             // file of pilot measurements behind forecasts; "": formulas alone
   std::string passed_checks;      // file of contract checks passed on this machine; "": none kept

@@ -160,11 +160,12 @@ class SweepFile {
     return settings_text(overlay(parse_settings(base), settings));
   }
 
-  // Texts of parameters, alone or in a list; resolve() reads them, for they are of a variant.
-  std::string read_test_with(const TomlValue& value) {
+  // Texts of parameters, alone or in a list; resolve() reads them, for they are of a variant or a
+  // task.
+  std::string read_tested(std::string_view key, const TomlValue& value) {
     std::vector<std::string> texts;
-    for (const TomlValue* const item : reader_.items_of("test_with", value))
-      texts.push_back(reader_.text_of("test_with", *item));
+    for (const TomlValue* const item : reader_.items_of(key, value))
+      texts.push_back(reader_.text_of(key, *item));
     return join(texts, ";");
   }
 
@@ -176,7 +177,7 @@ class SweepFile {
       for (SubSweep& sweep : sweeps) sweep.variants = specs;
     }
     if (const TomlValue* axes = table.find("axes")) read_axes(*axes, measures, sweeps);
-    for (const char* key : {"tasks", "training", "tuning", "test_with"}) {
+    for (const char* key : {"tasks", "training", "tuning", "test_with", "test_on"}) {
       const TomlValue* const value = table.find(key);
       if (!value) continue;
       // Fidelity has models too, where its inputs are captured from them; they are not tuned.
@@ -195,7 +196,9 @@ class SweepFile {
         else if (name == "training")
           sweep.training = read_training(key, *value, sweep.training);
         else if (name == "test_with")
-          sweep.test_with = read_test_with(*value);
+          sweep.test_with = read_tested(key, *value);
+        else if (name == "test_on")
+          sweep.test_on = read_tested(key, *value);
         else
           sweep.tune = read_training(key, *value, "");
       }
@@ -206,8 +209,9 @@ class SweepFile {
     reader_.require_keys(defaults, "defaults", measure_names());
     for (size_t i = 0; i < defaults.keys.size(); i++) {
       const Measure measure = *value_named<Measure>(defaults.keys[i]);
-      reader_.require_keys(defaults.items[i], "defaults." + defaults.keys[i],
-                           {"variants", "tasks", "axes", "training", "tuning", "test_with"});
+      reader_.require_keys(
+          defaults.items[i], "defaults." + defaults.keys[i],
+          {"variants", "tasks", "axes", "training", "tuning", "test_with", "test_on"});
       std::vector<SubSweep> one = {defaults_[measure]};
       read_parts(defaults.items[i], {measure}, one);
       defaults_[measure] = one[0];
@@ -217,7 +221,7 @@ class SweepFile {
   void read_sweep(const TomlValue& block, std::vector<SubSweep>& all) {
     reader_.require_keys(block, "[[sweep]]",
                          {"measure", "variants", "tasks", "axes", "training", "tuning", "test_with",
-                          "zip", "include", "exclude"});
+                          "test_on", "zip", "include", "exclude"});
     std::vector<Measure> measures = {block.find("tasks") ? Measure::accuracy : Measure::speed};
     if (const TomlValue* measure = block.find("measure"))
       measures = read_measures("measure", *measure);

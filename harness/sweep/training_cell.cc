@@ -77,6 +77,19 @@ std::vector<ScoreWithParams> params_scores(const TrainResult& found) {
   return scores;
 }
 
+std::vector<ScoreOnTask> task_scores(const TrainResult& found) {
+  std::vector<ScoreOnTask> scores;
+  for (const TaskScore& on : found.by_task) {
+    scores.push_back(
+        {.params = Params::unchecked(on.params), .length = on.length, .reason = on.reason});
+    if (!on.score) continue;
+    scores.back().test = on.score->value;
+    scores.back().standard_error = on.score->standard_error;
+    scores.back().chance = on.chance;
+  }
+  return scores;
+}
+
 std::optional<DecodingFigures> decoding_figures(const std::optional<Decoding>& found) {
   if (!found) return std::nullopt;
   const auto tokens = static_cast<double>(found->tokens);
@@ -108,6 +121,7 @@ PilotFigures training_pilot(const Request& asked) {
   for (const char* none : {"warmup", "patience"}) training[none] = int64_t{0};
   training["stretch"] = int64_t{1};
   key.test_with.clear();
+  key.test_on.clear();
   key.training = Params::unchecked(std::move(training));
   TrainRequest request = training_of(key);
   request.shortcuts = false;
@@ -143,6 +157,7 @@ TrainRequest training_of(const CellKey& key) {
   request.variant_params = key.variant.params.values();
   request.training = Params("training", training_params(), key.training.value().values());
   for (const Params& params : key.test_with) request.test_with.push_back(params.values());
+  for (const Params& params : key.test_on) request.test_on.push_back(params.values());
   request.seed = static_cast<uint64_t>(key.axes.seed.value());
   request.exact = &exact_reference();
   set_threads(static_cast<int>(key.axes.threads.value()));
@@ -187,7 +202,8 @@ CellResult accuracy(const CellKey& key) {
                           .control = task.control,
                           .state_bytes = found.state_bytes,
                           .by_length = length_scores(found),
-                          .by_params = params_scores(found)};
+                          .by_params = params_scores(found),
+                          .by_task = task_scores(found)};
   const bool error = is_error(task.metric);
   double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
   for (const Shortcut& shortcut : found.shortcuts) {

@@ -192,7 +192,8 @@ std::vector<Table> accuracy_tables(const std::vector<Row>& all) {
   }
   std::vector<Table> tables;
   for (const std::string& title : order) tables.push_back(table_of(title, groups[title], all));
-  for (auto& more : {length_tables(rows), params_tables(rows), decoding_tables(rows)})
+  for (auto& more :
+       {length_tables(rows), params_tables(rows), task_tables(rows), decoding_tables(rows)})
     tables.insert(tables.end(), more.begin(), more.end());
   return tables;
 }

@@ -75,11 +75,12 @@ std::string wins_from(const Grid& grid, const std::string& label, const NoiseFlo
 // Accuracy cells, a column a task: over seeds, and of tuned settings those chosen on validation.
 std::vector<Table> accuracy_tables(const std::vector<Row>& rows);
 
-// Of accuracy rows that were also scored at longer lengths, with other parameters or that decoded
-// output sequences: a table a task of scores by length, one of scores by parameters, and one of
-// decoding. `rows` without those that tuning dropped.
+// Of accuracy rows that were also scored at longer lengths, with other parameters of the variant or
+// of the task, or that decoded output sequences: a table a task of scores by length, one of scores
+// by each kind of parameters, and one of decoding. `rows` without those that tuning dropped.
 std::vector<Table> length_tables(const std::vector<Row>& rows);
 std::vector<Table> params_tables(const std::vector<Row>& rows);
+std::vector<Table> task_tables(const std::vector<Row>& rows);
 std::vector<Table> decoding_tables(const std::vector<Row>& rows);
 
 // "a, b, c".

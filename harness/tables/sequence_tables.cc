@@ -65,29 +65,56 @@ std::vector<Table> length_tables(const std::vector<Row>& rows) {
   return tables;
 }
 
-std::vector<Table> params_tables(const std::vector<Row>& rows) {
+// A line for each of the further scores of a row's learned weights, and a table a task. `scores_of`
+// gives those scores, and `named` the text of one.
+template <class ScoresOf, class Named>
+std::vector<Table> elsewhere_tables(const std::vector<Row>& rows, const std::string& heading,
+                                    const std::string& column, ScoresOf scores_of, Named named) {
   std::vector<Table> tables;
   std::map<std::string, size_t> by_title;
   for (const Row& row : rows) {
-    if (!row.is_ok() || row.accuracy().by_params.empty()) continue;
-    const std::string title = "test score with other parameters; " + task_heading(row, rows);
+    if (!row.is_ok() || scores_of(row).empty()) continue;
+    const std::string title = heading + "; " + task_heading(row, rows);
     const auto [found, added] = by_title.emplace(title, tables.size());
     if (added)
       tables.push_back({.title = title,
-                        .columns = {"variant", "tested with", "test", "as trained"},
+                        .columns = {"variant", column, "test", "as trained"},
                         .rows = {},
                         .notes = {}});
     Table& table = tables[found->second];
     const std::string trained = label(row, rows);
-    for (const ScoreWithParams& with : row.accuracy().by_params) {
-      const std::string params = plugin_text({row.key.variant.name, with.params});
-      table.rows.push_back({trained, params,
-                            with.test ? fmt::format("{:.3f}", *with.test) : "skipped",
+    for (const auto& one : scores_of(row)) {
+      const std::string text = named(row, one);
+      table.rows.push_back({trained, text, one.test ? fmt::format("{:.3f}", *one.test) : "skipped",
                             fmt::format("{:.3f}", row.accuracy().test)});
-      if (!with.test) table.notes.push_back(fmt::format("{} skipped: {}", params, with.reason));
+      if (!one.test)
+        table.notes.push_back(fmt::format("{}, {} skipped: {}", trained, text, one.reason));
     }
   }
   return tables;
+}
+
+std::vector<Table> params_tables(const std::vector<Row>& rows) {
+  return elsewhere_tables(
+      rows, "test score with other parameters", "tested with",
+      [](const Row& row) { return row.accuracy().by_params; },
+      [](const Row& row, const ScoreWithParams& with) {
+        return plugin_text({row.key.variant.name, with.params});
+      });
+}
+
+std::vector<Table> task_tables(const std::vector<Row>& rows) {
+  return elsewhere_tables(
+      rows, "test score on the task with other parameters", "tested on",
+      [](const Row& row) { return row.accuracy().by_task; },
+      [](const Row& row, const ScoreOnTask& on) {
+        const auto& own = row.key.task.value().params.values();
+        std::string text;
+        for (const auto& [name, value] : on.params.values())
+          if (const auto trained = own.find(name); trained == own.end() || trained->second != value)
+            text += (text.empty() ? "" : ",") + name + "=" + to_string(value);
+        return text.empty() ? "as trained" : text;
+      });
 }
 
 std::vector<Table> decoding_tables(const std::vector<Row>& rows) {

@@ -90,6 +90,15 @@ std::string show_load(const SpeedMetrics& metrics) {
   return metrics.peak_fraction ? fmt::format("{:.2f}", *metrics.peak_fraction) : "";
 }
 
+// "-50 +0 of -64 +0": what is felt when an input is replaced, of what the pattern connects.
+std::string show_reach(const Row& row) {
+  const auto show = [](const ReachDistances& reach) {
+    return fmt::format("-{} +{}", reach.past, reach.future);
+  };
+  const std::string felt = show(row.reach().perturbation), connected = show(row.reach().connected);
+  return felt == connected ? felt : fmt::format("{} of {}", felt, connected);
+}
+
 Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors) {
   grid.sort_columns_as_numbers();
   const Axes& axes = grid.cells.begin()->second->key.axes;
@@ -202,6 +211,19 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
         for (const std::string& column : grid.columns) table.columns.push_back(column);
         fill(table, grid,
              [](const Row& row) { return fmt::format("{:.2g}", row.fidelity().relative_error); });
+        return table;
+      });
+  grouped(
+      Measure::reach, {"layers"}, {"seed", "threads"},
+      [](const Row& row) { return axis_text(row, "layers"); },
+      [](const std::string& group, Grid grid) {
+        grid.sort_columns_as_numbers();
+        Table table{.title = "reach, in positions before and after an output, by layers; " + group,
+                    .columns = {"variant"},
+                    .rows = {},
+                    .notes = {}};
+        for (const std::string& column : grid.columns) table.columns.push_back(column);
+        fill(table, grid, show_reach);
         return table;
       });
   return tables;

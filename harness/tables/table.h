@@ -15,8 +15,8 @@ struct Table {
   std::vector<std::string> notes;  // lines below it
 };
 
-// The cells of a sweep: speed, memory, accuracy and fidelity, one table for each set of axes that
-// may be compared. `floors`: of the machine of the rows.
+// The cells of a sweep: speed, memory, accuracy, fidelity and reach, one table for each set of axes
+// that may be compared. `floors`: of the machine of the rows.
 std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& floors = {});
 // What each variant was given: parameters, FLOPs, precision, threads, kernel. Empty: no row says.
 std::vector<Table> ledger_tables(const std::vector<Row>& rows);

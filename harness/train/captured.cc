@@ -72,6 +72,7 @@ Captured captured(const TrainRequest& request, bool trained, int64_t examples) {
     training.variant = &exact;
     training.variant_params = {};
     training.test_with.clear();
+    training.test_on.clear();
     training.shortcuts = false;
     training.inspect = [&](const Learner& best) {
       const std::string reason = copy_learned(best, *model);

@@ -1,21 +1,38 @@
-// Finds the multiples of the training length at which a task exists; see lengths.h. A few examples
-// of each show whether its sequences are longer.
+// Builds the task with other parameters, and at multiples of the training length; see lengths.h. A
+// few examples of each multiple show whether its sequences are longer.
 #include "harness/train/lengths.h"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace attn {
 
 namespace {
 
-// Why a model trained on `shape` cannot answer at any other length.
-std::optional<std::string> bound_to_length(const TrainRequest& request, const TaskShape& shape) {
+// Why a model trained on `shape` cannot answer sequences of the length of `other`.
+std::optional<std::string> bound_to_length(const TrainRequest& request, const TaskShape& shape,
+                                           const TaskShape& other) {
+  if (shape.compressed && other.length != shape.length)
+    return "its labels are read from one vector, for the training length";
+  if (other.length <= shape.length && other.outputs <= shape.outputs) return std::nullopt;
   if (request.training.text("positions") == "learned")
     return "learned positions end at the training length";
   if (request.variant->traits.fixed_length)
     return fmt::format("{} is built for one length", request.variant->name);
-  if (shape.compressed) return "its labels are read from one vector, for the training length";
+  return std::nullopt;
+}
+
+// Why a model trained on `shape` has no answers to `other`, whatever its length.
+std::optional<std::string> other_answers(const TaskShape& shape, const TaskShape& other) {
+  if (other.classes != shape.classes || other.vocab != shape.vocab)
+    return fmt::format("it has {} tokens and {} classes there, {} and {} in training", other.vocab,
+                       other.classes, shape.vocab, shape.classes);
+  const auto kind = [](const TaskShape& of) {
+    return std::tuple(of.channels, of.per_token, of.causal, of.pairs, of.outputs > 0, of.real,
+                      of.edges, of.compressed);
+  };
+  if (kind(other) != kind(shape)) return "it asks for another kind of model there";
   return std::nullopt;
 }
 
@@ -46,43 +63,46 @@ std::optional<std::string> no_longer(const Task& task, const Task& grown, int64_
 }
 
 Stretch stretch(const TrainRequest& request, const Task& task, int64_t factor) {
-  const TaskShape shape = task.shape();
-  Stretch result{factor, shape.length * factor, nullptr};
+  Stretch result{factor, task.shape().length * factor, nullptr};
   if (!task.params().values().count("length")) {
     result.reason = fmt::format("{} has no parameter length", request.task->name);
     return result;
   }
-  if (task.source()) {
-    result.reason = "its examples are read, not generated";
-    return result;
-  }
-  if (const auto reason = bound_to_length(request, shape)) {
-    result.reason = *reason;
-    return result;
-  }
-  try {
-    std::unique_ptr<Task> built = request.task->build(longer(task.params(), factor));
-    const TaskShape grown = built->shape();
-    result.length = grown.length;
-    std::optional<std::string> why;
-    if (grown.classes != shape.classes || grown.vocab != shape.vocab)
-      why = fmt::format("it has {} tokens and {} classes there, {} and {} in training", grown.vocab,
-                        grown.classes, shape.vocab, shape.classes);
-    if (!why)
-      why = why_not_trainable(request.task->name, *built, *request.variant, request.variant_params,
-                              request.training);
-    if (!why) why = no_longer(task, *built, factor, request.seed);
-    if (why)
-      result.reason = *why;
-    else
-      result.task = std::move(built);
-  } catch (const Error& error) {  // such as a length beyond the parameter's range
-    result.reason = error.what();
-  }
+  OtherTask grown = other_task(request, task, longer(task.params(), factor));
+  if (grown.length > 0) result.length = grown.length;
+  result.reason = std::move(grown.reason);
+  if (!grown.task) return result;
+  if (const auto why = no_longer(task, *grown.task, factor, request.seed))
+    result.reason = *why;
+  else
+    result.task = std::move(grown.task);
   return result;
 }
 
 }  // namespace
+
+OtherTask other_task(const TrainRequest& request, const Task& task,
+                     const std::map<std::string, ParamValue>& params) {
+  if (task.source()) return {.reason = "its examples are read, not generated"};
+  OtherTask found;
+  try {
+    std::unique_ptr<Task> built = request.task->build(params);
+    const TaskShape shape = task.shape(), other = built->shape();
+    found.length = other.length;
+    auto why = bound_to_length(request, shape, other);
+    if (!why) why = other_answers(shape, other);
+    if (!why)
+      why = why_not_trainable(request.task->name, *built, *request.variant, request.variant_params,
+                              request.training);
+    if (why)
+      found.reason = *why;
+    else
+      found.task = std::move(built);
+  } catch (const Error& error) {  // such as a length beyond the parameter's range
+    found.reason = error.what();
+  }
+  return found;
+}
 
 std::vector<Stretch> stretched(const TrainRequest& request, const Task& task) {
   std::vector<Stretch> all;

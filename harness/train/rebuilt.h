@@ -1,5 +1,6 @@
-// A trained model built again with other parameters of its variant, such as more rounds of hashing
-// (Kitaev et al. 2020, arXiv:2001.04451, table 2), or the reason why that cannot be.
+// A trained model built again, with other parameters of its variant, such as more rounds of hashing
+// (Kitaev et al. 2020, arXiv:2001.04451, table 2), or for longer sequences, or the reason why that
+// cannot be.
 #pragma once
 
 #include <map>
@@ -20,9 +21,9 @@ struct Rebuilt {
   std::string reason{};
 };
 
-// `spec` is that of `trained`, a model of `task`. The learned weights of the result are those of
-// `trained`, whose names and shapes must be the same; its random weights are drawn as by a training
-// with `params`.
+// `spec` is that of `trained`, or of one for longer sequences, and a model of it answers `task`.
+// The learned weights of the result are those of `trained`, whose names and shapes must be the
+// same; its random weights are drawn as by a training with `params` on `task`.
 Rebuilt rebuilt(const TrainRequest& request, const Task& task, LearnerSpec spec,
                 const Learner& trained, const std::map<std::string, ParamValue>& params);
 

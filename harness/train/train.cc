@@ -62,16 +62,19 @@ AdamWConfig optimizer_config(const Params& training) {
   return config;
 }
 
-// Of the model that answers at the longest length asked for.
+// So that a model of `shape` answers `other` too.
+void cover(const TaskShape& other, TaskShape& shape) {
+  shape.length = std::max(shape.length, other.length);
+  shape.outputs = std::max(shape.outputs, other.outputs);
+}
+
+// Of the model that answers at the longest length that `stretch` asks for.
 LearnerSpec learner_spec(const TrainRequest& request, const Task& task,
                          const std::vector<Stretch>& longer) {
   LearnerSpec spec{task.shape(),     request.variant, request.variant_params,
                    request.training, request.seed,    request.exact};
-  for (const Stretch& stretch : longer) {
-    if (!stretch.task) continue;
-    spec.shape.length = std::max(spec.shape.length, stretch.task->shape().length);
-    spec.shape.outputs = std::max(spec.shape.outputs, stretch.task->shape().outputs);
-  }
+  for (const Stretch& stretch : longer)
+    if (stretch.task) cover(stretch.task->shape(), spec.shape);
   return spec;
 }
 
@@ -131,14 +134,7 @@ class Trainer {
     result_.places = model_->places();
     result_.state_bytes = model_->state_bytes(task_.shape());
     result_.decoding = model_->decoding(examples);
-    for (const auto& params : request_.test_with) {
-      ParamsScore& with = result_.by_params.emplace_back();
-      with.params = params;
-      const Rebuilt other =
-          rebuilt(request_, task_, learner_spec(request_, task_, longer_), *model_, params);
-      with.reason = other.reason;
-      if (other.model) with.score = score(*other.model, examples);
-    }
+    test_elsewhere(examples);
     if (longer_.empty()) return;
     result_.by_length.push_back({1, task_.shape().length, found, task_.chance()});
     for (const Stretch& stretch : longer_) {
@@ -149,6 +145,34 @@ class Trainer {
       if (!stretch.task) continue;
       at.score = score(batches(*stretch.task, Split::test, "test_examples"));
       at.chance = stretch.task->chance();
+    }
+  }
+
+  // The learned weights in models of their own: a training does not know with what else, and on
+  // what else, it is scored.
+  void test_elsewhere(const std::vector<Batch>& examples) {
+    const LearnerSpec own = learner_spec(request_, task_, longer_);
+    for (const auto& params : request_.test_with) {
+      ParamsScore& with = result_.by_params.emplace_back();
+      with.params = params;
+      const Rebuilt other = rebuilt(request_, task_, own, *model_, params);
+      with.reason = other.reason;
+      if (other.model) with.score = score(*other.model, examples);
+    }
+    for (const auto& params : request_.test_on) {
+      TaskScore& on = result_.by_task.emplace_back();
+      on.params = params;
+      const OtherTask other = other_task(request_, task_, params);
+      on.length = other.length;
+      on.reason = other.reason;
+      if (!other.task) continue;
+      LearnerSpec spec = own;
+      cover(other.task->shape(), spec.shape);
+      const Rebuilt longer = rebuilt(request_, *other.task, spec, *model_, request_.variant_params);
+      on.reason = longer.reason;
+      if (!longer.model) continue;
+      on.score = score(*longer.model, batches(*other.task, Split::test, "test_examples"));
+      on.chance = other.task->chance();
     }
   }
 

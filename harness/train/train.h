@@ -34,6 +34,8 @@ struct TrainRequest {
   uint64_t seed = 0;
   // Parameters of the variant with which the learned weights are scored too.
   std::vector<std::map<std::string, ParamValue>> test_with;
+  // Parameters of the task on whose test split the learned weights are scored too.
+  std::vector<std::map<std::string, ParamValue>> test_on;
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
   bool shortcuts = true;               // also score the shortcuts of the task
   double time_limit_s = 0;  // training stops after this time, with stopped_by "time"; 0: no limit
@@ -56,6 +58,15 @@ struct ParamsScore {
   std::string reason{};
 };
 
+// The score on the test split of the task with other parameters.
+struct TaskScore {
+  std::map<std::string, ParamValue> params;
+  int64_t length = 0;            // of the longest sequence there; 0: there is no such task
+  std::optional<Score> score{};  // nullopt: see `reason`
+  double chance = 0;
+  std::string reason{};
+};
+
 struct CurvePoint {
   int64_t step = 0;
   double train_loss = 0;  // mean since the last point
@@ -72,6 +83,7 @@ struct TrainResult {
   std::optional<ExampleScores> by_example;  // of the test split; nullopt: the answers are numbers
   std::vector<LengthScore> by_length;  // starts with the training length; empty without `stretch`
   std::vector<ParamsScore> by_params;  // as TrainRequest::test_with
+  std::vector<TaskScore> by_task;      // as TrainRequest::test_on
   double token_accuracy = 0;           // of output sequences, see Score
   std::vector<std::string> places;     // see Learner::places
   std::optional<Decoding> decoding;    // of output sequences, from the test split

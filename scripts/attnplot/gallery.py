@@ -5,12 +5,14 @@ from __future__ import annotations
 from .accuracy import accuracy
 from .crossing_page import crossings
 from .distance import distance
+from .effort import effort
 from .fidelity import fidelity
 from .learning import learning
 from .length import length
 from .memory import memory
 from .overview import overview
 from .page import Picture
+from .reach import reach
 from .relative import relative
 from .rows import Rows, RowsError
 from .speed import speed
@@ -29,9 +31,11 @@ KINDS = {
     "distance": distance,
     "length": length,
     "learning": learning,
+    "effort": effort,
     "state": state,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
+    "reach": reach,
 }
 
 

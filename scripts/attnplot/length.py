@@ -13,7 +13,7 @@ from .curves import length_axis, length_ticks
 from .ends import make_room
 from .marks import CHANCE, entry, level_entry
 from .page import Picture
-from .rows import Cell, Rows
+from .rows import Cell, Rows, canonical
 from .sheets import Place
 from .style import Series, Styles
 from .task_panels import (
@@ -32,7 +32,7 @@ from .units import length_text
 
 TRAINED = {"color": "#b0b0b0", "linestyle": "-", "linewidth": 3.2, "alpha": 0.55}
 NOTE = (
-    "The same weights at multiples of the length that they were trained at; bars are 95 % "
+    "The same weights at other lengths than the one that they were trained at; bars are 95 % "
     f"intervals: {ONE_SEED}, of several t-intervals over the seeds."
 )
 
@@ -65,7 +65,29 @@ def _notes(shown: Sequence[TaskGroup], series: list[Series]) -> tuple[str, ...]:
 
 
 def _entries(cell: Cell) -> list[Line]:
-    return list(cell.metrics.get("by_length") or [])
+    """Returns scores at multiples of the training length and on the task at other lengths, in
+    ascending order, each length once."""
+    entries = {int(e["length"]): e for e in cell.metrics.get("by_length") or []}
+    other = [e for e in map(lambda e: _by_factor(cell, e), cell.metrics.get("by_task") or []) if e]
+    if other:
+        told = {"stderr": cell.metric("test_stderr"), "chance": cell.metric("chance")}
+        trained = {"factor": 1, "length": cell.length, "test": cell.metric("test"), "reason": None}
+        other.append({**trained, **told})
+    for e in other:
+        entries.setdefault(int(e["length"]), e)
+    return [entries[n] for n in sorted(entries)]
+
+
+def _by_factor(cell: Cell, entry: Line) -> Line | None:
+    """Returns a score on the task with other parameters as one by length, None where more than the
+    length of its sequences is another."""
+    own, other = dict(cell.task_params), dict(canonical(entry["params"]))
+    differing = {name for name in own | other if own.get(name) != other.get(name)}
+    if "length" not in differing or not differing <= {"length", "min_length"} or not cell.length:
+        return None
+    factor = float(other["length"]) / float(own["length"])
+    length = int(entry["length"]) or round(factor * cell.length)
+    return {**entry, "factor": int(factor) if factor.is_integer() else factor, "length": length}
 
 
 def _scored(cell: Cell) -> dict[int, Line]:
@@ -101,15 +123,15 @@ def _draw(axes: Axes, place: Place[TaskGroup]) -> None:
     length_axis(axes, lengths)
     share = make_room(axes, ends, max(lengths))
     length_ticks(axes, lengths, share)
-    factors = {n: int(e["factor"]) for c in group.cells for n, e in _scored(c).items()}
+    factors = {n: e["factor"] for c in group.cells for n, e in _scored(c).items()}
     axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda n, _: f"{length_text(n)}\n\u00d7{factors[round(n)]}")
+        FuncFormatter(lambda n, _: f"{length_text(n)}\n\u00d7{factors[round(n)]:.3g}")
     )
     finish_lines(axes, place, points, ends, share)
 
 
 def _trained_at(cell: Cell) -> int:
-    entry = next((e for e in _entries(cell) if int(e["factor"]) == 1), None)
+    entry = next((e for e in _entries(cell) if e["factor"] == 1), None)
     if entry:
         return int(entry["length"])
     first = _entries(cell)[0]
@@ -125,16 +147,16 @@ def _positions(cells: list[Cell]) -> str:
 
 def _skipped(groups: Sequence[TaskGroup], series: list[Series]) -> str:
     """Returns `No score: full learned at x2, x4 (why)`. Equal reasons are told once."""
-    told: dict[str, dict[str, list[int]]] = {}
+    told: dict[str, dict[str, list[float]]] = {}
     for group in groups:
         for s in group.select(series):
             for entry in (e for c in s.cells for e in _entries(c) if e.get("test") is None):
                 factors = told.setdefault(str(entry.get("reason")), {}).setdefault(s.label, [])
-                factors.append(int(entry["factor"]))
+                factors.append(entry["factor"])
     parts = []
     for reason, labels in told.items():
         factors = sorted({f for own in labels.values() for f in own})
-        times = ", ".join(f"\u00d7{f}" for f in factors)
+        times = ", ".join(f"\u00d7{f:.3g}" for f in factors)
         parts.append(f"{brief(list(labels))} at {times} ({reason})")
     return f"No score: {'; '.join(parts)}." if parts else ""
 

@@ -13,7 +13,7 @@ from .strict_json import parse_object
 
 SCHEMA = "attnbench/1"
 STATUSES = ("ok", "skipped", "failed", "diverged", "timeout", "oom")
-MEASURES = ("speed", "memory", "accuracy", "fidelity")
+MEASURES = ("speed", "memory", "accuracy", "fidelity", "reach")
 # Drawn as failures; a skipped cell could not have run and is named in the caption.
 FAILURES = ("failed", "diverged", "timeout", "oom")
 Params = tuple[tuple[str, str], ...]
@@ -193,6 +193,7 @@ def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) ->
             "memory": "peak_bytes",
             "accuracy": "test",
             "fidelity": "relative_error",
+            "reach": "perturbation.past",
         }[row["measure"]]
         value = _inside(row.get("metrics"), needed)
         good = isinstance(value, (int, float)) and not isinstance(value, bool)

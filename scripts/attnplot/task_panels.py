@@ -19,7 +19,7 @@ from .page import Page, Picture
 from .rows import Cell, Rows
 from .sheets import OTHERS, Place, Sheet, in_rows, scored_panels, sheets
 from .style import Series, Styles
-from .tasks import TaskGroup, series_of, stand_ins, task_columns
+from .tasks import TaskGroup, cells_of, series_of, stand_ins, task_columns
 from .tuned import tuning_note
 
 COLUMNS = 2
@@ -62,7 +62,7 @@ def task_pages(
     out = []
     for sheet in sheets(in_rows(groups, COLUMNS), series, styles, by_variant=kind.by_variant):
         shown = sheet.panels
-        own = [c for g in shown for c in g.cells]
+        own = cells_of(shown)
         tasks = {c.task for c in own}
         without = [c for c in undrawn if c.task in tasks]
         words = (*notes(shown, series), stand_ins(own), tuning_note(own))

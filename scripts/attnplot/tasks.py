@@ -80,8 +80,13 @@ class TaskGroup:
         return among(self.cells, series)
 
 
+def cells_of(groups: Iterable[TaskGroup]) -> list[Cell]:
+    """Returns each cell once, though several panels may draw it."""
+    return list({id(c): c for g in groups for c in g.cells}.values())
+
+
 def series_of(groups: Iterable[TaskGroup], styles: Styles) -> list[Series]:
-    return styles.series([c for g in groups for c in g.cells])
+    return styles.series(cells_of(groups))
 
 
 def task_groups(cells: list[Cell]) -> list[TaskGroup]:

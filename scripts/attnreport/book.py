@@ -34,6 +34,7 @@ VALUES = {
     "memory": ("peak_bytes", "", ""),
     "accuracy": ("test", "", ""),
     "fidelity": ("relative_error", "", ""),
+    "reach": ("perturbation.past", "", ""),
 }
 SAMPLE_UNIT = 1e-4  # samples are whole multiples of this share of the median: small, and exact enough
 

@@ -45,6 +45,7 @@ TITLES = {
     "memory": "Peak memory, new over old",
     "accuracy": "Test score, new less old",
     "fidelity": "Relative error, new over old",
+    "reach": "Reach, new over old",
 }
 # What a refusal names as the way to compare all the same, and what it then means.
 ACROSS = {

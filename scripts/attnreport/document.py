@@ -23,6 +23,7 @@ from .comparison import comparison
 from .equal_cost import equal_cost
 from .history import Past, history
 from .peers import PeersFile, peers
+from .reach import reach
 from .scores import Tasks
 from .state import state
 from .summary import summary
@@ -45,10 +46,12 @@ def document(
         parts.parts_of_pass(book),
         exactness.fidelity(book),
         exactness.captured(book),
+        reach(book),
         scores.accuracy(tasks),
         scores.by_distance(tasks),
         scores.by_length(tasks),
         scores.while_training(tasks),
+        scores.against_effort(tasks),
         state(book),
         scores.tradeoff(tasks),
         equal_cost(book, tasks),

@@ -18,8 +18,10 @@ from .past import Past
 from .section import Json, rounded, section, table
 
 SMALLEST = 0.02  # steps up to it are of no interest, as in `attnbench compare`
-VALUES = {"speed": "time_s.median", "memory": "peak_bytes", "accuracy": "test", "fidelity": "relative_error"}
-TITLES = {"speed": "Time", "memory": "Peak memory", "accuracy": "Test score", "fidelity": "Relative error"}
+VALUES = {"speed": "time_s.median", "memory": "peak_bytes", "accuracy": "test", "fidelity": "relative_error",
+          "reach": "perturbation.past"}  # fmt: skip
+TITLES = {"speed": "Time", "memory": "Peak memory", "accuracy": "Test score", "fidelity": "Relative error",
+          "reach": "Reach"}  # fmt: skip
 STEPS = (
     ("measure", "text"),
     ("cell", "text"),
@@ -94,6 +96,8 @@ def _name(cell: Cell, book: Book) -> str:
     more = [f"length {length_text(cell.length)}"] if cell.length else []
     if cell.measure == "fidelity":
         more.append(f"{cell.axes.get('input')} {cell.axes.get('input_scale')}")
+    if cell.measure == "reach":
+        more.append(f"{cell.axes.get('layers')} layers")
     return ", ".join([label, *more, *([f"seed {seed}"] if seed not in (None, 0) else [])])
 
 

@@ -108,7 +108,7 @@ class Report {
     return `${samples.length} samples${visits.includes(',') ? ` in visits of ${visits}` : ''}: ${samples.map(s => told(s * this.sample_unit * c.value[cell], 'seconds')).join(', ')}`;
   }
   showCells(cells) {
-    const c = this.cells, kinds = {speed: 'seconds', memory: 'bytes', accuracy: 'score', fidelity: 'number'};
+    const c = this.cells, kinds = {speed: 'seconds', memory: 'bytes', accuracy: 'score', fidelity: 'number', reach: 'number'};
     const shown = cells.slice(0, 30).map(i => {
       const measure = this.measures[c.measure[i]], kind = kinds[measure], status = this.statuses[c.status[i]];
       const value = status === 'ok' ? told(c.value[i], kind) + (c.low[i] === null ? '' : ` (95\u202f%: ${told(c.low[i], kind)} to ${told(c.high[i], kind)})`) : `${status}: ${this.texts[c.reason[i]]}`;

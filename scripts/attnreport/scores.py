@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from attnplot import distance, learning, length
+from attnplot import distance, effort, learning, length
 from attnplot.metric import is_error, written
 from attnplot.metric import name as metric_name
 from attnplot.panel_kinds import with_ends
@@ -180,6 +180,26 @@ def while_training(tasks: Tasks) -> Json | None:
         "Validation score by steps of training; a line that rises early learns fast.",
         [panel | {"ends": "seeds"} for panel in panels],
         note=learning.NOTE,
+    )
+
+
+def against_effort(tasks: Tasks) -> Json | None:
+    groups = effort.efforts(tasks.book.rows)
+    panels = []
+    for kind, title in effort.EFFORTS.items():
+        own = [g for g in groups if g.kind == kind]
+        x = {"title": title, "kind": "seconds" if kind == "seconds" else "number", "log": True}
+
+        panels += _lines(tasks, own, partial(effort.points, kind=kind), x) or []
+    if not panels:
+        return None
+    return section(
+        "effort",
+        "Score against effort",
+        "Validation score while the model trains, against seconds and against FLOPs of training: up and to the "
+        "left is better.",
+        [panel | {"ends": "seeds"} for panel in panels],
+        note=effort.NOTE,
     )
 
 

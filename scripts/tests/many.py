@@ -66,6 +66,7 @@ def cells(chosen: list[Variant]) -> list[dict[str, Any]]:
     for index, (name, _, params) in enumerate(chosen):
         out += _speed(rng, index, name, params, few) + _memory(index, name, params)
         out += _accuracy(rng, index, name, params, few) + _fidelity(index, name, params, few)
+        out += _reach(index, name, params, few)
     out += _memory(0, "full", {"kernel": "materialized"})
     return out
 
@@ -140,11 +141,28 @@ def _accuracy(
             causal=False,
             **(more if task == TASKS[0] else {}),
         )
-        if few:
-            steps = (100, 200, 400, 800)
-            row["samples"] = [{"step": s, "train_loss": 1.0, "validation": test * s / 800, "seconds": s / 70} for s in steps]
+        if few or task == TASKS[0]:
+            row["metrics"]["flops"] = 1e7 * (1 + index % 5)
+            row["samples"] = [
+                {"step": s, "train_loss": 1.0, "validation": test * s / 800, "seconds": s * (1 + index % 4) / 70}
+                for s in (100, 200, 400, 800)
+            ]
         out.append(row)
     return out
+
+
+def _reach(index: int, name: str, params: Any, few: bool) -> list[dict[str, Any]]:
+    """Falls with the distance, for half of the variants to an edge; of many variants one panel."""
+    return [
+        probe_rows.reach_cell(
+            name,
+            params,
+            layers,
+            lambda d, most=16 * layers: 0.3 / d if index % 2 or d <= most else 0.0,
+            causal=not few,
+        )
+        for layers in ((1, 2, 4) if few else (2,))
+    ]
 
 
 def _fidelity(index: int, name: str, params: Any, few: bool) -> list[dict[str, Any]]:

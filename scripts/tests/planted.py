@@ -73,7 +73,7 @@ class Plant:
 
     def score(self, variant: str, task: str, test: float, seed: int, **more: Any) -> None:
         params, _ = _told(variant, 64, more)
-        training = {"learning_rate": more.get("rate", 1e-3)}
+        training = {"learning_rate": more.get("rate", 1e-3)} | more.get("training", {})
         metrics = {"metric": "accuracy", "test": test, "test_stderr": 0.005, "validation": more.get("validation", test),
                    "chance": 0.1, "shortcuts": more.get("shortcuts", {"majority": 0.1}), "lift": 0.0, "steps": 20,
                    "examples": 20, "train_s": 1.0, "examples_per_s": 20.0, "parameters": 10,
@@ -82,11 +82,14 @@ class Plant:
         curve = [{"step": s, "train_loss": more.get("loss", 1.0) * 20 / s, "validation": test, "seconds": s}
                  for s in range(1, 21)]  # fmt: skip
         row = fixture.cell("accuracy", variant, params, axes, metrics=metrics, samples=curve,
-                           task={"name": task, "params": {}})  # fmt: skip
+                           task={"name": task, "params": more.get("task_params", {})})  # fmt: skip
         row["cell"] = fixture.key_of([row["cell"], training])
         if "by_params" in more:
             row["metrics"]["by_params"] = more["by_params"]
             row["test_with"] = [one["params"] for one in more["by_params"]]
+        if "by_task" in more:
+            row["metrics"]["by_task"] = more["by_task"]
+            row["test_on"] = [one["params"] for one in more["by_task"]]
         self.rows.append(row | {"training": training, "tuned": ["learning_rate"]})
 
     def write(self, folder: Path, name: str, source: Path, *, find: bool = False) -> None:

@@ -3,6 +3,7 @@ too noisy to say. As cheap as writing the files."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -150,6 +151,16 @@ def r27(folder: Path, kind: str) -> None:
             found.append({"variant": variant, "seed": seed, "length": 2000, "paper_from_itself": itself,
                           "code_from_paper": itself + beyond + near})  # fmt: skip
     records(folder, "both", found)
+
+
+def r28(folder: Path, kind: str) -> None:
+    rows, rng, spread = plant(kind), np.random.default_rng(1), 0.3 if kind == "noisy" else 0.01
+    far = {"none": 0.6, "sinusoidal": 0.3, "rotary": 0.9 if kind == "disagrees" else 0.4, "learned": None}
+    for seed, (positions, score), task in itertools.product(range(3), far.items(), ("copy", "induction")):
+        on = [{"params": {"length": 32 * t}, "length": 32 * t, "chance": score and 0.1, "reason": None if score else "it ends",
+               "test": score and score / t**0.5 + spread * rng.normal(), "stderr": score and 0.01} for t in (2, 4, 8)]  # fmt: skip
+        rows.score("full", task, 0.95, seed, task_params={"length": 32}, training={"positions": positions}, by_task=on)
+    rows.write(folder, "lengths", entry_file("R28/lengths.toml"))
 
 
 def r30(folder: Path, kind: str) -> None:

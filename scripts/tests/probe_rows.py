@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from . import fixture
@@ -165,6 +166,68 @@ def sequence_cells() -> list[dict[str, Any]]:
         )
         for name, test in {"full": 0.97, "linear": 0.41, "linformer": 0.3}.items()
     ]
+
+
+def tested_on_cells() -> list[dict[str, Any]]:
+    """`length_cells` by other parameters of the task: at half and twice the length, at a length that the task does not
+    have, and with other symbols."""
+    out = []
+    for name, score in (("full", 0.9), ("linear", 0.5)):
+        on = [
+            {"params": {"length": n, "train_examples": 6400} | more, "length": known, "test": test, "stderr": error}
+            | {"chance": None if test is None else 0.06, "reason": None if test is not None else "no such length"}
+            for n, known, test, error, more in (
+                (128, 128, score / 2, 0.01, {}),
+                (32, 32, score + 0.05, 0.01, {}),
+                (256, 0, None, None, {}),
+                (64, 64, 0.1, 0.01, {"symbols": 5}),
+            )
+        ]
+        out.append(cell(name, "copy", score, by_task=on))
+    return out
+
+
+def effort_cells() -> list[dict[str, Any]]:
+    """Two seeds of `full`, of which one stops at step 20, and one of `linear`, of which no FLOPs are known."""
+    out = []
+    for name, seed, steps, flops in (("full", 0, (10, 20, 30), 1e6), ("full", 1, (10, 20), 1e6), ("linear", 0, (10, 20), None)):
+        curve = [
+            {"step": s, "train_loss": 1.0, "validation": s / 50 + 0.1 * seed, "seconds": s * (2.0 + seed)} for s in steps
+        ]
+        figures = {"steps": steps[-1], "examples": 32 * steps[-1], "flops": flops}
+        row = cell(name, "copy", 0.5, seed=seed, **figures)
+        out.append(row | {"samples": curve})
+    return out
+
+
+def reach_cell(
+    name: str,
+    params: dict[str, Any],
+    layers: int,
+    influence: Callable[[int], float],
+    *,
+    causal: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
+    past = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 63]
+    later = [0.0 if causal else influence(d) for d in past]
+    felt = [*zip([-d for d in past], later), (0, 1.0), *((d, influence(d)) for d in past)]
+    last = max((d for d in past if influence(d) > 1e-6), default=0)
+    reached = {"past": last, "future": 0 if causal else last}
+    return fixture.cell(
+        "reach",
+        name,
+        params,
+        {"length": 64, "heads": 2, "head_dim": 8, "causal": causal, "threads": 1, "seed": seed, "layers": layers},
+        metrics={
+            "floor": 1e-6,
+            "positions": 16,
+            **{method: reached for method in ("gradient", "perturbation", "connected")},
+            "by_distance": [
+                {"distance": d, "gradient": value / 1.4, "perturbation": value} for d, value in sorted(felt)
+            ],
+        },
+    )
 
 
 def probe_cells() -> list[dict[str, Any]]:

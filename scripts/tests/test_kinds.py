@@ -31,14 +31,14 @@ class Kinds(unittest.TestCase):
         self.addCleanup(self._folder.cleanup)
         self.folder = Path(self._folder.name)
 
-    def sweep(self, variants: list[str], tasks: list[str], train: str = "") -> tuple[list, str]:
+    def sweep(self, variants: list[str], tasks: list[str], train: str = "", *more: str) -> tuple[list, str]:
         """Its cells, each valid, and what was printed."""
         command = ["run", "--measure", "accuracy", "-q", "-f", "-o", "rows.jsonl", "--ledger"]
         for variant in variants:
             command += ["-v", variant]
         for task in tasks:
             command += ["-t", task]
-        done = attnbench(*command, "--train", SMALL + train, cwd=self.folder)
+        done = attnbench(*command, "--train", SMALL + train, *more, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in (self.folder / "rows.jsonl").read_text().splitlines()]
         for row in rows:
@@ -94,6 +94,33 @@ class Kinds(unittest.TestCase):
         lengths = rows[0]["metrics"]["by_length"]
         self.assertIsNone(lengths[1]["test"])
         self.assertIn("learned positions end at the training length", printed)
+
+    def test_the_same_weights_on_other_lengths_of_the_task(self) -> None:
+        on = ["--test-on", "length=[16,32]"]
+        rows, printed = self.sweep(["full"], [INDUCTION], ",positions=[rotary,learned]", *on)
+        scores = {row["training"]["positions"]: row["metrics"]["by_task"] for row in rows}
+        self.assertEqual([at["length"] for at in scores["rotary"]], [16, 32])
+        self.assertTrue(all(0 <= at["test"] <= 1 and at["chance"] > 0 for at in scores["rotary"]))
+        ends = "learned positions end at the training length"
+        self.assertEqual([(at["test"], at["reason"]) for at in scores["learned"]], [(None, ends)] * 2)
+        for row in rows:
+            self.assertEqual([p["length"] for p in row["test_on"]], [16, 32])
+        self.assertRegex(printed, r"full, positions rotary, seed 0 +length=32 +0\.\d{3} ")
+        self.assertIn(f"full, positions learned, seed 0, length=16 skipped: {ends}", printed)
+
+    def test_reach_is_a_measure_of_its_own(self) -> None:
+        command = "run --measure reach -v full -v truncated[window=3] --length 24 --heads 1 --head-dim 8 --causal true"
+        done = attnbench(*command.split(), "--layers", "1,2", "-q", "-o", "rows.jsonl", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (self.folder / "rows.jsonl").read_text().splitlines()][1:]
+        for row in rows:
+            jsonschema.validate(row, SCHEMA)
+        reached = {(r["variant"]["name"], r["axes"]["layers"]): r["metrics"]["perturbation"]["past"] for r in rows}
+        self.assertEqual(reached, {("full", 1): 23, ("full", 2): 23, ("truncated", 1): 3, ("truncated", 2): 6})
+        self.assertRegex(done.stdout, r"truncated\[window=3\] +-3 \+0 +-6 \+0\n")
+        done = attnbench("run", "-v", "full", "-t", INDUCTION, "--layers", "2", cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("axis layers=2 does not apply to measure accuracy; of training it is a setting: --train layers=2", done.stderr)
 
     def test_edges_reach_only_who_takes_them(self) -> None:
         rows, printed = self.sweep(["full", "linear"], [GRAPH])

@@ -33,9 +33,11 @@ KINDS = (
     "accuracy",
     "accuracy-distance",
     "accuracy-length",
+    "accuracy-effort",
     "accuracy-state",
     "tradeoff",
     "fidelity",
+    "reach",
 )
 TALLEST = 30.0  # inches of a picture
 

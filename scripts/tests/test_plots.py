@@ -22,7 +22,7 @@ from attnplot.style import Styles
 from . import decode_rows, fixture
 
 NAMES = (
-    *("overview", "memory-attention", "accuracy", "accuracy-learning", "tradeoff", "fidelity"),
+    *("overview", "memory-attention", "accuracy", "accuracy-learning", "accuracy-effort", "tradeoff", "fidelity"),
     *("speed-attention", "speed-relative-attention", "crossing-attention"),
     *("speed-layer", "speed-relative-layer", "crossing-layer"),
 )

@@ -9,12 +9,17 @@ from typing import Any
 import matplotlib.pyplot as plt
 from PIL import Image
 
+from attnplot.effort import points
+from attnplot.reach import Depth
 from attnplot.rows import Cell, Rows, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import score, task_groups
 from attnplot.trade_panel import draw_trade
 from attnplot.trades import trade_panels
 from attnplot.tuned import choice_of, chosen_on_validation
+from attnreport import scores
+from attnreport.book import Book
+from attnreport.reach import reach
 
 from . import fixture, probe_rows
 from .probe_rows import cell
@@ -110,6 +115,105 @@ class Length(Probes):
         table = self.table(cells, "accuracy-length")
         self.assertEqual({r["series"] for r in table}, {"full", "linear"})
         self.assertIn("Positions: none.", self.told("accuracy-length"))
+
+
+    def test_scores_on_other_lengths_of_the_task_stand_in_it_too(self) -> None:
+        table = self.table(probe_rows.tested_on_cells(), "accuracy-length")
+        of_full = [(r["length"], r["factor"], r["test"]) for r in table if r["series"] == "full"]
+        self.assertEqual(
+            of_full, [("32", "0.5", "0.95"), ("64", "1", "0.9"), ("128", "2", "0.45"), ("256", "4", "")]
+        )
+        self.assertEqual({r["trained_at"] for r in table}, {"64"})
+        self.assertIn("No score: full, linear at \u00d74 (no such length).", self.told("accuracy-length"))
+
+    def test_other_parameters_than_the_length_are_no_line(self) -> None:
+        cells = probe_rows.tested_on_cells()
+        for row in cells:
+            row["metrics"]["by_task"] = row["metrics"]["by_task"][3:]
+        self.assertEqual(plot(self.rows(cells), "-o", self.folder / "out")[0], 0)
+        self.assertFalse((self.folder / "out" / "accuracy-length.csv").exists())
+
+
+class Effort(Probes):
+    def test_steps_become_seconds_and_flops(self) -> None:
+        table = self.table(probe_rows.effort_cells(), "accuracy-effort")
+        found = {
+            (r["effort"], r["series"], r["seed"]): [] for r in table
+        }
+        for r in table:
+            key = r["effort"], r["series"], r["seed"]
+            found[key].append((float(r["at"]), float(r["validation"])))
+        # 32 examples a step at 1e6 FLOPs each.
+        self.assertEqual(found["flops", "full", "1"], [(3.2e8, 0.3), (6.4e8, 0.5)])
+        self.assertEqual(found["seconds", "full", "1"], [(30.0, 0.3), (60.0, 0.5)])
+        self.assertEqual(found["seconds", "linear", "0"], [(20.0, 0.2), (40.0, 0.4)])
+        self.assertNotIn(("flops", "linear", "0"), found)
+
+    def test_a_seed_that_stopped_keeps_its_last_score(self) -> None:
+        rows = self.read(probe_rows.effort_cells())
+        full = [c for c in rows.cells if c.variant == "full"]
+        of_seconds = [[round(v, 9) for v in point] for point in points(full, "seconds")]
+        # The effort is of the seeds that train on; the score of both.
+        self.assertEqual(of_seconds, [[25, 0.25, 0.2, 0.3], [50, 0.45, 0.4, 0.5], [60, 0.55, 0.5, 0.6]])
+
+    def test_one_validation_is_no_curve(self) -> None:
+        self.assertEqual(plot(self.rows([cell("full", "copy", 0.9)]), "-o", self.folder / "out")[0], 0)
+        self.assertFalse((self.folder / "out" / "accuracy-effort.csv").exists())
+
+    def test_the_report_has_the_medians(self) -> None:
+        rows = self.read(probe_rows.effort_cells())
+        found = scores.against_effort(scores.Tasks(Book(rows, Styles(rows))))
+        assert found is not None
+        titles = [p["x"]["title"] for p in found["panels"]]
+        self.assertEqual(titles, ["seconds of training", "FLOPs of training"])
+        full = next(line for line in found["panels"][1]["lines"] if len(line["points"]) == 3)
+        self.assertEqual([p[:4] for p in full["points"]][2], [9.6e8, 0.55, None, None])
+
+
+class Reach(Probes):
+    def cells(self, causal: bool) -> list[dict[str, Any]]:
+        out = []
+        for layers in (1, 2):
+            for seed in (0, 1):
+                out.append(probe_rows.reach_cell("full", {"kernel": "tiled"}, layers, lambda d: 0.1, causal=causal, seed=seed))
+                out.append(probe_rows.reach_cell("truncated", {"window": 8}, layers, lambda d, most=8 * layers, s=seed:
+                                                 (0.2 + s / 10) / d if d <= most else 0.0, causal=causal, seed=seed))  # fmt: skip
+        return out
+
+    def test_a_panel_a_depth_and_side(self) -> None:
+        self.table(self.cells(causal=False), "reach")
+        words = self.told("reach")
+        for panel in ("1 layer, earlier inputs", "2 layers, later inputs"):
+            self.assertIn(panel, words)
+        self.table(self.cells(causal=True), "reach-causal")
+        self.assertNotIn("later", self.told("reach-causal").partition(".")[0])
+
+    def test_a_line_is_the_median_and_ends_at_the_floor(self) -> None:
+        rows = self.read(self.cells(causal=True))
+        own = [c for c in rows.cells if c.variant == "truncated" and c.axes["layers"] == 2]
+        found = dict(Depth(2, 1, tuple(own), True).points(own))
+        self.assertAlmostEqual(found[8], 0.25 / 8)
+        drawn = [d for d, value in found.items() if value == value]
+        self.assertEqual(max(drawn), 16)
+        self.assertEqual(max(found), 63, "the line is drawn over all distances")
+        later = dict(Depth(2, -1, tuple(own), False).points(own))
+        self.assertFalse([v for v in later.values() if v == v])
+
+    def test_the_report_draws_what_is_above_the_floor(self) -> None:
+        rows = self.read(self.cells(causal=True))
+        book = Book(rows, Styles(rows))
+        found = reach(book)
+        assert found is not None
+        self.assertEqual([p["title"] for p in found["panels"]], ["1 layer, causal", "2 layers, causal"])
+        far = {book.told()["series"][line["series"]]["variant"]: line["points"][-1][0] for line in found["panels"][1]["lines"]}
+        self.assertEqual(far, {"full": 63, "truncated": 16})
+        self.assertEqual(len(book.told()["cells"]["id"]), 8)
+
+    def test_the_table_has_both_methods(self) -> None:
+        table = self.table(self.cells(causal=False), "reach")
+        self.assertEqual(len(table), 8 * 25)
+        near = next(r for r in table if r["distance"] == "-1" and r["variant"] == "full")
+        self.assertAlmostEqual(float(near["perturbation"]) / float(near["gradient"]), 1.4, places=6)
 
 
 class Distance(Probes):

@@ -267,12 +267,12 @@ class Sections(InReport):
         self.assertEqual(self.of(fixture.fidelity_cells()[:10]), ["fidelity", "sources"])
         ok = [c for c in fixture.memory_cells() if c["status"] == "ok"]
         self.assertEqual(self.of(ok), ["memory", "sources"])
-        self.assertEqual(self.of(fixture.accuracy_cells()), ["accuracy", "learning", "missing", "sources"])
+        self.assertEqual(self.of(fixture.accuracy_cells()), ["accuracy", "learning", "effort", "missing", "sources"])
         cells = crossing_cells(1, 300)
         self.assertEqual(self.of(cells), ["speed", "sources"])
         cells[0]["noisy"] = ["steal"]
         self.assertEqual(self.of(cells), ["speed", "noisy", "sources"])
-        every = ["speed", "memory", "share", "fidelity", "accuracy", "learning", "tradeoff", "equal-cost", "missing",
+        every = ["speed", "memory", "share", "fidelity", "accuracy", "learning", "effort", "tradeoff", "equal-cost", "missing",
                  "sources"]  # fmt: skip
         self.assertEqual(self.of(fixture.quick_cells()), every)
 

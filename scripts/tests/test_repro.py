@@ -15,6 +15,8 @@ SWEEPS = (
     ["-v", "linear", "--measure", "speed", "--length", "32", "--mode", "decode", *SHAPE],
     ["-v", "linear", "--measure", "fidelity", "--length", "32", "--input", "needle", *SHAPE],
     ["-v", "full", "-t", TASK, "--train", MODEL],
+    ["-v", "full", "-t", TASK, "--train", MODEL, "--test-on", "length=8;pairs=4"],
+    ["-v", "linear", "--measure", "reach", "--length", "16", "--layers", "2", *SHAPE],
 )
 
 

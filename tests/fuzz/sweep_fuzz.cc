@@ -49,7 +49,7 @@ void check_sweep(const SubSweep& sweep) {
   }
   const bool trains = sweep.measure == Measure::accuracy;
   require(trains || (sweep.tasks.empty() && sweep.training.empty() && sweep.tune.empty() &&
-                     sweep.test_with.empty()),
+                     sweep.test_with.empty() && sweep.test_on.empty()),
           "a sweep that trains nothing has training");
   std::vector<Choice> choices;
   if (!accepts([&] { choices = combinations(axes, sweep.rules.zips); })) return;

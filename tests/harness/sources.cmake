@@ -25,6 +25,7 @@ foreach(stem
     measure/environment
     measure/fidelity
     measure/peak_memory
+    measure/reach
     measure/shared_keys
     measure/speed
     measure/statistics
@@ -62,6 +63,7 @@ foreach(stem
     sweep/rules
     sweep/sweep
     sweep/sweep_file
+    sweep/test_on
     sweep/test_with
     sweep/twins
     tables/breakdown_table

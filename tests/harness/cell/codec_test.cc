@@ -175,6 +175,18 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
             R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"mass_kept":0.75,)"
             R"("model_test":0.5,"model_chance":0.25,"layers":[{"relative_error":0.5,)"
             R"("weights_kl":null,"mass_kept":null,"effective_rank":3.0}]})");
+  EXPECT_EQ(
+      written(
+          "reach",
+          ReachMetrics{.floor = 0.5,
+                       .positions = 2,
+                       .gradient = {.past = 3, .future = 4},
+                       .perturbation = {.past = 5, .future = 6},
+                       .connected = {.past = 7, .future = 8},
+                       .by_distance = {{.distance = -1, .gradient = 0.25, .perturbation = 0.125}}}),
+      R"({"floor":0.5,"positions":2,"gradient":{"past":3,"future":4},"perturbation":{"past":5,)"
+      R"("future":6},"connected":{"past":7,"future":8},"by_distance":[{"distance":-1,)"
+      R"("gradient":0.25,"perturbation":0.125}]})");
   AccuracyMetrics trained;
   trained.metric = "exact_match";
   trained.test = 0.5;
@@ -202,6 +214,8 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   trained.by_params = {
       {.params = Params::unchecked({{"rounds", int64_t{2}}}), .test = 0.5, .standard_error = 0.25},
       {.params = Params::unchecked({{"rank", int64_t{3}}}), .reason = "weights"}};
+  trained.by_task = {{.params = Params::unchecked({{"length", int64_t{8}}}), .length = 8}};
+  trained.by_task[0].reason = "positions";
   trained.token_accuracy = 0.5;
   trained.places = {"encoder"};
   trained.decoding = {.sequences = 1,
@@ -221,7 +235,9 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
       R"({"factor":2,"length":128,"test":null,"stderr":null,"chance":null,)"
       R"("reason":"learned positions"}],"by_params":[{"params":{"rounds":2},"test":0.5,)"
       R"("stderr":0.25,"reason":null},{"params":{"rank":3},"test":null,"stderr":null,)"
-      R"("reason":"weights"}],"token_accuracy":0.5,"places":["encoder"],"decoding":)"
+      R"("reason":"weights"}],"by_task":[{"params":{"length":8},"length":8,"test":null,)"
+      R"("stderr":null,"chance":null,"reason":"positions"}],)"
+      R"("token_accuracy":0.5,"places":["encoder"],"decoding":)"
       R"({"sequences":1,"tokens":2,"tokens_per_s":3.0,"recompute_tokens_per_s":4.0,)"
       R"("speedup":0.75,"same":1.0}})");
 }

@@ -99,6 +99,9 @@ TEST(Compare, ErrorsOfRoundingAreTheSame) {
   EXPECT_EQ(verdict(fidelity(0), fidelity(9e-6)), Judgement::same);
   EXPECT_EQ(verdict(fidelity(3e-7), fidelity(3e-4)), Judgement::worse);
   EXPECT_EQ(verdict(fidelity(0.5), fidelity(0.4)), Judgement::better);
+  EXPECT_EQ(verdict(reach(40, 0), reach(30, 0)), Judgement::worse) << "it reaches less far";
+  EXPECT_EQ(verdict(reach(40, 0), reach(0, 63)), Judgement::better);
+  EXPECT_EQ(verdict(reach(0, 0), reach(0, 0)), Judgement::same);
 }
 
 Comparison seeds(const std::vector<double>& before, const std::vector<double>& after,

@@ -48,6 +48,12 @@ inline Row fidelity(double relative_error) {
   return far;
 }
 
+inline Row reach(int64_t past, int64_t future) {
+  Row far = row(Measure::reach, "linear", 64);
+  far.result.metrics = ReachMetrics{.perturbation = {.past = past, .future = future}};
+  return far;
+}
+
 inline Row accuracy(double test, int64_t seed, const std::string& metric = "accuracy") {
   Row scored = row(Measure::accuracy, "linear", 64);
   scored.key.task = Plugin{.name = "mqar", .params = {}};

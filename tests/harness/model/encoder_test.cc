@@ -56,6 +56,21 @@ void check_gradients(const ModelConfig& config, const Batch& batch) {
   }
 }
 
+// But for what starts as a constant.
+TEST(EncoderWeights, OfEachLayerAreDrawnAnew) {
+  std::map<std::string, Tensor> values;
+  for (const Weight& weight : Encoder(tiny()).weights())
+    values.emplace(weight.name, weight.value.value());
+  int drawn = 0;
+  for (const auto& [name, first] : values) {
+    if (!name.starts_with("layers.0.") || first[0] == first[1]) continue;
+    const Tensor& second = values.at("layers.1." + name.substr(9));
+    ++drawn;
+    EXPECT_NE(first[0], second[0]) << name;
+  }
+  EXPECT_GE(drawn, 6) << "four projections of attention, two of the feed-forward";
+}
+
 TEST(EncoderGradients, TokensLearnedPositionsMeanPreNorm) {
   check_gradients(tiny(), tokens({3, 5}));
 }

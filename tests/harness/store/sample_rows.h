@@ -29,6 +29,9 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
     cell["task"] = Json::parse(R"({"name": "mqar", "params": {"pairs": 8}})");
     cell["axes"] = Json::parse(R"({"seed": 0})");
   }
+  if (measure == "reach")
+    cell["axes"] = Json::parse(
+        R"({"length": 3, "heads": 1, "head_dim": 8, "causal": true, "threads": 1, "seed": 0, "layers": 2})");
   if (status != "ok") {
     cell["reason"] = "because";
     return cell;
@@ -50,12 +53,18 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
         {"factor": 2, "length": 128, "test": null, "stderr": null, "chance": null, "reason": "learned positions end at 64"}],
       "by_params": [{"params": {"rounds": 2}, "test": 0.8, "stderr": 0.01, "reason": null},
         {"params": {"rounds": 4}, "test": null, "stderr": null, "reason": "its weight gain is [3] there, [4] in training"}],
+      "by_task": [{"params": {"length": 128}, "length": 128, "test": 0.7, "stderr": 0.01, "chance": 0.01, "reason": null},
+        {"params": {"length": 256}, "length": 256, "test": null, "stderr": null, "chance": null, "reason": "learned positions end at 64"}],
       "state_bytes": 4096, "token_accuracy": 0.95, "places": ["encoder", "cross"],
       "decoding": {"sequences": 8, "tokens": 99, "tokens_per_s": 900.0, "recompute_tokens_per_s": 90.0, "speedup": 10.0, "same": 1.0},
       "steps": 100, "examples": 3200, "train_s": 2.0, "data_wait_share": 0.01,
       "examples_per_s": 1600.0, "parameters": 12345})");
     cell["samples"] =
         Json::parse(R"([{"step": 50, "train_loss": 1.5, "validation": 0.5, "seconds": 1.0}])");
+  } else if (measure == "reach") {
+    cell["metrics"] = Json::parse(R"({"floor": 1e-6, "positions": 3,
+      "gradient": {"past": 2, "future": 0}, "perturbation": {"past": 2, "future": 0}, "connected": {"past": 2, "future": 0},
+      "by_distance": [{"distance": -2, "gradient": 0.0, "perturbation": 0.0}, {"distance": 2, "gradient": 0.1, "perturbation": 0.2}]})");
   } else {
     cell["metrics"] = Json::parse(R"({"relative_error": 0.1, "cosine": 0.99, "weights_kl": null})");
   }

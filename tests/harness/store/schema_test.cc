@@ -15,7 +15,7 @@
 namespace attn::schema_test {
 namespace {
 
-const char* const kMeasures[] = {"speed", "memory", "accuracy", "fidelity"};
+const char* const kMeasures[] = {"speed", "memory", "accuracy", "fidelity", "reach"};
 
 TEST(Schema, AcceptsEveryMeasureInEveryStatus) {
   EXPECT_EQ(schema_fault(sample_run()), "");
@@ -169,6 +169,25 @@ INSTANTIATE_TEST_SUITE_P(
                  "metrics.by_params[1].test: expected null"},
         Breakage{"accuracy", "/metrics/by_params/0/params", "",
                  "metrics.by_params[0].params: missing"},
+        Breakage{"accuracy", "/metrics/by_task/0/test", "null",
+                 "metrics.by_task[0].test: expected number"},
+        Breakage{"accuracy", "/metrics/by_task/0/test", "1.5",
+                 "metrics.by_task[0].test: 1.5 is above 1"},
+        Breakage{"accuracy", "/metrics/by_task/0/length", "0",
+                 "metrics.by_task[0].length: 0 is below 1"},
+        Breakage{"accuracy", "/metrics/by_task/1/test", "0.5",
+                 "metrics.by_task[1].test: expected null"},
+        Breakage{"accuracy", "/metrics/by_task/1/params", "", "metrics.by_task[1].params: missing"},
+        Breakage{"reach", "/axes/layers", "", "axes.layers: missing"},
+        Breakage{"reach", "/axes/length", "", "axes.length: missing"},
+        Breakage{"reach", "/task", R"({"name": "mqar", "params": {}})", "task: expected null"},
+        Breakage{"reach", "/samples", "[1.0]", "samples: expected null"},
+        Breakage{"reach", "/metrics/floor", "0", "metrics.floor: 0 is not above 0"},
+        Breakage{"reach", "/metrics/connected", "", "metrics.connected: missing"},
+        Breakage{"reach", "/metrics/perturbation/past", "-1",
+                 "metrics.perturbation.past: -1 is below 0"},
+        Breakage{"reach", "/metrics/by_distance/0/gradient", "-0.1",
+                 "metrics.by_distance[0].gradient: -0.1 is below 0"},
         Breakage{"accuracy", "/metrics/token_accuracy", "1.01",
                  "metrics.token_accuracy: 1.01 is above 1"},
         Breakage{"accuracy", "/metrics/places/1", R"("head")",

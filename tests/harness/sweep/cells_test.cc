@@ -57,11 +57,13 @@ TEST(Cells, EveryAxisChangesTheCell) {
       {"repetitions", {"3", "4"}},
       {"input", {"random", "needle"}},
       {"input_scale", {"1", "2.5"}},
+      {"layers", {"1", "4"}},
       {"measure", {"speed", "memory"}}};
   for (const auto& [axis, pair] : values) {
     SweepRequest request;
     request.variants = {"full"};
     if (axis.starts_with("input")) request.axes["measure"] = "fidelity";
+    if (axis == "layers") request.axes["measure"] = "reach";
     const auto with = [&, &name = axis](const std::string& text) {
       SweepRequest one = request;
       one.axes[name] = text;

@@ -239,14 +239,14 @@ TEST_F(Sweep, TheRealProgramMeasuresEveryMeasure) {
   request_.tasks = {"mqar[vocab=32,pairs=2,length=16,train_examples=64]"};
   request_.training =
       "steps=3,width=16,layers=1,batch=4,eval_every=2,validation_examples=8,test_examples=8";
-  request_.axes = {{"measure", "speed,memory,accuracy,fidelity"},
+  request_.axes = {{"measure", "speed,memory,accuracy,fidelity,reach"},
                    {"length", "32"},
                    {"heads", "1"},
                    {"head_dim", "16"},
                    {"repetitions", "2"}};
   const SweepResult result = sweep();
   EXPECT_EQ(exit_code(result), 0);
-  ASSERT_EQ(result.rows.size(), 8u);
+  ASSERT_EQ(result.rows.size(), 10u);
   for (const Json& row : lines(result)) EXPECT_EQ(row["status"], "ok") << row.dump();
   read_rows(request_.output);
 }

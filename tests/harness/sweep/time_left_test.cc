@@ -25,7 +25,7 @@ Cell made_cell(Measure measure, const char* task, double forecast_s) {
 Plan made_plan(size_t count, Rng& random) {
   Plan plan;
   for (size_t i = 0; i < count; i++)
-    plan.cells.push_back(made_cell(kMeasures[random.below(4)], nullptr,
+    plan.cells.push_back(made_cell(kMeasures[random.below(kMeasures.size())], nullptr,
                                    static_cast<double>(random.below(100'000)) * 1e-3));
   return plan;
 }

@@ -108,6 +108,77 @@ TEST(Lengths, TrainingDoesNotDependOnThem) {
   EXPECT_EQ(plain.parameters, longer.parameters);
 }
 
+TrainRequest tested_on(std::vector<Given> tasks, const Given& training = {},
+                       const Given& task = {}) {
+  Given settings = training;
+  settings["stretch"] = int64_t{1};
+  TrainRequest asked = request(settings, task);
+  asked.test_on = std::move(tasks);
+  return asked;
+}
+
+Given of_length(int64_t length) { return {{"length", length}, {"min_length", length}}; }
+
+// Its own length gives the test score itself; a multiple gives what `stretch` finds there, with the
+// same `min_length`.
+TEST(Lengths, OtherParametersOfTheTaskAreScoredByTheSameWeights) {
+  const TrainResult found = train(tested_on({{{"length", int64_t{6}}, {"min_length", int64_t{4}}},
+                                             {{"length", int64_t{12}}, {"min_length", int64_t{8}}},
+                                             of_length(5)}));
+  ASSERT_EQ(found.by_task.size(), 3u);
+  for (const TaskScore& on : found.by_task) ASSERT_TRUE(on.score) << on.reason;
+  EXPECT_EQ(found.by_task[0].score->value, found.test);
+  EXPECT_EQ(found.by_task[1].length, 12);
+  const TrainResult longer = train(request());
+  EXPECT_EQ(found.by_task[1].score->each, longer.by_length[1].score->each);
+  EXPECT_EQ(found.by_task[2].length, 5);
+  EXPECT_EQ(found.by_task[2].chance, 0.5);
+  EXPECT_NE(found.by_task[2].score->each, found.by_task[0].score->each);
+  EXPECT_TRUE(found.by_length.empty());
+}
+
+TEST(Lengths, TrainingDoesNotDependOnWhatItIsTestedOn) {
+  for (const char* positions : {"learned", "sinusoidal", "rotary", "none"}) {
+    const Given training = {{"positions", std::string(positions)}};
+    const TrainResult plain = train(tested_on({}, training)),
+                      longer = train(tested_on({of_length(3), of_length(30)}, training));
+    EXPECT_TRUE(plain.by_task.empty());
+    EXPECT_EQ(plain.test, longer.test) << positions;
+    EXPECT_EQ(plain.final_train_loss, longer.final_train_loss) << positions;
+    EXPECT_EQ(plain.parameters, longer.parameters) << positions;
+    EXPECT_TRUE(longer.by_task[0].score) << positions << ": " << longer.by_task[0].reason;
+    EXPECT_EQ(longer.by_task[1].score.has_value(), std::string(positions) != "learned");
+  }
+}
+
+TEST(Lengths, ATaskThatTheModelCannotAnswerHasAReason) {
+  const auto reason = [](const TrainRequest& asked) {
+    const TrainResult found = train(asked);
+    EXPECT_FALSE(found.by_task.at(0).score);
+    EXPECT_EQ(found.by_task.at(0).chance, 0);
+    return found.by_task.at(0).reason;
+  };
+  EXPECT_EQ(reason(tested_on({of_length(7)}, {{"positions", std::string("learned")}})),
+            "learned positions end at the training length");
+  VariantInfo bound = toy::plain();
+  bound.traits.fixed_length = true;
+  TrainRequest fixed = tested_on({of_length(12)});
+  fixed.variant = &bound;
+  EXPECT_EQ(reason(fixed), "plain is built for one length");
+  fixed.test_on = {of_length(5)};
+  EXPECT_TRUE(train(fixed).by_task[0].score) << "shorter sequences fit";
+  Given growing = of_length(12);
+  growing["growing"] = true;
+  EXPECT_EQ(reason(tested_on({growing})),
+            "it has 7 tokens and 12 classes there, 7 and 2 in "
+            "training");
+  EXPECT_NE(reason(tested_on({of_length(48)})).find("48"), std::string::npos);
+  TrainRequest read = tested_on({{}});
+  const TaskInfo counting = toy::counting();
+  read.task = &counting;
+  EXPECT_EQ(reason(read), "its examples are read, not generated");
+}
+
 TEST(Lengths, OfWhatEndsAtTheTrainingLengthHaveAReason) {
   const auto reason = [](const TrainRequest& asked) {
     const std::vector<LengthScore> all = lengths(asked);
