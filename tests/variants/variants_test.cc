@@ -141,7 +141,8 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
   const std::set<std::string> without_limit = {
       // what each equals instead is in its own test
       "linear",   "relu", "conv",   "recurrent", "window_mlp", "mean", "additive",
-      "reformer", "gla",  "mamba2", "retention", "deltanet",   "kda",  "gated_deltanet"};
+      "reformer", "gla",  "mamba2", "retention", "deltanet",   "kda",  "gated_deltanet",
+      "long_conv", "hyena", "fnet", "gmlp", "gau"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)

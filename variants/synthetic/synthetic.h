@@ -3,9 +3,11 @@
 //   synthetic_kinds.h      where the logits come from: dense, random, factorised
 //   synthetic_decoder.h    decoding from a cache of values
 //   fourier_mixing.h       the weights are cosines: a Fourier transform, 2.5·n·d·log2(n·d) FLOPs
+//   spatial_gate.h         gMLP: a learned mixture of positions gates the channels
 #pragma once
 
 #include "variants/synthetic/fourier_mixing.h"
+#include "variants/synthetic/spatial_gate.h"
 #include "variants/synthetic/synthetic_attention.h"
 #include "variants/synthetic/synthetic_decoder.h"
 #include "variants/synthetic/synthetic_kinds.h"
