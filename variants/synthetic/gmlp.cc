@@ -41,13 +41,10 @@ class GMlp final : public Mixer {
   Cost do_cost(const AttentionShape& s) const override {
     const auto rows = static_cast<double>(s.batch * s.kv_len), d = static_cast<double>(width()),
                units = static_cast<double>(units_), len = static_cast<double>(s.kv_len);
-    const double matrices = len * len;
-    Cost cost{.flops = 2 * rows * units * (len + 3 * d) + 2 * len * units};
-    cost.bytes = sizeof(real) * (rows * (2 * d + 12 * units) + matrices + 3 * d * units);
-    cost.peak_bytes =
-        sizeof(real) * units * std::max(5 * rows, 4 * rows + len);
-    if (s.causal)
-      cost.peak_bytes = std::max(cost.peak_bytes, sizeof(real) * (3 * rows * units + len * len));
+    Cost cost{.flops = 2 * static_cast<double>(s.batch) * units * mixed_pairs(s.kv_len, s.causal) +
+                       6 * rows * units * d + 2 * len * units};
+    cost.bytes = sizeof(real) * (rows * (2 * d + 12 * units) + len * len + 3 * d * units);
+    cost.peak_bytes = sizeof(real) * units * std::max(5 * rows, 4 * rows + len);
     cost.state_bytes = sizeof(real) * rows * units;
     return cost;
   }
@@ -68,10 +65,9 @@ VariantInfo gmlp() {
           .summary = "half of the channels gated by a learned mixture of positions of the others",
           .paper = "Liu et al. 2021, arXiv:2105.08050, section 3",
           .cost_formula =
-              "2·n²·units + 6·n·d·units FLOPs, units = expansion·d/2, d = heads · head_dim; "
-              "memory 5·n·units, causal n² more, weights max_len²",
+              "2·n²·units FLOPs, causal n·(n + 64)·units, and 6·n·d·units, units = expansion·d/2, d "
+              "= heads · head_dim; memory 5·n·units, weights max_len²",
           .traits = {.causal = true,
-                     .linear_memory = false,
                      .fixed_length = true,
                      .decode = true,
                      .mixer = true},
@@ -96,8 +92,7 @@ VariantInfo gmlp() {
                     "The first half is the residual, the second one, normalised, is mixed. spatial "
                     "[max_len, max_len] is cut to the length at hand, causal below the diagonal; "
                     "popular code does not cut it where it is not causal, and fails on shorter "
-                    "inputs.",
-                    "Causal, all n² pairs are multiplied."}};
+                    "inputs."}};
 }
 
 }  // namespace attn::variants

@@ -8,6 +8,7 @@
 #include "core/base/counters.h"
 #include "core/ops/ops.h"
 #include "core/simd/product.h"
+#include "variants/synthetic/position_mixture.h"
 
 namespace attn {
 namespace {
@@ -22,24 +23,10 @@ Halves halves_of(const Var& x, const SpatialGateWeights& w) {
           layer_norm(slice(hidden, 2, units, 2 * units), w.gain, w.shift)};
 }
 
-// The leading rows and columns; causal, zeros above the diagonal.
-Var mixture(const Var& spatial, int64_t len, bool causal) {
-  const int64_t longest = spatial.dim(0);
-  if (len == longest && !causal) return spatial;
-  const auto seen = [=](int64_t i) { return causal ? i + 1 : len; };
-  const Tensor part = causal ? Tensor::zeros({len, len}) : Tensor({len, len});
-  for (int64_t i = 0; i < len; ++i)
-    std::copy_n(spatial.value().data() + i * longest, seen(i), part.data() + i * len);
-  return custom_op(part, {spatial}, [=](const Tensor& grad, std::span<Tensor> grads) {
-    for (int64_t i = 0; grads[0].defined() && i < len; ++i)
-      for (int64_t j = 0; j < seen(i); ++j) grads[0][i * longest + j] += grad[i * len + j];
-  });
-}
-
 // W·rows + b, as [batch, len, units].
 Var mixed_rows(const Var& rows, const SpatialGateWeights& w, bool causal) {
   const int64_t batch = rows.dim(0), len = rows.dim(1), units = rows.dim(2);
-  const Var mixed = matmul(mixture(w.spatial, len, causal), rows);
+  const Var mixed = position_mixture(w.spatial, rows, causal);
   const Var bias = matmul(slice(w.spatial_bias, 0, 0, len), Var(Tensor::full({1, units}, 1)));
   return reshape(add(reshape(mixed, {batch, 1, len, units}), bias), mixed.shape());
 }

@@ -22,8 +22,7 @@ TEST(LongConv, EqualsTheSumOverDistances) {
 
 // Two kinds of lengths: one that is transformed as it is, and one that zeros are added to.
 TEST(LongConv, BothFormsAgreeBeyondFourThousandPositions) {
-  for (const int64_t n : {4800, 5001})
-    for (const bool causal : {false, true}) {
+  for (const auto& [n, causal] : {std::pair<int64_t, bool>{4800, false}, {5001, true}}) {
       const Case at{1, 1, n, 3, causal, {}};
       const Tensor x = Tensor::normal(at.rows(), rng(1, "x"));
       std::vector<Tensor> out, gradient;
@@ -37,7 +36,7 @@ TEST(LongConv, BothFormsAgreeBeyondFourThousandPositions) {
       EXPECT_LE(bridge::relative_error(gradient[1], bridge::array_of(gradient[0]).x),
                 kIsDouble ? 1e-13 : 5e-6)
           << n;
-    }
+  }
 }
 
 TEST(LongConv, ADeltaFilterIsTheIdentity) {

@@ -17,7 +17,7 @@ TEST(Gau, EqualsItsEquations) {
         });
 }
 
-// Queries three times as large: weights nine times.
+// Queries four times as large, which rounds nothing: weights 16 times.
 TEST(Gau, WeightsAreSquaresOfProducts) {
   const Case at{2, 1, 30, 6, false, {}};
   const auto gau = build("gau", at, {});
@@ -27,11 +27,11 @@ TEST(Gau, WeightsAreSquaresOfProducts) {
   for (const Weight& weight : gau->weights())
     if (weight.name.starts_with("query")) {
       const Tensor larger = weight.value.value().clone();
-      for (real& value : larger.values()) value *= 3;
+      for (real& value : larger.values()) value *= 4;
       weight.value.set_value(larger);
     }
   std::vector<double> want;
-  for (const real value : once.values()) want.push_back(9 * static_cast<double>(value));
+  for (const real value : once.values()) want.push_back(16 * static_cast<double>(value));
   EXPECT_LE(bridge::relative_error(as_mixer(*gau)->mix(Var(x)).value(), want), 20 * kEpsilon);
 }
 
