@@ -7,6 +7,7 @@
 //   long_convolution.h  each channel by a filter of its own, 15·n·log2(n) FLOPs a channel
 //   implicit_filter.h   such filters from a small network (hyena)
 //   history_decoder.h   decoding from all rows so far
+// Internal: convolution_strips.h.
 #pragma once
 
 #include "variants/convolution/fft.h"

@@ -1,6 +1,6 @@
 // Plans of FFTW by estimate; see fft.h. Beyond 4096 numbers estimated plans are up to 2.4 times as
-// slow as those that FFTW finds by measuring (Zen 4, float). There, four transforms of a quarter of
-// the length are combined here.
+// slow as those that FFTW finds by measuring (AMD EPYC with AVX-512, float). There, four transforms
+// of a quarter of the length are combined here.
 #include "variants/convolution/fft.h"
 
 #include <fftw3.h>
@@ -130,7 +130,7 @@ void Fft::combine(bool is_backward, Complex* to) const {
 
 double fft_flops(int64_t length) {
   const auto n = static_cast<double>(length);
-  return 5 * n * std::log2(n);
+  return std::round(5 * n * std::log2(n));  // whole, so that sums of counts are exact
 }
 
 int64_t fast_length(int64_t least) {

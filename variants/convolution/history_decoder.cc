@@ -47,7 +47,8 @@ class HistoryDecoder final : public Decoder {
   }
   // to = Σ_j filter[at - j]·row(j) + skip·row(at), j <= at
   void answer(int64_t head, int64_t at, real* to) const {
-    const int64_t step = by_.filter.dim(1), dim = head_dim(), column = head % heads_of_filter_ * dim;
+    const int64_t step = by_.filter.dim(1), dim = head_dim(),
+                  column = head % heads_of_filter_ * dim;
     std::fill_n(to, dim, real(0));
     for (int64_t j = 0; j <= at; ++j) {
       const real *const tap = by_.filter.data() + (at - j) * step + column, *const x = row(head, j);

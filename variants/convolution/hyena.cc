@@ -31,8 +31,8 @@ class Hyena final : public Attention {
       in = hidden_;
     }
     filter_.frequency = weight("frequency", Tensor::full({hidden_}, 1));
-    filter_.out = normal_weight("out", {hidden_, width_},
-                                1 / std::sqrt(3 * static_cast<double>(hidden_)));
+    filter_.out =
+        normal_weight("out", {hidden_, width_}, 1 / std::sqrt(3 * static_cast<double>(hidden_)));
     skip_ = normal_weight("skip", {width_}, 1);
   }
 
@@ -42,9 +42,9 @@ class Hyena final : public Attention {
     ATTN_CHECK(len <= config().max_len, "hyena was built for {} positions, got {}",
                config().max_len, len);
     const bool causal = config().causal;
-    const Var gated =
-        multiply(zero_padding(k, mask.kv_lengths), zero_padding(v, mask.kv_lengths));
-    const Var taps = causal ? filter_taps(filter_, 0, len) : filter_taps(filter_, 1 - len, 2 * len - 1);
+    const Var gated = multiply(zero_padding(k, mask.kv_lengths), zero_padding(v, mask.kv_lengths));
+    const Var taps =
+        causal ? filter_taps(filter_, 0, len) : filter_taps(filter_, 1 - len, 2 * len - 1);
     return multiply(long_convolution(gated, taps, skip_,
                                      {.causal = causal, .lengths = mask.kv_lengths, .form = form_}),
                     q);
@@ -78,52 +78,45 @@ class Hyena final : public Attention {
   Var skip_;  // [width]
 };
 
-oracle::Array hyena_reference(const ReferenceInputs& x) {
-  oracle::Array gated = x.v;
-  for (std::size_t i = 0; i < gated.x.size(); ++i) gated.x[i] *= x.k.x[i];
-  const oracle::Array filter = oracle::implicit_filter(x.weights, x.v.len, x.config.max_len - 1,
-                                                       x.config.causal);
-  oracle::Array out = oracle::split(
-      oracle::long_convolution(oracle::merged(gated), filter, x.weights.back(), x.config.causal,
-                               {x.mask.kv_lengths}),
-      x.v.heads);
-  for (std::size_t i = 0; i < out.x.size(); ++i) out.x[i] *= x.q.x[i];
-  return out;
-}
-
 }  // namespace
 
 VariantInfo hyena() {
-  return {.name = "hyena",
-          .family = "convolution",
-          .summary = "q times a long convolution of k times v, its filter a network of the distance",
-          .paper = "Poli et al. 2023, arXiv:2302.10866, definition 3.1 for order 2, section 3.3",
-          .cost_formula =
-              "15·n·d·log2(n) FLOPs, up to 256 positions 2·n²·d, causal n²·d, and "
-              "2·n·hidden·(2·hidden + d) for the filter, not causal twice; for a width of d = "
-              "heads · head_dim; memory 3·n·d",
-          .traits = {.causal = true, .fixed_length = true, .decode = true},
-          .params = {{"hidden", 64, "units of the filter's network"},
-                     {"bands", 1, "frequencies of the distance that the network reads", 0, 64},
-                     convolution_form()},
-          .make = make_as<Hyena>,
-          .reference = hyena_reference,
-          .notes = {"Order 2: queries, keys and values stand for the paper's projections x1, x2 and "
-                    "v, which a layer makes and pays for. The short convolution of each projection "
-                    "is left out, as those of the gated variants are. The filter is the variant's "
-                    "own, made anew by each pass.",
-                    "Distances are divided by max_len, never by the length at hand, which would "
-                    "change the filter with the length. Not causal, the network reads distances of "
-                    "both signs, and the window their size.",
-                    "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the "
-                    "paper's code begins at k = 1e-4, where both are constants but for rounding.",
-                    "The paper's code convolves one time less than its recurrence: order 2 is one "
-                    "long convolution between two gates, as here.",
-                    "A Fourier transform rounds with the size of all of its numbers: beyond 256 "
-                    "positions a later position moves an earlier output by up to 1e-6 of the later "
-                    "one's size in float. form=direct has no such leak.",
-                    "The decoder holds k⊙v of every position (width numbers each) and the filter: "
-                    "a step costs 2·n·width FLOPs."}};
+  return {
+      .name = "hyena",
+      .family = "convolution",
+      .summary = "q times a long convolution of k times v, its filter a network of the distance",
+      .paper = "Poli et al. 2023, arXiv:2302.10866, definition 3.1 for order 2, section 3.3",
+      .cost_formula =
+          "15·n·d·log2(n) FLOPs, up to 256 positions 2·n²·d, causal n²·d, and "
+          "2·n·hidden·(2·hidden + d) for the filter, not causal twice; for a width of d = "
+          "heads · head_dim; memory 3·n·d",
+      .traits = {.causal = true, .fixed_length = true, .decode = true},
+      .params = {{"hidden", 64, "units of the filter's network"},
+                 {"bands", 1, "frequencies of the distance that the network reads", 0, 64},
+                 convolution_form()},
+      .make = make_as<Hyena>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            return oracle::gated_convolution(x.q, x.k, x.v, x.weights, x.config.max_len - 1,
+                                             x.config.causal, {x.mask.kv_lengths});
+          },
+      .notes = {
+          "Order 2: queries, keys and values stand for the paper's projections x1, x2 and "
+          "v, which a layer makes and pays for. The short convolution of each projection "
+          "is left out, as those of the gated variants are. The filter is the variant's "
+          "own, made anew by each pass.",
+          "Distances are over max_len, never by the length at hand, which would "
+          "change the filter with the length. Not causal, the network reads distances of "
+          "both signs, and the window their size.",
+          "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the "
+          "paper's code begins at k = 1e-4, where both are constants but for rounding.",
+          "The paper's code convolves one time less than its recurrence: order 2 is one "
+          "long convolution between two gates, as here.",
+          "A Fourier transform rounds with the size of all of its numbers: beyond 256 positions "
+          "later positions move an earlier output by about 1e-7 of the largest output "
+          "(float). form=direct has no such leak.",
+          "The decoder holds k⊙v of every position (width numbers each) and the filter: "
+          "a step costs 2·n·width FLOPs."}};
 }
 
 }  // namespace attn::variants

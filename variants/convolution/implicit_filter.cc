@@ -123,8 +123,8 @@ Tensor encoded(int64_t first, int64_t count, int64_t longest, int64_t inputs) {
     const auto at = static_cast<double>(first + t);
     rows[t * inputs] = static_cast<real>(at / static_cast<double>(std::max<int64_t>(1, longest)));
     for (int64_t k = 1; 2 * k < inputs; ++k) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(k) * at /
-                           static_cast<double>(longest + 1);
+      const double angle =
+          2 * std::numbers::pi * static_cast<double>(k) * at / static_cast<double>(longest + 1);
       rows[t * inputs + 2 * k - 1] = static_cast<real>(std::cos(angle));
       rows[t * inputs + 2 * k] = static_cast<real>(std::sin(angle));
     }
@@ -156,8 +156,8 @@ double filter_flops(const FilterSize& size) {
 
 double filter_peak_bytes(const FilterSize& size) {
   const auto taps = static_cast<double>(size.taps);
-  const auto widest = static_cast<double>(
-      std::max({2 * size.width, size.width + size.hidden, 2 * size.hidden}));
+  const auto widest =
+      static_cast<double>(std::max({2 * size.width, size.width + size.hidden, 2 * size.hidden}));
   return sizeof(real) * taps * widest;
 }
 

@@ -1,6 +1,6 @@
 // A filter as long as the sequence, of few weights: a small network of the distance, times a window
-// that decays. Poli et al. 2023, arXiv:2302.10866, section 3.3. 2·hidden·(inputs + 2·hidden + width)
-// FLOPs a tap.
+// that decays. Poli et al. 2023, arXiv:2302.10866, section 3.3. 2·hidden·(inputs + 2·hidden +
+// width) FLOPs a tap.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ class LongConv final : public Mixer {
   explicit LongConv(const AttentionConfig& config)
       : Mixer(config),
         form_(form_of(params())),
-        filter_(normal_weight("filter", {taps(), width()},
-                              1 / std::sqrt(static_cast<double>(taps())))),
+        filter_(
+            normal_weight("filter", {taps(), width()}, 1 / std::sqrt(static_cast<double>(taps())))),
         skip_(normal_weight("skip", {width()}, 1)) {}
 
  private:
@@ -29,10 +29,10 @@ class LongConv final : public Mixer {
     ATTN_CHECK(x.dim(1) <= config().max_len, "long_conv was built for {} positions, got {}",
                config().max_len, x.dim(1));
     const Var rows = reshape(x, {x.dim(0), 1, x.dim(1), x.dim(2)});
-    return reshape(long_convolution(rows, filter_, skip_,
-                                    {.causal = config().causal, .lengths = mask.kv_lengths,
-                                     .form = form_}),
-                   x.shape());
+    return reshape(
+        long_convolution(rows, filter_, skip_,
+                         {.causal = config().causal, .lengths = mask.kv_lengths, .form = form_}),
+        x.shape());
   }
 
   Cost do_cost(const AttentionShape& s) const override {
@@ -50,38 +50,39 @@ class LongConv final : public Mixer {
 };
 
 oracle::Array long_conv_reference(const ReferenceInputs& x) {
-  return oracle::split(
-      oracle::long_convolution(oracle::merged(x.v), x.weights[0], x.weights[1], x.config.causal,
-                               {x.mask.kv_lengths}),
-      x.v.heads);
+  return oracle::split(oracle::long_convolution(oracle::merged(x.v), x.weights[0], x.weights[1],
+                                                x.config.causal, {x.mask.kv_lengths}),
+                       x.v.heads);
 }
 
 }  // namespace
 
 VariantInfo long_conv() {
-  return {.name = "long_conv",
-          .family = "convolution",
-          .summary = "each channel convolved with a learned filter as long as the sequence",
-          .paper = "Fu et al. 2023, arXiv:2302.06646, section 3",
-          .cost_formula =
-              "15·n·d·log2(n) FLOPs for a width of d = heads · head_dim; up to 256 positions "
-              "2·n²·d, causal n²·d; memory n·d, weights max_len·d (not causal 2·max_len·d)",
-          .traits = {.causal = true, .fixed_length = true, .decode = true, .mixer = true},
-          .params = {convolution_form()},
-          .make = make_as<LongConv>,
-          .reference = long_conv_reference,
-          .notes = {"The mixer alone, a channel by itself: projections that mix channels, gates and "
-                    "activation functions are left to the model around it.",
-                    "filter [taps, width]: causal, row t is of distance t; else the middle row is "
-                    "of distance 0, rows before it read later positions. skip [width] is the "
-                    "paper's D. Filters start as N(0, 1/taps), without the paper's squashing.",
-                    "Fourier transforms of n numbers, not 2n: no wrapped value reaches an output. "
-                    "Codes that transform n zero-free numbers cyclically read the future.",
-                    "A Fourier transform rounds with the size of all of its numbers: beyond 256 "
-                    "positions a later position moves an earlier output by up to 1e-6 of the later "
-                    "one's size in float. form=direct has no such leak.",
-                    "The decoder holds every row so far (width numbers a position): a step costs "
-                    "2·n·width FLOPs. No state of constant size exists for a free filter."}};
+  return {
+      .name = "long_conv",
+      .family = "convolution",
+      .summary = "each channel convolved with a learned filter as long as the sequence",
+      .paper = "Fu et al. 2023, arXiv:2302.06646, section 3",
+      .cost_formula =
+          "15·n·d·log2(n) FLOPs for a width of d = heads · head_dim; up to 256 positions "
+          "2·n²·d, causal n²·d; memory n·d, weights max_len·d (not causal 2·max_len·d)",
+      .traits = {.causal = true, .fixed_length = true, .decode = true, .mixer = true},
+      .params = {convolution_form()},
+      .make = make_as<LongConv>,
+      .reference = long_conv_reference,
+      .notes = {
+          "The mixer alone, a channel by itself: projections that mix channels, gates and "
+          "activation functions are left to the model around it.",
+          "filter [taps, width]: causal, row t is of distance t; else the middle row is "
+          "of distance 0, rows before it read later positions. skip [width] is the "
+          "paper's D. Filters start as N(0, 1/taps), without the paper's squashing.",
+          "Fourier transforms of n numbers, not 2n: no wrapped value reaches an output. "
+          "Codes that transform n zero-free numbers cyclically read the future.",
+          "A Fourier transform rounds with the size of all of its numbers: beyond 256 positions "
+          "later positions move an earlier output by about 1e-7 of the largest output "
+          "(float). form=direct has no such leak.",
+          "The decoder holds every row so far (width numbers a position): a step costs "
+          "2·n·width FLOPs. No state of constant size exists for a free filter."}};
 }
 
 }  // namespace attn::variants

@@ -35,8 +35,8 @@ inline std::vector<double> implicit_tap(const std::vector<Array>& weights, Index
   const double span = static_cast<double>(std::max<Index>(1, longest));
   std::vector<double> row = {static_cast<double>(t) / span};
   for (Index k = 1; 2 * k < inputs; ++k) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(k * t) /
-                         static_cast<double>(longest + 1);
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(k * t) / static_cast<double>(longest + 1);
     row.push_back(std::cos(angle)), row.push_back(std::sin(angle));
   }
   const Array &frequency = weights[weights.size() - 3], &last = weights[weights.size() - 2];
@@ -52,8 +52,8 @@ inline std::vector<double> implicit_tap(const std::vector<Array>& weights, Index
     // From rate 1.5 to 0.3 of the span at which the window is 0.01.
     const double share = width > 1 ? static_cast<double>(c) / static_cast<double>(width - 1) : 0;
     const double slow = std::log(100.0) / 1.5, fast = std::log(100.0) / 0.3;
-    tap.push_back(column(row, last, 0, c) *
-                  std::exp(-std::abs(static_cast<double>(t)) / span * (slow + share * (fast - slow))));
+    tap.push_back(column(row, last, 0, c) * std::exp(-std::abs(static_cast<double>(t)) / span *
+                                                     (slow + share * (fast - slow))));
   }
   return tap;
 }
@@ -71,14 +71,28 @@ inline Array implicit_filter(const std::vector<Array>& weights, Index len, Index
   return filter;
 }
 
+// Poli et al. 2023, definition 3.1 for order 2: q ⊙ (h∗(k⊙v) + skip ⊙ k⊙v); weights.back(): skip.
+inline Array gated_convolution(const Array& q, const Array& k, const Array& v,
+                               const std::vector<Array>& weights, Index longest, bool causal,
+                               const Valid& valid) {
+  Array gated = v;
+  for (std::size_t i = 0; i < gated.x.size(); ++i) gated.x[i] *= k.x[i];
+  Array out =
+      split(long_convolution(merged(gated), implicit_filter(weights, v.len, longest, causal),
+                             weights.back(), causal, valid),
+            v.heads);
+  for (std::size_t i = 0; i < out.x.size(); ++i) out.x[i] *= q.x[i];
+  return out;
+}
+
 // Lee-Thorp et al. 2021, eq. 3: the real part of the transform along both axes, over valid rows.
 inline Array fourier_mixing(const Array& x, const Valid& valid) {
   Array out(x.batch, 1, x.len, x.dim);
   const auto turns_of = [](Index n) {  // e^(-2πi·k/n)
     std::vector<std::complex<double>> turns;
     for (Index k = 0; k < n; ++k)
-      turns.push_back(std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) /
-                                          static_cast<double>(n)));
+      turns.push_back(
+          std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
     return turns;
   };
   const auto of_channels = turns_of(x.dim);
@@ -89,11 +103,13 @@ inline Array fourier_mixing(const Array& x, const Valid& valid) {
       std::vector<std::complex<double>> across;  // Σ_c x[a, c]·e^(-2πi·r·c/dim) of each row
       for (Index a = 0; a < n; ++a) {
         across.emplace_back(0);
-        for (Index c = 0; c < x.dim; ++c) across.back() += x.at(b, 0, a, c) * of_channels[static_cast<std::size_t>(r * c % x.dim)];
+        for (Index c = 0; c < x.dim; ++c)
+          across.back() += x.at(b, 0, a, c) * of_channels[static_cast<std::size_t>(r * c % x.dim)];
       }
       for (Index p = 0; p < n; ++p) {
         std::complex<double> sum = 0;
-        for (Index a = 0; a < n; ++a) sum += across[static_cast<std::size_t>(a)] * of_rows[static_cast<std::size_t>(p * a % n)];
+        for (Index a = 0; a < n; ++a)
+          sum += across[static_cast<std::size_t>(a)] * of_rows[static_cast<std::size_t>(p * a % n)];
         out.at(b, 0, p, r) = sum.real();
       }
     }

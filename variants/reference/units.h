@@ -65,8 +65,9 @@ inline std::vector<double> normalised(std::vector<double> row, const Array& gain
   for (const double value : row) mean += value / n;
   for (const double value : row) variance += (value - mean) * (value - mean) / n;
   for (std::size_t c = 0; c < row.size(); ++c)
-    row[c] = (row[c] - mean) / std::sqrt(variance + 1e-5) * gain.at(0, 0, 0, static_cast<Index>(c)) +
-             shift.at(0, 0, 0, static_cast<Index>(c));
+    row[c] =
+        (row[c] - mean) / std::sqrt(variance + 1e-5) * gain.at(0, 0, 0, static_cast<Index>(c)) +
+        shift.at(0, 0, 0, static_cast<Index>(c));
   return row;
 }
 
@@ -92,7 +93,8 @@ inline Array spatial_gating(const Array& x, const std::vector<Array>& w, bool ca
           gate += w[4].at(0, 0, i, j) * normed[static_cast<std::size_t>(j)][c];
         row[c] *= gate;
       }
-      const std::vector<double> mixed = through(row, w[6], &w[7], [](double value) { return value; });
+      const std::vector<double> mixed =
+          through(row, w[6], &w[7], [](double value) { return value; });
       for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = mixed[static_cast<std::size_t>(c)];
     }
   }

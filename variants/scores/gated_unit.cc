@@ -52,8 +52,8 @@ class GatedUnitDecoder final : public Decoder {
     const Tensor weights({count}), mixed({batch_, 1, units_});
     const real share = real(1) / static_cast<real>(count);
     for (int64_t b = 0; b < batch_; ++b) {
-      const real *const q = rows.q.value().data() + b * base_,
-                        *const keys = keys_.data() + b * capacity() * base_;
+      const real *const q = rows.q.value().data() + b * base_, *const keys = keys_.data() +
+                                                                             b * capacity() * base_;
       for (int64_t j = 0; j < count; ++j) {
         const real score = share * row_dot(q, keys + j * base_, base_);
         weights[j] = score > 0 ? score * score : real(0);
@@ -71,9 +71,7 @@ class GatedUnitDecoder final : public Decoder {
   }
 
   int64_t weight_numbers() const { return width_ * (3 * units_ + base_); }
-  int64_t moved() const {
-    return batch_ * (length() + 2) * (base_ + units_) + weight_numbers();
-  }
+  int64_t moved() const { return batch_ * (length() + 2) * (base_ + units_) + weight_numbers(); }
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) * (keys_.size() + values_.size());
   }

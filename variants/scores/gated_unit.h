@@ -11,10 +11,10 @@
 namespace attn {
 
 struct GatedUnitWeights {
-  Var gate, value, base;             // [width, units], [width, units], [width, base]
-  Var query_scale, query_shift;      // [base]
-  Var key_scale, key_shift;          // [base]
-  Var out;                           // [units, width]
+  Var gate, value, base;         // [width, units], [width, units], [width, base]
+  Var query_scale, query_shift;  // [base]
+  Var key_scale, key_shift;      // [base]
+  Var out;                       // [units, width]
 };
 
 struct GatedUnitRows {

@@ -70,31 +70,32 @@ class Gau final : public Mixer {
 }  // namespace
 
 VariantInfo gau() {
-  return {.name = "gau",
-          .family = "other scores",
-          .summary = "a gated attention unit: one narrow head of squared relu weights, and a gate",
-          .paper = "Hua et al. 2022, arXiv:2202.10447, section 3.1",
-          .cost_formula =
-              "2·n²·(base + units) FLOPs, causal half, and 2·n·d·(3·units + base) for the "
-              "projections, units = expansion·d, d = heads · head_dim; memory 4·n·units",
-          .traits = {.causal = true, .permutable = true, .decode = true, .mixer = true},
-          .params = {{"base", 128, "numbers of a query and a key"},
-                     {"expansion", 2, "numbers of a value and a gate, over the width"}},
-          .make = make_as<Gau>,
-          .reference =
-              [](const ReferenceInputs& x) {
-                return oracle::split(oracle::gated_unit(oracle::merged(x.v), x.weights,
-                                                        x.mask.causal, {x.mask.kv_lengths}),
-                                     x.v.heads);
-              },
-          .notes = {"The whole unit of the paper: it reads the layer's input, makes its projections "
-                    "itself, and its cost holds them, as that of a mixer does. In the paper it "
-                    "stands for attention and feed-forward layer both; here the latter remains.",
-                    "Logits are divided by the number of visible keys, the paper's n. A causal row "
-                    "divides by what it sees: the paper's code divides by the whole length there "
-                    "too, so that its outputs depend on what follows.",
-                    "Without a relative position bias. FLASH's chunks, a linear attention between "
-                    "groups of 256, are left out."}};
+  return {
+      .name = "gau",
+      .family = "other scores",
+      .summary = "a gated attention unit: one narrow head of squared relu weights, and a gate",
+      .paper = "Hua et al. 2022, arXiv:2202.10447, section 3.1",
+      .cost_formula =
+          "2·n²·(base + units) FLOPs, causal half, and 2·n·d·(3·units + base) for the "
+          "projections, units = expansion·d, d = heads · head_dim; memory 4·n·units",
+      .traits = {.causal = true, .permutable = true, .decode = true, .mixer = true},
+      .params = {{"base", 128, "numbers of a query and a key"},
+                 {"expansion", 2, "numbers of a value and a gate, over the width"}},
+      .make = make_as<Gau>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            return oracle::split(oracle::gated_unit(oracle::merged(x.v), x.weights, x.mask.causal,
+                                                    {x.mask.kv_lengths}),
+                                 x.v.heads);
+          },
+      .notes = {"The whole unit of the paper: it reads the layer's input, makes its projections "
+                "itself, and its cost holds them, as that of a mixer does. In the paper it "
+                "stands for attention and feed-forward layer both; here the latter remains.",
+                "Logits are divided by the number of visible keys, the paper's n. A causal row "
+                "divides by what it sees: the paper's code divides by the whole length there "
+                "too, so that its outputs depend on what follows.",
+                "Without a relative position bias. FLASH's chunks, a linear attention between "
+                "groups of 256, are left out."}};
 }
 
 }  // namespace attn::variants

@@ -229,9 +229,9 @@ Cost relu_cost(const AttentionShape& shape, int64_t value_dim) {
   return {.flops = 2 * (d + dv) * plane.pairs(PrefixPlane::kNarrowStrip),
           .backward_flops = (6 * d + 4 * dv) * plane.pairs(kBackwardStrip),
           .bytes = size * (d + dv) * (rows + keys),
-          .peak_bytes =
-              size * rows * dv + static_cast<double>(workspace_bytes(
-                                     plane.all_heads() * plane.tiles(), ForwardLayout(plane).total)),
+          .peak_bytes = size * rows * dv +
+                        static_cast<double>(workspace_bytes(plane.all_heads() * plane.tiles(),
+                                                            ForwardLayout(plane).total)),
           .state_bytes = size * (d + dv) * keys};
 }
 

@@ -24,26 +24,27 @@ class FNet final : public Mixer {
 }  // namespace
 
 VariantInfo fnet() {
-  return {.name = "fnet",
-          .family = "synthetic",
-          .summary = "the real part of the Fourier transform along positions and channels",
-          .paper = "Lee-Thorp et al. 2021, arXiv:2105.03824, eq. 3",
-          .cost_formula =
-              "2.5·n·d·(log2(n) + log2(d)) FLOPs for a width of d = heads · head_dim; memory 2·n·d",
-          .traits = {.mixer = true},
-          .params = {},
-          .make = make_as<FNet>,
-          .reference =
-              [](const ReferenceInputs& x) {
-                return oracle::split(
-                    oracle::fourier_mixing(oracle::merged(x.v), {x.mask.kv_lengths}), x.v.heads);
-              },
-          .notes = {"Nothing is scaled, as in the paper: outputs are about √(n·d) times as large as "
-                    "the input, which the norm of the block around it undoes.",
-                    "A padded sequence is transformed at its own length. The paper's code "
-                    "transforms padding too, so that its outputs depend on the padded length.",
-                    "Every output sees every input: never causal, no decoder. Lengths with prime "
-                    "factors beyond 13 take several times as long."}};
+  return {
+      .name = "fnet",
+      .family = "synthetic",
+      .summary = "the real part of the Fourier transform along positions and channels",
+      .paper = "Lee-Thorp et al. 2021, arXiv:2105.03824, eq. 3",
+      .cost_formula =
+          "2.5·n·d·(log2(n) + log2(d)) FLOPs for a width of d = heads · head_dim; memory 2·n·d",
+      .traits = {.mixer = true},
+      .params = {},
+      .make = make_as<FNet>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            return oracle::split(oracle::fourier_mixing(oracle::merged(x.v), {x.mask.kv_lengths}),
+                                 x.v.heads);
+          },
+      .notes = {"Nothing is scaled, as in the paper: outputs are about √(n·d) times as large as "
+                "the input, which the norm of the block around it undoes.",
+                "A padded sequence is transformed at its own length. The paper's code "
+                "transforms padding too, so that its outputs depend on the padded length.",
+                "Every output sees every input: never causal, no decoder. Lengths with prime "
+                "factors beyond 13 take several times as long."}};
 }
 
 }  // namespace attn::variants

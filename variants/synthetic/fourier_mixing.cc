@@ -141,25 +141,25 @@ Var fourier_mixing(const Var& x, std::span<const int64_t> lengths) {
   const Shape shape = x.shape();
   const Tensor out = lengths.empty() ? Tensor(shape) : Tensor::zeros(shape);
   mix_entries(shape, lengths, x.value().data(), out.data(), false);
-  return custom_op(out, {x},
-                   [shape, valid = std::vector<int64_t, Recycled<int64_t>>(lengths.begin(), lengths.end())](
-                       const Tensor& grad, std::span<Tensor> grads) {
-                     if (grads[0].defined())
-                       mix_entries(shape, valid, grad.data(), grads[0].data(), true);
-                   });
+  return custom_op(
+      out, {x},
+      [shape, valid = std::vector<int64_t, Recycled<int64_t>>(lengths.begin(), lengths.end())](
+          const Tensor& grad, std::span<Tensor> grads) {
+        if (grads[0].defined()) mix_entries(shape, valid, grad.data(), grads[0].data(), true);
+      });
 }
 
 Cost fourier_mixing_cost(int64_t batch, int64_t len, int64_t width) {
   const Mixing m{len, width};
-  const auto numbers = static_cast<double>(len * width),
-             entries = static_cast<double>(batch);
-  const double work = std::max(workspace_bytes(m.strips(), m.strip_reals()),
-                               workspace_bytes(m.blocks(), m.row()));
-  return {.flops = entries * m.flops(),
-          .backward_flops = entries * m.flops(),
-          .bytes = sizeof(real) * entries *
-                   (2 * numbers + 2 * static_cast<double>(m.spectrum_reals())),
-          .peak_bytes = sizeof(real) * (entries * numbers + static_cast<double>(m.spectrum_reals())) + work};
+  const auto numbers = static_cast<double>(len * width), entries = static_cast<double>(batch);
+  const double work =
+      std::max(workspace_bytes(m.strips(), m.strip_reals()), workspace_bytes(m.blocks(), m.row()));
+  return {
+      .flops = entries * m.flops(),
+      .backward_flops = entries * m.flops(),
+      .bytes = sizeof(real) * entries * (2 * numbers + 2 * static_cast<double>(m.spectrum_reals())),
+      .peak_bytes =
+          sizeof(real) * (entries * numbers + static_cast<double>(m.spectrum_reals())) + work};
 }
 
 }  // namespace attn

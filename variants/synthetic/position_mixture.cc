@@ -110,20 +110,17 @@ Var position_mixture(const Var& matrix, const Var& rows, bool causal) {
   ATTN_CHECK(matrix.shape() == Shape({s.longest, s.longest}) && s.longest >= s.len,
              "a matrix of {} for {}", matrix.shape().str(), rows.shape().str());
   const Tensor out(rows.shape());
-  const double flops =
-      2 * static_cast<double>(s.batch * s.cols) * mixed_pairs(s.len, causal);
+  const double flops = 2 * static_cast<double>(s.batch * s.cols) * mixed_pairs(s.len, causal);
   mix(s, matrix.value().data(), rows.value().data(), out.data());
   count_flops(flops);
-  return custom_op(out, {matrix, rows},
-                   [s, flops, by = matrix.value(), from = rows.value()](
-                       const Tensor& grad, std::span<Tensor> grads) {
-                     if (grads[0].defined())
-                       add_matrix_gradient(s, from.data(), grad.data(), grads[0].data());
-                     if (grads[1].defined())
-                       add_row_gradient(s, by.data(), grad.data(), grads[1].data());
-                     count_flops((grads[0].defined() ? flops : 0) +
-                                 (grads[1].defined() ? flops : 0));
-                   });
+  return custom_op(
+      out, {matrix, rows},
+      [s, flops, by = matrix.value(), from = rows.value()](const Tensor& grad,
+                                                           std::span<Tensor> grads) {
+        if (grads[0].defined()) add_matrix_gradient(s, from.data(), grad.data(), grads[0].data());
+        if (grads[1].defined()) add_row_gradient(s, by.data(), grad.data(), grads[1].data());
+        count_flops((grads[0].defined() ? flops : 0) + (grads[1].defined() ? flops : 0));
+      });
 }
 
 }  // namespace attn

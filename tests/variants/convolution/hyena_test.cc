@@ -1,7 +1,5 @@
 // hyena against its equations in double, with the gradients of the filter's network; gates alone;
 // and the trap of a filter that changes with the length at hand.
-#include <array>
-
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 #include "variants/reference/long_convolutions.h"
@@ -17,16 +15,8 @@ std::unique_ptr<Attention> build(int64_t longest, bool causal, const Given& give
 
 oracle::Array twin(const std::vector<oracle::Array>& x, int64_t longest, bool causal,
                    const std::vector<int64_t>& lengths) {
-  const std::vector<oracle::Array> weights(x.begin() + 3, x.end());
-  oracle::Array gated = x[2];
-  for (size_t i = 0; i < gated.x.size(); ++i) gated.x[i] *= x[1].x[i];
-  oracle::Array out = oracle::split(
-      oracle::long_convolution(oracle::merged(gated),
-                               oracle::implicit_filter(weights, gated.len, longest - 1, causal),
-                               weights.back(), causal, {lengths}),
-      2);
-  for (size_t i = 0; i < out.x.size(); ++i) out.x[i] *= x[0].x[i];
-  return out;
+  return oracle::gated_convolution(x[0], x[1], x[2], {x.begin() + 3, x.end()}, longest - 1, causal,
+                                   {lengths});
 }
 
 TEST(Hyena, EqualsItsEquations) {
@@ -36,7 +26,8 @@ TEST(Hyena, EqualsItsEquations) {
         const auto hyena =
             build(50, causal, {{"form", form}, {"bands", int64_t{3}}, {"hidden", int64_t{7}}});
         std::vector<Tensor> inputs;
-        for (const char* name : {"q", "k", "v"}) inputs.push_back(bridge::normal({2, 2, 40, 3}, name));
+        for (const char* name : {"q", "k", "v"})
+          inputs.push_back(bridge::normal({2, 2, 40, 3}, name));
         for (const size_t which : {1, 2})
           bridge::fill_padding(inputs[which], lengths, bridge::kNaN);
         std::vector<Var> vars;

@@ -23,19 +23,19 @@ TEST(LongConv, EqualsTheSumOverDistances) {
 // Two kinds of lengths: one that is transformed as it is, and one that zeros are added to.
 TEST(LongConv, BothFormsAgreeBeyondFourThousandPositions) {
   for (const auto& [n, causal] : {std::pair<int64_t, bool>{4800, false}, {5001, true}}) {
-      const Case at{1, 1, n, 3, causal, {}};
-      const Tensor x = Tensor::normal(at.rows(), rng(1, "x"));
-      std::vector<Tensor> out, gradient;
-      for (const std::string& form : {kForms[0], kForms[1]}) {
-        const auto mixer = build("long_conv", at, {{"form", form}});
-        out.push_back(as_mixer(*mixer)->mix(Var(x), at.mask()).value());
-        as_mixer(*mixer)->mix(Var(x, true), at.mask()).backward(out.front());
-        gradient.push_back(mixer->weights()[0].value.grad());
-      }
-      EXPECT_LE(distance(out[1], out[0]), kIsDouble ? 1e-13 : 2e-6) << n;
-      EXPECT_LE(bridge::relative_error(gradient[1], bridge::array_of(gradient[0]).x),
-                kIsDouble ? 1e-13 : 5e-6)
-          << n;
+    const Case at{1, 1, n, 3, causal, {}};
+    const Tensor x = Tensor::normal(at.rows(), rng(1, "x"));
+    std::vector<Tensor> out, gradient;
+    for (const std::string& form : {kForms[0], kForms[1]}) {
+      const auto mixer = build("long_conv", at, {{"form", form}});
+      out.push_back(as_mixer(*mixer)->mix(Var(x), at.mask()).value());
+      as_mixer(*mixer)->mix(Var(x, true), at.mask()).backward(out.front());
+      gradient.push_back(mixer->weights()[0].value.grad());
+    }
+    EXPECT_LE(distance(out[1], out[0]), kIsDouble ? 1e-13 : 2e-6) << n;
+    EXPECT_LE(bridge::relative_error(gradient[1], bridge::array_of(gradient[0]).x),
+              kIsDouble ? 1e-13 : 5e-6)
+        << n;
   }
 }
 

@@ -47,7 +47,8 @@ TEST(GMlp, AConstantMatrixGatesByTheMean) {
   const Var mean = mean_positions(
       layer_norm(slice(hidden, 2, 12, 24), named(*gmlp, "gain"), named(*gmlp, "shift")), {});
   const Tensor want =
-      linear(multiply(slice(hidden, 2, 0, 12), reshape(mean, {12})), named(*gmlp, "out"), {}).value();
+      linear(multiply(slice(hidden, 2, 0, 12), reshape(mean, {12})), named(*gmlp, "out"), {})
+          .value();
   EXPECT_LE(distance(as_mixer(*gmlp)->mix(Var(x)).value(), want), 100 * kEpsilon);
 }
 
