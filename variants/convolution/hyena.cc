@@ -101,22 +101,19 @@ VariantInfo hyena() {
                                              x.config.causal, {x.mask.kv_lengths});
           },
       .notes = {
-          "Order 2: queries, keys and values stand for the paper's projections x1, x2 and "
-          "v, which a layer makes and pays for. The short convolution of each projection "
-          "is left out, as those of the gated variants are. The filter is the variant's "
-          "own, made anew by each pass.",
-          "Distances are over max_len, never by the length at hand, which would "
-          "change the filter with the length. Not causal, the network reads distances of "
-          "both signs, and the window their size.",
-          "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the "
-          "paper's code begins at k = 1e-4, where both are constants but for rounding.",
-          "The paper's code convolves one time less than its recurrence: order 2 is one "
-          "long convolution between two gates, as here.",
-          "A Fourier transform rounds with the size of all of its numbers: beyond 256 positions "
-          "later positions move an earlier output by about 1e-7 of the largest output "
-          "(float). form=direct has no such leak.",
-          "The decoder holds k⊙v of every position (width numbers each) and the filter: "
-          "a step costs 2·n·width FLOPs."}};
+          "Order 2: queries, keys and values stand for the paper's projections x1, x2 and v, which "
+          "a "
+          "layer makes and pays for. The short convolution of each is left out, as those of the "
+          "gated variants are. The filter is the variant's own, made anew by each pass.",
+          "Distances are over max_len, never the length at hand, which would change the filter.",
+          "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the paper's code "
+          "begins at k = 1e-4, where both are all but constant. Order 2 is one long convolution, "
+          "as "
+          "in that code; the recurrence of the paper has two.",
+          convolution_form_note(),
+          "The decoder holds k⊙v of every position (width numbers each) and the filter: a step "
+          "costs "
+          "2·n·width FLOPs."}};
 }
 
 }  // namespace attn::variants

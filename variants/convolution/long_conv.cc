@@ -58,31 +58,28 @@ oracle::Array long_conv_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo long_conv() {
-  return {
-      .name = "long_conv",
-      .family = "convolution",
-      .summary = "each channel convolved with a learned filter as long as the sequence",
-      .paper = "Fu et al. 2023, arXiv:2302.06646, section 3",
-      .cost_formula =
-          "15·n·d·log2(n) FLOPs for a width of d = heads · head_dim; up to 256 positions "
-          "2·n²·d, causal n²·d; memory n·d, weights max_len·d (not causal 2·max_len·d)",
-      .traits = {.causal = true, .fixed_length = true, .decode = true, .mixer = true},
-      .params = {convolution_form()},
-      .make = make_as<LongConv>,
-      .reference = long_conv_reference,
-      .notes = {
-          "The mixer alone, a channel by itself: projections that mix channels, gates and "
-          "activation functions are left to the model around it.",
-          "filter [taps, width]: causal, row t is of distance t; else the middle row is "
-          "of distance 0, rows before it read later positions. skip [width] is the "
-          "paper's D. Filters start as N(0, 1/taps), without the paper's squashing.",
-          "Fourier transforms of n numbers, not 2n: no wrapped value reaches an output. "
-          "Codes that transform n zero-free numbers cyclically read the future.",
-          "A Fourier transform rounds with the size of all of its numbers: beyond 256 positions "
-          "later positions move an earlier output by about 1e-7 of the largest output "
-          "(float). form=direct has no such leak.",
-          "The decoder holds every row so far (width numbers a position): a step costs "
-          "2·n·width FLOPs. No state of constant size exists for a free filter."}};
+  return {.name = "long_conv",
+          .family = "convolution",
+          .summary = "each channel convolved with a learned filter as long as the sequence",
+          .paper = "Fu et al. 2023, arXiv:2302.06646, section 3",
+          .cost_formula =
+              "15·n·d·log2(n) FLOPs for a width of d = heads · head_dim; up to 256 positions "
+              "2·n²·d, causal n²·d; memory n·d, weights max_len·d (not causal 2·max_len·d)",
+          .traits = {.causal = true, .fixed_length = true, .decode = true, .mixer = true},
+          .params = {convolution_form()},
+          .make = make_as<LongConv>,
+          .reference = long_conv_reference,
+          .notes = {
+              "The mixer alone, a channel by itself: projections that mix channels, gates and "
+              "activation functions are left to the model around it.",
+              "filter [taps, width]: causal, row t is of distance t; else the middle row is "
+              "of distance 0, rows before it read later positions. skip [width] is the "
+              "paper's D. Filters start as N(0, 1/taps), without the paper's squashing.",
+              "Transforms have n numbers, not 2n, and no wrapped value reaches an output. A plain "
+              "cyclic convolution of n numbers reads the future.",
+              convolution_form_note(),
+              "The decoder holds every row so far (width numbers a position): a step costs "
+              "2·n·width FLOPs. No state of constant size exists for a free filter."}};
 }
 
 }  // namespace attn::variants

@@ -18,6 +18,7 @@ enum class ConvolutionForm {
   fft,
 };
 ParamSpec convolution_form();  // the parameter `form` of variants
+std::string convolution_form_note();
 ConvolutionForm form_of(const Params& params);
 
 struct LongConvolution {
