@@ -39,7 +39,7 @@ struct Layout {
 class Transforms {
  public:
   Transforms(const Problem& p, int64_t channels_kept)
-      : p_(p), at_(p.len, channels_kept), fft_(Fft::of(at_.length)) {}
+      : at_(p.len, channels_kept), fft_(Fft::of(at_.length)) {}
   int64_t reals() const { return at_.total; }
   int64_t length() const { return at_.length; }
 
@@ -104,7 +104,6 @@ class Transforms {
   }
 
  private:
-  const Problem& p_;
   Layout at_;
   std::shared_ptr<const Fft> fft_;
 };
