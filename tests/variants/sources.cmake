@@ -49,3 +49,10 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/rwkv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/convolution/fft_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/convolution/hyena_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/convolution/long_conv_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/scores/gau_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/synthetic/fnet_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/synthetic/gmlp_test.cc)

@@ -23,10 +23,11 @@ constexpr int64_t kBackwardStrip = 24;  // queries, where the mask cuts through 
 struct Problem {
   PrefixPlane plane;
   Tensor q, k, v;
+  bool squared;
 
   // The factor of the dot products of query i of head h.
   real factor(int64_t h, int64_t i) const {
-    const double root = std::sqrt(static_cast<double>(plane.dim));
+    const double root = squared ? 1 : std::sqrt(static_cast<double>(plane.dim));
     return static_cast<real>(1 /
                              (root * static_cast<double>(std::max<int64_t>(1, plane.seen(h, i)))));
   }
@@ -38,6 +39,15 @@ struct Problem {
       const real by = factor(h, i);
       for (int64_t c = 0; c < d; ++c) to[c] = from[c] * by;
     }
+  }
+  void square(int64_t rows, int64_t cols, real* weights) const {
+    const Mark mark(Part::scores);
+    for (int64_t r = 0; squared && r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c) weights[r * kPiece + c] *= weights[r * kPiece + c];
+  }
+  // Of a square, 2·weight: before relu_grad_row, and before the weights are squared.
+  void scale_gradient(int64_t cols, const real* weight, real* grad) const {
+    for (int64_t c = 0; squared && c < cols; ++c) grad[c] *= 2 * weight[c];
   }
   const real* key(int64_t h, int64_t j) const {
     return k.data() + (h * plane.kv_len + j) * plane.dim;
@@ -100,6 +110,7 @@ class Forward {
     product(rows, cols, p_.dim, {query, p_.dim}, packed(work + layout_.keys, p_.dim), weights,
             kPiece);
     relu_rows(rows, cols, weights, kPiece);
+    x_.square(rows, cols, weights);
     p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
     add_product(rows, p_.value_dim, cols, {weights, kPiece}, {x_.value(h, first), p_.value_dim},
                 out(h, begin), p_.value_dim);
@@ -170,10 +181,13 @@ class Backward {
     p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
     {
       const Mark mark(Part::scores);
-      for (int64_t r = 0; r < rows; ++r)
+      for (int64_t r = 0; r < rows; ++r) {
+        x_.scale_gradient(cols, weights + r * kPiece, grad_scores + r * kPiece);
         relu_grad_row(cols, weights + r * kPiece, x_.factor(h, begin + r),
                       grad_scores + r * kPiece);
+      }
     }
+    x_.square(rows, cols, weights);
     if (grads_[2].defined())
       add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
                   dv);
@@ -195,9 +209,9 @@ class Backward {
 
 }  // namespace
 
-Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
+Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask, ReluPower power) {
   const Problem problem{PrefixPlane(q.shape(), k.shape(), v.shape(), mask), q.value(), k.value(),
-                        v.value()};
+                        v.value(), power == ReluPower::squared};
   const Tensor out(q.shape().with(3, v.dim(3)));
   Forward(problem, out).run();
   return custom_op(out, {q, k, v}, [problem](const Tensor& grad, std::span<Tensor> grads) {
@@ -205,18 +219,20 @@ Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
   });
 }
 
-Cost relu_cost(const AttentionShape& shape) {
-  const PrefixPlane plane(shape);
-  const double d = static_cast<double>(shape.head_dim), size = sizeof(real);
+Cost relu_cost(const AttentionShape& shape, int64_t value_dim) {
+  PrefixPlane plane(shape);
+  if (value_dim > 0) plane.value_dim = value_dim;
+  const double d = static_cast<double>(plane.dim), dv = static_cast<double>(plane.value_dim),
+               size = sizeof(real);
   const double rows = static_cast<double>(plane.all_heads() * shape.q_len),
                keys = static_cast<double>(plane.all_heads() * shape.kv_len);
-  return {.flops = 4 * d * plane.pairs(PrefixPlane::kNarrowStrip),
-          .backward_flops = 10 * d * plane.pairs(kBackwardStrip),
-          .bytes = size * d * 2 * (rows + keys),
-          .peak_bytes =
-              size * rows * d + static_cast<double>(workspace_bytes(
-                                    plane.all_heads() * plane.tiles(), ForwardLayout(plane).total)),
-          .state_bytes = size * 2 * d * keys};
+  return {.flops = 2 * (d + dv) * plane.pairs(PrefixPlane::kNarrowStrip),
+          .backward_flops = (6 * d + 4 * dv) * plane.pairs(kBackwardStrip),
+          .bytes = size * (d + dv) * (rows + keys),
+          .peak_bytes = size * rows * dv +
+                        static_cast<double>(workspace_bytes(plane.all_heads() * plane.tiles(),
+                                                            ForwardLayout(plane).total)),
+          .state_bytes = size * (d + dv) * keys};
 }
 
 }  // namespace attn

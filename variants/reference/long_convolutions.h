@@ -1,0 +1,120 @@
+// Long convolutions and Fourier mixing the slow, obvious way: double precision, one sum after the
+// other. Rows are Array [batch, 1, len, width], as in mixers.h.
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <numbers>
+
+#include "variants/reference/mixers.h"
+
+namespace oracle {
+
+// Σ_j h_{i-j}·x_j + skip·x_i for each channel; filter [1, 1, taps, width], causal from distance 0
+// on, else with distance 0 in its middle.
+inline Array long_convolution(const Array& x, const Array& filter, const Array& skip, bool causal,
+                              const Valid& valid) {
+  const Index origin = causal ? 0 : (filter.len - 1) / 2;
+  Array out(x.batch, 1, x.len, x.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index i = 0; i < valid.of(x, b); ++i)
+      for (Index c = 0; c < x.dim; ++c) {
+        double sum = skip.at(0, 0, 0, c) * x.at(b, 0, i, c);
+        const Index end = causal ? i + 1 : valid.of(x, b);
+        for (Index j = 0; j < end; ++j)
+          sum += filter.at(0, 0, origin + i - j, c) * x.at(b, 0, j, c);
+        out.at(b, 0, i, c) = sum;
+      }
+  return out;
+}
+
+// Poli et al. 2023, section 3.3: the tap of distance t in each channel. weights: those of hyena,
+// after one another: (weight, bias) of each layer, frequency, out.
+inline std::vector<double> implicit_tap(const std::vector<Array>& weights, Index t, Index longest) {
+  const Index inputs = weights[0].len, width = weights[weights.size() - 2].dim;
+  const double span = static_cast<double>(std::max<Index>(1, longest));
+  std::vector<double> row = {static_cast<double>(t) / span};
+  for (Index k = 1; 2 * k < inputs; ++k) {
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(k * t) / static_cast<double>(longest + 1);
+    row.push_back(std::cos(angle)), row.push_back(std::sin(angle));
+  }
+  const Array &frequency = weights[weights.size() - 3], &last = weights[weights.size() - 2];
+  for (std::size_t layer = 0; layer + 3 < weights.size(); layer += 2) {
+    std::vector<double> next;
+    for (Index j = 0; j < weights[layer].dim; ++j)
+      next.push_back(std::sin(frequency.at(0, 0, 0, j) * (column(row, weights[layer], 0, j) +
+                                                          weights[layer + 1].at(0, 0, 0, j))));
+    row = next;
+  }
+  std::vector<double> tap;
+  for (Index c = 0; c < width; ++c) {
+    // From rate 1.5 to 0.3 of the span at which the window is 0.01.
+    const double share = width > 1 ? static_cast<double>(c) / static_cast<double>(width - 1) : 0;
+    const double slow = std::log(100.0) / 1.5, fast = std::log(100.0) / 0.3;
+    tap.push_back(column(row, last, 0, c) * std::exp(-std::abs(static_cast<double>(t)) / span *
+                                                     (slow + share * (fast - slow))));
+  }
+  return tap;
+}
+
+// The filter of distances from -(len - 1), causal from 0, to len - 1.
+inline Array implicit_filter(const std::vector<Array>& weights, Index len, Index longest,
+                             bool causal) {
+  const Index first = causal ? 0 : 1 - len;
+  Array filter(1, 1, len - first, weights[weights.size() - 2].dim);
+  for (Index t = first; t < len; ++t) {
+    const std::vector<double> tap = implicit_tap(weights, t, longest);
+    for (Index c = 0; c < filter.dim; ++c)
+      filter.at(0, 0, t - first, c) = tap[static_cast<std::size_t>(c)];
+  }
+  return filter;
+}
+
+// Poli et al. 2023, definition 3.1 for order 2: q ⊙ (h∗(k⊙v) + skip ⊙ k⊙v); weights.back(): skip.
+inline Array gated_convolution(const Array& q, const Array& k, const Array& v,
+                               const std::vector<Array>& weights, Index longest, bool causal,
+                               const Valid& valid) {
+  Array gated = v;
+  for (std::size_t i = 0; i < gated.x.size(); ++i) gated.x[i] *= k.x[i];
+  Array out =
+      split(long_convolution(merged(gated), implicit_filter(weights, v.len, longest, causal),
+                             weights.back(), causal, valid),
+            v.heads);
+  for (std::size_t i = 0; i < out.x.size(); ++i) out.x[i] *= q.x[i];
+  return out;
+}
+
+// Lee-Thorp et al. 2021, eq. 3: the real part of the transform along both axes, over valid rows.
+inline Array fourier_mixing(const Array& x, const Valid& valid) {
+  Array out(x.batch, 1, x.len, x.dim);
+  const auto turns_of = [](Index n) {  // e^(-2πi·k/n)
+    std::vector<std::complex<double>> turns;
+    for (Index k = 0; k < n; ++k)
+      turns.push_back(
+          std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
+    return turns;
+  };
+  const auto of_channels = turns_of(x.dim);
+  for (Index b = 0; b < x.batch; ++b) {
+    const Index n = valid.of(x, b);
+    const auto of_rows = turns_of(n);
+    for (Index r = 0; r < x.dim; ++r) {
+      std::vector<std::complex<double>> across;  // Σ_c x[a, c]·e^(-2πi·r·c/dim) of each row
+      for (Index a = 0; a < n; ++a) {
+        across.emplace_back(0);
+        for (Index c = 0; c < x.dim; ++c)
+          across.back() += x.at(b, 0, a, c) * of_channels[static_cast<std::size_t>(r * c % x.dim)];
+      }
+      for (Index p = 0; p < n; ++p) {
+        std::complex<double> sum = 0;
+        for (Index a = 0; a < n; ++a)
+          sum += across[static_cast<std::size_t>(a)] * of_rows[static_cast<std::size_t>(p * a % n)];
+        out.at(b, 0, p, r) = sum.real();
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace oracle
