@@ -7,7 +7,6 @@ called as module(q, k, v, mask); a function is called as f(q, k, v, causal[, kv_
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import inspect
 import sys
 import traceback
@@ -39,14 +38,12 @@ def load(file: str) -> ModuleType:
     """The file as a module; modules beside it can be imported. Raises Error where it fails."""
     path = Path(file)
     sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_loader(
-        f"attnbench_file_{path.stem}",
-        importlib.machinery.SourceFileLoader(f"attnbench_file_{path.stem}", file),
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    module = ModuleType(f"attnbench_file_{path.stem}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module
     try:
-        spec.loader.exec_module(module)
+        # Not by importlib, whose cache may hold the code of a moment ago.
+        exec(compile(path.read_bytes(), file, "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # of any kind: the user's code
         raise Error(f"'{path.name}' cannot be loaded: {one_line(error, file)}") from None
     return module

@@ -135,7 +135,10 @@ class Measure(InFolder):
     def test_the_program_s_tables_hold_such_rows(self) -> None:
         rows = attnbench.measure(softmax, length=[64], heads=2, head_dim=8, progress=False,
                                  output=self.folder / "a.jsonl")  # fmt: skip
-        self.assertIn("python_softmax", attnbench.table(rows))
+        table = attnbench.table(rows)
+        self.assertIn("python_softmax\u2021", table)
+        self.assertEqual(table.count("python_softmax"), table.count("python_softmax\u2021"))
+        self.assertIn("\u2021: written in Python", table)
 
     def test_memory_sees_the_matrix_of_weights(self) -> None:
         rows = attnbench.measure(softmax, length=[2048], heads=1, head_dim=8, progress=False,

@@ -63,7 +63,7 @@ def nowhere(q, k, v, causal):
     return softmax(q, k, v, causal) * math.nan
 '''
 TINY = {"length": 32, "heads": 2, "head_dim": 8, "progress": False}
-TRAINING = ["steps=6,eval_every=1,validation_examples=8,test_examples=8,batch=8,warmup=3,layers=2,"
+TRAINING = ["steps=6,learning_rate=0.01,eval_every=1,validation_examples=8,test_examples=8,batch=8,warmup=3,layers=2,"
             "width=16,feed_forward=24"]  # fmt: skip
 
 
@@ -131,7 +131,7 @@ class Rows(InFolder):
         self.assertEqual(red.returncode, 5, red.stdout + red.stderr)
         info = self.attnbench("info", self.spec("Exact[factor=2]"))
         self.assertEqual(info.returncode, 0, info.stderr)
-        for words in ("factor", "[2,1,1]", "learned", "exact"):
+        for words in ("factor", "[4,1,1]", "learned", "exact"):
             self.assertIn(words, info.stdout)
         listed = self.attnbench("list", f"python:{self.file}")
         self.assertIn(f"{self.spec('softmax')}\n", listed.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnplot.rows import canonical
+from attnplot.rows import canonical, marked
 from attnplot.runs import RUN
 
 from .book import Book
@@ -91,7 +91,7 @@ def _line(line: Json, book: Book) -> Json:
 
 
 def _series(line: Json, book: Book) -> int | None:
-    wanted = line["name"], canonical(line["params"])
+    wanted = marked(line["name"]), canonical(line["params"])
     for index, (variant, params) in enumerate(book.keys):
         if (variant, tuple(p for p in params if p[0] != RUN)) == wanted:
             return index

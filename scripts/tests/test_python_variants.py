@@ -98,7 +98,7 @@ class PythonVariants(unittest.TestCase):
         again = self.attnbench(*sweep)  # nothing is measured anew
         self.assertEqual((again.returncode, self.rows()), (0, rows), again.stderr)
         self.assertIn("python:mine.py:Cosine[scale=4]", self.attnbench("repro", "a.jsonl", ours[0]["cell"], "--print").stdout)
-        other = self.attnbench("run", "-v", "full", *TINY, "--length", "128", "-o", "a.jsonl")
+        other = self.attnbench("run", "-v", "full", "--length", "128", *TINY[2:], "-o", "a.jsonl")
         self.assertEqual((other.returncode, "--plugin python:FILE.py:NAME" in other.stderr), (2, True), other.stderr)
         self.write("class Cosine: pass  # another\n")
         changed = self.attnbench(*sweep, "--dry-run", "--format", "json")
