@@ -114,6 +114,13 @@ class Rows(InFolder):
         self.assertGreater(by["memory", "train"]["extra_bytes"], 2.5 * matrix)
         self.assertGreater(by["memory", "train"]["extra_bytes"], by["memory", "forward"]["extra_bytes"])
 
+    def test_a_limit_of_memory_is_that_of_the_cell_and_not_of_torch(self) -> None:
+        rows = self.sweep("limit.jsonl", variant=[self.spec("softmax")], length=[64, 8192],
+                          measure="memory", max_memory="300M")  # fmt: skip
+        found = {r["axes"]["length"]: r for r in rows}
+        self.assertEqual([found[n]["status"] for n in (64, 8192)], ["ok", "oom"], list(rows))
+        self.assertIn("allocate", found[8192]["reason"])
+
     def test_what_is_wrong_with_a_function_is_the_reason_of_its_row(self) -> None:
         rows = self.sweep("red.jsonl", variant=[self.spec(n) for n in ("flat", "broken", "nowhere")],
                           measure="fidelity")  # fmt: skip
