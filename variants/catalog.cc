@@ -19,9 +19,9 @@ namespace variants {
 
 namespace {
 
-std::vector<VariantInfo>& variant_list() {
+std::deque<VariantInfo>& variant_list() {
 #define PLUGIN(name) variants::name(),
-  static std::vector<VariantInfo> list = {
+  static std::deque<VariantInfo> list = {
 #include "variants/list.inc"
   };
 #undef PLUGIN
@@ -36,7 +36,7 @@ std::map<std::string, std::string, std::less<>>& variant_files() {
 
 }  // namespace
 
-const std::vector<VariantInfo>& all_variants() { return variant_list(); }
+const std::deque<VariantInfo>& all_variants() { return variant_list(); }
 
 const VariantInfo* variant_named(std::string_view name) {
   for (const VariantInfo& info : all_variants())
@@ -57,9 +57,12 @@ void add_variant(VariantInfo info, const std::string& file_hash) {
   ATTN_CHECK(is_plugin_name(info.name), "variant '{}': {}", info.name, kPluginNameRule);
   ATTN_CHECK(!variant_named(info.name), "there is a variant '{}' already; give it another name",
              info.name);
-  ATTN_CHECK(std::count(families().begin(), families().end(), info.family) == 1,
+  ATTN_CHECK(info.family == kPythonFamily ||
+                 std::count(families().begin(), families().end(), info.family) == 1,
              "variant '{}': unknown family '{}'; nearest is '{}'", info.name, info.family,
              nearest(info.family, families()));
+  ATTN_CHECK(info.name.starts_with(kPythonNames) == (info.family == kPythonFamily),
+             "variant '{}': only those in Python begin with '{}'", info.name, kPythonNames);
   ATTN_CHECK(info.make, "variant '{}' has no `make`; make_as<Class> makes one", info.name);
   variant_files()[info.name] = file_hash;
   variant_list().push_back(std::move(info));

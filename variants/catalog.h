@@ -2,15 +2,16 @@
 // those of plug-ins.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "variants/api/variant_info.h"
 
 namespace attn {
 
-const std::vector<VariantInfo>& all_variants();
+// What is added later moves none that are there.
+const std::deque<VariantInfo>& all_variants();
 // The variant of that name; if there is none, an Error that suggests the nearest name.
 const VariantInfo& find_variant(std::string_view name);
 // The same; null if there is none.
@@ -19,9 +20,14 @@ const VariantInfo* variant_named(std::string_view name);
 // a model's layers that a variant cannot serve.
 const VariantInfo& exact_reference();
 
+// The family of variants that are written in Python, beside families(), and how their names begin:
+// no other variant's does, so that a name alone tells them.
+inline constexpr const char* kPythonFamily = "python";
+inline constexpr std::string_view kPythonNames = "python_";
+
 // Adds the variant of a plug-in, a file with this hash, to the end of the catalogue. Error where
-// the name is taken or no name, or the family is none of families(). Pointers into all_variants()
-// from before the call are invalid after it.
+// the name is taken or no name, or the family is none of families(), or name and family do not say
+// alike that it is written in Python.
 void add_variant(VariantInfo info, const std::string& file_hash);
 // The hash of the plug-in that the variant is from; "" for a variant of this program.
 std::string variant_plugin(std::string_view name);

@@ -7,6 +7,8 @@
 #include "harness/cli/specs.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/store/fields.h"
+#include "harness/sweep/python_variants.h"
 
 namespace attn::cli {
 namespace {
@@ -26,6 +28,26 @@ void print_results(const std::vector<attn_check::Result>& results, bool color, b
     if (quiet && !red) continue;
     print(report_line(result, color));
   }
+}
+
+// Those of a variant in Python run in its interpreter, by the same code.
+std::vector<attn_check::Result> results_of(const VariantInfo& info,
+                                           const std::map<std::string, ParamValue>& params,
+                                           attn_check::Level level) {
+  const PythonVariant* const python = python_variant(info.name);
+  if (!python) return check_variant(info, params, level);
+  const Json answer = answer_of_python(
+      *python, "check",
+      {{"params", attn::json_of(params)}, {"full", level == attn_check::Level::full}});
+  std::vector<attn_check::Result> results;
+  for (const Json& one : answer.at("results"))
+    results.push_back({.subject = one.at(0),
+                       .name = one.at(1),
+                       .outcome = one.at(2) == "passed"   ? Outcome::passed
+                                  : one.at(2) == "failed" ? Outcome::failed
+                                                          : Outcome::skipped,
+                       .detail = one.at(3)});
+  return results;
 }
 
 // A name that a variant and a task share means the variant.
@@ -54,7 +76,7 @@ int run_check(const Arguments& arguments) {
   if (arguments.has("derive")) return derive(chosen, arguments);
   Counts counts;
   for (const Chosen& one : chosen)
-    print_results(one.variant ? check_variant(*one.variant, one.params, level)
+    print_results(one.variant ? results_of(*one.variant, one.params, level)
                               : check_task(*one.task, one.params, level),
                   color, arguments.has("quiet"), counts);
   warn(

@@ -51,7 +51,9 @@ Texts specs(const std::string& typed, const Infos& infos, ParamsOf params_of) {
 }
 
 Texts variant_specs(const std::string& typed) {
-  return specs(typed, all_variants(), [](const VariantInfo& info) { return info.params; });
+  Texts found = specs(typed, all_variants(), [](const VariantInfo& info) { return info.params; });
+  if (typed.find('[') == std::string::npos) found.emplace_back("python:");
+  return found;
 }
 
 Texts task_specs(const std::string& typed) {

@@ -3,6 +3,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
+#include "harness/sweep/python_variants.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -57,7 +58,9 @@ Json describe(const VariantInfo& info) {
   Json traits = Json::object();
   for (const NamedTrait& trait : kTraits) traits[trait.name] = info.traits.*trait.member;
   return {{"name", info.name},
-          {"provided_by", variant_plugin(info.name).empty() ? "native" : "plugin"},
+          {"provided_by", python_variant(info.name)           ? kByPython
+                          : variant_plugin(info.name).empty() ? "native"
+                                                              : "plugin"},
           {"family", info.family},
           {"summary", info.summary},
           {"paper", info.paper},

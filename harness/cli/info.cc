@@ -6,6 +6,7 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/fields.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"
 #include "variants/api/counted_cost.h"
@@ -73,8 +74,43 @@ std::string cost_line(const ShownCost& cost, bool decodes) {
                              : std::string("cannot decode"));
 }
 
+// The weights of a variant in Python are made there; its cost is neither declared nor known here.
+void show_python(const PythonVariant& python, const Chosen& chosen, bool json) {
+  const VariantInfo& info = *chosen.variant;
+  const Params params(info.name, info.params, chosen.params);
+  const Json answer = answer_of_python(python, "weights",
+                                       {{"params", attn::json_of(params.values())},
+                                        {"heads", kShown.heads},
+                                        {"head_dim", kShown.head_dim},
+                                        {"max_len", kShown.kv_len}});
+  const Json& weights = answer.at("weights");
+  if (json) {
+    Json all = describe(info);
+    all.update({{"file", python.file},
+                {"hash", python.hash},
+                {"python", python.python},
+                {"torch", python.torch},
+                {"weights", weights}});
+    print(all.dump(2) + "\n");
+    return;
+  }
+  print(fmt::format("{}: {}\nfile     {}, {} (Python {}, torch {})\n", info.name, info.summary,
+                    python.file, python.attribute, python.python, python.torch));
+  print("traits\n" + explained_traits(info.traits));
+  print("parameters\n" + params_text(info.params));
+  print(fmt::format("weights ({} heads of {}, longest sequence {})\n", kShown.heads,
+                    kShown.head_dim, kShown.kv_len));
+  if (weights.empty()) print("  none\n");
+  for (const Json& weight : weights)
+    print(fmt::format("  {:<18} {:<20} {}\n", weight.at("name").get<std::string>(),
+                      weight.at("shape").dump(),
+                      weight.at("learned").get<bool>() ? "learned" : "not learned"));
+}
+
 void show_variant(const Chosen& chosen, bool json) {
   const VariantInfo& info = *chosen.variant;
+  if (const PythonVariant* const python = python_variant(info.name))
+    return show_python(*python, chosen, json);
   const auto attention = build_shown(chosen);
   const ShownCost cost = cost_shown(chosen, *attention);
   if (json) {

@@ -7,6 +7,7 @@
 #include "harness/cli/verbs.h"
 #include "harness/store/fields.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/user_cache.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -21,19 +22,26 @@ std::string param_line(const std::vector<ParamSpec>& params) {
   return text.empty() ? "none" : text;
 }
 
+std::string origin_text(const VariantInfo& info) {
+  if (const PythonVariant* const python = python_variant(info.name))
+    return fmt::format(", of {}", python->file);
+  return variant_plugin(info.name).empty() ? "" : ", of a plug-in";
+}
+
 void list_variants() {
   print("variants\n");
-  for (const std::string& family : families()) {
+  std::vector<std::string> all = families();
+  all.emplace_back(kPythonFamily);
+  for (const std::string& family : all) {
     bool headed = false;
     for (const VariantInfo& info : all_variants()) {
       if (info.family != family) continue;
       if (!headed) print(fmt::format(" {}\n", family));
       headed = true;
-      print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary,
-                        "", info.paper,
-                        traits_text(info.traits) + (info.reference ? "" : ", unreferenced") +
-                            (variant_plugin(info.name).empty() ? "" : ", of a plug-in"),
-                        param_line(info.params)));
+      print(fmt::format(
+          "  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "", info.paper,
+          traits_text(info.traits) + (info.reference ? "" : ", unreferenced") + origin_text(info),
+          param_line(info.params)));
     }
   }
 }
@@ -57,10 +65,10 @@ Json profile_json(const ProfileInfo& info) {
   return {{"name", info.name}, {"version", info.version}, {"summary", info.summary}};
 }
 
-template <class Info, class Describe>
-std::vector<Json> described(const std::vector<Info>& infos, Describe describe_one) {
+template <class Infos, class Describe>
+std::vector<Json> described(const Infos& infos, Describe describe_one) {
   std::vector<Json> list;
-  for (const Info& info : infos) list.push_back(describe_one(info));
+  for (const auto& info : infos) list.push_back(describe_one(info));
   return list;
 }
 
@@ -71,6 +79,22 @@ Json as_json(bool variants, bool tasks, bool profiles) {
   if (tasks) all("tasks", described(all_tasks(), json));
   if (profiles) all("profiles", described(all_profiles(), profile_json));
   return std::move(all.object);
+}
+
+// What a file of Python holds that can be a variant.
+void list_file(const std::string& what, bool json) {
+  Json list = Json::array();
+  for (const std::string& name : load_python_file(what)) {
+    const VariantInfo& info = find_variant(name);
+    const std::string spec = python_variant(name)->spec();
+    Json all = describe(info);
+    all["spec"] = spec;
+    list.push_back(std::move(all));
+    if (!json)
+      print(fmt::format("{}\n  {}\n  {}; parameters: {}\n", spec, info.summary,
+                        traits_text(info.traits), param_line(info.params)));
+  }
+  if (json) print(Json{{"variants", list}}.dump(2) + "\n");
 }
 
 int run_list(const Arguments& arguments) {
@@ -88,11 +112,16 @@ int run_list(const Arguments& arguments) {
                                 : machine_text(machine));
     return kOk;
   }
+  if (what.starts_with(kPythonPrefix)) {
+    list_file(what, arguments.has("json"));
+    return kOk;
+  }
   const bool variants = what == "all" || what == "variants";
   const bool tasks = what == "all" || what == "tasks";
   const bool profiles = what == "all" || what == "profiles";
   ATTN_CHECK(variants || tasks || profiles,
-             "cannot list '{}'; expected variants, tasks, profiles or machine", what);
+             "cannot list '{}'; expected variants, tasks, profiles, machine or python:FILE.py",
+             what);
   if (arguments.has("json")) {
     print(as_json(variants, tasks, profiles).dump(2) + "\n");
     return kOk;
@@ -107,7 +136,7 @@ int run_list(const Arguments& arguments) {
 
 Verb list_verb() {
   return {.name = "list",
-          .usage = "[variants|tasks|profiles|machine] [--json] [--show NAME]",
+          .usage = "[variants|tasks|profiles|machine|python:FILE.py] [--json] [--show NAME]",
           .summary = "what there is, with traits, typed parameters and papers; the machine",
           .options = {{"json", 0, "", "print JSON"},
                       {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"},

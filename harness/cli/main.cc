@@ -21,6 +21,7 @@
 #include "harness/measure/environment.h"
 #include "harness/plugin/load.h"
 #include "harness/sweep/grammar.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/sweep.h"
 
 namespace attn::cli {
@@ -104,7 +105,7 @@ int help(const std::vector<std::string>& arguments) {
 int complete(std::vector<std::string> words) {
   words.erase(words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)));
   for (size_t i = 0; i + 2 < words.size(); i++)
-    if (words[i] == "--plugin") load_plugins({words[i + 1]});
+    if (words[i] == "--plugin") load_plugins(load_python_variants({words[i + 1]}));
   for (const std::string& text : completions(verbs(), words)) print(text + "\n");
   return kOk;
 }
@@ -129,7 +130,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     if (word == "--") break;
   }
   const Arguments given = parse(verb, rest);
-  load_plugins(given.all("plugin"));
+  load_plugins(load_python_variants(given.all("plugin")));
   return verb.run(given);
 }
 

@@ -197,7 +197,9 @@ std::string Arguments::one_of(const std::string& name,
 
 Option plugin_option() {
   return {"plugin", 0, "FILE.so",
-          "load a plug-in's variants and tasks (attnbench help plugins); repeatable", true};
+          "load a plug-in's variants and tasks, or python:FILE.py:NAME (attnbench help plugins, "
+          "python); repeatable",
+          true};
 }
 
 std::string help_of(const Verb& verb) {

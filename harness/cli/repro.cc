@@ -12,6 +12,7 @@
 #include "harness/compare/compare.h"
 #include "harness/compare/machines.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/sweep.h"
 #include "harness/sweep/user_cache.h"
 #include "harness/tables/table.h"
@@ -39,9 +40,28 @@ RowsFile only(const std::vector<RowsFile>& runs, const std::string& id) {
   return found;
 }
 
+// The file of a variant in Python, as the run line names it, unless --plugin named another.
+void load_python_of(const std::string& path, const Row& row) {
+  const std::string& name = row.key.variant.name;
+  if (row.provided_by != kByPython || python_variant(name)) return;
+  for (const Json& line : read_rows(path)) {
+    if (is_cell(line) || line.at("run") != row.run || !line.at("config").contains("python"))
+      continue;
+    for (const Json& python : line.at("config").at("python"))
+      if (python.at("variant") == name)
+        catalogued(fmt::format("{}{}:{}", kPythonPrefix, python.at("file").get<std::string>(),
+                               python.at("name").get<std::string>()));
+  }
+  ATTN_CHECK(python_variant(name),
+             "'{}' does not say which file {} is of; name it by --plugin python:FILE.py:NAME", path,
+             name);
+}
+
 SweepRequest request_of_cell(const CellKey& key) {
   SweepRequest request;
-  request.variants = {plugin_text(key.variant)};
+  const PythonVariant* const python = python_variant(key.variant.name);
+  const std::string bracket = plugin_text(key.variant).substr(key.variant.name.size());
+  request.variants = {(python ? python->spec() : key.variant.name) + bracket};
   if (key.task) request.tasks = {plugin_text(*key.task)};
   request.axes["measure"] = name_of(key.measure);
   for (const auto& [name, value] : named_values(key.axes)) {
@@ -109,6 +129,7 @@ int run_repro(const Arguments& arguments) {
              words.size(), repro_verb().usage);
   const RowsFile before = only(read_runs(words[0]), words[1]);
   const Row& row = before.rows[0];
+  load_python_of(words[0], row);
   SweepRequest request = request_of_cell(row.key);
   print(command_of(request, arguments.all("plugin")) + "\n");
   if (arguments.has("print")) return kOk;

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "harness/sweep/grammar.h"
+#include "harness/sweep/python_variants.h"
 
 namespace attn::cli {
 namespace {
@@ -23,10 +24,10 @@ std::map<std::string, ParamValue> typed(const Spec& spec, const std::vector<Para
   return params;
 }
 
-template <class Info>
-const Info* lookup(const std::vector<Info>& list, const std::string& name,
-                   std::vector<std::string>& names) {
-  for (const Info& info : list) {
+template <class Infos>
+const typename Infos::value_type* lookup(const Infos& list, const std::string& name,
+                                         std::vector<std::string>& names) {
+  for (const auto& info : list) {
     if (info.name == name) return &info;
     names.push_back(info.name);
   }
@@ -37,6 +38,7 @@ const Info* lookup(const std::vector<Info>& list, const std::string& name,
 
 std::vector<Chosen> choose(const std::string& text) {
   const Spec spec = parse_spec(text);
+  if (spec.name.starts_with(kPythonPrefix)) return {choose_variant(text)};
   std::vector<std::string> names;
   const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
   const TaskInfo* const task = lookup(all_tasks(), spec.name, names);
@@ -60,7 +62,7 @@ std::vector<Chosen> choose(const std::string& text) {
 
 Chosen choose_variant(const std::string& text) {
   const Spec spec = parse_spec(text);
-  const VariantInfo& info = find_variant(spec.name);
+  const VariantInfo& info = find_variant(catalogued(spec.name));
   return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
 }
 

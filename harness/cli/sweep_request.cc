@@ -19,6 +19,7 @@
 #include "harness/sweep/axes.h"
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/toml_text.h"
 #include "harness/sweep/user_cache.h"
@@ -122,7 +123,7 @@ std::string default_output(const std::string& profile) {
 }
 
 SweepRequest request_from(const Arguments& arguments) {
-  load_plugins(arguments.all("plugin"));  // those of a config file too
+  load_plugins(load_python_variants(arguments.all("plugin")));  // a config file's too
   SweepRequest request;
   request.profile = arguments.get("profile");
   if (!arguments.words().empty()) {

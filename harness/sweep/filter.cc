@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
@@ -28,8 +29,8 @@ std::vector<ParamValue> typed_values(const std::string& owner, const std::vector
 Filter::Typed Filter::typed_condition(const Condition& condition) {
   Typed typed{.condition = condition, .variants = {}, .tasks = {}, .training = {}};
   for (const Spec& spec : condition.variants) {
-    const VariantInfo& info = find_variant(spec.name);
-    Wanted& wanted = typed.variants.emplace_back(Wanted{spec.name, {}});
+    const VariantInfo& info = find_variant(catalogued(spec.name));
+    Wanted& wanted = typed.variants.emplace_back(Wanted{info.name, {}});
     for (const Setting& setting : spec.settings)
       wanted.params.emplace_back(setting.name, typed_values(info.name, info.params, setting));
   }

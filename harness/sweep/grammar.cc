@@ -125,7 +125,10 @@ std::vector<Setting> parse_settings(std::string_view text) {
 Spec parse_spec(std::string_view text) {
   text = trimmed(text);
   size_t end = 0;
-  while (end < text.size() && is_name_char(text[end])) end++;
+  if (text.starts_with("python:"))  // a path may hold anything but '['
+    end = std::min(text.find('['), text.size());
+  else
+    while (end < text.size() && is_name_char(text[end])) end++;
   ATTN_CHECK(end > 0, "'{}' is no spec: it must begin with a name; write name or name[param=value]",
              text);
   Spec spec{std::string(text.substr(0, end)), {}};

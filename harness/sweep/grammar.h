@@ -25,7 +25,8 @@ inline constexpr size_t kMostCells = 20'000;  // of a sweep: planning takes up t
 
 using Choice = std::vector<std::pair<std::string, std::string>>;  // one value for each parameter
 
-Spec parse_spec(std::string_view text);  // "linformer[rank=[64,128]]"
+// "linformer[rank=[64,128]]". The name may be python:FILE.py:NAME, see python_variants.h.
+Spec parse_spec(std::string_view text);
 std::vector<Setting> parse_settings(
     std::string_view text);  // "steps=500,width=[64,128]"; "" gives none
 // "64,128" or "256:4096:*2" or "[64,128:512:+128]": at least one value. `what` names the owner in

@@ -69,12 +69,18 @@ Axes axes_beside_task(const CellKey& key) {
 
 }  // namespace
 
+std::string marked_name(const std::string& name) {
+  return name.starts_with(kPythonNames) ? name + std::string(kPythonSign) : name;
+}
+
 std::string variant_label(const Plugin& variant) {
   const VariantInfo* const info = variant_named(variant.name);
-  if (!info) return plugin_text(variant);  // of a plug-in that is not loaded: defaults are unknown
+  const std::string name = marked_name(variant.name);
+  // Of a plug-in that is not loaded the defaults are unknown.
+  if (!info) return name + plugin_text(variant).substr(variant.name.size());
   const Params defaults(variant.name, info->params);
   const std::string text = other_than(defaults, variant.params);
-  return text.empty() ? variant.name : fmt::format("{}[{}]", variant.name, text);
+  return text.empty() ? name : fmt::format("{}[{}]", name, text);
 }
 
 std::string task_label(const Plugin& task) {

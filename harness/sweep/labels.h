@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/cell/key.h"
@@ -11,6 +12,14 @@ namespace attn {
 
 struct Cell;
 
+// Stands behind the name of a variant in Python wherever people read it, and what it says.
+inline constexpr std::string_view kPythonSign = "‡";
+inline constexpr std::string_view kPythonNote =
+    "‡: written in Python and run by torch in an interpreter; its time and memory are those of "
+    "that "
+    "program, not of a native kernel";
+// "full", "python_cosine‡".
+std::string marked_name(const std::string& name);
 // "performer[features=64]": the parameters that are not the default.
 std::string variant_label(const Plugin& variant);
 // "text" at its default level, "text[preset=small]" at another, "mqar[pairs=4]" where parameters

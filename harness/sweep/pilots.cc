@@ -12,6 +12,7 @@
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/process.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/run_line.h"
 
 namespace attn {
@@ -140,7 +141,7 @@ int run_pilots(const SweepRequest& request, Plan& plan,
                         .key = cell.key,
                         .batch = pilot_batch(cell),
                         .max_memory_bytes = memory};
-      pool.start(next++, {request.program, {"cell"}, to_json(ask).dump(), kPilotLimit});
+      pool.start(next++, cell_process(request.program, ask, kPilotLimit));
     }
     const auto ended = pool.wait();
     if (!ended) break;  // interrupted

@@ -9,6 +9,7 @@
 #include "harness/sweep/axes.h"
 #include "harness/sweep/filter.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
@@ -44,17 +45,17 @@ std::vector<Spec> chosen(const std::vector<std::string>& asked,
   return specs;
 }
 
-template <class Info>
-std::vector<std::string> names_of(const std::vector<Info>& infos) {
+template <class Infos>
+std::vector<std::string> names_of(const Infos& infos) {
   std::vector<std::string> names;
-  for (const Info& info : infos) names.push_back(info.name);
+  for (const auto& info : infos) names.push_back(info.name);
   return names;
 }
 
-template <class Info>
-bool holds(const std::vector<Info>& infos, const std::string& name) {
+template <class Infos>
+bool holds(const Infos& infos, const std::string& name) {
   return std::any_of(infos.begin(), infos.end(),
-                     [&](const Info& info) { return info.name == name; });
+                     [&](const auto& info) { return info.name == name; });
 }
 
 std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
@@ -63,7 +64,7 @@ std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
   for (const Spec& spec : specs) {
     ATTN_CHECK(holds(all_variants(), spec.name) || !holds(all_tasks(), spec.name),
                "'{0}' is a task, not a variant: use -t {0}", spec.name);
-    const VariantInfo& info = find_variant(spec.name);
+    const VariantInfo& info = find_variant(catalogued(spec.name));
     const std::vector<Choice> choices = cross_product(spec.settings);
     std::set<std::string> seen;
     for (const Choice& choice : choices) {

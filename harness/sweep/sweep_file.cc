@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "harness/sweep/amounts.h"
 #include "harness/sweep/axes.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/toml_reader.h"
 
 namespace attn {
@@ -126,6 +127,8 @@ class SweepFile {
         if (parse_spec(spec).name == name) all.push_back(spec);
       if (all.size() == before) all.push_back(name);
     }
+    for (const std::string& spec : specs)
+      if (spec.starts_with(kPythonPrefix)) all.push_back(spec);  // beside everything built in
     return all;
   }
 

@@ -10,6 +10,7 @@
 #include "harness/sweep/forecast.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/pilots.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
 #include "tasks/catalog.h"
@@ -160,6 +161,10 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
   if (row.plugin.empty() && planned.key.task) row.plugin = task_plugin(planned.key.task->name);
   if (!row.plugin.empty()) row.provided_by = "plugin";
   if (row.is_ok()) row.ledger = ledger_of(planned.key, result);
+  if (const PythonVariant* const python = python_variant(planned.key.variant.name)) {
+    row.provided_by = kByPython;
+    if (row.ledger) row.ledger->kernel = kernel_of(*python);
+  }
   return row;
 }
 
@@ -175,7 +180,7 @@ Request Sweeper::measure_request(size_t cell, int jobs) {
 }
 
 ChildSpec Sweeper::child(const Request& request, double timeout_s) const {
-  return {request_.program, {"cell"}, to_json(request).dump(), timeout_s};
+  return cell_process(request_.program, request, timeout_s);
 }
 
 std::vector<size_t> Sweeper::in_order_of_learning(std::vector<size_t> cells) const {

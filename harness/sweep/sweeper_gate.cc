@@ -5,6 +5,7 @@
 #include "harness/cell/codec.h"
 #include "harness/check/double_checks.h"
 #include "harness/sweep/outcome.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/sweeper.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/sweep/user_cache.h"
@@ -77,7 +78,9 @@ std::vector<std::string> hashes_of_checks(const GateSubject& subject) {
   const auto hash = [&](const std::vector<PublishedShape>& shapes) {
     Request request = subject.request;
     request.shapes = shapes;
-    return hash_of({UserCache::machine(), source_hash("harness", "check"),
+    const PythonVariant* const python = task ? nullptr : python_variant(name);
+    return hash_of({UserCache::machine() + (python ? " torch " + python->torch : ""),
+                    source_hash("harness", "check"),
                     source_hash("variants", exact_reference().name),  // that checks compare with
                     source_hash(task ? "tasks" : "variants", name), subject.data,
                     attn_check::checks_in_double() ? "and in double" : "", to_json(request)});

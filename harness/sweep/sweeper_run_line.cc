@@ -12,6 +12,7 @@
 #include "harness/sweep/noise_floors.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/profiles.h"
+#include "harness/sweep/python_variants.h"
 #include "harness/sweep/run_line.h"
 #include "harness/sweep/sweeper.h"
 #include "harness/sweep/typed_choice.h"
@@ -65,8 +66,8 @@ void require_same_sources(const std::string& path, const std::vector<Row>& rows)
                            const std::string& name) {
     const std::string here = source_hash(folder, name);
     ATTN_CHECK(recorded.empty() || !here.empty(),
-               "'{}' has rows of {}, which is not loaded; name its plug-in (--plugin FILE.so), or "
-               "another output file, or --force to start over",
+               "'{}' has rows of {}, which is not loaded; name its plug-in (--plugin FILE.so, or "
+               "--plugin python:FILE.py:NAME), or another output file, or --force to start over",
                path, name);
     ATTN_CHECK(recorded.empty() || recorded == here,
                "'{}' was measured with other sources of {}; name another output file, or --force "
@@ -76,6 +77,12 @@ void require_same_sources(const std::string& path, const std::vector<Row>& rows)
   for (const Row& row : rows) {
     require(row.key.source.variant, "variants", row.key.variant.name);
     if (row.key.task) require(row.key.source.task, "tasks", row.key.task->name);
+    if (const PythonVariant* const python = python_variant(row.key.variant.name);
+        python && row.ledger)
+      ATTN_CHECK(row.ledger->kernel == kernel_of(*python),
+                 "'{}' has rows of {} that ran in {}, and this is {}; name another output file, or "
+                 "--force to start over",
+                 path, python->name, row.ledger->kernel, kernel_of(*python));
   }
 }
 
@@ -131,6 +138,13 @@ Json Sweeper::line_of(const RunLine& run) const {
   Json line = to_json(run);
   if (request_.sweep_file) line["config"][kSweepFile] = request_.sweep_file->text;
   if (!request_.find.empty()) line["config"][kFind] = request_.find;
+  for (const PythonVariant& python : python_variants())
+    line["config"]["python"].push_back({{"variant", python.name},
+                                        {"file", python.file},
+                                        {"name", python.attribute},
+                                        {"hash", python.hash},
+                                        {"python", python.python},
+                                        {"torch", python.torch}});
   return line;
 }
 

@@ -31,7 +31,7 @@ Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::
         axes.causal.value_or(false) != (mode == Mode::decode))
       continue;
     Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
-    const std::string name = row.key.variant.name, label = label_of(row);
+    const std::string name = marked_name(row.key.variant.name), label = label_of(row);
     const bool is_other = name == baseline() && label != baseline();
     const auto held = std::find_if(grid.cells.begin(), grid.cells.end(), [&](const auto& cell) {
       return cell.first.first == name && label_of(*cell.second) != label;
@@ -143,7 +143,7 @@ struct Closing {
     for (Row& row : chosen_on_validation(rows))
       if (row.key.measure == Measure::accuracy) trained.push_back(std::move(row));
     for (const Row& row : trained) {
-      const std::string task = task_heading(row, trained), name = row.key.variant.name;
+      const std::string task = task_heading(row, trained), name = marked_name(row.key.variant.name);
       note(names, name);
       note(tasks, task);
       Seeds& seeds = scores[{name, task}];

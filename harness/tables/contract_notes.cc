@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "harness/sweep/labels.h"
 #include "harness/tables/grid.h"
 #include "variants/catalog.h"
 
@@ -43,11 +44,11 @@ std::vector<std::string> contract_notes(const std::vector<const Row*>& rows) {
   std::map<std::string, std::set<int64_t>> complete;
   for (const Row* row : rows) {
     if (!row->is_ok()) continue;
-    if (!row->referenced.value_or(true)) unreferenced.insert(row->key.variant.name);
+    if (!row->referenced.value_or(true)) unreferenced.insert(marked_name(row->key.variant.name));
     const VariantInfo* const known = variant_named(row->key.variant.name);
     if (!known) continue;  // of a plug-in that is not loaded: its traits are unknown
     const VariantInfo& info = *known;
-    (info.traits.exact ? exact : other).insert(info.name);
+    (info.traits.exact ? exact : other).insert(marked_name(info.name));
     const Params params(info.name, info.params, row->key.variant.params.values());
     const AttentionShape shape = shape_of(row->key.axes);
     if (!shape.causal && info.always_causal && info.always_causal(params))

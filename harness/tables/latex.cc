@@ -29,7 +29,8 @@ const std::map<std::string_view, const char*>& replacements() {
                                                                {"√", "$\\surd$"},
                                                                {"−", "$-$"},
                                                                {"→", "$\\to$"},
-                                                               {"²", "$^2$"}};
+                                                               {"²", "$^2$"},
+                                                               {"‡", "\\ddag{}"}};
   return list;
 }
 
@@ -75,7 +76,7 @@ std::string render_latex(const Table& table) {
       "}\n    \\toprule\n" + line_of_cells(table.columns) + "    \\midrule\n";
   for (const auto& row : table.rows) text += line_of_cells(row);
   text += "    \\bottomrule\n  \\end{tabular}\n";
-  for (const std::string& note : table.notes)
+  for (const std::string& note : notes_under(table))
     text += "  \\par\\footnotesize " + escaped(note) + "\n";
   return text + "\\end{table}\n\n";
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/base/check.h"
+#include "harness/sweep/labels.h"
 #include "harness/tables/table.h"
 
 namespace attn {
@@ -51,6 +52,19 @@ void flatten(const Json& value, const std::string& prefix,
 
 }  // namespace
 
+std::vector<std::string> notes_under(const Table& table) {
+  const auto is_marked = [](const std::string& text) {
+    return text.find(kPythonSign) != std::string::npos;
+  };
+  const auto any_of = [&](const std::vector<std::string>& texts) {
+    return std::any_of(texts.begin(), texts.end(), is_marked);
+  };
+  std::vector<std::string> notes = table.notes;
+  if (any_of(table.notes) || std::any_of(table.rows.begin(), table.rows.end(), any_of))
+    notes.emplace_back(kPythonNote);
+  return notes;
+}
+
 std::string render_text(const Table& table, bool color) {
   std::vector<size_t> widths(table.columns.size());
   for (size_t c = 0; c < widths.size(); c++) {
@@ -68,7 +82,7 @@ std::string render_text(const Table& table, bool color) {
   };
   line(table.columns);
   for (const auto& row : table.rows) line(row);
-  for (const std::string& note : table.notes) text += "  " + note + "\n";
+  for (const std::string& note : notes_under(table)) text += "  " + note + "\n";
   return text + "\n";
 }
 
@@ -84,7 +98,7 @@ std::string render_markdown(const Table& table) {
     for (const std::string& cell : row) text += " " + markdown_cell(cell) + " |";
     text += "\n";
   }
-  for (const std::string& note : table.notes) text += "\n" + note + "\n";
+  for (const std::string& note : notes_under(table)) text += "\n" + note + "\n";
   return text + "\n";
 }
 

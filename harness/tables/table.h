@@ -23,6 +23,8 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows);
 // Where the time of a pass goes, a column a part, for rows of run --breakdown. Empty: there is
 // none.
 std::vector<Table> breakdown_tables(const std::vector<Row>& rows);
+// Those of the table, and what the sign of variants in Python says where one stands in it.
+std::vector<std::string> notes_under(const Table& table);
 std::string render_text(const Table& table, bool color);
 std::string render_markdown(const Table& table);
 std::string render_latex(const Table& table);  // a floating table of booktabs

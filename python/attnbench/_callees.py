@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class Function:
     padding: bool  # whether it takes `kv_lengths`
     random: bool  # whether it draws random numbers
     backward: Callable[..., Any] | None = None  # of a NumPy function
-    params: dict[str, Any] = field(default_factory=dict)  # of a class
+    params: dict[str, Any] = field(default_factory=dict)  # further keywords
 
     @property
     def is_class(self) -> bool:
@@ -40,18 +40,19 @@ class Function:
         return self.framework == "torch" or self.backward is not None
 
     def make(self, heads: int, head_dim: int, max_len: int, causal: bool, seed: int,
-             in_double: bool) -> NumpyCallee | Any:  # fmt: skip
-        """A callee for this configuration."""
+             in_double: bool, params: dict[str, Any] | None = None) -> NumpyCallee | Any:  # fmt: skip
+        """A callee for this configuration; `params` are keywords beside the function's own."""
+        function = replace(self, params={**self.params, **(params or {})})
         if self.framework == "numpy":
-            return NumpyCallee(self, seed)
+            return NumpyCallee(function, seed)
         from ._torch_callees import TorchCallee
 
         config = {"heads": heads, "head_dim": head_dim, "max_len": max_len, "causal": causal}
-        return TorchCallee(self, config, seed, in_double)
+        return TorchCallee(function, config, seed, in_double)
 
     def options(self, causal: bool, kv_lengths: Any) -> dict[str, Any]:
-        """The keywords of one call."""
-        named = {"causal": causal} if self.causal else {}
+        """The keywords of one call of a function."""
+        named = {**self.params, **({"causal": causal} if self.causal else {})}
         return {**named, "kv_lengths": kv_lengths} if self.padding else named
 
 

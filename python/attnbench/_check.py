@@ -91,7 +91,7 @@ def check(
             (bool) where it promises to be causal, and `kv_lengths` (integers [batch], or None)
             where it promises padding;
             a class of torch.nn.Module, made as fn(heads=, head_dim=, max_len=, causal=, **params)
-            and called as module(q, k, v, mask). mask is None, or bool [batch, 1, q_len, kv_len],
+            and called, in evaluation mode, as module(q, k, v, mask). mask is None, or bool [batch, 1, q_len, kv_len],
             True where a query sees a key. Its parameters and floating-point buffers are weights,
             whose gradients are checked too. max_len is the longest length that it will see.
             q is [batch, heads, q_len, head_dim], k and v [batch, heads, kv_len, head_dim], the
@@ -110,7 +110,7 @@ def check(
         reads: Which of queries and keys it reads: "qk", "q", "k" or "".
         backward: Of a NumPy function, backward(q, k, v, grad_output, causal=, kv_lengths=) ->
             gradients of q, k and v. Without it gradients of NumPy functions are not checked.
-        params: Further keywords of a class.
+        params: Further keywords of a class when it is made, or of a function when it is called.
         framework: "numpy" or "torch"; None finds out by a call.
         name: In the report; None: the function's own.
         quick: Only the checks that `attnbench run` asks before it publishes, at fewer lengths.

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from . import _core
 from ._core import Error
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +34,13 @@ def main() -> NoReturn:
     os.execv(path, [path, *sys.argv[1:]])
 
 
+def environment() -> dict[str, str]:
+    """Variables of the program: cells of variants in Python run in this interpreter and package."""
+    folder = str(Path(_core.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    return {"ATTNBENCH_PYTHON": sys.executable, **os.environ, "PYTHONPATH": path}
+
+
 def said_last(text: str) -> str:
     """The last line of what a program says, without its own name."""
     lines = text.strip().splitlines() or ["no word"]
@@ -41,7 +49,7 @@ def said_last(text: str) -> str:
 
 def output_of(*words: str, allowed: tuple[int, ...] = (0,)) -> str:
     """What `attnbench WORDS...` prints. Raises Error, with the program's line, for other codes."""
-    done = subprocess.run([program(), *words], capture_output=True, text=True)
+    done = subprocess.run([program(), *words], capture_output=True, text=True, env=environment())
     if done.returncode not in allowed:
         raise Error(said_last(done.stderr))
     return done.stdout

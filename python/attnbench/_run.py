@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ._program import Error, output_of, program, said_last
+from ._program import Error, environment, output_of, program, said_last
 from ._rows import Rows, load
 
 REPEATED = ("variant", "task", "train")  # options that are given once for each value
@@ -78,7 +78,7 @@ def _code_of(command: list[str]) -> int:
     from here: the first ends its current cells, the second stops it."""
     quiet = None if _has_stderr() else subprocess.PIPE
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=quiet, text=True,
-                             start_new_session=True)  # fmt: skip
+                             start_new_session=True, env=environment())  # fmt: skip
     while True:
         try:
             _, told = child.communicate()

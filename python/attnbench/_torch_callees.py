@@ -37,9 +37,10 @@ class TorchCallee:
         if function.is_class:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
-                self.module = function.call(**config, **function.params)
+                self.module = function.call(**config, **function.params).eval()
             self.module = self.module.double() if in_double else self.module.float()
         self.values = dict(self._values())
+        self.masks: dict[tuple[int, ...], torch.Tensor | None] = {}  # without padding, by shape
 
     def _values(self) -> list[tuple[str, torch.Tensor]]:
         if self.module is None:
@@ -83,7 +84,16 @@ class TorchCallee:
     def _forward(self, inputs: list[torch.Tensor], causal: bool,
                  kv_lengths: list[int] | None) -> Any:  # fmt: skip
         if self.module is not None:
-            mask = visible_pairs(causal, kv_lengths, inputs[0], inputs[1])
-            return self.module(*inputs, mask)
+            return self.module(*inputs, self._mask(inputs, causal, kv_lengths))
         lengths = None if kv_lengths is None else torch.tensor(kv_lengths)
         return self.function.call(*inputs, **self.function.options(causal, lengths))
+
+    def _mask(self, inputs: list[torch.Tensor], causal: bool,
+              kv_lengths: list[int] | None) -> torch.Tensor | None:  # fmt: skip
+        q, k = inputs[0], inputs[1]
+        if kv_lengths is not None:
+            return visible_pairs(causal, kv_lengths, q, k)
+        shape = (q.shape[0], q.shape[2], k.shape[2], int(causal))
+        if shape not in self.masks:
+            self.masks = {shape: visible_pairs(causal, None, q, k)}
+        return self.masks[shape]

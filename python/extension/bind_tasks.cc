@@ -66,38 +66,12 @@ class BoundTask {
   // Arrays by name, None where the task has none.
   nb::dict batch(const std::string& split, int64_t first, int64_t size, uint64_t seed) const {
     const attn::Split of = split_of(split);
-    const attn::TaskShape shape = task_->shape();
     const auto made = std::make_shared<attn::Batch>();
     {
       const nb::gil_scoped_release unlocked;
       *made = attn::batch_of(*task_, seed, of, first, size);
-      if (made->lengths.empty())
-        made->lengths.assign(static_cast<size_t>(made->sequences()), shape.length);
     }
-    std::vector<int64_t> places = {size};
-    if (shape.pairs) places.push_back(2);
-    std::vector<int64_t> positions = places;
-    positions.push_back(shape.length);
-    std::vector<int64_t> numbers = positions;
-    numbers.push_back(shape.channels);
-    std::vector<int64_t> labels = {size};
-    if (shape.outputs > 0)
-      labels.push_back(shape.outputs);
-    else if (shape.per_token)
-      labels.push_back(shape.length);
-    nb::dict result;
-    result["tokens"] = view(made->tokens, positions, made);
-    result["values"] = view(made->values, numbers, made);
-    result["lengths"] = view(made->lengths, places, made);
-    result["targets"] = view(made->targets, labels, made);
-    result["wanted"] = view(made->wanted, {size}, made);
-    result["edges"] = nb::none();
-    if (made->edges) {
-      auto& edges = const_cast<attn::Edges&>(*made->edges);  // nobody else holds them
-      result["edges"] = nb::make_tuple(view(edges.first, {std::ssize(edges.first)}, made),
-                                       view(edges.keys, {std::ssize(edges.keys)}, made));
-    }
-    return result;
+    return arrays_of(made, *task_);
   }
 
  private:
@@ -106,6 +80,36 @@ class BoundTask {
 };
 
 }  // namespace
+
+nb::dict arrays_of(const std::shared_ptr<attn::Batch>& made, const attn::Task& task) {
+  const attn::TaskShape shape = task.shape();
+  if (made->lengths.empty())
+    made->lengths.assign(static_cast<size_t>(made->sequences()), shape.length);
+  std::vector<int64_t> places = {made->size};
+  if (shape.pairs) places.push_back(2);
+  std::vector<int64_t> positions = places;
+  positions.push_back(shape.length);
+  std::vector<int64_t> numbers = positions;
+  numbers.push_back(shape.channels);
+  std::vector<int64_t> labels = {made->size};
+  if (shape.outputs > 0)
+    labels.push_back(shape.outputs);
+  else if (shape.per_token)
+    labels.push_back(shape.length);
+  nb::dict result;
+  result["tokens"] = view(made->tokens, positions, made);
+  result["values"] = view(made->values, numbers, made);
+  result["lengths"] = view(made->lengths, places, made);
+  result["targets"] = view(made->targets, labels, made);
+  result["wanted"] = view(made->wanted, {made->size}, made);
+  result["edges"] = nb::none();
+  if (made->edges) {
+    auto& edges = const_cast<attn::Edges&>(*made->edges);  // nobody else holds them
+    result["edges"] = nb::make_tuple(view(edges.first, {std::ssize(edges.first)}, made),
+                                     view(edges.keys, {std::ssize(edges.keys)}, made));
+  }
+  return result;
+}
 
 void bind_tasks(nb::module_& module) {
   nb::class_<BoundTask>(module, "Task")

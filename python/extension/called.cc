@@ -7,6 +7,7 @@
 
 #include "core/autograd/tape.h"
 #include "harness/check/contract.h"
+#include "python/extension/maker.h"
 #include "python/extension/tensors.h"
 
 namespace attn_python {
@@ -59,6 +60,21 @@ class Called final : public attn::Attention {
   std::vector<attn::Var> values_;
 };
 
+Made made_of(const attn::AttentionConfig& config) {
+  return {.heads = config.heads,
+          .head_dim = config.head_dim,
+          .max_len = config.max_len,
+          .causal = config.causal,
+          .seed = config.seed,
+          .in_double = attn::kIsDouble,
+          .params = config.params.values()};
+}
+
+std::unique_ptr<attn::Attention> attention_of(const attn::AttentionConfig& config,
+                                              const MakeCallee& make) {
+  return std::make_unique<Called>(config, make(made_of(config)));
+}
+
 attn::VariantInfo info_of(const Promises& promises, const MakeCallee& make) {
   attn::VariantInfo info{.name = promises.name,
                          .family = "",
@@ -79,14 +95,7 @@ attn::VariantInfo info_of(const Promises& promises, const MakeCallee& make) {
   info.reads = [queries = promises.reads_queries, keys = promises.reads_keys](const attn::Params&) {
     return attn::VariantInfo::Reads{.queries = queries, .keys = keys};
   };
-  info.make = [make](const attn::AttentionConfig& config) -> std::unique_ptr<attn::Attention> {
-    return std::make_unique<Called>(config, make({.heads = config.heads,
-                                                  .head_dim = config.head_dim,
-                                                  .max_len = config.max_len,
-                                                  .causal = config.causal,
-                                                  .seed = config.seed,
-                                                  .in_double = attn::kIsDouble}));
-  };
+  info.make = [make](const attn::AttentionConfig& config) { return attention_of(config, make); };
   info.skip_reason = [step = promises.multiple_of](
                          const attn::AttentionShape& shape,
                          const attn::Params&) -> std::optional<std::string> {
@@ -121,6 +130,11 @@ attn_check::Result check_in_double(const Promises& promises, const MakeCallee& m
 attn_check::Result check_in_float(const Promises& promises, const MakeCallee& make,
                                   attn_check::Level level, const std::string& name) {
   return in_float::result_of(promises, make, level, name);
+}
+
+MakeAttention maker_of(const MakeCallee& make) {
+  return
+      [make](const attn::AttentionConfig& config) { return in_float::attention_of(config, make); };
 }
 
 std::vector<std::string> checks_of(const Promises& promises) {

@@ -29,6 +29,7 @@ struct Made {
   bool causal = false;
   uint64_t seed = 0;
   bool in_double = false;
+  ParamValues params{};  // of a variant of the catalogue
 };
 
 struct CallInputs {

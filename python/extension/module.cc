@@ -61,6 +61,7 @@ NB_MODULE(_core, module) {
   bind_passes(module);
   bind_checks(module);
   bind_tasks(module);
+  bind_cells(module);
 }
 
 }  // namespace attn_python

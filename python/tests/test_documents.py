@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,6 +15,8 @@ try:
     import torch  # noqa: F401: the page's examples use it
 except ImportError:
     raise unittest.SkipTest("torch is not installed") from None
+
+from attnbench._program import environment, program
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 
@@ -28,11 +31,20 @@ class Documents(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             for block in blocks:
+                if named := re.match(r"# (\w+\.py)\n", block):  # a file, which commands name
+                    Path(named[1]).write_text(block, encoding="utf-8")
                 with contextlib.redirect_stdout(io.StringIO()) as said:
                     exec(compile(block, str(PAGE), "exec"), names)  # the page is ours
                 if "print(" in block:
                     self.assertTrue(said.getvalue(), block)
+            report = checked("python:mine.py:Cosine")
             os.chdir(before)
+        self.assertEqual(report.returncode, 0, report.stdout + report.stderr)
+
+
+def checked(spec: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program(), "check", spec, "--quick", "--quiet"], capture_output=True,
+                          text=True, env=environment())  # fmt: skip
 
 
 if __name__ == "__main__":

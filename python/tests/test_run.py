@@ -120,7 +120,10 @@ class Measure(InFolder):
         ours = [r for r in rows if r.get("provided_by") == "python"]
         self.assertEqual({r["status"] for r in ours}, {"ok"}, ours)
         self.assertEqual({r["variant"]["name"] for r in ours}, {"python_mean"})
-        self.assertIn("python_mean", attnbench.table(rows))  # the program's own
+        table = attnbench.table(rows)
+        self.assertIn("python_mean\u2021", table)
+        self.assertEqual(table.count("python_mean"), table.count("python_mean\u2021"))
+        self.assertIn("\u2021: written in Python", table)
 
     def test_a_red_function_has_no_figures(self) -> None:
         state = []

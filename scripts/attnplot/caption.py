@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .rows import FAILURES, Cell, Rows
+from .rows import FAILURES, PYTHON_NOTE, Cell, Rows, is_python
 
 
 def provenance(rows: Rows) -> str:
@@ -86,6 +86,11 @@ def disturbed(cells: list[Cell]) -> str:
     return f"{len(noisy)} of {sum(c.ok for c in cells)} cells were disturbed ({reasons})."
 
 
+def in_python(rows: Rows) -> str:
+    """What the sign of variants in Python says, where the rows hold one."""
+    return PYTHON_NOTE if any(map(is_python, rows.cells)) else ""
+
+
 def missing(cells: list[Cell]) -> str:
     """What has no number: skipped cells and failures with their reason; equal ones told once."""
     told: dict[tuple[str, str, str], int] = {}
@@ -135,7 +140,7 @@ def caption(rows: Rows, cells: list[Cell], *notes: str) -> str:
         filter(
             None,
             [
-                " ".join(filter(None, [*notes, disturbed(cells)])),
+                " ".join(filter(None, [*notes, disturbed(cells), in_python(rows)])),
                 missing(cells),
                 provenance(rows),
             ],

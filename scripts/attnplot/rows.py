@@ -17,6 +17,12 @@ MEASURES = ("speed", "memory", "accuracy", "fidelity", "reach")
 # Drawn as failures; a skipped cell could not have run and is named in the caption.
 FAILURES = ("failed", "diverged", "timeout", "oom")
 Params = tuple[tuple[str, str], ...]
+# Stands behind the name of a variant in Python, and what it says.
+PYTHON = "\u2021"
+PYTHON_NOTE = (
+    f"{PYTHON}: written in Python and run by torch in an interpreter; its time and memory are those of "
+    "that program, not of a native kernel."
+)
 
 
 class RowsError(Exception):
@@ -35,7 +41,7 @@ class Cell:
     status: str
     reason: str | None
     measure: str
-    variant: str
+    variant: str  # its name, which ends with PYTHON where it is written in Python
     params: Params
     task: str | None
     task_params: Params
@@ -207,6 +213,15 @@ def _check(row: dict[str, Any], where: str, heads: dict[str, dict[str, Any]]) ->
     return kind
 
 
+def marked(variant: str) -> str:
+    """The name of a variant with its sign: names of those in Python, and no others, begin alike."""
+    return variant + PYTHON if variant.startswith("python_") else variant
+
+
+def is_python(cell: Cell) -> bool:
+    return cell.variant.endswith(PYTHON)
+
+
 def _cell(row: dict[str, Any]) -> Cell:
     task = row.get("task")
     return Cell(
@@ -214,7 +229,7 @@ def _cell(row: dict[str, Any]) -> Cell:
         status=row["status"],
         reason=row.get("reason"),
         measure=row["measure"],
-        variant=row["variant"]["name"],
+        variant=marked(row["variant"]["name"]),
         params=canonical(row["variant"]["params"]),
         task=task["name"] if task else None,
         task_params=canonical(task["params"]) if task else (),

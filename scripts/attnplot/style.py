@@ -9,7 +9,7 @@ from typing import Any
 from . import looks
 from .groups import Group, grouped
 from .looks import Look
-from .rows import Cell, Params, Rows, canonical
+from .rows import Cell, Params, Rows, canonical, marked
 from .runs import RUN, run_of
 from .trained import SETTING, shown, without_settings
 
@@ -55,10 +55,11 @@ class Styles:
         for run in rows.runs:
             listed = [v for v in run.get("variants") or [] if isinstance(v, dict) and "name" in v]
             for index, info in enumerate(listed):
-                self._place.setdefault(info["name"], int(info.get("order", index)))
-                self._family.setdefault(info["name"], str(info.get("family") or ""))
+                name = marked(info["name"])
+                self._place.setdefault(name, int(info.get("order", index)))
+                self._family.setdefault(name, str(info.get("family") or ""))
                 if isinstance(info.get("params"), dict):
-                    self._defaults.setdefault(info["name"], canonical(info["params"]))
+                    self._defaults.setdefault(name, canonical(info["params"]))
         counts: dict[str, dict[Params, int]] = {}
         for cell in rows.cells:  # rows without a list: by first appearance
             self._place.setdefault(cell.variant, max(self._place.values(), default=-1) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnplot.rows import canonical
+from attnplot.rows import canonical, marked
 from attnplot.runs import RUN, run_of
 
 from .book import Book
@@ -95,7 +95,7 @@ def _line(line: Json, file: Path, book: Book) -> Json:
 
 def _series(line: Json, file: Path, book: Book) -> int | None:
     """Where runs are told apart, one of this file, whose name those of its runs begin with."""
-    wanted = line["name"], canonical(line["params"])
+    wanted = marked(line["name"]), canonical(line["params"])
     for index, (variant, params) in enumerate(book.keys):
         run = run_of(params)
         if (variant, tuple(p for p in params if p[0] != RUN)) == wanted and (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from attnplot.caption import unique
+from attnplot.caption import in_python, unique
 from attnplot.context import MODE_WORDS, contract, dtype_of, mode_of, scope_of, scope_text
 from attnplot.crossing import Crossing
 from attnplot.fidelity import kind_of
@@ -33,7 +33,7 @@ INTERVAL = "95 % interval"
 
 def summary(book: Book, tasks: Tasks) -> list[str]:
     parts = (speeds(book, tasks), peaks(book), scores(book, tasks), errors(book), quality(book))
-    return [sentence for part in parts for sentence in part]
+    return [*(sentence for part in parts for sentence in part), *filter(None, [in_python(book.rows)])]
 
 
 def speeds(book: Book, tasks: Tasks) -> Iterator[str]:

@@ -85,6 +85,8 @@ TEST(Catalog, AVariantOfAPluginThatDoesNotFitIsRefused) {
     says(refusal([&](VariantInfo& info) { info.name = name; }), "small letter");
   says(refusal([](VariantInfo& info) { info.family = "patern"; }), "'pattern'");
   says(refusal([](VariantInfo& info) { info.make = nullptr; }), "make");
+  says(refusal([](VariantInfo& info) { info.name = "python_own"; }), "in Python");
+  says(refusal([](VariantInfo& info) { info.family = kPythonFamily; }), "in Python");
   EXPECT_EQ(variant_plugin("full"), "");
   EXPECT_EQ(variant_named("own"), nullptr);
   EXPECT_EQ(variant_named("full"), &find_variant("full"));

@@ -40,6 +40,14 @@ TEST(Grammar, ReadsParametersListsAndRanges) {
   EXPECT_EQ(spec.settings[2].values, (Values{"0.5", "1", "2"}));
 }
 
+TEST(Grammar, ReadsAFileOfPythonAndANameInIt) {
+  const Spec spec = parse_spec("python:../my own/a.b.py:Cosine[scale=[4,8]]");
+  EXPECT_EQ(spec.name, "python:../my own/a.b.py:Cosine");
+  ASSERT_EQ(spec.settings.size(), 1u);
+  EXPECT_EQ(spec.settings[0].values, (Values{"4", "8"}));
+  EXPECT_EQ(parse_spec("python:mine.py:softmax").name, "python:mine.py:softmax");
+}
+
 TEST(Grammar, RangesIncludeTheirEnds) {
   EXPECT_EQ(values("256:4096:*2"), (Values{"256", "512", "1024", "2048", "4096"}));
   EXPECT_EQ(values("1:10:+3"), (Values{"1", "4", "7", "10"}));
