@@ -272,10 +272,12 @@ Var sigmoid(const Var& a) {
 }
 
 Var softplus(const Var& a) {
-  return unary(
-      a, Keep::output,
-      [](real x) { return std::max(x, real(0)) + std::log1p(std::exp(-std::abs(x))); },
-      [](real y, real g) { return -g * std::expm1(-y); });  // σ(x) = 1 - e^-softplus(x)
+  const Tensor& x = a.value();
+  return record_op(map_rows(x, Tensor(x.shape()), softplus_row), {&a, 1},
+                   [x](Tensor g, std::span<GradSlot> in) {
+                     const Tensor slopes = map_rows(x, Tensor(x.shape()), sigmoid_row);
+                     in[0].give(map2(slopes, g, reuse(g), [](real s, real v) { return s * v; }));
+                   });
 }
 
 }  // namespace attn

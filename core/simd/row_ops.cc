@@ -104,6 +104,23 @@ void tanhs(int64_t n, const real* x, real* to) {
   over_row(n,
            [=](int64_t j, auto part) HWY_ATTR { part.store(tanh_of(part.load(x + j)), to + j); });
 }
+// log(1 + u) for 0 <= u <= 1, as 2·artanh(s) with s = u/(2 + u) <= 1/3: Taylor, highest power
+// first.
+HWY_INLINE Vector log_above_one(Vector u) {
+  constexpr int kTerms = sizeof(real) == 8 ? 17 : 8;
+  const Vector s = hn::Div(u, hn::Add(u, all_of(2))), square = hn::Mul(s, s);
+  Vector sum = all_of(real(2) / (2 * kTerms + 1));
+  for (int i = kTerms - 1; i >= 1; --i)
+    sum = hn::MulAdd(sum, square, all_of(real(2) / (2 * i + 1)));
+  return hn::MulAdd(hn::Mul(sum, square), s, hn::Add(s, s));
+}
+void softpluses(int64_t n, const real* x, real* to) {
+  over_row(n, [=](int64_t j, auto part) HWY_ATTR {
+    const Vector v = part.load(x + j), zero = all_of(0);
+    const Vector line = hn::IfThenElse(hn::Lt(v, zero), zero, v);  // NaN stays
+    part.store(hn::Add(line, log_above_one(exp_anywhere(hn::Neg(hn::Abs(v))))), to + j);
+  });
+}
 void exps_or_line(int64_t n, const real* x, real* to) {
   over_row(n, [=](int64_t j, auto part) HWY_ATTR {
     const Vector v = part.load(x + j), e = hn::Sub(exp_anywhere(v), all_of(1));
@@ -294,6 +311,7 @@ HWY_EXPORT(log_sum_of);
 HWY_EXPORT(sigmoids);
 HWY_EXPORT(tanhs);
 HWY_EXPORT(exps_or_line);
+HWY_EXPORT(softpluses);
 HWY_EXPORT(softmaxes);
 HWY_EXPORT(softmaxes_back);
 HWY_EXPORT(gelus);
@@ -323,6 +341,9 @@ real log_sum_row(int64_t n, const real* x) { return HWY_DYNAMIC_DISPATCH(log_sum
 void sigmoid_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(sigmoids)(n, x, to); }
 void tanh_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(tanhs)(n, x, to); }
 void elu_row(int64_t n, const real* x, real* to) { HWY_DYNAMIC_DISPATCH(exps_or_line)(n, x, to); }
+void softplus_row(int64_t n, const real* x, real* to) {
+  HWY_DYNAMIC_DISPATCH(softpluses)(n, x, to);
+}
 
 void softmax_rows(int64_t rows, int64_t n, const real* x, real* y) {
   HWY_DYNAMIC_DISPATCH(softmaxes)(rows, n, x, y);

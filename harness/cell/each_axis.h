@@ -15,6 +15,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("dtype", axes.dtype);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
+  visit("layers", axes.layers);
   visit("causal", axes.causal);
   visit("threads", axes.threads);
   visit("seed", axes.seed);

@@ -33,6 +33,7 @@ struct Axes {
   std::optional<Dtype> dtype;  // set where it is not float32
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
+  std::optional<int64_t> layers;  // of scope model, set where they are not kModelLayers
   std::optional<bool> causal;
   std::optional<int64_t> threads, seed;
   std::optional<InputKind> input;
@@ -71,6 +72,9 @@ struct CellKey {
   Sources source;
   bool operator==(const CellKey&) const = default;
 };
+
+// Its variant, or of a stack those of its layers.
+std::vector<Plugin> variants_of(const CellKey& key);
 
 // Whether the cell is a fidelity cell whose inputs are captured from a model.
 bool reads_model(const CellKey& key);

@@ -33,10 +33,17 @@ const Info* lookup(const std::vector<Info>& list, const std::string& name,
   return nullptr;
 }
 
+Spec parse_single(const std::string& text) {
+  Spec spec = parse_spec(text);
+  ATTN_CHECK(spec.layers.empty(),
+             "'{}' is a stack of layers, which `run` alone takes; name one of its variants", text);
+  return spec;
+}
+
 }  // namespace
 
 std::vector<Chosen> choose(const std::string& text) {
-  const Spec spec = parse_spec(text);
+  const Spec spec = parse_single(text);
   std::vector<std::string> names;
   const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
   const TaskInfo* const task = lookup(all_tasks(), spec.name, names);
@@ -59,7 +66,7 @@ std::vector<Chosen> choose(const std::string& text) {
 }
 
 Chosen choose_variant(const std::string& text) {
-  const Spec spec = parse_spec(text);
+  const Spec spec = parse_single(text);
   const VariantInfo& info = find_variant(spec.name);
   return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
 }

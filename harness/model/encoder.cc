@@ -21,7 +21,7 @@ struct Encoder::State {
       own.max_len = config.length + (input.has_cls() ? 1 : 0);
       own.rotary = config.positions == Positions::rotary;
       own.seed = rng(config.seed, "layer", static_cast<uint64_t>(i)).bits();
-      layers.push_back(std::make_unique<Layer>(own));
+      layers.push_back(std::make_unique<Layer>(layer_config_at(own, i)));
     }
     if (layer.norm == Norm::pre) {
       gain = constant_weight("norm.gain", {layer.width}, 1);
@@ -135,10 +135,11 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
                              layer.causal};
   if (!layer.causal) return std::nullopt;
   int64_t bytes = 0;
-  for (const auto& each : s.layers) {
-    const Attention& attention = each->attention();
-    if (layer.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
-    bytes += static_cast<int64_t>(attention.state_bytes(shape, layer.kv_heads));
+  for (size_t i = 0; i < s.layers.size(); ++i) {
+    const LayerConfig own = layer_config_at(layer, static_cast<int64_t>(i));
+    const Attention& attention = s.layers[i]->attention();
+    if (own.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
+    bytes += static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads));
   }
   return bytes;
 }

@@ -48,6 +48,7 @@ const std::vector<AxisInfo>& all_axes() {
         "train: forward and backward; decode: one token, the last of length; always causal"},
        run},
       {{"scope", {"attention", "layer", "model"}, "how much of the model is measured"}, run},
+      {{"layers", kModelLayers, "of the model, at scope model", 1, 64}, run, true},
       {{"causal", false, "hide the future"}, shaped},
       {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
       {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},

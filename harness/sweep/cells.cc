@@ -33,6 +33,7 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
+  if (axes.scope != ScopeKind::model || axes.layers == kModelLayers) axes.layers.reset();
   return axes;
 }
 

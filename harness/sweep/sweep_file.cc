@@ -126,6 +126,8 @@ class SweepFile {
         if (parse_spec(spec).name == name) all.push_back(spec);
       if (all.size() == before) all.push_back(name);
     }
+    for (const std::string& spec : specs)
+      if (!parse_spec(spec).layers.empty()) all.push_back(spec);
     return all;
   }
 

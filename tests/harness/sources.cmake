@@ -27,6 +27,7 @@ foreach(stem
     measure/peak_memory
     measure/shared_keys
     measure/speed
+    measure/stack_workload
     measure/statistics
     measure/witness
     measure/workload
@@ -46,6 +47,7 @@ foreach(stem
     sweep/grammar
     sweep/dtype_axis
     sweep/kv_heads
+    sweep/variant_choices
     sweep/outcome
     sweep/passed_checks
     sweep/pilots

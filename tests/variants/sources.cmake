@@ -47,3 +47,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)

@@ -132,11 +132,14 @@ TEST_F(RowOps, SquashedNumbers) {
   each([] {
     Row x = normal_row(1000, "x", 4);
     for (const real far : {real(-200), real(200), real(0)}) x.push_back(far);
-    const Row s = mapped(x, sigmoid_row), t = mapped(x, tanh_row), e = mapped(x, elu_row);
+    const Row s = mapped(x, sigmoid_row), t = mapped(x, tanh_row), e = mapped(x, elu_row),
+              p = mapped(x, softplus_row);
     for (size_t j = 0; j < x.size(); ++j) {
       const Real at = x[j];
       ASSERT_LE(std::fabs(s[j] - 1 / (1 + std::exp(-at))), 2 * kUnit) << at;
       ASSERT_LE(std::fabs(t[j] - std::tanh(at)), 2 * kUnit) << at;
+      const Real soft = std::log1p(std::exp(-std::fabs(at))) + (at > 0) * at;
+      ASSERT_LE(std::fabs(p[j] - soft), 4 * kUnit * soft + 1e-37L) << at;
       ASSERT_LE(std::fabs(e[j] - (at > 0 ? at : std::expm1(at))), 2 * kUnit * (1 + (at > 0) * at))
           << at;
     }
@@ -266,6 +269,8 @@ std::vector<std::pair<const char*, Row>> all_results() {
   all.push_back({"tanh_row", out});
   elu_row(kRows * n, x.data(), out.data());
   all.push_back({"elu_row", out});
+  softplus_row(kRows * n, x.data(), out.data());
+  all.push_back({"softplus_row", out});
   softmax_rows(kRows, n, x.data(), out.data());
   all.push_back({"softmax_rows", out});
   softmax_rows_backward(kRows, n, x.data(), g.data(), more.data());
