@@ -16,7 +16,8 @@ set(bystanders # folders of harness/
 set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
   amounts axes cells costs filter forecast grammar interrupt labels noise_floors outcome pilots process profile_texts profiles
   python_process python_variants resolve rules run_line sweep sweep_file sweeper
-  sweeper_gate sweeper_run_line time_left toml_reader toml_text user_cache)
+  sweeper_gate sweeper_run_line time_left toml_reader toml_text user_cache
+  variant_choices)
 # A catalog only lists: a new plug-in leaves the others' rows as they are.
 set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
 

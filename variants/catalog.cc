@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/plugin_name.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 
@@ -34,21 +37,78 @@ std::map<std::string, std::string, std::less<>>& variant_files() {
   return files;
 }
 
+const VariantInfo* listed(std::string_view name) {
+  for (const VariantInfo& info : variant_list())
+    if (info.name == name) return &info;
+  return nullptr;
+}
+
+const VariantInfo& find_listed(std::string_view name) {
+  if (const VariantInfo* const info = listed(name)) return *info;
+  std::vector<std::string> names;
+  for (const VariantInfo& info : variant_list()) names.push_back(info.name);
+  throw_error(fmt::format("unknown variant '{}'; nearest is '{}'", name, nearest(name, names)));
+}
+
+// "truncated[window=32]", each parameter with one value
+LayerVariant layer_named(std::string_view spec) {
+  const size_t bracket = std::min(spec.find('['), spec.size());
+  const VariantInfo& info = find_listed(spec.substr(0, bracket));
+  std::map<std::string, ParamValue> params;
+  ATTN_CHECK(bracket == spec.size() || spec.back() == ']', "'{}' does not end with ']'", spec);
+  std::string_view rest = spec.substr(bracket);
+  while (rest.size() > 2) {
+    rest.remove_prefix(1);  // the bracket or a comma
+    const std::string_view setting = rest.substr(0, rest.find_first_of(",]"));
+    const size_t equals = std::min(setting.find('='), setting.size());
+    const std::string name(setting.substr(0, equals));
+    ATTN_CHECK(equals < setting.size(), "'{}': '{}' is not param=value", spec, setting);
+    const std::string_view value = setting.substr(equals + 1);
+    params[name] = std::string(value);  // an unknown name is refused by layer_of()
+    for (const ParamSpec& param : info.params)
+      if (param.name == name) params[name] = param.parse(info.name, value);
+    rest.remove_prefix(setting.size());
+  }
+  return layer_of(info, params);
+}
+
+const VariantInfo& stack_named(std::string_view text) {
+  std::vector<LayerVariant> layers;
+  for (const auto& [times, spec] : stack_parts(text))
+    layers.insert(layers.end(), static_cast<size_t>(times), layer_named(spec));
+  const LayerVariant found = find_stack(layers);
+  ATTN_CHECK(found.params.empty(), "'{}' has equal layers: it is {}[...], and no stack", text,
+             found.variant->name);
+  return found.variant->is_stack() ? *found.variant : find_listed(found.variant->name);
+}
+
 }  // namespace
 
 const std::deque<VariantInfo>& all_variants() { return variant_list(); }
 
 const VariantInfo* variant_named(std::string_view name) {
-  for (const VariantInfo& info : all_variants())
-    if (info.name == name) return &info;
-  return nullptr;
+  if (const VariantInfo* const info = listed(name)) return info;
+  try {
+    return is_stack_text(name) ? &stack_named(name) : nullptr;
+  } catch (const Error&) {  // a layer is of no variant
+    return nullptr;
+  }
 }
 
 const VariantInfo& find_variant(std::string_view name) {
-  if (const VariantInfo* const info = variant_named(name)) return *info;
-  std::vector<std::string> names;
-  for (const VariantInfo& info : all_variants()) names.push_back(info.name);
-  throw_error(fmt::format("unknown variant '{}'; nearest is '{}'", name, nearest(name, names)));
+  return is_stack_text(name) ? stack_named(name) : find_listed(name);
+}
+
+LayerVariant find_stack(const std::vector<LayerVariant>& layers) {
+  // By their texts; an entry stays where it is, so that references to it stay valid.
+  static std::map<std::string, VariantInfo> stacks;
+  static std::mutex mutex;
+  const std::vector<LayerVariant> period = one_period(layers);
+  if (period.size() == 1) return period[0];
+  const std::lock_guard lock(mutex);
+  auto at = stacks.find(stack_name(period));
+  if (at == stacks.end()) at = stacks.emplace(stack_name(period), stack_of(period)).first;
+  return {std::shared_ptr<const VariantInfo>(std::shared_ptr<void>(), &at->second), {}};
 }
 
 const VariantInfo& exact_reference() { return find_variant("full"); }
@@ -69,8 +129,12 @@ void add_variant(VariantInfo info, const std::string& file_hash) {
 }
 
 std::string variant_plugin(std::string_view name) {
-  const auto file = variant_files().find(name);
-  return file == variant_files().end() ? "" : file->second;
+  if (const auto file = variant_files().find(name); file != variant_files().end())
+    return file->second;
+  std::string hashes;
+  if (const VariantInfo* const info = variant_named(name))
+    for (const LayerVariant& layer : info->layers) hashes += variant_plugin(layer.variant->name);
+  return hashes;
 }
 
 }  // namespace attn

@@ -12,8 +12,11 @@ namespace attn {
 
 // What is added later moves none that are there.
 const std::deque<VariantInfo>& all_variants();
-// The variant of that name; if there is none, an Error that suggests the nearest name.
+// The variant of that name, or the stack of that text (see api/stack.h), "full+2·linear"; if there
+// is none, an Error that suggests the nearest name.
 const VariantInfo& find_variant(std::string_view name);
+// The stack of these layers; where all are equal, their variant and its parameters.
+LayerVariant find_stack(const std::vector<LayerVariant>& layers);
 // The same; null if there is none.
 const VariantInfo* variant_named(std::string_view name);
 // Exact softmax attention: the reference of fidelity and of speed comparisons, and the attention of
@@ -29,7 +32,8 @@ inline constexpr std::string_view kPythonNames = "python_";
 // the name is taken or no name, or the family is none of families(), or name and family do not say
 // alike that it is written in Python.
 void add_variant(VariantInfo info, const std::string& file_hash);
-// The hash of the plug-in that the variant is from; "" for a variant of this program.
+// The hash of the plug-in that the variant is from; "" for a variant of this program. Of a stack,
+// the hashes of its layers' plug-ins.
 std::string variant_plugin(std::string_view name);
 
 }  // namespace attn

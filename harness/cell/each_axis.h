@@ -15,13 +15,13 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("dtype", axes.dtype);
   visit("mode", axes.mode);
   visit("scope", axes.scope);
+  visit("layers", axes.layers);
   visit("causal", axes.causal);
   visit("threads", axes.threads);
   visit("seed", axes.seed);
   visit("input", axes.input);
   visit("input_scale", axes.input_scale);
   visit("repetitions", axes.repetitions);
-  visit("layers", axes.layers);
 }
 
 }  // namespace attn

@@ -64,6 +64,15 @@ void set_axis(Axes& axes, const std::string& name, const ParamValue& value) {
   ATTN_CHECK(is_known, "unknown axis '{}'", name);
 }
 
+std::vector<Plugin> variants_of(const CellKey& key) {
+  const VariantInfo& info = find_variant(key.variant.name);
+  if (!info.is_stack()) return {key.variant};
+  std::vector<Plugin> all;
+  for (const auto& [variant, params] : info.layers)
+    all.push_back({variant->name, Params(variant->name, variant->params, params)});
+  return all;
+}
+
 bool reads_model(const CellKey& key) {
   return key.measure == Measure::fidelity && key.axes.input && is_captured(*key.axes.input);
 }
@@ -97,6 +106,7 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.dtype = axes.dtype.value_or(Dtype::float32);
   spec.mode = axes.mode.value_or(Mode::forward);
   spec.scope = axes.scope.value_or(ScopeKind::attention);
+  spec.layers = axes.layers.value_or(kModelLayers);
   spec.causal = axes.causal.value();
   spec.threads = static_cast<int>(axes.threads.value());
   spec.seed = static_cast<uint64_t>(axes.seed.value());

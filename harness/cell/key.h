@@ -33,12 +33,13 @@ struct Axes {
   std::optional<Dtype> dtype;  // set where it is not float32
   std::optional<Mode> mode;
   std::optional<ScopeKind> scope;
+  // Of scope model, set where they are not kModelLayers, and of the stack of a reach cell.
+  std::optional<int64_t> layers;
   std::optional<bool> causal;
   std::optional<int64_t> threads, seed;
   std::optional<InputKind> input;
   std::optional<double> input_scale;
   std::optional<int64_t> repetitions;
-  std::optional<int64_t> layers;  // of a stack of encoder layers
   bool operator==(const Axes&) const = default;
 };
 // The heads of keys and values: kv_heads, else as many as heads.
@@ -74,6 +75,9 @@ struct CellKey {
   Sources source;
   bool operator==(const CellKey&) const = default;
 };
+
+// Its variant, or of a stack those of its layers.
+std::vector<Plugin> variants_of(const CellKey& key);
 
 // Whether the cell is a fidelity cell whose inputs are captured from a model.
 bool reads_model(const CellKey& key);

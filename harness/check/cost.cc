@@ -175,13 +175,14 @@ void check_flops(const Subject& subject, Verdict& verdict) {
                      "{:.4g} FLOPs of a backward pass measured, {:.4g} declared ({})", back,
                      declared->backward_flops, text(shape));
     }
-    const double arrays = subject.info.traits.mixer ? 1 : 2;  // q and output, k and v
+    const VariantInfo::Reads read = subject.info.read_by(subject.params);
     const auto gates = static_cast<double>(
         total_width(subject.info.gates_of(shape.heads, shape.head_dim, subject.params)));
     const auto heads = static_cast<double>(shape.batch * shape.heads);
     const double least =
         sizeof(real) * heads *
-        (arrays * static_cast<double>(shape.head_dim * (shape.q_len + shape.kv_len)) +
+        (static_cast<double>(shape.head_dim * (shape.q_len * (1 + read.queries) +  // and output
+                                               shape.kv_len * (1 + read.keys))) +  // and values
          gates * static_cast<double>(shape.kv_len));
     verdict.require(declared->bytes >= least * (1 - kAllowedCost),
                     "{:.4g} bytes moved declared, inputs and output are {:.4g} ({})",

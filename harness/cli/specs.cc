@@ -34,10 +34,17 @@ const typename Infos::value_type* lookup(const Infos& list, const std::string& n
   return nullptr;
 }
 
+Spec parse_single(const std::string& text) {
+  Spec spec = parse_spec(text);
+  ATTN_CHECK(spec.layers.empty(),
+             "'{}' is a stack of layers, which `run` alone takes; name one of its variants", text);
+  return spec;
+}
+
 }  // namespace
 
 std::vector<Chosen> choose(const std::string& text) {
-  const Spec spec = parse_spec(text);
+  const Spec spec = parse_single(text);
   if (spec.name.starts_with(kPythonPrefix)) return {choose_variant(text)};
   std::vector<std::string> names;
   const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
@@ -61,7 +68,7 @@ std::vector<Chosen> choose(const std::string& text) {
 }
 
 Chosen choose_variant(const std::string& text) {
-  const Spec spec = parse_spec(text);
+  const Spec spec = parse_single(text);
   const VariantInfo& info = find_variant(catalogued(spec.name));
   return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
 }

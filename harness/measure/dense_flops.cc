@@ -4,6 +4,12 @@
 namespace attn {
 
 double dense_flops(const VariantInfo& info, const Params& params, const DenseLayer& layer) {
+  if (info.is_stack()) {
+    double sum = 0;
+    for (const auto& [variant, own] : info.layers)
+      sum += dense_flops(*variant, Params(variant->name, variant->params, own), layer);
+    return sum / static_cast<double>(info.layers.size());
+  }
   const VariantInfo::Reads read = info.read_by(params);
   const double projections =
       info.traits.mixer ? 0 : 1 + read.queries + layer.kept * (1 + read.keys);

@@ -15,11 +15,11 @@
 #include "harness/model/encoder.h"
 #include "variants/api/counted_cost.h"
 #include "variants/api/mixer.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kModelLayers = 2;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kFeedForwardFactor = 4;  // of the width, as in Vaswani et al. 2017, section 3.3
 constexpr double kDenseTrain = 1 + 2;      // forward, gradient of the input, gradient of the weight
@@ -27,7 +27,7 @@ constexpr double kDenseTrain = 1 + 2;      // forward, gradient of the input, gr
 ModelConfig model_config(const WorkloadSpec& spec) {
   ModelConfig config;
   config.layer = layer_config(spec);
-  config.layers = kModelLayers;
+  config.layers = spec.layers;
   config.length = spec.length;
   config.classes = kClasses;
   config.seed = spec.seed;
@@ -59,14 +59,24 @@ void add_repeats(const WorkloadSpec& spec, Cost& cost) {
   cost.bytes += repeated + repeated / static_cast<double>(spec.group());
 }
 
-double layer_dense_flops(const WorkloadSpec& spec) {
+int64_t layers_of(const WorkloadSpec& spec) {
+  return spec.scope == ScopeKind::model ? spec.layers : 1;
+}
+
+// Of all layers.
+double layers_dense_flops(const WorkloadSpec& spec) {
   const int64_t width = spec.heads * spec.head_dim;
-  return dense_flops(*spec.variant, spec.chosen(),
-                     {.tokens = static_cast<double>(spec.batch * spec.length),
-                      .heads = spec.heads,
-                      .width = width,
-                      .feed_forward = kFeedForwardFactor * width,
-                      .kept = 1 / static_cast<double>(spec.group())});
+  const DenseLayer dense{.tokens = static_cast<double>(spec.batch * spec.length),
+                         .heads = spec.heads,
+                         .width = width,
+                         .feed_forward = kFeedForwardFactor * width,
+                         .kept = 1 / static_cast<double>(spec.group())};
+  double flops = 0;
+  for (int64_t i = 0; i < layers_of(spec); ++i) {
+    const auto [variant, params] = layer_variant(*spec.variant, spec.params, i);
+    flops += dense_flops(*variant, Params(variant->name, variant->params, params), dense);
+  }
+  return flops;
 }
 
 // Of the model's linear input and head.
@@ -97,12 +107,12 @@ struct Workload::State {
     const std::optional<std::string> reason = why_not(spec);
     ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);
     set_threads(spec.threads);
-    attention = make_attention();
-    cost = attention->declared_cost(spec.shape());
-    if (cost && spec.group() > 1) {
-      cost->state_bytes = attention->state_bytes(spec.shape(), spec.kv_heads);
-      if (spec.scope == ScopeKind::attention) add_repeats(spec, *cost);
+    if (!spec.variant->is_stack()) {
+      attention = make_attention(*spec.variant, spec.params);
+      cost = declared_cost(*attention, spec.kv_heads);
+      if (cost && spec.group() > 1 && spec.scope == ScopeKind::attention) add_repeats(spec, *cost);
     }
+    total = total_cost();
     if (spec.scope != ScopeKind::attention) attention.reset();  // the layers make their own
     if (spec.scope == ScopeKind::layer) layer = std::make_unique<Layer>(layer_config(spec));
     if (spec.scope == ScopeKind::model) model = std::make_unique<Encoder>(model_config(spec));
@@ -111,7 +121,8 @@ struct Workload::State {
     if (spec.mode == Mode::decode) make_decoder();
   }
 
-  std::unique_ptr<Attention> make_attention() const {
+  std::unique_ptr<Attention> make_attention(const VariantInfo& variant,
+                                            const std::map<std::string, ParamValue>& params) const {
     const MemoryScope scope(Purpose::weights);
     AttentionConfig config;
     config.heads = spec.heads;
@@ -119,7 +130,32 @@ struct Workload::State {
     config.max_len = spec.length;
     config.causal = spec.causal;
     config.seed = spec.seed;
-    return spec.variant->build(std::move(config), spec.params);
+    return variant.build(std::move(config), params);
+  }
+
+  std::optional<Cost> declared_cost(const Attention& of, int64_t kv_heads) const {
+    std::optional<Cost> declared = of.declared_cost(spec.shape());
+    if (declared && kv_heads > 0 && kv_heads < spec.heads)
+      declared->state_bytes = of.state_bytes(spec.shape(), kv_heads);
+    return declared;
+  }
+
+  // FLOPs and bytes of state of all layers; nullopt if one declares no cost.
+  std::optional<Cost> total_cost() const {
+    Cost sum;
+    for (int64_t i = 0; i < layers_of(spec); ++i) {
+      std::optional<Cost> one = cost;
+      if (spec.variant->is_stack()) {
+        const LayerVariant of = layer_variant(*spec.variant, spec.params, i);
+        one = declared_cost(*make_attention(*of.variant, of.params),
+                            of.variant->traits.mixer ? 0 : spec.kv_heads);
+      }
+      if (!one) return std::nullopt;
+      sum.flops += one->flops;
+      sum.backward_flops += one->backward_flops;
+      sum.state_bytes += one->state_bytes;
+    }
+    return sum;
   }
 
   void make_inputs() {
@@ -253,7 +289,8 @@ struct Workload::State {
   }
 
   WorkloadSpec spec;
-  std::optional<Cost> cost;       // declared
+  std::optional<Cost> cost;       // declared, of one attention; a stack has none
+  std::optional<Cost> total;      // of all layers
   std::optional<double> counted;  // FLOPs, where none are declared
   bool ran = false;
   std::unique_ptr<Attention> attention;
@@ -291,22 +328,19 @@ bool Workload::widens() const {
   return s.decoder ? !s.decoder->keeps_bfloat16() : !s.attention->reads_bfloat16();
 }
 
-bool Workload::declares_cost() const { return state_->decoder || state_->cost; }
+bool Workload::declares_cost() const { return state_->decoder || state_->total; }
 
 double Workload::flops() const {
   State& s = *state_;
   if (s.decoder) return s.decoder->step_flops();
-  if (!s.cost) {
+  if (!s.total) {
     if (!s.counted) s.counted = s.counted_flops();
     return *s.counted;
   }
   const bool train = s.spec.mode == Mode::train;
-  double dense = 0;
-  if (s.spec.scope != ScopeKind::attention)
-    dense = static_cast<double>(layers()) * layer_dense_flops(s.spec);
+  double dense = s.spec.scope == ScopeKind::attention ? 0 : layers_dense_flops(s.spec);
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
-  const double attention = s.cost->flops + (train ? s.cost->backward_flops : 0);
-  return static_cast<double>(layers()) * attention + dense * (train ? kDenseTrain : 1);
+  return s.total->flops + (train ? s.total->backward_flops : 0) + dense * (train ? kDenseTrain : 1);
 }
 
 std::optional<double> Workload::bytes() const {
@@ -323,17 +357,21 @@ const Attention& Workload::attention() const {
 }
 
 const std::optional<Cost>& Workload::attention_cost() const { return state_->cost; }
-int64_t Workload::layers() const {
-  return state_->spec.scope == ScopeKind::model ? kModelLayers : 1;
-}
+int64_t Workload::layers() const { return layers_of(state_->spec); }
 
 std::optional<int64_t> Workload::state_bytes() const {
   const State& s = *state_;
   if (s.decoder) return s.decoder->state_bytes();
-  if (s.cost) return layers() * std::llround(s.cost->state_bytes);
-  const std::optional<double> held =
-      held_state_bytes(*s.spec.variant, s.spec.params, s.spec.shape(), s.spec.kv_heads);
-  return held ? std::optional(layers() * std::llround(*held)) : std::nullopt;
+  if (s.total) return std::llround(s.total->state_bytes);
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < layers(); ++i) {
+    const auto [variant, params] = layer_variant(*s.spec.variant, s.spec.params, i);
+    const std::optional<double> held =
+        held_state_bytes(*variant, params, s.spec.shape(), s.spec.kv_heads);
+    if (!held) return std::nullopt;
+    bytes += std::llround(*held);
+  }
+  return bytes;
 }
 
 Tensor Workload::decoded() const {

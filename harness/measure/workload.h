@@ -22,6 +22,8 @@ enum class ScopeKind { attention, layer, model };
 std::string to_string(Mode mode);
 std::string to_string(ScopeKind scope);
 
+inline constexpr int64_t kModelLayers = 2;  // of scope model, where nothing else is asked for
+
 struct WorkloadSpec {
   const VariantInfo* variant = nullptr;
   std::map<std::string, ParamValue> params;  // as given
@@ -32,7 +34,8 @@ struct WorkloadSpec {
   Dtype dtype = Dtype::float32;  // of q, k, v, the output and, where the variant can, the state
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
-  bool causal = false;  // mode decode: true
+  int64_t layers = kModelLayers;  // at scope model
+  bool causal = false;            // mode decode: true
   int threads = 1;
   uint64_t seed = 0;
 
@@ -87,7 +90,7 @@ class Workload {
   // Bytes of the decode states of all layers: by formula, or in mode decode as allocated. If the
   // variant declares no cost, as allocated by a decoder; nullopt if there is no decoder.
   std::optional<int64_t> state_bytes() const;
-  int64_t layers() const;  // 2 at scope model, else 1
+  int64_t layers() const;  // 1 but at scope model
   Tensor decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
   const WorkloadSpec& spec() const;
 

@@ -4,6 +4,7 @@
 
 #include "harness/measure/workload.h"
 #include "harness/model/residual_blocks.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 namespace {
@@ -46,6 +47,9 @@ std::string to_string(ScopeKind scope) {
 std::optional<std::string> why_not(const WorkloadSpec& spec) {
   const AttentionShape shape = spec.shape();
   const Params params = spec.chosen();
+  if (spec.variant->is_stack() && spec.scope != ScopeKind::model)
+    return "a stack of layers is measured at scope model alone";
+  if (auto reason = why_no_repetition(*spec.variant, spec.layers)) return reason;
   if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
   const bool is_bfloat16 = spec.dtype == Dtype::bfloat16;
   if (is_bfloat16 && spec.mode == Mode::train)

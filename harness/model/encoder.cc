@@ -131,10 +131,11 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
                              layer.causal};
   if (!layer.causal) return std::nullopt;
   int64_t bytes = 0;
-  for (const auto& each : s.stack.layers()) {
-    const Attention& attention = each->attention();
-    if (layer.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
-    bytes += static_cast<int64_t>(attention.state_bytes(shape, layer.kv_heads));
+  for (size_t i = 0; i < s.stack.layers().size(); ++i) {
+    const LayerConfig own = layer_config_at(layer, static_cast<int64_t>(i));
+    const Attention& attention = s.stack.layers()[i]->attention();
+    if (own.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
+    bytes += static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads));
   }
   return bytes;
 }

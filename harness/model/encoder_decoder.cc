@@ -84,10 +84,11 @@ struct EncoderDecoder::State {
       layer.max_len = m.length;
       layer.rotary = m.positions == Positions::rotary;
       layer.seed = rng(m.seed, "layer", static_cast<uint64_t>(i)).bits();
-      encoder.push_back(std::make_unique<Layer>(layer));
+      encoder.push_back(std::make_unique<Layer>(layer_config_at(layer, i)));
       self.layer.seed = cross.layer.seed =
           rng(decoder_seed, "layer", static_cast<uint64_t>(i)).bits();
-      decoder.push_back(std::make_unique<DecoderLayer>(self.layer, cross.layer));
+      decoder.push_back(std::make_unique<DecoderLayer>(layer_config_at(self.layer, i),
+                                                       layer_config_at(cross.layer, i)));
     }
     if (m.layer.norm == Norm::pre)
       for (std::vector<Weight>* norm : {&encoder_norm, &decoder_norm})
@@ -201,9 +202,11 @@ std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length, int64_t outpu
   AttentionShape steps = s.self.shape;
   steps.q_len = steps.kv_len = outputs + 1;
   double bytes = 0;
-  for (const auto& layer : s.decoder)
-    bytes += layer->self_attention().state_bytes(steps, layer_of.kv_heads) +
+  for (size_t i = 0; i < s.decoder.size(); ++i) {
+    const LayerConfig own = layer_config_at(s.self.layer, static_cast<int64_t>(i));
+    bytes += s.decoder[i]->self_attention().state_bytes(steps, own.kv_heads) +
              static_cast<double>(2 * length * width) * sizeof(real);
+  }
   return static_cast<int64_t>(bytes);
 }
 

@@ -11,7 +11,7 @@ namespace attn {
 
 LayerStack::LayerStack(const LayerConfig& layer, int64_t layers, uint64_t seed) {
   for (int64_t i = 0; i < layers; ++i) {
-    LayerConfig own = layer;
+    LayerConfig own = layer_config_at(layer, i);
     own.seed = rng(seed, "layer", static_cast<uint64_t>(i)).bits();
     layers_.push_back(std::make_unique<Layer>(own));
   }

@@ -12,7 +12,8 @@ namespace attn {
 
 class LayerStack {
  public:
-  // `layer` is that of every layer but for its seed, which is drawn from `seed`.
+  // `layer` is that of every layer but for its seed, which is drawn from `seed`, and of a stack of
+  // several variants but for the variant, see layer_config_at().
   LayerStack(const LayerConfig& layer, int64_t layers, uint64_t seed);
   // x [batch, len, width] -> the same shape. `lengths`, `edges` and `dropout` as Layer::forward.
   Var forward(Var x, const std::vector<int64_t>& lengths = {}, Rng* dropout = nullptr,

@@ -10,6 +10,7 @@
 #include "harness/model/gate_projections.h"
 #include "harness/model/weights.h"
 #include "variants/api/mixer.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 
@@ -55,6 +56,18 @@ std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t he
   if (kv_heads > 0 && variant.traits.mixer)
     return fmt::format("{} has no keys that query heads could share (kv_heads)", variant.name);
   return std::nullopt;
+}
+
+LayerConfig layer_config_at(const LayerConfig& model, int64_t index) {
+  if (!model.variant || !model.variant->is_stack()) return model;
+  const LayerVariant layer = layer_variant(*model.variant, model.variant_params, index);
+  LayerConfig own = model;
+  own.variant = layer.variant.get();  // held by the stack
+  own.variant_params = layer.params;
+  if (!own.variant->traits.mixer) return own;
+  own.rotary = false;
+  own.kv_heads = 0;
+  return own;
 }
 
 // The projections have no bias, as in Long Range Arena's base model; the feed-forward has.

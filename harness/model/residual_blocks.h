@@ -37,6 +37,10 @@ struct LayerConfig {
 std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t heads,
                                           int64_t kv_heads);
 
+// The configuration of layer `index`: of a stack, its variant; where that has no queries and keys,
+// without rotary positions and kv_heads, which are then of the other layers.
+LayerConfig layer_config_at(const LayerConfig& model, int64_t index);
+
 class AttentionBlock {
  public:
   // `role` is the prefix of the names of its weights: "" for the first attention block of a layer,

@@ -20,6 +20,10 @@ bool AxisInfo::applies_to(Measure measure) const {
   return std::find(measures.begin(), measures.end(), measure) != measures.end();
 }
 
+bool AxisInfo::is_optional(Measure measure) const {
+  return std::find(optional_in.begin(), optional_in.end(), measure) != optional_in.end();
+}
+
 const std::vector<AxisInfo>& all_axes() {
   constexpr double kLongest =
       1 << 22;  // tokens: far beyond what fits, so that a slip of the finger is an error
@@ -37,18 +41,22 @@ const std::vector<AxisInfo>& all_axes() {
         "heads",
         0, 1024},
        run,
-       true},
+       run},
       {{"head_dim", 64, "width of a head", 1, 1024}, shaped},
       {{"dtype",
         {"float32", "bfloat16"},
         "storage of queries, keys, values, output and decode state; sums are in float32"},
        batched,
-       true},
+       batched},
       {{"mode",
         {"forward", "train", "decode"},
         "train: forward and backward; decode: one token, the last of length; always causal"},
        run},
       {{"scope", {"attention", "layer", "model"}, "how much of the model is measured"}, run},
+      {{"layers", kModelLayers,
+        "encoder layers: of the model at scope model, of the stack of reach", 1, 64},
+       {speed, memory, reach},
+       run},
       {{"causal", false, "hide the future"}, shaped},
       {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
       {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},
@@ -59,7 +67,6 @@ const std::vector<AxisInfo>& all_axes() {
        {fidelity}},
       {{"input_scale", 1.0, "of queries and keys", 1e-6, 1e6}, {fidelity}},
       {{"repetitions", 9, "samples of a speed cell", 1, 1000}, {speed}},
-      {{"layers", 1, "encoder layers one after the other", 1, 64}, {reach}},
   };
   return axes;
 }

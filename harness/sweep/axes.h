@@ -14,10 +14,11 @@ namespace attn {
 struct AxisInfo {
   ParamSpec spec;
   std::vector<Measure> measures;
-  // Whether cells are without it where nothing gives it a value: what was measured before the axis
-  // was there keeps its id.
-  bool is_optional = false;
+  // Measures whose cells are without it where nothing gives it a value: what was measured before
+  // the axis was there keeps its id.
+  std::vector<Measure> optional_in = {};
   bool applies_to(Measure measure) const;
+  bool is_optional(Measure measure) const;
 };
 
 const std::vector<AxisInfo>& all_axes();           // in the order of a row's `axes`

@@ -44,12 +44,27 @@ std::string text_of_build(const VariantInfo& info, const Params& params,
 
 Cost Costs::of(const VariantInfo& info, const Params& params, const AttentionShape& shape,
                int64_t kv_heads) {
+  if (info.is_stack()) return mean_of_layers(info, shape, kv_heads);
   const std::string text =
       fmt::format("{} {} {} {} {}", shape.batch, shape.q_len, kv_heads, name_of(shape.dtype),
                   text_of_build(info, params, shape, shape.kv_len));
   const auto [found, is_new] = known_.try_emplace(text);
   if (is_new) found->second = new_cost(info, params, shape, kv_heads);
   return found->second;
+}
+
+Cost Costs::mean_of_layers(const VariantInfo& stack, const AttentionShape& shape,
+                           int64_t kv_heads) {
+  const double share = 1 / static_cast<double>(stack.layers.size());
+  Cost mean;
+  for (const auto& [variant, params] : stack.layers) {
+    const Cost one = of(*variant, Params(variant->name, variant->params, params), shape,
+                        variant->traits.mixer ? 0 : kv_heads);
+    mean.flops += share * one.flops;
+    mean.state_bytes += share * one.state_bytes;
+    mean.peak_bytes = std::max(mean.peak_bytes, one.peak_bytes);
+  }
+  return mean;
 }
 
 // A variant with weights for each position is built for a few positions if it declares its cost:

@@ -17,13 +17,15 @@ namespace attn {
 class Costs {
  public:
   // Zeros where the variant cannot be built: the cell itself will say what is wrong. state_bytes
-  // are with keys and values of kv_heads heads; 0: as many as query heads.
+  // are with keys and values of kv_heads heads; 0: as many as query heads. Of
+  // a stack: the mean of its layers, and the largest peak.
   Cost of(const VariantInfo& info, const Params& params, const AttentionShape& shape,
           int64_t kv_heads = 0);
 
  private:
   Cost new_cost(const VariantInfo& info, const Params& params, const AttentionShape& shape,
                 int64_t kv_heads);
+  Cost mean_of_layers(const VariantInfo& stack, const AttentionShape& shape, int64_t kv_heads);
   const Attention& built_for(const VariantInfo& info, const Params& params,
                              const AttentionShape& shape, int64_t max_len);
   Cost counted(const VariantInfo& info, const Params& params, const AttentionShape& shape,

@@ -91,6 +91,7 @@ bool Filter::matches(const Typed& typed, const CellKey& key) {
   if (condition.axes.empty()) return true;
   Axes axes = key.axes;
   axes.kv_heads = key_heads(axes);  // a condition on kv_heads is one on every cell with heads
+  if (axes.scope == ScopeKind::model) axes.layers = axes.layers.value_or(kModelLayers);
   if (axes.heads && !axes.dtype) axes.dtype = Dtype::float32;  // and one on dtype too
   const auto values = named_values(axes);
   return std::all_of(condition.axes.begin(), condition.axes.end(), [&](const auto& wanted) {

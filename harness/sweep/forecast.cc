@@ -58,7 +58,7 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
   const Cost cost = costs.of(*spec.variant, key.variant.params, spec.shape());
   const double tokens = static_cast<double>(spec.batch * spec.length);
   const double width = static_cast<double>(spec.heads * spec.head_dim);
-  const double layers = spec.scope == ScopeKind::model ? 2 : 1;
+  const auto layers = static_cast<double>(spec.scope == ScopeKind::model ? spec.layers : 1);
   // Inputs, output, and keys and values repeated for the query heads that share them.
   const double held = spec.group() > 1 ? 6 : 4;
   double flops = cost.flops * layers,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 namespace {
@@ -122,8 +123,9 @@ std::vector<Setting> parse_settings(std::string_view text) {
   return settings;
 }
 
-Spec parse_spec(std::string_view text) {
-  text = trimmed(text);
+namespace {
+
+Spec parse_single(std::string_view text) {
   size_t end = 0;
   if (text.starts_with("python:"))  // a path may hold anything but '['
     end = std::min(text.find('['), text.size());
@@ -144,6 +146,17 @@ Spec parse_spec(std::string_view text) {
              text);
   spec.settings = parse_settings(rest.substr(1, rest.size() - 2));
   return spec;
+}
+
+}  // namespace
+
+Spec parse_spec(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with("python:") || !is_stack_text(text)) return parse_single(text);
+  Spec stack{std::string(text), {}};
+  for (const auto& [times, part] : stack_parts(text))
+    stack.layers.emplace_back(parse_single(part), times);
+  return stack;
 }
 
 std::vector<Choice> cross_product(const std::vector<Setting>& settings) {

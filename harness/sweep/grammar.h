@@ -3,6 +3,7 @@
 // ParamSpec. Every Error is one line that quotes the offending text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,15 +18,18 @@ struct Setting {
 };
 
 struct Spec {
-  std::string name;
+  std::string name;  // of a stack, its text
   std::vector<Setting> settings;
+  // Of a stack such as "full+2*truncated[window=[32,64]]", each with how often it follows itself.
+  std::vector<std::pair<Spec, int64_t>> layers = {};
 };
 
 inline constexpr size_t kMostCells = 20'000;  // of a sweep: planning takes up to 1 ms a cell
 
 using Choice = std::vector<std::pair<std::string, std::string>>;  // one value for each parameter
 
-// "linformer[rank=[64,128]]". The name may be python:FILE.py:NAME, see python_variants.h.
+// "linformer[rank=[64,128]]", "full+2*linear". The name may be python:FILE.py:NAME, see
+// python_variants.h.
 Spec parse_spec(std::string_view text);
 std::vector<Setting> parse_settings(
     std::string_view text);  // "steps=500,width=[64,128]"; "" gives none

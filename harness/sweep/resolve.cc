@@ -11,12 +11,21 @@
 #include "harness/sweep/profiles.h"
 #include "harness/sweep/python_variants.h"
 #include "harness/sweep/typed_choice.h"
+#include "harness/sweep/variant_choices.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
 namespace attn {
 namespace {
+
+// Those of which there is one value.
+std::vector<Setting> settled(const Spec& spec) {
+  std::vector<Setting> single;
+  for (const Setting& setting : spec.settings)
+    if (setting.values.size() == 1) single.push_back(setting);
+  return single;
+}
 
 // What was asked for, each entry standing on the profile's entries of the same name: they lend the
 // parameters not given, but for those of which the profile compares several values. Nothing asked:
@@ -27,14 +36,13 @@ std::vector<Spec> chosen(const std::vector<std::string>& asked,
   std::vector<Spec> specs, base;
   for (const std::string& text : offered) base.push_back(parse_spec(text));
   for (const std::string& text : asked) {
-    const Spec spec = parse_spec(text);
+    Spec spec = parse_spec(text);
     bool lent = false;
     for (const Spec& other : base) {
-      if (other.name != spec.name) continue;
-      std::vector<Setting> single;
-      for (const Setting& setting : other.settings)
-        if (setting.values.size() == 1) single.push_back(setting);
-      specs.push_back({spec.name, overlay(std::move(single), spec.settings)});
+      for (auto& [layer, times] : spec.layers)
+        if (layer.name == other.name) layer.settings = overlay(settled(other), layer.settings);
+      if (other.name != spec.name || !other.layers.empty()) continue;
+      specs.push_back({spec.name, overlay(settled(other), spec.settings)});
       lent = true;
     }
     if (!lent) specs.push_back(spec);
@@ -56,27 +64,6 @@ template <class Infos>
 bool holds(const Infos& infos, const std::string& name) {
   return std::any_of(infos.begin(), infos.end(),
                      [&](const auto& info) { return info.name == name; });
-}
-
-std::vector<std::pair<const VariantInfo*, Params>> resolve_variants(
-    const std::vector<Spec>& specs) {
-  std::vector<std::pair<const VariantInfo*, Params>> resolved;
-  for (const Spec& spec : specs) {
-    ATTN_CHECK(holds(all_variants(), spec.name) || !holds(all_tasks(), spec.name),
-               "'{0}' is a task, not a variant: use -t {0}", spec.name);
-    const VariantInfo& info = find_variant(catalogued(spec.name));
-    const std::vector<Choice> choices = cross_product(spec.settings);
-    std::set<std::string> seen;
-    for (const Choice& choice : choices) {
-      auto values = typed_choice(info.name, info.params, choice);
-      // Of a grid, a parameter that counts with some choices only is left out beside the others.
-      if (choices.size() > 1) values = effective(info.params, std::move(values));
-      Params params(info.name, info.params, values);
-      if (choices.size() == 1 || seen.insert(params.str()).second)
-        resolved.emplace_back(&info, std::move(params));
-    }
-  }
-  return resolved;
 }
 
 std::vector<std::pair<const TaskInfo*, Params>> resolve_tasks(const std::vector<Spec>& specs) {
@@ -107,6 +94,19 @@ void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
   ATTN_CHECK(!asks_false || !request.axes.count("causal"),
              "axis causal=false does not apply to mode decode, which is always causal");
   causal->values = {"true"};
+}
+
+// A number of layers is of a model: to ask for it without scope model is a mistake.
+void check_layers(const SweepRequest& request, const std::vector<Setting>& axes) {
+  const auto asked = request.axes.find("layers");
+  if (asked == request.axes.end()) return;
+  const auto scope = std::find_if(axes.begin(), axes.end(),
+                                  [](const Setting& axis) { return axis.name == "scope"; });
+  const bool has_model =
+      scope != axes.end() && std::count(scope->values.begin(), scope->values.end(), "model") > 0;
+  ATTN_CHECK(has_model || scope == axes.end(),
+             "axis layers={} applies to scope model alone, and the scope is {}", asked->second,
+             join(scope->values));
 }
 
 size_t different_values(const Setting& setting) {
@@ -146,13 +146,14 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     if (!axis.applies_to(sweep.measure)) continue;
     const auto asked = request.axes.find(axis.spec.name), offered = sweep.axes.find(axis.spec.name);
     const bool is_given = asked != request.axes.end() || offered != sweep.axes.end();
-    if (axis.is_optional && !is_given) continue;
+    if (!is_given && axis.is_optional(sweep.measure)) continue;
     const std::string text = asked != request.axes.end()   ? asked->second
                              : offered != sweep.axes.end() ? offered->second
                                                            : to_string(axis.spec.value);
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_causal(request, resolved.axes);
+  check_layers(request, resolved.axes);
   const auto input = std::find_if(resolved.axes.begin(), resolved.axes.end(),
                                   [](const Setting& axis) { return axis.name == "input"; });
   if (input != resolved.axes.end() && captures_inputs(input->values)) {
@@ -272,8 +273,10 @@ std::vector<Measure> measures_asked(const SweepRequest& request) {
 std::string hint_of_training(const std::string& axis, const std::string& text, bool trains) {
   if (axis == "length")
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
-  if (trains && (axis == "kv_heads" || axis == "layers"))
-    return fmt::format("; of training it is a setting: --train {}={}", axis, text);
+  if (trains && axis == "kv_heads")
+    return fmt::format("; of training it is a setting: --train kv_heads={}", text);
+  if (trains && axis == "layers")
+    return fmt::format("; of training they are a setting: --train layers={}", text);
   if (trains && axis == "dtype") return "; models are trained in float32";
   return "";
 }

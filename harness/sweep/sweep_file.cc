@@ -128,7 +128,8 @@ class SweepFile {
       if (all.size() == before) all.push_back(name);
     }
     for (const std::string& spec : specs)
-      if (spec.starts_with(kPythonPrefix)) all.push_back(spec);  // beside everything built in
+      if (spec.starts_with(kPythonPrefix) || !parse_spec(spec).layers.empty())
+        all.push_back(spec);  // beside everything built in
     return all;
   }
 

@@ -108,9 +108,11 @@ void Sweeper::check_contracts() {
   const double timeout_s = std::max(timeout_s_, kLeastTime);
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    std::vector<PublishedShape>& shapes = add(&Request::variant, key.variant).request.shapes;
-    for (const PublishedShape& shape : published_shapes(key))
-      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    for (const Plugin& variant : variants_of(key)) {
+      std::vector<PublishedShape>& shapes = add(&Request::variant, variant).request.shapes;
+      for (const PublishedShape& shape : published_shapes(key))
+        if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    }
     if (key.task) add(&Request::task, *key.task).data = key.source.data;
   }
 
@@ -155,7 +157,9 @@ void Sweeper::check_contracts() {
   }
   for (const size_t cell : cells) {
     const CellKey& key = plan_.cells[cell].key;
-    auto it = unpassed.find(plugin_text(key.variant));
+    auto it = unpassed.end();
+    for (const Plugin& variant : variants_of(key))
+      if (it == unpassed.end()) it = unpassed.find(plugin_text(variant));
     if (it == unpassed.end() && key.task) it = unpassed.find(plugin_text(*key.task));
     if (it == unpassed.end() || stopping()) continue;
     result_.gate_failed = result_.gate_failed || it->second.is_gated;

@@ -98,10 +98,17 @@ NoiseFloor floors_for(const Plan& plan, const NoiseFloor& known) {
   return floors;
 }
 
-std::vector<ListedVariant> listed_variants() {
-  std::vector<ListedVariant> list;
-  for (const VariantInfo& info : all_variants())
-    list.push_back({info.name, std::ssize(list), info.family});
+void list_variant(const VariantInfo& info, std::vector<ListedVariant>& list) {
+  const bool is_listed = std::any_of(list.begin(), list.end(), [&](const ListedVariant& other) {
+    return other.name == info.name;
+  });
+  if (!is_listed) list.push_back({info.name, std::ssize(list), info.family});
+}
+
+// `list`, the catalogue and the stacks of the plan.
+std::vector<ListedVariant> listed_variants(const Plan& plan, std::vector<ListedVariant> list = {}) {
+  for (const VariantInfo& info : all_variants()) list_variant(info, list);
+  for (const Cell& cell : plan.cells) list_variant(find_variant(cell.key.variant.name), list);
   return list;
 }
 
@@ -181,6 +188,7 @@ bool Sweeper::continue_run(const RunLine& run) {
     wider.argv = run.argv;
     wider.config = run.config;
     wider.started_at = run.started_at;
+    wider.variants = listed_variants(plan_, std::move(wider.variants));
     writer_.append(line_of(wider));
   }
   return true;
@@ -195,7 +203,7 @@ void Sweeper::begin_run() {
               .calibration = std::nullopt,
               .calibration_fault = "",
               .started_at = utc_now(),
-              .variants = listed_variants(),
+              .variants = listed_variants(plan_),
               .noise_floor = floors_for(plan_, kept_floors(request_.noise))};
   if (continue_run(run)) return;
   begin_phase("calibration", 0);

@@ -31,6 +31,13 @@ std::string group_of(const CellKey& key) {
 }
 
 std::string source_hash(std::string_view folder, std::string_view name) {
+  const VariantInfo* const variant = folder == "variants" ? variant_named(name) : nullptr;
+  if (variant && variant->is_stack()) {
+    std::vector<Json> hashes;
+    for (const LayerVariant& layer : variant->layers)
+      hashes.emplace_back(source_hash(folder, layer.variant->name));
+    return hash_of(hashes);
+  }
   const std::string file = folder == "variants" ? variant_plugin(name)
                            : folder == "tasks"  ? task_plugin(name)
                                                 : "";

@@ -8,6 +8,7 @@
 
 #include "harness/model/residual_blocks.h"
 #include "harness/train/train.h"
+#include "variants/api/stack.h"
 
 namespace attn {
 
@@ -100,6 +101,7 @@ std::optional<std::string> why_not_trainable(
   if (width % heads != 0)
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
   if (auto reason = why_no_sharing(variant, heads, training.integer("kv_heads"))) return reason;
+  if (auto reason = why_no_repetition(variant, training.integer("layers"))) return reason;
   const VariantInfo::Reads read =
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")

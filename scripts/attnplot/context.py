@@ -17,6 +17,7 @@ SHAPE = {
     "threads": "{} threads",
     "kv_heads": "kv_heads {}",  # where query heads share keys
     "dtype": "{}",  # where it is not float32
+    "layers": "{} layers",  # of a whole model, where they are not two
 }
 
 
@@ -50,10 +51,11 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads, dtype = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype, layers = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
     stored = f"-{dtype}" if dtype else ""
-    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}"
+    deep = f"-n{layers}" if layers else ""
+    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}"
 
 
 def shape_text(cell: Cell) -> str:

@@ -47,6 +47,7 @@ def context_of(cell: Cell) -> Context:
         *(axes.get(k) or 0 for k in ("batch", "heads", "head_dim")),
         axes.get("kv_heads") or axes.get("heads") or 0,  # the rank prefers heads of their own
         dtype_of(cell) == "float32",  # and float32
+        -(axes.get("layers") or 2),  # and shallow models
     )
 
 

@@ -2,6 +2,7 @@
 // value that is printed is read as itself.
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/base/params.h"
 #include "harness/sweep/grammar.h"
 #include "tests/fuzz/oracle.h"
@@ -44,15 +45,25 @@ void check_settings(const std::vector<Setting>& settings) {
   require(written(overlay(settings, settings)) == text, "settings change by themselves: " + text);
 }
 
+std::string written(const Spec& spec) {
+  std::string text;
+  for (const auto& [layer, times] : spec.layers)
+    text += fmt::format("{}{}*{}", text.empty() ? "" : "+", times, written(layer));
+  return spec.layers.empty() ? spec.name + "[" + written(spec.settings) + "]" : text;
+}
+
+void check_spec(const Spec& spec) {
+  check_settings(spec.settings);
+  for (const auto& [layer, times] : spec.layers) check_spec(layer);
+  const std::string text = written(spec);
+  require(written(parse_spec(text)) == text, "a spec changes when written: " + text);
+}
+
 }  // namespace
 
 void spec(std::string_view bytes) {
   Spec spec;
-  if (accepts([&] { spec = parse_spec(bytes); })) {
-    check_settings(spec.settings);
-    const std::string text = spec.name + "[" + written(spec.settings) + "]";
-    require(parse_spec(text).name == spec.name, "a name changes when written: " + text);
-  }
+  if (accepts([&] { spec = parse_spec(bytes); })) check_spec(spec);
   std::vector<Setting> settings;
   if (accepts([&] { settings = parse_settings(bytes); })) check_settings(settings);
   std::vector<std::string> values;

@@ -28,6 +28,7 @@ foreach(stem
     measure/reach
     measure/shared_keys
     measure/speed
+    measure/stack_workload
     measure/statistics
     measure/witness
     measure/workload
@@ -47,6 +48,7 @@ foreach(stem
     sweep/grammar
     sweep/dtype_axis
     sweep/kv_heads
+    sweep/variant_choices
     sweep/outcome
     sweep/passed_checks
     sweep/pilots

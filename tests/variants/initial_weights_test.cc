@@ -61,6 +61,8 @@ std::vector<Start> starts() {
             {"state", 2.0 / (3 * kWidth)},
             {"reverse_input", 2.0 / (3 * kWidth)},
             {"reverse_state", 2.0 / (3 * kWidth)}}},
+          {"s4d", {{"states", whole(1024)}}, {{"C_real", 0.5}, {"C_imag", 0.5}}},
+          {"lru", {}, {{"B", 1.0 / (2 * kWidth)}, {"C", 1.0 / kWidth}}},
           {"synthesizer", kind("dense"), {{"keys", 1.0 / kDim}}},
           {"synthesizer", kind("random"), {{"logits", 1}}},
           {"synthesizer", {{"as", std::string("lra")}}, {{"logits", 1.0 / (kHeads * kLongest)}}},

@@ -9,6 +9,29 @@
 
 namespace attn {
 
+bool LayerVariant::operator==(const LayerVariant& other) const {
+  return variant->name == other.variant->name && params == other.params;
+}
+
+VariantInfo::Reads VariantInfo::read_by(const Params& chosen) const {
+  if (traits.mixer) return {.queries = false, .keys = false};
+  if (!is_stack()) return reads ? reads(chosen) : Reads{};
+  Reads all{.queries = false, .keys = false};
+  for (const auto& [variant, own] : layers) {
+    const Reads read = variant->read_by(Params(variant->name, variant->params, own));
+    all.queries = all.queries || read.queries;
+    all.keys = all.keys || read.keys;
+  }
+  return all;
+}
+
+bool VariantInfo::is_referenced() const {
+  return is_stack()
+             ? std::all_of(layers.begin(), layers.end(),
+                           [](const LayerVariant& layer) { return layer.variant->is_referenced(); })
+             : reference != nullptr;
+}
+
 std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, ParamValue> given,
                                                         const Limit& of) const {
   for (const auto& [param, value] : of.params) given[param] = value;
@@ -17,6 +40,9 @@ std::map<std::string, ParamValue> VariantInfo::at_limit(std::map<std::string, Pa
 
 std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
                                                 const Params& chosen) const {
+  for (const auto& [variant, own] : layers)
+    if (auto reason = variant->why_not(shape, Params(variant->name, variant->params, own)))
+      return fmt::format("{}: {}", variant->name, *reason);
   if (shape.causal && !traits.causal) return "cannot be causal";
   if (shape.q_len != shape.kv_len && !traits.cross) return "has no cross-attention";
   return skip_reason ? skip_reason(shape, chosen) : std::nullopt;
@@ -24,6 +50,9 @@ std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
 
 std::optional<std::string> VariantInfo::why_no_decoder(const AttentionShape& shape,
                                                        const Params& chosen) const {
+  for (const auto& [variant, own] : layers)
+    if (auto reason = variant->why_no_decoder(shape, Params(variant->name, variant->params, own)))
+      return fmt::format("{}: {}", variant->name, *reason);
   if (!traits.decode) return traits.causal ? "cannot decode" : "cannot decode: it cannot be causal";
   if (no_decoder)
     if (auto reason = no_decoder(chosen)) return reason;
@@ -38,6 +67,7 @@ std::vector<GateInput> VariantInfo::gates_of(int64_t heads, int64_t head_dim,
 
 std::unique_ptr<Attention> VariantInfo::build(
     AttentionConfig config, const std::map<std::string, ParamValue>& given) const {
+  ATTN_CHECK(!is_stack(), "{} is a stack of layers: only a model is made of it", name);
   ATTN_CHECK(config.heads >= 1 && config.head_dim >= 1 && config.max_len >= 1,
              "{}: heads {}, head_dim {} and max_len {} must be at least 1", name, config.heads,
              config.head_dim, config.max_len);
@@ -69,9 +99,8 @@ std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at
 
 const std::vector<std::string>& families() {
   static const std::vector<std::string> list = {
-      "exact",  "other scores",       "pattern",   "low rank",  "kernel",
-      "gated",  "hashing or routing", "synthetic", "recurrent", "convolution",
-      "control"};
+      "exact",       "other scores",       "pattern",   "low rank",  "kernel",      "gated",
+      "state space", "hashing or routing", "synthetic", "recurrent", "convolution", "control"};
   return list;
 }
 

@@ -15,8 +15,17 @@
 
 namespace attn {
 
+struct VariantInfo;
+
+// What one layer of a model is of.
+struct LayerVariant {
+  std::shared_ptr<const VariantInfo> variant;
+  std::map<std::string, ParamValue> params;  // those that are not the default
+  bool operator==(const LayerVariant& other) const;
+};
+
 struct VariantInfo {
-  std::string name;          // the file's stem
+  std::string name;          // the file's stem; of a stack, its text
   std::string family;        // one of families()
   std::string summary;       // one line
   std::string paper;         // arXiv:…, and the equation
@@ -66,6 +75,9 @@ struct VariantInfo {
   // Whether trait `bfloat16` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> bfloat16_if;
 
+  // Of a stack, whose layers differ: one period of them, see stack.h. Empty: one attention.
+  std::vector<LayerVariant> layers;
+
   // `given` overlaid by the limit's parameters, without parameters that then have no effect.
   std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
                                              const Limit& of) const;
@@ -75,10 +87,9 @@ struct VariantInfo {
   // Why the shape cannot decode: by trait decode, `no_decoder`, then why_not(); nullopt: it can.
   std::optional<std::string> why_no_decoder(const AttentionShape& shape,
                                             const Params& params) const;
-  Reads read_by(const Params& chosen) const {
-    if (traits.mixer) return {.queries = false, .keys = false};
-    return reads ? reads(chosen) : Reads{};
-  }
+  Reads read_by(const Params& chosen) const;  // of a stack: what any of its layers reads
+  bool is_stack() const { return !layers.empty(); }
+  bool is_referenced() const;  // its mathematics is declared, or that of all its layers
   // For so many heads of that size.
   std::vector<GateInput> gates_of(int64_t heads, int64_t head_dim, const Params& chosen) const;
   bool reads_bfloat16(const Params& chosen) const {
@@ -94,7 +105,8 @@ struct VariantInfo {
 };
 
 // What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
-// "kernel", "gated", "hashing or routing", "synthetic", "recurrent", "convolution", "control".
+// "kernel", "gated", "state space", "hashing or routing", "synthetic", "recurrent", "convolution",
+// "control".
 const std::vector<std::string>& families();
 
 // The limit of a pattern: parameter `reach` set to the longer of q_len and kv_len, and `others`.

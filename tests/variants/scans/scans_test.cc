@@ -1,0 +1,149 @@
+// State spaces where they are each other or something simpler: mamba with one decay a head is
+// mamba2, with constant gates a convolution, and the scan of s4d; lru with real poles is a bank of
+// exponential moving averages. On every instruction set. What each variant is by itself, the
+// contract compares with its reference.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/simd/isa.h"
+#include "tests/variants/oracle_bridge.h"
+#include "variants/api/mixer.h"
+#include "variants/catalog.h"
+#include "variants/scans/scans.h"
+
+namespace attn::scans_test {
+namespace {
+
+constexpr int64_t kHeads = 2, kLen = 70, kDim = 5;  // two chunks and a part, no whole vector
+// Of all inputs.
+Shape rows_shape() { return {1, kHeads, kLen, kDim}; }
+
+std::unique_ptr<Attention> build(const char* name, std::map<std::string, ParamValue> params = {}) {
+  return find_variant(name).build({kHeads, kDim, kLen, true, 3, {}}, params);
+}
+
+// Numbers within 100 roundings of each other, relative to the largest.
+void expect_same(const Tensor& got, const Tensor& want) {
+  ASSERT_EQ(got.shape(), want.shape());
+  std::vector<double> wanted(want.values().begin(), want.values().end());
+  EXPECT_LE(bridge::relative_error(got, wanted), 100 * kEpsilon);
+}
+
+// q, k, v of mamba2 are C, B and x.
+TEST(Mamba, WithOneDecayAHeadIsMamba2) {
+  const auto mamba2 = build("mamba2"), mamba = build("mamba", {{"states", kDim}});
+  const Tensor rates = mamba2->weights()[0].value.value(),
+               a_log = mamba->weights()[0].value.value();
+  for (int64_t i = 0; i < a_log.size(); ++i) a_log[i] = rates[i / (kDim * kDim)];
+  const Tensor c = bridge::normal(rows_shape(), "c"), b = bridge::normal(rows_shape(), "b"),
+               x = bridge::normal(rows_shape(), "x"),
+               step = bridge::normal(rows_shape().with(3, 1), "step");
+  for (real& value : step.values()) value -= real(2);  // steps near those of the start
+  const Tensor steps{rows_shape()};
+  for (int64_t i = 0; i < steps.size(); ++i) steps[i] = step[i / kDim];
+  const Tensor want =
+      mamba2->forward(Var(c), Var(b), Var(x), {true, {}}, std::array{Var(step)}).value();
+  const Tensor got =
+      mamba->forward(Var(x), Var(x), Var(x), {true, {}}, std::array{Var(steps), Var(b), Var(c)})
+          .value();
+  expect_same(got, want);
+}
+
+struct Constant {
+  Tensor x = bridge::normal(rows_shape(), "x"), delta = Tensor(rows_shape());
+  Tensor write{{1, kHeads, kLen, kStates}}, read{{1, kHeads, kLen, kStates}};
+  Tensor a_log = bridge::normal({kHeads, kStates, kDim}, "a_log", 0.5);
+  static constexpr int64_t kStates = 3;
+
+  Constant() {
+    delta.fill(static_cast<real>(0.2));
+    for (int64_t i = 0; i < write.size(); ++i) {
+      const int64_t n = i % kStates + i / (kLen * kStates) * kStates;
+      write[i] = static_cast<real>(std::cos(n)), read[i] = static_cast<real>(std::sin(1 + 2 * n));
+    }
+  }
+  double at(const Tensor& gate, int64_t head, int64_t n) const {
+    return static_cast<double>(gate[head * kLen * kStates + n]);
+  }
+  double factor(int64_t head, int64_t n, int64_t c) const {
+    return std::exp(-0.2 * std::exp(static_cast<double>(a_log[(head * kStates + n) * kDim + c])));
+  }
+  Tensor scanned() const {
+    return selective_scan({Var(x), Var(delta), Var(write), Var(read), Var(a_log)}).value();
+  }
+};
+
+TEST(SelectiveScan, OfConstantGatesIsAConvolution) {
+  const Constant k;
+  const Tensor want{rows_shape()};
+  for (int64_t i = 0; i < want.size(); ++i) {
+    const int64_t c = i % kDim, t = i / kDim % kLen, head = i / kDim / kLen;
+    double sum = 0;
+    for (int64_t n = 0; n < Constant::kStates; ++n)
+      for (int64_t s = 0; s <= t; ++s)
+        sum += k.at(k.read, head, n) * k.at(k.write, head, n) * 0.2 *
+               std::pow(k.factor(head, n, c), static_cast<double>(t - s)) *
+               static_cast<double>(k.x[i - (t - s) * kDim]);
+    want[i] = static_cast<real>(sum);
+  }
+  for (const std::string& isa : isas()) {
+    hold_isa(isa);
+    expect_same(k.scanned(), want);
+  }
+  hold_isa("best");
+}
+
+TEST(SelectiveScan, OfConstantGatesIsTheConstantScan) {
+  const Constant k;
+  const Tensor taps = Tensor::zeros({4, kHeads, Constant::kStates, kDim});
+  const int64_t size = taps.size() / 4;
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t c = i % kDim, n = i / kDim % Constant::kStates,
+                  head = i / kDim / Constant::kStates;
+    taps[i] = static_cast<real>(k.factor(head, n, c));
+    taps[2 * size + i] = static_cast<real>(0.2 * k.at(k.write, head, n) * k.at(k.read, head, n));
+  }
+  for (const std::string& isa : isas()) {
+    hold_isa(isa);
+    expect_same(constant_scan(Var(k.x), Var(taps)).value(), k.scanned());
+  }
+  hold_isa("best");
+}
+
+// Mega's moving average (Ma et al. 2022, arXiv:2209.10655, eq. 1) of one dimension a channel:
+// h = (1 - a)·h + a·x.
+TEST(Lru, OfRealPolesIsABankOfMovingAverages) {
+  constexpr int64_t kWidth = kHeads * kDim;
+  const auto lru = build("lru");
+  const std::vector<Weight> weights = lru->weights();
+  const Tensor poles = weights[0].value.value(), b = weights[1].value.value(),
+               c = weights[2].value.value();
+  b.fill(0), c.fill(0);
+  std::vector<double> share(kWidth);  // a
+  for (int64_t j = 0; j < kWidth; ++j) {
+    share[static_cast<size_t>(j)] = 0.05 + 0.09 * static_cast<double>(j);
+    poles[j] = static_cast<real>(std::log(-std::log(1 - share[static_cast<size_t>(j)])));
+    poles[kWidth + j] = -40;  // an angle of e^-40
+    poles[2 * kWidth + j] = static_cast<real>(std::log(share[static_cast<size_t>(j)]));
+    b[j * 2 * kWidth + j] = c[j * kWidth + j] = 1;
+  }
+  const Tensor x = bridge::normal({1, kLen, kWidth}, "x"), want(x.shape());
+  for (int64_t j = 0; j < kWidth; ++j) {
+    double h = 0;
+    for (int64_t t = 0; t < kLen; ++t) {
+      const double a = share[static_cast<size_t>(j)];
+      h = (1 - a) * h + a * static_cast<double>(x[t * kWidth + j]);
+      want[t * kWidth + j] = static_cast<real>(h);
+    }
+  }
+  for (const std::string& isa : isas()) {
+    hold_isa(isa);
+    expect_same(as_mixer(*lru)->mix(Var(x), {.causal = true}).value(), want);
+  }
+  hold_isa("best");
+}
+
+}  // namespace
+}  // namespace attn::scans_test

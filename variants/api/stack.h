@@ -1,0 +1,52 @@
+// Stacks: models whose layers are of several variants, such as full+2·linear: a layer of exact
+// attention, then two of linear attention, repeated through the model. Lieber et al. 2024,
+// arXiv:2403.19887; Arora et al. 2024, arXiv:2402.18668. Costs what its layers cost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "variants/api/variant_info.h"
+
+namespace attn {
+
+// A layer of the variant with these parameters, which are checked.
+LayerVariant layer_of(const VariantInfo& info, const std::map<std::string, ParamValue>& params);
+
+// A stack's entry beside those of the catalogue. Its traits are those of all of its layers: it can
+// be causal where each layer can. It is a stack of at least two layers that are not all equal, and
+// no shorter one repeated; see one_period(). It cannot be built: a model builds its layers.
+VariantInfo stack_of(std::vector<LayerVariant> layers);
+
+// "full+2·truncated[window=32]": parameters that are not the default, and how often a layer follows
+// itself. catalog.h finds a stack by this text.
+std::string stack_name(const std::vector<LayerVariant>& layers);
+
+// A part of a stack's text, "2*truncated[window=32]": how many layers, and of what.
+struct StackPart {
+  int64_t times = 1;
+  std::string spec;
+};
+// The parts between '+' outside of brackets; "2*" or "2·" before a part repeats it. Error for a
+// part that is empty or repeated less than once or more often than a model has layers.
+std::vector<StackPart> stack_parts(std::string_view text);
+// Whether the text has several parts, or a part that is repeated.
+bool is_stack_text(std::string_view text);
+
+// The shortest list of which `layers` is a repetition.
+std::vector<LayerVariant> one_period(std::vector<LayerVariant> layers);
+
+// What layer `index` of a model is of: of a stack, the layer of the period; else `info` with
+// `params`.
+LayerVariant layer_variant(const VariantInfo& info, const std::map<std::string, ParamValue>& params,
+                           int64_t index);
+
+// The reason why a model of so many layers cannot repeat the stack; nullopt: it can, or `info` is
+// no stack.
+std::optional<std::string> why_no_repetition(const VariantInfo& info, int64_t layers);
+
+}  // namespace attn
