@@ -28,7 +28,7 @@ enum class Part : uint8_t {
   edges,          // attention along the edges of a graph: dots, softmax and sums in one pass
   projections,    // linear layers and projections along the sequence, all that they do
   feed_forward,   // the two linear layers of a Transformer's block, all that they do
-  recurrence,     // gates and states of a recurrent cell, but its products
+  recurrence,     // gates and states of a recurrent cell or a scan, but its products
   sums,           // running and block sums
   elementwise,    // one pass over memory: scale, add, fill, activation functions, norms
   waiting,        // threads that start, wait for others or have nothing to do

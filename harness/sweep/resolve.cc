@@ -273,10 +273,8 @@ std::vector<Measure> measures_asked(const SweepRequest& request) {
 std::string hint_of_training(const std::string& axis, const std::string& text, bool trains) {
   if (axis == "length")
     return "; a task's length is a parameter of the task, such as mqar[length=128]";
-  if (trains && axis == "kv_heads")
-    return fmt::format("; of training it is a setting: --train kv_heads={}", text);
-  if (trains && axis == "layers")
-    return fmt::format("; of training they are a setting: --train layers={}", text);
+  if (trains && (axis == "kv_heads" || axis == "layers"))
+    return fmt::format("; of training it is a setting: --train {}={}", axis, text);
   if (trains && axis == "dtype") return "; models are trained in float32";
   return "";
 }

@@ -160,14 +160,14 @@ class Effort(Probes):
         self.assertEqual(plot(self.rows([cell("full", "copy", 0.9)]), "-o", self.folder / "out")[0], 0)
         self.assertFalse((self.folder / "out" / "accuracy-effort.csv").exists())
 
-    def test_the_report_has_the_medians(self) -> None:
+    def test_the_report_has_the_medians_and_the_ends_of_the_seeds(self) -> None:
         rows = self.read(probe_rows.effort_cells())
         found = scores.against_effort(scores.Tasks(Book(rows, Styles(rows))))
         assert found is not None
         titles = [p["x"]["title"] for p in found["panels"]]
         self.assertEqual(titles, ["seconds of training", "FLOPs of training"])
         full = next(line for line in found["panels"][1]["lines"] if len(line["points"]) == 3)
-        self.assertEqual([p[:4] for p in full["points"]][2], [9.6e8, 0.55, None, None])
+        self.assertEqual([p[:4] for p in full["points"]][2], [9.6e8, 0.55, 0.5, 0.6])
 
 
 class Reach(Probes):

@@ -164,6 +164,10 @@ std::vector<PlantedVariant> planted_variants() {
                 return static_cast<double>(p.position(i) + 1) / static_cast<double>(p.kv_len + 1);
               });
             }});
+  // A variant that rounds with the whole sequence must hide the future too.
+  list.push_back({list.back().info, "causality"});
+  list.back().info.name = "future_beside_rounding";
+  list.back().info.rounds_with_all = [](const Params&) { return true; };
   caught_by("causality", "temperature_of_the_length", {.logits = [](const Var& x, const Pass& p) {
               return scale(x, std::log(1.0 + static_cast<double>(p.kv_len)));
             }});

@@ -66,6 +66,11 @@ struct VariantInfo {
   // Whether the variant hides the future even under a mask that is not causal; empty: never.
   std::function<bool(const Params&)> always_causal;
 
+  // Whether rounding errors are of the size of the largest number of the whole sequence, the future
+  // included, as those of a Fourier transform are: what hides the future then hides it up to
+  // rounding. Empty: never.
+  std::function<bool(const Params&)> rounds_with_all;
+
   // Sentences for `info`: what is not the paper's, what as=lra changes, the axes of weights.
   std::vector<std::string> notes;
 

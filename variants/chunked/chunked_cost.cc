@@ -58,16 +58,21 @@ Cost chunked_cost(const ChunkedProblem& p) {
   return cost;
 }
 
+// Decays of steps and of channels come from gates, by a rule whose values take room for a tile;
+// those of heads are given.
 Cost chunked_cost(const AttentionShape& s, Decay decay, WriteRule rule) {
-  return chunked_cost(ChunkedProblem{.batch = s.batch,
-                                     .heads = s.heads,
-                                     .len = s.kv_len,
-                                     .key_dim = s.head_dim,
-                                     .dim = s.head_dim,
-                                     .decay = decay,
-                                     .delta = rule == WriteRule::delta,
-                                     .removal = rule == WriteRule::removal,
-                                     .bonus = rule == WriteRule::bonus});
+  const bool has_gates = decay == Decay::step || decay == Decay::channel;
+  return chunked_cost(
+      ChunkedProblem{.batch = s.batch,
+                     .heads = s.heads,
+                     .len = s.kv_len,
+                     .key_dim = s.head_dim,
+                     .dim = s.head_dim,
+                     .decay = decay,
+                     .rule = {.of = has_gates ? LogDecay::Of::softplus : LogDecay::Of::given},
+                     .delta = rule == WriteRule::delta,
+                     .removal = rule == WriteRule::removal,
+                     .bonus = rule == WriteRule::bonus});
 }
 
 }  // namespace attn

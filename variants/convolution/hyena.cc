@@ -100,6 +100,7 @@ VariantInfo hyena() {
             return oracle::gated_convolution(x.q, x.k, x.v, x.weights, x.config.max_len - 1,
                                              x.config.causal, {x.mask.kv_lengths});
           },
+      .rounds_with_all = uses_fourier,
       .notes = {
           "Order 2: queries, keys and values stand for the paper's projections x1, x2 and v, which "
           "a "

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/ops/ops.h"
+#include "core/simd/product.h"
 #include "core/simd/rows.h"
 
 namespace attn {
@@ -144,7 +145,9 @@ Var filter_taps(const ImplicitFilter& filter, int64_t first, int64_t count) {
   const int64_t width = filter.out.dim(1);
   const Tensor rates({width});
   for (int64_t c = 0; c < width; ++c) rates[c] = rate(c, width);
-  return windowed(linear(rows, filter.out, {}), {first, filter.longest, rates});
+  const Var taps = linear(rows, filter.out, {});
+  rows = Var();  // without gradients, nobody reads it again
+  return windowed(taps, {first, filter.longest, rates});
 }
 
 double filter_flops(const FilterSize& size) {
@@ -155,10 +158,11 @@ double filter_flops(const FilterSize& size) {
 }
 
 double filter_peak_bytes(const FilterSize& size) {
-  const auto taps = static_cast<double>(size.taps);
-  const auto widest =
-      static_cast<double>(std::max({2 * size.width, size.width + size.hidden, 2 * size.hidden}));
-  return sizeof(real) * taps * widest;
+  const int64_t width = size.width, hidden = size.hidden;
+  return sizeof(real) *
+         static_cast<double>(std::max({size.taps * 2 * width,
+                                       size.taps * (width + hidden) + packed_reals(width, hidden),
+                                       size.taps * 2 * hidden + packed_reals(hidden, hidden)}));
 }
 
 }  // namespace attn

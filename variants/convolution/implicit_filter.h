@@ -32,7 +32,8 @@ struct FilterSize {
   int64_t taps, bands, hidden, layers, width;
 };
 double filter_flops(const FilterSize& size);
-// The largest size of the arrays that exist at once: the filter, and it without its window.
+// The largest size of the arrays that exist at once: the filter with and without its window, or the
+// rows before and after a layer, and its packed weight.
 double filter_peak_bytes(const FilterSize& size);
 
 }  // namespace attn

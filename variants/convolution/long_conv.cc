@@ -69,6 +69,7 @@ VariantInfo long_conv() {
           .params = {convolution_form()},
           .make = make_as<LongConv>,
           .reference = long_conv_reference,
+          .rounds_with_all = uses_fourier,
           .notes = {
               "The mixer alone, a channel by itself: projections that mix channels, gates and "
               "activation functions are left to the model around it.",

@@ -10,10 +10,10 @@
 namespace attn {
 namespace {
 
-using namespace long_convolutions;
+namespace forms = long_convolutions;
 
 bool is_direct(int64_t len, ConvolutionForm form) {
-  return form == ConvolutionForm::automatic ? len <= kLongestDirect
+  return form == ConvolutionForm::automatic ? len <= forms::kLongestDirect
                                             : form == ConvolutionForm::direct;
 }
 
@@ -51,33 +51,35 @@ ConvolutionForm form_of(const Params& params) {
   return form == "fft" ? ConvolutionForm::fft : ConvolutionForm::direct;
 }
 
+bool uses_fourier(const Params& params) { return form_of(params) == ConvolutionForm::fft; }
+
 Var long_convolution(const Var& x, const Var& filter, const Var& skip, const LongConvolution& how) {
   check(x, filter, skip, how.causal);
-  const Problem p{x.dim(0),
-                  x.dim(1),
-                  x.dim(2),
-                  x.dim(3),
-                  filter.dim(0),
-                  how.causal,
-                  {how.lengths.begin(), how.lengths.end()}};
+  const forms::Problem p{x.dim(0),
+                         x.dim(1),
+                         x.dim(2),
+                         x.dim(3),
+                         filter.dim(0),
+                         how.causal,
+                         {how.lengths.begin(), how.lengths.end()}};
   const bool direct = is_direct(p.len, how.form);
   const Tensor out = Tensor::zeros(x.shape());
   const Tensor skipped = skip.defined() ? skip.value() : Tensor();
-  const Arrays arrays{x.value().data(), filter.value().data(), skipped.data()};
-  direct ? direct_forward(p, arrays, out.data()) : fft_forward(p, arrays, out.data());
+  const forms::Arrays arrays{x.value().data(), filter.value().data(), skipped.data()};
+  direct ? forms::direct_forward(p, arrays, out.data()) : forms::fft_forward(p, arrays, out.data());
   const auto backward = [p, direct, from = x.value(), taps = filter.value(), skipped](
                             const Tensor& grad, std::span<Tensor> grads) {
-    const Arrays a{from.data(), taps.data(), skipped.data()};
-    const Gradients g{grad.data(), grads[0].data(), grads[1].data(),
-                      grads.size() > 2 ? grads[2].data() : nullptr};
-    direct ? direct_backward(p, a, g) : fft_backward(p, a, g);
+    const forms::Arrays a{from.data(), taps.data(), skipped.data()};
+    const forms::Gradients g{grad.data(), grads[0].data(), grads[1].data(),
+                             grads.size() > 2 ? grads[2].data() : nullptr};
+    direct ? forms::direct_backward(p, a, g) : forms::fft_backward(p, a, g);
   };
   if (skip.defined()) return custom_op(out, {x, filter, skip}, backward);
   return custom_op(out, {x, filter}, backward);
 }
 
 Cost long_convolution_cost(const AttentionShape& s, const LongConvolution& how) {
-  const Problem p{
+  const forms::Problem p{
       s.batch,    s.heads, s.kv_len, s.head_dim, how.causal ? s.kv_len : 2 * s.kv_len - 1,
       how.causal, {}};
   const auto channels = static_cast<double>(p.width()), batch = static_cast<double>(s.batch),
@@ -92,7 +94,8 @@ Cost long_convolution_cost(const AttentionShape& s, const LongConvolution& how) 
   const double transform = fft_flops(fast_length(s.kv_len));
   cost.flops = channels * transform * (1 + 2 * batch);
   cost.backward_flops = channels * transform * (2 + 4 * batch);
-  cost.peak_bytes += static_cast<double>(workspace_bytes(p.tasks(), fft_workspace_reals(p.len)));
+  cost.peak_bytes +=
+      static_cast<double>(workspace_bytes(p.tasks(), forms::fft_workspace_reals(p.len)));
   return cost;
 }
 

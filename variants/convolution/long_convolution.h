@@ -20,6 +20,8 @@ enum class ConvolutionForm {
 ParamSpec convolution_form();  // the parameter `form` of variants
 std::string convolution_form_note();
 ConvolutionForm form_of(const Params& params);
+// Whether lengths of up to 256 positions are transformed too: form=fft.
+bool uses_fourier(const Params& params);
 
 struct LongConvolution {
   bool causal = false;

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/recycled.h"
+#include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/rows.h"
 #include "core/simd/product.h"
@@ -50,6 +51,7 @@ void backward(const Scan& s, const Tensor& grad_out, std::span<Tensor> grads) {
   const Tensor g(grad_out.shape());
   std::vector<double, Recycled<double>> sums(static_cast<size_t>(s.batch * 3 * n));
   over_range(s.batch, s.len * row, [&](int64_t begin, int64_t end) {
+    const Mark mark(Part::recurrence);
     for (int64_t b = begin; b < end; ++b) {
       const int64_t at = b * s.len * row;
       std::copy_n(grad_out.data() + at, s.valid(b) * row, g.data() + at);
@@ -117,6 +119,7 @@ Var complex_scan(const Var& x, const Var& taps, const std::vector<int64_t>& leng
   Scan s{x.value(), taps.value(), Tensor(x.shape()), x.dim(0), x.dim(1), x.dim(2) / 2, lengths};
   const int64_t row = 2 * s.states;
   over_range(s.batch, s.len * row, [&](int64_t begin, int64_t end) {
+    const Mark mark(Part::recurrence);
     for (int64_t b = begin; b < end; ++b) {
       real* const out = s.out.data() + b * s.len * row;
       scan_complex(s.rows(b), s.x.data() + b * s.len * row, nullptr, out);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/marks.h"
 #include "core/tensor/tensor.h"
 
 namespace attn {
@@ -31,6 +32,7 @@ struct ScanProblem {
 template <class Scan>
 void over_chunks(const ScanProblem& p, int64_t head, real* state, const Tensor& kept,
                  const Scan& scan) {
+  const Mark mark(Part::recurrence);
   std::fill_n(state, p.state_reals, real(0));
   for (int64_t first = 0; first < p.valid(head); first += ScanProblem::kChunk) {
     if (kept.defined())
@@ -43,6 +45,7 @@ void over_chunks(const ScanProblem& p, int64_t head, real* state, const Tensor& 
 // Calls scan(first, count, state) from the last chunk to the first, with the kept state.
 template <class Scan>
 void over_chunks_back(const ScanProblem& p, int64_t head, const Tensor& kept, const Scan& scan) {
+  const Mark mark(Part::recurrence);
   const int64_t chunks = (p.valid(head) + ScanProblem::kChunk - 1) / ScanProblem::kChunk;
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     const int64_t first = chunk * ScanProblem::kChunk;

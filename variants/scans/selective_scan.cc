@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/workers.h"
+#include "core/simd/rows.h"
 #include "core/simd/scan_rows.h"
 #include "variants/chunked/chunked.h"
 #include "variants/scans/scan_chunks.h"
@@ -172,7 +173,7 @@ std::unique_ptr<Decoder> selective_decoder(const Shape& position, int64_t capaci
                        .flops = kFlops,
                        .gate_widths = {dim, states, states},
                        .step = [=](const ScanStep& s) {
-                         for (int64_t c = 0; c < dim; ++c) s.work[c] = softplus_of(s.gates[0][c]);
+                         softplus_row(dim, s.gates[0], 1, 1, s.work);
                          scan_selective({1, dim, states, s.work, s.x, s.gates[1], s.gates[2],
                                          rates.data() + s.head * size},
                                         s.state, s.out);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <complex>
 
+#include "core/base/marks.h"
+
 namespace attn {
 namespace {
 
@@ -33,6 +35,7 @@ struct Weights {
   // A gradient of a complex number z is dL/dRe z + i·dL/dIm z; that of z in f(z) is conj(f')·that
   // of f(z). `of` is that of the taps.
   void add_gradients(const Tensor& of, std::span<Tensor> grads) const {
+    const Mark mark(Part::elementwise);
     for (int64_t i = 0; i < size(); ++i) {
       const State s = state(i);
       const auto at = [&](int64_t part) { return static_cast<double>(of[part * size() + i]); };
@@ -56,6 +59,7 @@ Var zero_order_hold(const ContinuousStates& x) {
   const Weights w{x.log_step.value(), x.log_decay.value(), x.frequency.value(),
                   x.output_real.value(), x.output_imaginary.value()};
   const Shape shape = x.log_decay.shape();
+  const Mark mark(Part::elementwise);
   const Tensor taps({4, shape[0], shape[1], shape[2]});
   for (int64_t i = 0; i < w.size(); ++i) {
     const State s = w.state(i);

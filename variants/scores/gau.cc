@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/ops/ops.h"
+#include "core/simd/product.h"
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"
 #include "variants/reference/units.h"
@@ -48,14 +49,15 @@ class Gau final : public Mixer {
     Cost cost = relu_cost(one, units_);
     const auto rows = static_cast<double>(s.batch * s.kv_len), base = static_cast<double>(base_),
                units = static_cast<double>(units_), d = static_cast<double>(width());
+    const auto packed = static_cast<double>(packed_reals(width(), units_));
     const double projections = 2 * rows * d * (3 * units + base);
     cost.flops += projections, cost.backward_flops += 2 * projections;
     cost.bytes += sizeof(real) * (rows * (2 * d + 9 * units + 9 * base) + d * (3 * units + base));
     // Queries, keys, gates and values beside the attention; what makes queries and keys; or beside
-    // them the mixed values, gated, and the output.
+    // them the mixed values, gated, the output and its packed weight.
     cost.peak_bytes = std::max({cost.peak_bytes + sizeof(real) * rows * (2 * units + 2 * base),
                                 sizeof(real) * rows * 4 * base,
-                                sizeof(real) * rows * (4 * units + 2 * base + d)});
+                                sizeof(real) * (rows * (4 * units + 2 * base + d) + packed)});
     return cost;
   }
 

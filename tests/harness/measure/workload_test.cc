@@ -147,10 +147,12 @@ TEST(Workload, DecodesWhatTheCausalForwardSaysOfTheLastRow) {
                      {.causal = true, .kv_lengths = {}}, gates_of_all_positions(workload))
             .value();
     const Tensor& out = workload.decoded();  // [batch, heads, 1, head_dim]
+    real largest = 1;  // sums that cancel are as inexact as the largest of them
+    for (int64_t i = 0; i < out.size(); i++) largest = std::max(largest, std::abs(out[i]));
     for (int64_t i = 0; i < out.size(); i++) {
       const int64_t matrix = i / spec.head_dim, c = i % spec.head_dim;
       const real expected = rows[(matrix * n + n - 1) * spec.head_dim + c];
-      ASSERT_NEAR(out[i], expected, 1e-5) << info.name << " at " << i;
+      ASSERT_NEAR(out[i], expected, 1e-5 * largest) << info.name << " at " << i;
     }
   }
 }
