@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from PIL import Image, ImageFilter
+from PIL import Image, ImageChops, ImageFilter
 
 from . import golden
 
@@ -35,6 +35,11 @@ class Golden(unittest.TestCase):
         dark = Image.open(golden.FOLDER / "speed-dark.png")
         self.assertGreater(golden.compared(self.speed, dark), 0.5)
         self.assertEqual(golden.compared(self.speed, self.speed.resize((120, 90))), 1.0)
+
+    def test_a_picture_moved_by_one_pixel_is_the_same_and_by_three_is_not(self) -> None:
+        for pixels, same in ((1, True), (3, False)):
+            moved = ImageChops.offset(self.speed, 0, pixels)
+            self.assertEqual(golden.compared(self.speed, moved) < golden.MOST["speed"], same, pixels)
 
     def test_a_softer_edge_is_the_same(self) -> None:
         soft = Image.blend(self.speed, self.speed.filter(ImageFilter.GaussianBlur(1)), 0.1)
