@@ -11,12 +11,16 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-import torch
 
 import attnbench
 from attnbench._program import environment, program
 
-from .twin import Twin
+try:
+    import torch
+
+    from .twin import Twin
+except ImportError:
+    raise unittest.SkipTest("torch is not installed") from None
 
 FILE = '''
 import math
