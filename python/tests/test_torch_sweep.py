@@ -154,7 +154,7 @@ class Rows(InFolder):
         bad = self.folder / "bad.py"
         for text, words in (
             ("import nothing_of_that_name", "ModuleNotFoundError.*line 1"),
-            ("def f(q):\n  return q", "takes 1 arguments"),
+            ("def f(q):\n  return q", "takes 1 argument;"),
             ("def f(q, k, v, causal, scale=None):\n  return q", "'scale' has the default None"),
             ("x = 1", "no class of torch.nn.Module and no function"),
             ("def g(q, k, v, causal):\n  return q", "no class or function 'f'; nearest is 'g'"),
