@@ -247,7 +247,7 @@ class Errors(Probes):
             ("reverse", "test exact match"),
         ):
             self.assertIn(f"{panel} ({axis} ", words)
-        self.assertIn("Exact attention stands in place of linformer as decoder.", words)
+        self.assertIn("Exact attention stands in for linformer in the decoder's self-attention.", words)
 
     def test_validation_chooses_the_least_error_and_a_failure_loses(self) -> None:
         def chosen(cells: list) -> set[str]:
