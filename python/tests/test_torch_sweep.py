@@ -147,6 +147,14 @@ class Rows(InFolder):
         listed = self.attnbench("list", f"python:{self.file}")
         self.assertIn(f"{self.spec('softmax')}\n", listed.stdout)
 
+    def test_a_class_without_words_is_told_by_its_file(self) -> None:
+        text = "import torch\n\nclass A(torch.nn.Module):\n  def __init__(self, heads, head_dim, max_len, causal):\n    super().__init__()\n"
+        for words, told in (('"""Mine: of keys alone."""\n', "Mine: of keys alone."), ("", "a class of torch.nn.Module")):
+            file = self.folder / "bare.py"
+            file.write_text(words + text)
+            done = self.attnbench("list", f"python:{file}")
+            self.assertEqual(done.stdout.splitlines()[1].strip(), told, done.stderr)
+
     def attnbench(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program(), *words], capture_output=True, text=True, env=environment())
 

@@ -185,6 +185,7 @@ class Reach(Probes):
         words = self.told("reach")
         for panel in ("1 layer, earlier inputs", "2 layers, later inputs"):
             self.assertIn(panel, words)
+        self.assertNotRegex(words, "Length [^.]*layer")  # the caption's shape is that of all panels
         self.table(self.cells(causal=True), "reach-causal")
         self.assertNotIn("later", self.told("reach-causal").partition(".")[0])
 
