@@ -93,7 +93,7 @@ def runs_of(rows: Iterable[Row]) -> dict[str, Row]:
     return {row["run"]: row for row in rows if row["kind"] == "run"}
 
 
-def without_peer(runs: dict[str, Row], chosen: Chosen) -> dict[str, str]:
+def without_peer(runs: dict[str, Row], chosen: Chosen = Chosen()) -> dict[str, str]:
     """The variants of the catalogue that no run has a peer for, and why; of chosen variants none."""
     every = {name: why for run in runs.values() for name, why in run.get("no_peer", {}).items()}
     return {} if chosen.subjects else every

@@ -88,6 +88,7 @@ class Legible(unittest.TestCase):
         """A field is the darker the more, and its number stands out against it."""
         figure = next(f for n, f in figures(5).items() if n.startswith("heat-speedup"))
         axes = figure.axes[0]
+        self.assertIn("times as fast as exact attention", axes.get_xlabel())
         fields = {(round(p.get_x() + 0.5), round(p.get_y() + 0.5)): p.get_facecolor() for p in axes.patches}
         numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+", t.get_text())]
         told = [(float(t.get_text()), fields[tuple(map(round, t.get_position()))], t) for t in numbers]

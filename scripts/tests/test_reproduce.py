@@ -206,7 +206,7 @@ class Measuring(InFolder):
         self.assertEqual(self.measured(small=True)[0], 0)
         first = rows.read_bytes()
         self.assertEqual(first.count(b"\n"), 1 + 2 * 2)
-        self.assertIn("memory.jsonl is there", self.measured()[1])
+        self.assertIn("memory.jsonl is there and is kept; --force measures it again", self.measured()[1])
         self.assertEqual(rows.read_bytes(), first)
         self.assertEqual(self.measured(force=True)[0], 0)
         self.assertEqual(rows.read_bytes().count(b"\n"), 1 + 2 * 3)

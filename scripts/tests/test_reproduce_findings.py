@@ -57,6 +57,14 @@ class FindingsPage(unittest.TestCase):
             self.assertAlmostEqual(float(figure) / expected, 1, delta=0.05)
             self.assertTrue(interval)
 
+    def test_cells_of_one_variant_are_told_apart(self) -> None:
+        """R15 measures linformer at two ranks: two lines of one name would contradict each other."""
+        cells = [c for c in read_rows([FOLDER / "R15" / "saving.jsonl"]).cells if c.measure == "speed" and c.length == 16384]
+        own = [c for c in cells if c.variant == "linformer" and c.axes["scope"] == "attention"]
+        names = findings._told_apart(own)
+        self.assertEqual(sorted(names.values()), ["linformer[rank=128]", "linformer[rank=256]"])
+        self.assertEqual(findings._told_apart(own[:1]), {own[0].id: "linformer"})
+
     def test_lengths_and_what_lies_beyond(self) -> None:
         title = "From which length on each variant takes less"
         for variant, word, length in (("performer", "time", 600), ("local", "time", 1800), ("performer", "memory", 80)):
