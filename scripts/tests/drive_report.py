@@ -254,6 +254,7 @@ def sections(browser: Browser, file: str, faults: list[str]) -> Seen:
         "patterns": page.evaluate(f"{parts}.data.filter(t => t.type === 'bar').map(t => t.marker.pattern.shape)"),
         "rings": page.evaluate("document.querySelector('#history .chart').data.filter(t => t.marker && t.marker.symbol === 'circle-open').length"),
         "runs": page.evaluate("document.querySelector('#history .chart').layout.xaxis.ticktext"),
+        "heads": page.eval_on_selector_all("details[data-table^=equal-cost-points]", "all => all.map(t => [...t.querySelectorAll('th')].map(h => h.textContent))"),
         "peers": page.evaluate("document.querySelector('#peers .chart').layout.yaxis.ticktext"),
     }
 

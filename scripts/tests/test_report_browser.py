@@ -164,6 +164,12 @@ class Browser(unittest.TestCase):
         self.assertEqual(seen["runs"][-1], "7" * 9)
         self.assertIn("full", seen["peers"])
 
+    def test_points_of_other_axes_stand_in_tables_of_their_own(self) -> None:
+        axes = [tuple(heads[2:4]) for heads in self.seen["sections"]["heads"]]
+        self.assertIn(("time per token", "test accuracy"), axes)
+        self.assertIn(("peak memory", "relative error"), axes)
+        self.assertEqual(len(set(axes)), len(axes))
+
     def test_tables_sort_and_filter(self) -> None:
         rising, falling = self.explored["sorted"], self.explored["reversed"]
         self.assertEqual(rising, sorted(rising, key=lambda t: int(t) if t.isdigit() else 0))
