@@ -77,6 +77,11 @@ class Pages(unittest.TestCase):
         self.assertIn("of the 2 variants that run on all of them, Kendall's W is 1.00", page)
         self.assertIn("1.00 at 25%", page)
 
+    def test_a_shared_best_rank_counts_for_each(self) -> None:
+        one = {"full": [0.9, 0.5], "linear": [0.9, 0.9]}  # in draws of the first seed alone they tie
+        page = self.page(rows_of({"mqar": one, "copy": one}))
+        self.assertIn("`linear` has the best mean rank, alone or with another, in 100% of draws", page)
+
     def test_a_missing_seed_is_named(self) -> None:
         cells = rows_of({"mqar": {"full": [0.9, 0.9], "linear": [0.5]}})
         with self.assertRaisesRegex(ValueError, "no score of linear with seed 1 on mqar"):
