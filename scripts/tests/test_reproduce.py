@@ -125,6 +125,7 @@ class Entries(InFolder):
             ('sweep = "memory.toml"', 'sweep = "memory.toml"\nprogram = "x.py"', "either"),
             ('unit = "times"', "", "'unit'"),
             ('"--length", "16,32"', '"--length", "16", "32"', "small of 'memory.toml'.*pairs"),
+            ('"16,32"]', '"16", "--length", "32"]', "small of 'memory.toml'.*each name once"),
             ("minutes = 1", "minutes = ", "line 8"),
         )
         for old, new, expected in cases:
