@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -79,7 +82,7 @@ class FindingsPage(unittest.TestCase):
 
     def test_recall_is_of_the_reference_rows(self) -> None:
         """By hand from these rows: linear attention keeps 16896 bytes, and the rate 1e-3 or 3e-3 that is better on validation counts."""
-        line = self.lines("Recall against bytes of state", "mqar", "`linear`")
+        line = self.lines("Recall against bytes of state", "mqar", "`linear`", "[standard](")
         self.assertEqual(len(line), 1)
         cells = read_rows([recall.REFERENCE / "standard.jsonl"]).cells
         own = [c for c in cells if (c.task, c.variant, c.measure) == ("mqar", "linear", "accuracy")]
@@ -91,6 +94,12 @@ class FindingsPage(unittest.TestCase):
         found = [part.strip() for part in line[0].split("|")]
         self.assertEqual((found[3], found[5]), ("16896", str(len(best))))
         self.assertEqual(found[4].partition(" ")[0], f"{mean:.3g}")
+
+    def test_the_sweep_of_recall_has_every_variant_that_decodes(self) -> None:
+        listed = json.loads(subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True).stdout)
+        decode = {v["name"] for v in listed["variants"] if v["traits"]["decode"]}
+        sweep = tomllib.loads((recall.REFERENCE / "recall.toml").read_text(encoding="utf-8"))["sweep"][0]
+        self.assertEqual({spec.partition("[")[0] for spec in sweep["variants"]}, decode - {"graph"})
 
     def test_recall_without_rows_says_so(self) -> None:
         self.assertEqual(recall.table(Path(), [Path("no such.jsonl")]), [])
