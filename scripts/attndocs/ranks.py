@@ -97,11 +97,16 @@ def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
     defined = [t for t in taus if not np.isnan(t)]
     whole = sum(t.seconds for t in tasks)
     part = sum(tasks[i].seconds for i in subset)
+    between = (
+        f"Between two tasks tau-b is {np.median(defined):.2f} in the median, {min(defined):.2f} at least and {max(defined):.2f} at most, over "
+        f"{len(defined)} pairs; {len(taus) - len(defined)} pairs have a task on which all tie."
+        if defined
+        else "No two tasks have orders to compare."
+    )
     return [
         f"Over the {len(tasks)} tasks, of the {len(common)} variants that run on all of them, Kendall's W is {kendall_w(ranks):.2f} "
         f"({low:.2f} to {high:.2f}). Mean ranks: {means}. `{common[best]}` has the best mean rank, alone or with another, in {best_in:.0%} of draws.",
-        f"Between two tasks tau-b is {np.median(defined):.2f} in the median, {min(defined):.2f} at least and {max(defined):.2f} at most, over "
-        f"{len(defined)} pairs; {len(taus) - len(defined)} pairs have a task on which all tie.",
+        between,
         f"The fewest tasks with the same order as all: {', '.join(f'`{tasks[i].task[0]}`' for i in subset)}, with {part / whole:.0%} of the seconds of "
         f"training; {share:.0%} of all choices of {_count(len(subset), 'task')} give that order, so that the choice is fitted to these rows.",
     ]
