@@ -91,6 +91,8 @@ class FindingsPage(unittest.TestCase):
             by.setdefault(cell.training["learning_rate"], []).append(cell)
         best = max(by.values(), key=lambda of: sum(c.metrics["validation"] for c in of))
         mean = sum(c.metrics["test"] for c in best) / len(best)
+        tasks = {row.split("|")[1].partition(",")[0].strip() for row in self.lines("Recall against bytes of state", ".jsonl)")}
+        self.assertLessEqual(tasks, set(recall.TASKS))
         found = [part.strip() for part in line[0].split("|")]
         self.assertEqual((found[3], found[5]), ("16896", str(len(best))))
         self.assertEqual(found[4].partition(" ")[0], f"{mean:.3g}")
