@@ -48,7 +48,8 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(found.outcome, expected, f"{found.why}\n{told}")
                     self.assertGreater(len(found.why), 20)
 
-    def disagrees(self, name: str, file: str, change: Callable[[Row], None], more: Callable[[list[Row]], list[Row]] = list) -> None:
+    def disagrees(self, name: str, file: str, change: Callable[[Row], None], more: Callable[[list[Row]], list[Row]] = list,
+                  outcome: Outcome = Outcome.disagrees) -> None:  # fmt: skip
         """Rows that agree no longer do where `change` was at each of them, and `more` at all."""
         with tempfile.TemporaryDirectory() as held:
             planting(name)(Path(held), "agrees")
@@ -58,7 +59,7 @@ class Verdicts(unittest.TestCase):
                 change(row)
             path.write_text("".join(json.dumps(row) + "\n" for row in (head, *more(rows))))
             found = judged(read_entry(FOLDER / name), Path(held), Product())
-        self.assertEqual(found.outcome, Outcome.disagrees, [(f.state.value, f.what, f.found) for f in found.findings])
+        self.assertEqual(found.outcome, outcome, [(f.state.value, f.what, f.found) for f in found.findings])
 
     def test_hashing_that_looks_at_all_keys_does_not_agree(self) -> None:
         self.disagrees("R8", "hashing", lambda row: row.update(seen=1.0))
@@ -92,6 +93,13 @@ class Verdicts(unittest.TestCase):
                 row["metrics"]["time_s"] = {k: v if k == "n" else factor * v for k, v in row["metrics"]["time_s"].items()}
 
         self.disagrees("R18", "tokens", change)
+
+    def test_scores_of_other_seeds_are_no_pairs(self) -> None:
+        def change(row: Row) -> None:
+            if row["axes"]["seed"] == 2 and row["variant"]["name"] == "truncated":
+                row["axes"]["seed"] = 7
+
+        self.disagrees("R30", "frames", change, outcome=Outcome.undecided)
 
     def test_losses_are_those_of_the_end_of_the_curve(self) -> None:
         def change(row: Row) -> None:
