@@ -338,6 +338,7 @@ class Command(InFolder):
         ids = [line.partition(":")[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
         self.assertEqual(ids, entry_ids() if wanted == ("all",) else list(wanted))
         self.assertIn("at a small size, which decides nothing", done.stdout)
+        self.assertRegex(done.stdout, "(?m)^R10: agrees ")  # forms of one function, at every size
 
     def test_entries_run_at_a_small_size(self) -> None:
         """In every run those with a program and one of each measure; all with scripts/test --all."""
