@@ -287,7 +287,9 @@ def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hos
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         page.wait_for_timeout(300)
         page.locator("details[data-table=no-number] td button").first.click()
+        labels = "[...document.querySelectorAll('.chart')].flatMap(c => c.data || []).flatMap(t => t.hovertext || [])"
         seen["hostile"] = {
+            "labels": page.evaluate(labels),
             "title": page.title(),
             "elements": page.locator("img, main script, dialog script, iframe").count(),
             "shown": page.locator("dialog[open]").text_content(),

@@ -217,6 +217,9 @@ class Browser(unittest.TestCase):
     def test_hostile_rows_run_nothing(self) -> None:
         self.assertEqual(self.seen["hostile"]["title"], "attnbench report: hostile.jsonl")
         self.assertEqual(self.seen["hostile"]["elements"], 0)
+        labels = [label.replace("<br>", "") for label in self.seen["hostile"]["labels"]]
+        self.assertTrue(any("&lt;" in label for label in labels))
+        self.assertEqual([label for label in labels if "<" in label], [])
         self.assertIn(report_rows.HOSTILE, self.seen["hostile"]["shown"])
 
 
