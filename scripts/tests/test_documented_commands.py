@@ -41,6 +41,10 @@ class DocumentedCommands(unittest.TestCase):
             np.save(self.folder / f"{name}.npy", array)
         for name in ("old", "new"):
             shutil.copy(ROOT / "results" / "reference" / "quick.jsonl", self.folder / f"{name}.jsonl")
+        sweeps = self.folder / "results" / "reference"
+        sweeps.mkdir(parents=True)
+        for file in (ROOT / "results" / "reference").glob("*.toml"):
+            shutil.copy(file, sweeps)
 
         (self.folder / "results" / "reference").mkdir(parents=True)
         for sweep in (ROOT / "results" / "reference").glob("*.toml"):
