@@ -46,10 +46,6 @@ class DocumentedCommands(unittest.TestCase):
         for file in (ROOT / "results" / "reference").glob("*.toml"):
             shutil.copy(file, sweeps)
 
-        (self.folder / "results" / "reference").mkdir(parents=True)
-        for sweep in (ROOT / "results" / "reference").glob("*.toml"):
-            shutil.copy(sweep, self.folder / "results" / "reference")
-
     def scaled_down(self, words: list[str]) -> list[list[str]]:
         """What is run for a command: itself, or commands that do a small part of its work."""
         if words[0] == "run":
