@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attnplot.markdown import markdown
 from attnplot.rows import Cell, read_rows
 
 LEAST = 0.02  # parts below it are left out
@@ -28,8 +29,5 @@ def table(path: Path, length: int) -> str:
     """A line for each variant, a column for each mode."""
     cells = [cell for cell in read_rows([path]).cells if cell.measure == "speed"]
     by = {(cell.variant, cell.axes["mode"]): cell for cell in cells if cell.length == length}
-    lines = ["| variant | " + " | ".join(MODES) + " |", "|---|" + "---|" * len(MODES)]
-    for variant in sorted({name for name, _ in by}):
-        entries = [entry(by.get((variant, mode))) for mode in MODES]
-        lines.append(f"| `{variant}` | " + " | ".join(entries) + " |")
-    return "\n".join(lines)
+    variants = sorted({name for name, _ in by})
+    return markdown(["variant", *MODES], ([f"`{v}`", *(entry(by.get((v, mode))) for mode in MODES)] for v in variants))

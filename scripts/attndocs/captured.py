@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 from attnplot.fidelity_panels import EXACT
+from attnplot.markdown import markdown
+from attnplot.names import spec_among
 from attnplot.rows import Cell, read_rows
 
 STATES = ("initial", "trained")
@@ -16,27 +18,17 @@ def table(path: Path) -> str:
     cells = [c for c in read_rows([path]).cells if c.ok and c.axes.get("input") in STATES]
     if not cells:
         raise ValueError(f"{path.name} has no fidelity with input initial or trained")
-    lines = [
-        "| task | variant | relative error: initial | trained | weight kept: initial | trained |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines: list[list[str]] = []
     notes = []
     for task in dict.fromkeys(c.task for c in cells):
         own = [c for c in cells if c.task == task]
         for key in sorted({(c.variant, c.params) for c in own}, key=lambda k: (k[0] != "full", k)):
             of = {s: [c for c in own if (c.variant, c.params) == key and c.axes["input"] == s] for s in STATES}
             figures = [_mean(of[s], name) for name in ("relative_error", "mass_kept") for s in STATES]
-            lines.append(f"| `{task}` | {_name(key, own)} | " + " | ".join(figures) + " |")
+            lines.append([f"`{task}`", f"`{spec_among(*key, own)}`", *figures])
         notes.append(_of_model(task or "", own))
-    return "\n".join(lines) + "\n\n" + "\n".join(notes)
-
-
-def _name(key: tuple[str, tuple], cells: list[Cell]) -> str:
-    """`truncated[window=4]`: with the parameters in which the cells of the variant differ."""
-    every = [dict(c.params) for c in cells if c.variant == key[0]]
-    differing = [(n, v) for n, v in key[1] if len({str(p.get(n)) for p in every}) > 1]
-    words = ",".join(f"{n}={v}" for n, v in differing)
-    return f"`{key[0]}[{words}]`" if words else f"`{key[0]}`"
+    heads = ["task", "variant", "relative error: initial", "trained", "weight kept: initial", "trained"]
+    return markdown(heads, lines) + "\n\n" + "\n".join(notes)
 
 
 def _mean(cells: list[Cell], name: str) -> str:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attnplot.rows import Cell, read_rows
+from attnplot.markdown import markdown
+from attnplot.rows import Cell, Rows, read_rows
 from attnplot.units import bytes_text, ratio_text
 
+from .breakdown import MODES
 from .shares import entry
 
 # The setting of the tables of all variants, by axis; a row without dtype is of float32.
 USUAL: dict[str, Any] = {"heads": 1, "head_dim": 64, "threads": 1, "causal": False, "dtype": "float32"}
-PASSES = ("forward", "train")
 CACHES = ("L1d", "L2", "L3")
 FIRST_FIVE = ("full", "truncated", "linformer", "performer", "linear")
 
 
-def markdown(header: list[str], lines: Iterable[list[str]]) -> str:
-    every = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in every)
-
-
-def speeds(path: Path) -> list[Cell]:
-    return [cell for cell in read_rows([path]).of("speed") if cell.ok]
+def speeds(rows: Rows) -> list[Cell]:
+    return [cell for cell in rows.of("speed") if cell.ok]
 
 
 def setting(cell: Cell) -> dict[str, Any]:
@@ -53,11 +48,12 @@ def machine(path: Path) -> str:
 
 def floors(path: Path, length: int, variants: tuple[str, ...] = FIRST_FIVE) -> str:
     """What a pass must do at least, by the formulas in the rows, at the peak and the bandwidth of one core."""
-    found = read_rows([path]).runs[0]["environment"]["calibration"]
-    cells = {(c.variant, c.axes["mode"]): c for c in speeds(path) if c.length == length and not setting(c)}
+    rows = read_rows([path])
+    found = rows.runs[0]["environment"]["calibration"]
+    cells = {(c.variant, c.axes["mode"]): c for c in speeds(rows) if c.length == length and not setting(c)}
     lines = []
     for variant in variants:
-        flops = [cells[variant, mode].metric("flops") or 0.0 for mode in PASSES]
+        flops = [cells[variant, mode].metric("flops") or 0.0 for mode in MODES]
         moved = cells[variant, "forward"].metric("bytes") or 0.0
         arithmetic = [1e3 * count / found["fma_flops_per_s_one"] for count in flops]
         memory = 1e3 * moved / found["copy_bytes_per_s_one"]
@@ -77,13 +73,13 @@ def timed(cell: Cell | None, usual: Cell | None) -> str:
 
 def settings(path: Path, length: int) -> str:
     """What passes of another setting than the usual one take."""
-    by = {(tuple(setting(c).items()), c.variant, c.axes["mode"]): c for c in speeds(path) if c.length == length}
+    by = {(tuple(setting(c).items()), c.variant, c.axes["mode"]): c for c in speeds(read_rows([path])) if c.length == length}
     lines = []
-    for other, variant in sorted({(other, variant) for other, variant, mode in by if mode in PASSES and other}, key=str):
+    for other, variant in sorted({(other, variant) for other, variant, mode in by if mode in MODES and other}, key=str):
         words = ", ".join(f"{name}={str(value).lower()}" for name, value in other)
-        entries = [timed(by.get((other, variant, mode)), by.get(((), variant, mode))) for mode in PASSES]
+        entries = [timed(by.get((other, variant, mode)), by.get(((), variant, mode))) for mode in MODES]
         lines.append([f"`{variant}`", f"`{words}`", *entries])
-    return markdown(["variant", "setting", *PASSES], lines)
+    return markdown(["variant", "setting", *MODES], lines)
 
 
 def growth(path: Path, least: int) -> str:

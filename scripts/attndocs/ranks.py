@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from attnplot.markdown import markdown
 from attnplot.tasks import over_seeds
 
 from .concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
@@ -20,7 +21,7 @@ def table(path: Path, other: Path | None = None) -> str:
     tasks = scores_of(path)
     variants = sorted({v for t in tasks for v in t.variants}, key=lambda v: (v != "full", v))
     common = [v for v in variants if all(v in t.variants for t in tasks)]
-    parts = ["\n".join(_scores(tasks, variants)), "\n".join(_seeds(tasks))]
+    parts = [_scores(tasks, variants), _seeds(tasks)]
     if len(common) > 1:
         parts += _over_tasks(tasks, common)
         parts.append(_over_steps(tasks))
@@ -39,14 +40,13 @@ def _entry(scores: Scores, variant: str) -> str:
     return f"{abs(found.mean):.3f}{spread} ({ranks_of(scores.test.mean(axis=1))[row]:g})"
 
 
-def _scores(tasks: list[Scores], variants: list[str]) -> list[str]:
-    lines = ["| task | " + " | ".join(f"`{v}`" for v in variants) + " | best shortcut |"]
-    lines.append("|---|" + "---|" * (len(variants) + 1))
+def _scores(tasks: list[Scores], variants: list[str]) -> str:
+    lines = []
     for t in tasks:
         entries = [_entry(t, v) for v in variants]
         shortcut = "—" if t.best_shortcut is None else f"{t.best_shortcut:.3f}"
-        lines.append(f"| `{t.task[0]}` | " + " | ".join(entries) + f" | {shortcut} |")
-    return lines
+        lines.append([f"`{t.task[0]}`", *entries, shortcut])
+    return markdown(["task", *(f"`{v}`" for v in variants), "best shortcut"], lines)
 
 
 def _by_seed(scores: Scores) -> np.ndarray:
@@ -54,16 +54,16 @@ def _by_seed(scores: Scores) -> np.ndarray:
     return np.stack([ranks_of(column) for column in scores.test.T])
 
 
-def _seeds(tasks: list[Scores]) -> list[str]:
-    lines = ["| task | variants | seeds | Kendall's W over seeds | p |", "|---|---|---|---|---|"]
+def _seeds(tasks: list[Scores]) -> str:
+    lines = []
     for t in tasks:
         ranks = _by_seed(t)
         seeds, count = ranks.shape
         w = kendall_w(ranks) if seeds > 1 else float("nan")
         found = "—" if np.isnan(w) else f"{w:.2f}"
         p = "—" if np.isnan(w) else f"{exact_p(ranks):.2g}"
-        lines.append(f"| `{t.task[0]}` | {count} | {seeds} | {found} | {p} |")
-    return lines
+        lines.append([f"`{t.task[0]}`", f"{count}", f"{seeds}", found, p])
+    return markdown(["task", "variants", "seeds", "Kendall's W over seeds", "p"], lines)
 
 
 def _common_scores(tasks: list[Scores], common: list[str]) -> list[np.ndarray]:

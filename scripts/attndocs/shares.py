@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attnplot.markdown import markdown
 from attnplot.rows import Cell, read_rows
 
 
@@ -23,11 +24,8 @@ def table(path: Path) -> str:
     cells = [cell for cell in read_rows([path]).cells if cell.measure == "speed"]
     lengths = sorted({cell.axes["length"] for cell in cells})
     by = {(cell.variant, cell.axes["mode"], cell.axes["length"]): cell for cell in cells}
-    lines = [
-        "| variant | | " + " | ".join(map(str, lengths)) + " |",
-        "|---|---|" + "---|" * len(lengths),
-    ]
-    for variant, mode in sorted({key[:2] for key in by}):
-        entries = [entry(by.get((variant, mode, length))) for length in lengths]
-        lines.append(f"| `{variant}` | {mode} | " + " | ".join(entries) + " |")
-    return "\n".join(lines)
+    lines = (
+        [f"`{variant}`", mode, *(entry(by.get((variant, mode, length))) for length in lengths)]
+        for variant, mode in sorted({key[:2] for key in by})
+    )
+    return markdown(["variant", "", *map(str, lengths)], lines)

@@ -7,6 +7,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from attnplot.markdown import markdown
+
 Row = dict[str, Any]  # `times_s`: seconds a call by round, of each side
 
 
@@ -38,8 +40,7 @@ TABLES = {
 
 def table(rows: list[Row], kind: str) -> str:
     header, line = TABLES[kind]
-    every = [header, ["---"] * len(header), *(line(row) for row in rows if row["kind"] == kind)]
-    return "\n".join("| " + " | ".join(entries) + " |" for entries in every)
+    return markdown(header, (line(row) for row in rows if row["kind"] == kind))
 
 
 def of_file(path: Path, kind: str) -> str:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from attnplot.markdown import markdown
+from attnplot.names import spec_among
 from attnplot.rows import Cell
 
 from . import recall
@@ -111,9 +113,8 @@ class _Page:
             return []
         part = ratio_of_times(exact["materialized"], exact["tiled"])
         entry = self.found[name].entry
-        labels = _told_apart([cell for cell in at if cell.variant != "full"])
         return [
-            (self._entry(entry, short=True), f"`{labels[cell.id]}`", str(longest), scope,
+            (self._entry(entry, short=True), f"`{spec_among(cell.variant, cell.params, at)}`", str(longest), scope,
              figure(ratio_of_times(exact["materialized"], cell)), figure(ratio_of_times(exact["tiled"], cell)),
              figure(part), self._rows(entry))
             for cell in sorted(at, key=lambda c: (c.variant, c.params))
@@ -213,16 +214,6 @@ class _Page:
         return ", ".join(f"[{m.name}]({folder}/{m.name}.jsonl)" for m in entry.measurements)
 
 
-def _told_apart(cells: list[Cell]) -> dict[str, str]:
-    """The names of cells by id: the variant, and those parameters in which cells of it differ."""
-    told = {}
-    for cell in cells:
-        own = [dict(other.params) for other in cells if other.variant == cell.variant]
-        differ = [f"{k}={v}" for k, v in cell.params if len({str(o.get(k)) for o in own}) > 1]
-        told[cell.id] = cell.variant + (f"[{','.join(differ)}]" if differ else "")
-    return told
-
-
 def _length(found: Estimate | None) -> str:
     if found is None:
         return "–"
@@ -234,7 +225,5 @@ def _length(found: Estimate | None) -> str:
 
 
 def _table(heads: Line, lines: Iterable[Line]) -> str:
-    told = [f"| {' | '.join(line)} |" for line in lines]
-    if not told:
-        return "None measured yet."
-    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *told])
+    told = list(lines)
+    return markdown(heads, told) if told else "None measured yet."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnplot.caption import provenance
+from attnplot.markdown import markdown
 from attnplot.page import Picture, save
 from attnplot.rows import Rows
 from attnplot.units import bytes_text, seconds_text
@@ -92,12 +93,12 @@ def text_of(found: list[Judged], folder: Path = FOLDER, page: Path = PAGE) -> st
 
 
 def _summary(found: list[Judged]) -> str:
-    lines = ["| | published result | outcome |", "|---|---|---|"]
+    lines = []
     for one in found:
         outcome = one.verdict.outcome.value if one.verdict else "not measured yet"
         place = anchor(one.entry)
-        lines.append(f"| [{one.entry.id}](#{place}) | {one.entry.title} | {outcome} |")
-    return "\n".join(lines) + "\n"
+        lines.append([f"[{one.entry.id}](#{place})", one.entry.title, outcome])
+    return markdown(["", "published result", "outcome"], lines) + "\n"
 
 
 def anchor(entry: Entry) -> str:
@@ -142,14 +143,11 @@ def _minutes(entry: Entry) -> str:
 
 
 def _table(findings: tuple[Finding, ...]) -> str:
-    lines = ["| finding | measured [95 %] | must be | published | |", "|---|---|---|---|---|"]
+    lines = []
     for one in findings:
         machine = " (of the machine)" if one.of_machine else ""
-        lines.append(
-            f"| {one.what}{machine} | {figure(one.found, one.unit)} | {bounds(one)} "
-            f"| {one.published or '–'} | {one.state.value} |"
-        )
-    return "\n".join(lines)
+        lines.append([f"{one.what}{machine}", figure(one.found, one.unit), bounds(one), one.published or "–", one.state.value])
+    return markdown(["finding", "measured [95 %]", "must be", "published", ""], lines)
 
 
 def _number(value: float, unit: str) -> str:

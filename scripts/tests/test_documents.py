@@ -137,7 +137,7 @@ class TablesOfRows(unittest.TestCase):
         )
         self.assertEqual(
             passes.growth(path, 64).splitlines(),
-            ["| variant | 64 to 128 | 128 to 256 | workspace at 64 | workspace at 256 |", "| --- | --- | --- | --- | --- |",
+            ["| variant | 64 to 128 | 128 to 256 | workspace at 64 | workspace at 256 |", "|---|---|---|---|---|",
              f"| `{name}` | 2.50 | 2.00 | 64 KiB | 256 KiB |"],
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from attnplot.names import spec_among
 from attnplot.rows import Cell, read_rows
 from attnreproduce import findings, recall
 from attnreproduce.entries import FOLDER, read_entry
@@ -63,9 +64,9 @@ class FindingsPage(unittest.TestCase):
         """R15 measures linformer at two ranks: two lines of one name would contradict each other."""
         cells = [c for c in read_rows([FOLDER / "R15" / "saving.jsonl"]).cells if c.measure == "speed" and c.length == 16384]
         own = [c for c in cells if c.variant == "linformer" and c.axes["scope"] == "attention"]
-        names = findings._told_apart(own)
-        self.assertEqual(sorted(names.values()), ["linformer[rank=128]", "linformer[rank=256]"])
-        self.assertEqual(findings._told_apart(own[:1]), {own[0].id: "linformer"})
+        names = [spec_among(c.variant, c.params, own) for c in own]
+        self.assertEqual(sorted(names), ["linformer[rank=128]", "linformer[rank=256]"])
+        self.assertEqual(spec_among(own[0].variant, own[0].params, own[:1]), "linformer")
 
     def test_lengths_and_what_lies_beyond(self) -> None:
         title = "From which length on each variant takes less"
