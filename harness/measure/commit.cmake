@@ -1,5 +1,5 @@
-# cmake -D SOURCE=… -D TEMPLATE=… -D OUTPUT=… -P commit.cmake: the commit and whether tracked files differ from it. Those of results/ do
-# not count: they are what the program writes, so that a second run after the first would be of a changed tree.
+# cmake -D SOURCE=… -D TEMPLATE=… -D OUTPUT=… -P commit.cmake: the commit and whether tracked files differ from it. Files in results/ do
+# not count: the program writes them, so that after a first run a second one would be marked as that of a changed tree.
 # Both are empty without git, without a commit, or when SOURCE lies inside somebody else's repository.
 function(git result)
   execute_process(COMMAND git --no-optional-locks -C ${SOURCE} ${ARGN}
