@@ -2,20 +2,26 @@
 // chunk, and what the delta rule wrote, are computed again from the state stored before the chunk.
 // Memory beside the gradients: what one chunk needs a thread.
 #include <algorithm>
-#include <iterator>
-#include <list>
+#include <memory>
+#include <new>
 
-#include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "variants/chunked/tile_gradient.h"
 
 namespace attn {
 namespace {
 
+// The tiles themselves lie in the workspace too. As pieces of memory of their own, they would be as
+// many as the threads that run at the same time hold, and a steady step would ask for more by
+// chance.
+constexpr int64_t kRealsOfTile = sizeof(TileGradient) / sizeof(real);
+static_assert(sizeof(TileGradient) % sizeof(real) == 0 && alignof(TileGradient) <= 64);
+
 // The parts of a worker's workspace.
 struct Layout {
   explicit Layout(const ChunkedProblem& p) : tile(p, tile_parts), gradient(p, parts) {
     tiles = parts.take(p.tiles_of_chunk() * tile_parts.total());
+    objects = parts.take(p.tiles_of_chunk() * kRealsOfTile);
     const int64_t rows = p.solves() ? p.tiles_of_chunk() * p.tile() : 0;
     states = parts.take((p.tiles_of_chunk() - 1) * p.state_reals());
     grad_state = parts.take(p.state_reals());
@@ -26,7 +32,7 @@ struct Layout {
   WorkspaceParts tile_parts, parts;
   ChunkedTile::Layout tile;
   TileGradient::Layout gradient;
-  int64_t tiles, states, grad_state, erase, residual, solved;
+  int64_t tiles, objects, states, grad_state, erase, residual, solved;
 };
 
 class HeadBackward {
@@ -38,12 +44,17 @@ class HeadBackward {
         head_(p, s, number),
         work_(work),
         length_(p.length(number)),
-        states_(s.states.data() + number * (p.chunks(p.len) + 1) * p.state_reals()) {
+        states_(s.states.data() + number * (p.chunks(p.len) + 1) * p.state_reals()),
+        tiles_(reinterpret_cast<TileGradient*>(work + layout.objects)) {
     for (int64_t t = 0; t < p.tiles_of_chunk(); ++t)
-      tiles_.emplace_back(p, head_, layout.tile,
-                          work + layout.tiles + t * layout.tile_parts.total(), layout.gradient,
-                          work, to);
+      new (tiles_ + t)
+          TileGradient(p, head_, layout.tile, work + layout.tiles + t * layout.tile_parts.total(),
+                       layout.gradient, work, to);
   }
+
+  ~HeadBackward() { std::destroy_n(tiles_, p_.tiles_of_chunk()); }  // which count their FLOPs then
+  HeadBackward(const HeadBackward&) = delete;
+  HeadBackward& operator=(const HeadBackward&) = delete;
 
   // grad_out: of the head.
   void run(const real* grad_out) {
@@ -51,8 +62,7 @@ class HeadBackward {
     std::fill_n(grad_state, p_.state_reals(), real(0));
     const int64_t chunks = p_.chunks(length_);
     if (length_ < p_.len)
-      tiles_.front().add_padding(length_, states_ + chunks * p_.state_reals(), grad_out,
-                                 grad_state);
+      tiles_[0].add_padding(length_, states_ + chunks * p_.state_reals(), grad_out, grad_state);
     for (int64_t c = chunks - 1; c >= 0; --c) {
       const int64_t tiles = forward_again(c);
       for (int64_t t = tiles - 1; t >= 0; --t) {
@@ -67,7 +77,7 @@ class HeadBackward {
   // Each tile of a chunk keeps its own decays and scaled rows between the two passes over them.
   TileGradient& set(int64_t c, int64_t t) {
     const int64_t first = c * p_.chunk + t * p_.tile();
-    TileGradient& tile = *std::next(tiles_.begin(), t);
+    TileGradient& tile = tiles_[t];
     tile.set(first, std::min({p_.tile(), length_ - first, (c + 1) * p_.chunk - first}));
     return tile;
   }
@@ -101,10 +111,10 @@ class HeadBackward {
   const ChunkedProblem& p_;
   const Layout& at_;
   const HeadArrays head_;
-  std::list<TileGradient, Recycled<TileGradient>> tiles_;  // they do not move
   real* const work_;
   const int64_t length_;
   const real* const states_;
+  TileGradient* const tiles_;  // of a chunk
 };
 
 // Gradients of what the heads of several sequences share: a row of `width` numbers for each head
