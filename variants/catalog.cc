@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/plugin_name.h"
 #include "variants/api/stack.h"
+#include "variants/api/stack_text.h"
 
 namespace attn {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "variants/api/stack.h"
+#include "variants/api/stack_text.h"
 
 namespace attn {
 namespace {

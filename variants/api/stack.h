@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "variants/api/variant_info.h"
@@ -23,19 +22,8 @@ LayerVariant layer_of(const VariantInfo& info, const std::map<std::string, Param
 VariantInfo stack_of(std::vector<LayerVariant> layers);
 
 // "full+2·truncated[window=32]": parameters that are not the default, and how often a layer follows
-// itself. catalog.h finds a stack by this text.
+// itself. catalog.h finds a stack by this text, and stack_text.h divides it.
 std::string stack_name(const std::vector<LayerVariant>& layers);
-
-// A part of a stack's text, "2*truncated[window=32]": how many layers, and of what.
-struct StackPart {
-  int64_t times = 1;
-  std::string spec;
-};
-// The parts between '+' outside of brackets; "2*" or "2·" before a part repeats it. Error for a
-// part that is empty or repeated less than once or more often than a model has layers.
-std::vector<StackPart> stack_parts(std::string_view text);
-// Whether the text has several parts, or a part that is repeated.
-bool is_stack_text(std::string_view text);
 
 // The shortest list of which `layers` is a repetition.
 std::vector<LayerVariant> one_period(std::vector<LayerVariant> layers);
