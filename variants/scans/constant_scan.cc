@@ -101,9 +101,10 @@ Var constant_scan(const Var& x, const Var& taps, const std::vector<int64_t>& len
   });
   count_bytes(sizeof(real) * static_cast<double>(2 * out.size() + taps.value().size()));
   if (!keep) return Var(out);
-  return custom_op(out, {x, taps}, [p = std::move(p), saved](const Tensor& grad_out, std::span<Tensor> grads) {
-    backward(p, saved, grad_out, grads);
-  });
+  return custom_op(out, {x, taps},
+                   [p = std::move(p), saved](const Tensor& grad_out, std::span<Tensor> grads) {
+                     backward(p, saved, grad_out, grads);
+                   });
 }
 
 Cost constant_cost(const AttentionShape& s, int64_t states) {

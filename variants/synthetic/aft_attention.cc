@@ -80,7 +80,7 @@ void backward(const Problem& x, const Saved& saved, const Tensor& grad, std::spa
       of_total[i] = of_sum[i] * saved.mean[i];
     }
   });
-  const Sources queries{saved.exponent.data(), of_sum.data(), of_total.data()};
+  const SourceRows queries{saved.exponent.data(), of_sum.data(), of_total.data()};
   const Biases biases = x.biases(), swapped{biases.right, biases.left, biases.small};
   const auto finish = [&](const TargetSums& s, real* factor) {
     const Mark mark(Part::elementwise);

@@ -19,8 +19,8 @@ using Sees = ExponentialPairs::Sees;
 
 class BiasGradient {
  public:
-  BiasGradient(const ExponentialPairs& p, const Biases& biases, const Sources& keys,
-               const Sources& queries)
+  BiasGradient(const ExponentialPairs& p, const Biases& biases, const SourceRows& keys,
+               const SourceRows& queries)
       : p_(p), biases_(biases), keys_(keys), queries_(queries), dim_(p.dim) {
     if (biases.small) {
       of_keys_ = exponentials_of(p, keys);
@@ -140,7 +140,7 @@ class BiasGradient {
 
   const ExponentialPairs& p_;
   const Biases& biases_;
-  const Sources &keys_, &queries_;
+  const SourceRows &keys_, &queries_;
   int64_t dim_;
   Exponentials of_keys_, of_queries_;
   int64_t grad_, pack_, left_, factor_, total_;  // offsets; biases are at 0
@@ -148,8 +148,8 @@ class BiasGradient {
 
 }  // namespace
 
-void add_bias_gradient(const ExponentialPairs& p, const Biases& biases, const Sources& keys,
-                       const Sources& queries, real* left, real* right) {
+void add_bias_gradient(const ExponentialPairs& p, const Biases& biases, const SourceRows& keys,
+                       const SourceRows& queries, real* left, real* right) {
   BiasGradient(p, biases, keys, queries).run(left, right);
 }
 

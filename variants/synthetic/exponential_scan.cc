@@ -38,7 +38,7 @@ namespace {
 
 struct Scan {
   const ExponentialPairs& p;
-  const Sources& from;
+  const SourceRows& from;
   const OnSums& finish;
   int64_t head;
   real* work;  // state [3·dim], tops and sums of a tile, what add_source() needs
@@ -80,7 +80,7 @@ int64_t scan_reals(const ExponentialPairs& p) {
   return (3 + 3 * ExponentialPairs::kTile + 2) * p.dim;
 }
 
-void scan(const ExponentialPairs& p, const Sources& from, const OnSums& finish) {
+void scan(const ExponentialPairs& p, const SourceRows& from, const OnSums& finish) {
   run_tasks(p.all_heads(), scan_reals(p), [&](int64_t head, real* work) {
     Scan{p, from, finish, head, work}.run();
   });

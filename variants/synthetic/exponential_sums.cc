@@ -23,7 +23,7 @@ constexpr double kMostBias = 30;
 
 class TileSums {
  public:
-  TileSums(const ExponentialPairs& p, const Biases& biases, const Sources& from,
+  TileSums(const ExponentialPairs& p, const Biases& biases, const SourceRows& from,
            const OnSums& finish)
       : p_(p), biases_(biases), from_(from), finish_(finish), layout_(p) {
     if (biases.small || p.is_local()) e_ = exponentials_of(p, from);
@@ -172,7 +172,7 @@ class TileSums {
 
   const ExponentialPairs& p_;
   const Biases& biases_;
-  const Sources& from_;
+  const SourceRows& from_;
   const OnSums& finish_;
   Layout layout_;
   Exponentials e_;
@@ -233,7 +233,7 @@ void tile_biases(const ExponentialPairs& p, const Biases& biases, int64_t at, in
       if (std::abs(apart + r - c) >= p.window) to[r * kTile + c] = 0;
 }
 
-Exponentials exponentials_of(const ExponentialPairs& p, const Sources& from) {
+Exponentials exponentials_of(const ExponentialPairs& p, const SourceRows& from) {
   const int64_t dim = p.dim;
   const Exponentials e{Tensor({p.all_heads(), p.len, 2 * dim}),
                        Tensor({p.all_heads(), p.tiles(), dim})};
@@ -265,7 +265,7 @@ int64_t exponential_reals(const ExponentialPairs& p) {
   return p.all_heads() * (2 * p.len + p.tiles()) * p.dim;
 }
 
-void exponential_sums(const ExponentialPairs& p, const Biases& biases, const Sources& from,
+void exponential_sums(const ExponentialPairs& p, const Biases& biases, const SourceRows& from,
                       const OnSums& finish) {
   if (p.rank == 0)
     exponential_detail::scan(p, from, finish);

@@ -63,10 +63,10 @@ struct Exponentials {
   Tensor rows;  // [all heads, len, 2·dim]
   Tensor tops;  // [all heads, tiles, dim]
 };
-struct Sources {
+struct SourceRows {
   const real *x = nullptr, *a = nullptr, *b = nullptr;  // [all heads, len, dim]
 };
-Exponentials exponentials_of(const ExponentialPairs& pairs, const Sources& from);
+Exponentials exponentials_of(const ExponentialPairs& pairs, const SourceRows& from);
 int64_t exponential_reals(const ExponentialPairs& pairs);
 
 // Σ e^(x + w - top)·a and ·b for `count` targets from `first` on of one head: top [count, dim],
@@ -77,7 +77,7 @@ struct TargetSums {
 };
 using OnSums = FunctionRef<void(const TargetSums&, real* work)>;  // work: [2·dim]
 
-void exponential_sums(const ExponentialPairs& pairs, const Biases& biases, const Sources& from,
+void exponential_sums(const ExponentialPairs& pairs, const Biases& biases, const SourceRows& from,
                       const OnSums& finish);
 int64_t exponential_sums_bytes(const ExponentialPairs& pairs);  // peak
 double exponential_sums_flops(const ExponentialPairs& pairs);

@@ -9,7 +9,7 @@ namespace attn::exponential_detail {
 inline constexpr int64_t kSourceFlops = 6;  // of a source and channel in running sums
 
 // exponential_sums() of rank 0.
-void scan(const ExponentialPairs& pairs, const Sources& from, const OnSums& finish);
+void scan(const ExponentialPairs& pairs, const SourceRows& from, const OnSums& finish);
 int64_t scan_reals(const ExponentialPairs& pairs);
 
 // Adds `rows` rows of `sums` [2·dim] that share `top` [dim] to rows that share `to_top`. Two tops
