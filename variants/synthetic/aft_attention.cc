@@ -4,6 +4,7 @@
 #include "variants/synthetic/aft_attention.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
@@ -20,7 +21,7 @@ using Sees = ExponentialPairs::Sees;
 ExponentialPairs pairs_of(int64_t batch, int64_t heads, int64_t len, int64_t dim, bool causal,
                           const AftBiases& biases) {
   ExponentialPairs p{.batch = batch, .heads = heads, .len = len, .dim = dim};
-  p.rank = biases.rank();
+  p.rank = biases.rank(), p.biased = biases.any();
   p.window = biases.window > 0 ? std::min(biases.window, len) : len;
   p.sees = causal ? Sees::past : Sees::all;
   return p;
@@ -35,9 +36,12 @@ ExponentialPairs turned(ExponentialPairs p) {
 
 struct Problem {
   ExponentialPairs pairs;
-  Tensor q, k, v, left, right;
+  Tensor q, k, v, left, right, distance;
 
-  Biases biases() const { return pairs.rank ? biases_of(pairs, left, right) : Biases{}; }
+  Biases biases() const {
+    if (distance.defined()) return biases_of(pairs, distance);
+    return pairs.rank ? biases_of(pairs, left, right) : Biases{};
+  }
 };
 
 // What the backward needs of a query: the mean, and with what each weight e^(k + w) is multiplied,
@@ -81,7 +85,9 @@ void backward(const Problem& x, const Saved& saved, const Tensor& grad, std::spa
     }
   });
   const SourceRows queries{saved.exponent.data(), of_sum.data(), of_total.data()};
-  const Biases biases = x.biases(), swapped{biases.right, biases.left, biases.small};
+  const Biases biases = x.biases();
+  Biases swapped = biases;
+  std::swap(swapped.left, swapped.right), swapped.sign = -1;
   const auto finish = [&](const TargetSums& s, real* factor) {
     const Mark mark(Part::elementwise);
     const int64_t valid = x.pairs.valid(s.head / x.pairs.heads);
@@ -97,11 +103,15 @@ void backward(const Problem& x, const Saved& saved, const Tensor& grad, std::spa
     }
   };
   exponential_sums(turned(x.pairs), swapped, queries, finish);
-  if (!x.pairs.rank || (!grads[3].defined() && !grads[4].defined())) return;
-  const Tensor left = Tensor::zeros(x.left.shape()), right = Tensor::zeros(x.left.shape());
-  add_bias_gradient(x.pairs, biases, {x.k.data(), x.v.data()}, queries, left.data(), right.data());
-  if (grads[3].defined()) grads[3].add(left);
-  if (grads[4].defined()) grads[4].add(right);
+  if (!x.pairs.biased || (!grads[3].defined() && !grads.back().defined())) return;
+  const bool factors = x.pairs.rank > 0;
+  const Tensor right = Tensor::zeros((factors ? x.right : x.distance).shape());
+  Tensor left;
+  if (factors) left = Tensor::zeros(x.left.shape());
+  add_bias_gradient(x.pairs, biases, {x.k.data(), x.v.data()}, queries,
+                    factors ? left.data() : nullptr, right.data());
+  if (factors && grads[3].defined()) grads[3].add(left);
+  if (grads.back().defined()) grads.back().add(right);
 }
 
 }  // namespace
@@ -115,12 +125,15 @@ Var aft_attention(const Var& q, const Var& k, const Var& v, const AftBiases& bia
             k.value(),
             v.value(),
             {},
+            {},
             {}};
   x.pairs.lengths = mask.kv_lengths;
   if (x.pairs.rank) x.left = biases.left.value(), x.right = biases.right.value();
+  if (biases.distance.defined()) x.distance = biases.distance.value();
   Saved saved;
-  const bool keep =
-      recording({q, k, v}) || (x.pairs.rank && recording({biases.left, biases.right}));
+  const bool keep = recording({q, k, v}) ||
+                    (x.pairs.rank && recording({biases.left, biases.right})) ||
+                    (x.distance.defined() && recording({biases.distance}));
   if (keep) saved = {Tensor(q.shape()), Tensor(q.shape()), Tensor(q.shape())};
   const Tensor out(q.shape());
   forward(x, saved, out);
@@ -129,6 +142,7 @@ Var aft_attention(const Var& q, const Var& k, const Var& v, const AftBiases& bia
   const auto back = [x, saved](const Tensor& grad, std::span<Tensor> grads) {
     backward(x, saved, grad, grads);
   };
+  if (x.distance.defined()) return custom_op(out, {q, k, v, biases.distance}, back);
   if (!x.pairs.rank) return custom_op(out, {q, k, v}, back);
   return custom_op(out, {q, k, v, biases.left, biases.right}, back);
 }
@@ -136,17 +150,18 @@ Var aft_attention(const Var& q, const Var& k, const Var& v, const AftBiases& bia
 Cost aft_cost(const AttentionShape& s, const AftBiases& biases) {
   const ExponentialPairs p = pairs_of(s.batch, s.heads, s.kv_len, s.head_dim, s.causal, biases);
   const auto size = static_cast<double>(p.all_heads() * p.len * p.dim);
-  const auto weights = static_cast<double>(2 * p.len * p.rank);
+  const auto weights = static_cast<double>(
+      biases.distance.defined() ? biases.distance.value().size() : 2 * p.len * p.rank);
   Cost cost;
   cost.flops = exponential_sums_flops(p);
-  cost.backward_flops = exponential_sums_flops(turned(p)) + (p.rank ? bias_gradient_flops(p) : 0);
+  cost.backward_flops = exponential_sums_flops(turned(p)) + (p.biased ? bias_gradient_flops(p) : 0);
   cost.bytes = sizeof(real) * (4 * size + weights);
   cost.peak_bytes = sizeof(real) * size + static_cast<double>(exponential_sums_bytes(p));
   const int64_t cached = biases.window > 0 ? std::min(biases.window + 1, p.len) : p.len;
-  const bool sums = p.rank == 0 || biases.window > 0;
+  const bool sums = !p.biased || biases.window > 0;
   cost.state_bytes =
       sizeof(real) *
-      static_cast<double>(p.all_heads() * p.dim * ((sums ? 3 : 0) + (p.rank ? 2 * cached : 0)));
+      static_cast<double>(p.all_heads() * p.dim * ((sums ? 3 : 0) + (p.biased ? 2 * cached : 0)));
   return cost;
 }
 

@@ -17,17 +17,23 @@ namespace {
 class AftDecoder final : public Decoder {
  public:
   AftDecoder(const Shape& position, int64_t capacity, const AftBiases& biases)
-      : Decoder(position, capacity), rank_(biases.rank()) {
+      : Decoder(position, capacity),
+        heads_of_biases_(position[1]),
+        rank_(biases.rank()),
+        biased_(biases.any()) {
+    if (biases.distance.defined()) distance_ = biases.distance.value();
     if (rank_ > 0) {
       left_ = biases.left.value(), right_ = biases.right.value();
       ATTN_CHECK(capacity <= left_.dim(0), "aft was built for {} positions, got {}", left_.dim(0),
                  capacity);
+      row_ = Tensor({capacity});
+    }
+    if (biased_) {
       near_ = biases.window > 0 ? std::min(biases.window, capacity) : capacity;
       keys_ = Tensor({heads(), std::min(near_ + 1, capacity), head_dim()});
       values_ = Tensor(keys_.shape());
-      row_ = Tensor({near_});
     }
-    if (rank_ == 0 || biases.window > 0) {
+    if (!biased_ || biases.window > 0) {
       sums_ = Tensor({heads(), 3 * head_dim()});
       for (int64_t head = 0; head < heads(); ++head) clear_sums(head_dim(), sums(head));
     }
@@ -46,7 +52,7 @@ class AftDecoder final : public Decoder {
   // Appends the position `at` of one head.
   void append(int64_t head, int64_t at, const real* k, const real* v, real* work) const {
     const int64_t dim = head_dim(), leaves = at - near_ - 1;
-    if (rank_ == 0) return add_source(dim, k, v, nullptr, 0, sums(head), work);
+    if (!biased_) return add_source(dim, k, v, nullptr, 0, sums(head), work);
     if (leaves >= summed_) sum(head, leaves, sums(head), work);
     std::copy_n(k, dim, slot(keys_, head, at)), std::copy_n(v, dim, slot(values_, head, at));
   }
@@ -62,8 +68,14 @@ class AftDecoder final : public Decoder {
     summed_ = std::max(summed_, length() + len - 1 - near_);
   }
 
-  int64_t biased() const { return rank_ == 0 ? 0 : std::min(near_, length() + 1); }
-  bool has_left() const { return rank_ > 0 && length() >= near_; }  // the position length() - near
+  int64_t biased() const { return !biased_ ? 0 : std::min(near_, length() + 1); }
+  bool has_left() const { return biased_ && length() >= near_; }  // the position length() - near
+
+  // Of the position `back` before the query, which is the i-th of the row.
+  real bias(int64_t head, int64_t back, int64_t i) const {
+    if (!distance_.defined()) return row_[i];
+    return distance_[head % heads_of_biases_ * distance_.dim(1) + back];
+  }
 
   void do_step(const real* q, const real* k, const real* v, real* out) override {
     const int64_t dim = head_dim(), at = length(), first = at + 1 - biased();
@@ -79,8 +91,8 @@ class AftDecoder final : public Decoder {
         clear_sums(dim, state);
       if (has_left()) sum(head, at - near_, state, more);
       for (int64_t j = first; j <= at; ++j)
-        add_source(dim, slot(keys_, head, j), slot(values_, head, j), nullptr, row_[j - first],
-                   state, more);
+        add_source(dim, slot(keys_, head, j), slot(values_, head, j), nullptr,
+                   bias(head, at - j, j - first), state, more);
       for (int64_t r = head * group(); r < (head + 1) * group(); ++r) {
         sigmoid_row(dim, q + r * dim, gate);
         for (int64_t c = 0; c < dim; ++c)
@@ -97,7 +109,7 @@ class AftDecoder final : public Decoder {
     return static_cast<int64_t>(sizeof(real)) * (size(keys_) + size(values_) + size(sums_));
   }
   double do_step_flops() const override {
-    const bool sums_one = rank_ == 0 || length() - near_ - 1 >= summed_;
+    const bool sums_one = !biased_ || length() - near_ - 1 >= summed_;
     const int64_t added = biased() + (has_left() ? 1 : 0) + (sums_one ? 1 : 0);
     return static_cast<double>(exponential_detail::kSourceFlops * heads() * head_dim() * added +
                                2 * rank_ * biased());
@@ -106,21 +118,26 @@ class AftDecoder final : public Decoder {
     const int64_t rows = biased() + (has_left() ? 1 : 0),
                   sums = sums_.defined() ? 2 * sums_.size() : 0;
     return sizeof(real) * static_cast<double>(2 * heads() * head_dim() * rows + sums +
-                                              rank_ * (biased() + (rank_ > 0 ? 1 : 0)));
+                                              rank_ * (biased() + (rank_ > 0 ? 1 : 0)) +
+                                              (distance_.defined() ? heads() * biased() : 0));
   }
 
-  int64_t rank_, near_ = 0;  // positions with biases
-  int64_t summed_ = 0;       // positions in the sums; unused without biases
-  Tensor left_, right_;      // [max_len, rank]
-  Tensor keys_, values_;     // [heads, near, dim]
-  Tensor sums_;              // [heads, 3·dim]
-  Tensor row_;               // biases of a step [near]
+  int64_t heads_of_biases_, rank_;
+  bool biased_;
+  int64_t near_ = 0;      // positions with biases
+  int64_t summed_ = 0;    // positions in the sums; unused without biases
+  Tensor left_, right_;   // [max_len, rank]
+  Tensor distance_;       // [heads, window]
+  Tensor keys_, values_;  // [heads, near, dim]
+  Tensor sums_;           // [heads, 3·dim]
+  Tensor row_;            // biases of a step
 };
 
 }  // namespace
 
 std::unique_ptr<Decoder> aft_decoder(const Shape& position, int64_t capacity,
                                      const AftBiases& biases) {
+  if (biases.distance.defined() && position[2] > 1) return nullptr;
   return std::make_unique<AftDecoder>(position, capacity, biases);
 }
 

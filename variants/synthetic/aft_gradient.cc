@@ -36,7 +36,8 @@ class BiasGradient {
   }
 
   void run(real* left, real* right) const {
-    const int64_t parts = worker_count(p_.tiles()), size = p_.len * p_.rank;
+    const int64_t parts = worker_count(p_.tiles()),
+                  size = biases_.distance ? p_.heads * biases_.count : p_.len * p_.rank;
     const Tensor rights = Tensor::zeros({parts, size});
     run_tasks(parts, total_, [&](int64_t part, real* work) {
       for (int64_t at = part; at < p_.tiles(); at += parts)
@@ -54,12 +55,18 @@ class BiasGradient {
   void add_tile(int64_t entry, int64_t at, int64_t from, real* work, real* left,
                 real* right) const {
     const int64_t rows = p_.rows(at), cols = std::min(kTile, p_.valid(entry) - from * kTile);
-    real *const weights = work, *const grad = work + grad_;
-    tile_biases(p_, biases_, at, from, work + pack_, weights);
-    if (!biases_.small || (from == at && p_.sees == Sees::past))
-      by_pairs(entry, at, from, weights, grad, work);
-    else
-      by_products(entry, at, from, weights, grad, work);
+    real* const grad = work + grad_;
+    for (int64_t h = 0; h < p_.heads && biases_.distance; ++h) {
+      tile_gradient(entry, {h, h + 1}, at, from, work);
+      const Mark mark(Part::sums);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < cols; ++c) {
+          const int64_t i = biases_.origin + (at - from) * kTile + r - c;
+          if (i >= 0 && i < biases_.count) right[h * biases_.count + i] += grad[r * kTile + c];
+        }
+    }
+    if (biases_.distance) return;
+    tile_gradient(entry, {0, p_.heads}, at, from, work);
     hide(at, from, grad);
     const Mark mark(Part::products);
     const int64_t rank = p_.rank;
@@ -68,6 +75,20 @@ class BiasGradient {
     add_product(cols, rank, rows, {grad, 1, kTile}, {biases_.left + at * kTile * rank, rank},
                 right + from * kTile * rank, rank);
     count_flops(4 * static_cast<double>(rows * cols * rank));
+  }
+
+  struct Heads {
+    int64_t begin, end;
+    int64_t count() const { return end - begin; }
+  };
+  // Of the biases of a tile, which these heads share.
+  void tile_gradient(int64_t entry, Heads heads, int64_t at, int64_t from, real* work) const {
+    real *const weights = work, *const grad = work + grad_;
+    tile_biases(p_, biases_, heads.begin, at, from, work + pack_, weights);
+    if (!biases_.small || (from == at && p_.sees == Sees::past))
+      by_pairs(entry, heads, at, from, weights, grad, work);
+    else
+      by_products(entry, heads, at, from, weights, grad, work);
   }
 
   // Biases outside the window are 0 and not learned.
@@ -80,12 +101,12 @@ class BiasGradient {
         if (std::abs(apart + r - c) >= p_.window) grad[r * kTile + c] = 0;
   }
 
-  void by_products(int64_t entry, int64_t at, int64_t from, real* weights, real* grad,
+  void by_products(int64_t entry, Heads heads, int64_t at, int64_t from, real* weights, real* grad,
                    real* work) const {
     const int64_t rows = p_.rows(at), cols = std::min(kTile, p_.valid(entry) - from * kTile);
     real *const left = work + left_, *const factor = work + factor_, *const pack = work + pack_;
     std::fill_n(grad, kTile * kTile, real(0));
-    for (int64_t h = 0; h < p_.heads; ++h) {
+    for (int64_t h = heads.begin; h < heads.end; ++h) {
       const int64_t head = entry * p_.heads + h;
       const real *const key_top = of_keys_.tops.data() + (head * p_.tiles() + from) * dim_,
                         *const query_top =
@@ -108,11 +129,11 @@ class BiasGradient {
     const Mark mark(Part::softmax);
     exp_row(rows * kTile, weights, 1, 0, weights);
     for (int64_t i = 0; i < rows * kTile; ++i) grad[i] *= weights[i];
-    count_flops(4 * static_cast<double>(rows * cols * p_.heads * dim_));
+    count_flops(4 * static_cast<double>(rows * cols * heads.count() * dim_));
   }
 
-  void by_pairs(int64_t entry, int64_t at, int64_t from, const real* weights, real* grad,
-                real* work) const {
+  void by_pairs(int64_t entry, Heads heads, int64_t at, int64_t from, const real* weights,
+                real* grad, real* work) const {
     const Mark mark(Part::softmax);
     const int64_t cols = std::min(kTile, p_.valid(entry) - from * kTile);
     real* const terms = work + factor_;
@@ -121,7 +142,7 @@ class BiasGradient {
     for (int64_t r = 0; r < p_.rows(at); ++r) {
       const int64_t count = from == at && p_.sees == Sees::past ? std::min(cols, r + 1) : cols;
       pairs += count;
-      for (int64_t h = 0; h < p_.heads; ++h)
+      for (int64_t h = heads.begin; h < heads.end; ++h)
         for (int64_t c = 0; c < count; ++c) {
           const int64_t head = entry * p_.heads + h;
           const int64_t query = (head * p_.len + at * kTile + r) * dim_,
@@ -135,7 +156,7 @@ class BiasGradient {
           grad[r * kTile + c] += sum_in_row(terms, dim_);
         }
     }
-    count_flops(4 * static_cast<double>(pairs * p_.heads * dim_));
+    count_flops(4 * static_cast<double>(pairs * heads.count() * dim_));
   }
 
   const ExponentialPairs& p_;

@@ -1,5 +1,5 @@
 // Tiles of targets and sources; products where a tile of sources is visible as a whole, otherwise
-// pair by pair. Parallel over batch × tiles; heads share the biases. See exponential_sums.h.
+// pair by pair. Parallel over batch × tiles; heads may share the biases. See exponential_sums.h.
 #include "variants/synthetic/exponential_sums.h"
 
 #include <algorithm>
@@ -101,13 +101,13 @@ class TileSums {
   void add_products(int64_t entry, int64_t at, int64_t from, real* work) const {
     const int64_t rows = p_.rows(at), count = sources(entry, from);
     real *const weights = work + layout_.biases, *const products = work + layout_.product;
-    tile_biases(p_, biases_, at, from, work + layout_.pack, weights);
-    {
-      const Mark mark(Part::softmax);
-      exp_row(rows * kTile, weights, 1, 0, weights);
-    }
     for (int64_t h = 0; h < p_.heads; ++h) {
       const int64_t head = entry * p_.heads + h;
+      if (needs_biases(h)) {
+        tile_biases(p_, biases_, h, at, from, work + layout_.pack, weights);
+        const Mark mark(Part::softmax);
+        exp_row(rows * kTile, weights, 1, 0, weights);
+      }
       product(rows, 2 * p_.dim, count, {weights, kTile},
               {e_.rows.data() + (head * p_.len + from * kTile) * 2 * p_.dim, 2 * p_.dim}, products,
               2 * p_.dim);
@@ -120,21 +120,26 @@ class TileSums {
   }
 
   void add_pairs(int64_t entry, int64_t at, int64_t from, real* work) const {
-    tile_biases(p_, biases_, at, from, work + layout_.pack, work + layout_.biases);
-    const Mark mark(Part::softmax);
     int64_t pairs = 0;
-    for (int64_t r = 0; r < p_.rows(at); ++r) {
-      int64_t first = 0, last = sources(entry, from);
-      if (from == at && p_.sees == Sees::past) last = std::min(last, r + 1);
-      if (from == at && p_.sees == Sees::future) first = std::min(last, r);
-      for (int64_t h = 0; h < p_.heads; ++h)
+    for (int64_t h = 0; h < p_.heads; ++h) {
+      if (needs_biases(h))
+        tile_biases(p_, biases_, h, at, from, work + layout_.pack, work + layout_.biases);
+      const Mark mark(Part::softmax);
+      for (int64_t r = 0; r < p_.rows(at); ++r) {
+        int64_t first = 0, last = sources(entry, from);
+        if (from == at && p_.sees == Sees::past) last = std::min(last, r + 1);
+        if (from == at && p_.sees == Sees::future) first = std::min(last, r);
         add_row(entry * p_.heads + h, from * kTile + first, last - first,
                 work + layout_.biases + r * kTile + first, row_top(h, r, work),
                 row_sums(h, r, work), work + layout_.pairs);
-      pairs += last - first;
+        pairs += last - first;
+      }
     }
-    count_flops(4 * static_cast<double>(pairs * p_.heads * p_.dim));
+    count_flops(4 * static_cast<double>(pairs * p_.dim));
   }
+
+  // Heads share factors.
+  bool needs_biases(int64_t h) const { return h == 0 || biases_.distance; }
 
   // Adds `count` sources to one target: their largest exponent in each channel, then the weights.
   void add_row(int64_t head, int64_t first, int64_t count, const real* bias, real* top, real* sums,
@@ -212,21 +217,40 @@ Biases biases_of(const ExponentialPairs& p, const Tensor& left, const Tensor& ri
     }
     return std::sqrt(most);
   };
-  return {left.data(), right.data(),
-          longest(left) * longest(right) <= kMostBias};  // |u·v| <= |u||v|
+  Biases biases{.left = left.data(), .right = right.data()};
+  biases.small = longest(left) * longest(right) <= kMostBias;  // |u·v| <= |u||v|
+  return biases;
+}
+
+Biases biases_of(const ExponentialPairs& p, const Tensor& distance) {
+  real most = 0;
+  for (const real w : distance.values()) most = std::max(most, std::abs(w));
+  Biases biases{.distance = distance.data(), .count = distance.dim(1)};
+  if (p.sees == Sees::all) biases.origin = biases.count / 2;
+  biases.small = static_cast<double>(most) <= kMostBias;
+  return biases;
 }
 
 int64_t bias_work(const ExponentialPairs& p) { return packed_reals(kTile, p.rank); }
 
-void tile_biases(const ExponentialPairs& p, const Biases& biases, int64_t at, int64_t from,
-                 real* work, real* to) {
+void tile_biases(const ExponentialPairs& p, const Biases& biases, int64_t head, int64_t at,
+                 int64_t from, real* work, real* to) {
   const Mark mark(Part::scores);
   const int64_t rows = p.rows(at), cols = p.rows(from);
+  const int64_t apart = (at - from) * kTile;  // of the first target and the first source
+  if (biases.distance) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < kTile; ++c) {
+        const int64_t i = biases.origin + biases.sign * (apart + r - c);
+        to[r * kTile + c] =
+            i >= 0 && i < biases.count ? biases.distance[head * biases.count + i] : real(0);
+      }
+    return;
+  }
   pack_transposed(biases.right + from * kTile * p.rank, cols, p.rank, p.rank, work);
   product(rows, kTile, p.rank, {biases.left + at * kTile * p.rank, p.rank}, packed(work, p.rank),
           to, kTile);
   count_flops(2 * static_cast<double>(rows * cols * p.rank));
-  const int64_t apart = (at - from) * kTile;  // of the first target and the first source
   if (std::abs(apart) + kTile <= p.window) return;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < kTile; ++c)
@@ -267,14 +291,14 @@ int64_t exponential_reals(const ExponentialPairs& p) {
 
 void exponential_sums(const ExponentialPairs& p, const Biases& biases, const SourceRows& from,
                       const OnSums& finish) {
-  if (p.rank == 0)
+  if (!p.biased)
     exponential_detail::scan(p, from, finish);
   else
     TileSums(p, biases, from, finish).run();
 }
 
 int64_t exponential_sums_bytes(const ExponentialPairs& p) {
-  if (p.rank == 0) return workspace_bytes(p.all_heads(), exponential_detail::scan_reals(p));
+  if (!p.biased) return workspace_bytes(p.all_heads(), exponential_detail::scan_reals(p));
   const int64_t far = p.is_local() ? p.all_heads() * p.tiles() * 3 * p.dim : 0;
   return (exponential_reals(p) + far) * static_cast<int64_t>(sizeof(real)) +
          workspace_bytes(p.batch * p.tiles(), TileSums::Layout(p).total);
@@ -282,8 +306,7 @@ int64_t exponential_sums_bytes(const ExponentialPairs& p) {
 
 double exponential_sums_flops(const ExponentialPairs& p) {
   const auto heads = static_cast<double>(p.all_heads()), dim = static_cast<double>(p.dim);
-  if (p.rank == 0)
-    return exponential_detail::kSourceFlops * heads * dim * static_cast<double>(p.len);
+  if (!p.biased) return exponential_detail::kSourceFlops * heads * dim * static_cast<double>(p.len);
   return 4 * heads * dim * p.near_pairs(false) + heads * exponential_detail::far_flops(p, p.len) +
          2 * static_cast<double>(p.batch * p.rank) * p.near_pairs(true);
 }

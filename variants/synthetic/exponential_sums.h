@@ -1,7 +1,7 @@
 // Sums over positions with weights that are exponentials, of each channel: Σ_j e^(x_jc + w_ij)·a_jc
-// and the same of b, with w_ij = left_i·right_j. Zhai et al. 2021, arXiv:2105.14103, eqs. 2-4. For
-// each pair a tile of e^w and 4·dim FLOPs of products; for each tile a maximum of x in each
-// channel, never an n×n buffer.
+// and the same of b, with w_ij = left_i·right_j or a number of i - j. Zhai et al. 2021,
+// arXiv:2105.14103, eqs. 2-4. For each pair a tile of e^w and 4·dim FLOPs of products; for each
+// tile a maximum of x in each channel, never an n×n buffer.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ExponentialPairs {
   static constexpr int64_t kTile = 32;
 
   int64_t batch = 1, heads = 1, len = 1, dim = 1, rank = 0;
-  int64_t window = 0;  // w is 0 where |i - j| >= window; 0: everywhere
+  bool biased = false;  // else w is 0 everywhere
+  int64_t window = 0;   // w is 0 where |i - j| >= window
   enum class Sees : uint8_t { all, past, future } sees = Sees::all;
   std::vector<int64_t> lengths = {};  // valid sources of each batch entry; empty: all
 
@@ -45,16 +46,21 @@ struct ExponentialPairs {
 
 struct Biases {
   const real *left = nullptr, *right = nullptr;  // [len, rank]
+  // Or of each head h: w_ij = distance[h·count + origin + sign·(i - j)], 0 outside of its count.
+  const real* distance = nullptr;  // [heads, count]
+  int64_t count = 0, origin = 0, sign = 1;
   // Whether |w| stays so small that e^w needs no maximum: products compute the sums. Beyond,
   // every pair and channel has an exponential of its own.
   bool small = true;
 };
 Biases biases_of(const ExponentialPairs& pairs, const Tensor& left, const Tensor& right);
+// distance [heads, window], or [heads, 2·window - 1] where pairs see the future.
+Biases biases_of(const ExponentialPairs& pairs, const Tensor& distance);
 
-// The biases [rows, kTile] of target tile `at` and source tile `from`; 0 outside the window. `work`
-// has bias_work() numbers.
-void tile_biases(const ExponentialPairs& pairs, const Biases& biases, int64_t at, int64_t from,
-                 real* work, real* to);
+// The biases [rows, kTile] of target tile `at` and source tile `from`; 0 outside the window. Heads
+// differ where they depend on the distance. `work` has bias_work() numbers.
+void tile_biases(const ExponentialPairs& pairs, const Biases& biases, int64_t head, int64_t at,
+                 int64_t from, real* work, real* to);
 int64_t bias_work(const ExponentialPairs& pairs);
 
 // e^(x - top)·a and e^(x - top)·b of all sources, side by side, with the largest x of each tile and

@@ -21,9 +21,20 @@ std::unique_ptr<Attention> build(const Given& given, bool causal, double deviati
   return aft;
 }
 
-const ParamValue kSimple = std::string("simple"), kLocal = std::string("local");
+const ParamValue kSimple = std::string("simple"), kLocal = std::string("local"),
+                 kConv = std::string("conv");
 std::vector<Given> kinds() {
-  return {{}, {{"kind", kLocal}, {"window", int64_t{20}}}, {{"kind", kSimple}}};
+  return {{},
+          {{"kind", kLocal}, {"window", int64_t{20}}},
+          {{"kind", kConv}, {"window", int64_t{20}}},
+          {{"kind", kSimple}}};
+}
+
+oracle::PairBias bias_of(const Given& given, const std::vector<oracle::Array>& weights,
+                         int64_t window, bool causal) {
+  if (given.contains("kind") && given.at("kind") == kConv)
+    return oracle::bias_of_distance(weights[0], causal);
+  return oracle::bias_of_factors(weights, window);
 }
 
 struct Inputs {
@@ -53,7 +64,8 @@ void expect_twin(const Given& given, int64_t window, bool causal, double deviati
   for (const Weight& weight : aft->weights())
     inputs.push_back(weight.value.value()), vars.push_back(weight.value);
   const auto twin = [&](const std::vector<oracle::Array>& a) {
-    return oracle::attention_free(a[0], a[1], a[2], {a.begin() + 3, a.end()}, window,
+    const std::vector<oracle::Array> weights(a.begin() + 3, a.end());
+    return oracle::attention_free(a[0], a[1], a[2], bias_of(given, weights, window, causal),
                                   {causal, {lengths.begin(), lengths.end()}});
   };
   const Var out = aft->forward(vars[0], vars[1], vars[2], {causal, lengths});
@@ -66,13 +78,16 @@ void expect_twin(const Given& given, int64_t window, bool causal, double deviati
   bridge::expect_gradients(inputs, grads, seed, twin);
 }
 
-// Deviations of 1 give |left|·|right| of at most 30 for rank 3, of 3 more.
+// Deviations of 0.7 give |left|·|right| of at most 30 for rank 3, of 3 more; and so do biases of
+// distances of deviation 7 and 30.
 TEST(Aft, EqualsItsEquations) {
   const ParamValue rank = int64_t{3};
   for (const bool causal : {false, true}) {
     expect_twin({{"kind", kSimple}}, 0, causal, 0);
     for (const double deviation : {0.7, 3.0}) {
       expect_twin({{"rank", rank}}, kLen, causal, deviation);
+      for (const int64_t window : {1, 20, 33, 70, 200})
+        expect_twin({{"kind", kConv}, {"window", window}}, window, causal, 10 * deviation);
       for (const int64_t window : {1, 20, 33, 70})
         expect_twin({{"kind", kLocal}, {"rank", rank}, {"window", window}}, window, causal,
                     deviation);
@@ -84,7 +99,7 @@ TEST(Aft, WithoutBiasesEachKindIsSimple) {
   const Inputs x;
   for (const bool causal : {false, true}) {
     const Tensor simple = x.through(*build({{"kind", kSimple}}, causal, 0), {causal, {}});
-    for (const char* kind : {"full", "local"})
+    for (const char* kind : {"full", "local", "conv"})
       EXPECT_LE(distance(x.through(*build({{"kind", std::string(kind)}}, causal, 0), {causal, {}}),
                          simple),
                 20 * kEpsilon);
@@ -152,9 +167,9 @@ TEST(Aft, OfALongSequenceEqualsItsEquations) {
     std::vector<oracle::Array> weights;
     for (const Weight& weight : aft->weights())
       weights.push_back(bridge::array_of(weight.value.value()));
-    const oracle::Array want =
-        oracle::attention_free(bridge::array_of(x.q), bridge::array_of(x.k), bridge::array_of(x.v),
-                               weights, given.contains("window") ? 20 : kLong, {.causal = true});
+    const oracle::Array want = oracle::attention_free(
+        bridge::array_of(x.q), bridge::array_of(x.k), bridge::array_of(x.v),
+        bias_of(given, weights, given.contains("window") ? 20 : kLong, true), {.causal = true});
     EXPECT_LE(bridge::relative_error(x.through(*aft, {true, {}}), want.x), 20 * kEpsilon);
   }
 }
