@@ -2,7 +2,6 @@
 // attention, within chunks or the whole sequence. Ma et al. 2022, arXiv:2209.10655, sections 3.1 to
 // 3.4. Time 2·n²·(base + units), with chunks 2·n·chunk·(base + units), and 2·n·d·(base + 3·units +
 // 2·d) for the projections; memory n·(4·units + d).
-#include "core/base/check.h"
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"
 #include "variants/reference/mega.h"
