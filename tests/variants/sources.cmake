@@ -54,6 +54,8 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/convolution/hyena_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/convolution/long_conv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scores/gau_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/scores/mega_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/fnet_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/gmlp_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)

@@ -2,6 +2,7 @@
 #include "variants/scans/constant_scan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
@@ -13,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kFlops = 12, kBackwardFlops = 8 + 4 + 4 + 8 + 1 + 8;  // of a state and position
+constexpr int64_t kBackwardFlops = 8 + 4 + 4 + 8 + 1 + 8;  // of a state and position
 
 ScanProblem problem_of(int64_t batch, int64_t heads, int64_t len, int64_t dim, int64_t states) {
   return {.batch = batch,
@@ -43,7 +44,7 @@ void forward_of_head(const ScanProblem& p, const Tensor& x, const Tensor& taps, 
     scan_constant(rows_of(p, taps, head, count, x.data() + row), state, out + row);
   });
   std::fill(out + at + p.valid(head) * p.dim, out + at + p.len * p.dim, real(0));
-  count_scan(p, head, kFlops);
+  count_scan(p, head, kConstantFlops);
 }
 
 struct Saved {
@@ -100,9 +101,10 @@ Var constant_scan(const Var& x, const Var& taps, const std::vector<int64_t>& len
   });
   count_bytes(sizeof(real) * static_cast<double>(2 * out.size() + taps.value().size()));
   if (!keep) return Var(out);
-  return custom_op(out, {x, taps}, [p, saved](const Tensor& grad_out, std::span<Tensor> grads) {
-    backward(p, saved, grad_out, grads);
-  });
+  return custom_op(out, {x, taps},
+                   [p = std::move(p), saved](const Tensor& grad_out, std::span<Tensor> grads) {
+                     backward(p, saved, grad_out, grads);
+                   });
 }
 
 Cost constant_cost(const AttentionShape& s, int64_t states) {
@@ -110,7 +112,7 @@ Cost constant_cost(const AttentionShape& s, int64_t states) {
   const auto rows = static_cast<double>(p.total_heads() * p.len * p.dim);
   const auto taps = static_cast<double>(4 * p.heads * p.states * p.dim);
   Cost cost;
-  cost.flops = kFlops * rows * static_cast<double>(p.states);
+  cost.flops = kConstantFlops * rows * static_cast<double>(p.states);
   cost.backward_flops = kBackwardFlops * rows * static_cast<double>(p.states);
   cost.bytes = sizeof(real) * (2 * rows + taps);
   cost.peak_bytes = sizeof(real) * (rows + taps) +
@@ -124,7 +126,7 @@ std::unique_ptr<Decoder> constant_decoder(const Shape& position, int64_t capacit
   const ScanProblem p = problem_of(1, taps.dim(1), 1, taps.dim(3), taps.dim(2));
   return scan_decoder(position, capacity,
                       {.state_reals = p.state_reals,
-                       .flops = kFlops / 2,  // of a complex number
+                       .flops = kConstantFlops / 2,  // of a complex number
                        .gate_widths = {},
                        .step = [p, taps](const ScanStep& s) {
                          scan_constant(rows_of(p, taps, s.head, 1, s.x), s.state, s.out);

@@ -14,6 +14,8 @@
 
 namespace attn {
 
+inline constexpr int64_t kConstantFlops = 12;  // of a state and position
+
 // x [batch, heads, len, dim], taps [4, heads, states, dim]: real and imaginary parts of a, then of
 // c -> [batch, heads, len, dim]. Positions at or beyond `lengths` are not read, and their outputs
 // are 0. Differentiable by both. A state is kept every 32 positions; none without gradients.

@@ -69,14 +69,16 @@ struct PrefixPlane {
   }
 
   // The number of pairs that a kernel multiplies: all queries of a strip with the visible keys of
-  // any of them. Without padding.
+  // any of them.
   double pairs(int64_t strip) const {
     double sum = 0;
-    for (int64_t i = 0; i < q_len; i += strip) {
-      const int64_t last = std::min(i + strip, q_len);
-      sum += static_cast<double>((last - i) * seen(0, last - 1));
-    }
-    return sum * static_cast<double>(all_heads());
+    const int64_t different = kv_lengths.empty() ? 1 : all_heads();
+    for (int64_t h = 0; h < different; ++h)
+      for (int64_t i = 0; i < q_len; i += strip) {
+        const int64_t last = std::min(i + strip, q_len);
+        sum += static_cast<double>((last - i) * seen(h, last - 1));
+      }
+    return sum * static_cast<double>(all_heads() / different);
   }
 
   // Sets the entries of x [rows, cols] to `value` where query i + r of head h does not see key

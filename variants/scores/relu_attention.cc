@@ -219,8 +219,10 @@ Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask, R
   });
 }
 
-Cost relu_cost(const AttentionShape& shape, int64_t value_dim) {
+Cost relu_cost(const AttentionShape& shape, int64_t value_dim,
+               const std::vector<int64_t>& kv_lengths) {
   PrefixPlane plane(shape);
+  plane.kv_lengths = kv_lengths;
   if (value_dim > 0) plane.value_dim = value_dim;
   const double d = static_cast<double>(plane.dim), dv = static_cast<double>(plane.value_dim),
                size = sizeof(real);

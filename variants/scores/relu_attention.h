@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/autograd/var.h"
 #include "variants/api/cost.h"
@@ -20,9 +21,10 @@ enum class ReluPower { one, squared };
 Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask,
                    ReluPower power = ReluPower::one);
 
-// One forward without gradients and padding, of values as wide as keys or, where given,
-// `value_dim`. Counts the pairs of whole strips of 6 queries.
-Cost relu_cost(const AttentionShape& shape, int64_t value_dim = 0);
+// One forward without gradients, of values as wide as keys or, where given, `value_dim`. Counts the
+// pairs of whole strips of 6 queries, with `kv_lengths` as in Mask.
+Cost relu_cost(const AttentionShape& shape, int64_t value_dim = 0,
+               const std::vector<int64_t>& kv_lengths = {});
 
 // Decoding from a KV cache: a step costs 4·d FLOPs and reads 2·d numbers for each position.
 std::unique_ptr<Decoder> relu_decoder(const Shape& position, int64_t capacity);

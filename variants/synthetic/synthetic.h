@@ -5,8 +5,11 @@
 //   fourier_mixing.h       the weights are cosines: a Fourier transform, 2.5·n·d·log2(n·d) FLOPs
 //   position_mixture.h     a learned matrix times the positions
 //   spatial_gate.h         gMLP: a learned mixture of positions gates the channels
+//   aft_attention.h        AFT: weights e^(key + learned bias) in each channel
+// Internal: exponential_sums.h, exponential_tiles.h, aft_gradient.h.
 #pragma once
 
+#include "variants/synthetic/aft_attention.h"
 #include "variants/synthetic/fourier_mixing.h"
 #include "variants/synthetic/position_mixture.h"
 #include "variants/synthetic/spatial_gate.h"

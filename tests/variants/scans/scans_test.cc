@@ -201,9 +201,15 @@ TEST(Lru, OfRealPolesIsABankOfMovingAverages) {
       want[t * kWidth + j] = static_cast<real>(h);
     }
   }
+  // p = a, and σ(40) is 1.
+  const Tensor steps({1, kWidth}), one = Tensor::full({1, kWidth}, 1);
+  for (int64_t j = 0; j < kWidth; ++j)
+    steps[j] = static_cast<real>(-std::log(1 / share[static_cast<size_t>(j)] - 1));
+  const AverageWeights bank{Var(steps), Var(Tensor::full({1, kWidth}, 40)), Var(one), Var(one)};
   for (const std::string& isa : isas()) {
     hold_isa(isa);
     expect_same(as_mixer(*lru)->mix(Var(x), {.causal = true}).value(), want);
+    expect_same(moving_average(Var(x), {bank}, {}).value(), want);
   }
   hold_isa("best");
 }

@@ -1,0 +1,54 @@
+// Attention without queries times keys, one channel and one pair after the other, in double: σ(q_t)
+// ⊙ Σ_j e^(k_j + w_tj)⊙v_j / Σ_j e^(k_j + w_tj). Zhai et al. 2021, arXiv:2105.14103, eqs. 2-4.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "variants/reference/attention.h"
+
+namespace oracle {
+
+// w_tj of head h.
+using PairBias = std::function<double(Index h, Index t, Index j)>;
+
+// w: left and right [1, 1, max_len, rank], w_tj = left_t·right_j for |t - j| < window, else 0; no
+// weights: 0.
+inline PairBias bias_of_factors(const std::vector<Array>& w, Index window) {
+  return [&w, window](Index, Index t, Index j) {
+    return w.empty() || std::abs(t - j) >= window ? 0 : dot(w[0].row(0, 0, t), w[1].row(0, 0, j));
+  };
+}
+// w [1, 1, heads, window], causal the biases of t - j = 0 .. window - 1, else 2·window - 1 of them,
+// from 1 - window on; 0 beyond.
+inline PairBias bias_of_distance(const Array& w, bool causal) {
+  return [&w, causal](Index h, Index t, Index j) {
+    const Index i = t - j + (causal ? 0 : w.dim / 2);
+    return i < 0 || i >= w.dim ? 0 : w.at(0, 0, h, i);
+  };
+}
+
+inline Array attention_free(const Array& q, const Array& k, const Array& v, const PairBias& w,
+                            const Visibility& m) {
+  Array out(q.batch, q.heads, q.len, q.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index t = 0; t < q.len; ++t) {
+        std::vector<std::pair<Index, double>> seen;  // with their biases
+        for (Index j = 0; j < k.len; ++j)
+          if (sees(m, b, t, j, q.len, k.len)) seen.emplace_back(j, w(h, t, j));
+        for (Index c = 0; c < q.dim && !seen.empty(); ++c) {
+          double top = -INFINITY, sum = 0, total = 0;
+          for (const auto& [j, bias] : seen) top = std::max(top, k.at(b, h, j, c) + bias);
+          for (const auto& [j, bias] : seen) {
+            const double weight = std::exp(k.at(b, h, j, c) + bias - top);
+            sum += weight * v.at(b, h, j, c), total += weight;
+          }
+          out.at(b, h, t, c) = sum / total / (1 + std::exp(-q.at(b, h, t, c)));
+        }
+      }
+  return out;
+}
+
+}  // namespace oracle
