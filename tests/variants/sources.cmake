@@ -49,7 +49,8 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/rwkv_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/test_time_training_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/convolution/fft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/convolution/hyena_test.cc
