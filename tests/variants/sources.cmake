@@ -47,6 +47,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/gla_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/log_linear_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/mesa_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/rwkv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc

@@ -143,7 +143,8 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
       "linear",    "relu",  "conv",   "recurrent", "window_mlp", "mean",       "additive",
       "reformer",  "gla",   "mamba2", "retention", "deltanet",   "kda",        "gated_deltanet",
       "lightning", "hgrn2", "rwkv6",  "rwkv7",     "long_conv",  "hyena",      "fnet",
-      "gmlp",      "gau",   "mamba",  "s4d",       "lru",        "log_linear", "ttt_linear"};
+      "gmlp",      "gau",   "mamba",  "s4d",       "lru",        "log_linear", "ttt_linear",
+      "mesa"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)
