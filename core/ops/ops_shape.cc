@@ -1,7 +1,9 @@
 // Ops that rearrange elements. Each makes one copy; reshape makes none.
 #include <algorithm>
+#include <vector>
 
 #include "core/autograd/tape.h"
+#include "core/base/recycled.h"
 #include "core/ops/ops.h"
 #include "core/simd/rows.h"
 
@@ -110,22 +112,21 @@ Var concat(std::span<const Var> parts, int dim) {
   const Tensor out(parts[0].shape().with(at, total));
   const Slice whole = cut(out.shape(), at);
   const int64_t stride = whole.size * whole.inner;
+  std::vector<int64_t, Recycled<int64_t>> runs;  // the slot of a constant does not know its shape
   int64_t offset = 0;
   for (const Var& part : parts) {
-    const int64_t run = part.dim(at) * whole.inner;
-    copy_runs(out.data() + offset, stride, part.value().data(), run, whole.outer, run);
-    offset += run;
+    runs.push_back(part.dim(at) * whole.inner);
+    copy_runs(out.data() + offset, stride, part.value().data(), runs.back(), whole.outer,
+              runs.back());
+    offset += runs.back();
   }
   return record_op(out, parts, [=](const Tensor& g, std::span<GradSlot> in) {
     int64_t from = 0;
-    for (GradSlot& slot : in) {
-      const int64_t run = whole.outer ? slot.size() / whole.outer : 0;
-      if (slot.needed()) {
-        bool accumulate = false;
-        const Tensor& to = slot.target(accumulate);
-        copy_runs(to.data(), run, g.data() + from, stride, whole.outer, run, accumulate);
-      }
-      from += run;
+    for (size_t i = 0; i < in.size(); from += runs[i++]) {
+      if (!in[i].needed()) continue;
+      bool accumulate = false;
+      const Tensor& to = in[i].target(accumulate);
+      copy_runs(to.data(), runs[i], g.data() + from, stride, whole.outer, runs[i], accumulate);
     }
   });
 }

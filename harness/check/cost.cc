@@ -122,7 +122,7 @@ void tell_counted(const Subject& subject, double CountedCost::*field, const char
 // The allowed excess of a first pass is for stacks, tables and blocks of other sizes that the pool
 // keeps, which can be as much again in a pass with gradients. A second pass finds all of them
 // there: even a matrix of bytes shows.
-constexpr int64_t kBesideFirst = 10 << 20, kBesideSecond = 3 << 20;
+constexpr int64_t kBesideFirst = 12 << 20, kBesideSecond = 3 << 20;
 constexpr int64_t kLengthOfMatrix = 2048;
 
 void look_beside_the_pool(const Subject& subject, bool causal, bool gradients, Verdict& verdict) {

@@ -1,4 +1,5 @@
-# cmake -D SOURCE=… -D TEMPLATE=… -D OUTPUT=… -P commit.cmake: the commit and whether tracked files differ from it.
+# cmake -D SOURCE=… -D TEMPLATE=… -D OUTPUT=… -P commit.cmake: the commit and whether tracked files differ from it. Those of results/ do
+# not count: they are what the program writes, so that a second run after the first would be of a changed tree.
 # Both are empty without git, without a commit, or when SOURCE lies inside somebody else's repository.
 function(git result)
   execute_process(COMMAND git --no-optional-locks -C ${SOURCE} ${ARGN}
@@ -14,7 +15,7 @@ set(dirty "")
 git(prefix rev-parse --show-prefix) # empty at the top of a work tree
 git(head rev-parse --verify HEAD)
 if(prefix STREQUAL "" AND NOT head STREQUAL "failed")
-  git(changes status --porcelain --untracked-files=no)
+  git(changes status --porcelain --untracked-files=no -- . ":(exclude)results")
   set(commit ${head})
   if(changes STREQUAL "")
     set(dirty "false")

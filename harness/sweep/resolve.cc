@@ -96,19 +96,6 @@ void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
   causal->values = {"true"};
 }
 
-// A number of layers is of a model: to ask for it without scope model is a mistake.
-void check_layers(const SweepRequest& request, const std::vector<Setting>& axes) {
-  const auto asked = request.axes.find("layers");
-  if (asked == request.axes.end()) return;
-  const auto scope = std::find_if(axes.begin(), axes.end(),
-                                  [](const Setting& axis) { return axis.name == "scope"; });
-  const bool has_model =
-      scope != axes.end() && std::count(scope->values.begin(), scope->values.end(), "model") > 0;
-  ATTN_CHECK(has_model || scope == axes.end(),
-             "axis layers={} applies to scope model alone, and the scope is {}", asked->second,
-             join(scope->values));
-}
-
 size_t different_values(const Setting& setting) {
   std::set<std::string> values;
   for (const std::string& text : setting.values)
@@ -153,7 +140,6 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.axes.push_back({axis.spec.name, axis_values(axis, text)});
   }
   settle_causal(request, resolved.axes);
-  check_layers(request, resolved.axes);
   const auto input = std::find_if(resolved.axes.begin(), resolved.axes.end(),
                                   [](const Setting& axis) { return axis.name == "input"; });
   if (input != resolved.axes.end() && captures_inputs(input->values)) {
@@ -317,6 +303,24 @@ void refuse_idle_flags(const SweepRequest& request, const std::vector<Measure>& 
                text, join(names));
 }
 
+// A number of layers is of a model, or of the stack of reach: to ask for it where no measure has
+// either is a mistake.
+void refuse_idle_layers(const SweepRequest& request, const std::vector<Resolved>& sweeps) {
+  const auto asked = request.axes.find("layers");
+  if (asked == request.axes.end()) return;
+  std::string scopes;
+  for (const Resolved& sweep : sweeps) {
+    if (sweep.measure == Measure::reach) return;
+    for (const Setting& axis : sweep.axes) {
+      if (axis.name != "scope") continue;
+      if (std::count(axis.values.begin(), axis.values.end(), "model") > 0) return;
+      scopes = join(axis.values);
+    }
+  }
+  throw_error(fmt::format("axis layers={} applies to scope model alone, and the scope is {}",
+                          asked->second, scopes));
+}
+
 }  // namespace
 
 std::vector<Resolved> resolve(const SweepRequest& request) {
@@ -332,7 +336,8 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
       continue;
     }
     bool known = false;
-    if (measure == Measure::fidelity && !request.tasks.empty()) {
+    if (measure == Measure::fidelity && !request.tasks.empty() &&
+        captures_inputs(inputs_asked(request))) {
       for (const auto& one : fidelity_by_task(offered, request))
         resolved.push_back(resolve_one(one.first, one.second));
       continue;
@@ -341,6 +346,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
       if (sweep.measure == measure) resolved.push_back(resolve_one(sweep, request)), known = true;
     if (!known) resolved.push_back(resolve_one({.measure = measure}, request));
   }
+  refuse_idle_layers(request, resolved);
   return resolved;
 }
 

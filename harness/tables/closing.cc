@@ -238,28 +238,35 @@ double most_of_full(const Grid& speed, const NoiseFloor& floors) {
 
 void add_choice(const Closing& closing, const NoiseFloor& floors,
                 std::vector<std::string>& sentences) {
-  if (closing.speed.cells.empty() || closing.tasks.empty()) return;
+  std::vector<std::string> judging;  // the tasks that tell who keeps full's score
+  bool is_unscored = false;          // full has no score on a task: a sweep that was stopped
+  for (const std::string& task : closing.tasks) {
+    const auto full = closing.score(baseline(), task);
+    if (full && !full->is_control) judging.push_back(task);
+    is_unscored |= !full;
+  }
+  if (closing.speed.cells.empty() || judging.empty()) return;
   std::string fastest;
   double least = most_of_full(closing.speed, floors);
   for (const std::string& name : closing.speed.labels) {
-    const bool keeps =
-        std::all_of(closing.tasks.begin(), closing.tasks.end(), [&](const auto& task) {
-          const auto full = closing.score(baseline(), task);
-          return !full || full->is_control || keeps_up(closing, name, task).value_or(false);
-        });
+    const bool keeps = std::all_of(judging.begin(), judging.end(), [&](const auto& task) {
+      return keeps_up(closing, name, task).value_or(false);
+    });
     const std::string ratio = beside_full(closing.speed, name, median_s);
     if (!keeps || ratio.empty() || !std::isdigit(static_cast<unsigned char>(ratio[0]))) continue;
     if (std::stod(ratio) < least) fastest = name, least = std::stod(ratio);
   }
   const std::string& length = closing.speed.columns.back();
+  const std::string where =
+      is_unscored ? fmt::format("the tasks on which full is scored ({})", listed(judging))
+                  : "every task";
   sentences.push_back(
       fastest.empty()
-          ? fmt::format("no variant is faster than full at {} tokens and keeps its score on every "
-                        "task here",
-                        length)
-          : fmt::format("fastest at {} tokens of those that keep full's score on every task: {} "
-                        "({:.3g} of its time)",
-                        length, fastest, least));
+          ? fmt::format("no variant is faster than full at {} tokens and keeps its score on {}",
+                        length, where)
+          : fmt::format("fastest at {} tokens of those that keep full's score on {}: {} ({:.3g} "
+                        "of its time)",
+                        length, where, fastest, least));
 }
 
 }  // namespace

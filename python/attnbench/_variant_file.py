@@ -86,7 +86,9 @@ def candidates(module: ModuleType) -> list[Described]:
 
 def describe(name: str, value: Callable[..., Any], module: str) -> Described:
     """What a variant of it would be."""
-    summary = (inspect.getdoc(value) or "").strip().partition("\n")[0]
+    # Its own words, not those of torch.nn.Module; those of the file where it has none.
+    words = value.__doc__ or getattr(sys.modules.get(value.__module__), "__doc__", None) or ""
+    summary = inspect.cleandoc(words).partition("\n")[0]
     params: list[dict[str, Any]] = []
     promises: dict[str, Any] = {promise: False for promise in PROMISES}
     fault = ""
@@ -112,7 +114,8 @@ def _named(name: str, value: Callable[..., Any]) -> dict[str, inspect.Parameter]
                                 f"{name}(heads=, head_dim=, max_len=, causal=)")  # fmt: skip
         return {n: p for n, p in parameters.items() if n not in CONFIG}
     if len(parameters) < 3:
-        raise Error(f"it takes {len(parameters)} arguments; a function is called as "
+        count = f"{len(parameters)} argument{'s' * (len(parameters) != 1)}"
+        raise Error(f"it takes {count}; a function is called as "
                     f"{name}(q, k, v, causal)")  # fmt: skip
     return dict(list(parameters.items())[3:])
 

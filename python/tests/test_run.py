@@ -64,8 +64,9 @@ class Run(InFolder):
                                  heads=1, head_dim=8, output={str(path)!r}, progress=False)
             print(rows.interrupted, len(rows), len({{r["cell"] for r in rows}}))
         """)
-        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
-                                 env=os.environ)  # fmt: skip
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ,
+                                 # A shell's background jobs ignore Ctrl-C, and what they start would too.
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # fmt: skip
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (path.exists() and path.stat().st_size):
             time.sleep(0.05)

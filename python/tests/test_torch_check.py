@@ -107,6 +107,18 @@ class Honest(unittest.TestCase):
         self.assertTrue(report.passed, str(report))
 
 
+    def test_a_class_is_called_in_evaluation_mode(self) -> None:
+        class Dropping(torch.nn.Module):
+            def __init__(self, heads, head_dim, max_len, causal) -> None:
+                super().__init__()
+                self.drop = torch.nn.Dropout(0.5)
+
+            def forward(self, q, k, v, mask):
+                return self.drop((q @ k.mT).softmax(-1)) @ v
+
+        self.assertTrue(attnbench.check(Dropping, only="linearity").passed)
+
+
 class Planted(unittest.TestCase):
     def caught(self, fn, by: str, alone: bool = True, **promises) -> attnbench.Result:
         """The result of the check that catches `fn`; `alone`: the function passes all others."""

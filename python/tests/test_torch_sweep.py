@@ -147,6 +147,14 @@ class Rows(InFolder):
         listed = self.attnbench("list", f"python:{self.file}")
         self.assertIn(f"{self.spec('softmax')}\n", listed.stdout)
 
+    def test_a_class_without_words_is_told_by_its_file(self) -> None:
+        text = "import torch\n\nclass A(torch.nn.Module):\n  def __init__(self, heads, head_dim, max_len, causal):\n    super().__init__()\n"
+        for words, told in (('"""Mine: of keys alone."""\n', "Mine: of keys alone."), ("", "a class of torch.nn.Module")):
+            file = self.folder / "bare.py"
+            file.write_text(words + text)
+            done = self.attnbench("list", f"python:{file}")
+            self.assertEqual(done.stdout.splitlines()[1].strip(), told, done.stderr)
+
     def attnbench(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program(), *words], capture_output=True, text=True, env=environment())
 
@@ -154,7 +162,7 @@ class Rows(InFolder):
         bad = self.folder / "bad.py"
         for text, words in (
             ("import nothing_of_that_name", "ModuleNotFoundError.*line 1"),
-            ("def f(q):\n  return q", "takes 1 arguments"),
+            ("def f(q):\n  return q", "takes 1 argument;"),
             ("def f(q, k, v, causal, scale=None):\n  return q", "'scale' has the default None"),
             ("x = 1", "no class of torch.nn.Module and no function"),
             ("def g(q, k, v, causal):\n  return q", "no class or function 'f'; nearest is 'g'"),

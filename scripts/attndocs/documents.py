@@ -1,8 +1,8 @@
 """The tables of docs/, each made by the command that stands before it.
 
 A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
-`scripts/peers --table ROWS.jsonl --markdown …`, `shares ROWS.jsonl`, `breakdown ROWS.jsonl
-LENGTH`, `ranks ROWS.jsonl [OTHERS.jsonl]`, `captured ROWS.jsonl` or `summary ROWS.jsonl`; paths start at the repository's root.
+`scripts/peers --table ROWS.jsonl --markdown …` or a key of TABLES with what its function takes; paths start at the
+repository's root.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from attnoverhead import table as overhead
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, captured, ranks, sentences, shares
+from . import breakdown, captured, passes, ranks, sentences, shares
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: shares.table(Path(rows)),
     "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
+    "machine": lambda rows: passes.machine(Path(rows)),
+    "floors": lambda rows, length: passes.floors(Path(rows), int(length)),
+    "settings": lambda rows, length: passes.settings(Path(rows), int(length)),
+    "growth": lambda rows, least: passes.growth(Path(rows), int(least)),
+    "decoding": lambda rows: passes.decoding(Path(rows)),
+    "overhead": lambda rows, kind: overhead.of_file(Path(rows), kind),
     "ranks": lambda *rows: ranks.table(*map(Path, rows)),
     "captured": lambda rows: captured.table(Path(rows)),
     "summary": lambda rows: sentences.table(Path(rows)),

@@ -30,8 +30,8 @@ PYTHONPATH=build/native/package:scripts .venv-packages/bin/python -m attnpackage
 ```
 
 with the quick checks. [scripts/attnpackages/adapters.py](../scripts/attnpackages/adapters.py) has the class of each package: it feeds q, k and v to
-the package's own attention, at small sizes (windows, buckets, blocks and landmarks of 2 to 8), and adds no mathematics. Layers that project one
-input get q, k and v side by side, and projections that select them. NaN in padding becomes 0, and so do outputs at padded positions, which packages leave open."""
+the package's own attention, at small sizes (windows, buckets, blocks and landmarks of 2 to 8), and adds no mathematics. Of `entmax`, which has the
+function alone, it is softmax attention with that function in softmax's place. Layers that project one input get q, k and v side by side, and projections that select them. NaN in padding becomes 0, and so do outputs at padded positions, which packages leave open."""
 
 
 TAIL = """Every class promises, besides, what `check` asks of all: outputs linear in the values and of a sensible range, batch entries and heads that do not

@@ -93,9 +93,10 @@ def runs_of(rows: Iterable[Row]) -> dict[str, Row]:
     return {row["run"]: row for row in rows if row["kind"] == "run"}
 
 
-def without_peer(runs: dict[str, Row]) -> dict[str, str]:
-    """The variants of the catalogue that no run has a peer for, and why."""
-    return {name: why for run in runs.values() for name, why in run.get("no_peer", {}).items()}
+def without_peer(runs: dict[str, Row], chosen: Chosen = Chosen()) -> dict[str, str]:
+    """The variants of the catalogue that no run has a peer for, and why; of chosen variants none."""
+    every = {name: why for run in runs.values() for name, why in run.get("no_peer", {}).items()}
+    return {} if chosen.subjects else every
 
 
 def table(rows: list[Row], chosen: Chosen = Chosen()) -> str:
@@ -122,7 +123,7 @@ def table(rows: list[Row], chosen: Chosen = Chosen()) -> str:
         ).rstrip()
         for line in lines
     ]
-    missing = without_peer(runs).items()
+    missing = without_peer(runs, chosen).items()
     return "\n".join(texts + [f"{name}: {why}" for name, why in missing])
 
 
@@ -138,7 +139,7 @@ def markdown(rows: list[Row], chosen: Chosen = Chosen()) -> str:
         title = f"{threads} thread{'s' * (threads > 1)}:\n\n" if len(counts) > 1 else ""
         parts.append(title + _table_of([row for row in own if row["status"] == "ok"], runs))
     parts += [f"{why} ({', '.join(things)})." for why, things in _left_out(shown).items()]
-    parts += [f"`{name}`: {why}." for name, why in without_peer(runs).items()]
+    parts += [f"`{name}`: {why}." for name, why in without_peer(runs, chosen).items()]
     return "\n\n".join(parts)
 
 

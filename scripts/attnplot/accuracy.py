@@ -34,7 +34,7 @@ from .tuned import chosen_on_validation, tuning_note
 
 LINE, CLOSE = 0.26, 0.18  # inches per variant, and where there are many
 GAP, TALLEST = 1.16, 24.0  # inches between rows of panels, and of a page
-LINE = 0.15625  # inches of a line under a panel
+WRAPPED = 0.15625  # inches of a line of words under a panel
 
 
 def accuracy(rows: Rows, styles: Styles) -> list[Picture]:
@@ -116,7 +116,7 @@ def _named(shortcut: str) -> list[str]:
 def _more_room(groups: list[TaskGroup]) -> float:
     """Inches under a row of panels for names of shortcuts that take more than a line."""
     found = (group.best_shortcut() for group in groups)
-    return LINE * max((len(_named(shortcut[0])) - 1 for shortcut in found if shortcut), default=0)
+    return WRAPPED * max((len(_named(shortcut[0])) - 1 for shortcut in found if shortcut), default=0)
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:

@@ -14,11 +14,18 @@ def provenance(rows: Rows) -> str:
     told = unique(machine_words(r.get("environment") or {}) for r in rows.runs)
     tools = unique(tool_words(r.get("environment") or {}) for r in rows.runs)
     several = machines(rows)
-    mixed = "Machine: " if several == "one machine" else f"Caution, {several}: "
+    alike = f" that differ in {differences(rows)}" if len(told) == 1 else ""
+    mixed = "Machine: " if several == "one machine" else f"Caution, {several}{alike}: "
     return f"Rows: {names}. {mixed}{'; '.join(told)}. {'; '.join(tools)}."
 
 
-MACHINE = ("cpu_model", "cores", "memory_bytes", "caches", "instruction_set")
+MACHINE = {
+    "cpu_model": "processor",
+    "cores": "cores",
+    "memory_bytes": "memory",
+    "caches": "caches",
+    "instruction_set": "instruction set",
+}
 
 
 def machines(rows: Rows) -> str:
@@ -27,6 +34,13 @@ def machines(rows: Rows) -> str:
     count = len({tuple(str(env.get(name)) for name in MACHINE) for env in told})
     words = ("one machine", "two machines", "three machines", "four machines")
     return words[count - 1] if 0 < count <= len(words) else f"{count} machines"
+
+
+def differences(rows: Rows) -> str:
+    """What tells the runs' machines apart: `memory and caches`."""
+    told = [r.get("environment") or {} for r in rows.runs]
+    differ = [w for name, w in MACHINE.items() if len({str(env.get(name)) for env in told}) > 1]
+    return " and ".join(filter(None, (", ".join(differ[:-1]), *differ[-1:])))
 
 
 def machine_words(env: dict[str, Any]) -> str:
@@ -76,14 +90,26 @@ def _span(counts: Iterable[int]) -> str:
     return "\u2013".join(str(n) for n in dict.fromkeys((found[0], found[-1]))) if found else ""
 
 
+NOISE = {  # the words of a row's `noisy`
+    "stopped": "the process was stopped",
+    "witness": "work that never changes took longer beside it",
+    "steal": "the hypervisor took time",
+    "switches": "another process took the core",
+}
+
+
 def disturbed(cells: list[Cell]) -> str:
-    """How many times were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
+    """How many cells were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
     noisy = [c for c in cells if c.ok and c.noisy]
     if not noisy:
         return ""
     why = {reason: sum(reason in c.noisy for c in noisy) for c in noisy for reason in c.noisy}
-    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(why.items()))
-    return f"{len(noisy)} of {sum(c.ok for c in cells)} cells were disturbed ({reasons})."
+    reasons = "; ".join(f"{NOISE.get(r, r)} ({count})" for r, count in sorted(why.items()))
+    if len(why) == 1:
+        reasons = NOISE.get(next(iter(why)), next(iter(why)))
+    measured = sum(c.ok for c in cells)
+    verb = "was" if len(noisy) == 1 else "were"
+    return f"{len(noisy)} of {measured} cells {verb} measured on a disturbed machine: {reasons}."
 
 
 def in_python(rows: Rows) -> str:

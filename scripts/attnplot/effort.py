@@ -22,7 +22,7 @@ from .task_panels import Line, TaskPage, cell_lines, task_pages
 from .tasks import TaskGroup, task_groups
 from .ticks import log_ticks
 from .tuned import chosen_on_validation
-from .units import flops_text, seconds_text
+from .units import seconds_text, thousands_text
 
 NOTE = (
     "Validation score at each validation, against the time of training alone and against the FLOPs "
@@ -38,7 +38,7 @@ def _seconds(value: float) -> str:
     return seconds_text(value) if value < 999.5 else f"{value:,.0f} s"
 
 
-TEXTS = {"seconds": _seconds, "flops": flops_text}
+TEXTS = {"seconds": _seconds, "flops": thousands_text}
 
 
 @dataclass(frozen=True)

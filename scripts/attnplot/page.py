@@ -217,5 +217,10 @@ def _wrap(text: str, width: float, points: float) -> list[str]:
     lines: list[str] = []
     for paragraph in text.split("\n"):
         per_character = max(_inches(paragraph, points) / max(len(paragraph), 1), points * 0.45 / 72)
-        lines += textwrap.wrap(paragraph, max(20, int(width / per_character * 0.97)))
+        most = max(20, int(width / per_character * 0.97))
+        wrapped = textwrap.wrap(paragraph, most)
+        while most > 20 and any(_inches(line, points) > width for line in wrapped):
+            most -= 1
+            wrapped = textwrap.wrap(paragraph, most)
+        lines += wrapped
     return lines

@@ -26,7 +26,7 @@ from .marks import LEVELS, level_entry
 from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale
 from .panel_style import PanelStyle
 from .style import Series, Styles
-from .ticks import fixed_ticks, log_ticks
+from .ticks import byte_ticks, fixed_ticks, log_ticks
 from .units import TEXTS, bytes_text, length_text, thousands_text
 
 SHAPE = 0.62  # height of line panels over their width
@@ -200,10 +200,8 @@ def _ticks_of(axes: Axes, which: str, scale: Scale, lengths: Sequence[float]) ->
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(lambda n, _: length_text(n))
     elif scale.kind == "bytes":
-        low, high = (math.log2(v) for v in axis.get_view_interval())
-        most = 4 if which == "x" else 6
-        step = max(1, math.ceil((high - low) / most))
-        fixed_ticks(axis, [2.0**p for p in range(math.ceil(low), math.floor(high) + 1, step)], bytes_text)
+        low, high = axis.get_view_interval()
+        fixed_ticks(axis, byte_ticks(low, high, 4 if which == "x" else 6), bytes_text)
     else:
         log_ticks(axes, axis, TEXT.get(scale.kind, lambda v: f"{v:g}"))
 
@@ -257,7 +255,8 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
-    figure, axes = _figure(style, row * len(panel.rows) + widest + 0.35, [])
+    words = 0.35 + (1.3 * style.size / 72 if panel.kind == "ratio" else 0)  # two lines
+    figure, axes = _figure(style, row * len(panel.rows) + widest + words, [])
     known = [v for line in panel.values for v in line if v is not None]
     if panel.kind == "ratio":
         low, high = max(math.log(min(known)), -SPAN), min(math.log(max(known)), SPAN)
@@ -290,7 +289,9 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_xlabel("sequence length (tokens)" if panel.kind == "ratio" else panel.label)
+    told = [panel.label] if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
+    wide = max(text_width(line, style.size) for line in told) > _room(panel, style) * len(panel.columns)
+    axes.set_xlabel("\n".join(told), loc="right" if wide else "center")
     _fit(figure, axes, lambda: None)
     return figure
 

@@ -4,7 +4,7 @@ where an output may depend on later inputs, a second row for those."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,9 @@ def _groups(rows: Rows) -> dict[tuple[Any, ...], list[Cell]]:
 
 
 def _shape(cell: Cell) -> str:
-    return f"Length {cell.length}, {shape_text(cell)}."
+    """Without the number of layers, which differs between the panels and stands above each."""
+    axes = {name: value for name, value in cell.axes.items() if name != "layers"}
+    return f"Length {cell.length}, {shape_text(replace(cell, axes=axes))}."
 
 
 def floor_of(cell: Cell) -> float:

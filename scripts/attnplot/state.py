@@ -26,7 +26,7 @@ from .sheets import Place
 from .style import Series, Styles
 from .task_panels import Line, TaskPage, task_pages
 from .tasks import ONE_SEED, Score, TaskGroup, score, series_of, task_columns, task_groups
-from .ticks import fixed_ticks
+from .ticks import byte_ticks, fixed_ticks
 from .trained import told_apart
 from .tuned import winners
 from .units import bytes_text
@@ -188,9 +188,7 @@ def _bytes_axis(axes: Axes, values: list[int]) -> None:
     low, high = math.log2(min(values)), math.log2(max(values))
     room = 0.07 * (high - low)
     axes.set_xlim(2 ** (low - room), 2 ** (high + room))
-    step = max(1, math.ceil((high - low) / 5))
-    ticks = [2.0**p for p in range(math.ceil(low - room), math.floor(high + room) + 1, step)]
-    fixed_ticks(axes.xaxis, ticks, bytes_text)
+    fixed_ticks(axes.xaxis, byte_ticks(*axes.get_xlim(), 5), bytes_text)
     axes.set_xlabel("decode state of one sequence")
 
 

@@ -119,7 +119,11 @@ def controls(groups: Iterable[TaskGroup]) -> str:
 ONE_SEED = (
     "of one seed over the test examples (\u00b11.96 standard errors; how seeds differ is not in it)"
 )
-PLACES = ("encoder", "decoder", "cross")  # where an encoder-decoder holds attention
+PLACES = {  # where an encoder-decoder holds attention
+    "encoder": "the encoder",
+    "decoder": "the decoder's self-attention",
+    "cross": "cross-attention",
+}
 
 
 def stand_ins(cells: list[Cell]) -> str:
@@ -132,8 +136,11 @@ def stand_ins(cells: list[Cell]) -> str:
             names = told.setdefault(absent, [])
             if cell.variant not in names:
                 names.append(cell.variant)
-    parts = [f"of {', '.join(names)} as {' and '.join(absent)}" for absent, names in told.items()]
-    return f"Exact attention stands in place {'; '.join(parts)}." if parts else ""
+    parts = [
+        f"{', '.join(names)} in {' and in '.join(PLACES[p] for p in absent)}"
+        for absent, names in told.items()
+    ]
+    return f"Exact attention stands in for {'; for '.join(parts)}." if parts else ""
 
 
 def score(cells: tuple[Cell, ...]) -> Score | None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from .ends import text_width
+from .units import BYTES
 
 STEPS: tuple[tuple[float, ...], ...] = (  # within a decade, from many to few
     (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9),
@@ -34,6 +35,17 @@ def log_ticks(axes: Axes, axis: Axis, text: Callable[[float], str]) -> None:
     fitting = (t for t in choices if len(t) <= MOST and _fit(t, scale, text, across))
     ticks = next(fitting, choices[-1])
     fixed_ticks(axis, ticks, text)
+
+
+def byte_ticks(low: float, high: float, most: int) -> list[float]:
+    """Returns powers of two; where fewer than two lie between, round numbers of their unit."""
+    step = max(1, math.ceil(math.log2(high / low) / most))
+    powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1, step)
+    if len(powers) > 1:
+        return [2.0**p for p in powers]
+    size = next((s for _, s in BYTES if high >= s), 1.0)
+    round_numbers = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low / size, high / size)
+    return [float(n) * size for n in round_numbers if low <= n * size <= high]
 
 
 def fixed_ticks(axis: Axis, ticks: Sequence[float], text: Callable[[float], str]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 Units = tuple[tuple[str, float], ...]  # suffixes with their sizes, the largest first
 SECONDS: Units = ((" s", 1.0), (" ms", 1e-3), (" \u00b5s", 1e-6), (" ns", 1e-9))
 BYTES: Units = ((" GiB", 2.0**30), (" MiB", 2.0**20), (" KiB", 2.0**10), (" B", 1.0))
-FLOPS: Units = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
-THOUSANDS: Units = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
+THOUSANDS: Units = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 
 
 def in_units(value: float, units: Units) -> str:
@@ -26,10 +25,6 @@ def bytes_text(value: float) -> str:
 
 def thousands_text(value: float) -> str:
     return in_units(value, THOUSANDS)
-
-
-def flops_text(value: float) -> str:
-    return in_units(value, FLOPS)
 
 
 def ratio_text(value: float) -> str:

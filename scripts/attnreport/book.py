@@ -49,6 +49,7 @@ class Book:
         self._told: list[dict[str, Any]] = []
         self.add_series(styles.series([*rows.cells, *chosen]))
         self._cells = {c.id: i for i, c in enumerate(rows.cells)}
+        self._places = {head["run"]: i for i, head in enumerate(rows.runs)}
 
     def add_series(self, series: Iterable[Series]) -> None:
         for s in series:
@@ -86,6 +87,11 @@ class Book:
     def series_of(self, cell: Cell) -> int:
         return self._series[cell.variant, cell.params]
 
+    def place(self, cell: Cell) -> int:
+        """The number of its run among all files' runs."""
+        _, _, place = cell.id.partition(OF_RUN)
+        return int(place) if place else self._places[cell.run]
+
     def series_named(self, cell: Cell) -> int | None:
         """Of a cell of other rows; None where the page has no such series."""
         return self._series.get((cell.variant, cell.params))
@@ -116,8 +122,7 @@ class Book:
         def text(value: str) -> int:
             return texts.setdefault(value, len(texts))
 
-        places = {head["run"]: i for i, head in enumerate(self.rows.runs)}
-        table = [self._line(c, places, text) for c in self.rows.cells]
+        table = [self._line(c, text) for c in self.rows.cells]
         columns = {name: [line[name] for line in table] for name in (table[0] if table else ())}
         return {
             "palette": {"light": COLORS, "dark": DARK},
@@ -129,16 +134,15 @@ class Book:
             "texts": list(texts),
         }
 
-    def _line(self, cell: Cell, places: dict[str, int], text: Any) -> dict[str, Any]:
-        own, _, place = cell.id.partition(OF_RUN)
+    def _line(self, cell: Cell, text: Any) -> dict[str, Any]:
         axes = {k: v for k, v in cell.axes.items() if k != "length"}
         value, low, high = (cell.metric(name) for name in VALUES[cell.measure])
         error = cell.metric("test_stderr") if cell.measure == "accuracy" else None
         if error is not None and value is not None:
             low, high = value - 1.96 * error, value + 1.96 * error
         return {
-            "id": own,
-            "run": int(place) if place else places[cell.run],
+            "id": cell.id.partition(OF_RUN)[0],
+            "run": self.place(cell),
             "measure": MEASURES.index(cell.measure),
             "status": STATUSES.index(cell.status),
             "series": self.series_of(cell),

@@ -251,7 +251,11 @@ class Chart {
     const ends = xaxis.type === 'log' ? xaxis.range.map(v => 10 ** v) : xaxis.range;
     const [low, high] = [Math.min(...ends), Math.max(...ends)], out = [], {list} = this;
     const count = this.lines.length;
-    const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: [escaped(text), ''], textposition: 'top right', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
+    const points = this.lines.flatMap(l => this.points(l)), share = x => xaxis.type === 'log' ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
+    // Its words stand at the end where the points keep further from it.
+    const free = (y, is) => Math.min(...points.filter(p => is(share(p[0]))).map(p => Math.abs(p[1] - y)));
+    const left = y => free(y, at => at < 0.2) >= free(y, at => at > 0.8);
+    const flat = (y, dash, text) => ({type: 'scatter', mode: 'lines+text', x: [low, high], y: [y, y], text: left(y) ? [escaped(text), ''] : ['', escaped(text)], textposition: left(y) ? 'top right' : 'top left', textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.3, dash}, hoverinfo: 'skip'});
     this.levels.forEach(([level, text, value], i) => out.push(list
       ? {type: 'scatter', mode: 'lines+text', x: [value, value], y: [count - 0.5, -0.5], text: ['', escaped(text)], textposition: level === 'even' ? (value > (low + high) / 2 ? 'top left' : 'top right') : i % 2 ? 'top right' : 'top center', cliponaxis: false, textfont: {color: theme.quiet, size: 10}, line: {color: theme.quiet, width: 1.5, dash: DASHED[level]}, hoverinfo: 'skip'}
       : flat(value, DASHED[level], text)));

@@ -20,7 +20,7 @@ from .exactness import mean
 from .scores import Tasks
 from .section import Json, rounded, section, table
 
-BUDGETS = ((0.25, "1/4"), (0.5, "1/2"), (1.0, "1"))  # of the cost of exact attention
+BUDGETS = ((0.25, "1/4 of "), (0.5, "1/2 of "), (1.0, ""))  # of the cost of exact attention
 COSTS = {  # title of the axis, kind of number
     "time": ("time per call", "seconds"),
     "token": ("time per token", "seconds"),
@@ -30,7 +30,7 @@ COSTS = {  # title of the axis, kind of number
 }
 BEST = (
     ("panel", "text"),
-    ("at no more", "text"),
+    ("at no more than", "text"),
     ("budget", "text"),
     ("best variant", "series"),
     ("its score or error", "score"),
@@ -193,7 +193,7 @@ def _budgets(contest: Contest, cost: str, held: list[Candidate], book: Book) -> 
             best = within[-1]
             yield [
                 f"{contest.title} ({contest.label})",
-                f"{told} of the {title} of exact attention",
+                f"{told}the {title} of exact attention",
                 text(most),
                 book.series(best.series),
                 rounded(best.quality),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnplot.rows import canonical, marked
-from attnplot.runs import RUN, run_of
+from attnplot.runs import RUN
 
 from .book import Book
 from .program import NoAnswer, asked
@@ -94,14 +94,12 @@ def _line(line: Json, file: Path, book: Book) -> Json:
 
 
 def _series(line: Json, file: Path, book: Book) -> int | None:
-    """Where runs are told apart, one of this file, whose name those of its runs begin with."""
+    """That of the cells of this variant in this file; where files are told apart, no other's."""
     wanted = marked(line["name"]), canonical(line["params"])
-    for index, (variant, params) in enumerate(book.keys):
-        run = run_of(params)
-        if (variant, tuple(p for p in params if p[0] != RUN)) == wanted and (
-            run is None or run.startswith(file.stem)
-        ):
-            return index
+    for cell in book.rows.cells:
+        same = (cell.variant, tuple(p for p in cell.params if p[0] != RUN)) == wanted
+        if same and book.rows.sources[book.place(cell)] == file:
+            return book.series_of(cell)
     return None
 
 

@@ -79,7 +79,7 @@ def peers(files: Sequence[PeersFile]) -> Json | None:
             axes = row["axes"]
             key = (row["peer"], axes["mode"], axes["length"], axes["threads"])
             groups.setdefault(key, []).append(row)
-    none = "; ".join(f"{name}: {why}" for name, why in without_peer(runs).items())
+    none = "; ".join(f"{name}: {why}" for name, why in without_peer(runs, Chosen()).items())
     methods = [run.get("method", {}) for run in runs.values()]
     told = dict.fromkeys(m[k] for m in methods for k in ("ratio", "interval", "threads") if k in m)
     return section(

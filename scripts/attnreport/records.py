@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from attnplot.caption import machine_words, machines, provenance, tool_words
+from attnplot.caption import NOISE, machine_words, machines, provenance, tool_words
 
 from .book import Book
 from .peers import PeersFile
@@ -60,13 +60,14 @@ def noisy(book: Book) -> Json | None:
     if not cells:
         return None
     rows = [
-        [book.series_of(c), c.length, ", ".join(c.noisy), c.measure, book.cells([c])] for c in cells
+        [book.series_of(c), c.length, "; ".join(NOISE.get(n, n) for n in c.noisy), c.measure, book.cells([c])]
+        for c in cells
     ]
     return section(
         "noisy",
         "Noise of the machine",
         "Cells whose times were measured while something disturbed the machine; do not build on a "
-        "small difference between them. 'witness': work that never changes took longer meanwhile.",
+        "small difference between them.",
         [],
         table("noisy-cells", "Disturbed cells", NOISY, rows),
     )

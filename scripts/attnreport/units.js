@@ -3,7 +3,7 @@ const digits = v => String(Number(Number(v).toPrecision(3)));
 const UNITS = {
   seconds: [[' s', 1], [' ms', 1e-3], [' \u00b5s', 1e-6], [' ns', 1e-9]],
   bytes: [[' GiB', 2 ** 30], [' MiB', 2 ** 20], [' KiB', 2 ** 10], [' B', 1]],
-  thousands: [['G', 1e9], ['M', 1e6], ['k', 1e3], ['', 1]],
+  thousands: [['P', 1e15], ['T', 1e12], ['G', 1e9], ['M', 1e6], ['k', 1e3], ['', 1]],
 };
 function inUnits(value, kind) {
   const units = UNITS[kind];

@@ -51,7 +51,7 @@ def list_entries(entries: list[Entry]) -> int:
     width = max(len(entry.id) for entry in entries)
     for entry in entries:
         state = "measured" if is_measured(entry, entry.folder) else f"{entry.minutes:g} min"
-        idle = ", idle machine" if entry.idle else ""
+        idle = ", needs an idle machine" if entry.idle else ""
         print(f"{entry.id:<{width}}  {entry.title} ({state}{idle})")
     return 0
 

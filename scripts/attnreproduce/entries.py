@@ -143,8 +143,10 @@ def _measurement(folder: Path, given: dict[str, Any], need: Any) -> Measurement:
          f"'{named[0]}' is a program, which takes neither options nor small")  # fmt: skip
     words = {key: tuple(given.get(key, ())) for key in ("options", "small")}
     for key, found in words.items():
-        paired = len(found) % 2 == 0 and all(word.startswith("--") for word in found[::2])
-        need(paired, f"{key} of '{named[0]}' is {list(found)}; expected pairs of --NAME and a value")
+        names = found[::2]
+        paired = len(found) % 2 == 0 and all(name.startswith("--") for name in names)
+        need(paired and len(set(names)) == len(names),
+             f"{key} of '{named[0]}' is {list(found)}; expected pairs of --NAME and a value, each name once")  # fmt: skip
     return Measurement(source, **words)
 
 

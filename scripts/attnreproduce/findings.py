@@ -25,7 +25,8 @@ TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
 HEAD = """# What holds and what does not
 
 What [the published results measured again](reproductions.md) come to. `scripts/reproduce report` writes this page from the rows; nothing on it is
-written by hand. Figures in brackets are 95 % intervals.
+written by hand. Figures in brackets are 95 % intervals. The top of [that page](reproductions.md) tells when a finding holds, fails or is unclear, and
+how the outcome of an entry follows. *(of the machine)*: another machine may find otherwise, such as which of two programs is faster.
 """
 WORDS = {"speed": "time", "memory": "memory"}
 Line = Sequence[str]
@@ -110,11 +111,12 @@ class _Page:
             return []
         part = ratio_of_times(exact["materialized"], exact["tiled"])
         entry = self.found[name].entry
+        labels = _told_apart([cell for cell in at if cell.variant != "full"])
         return [
-            (self._entry(entry, short=True), f"`{cell.variant}`", str(longest), scope,
+            (self._entry(entry, short=True), f"`{labels[cell.id]}`", str(longest), scope,
              figure(ratio_of_times(exact["materialized"], cell)), figure(ratio_of_times(exact["tiled"], cell)),
              figure(part), self._rows(entry))
-            for cell in sorted(at, key=lambda c: c.variant)
+            for cell in sorted(at, key=lambda c: (c.variant, c.params))
             if cell.variant != "full"
         ]  # fmt: skip
 
@@ -209,6 +211,16 @@ class _Page:
     def _rows(self, entry: Entry) -> str:
         folder = os.path.relpath(self.folder / entry.id, self.near)
         return ", ".join(f"[{m.name}]({folder}/{m.name}.jsonl)" for m in entry.measurements)
+
+
+def _told_apart(cells: list[Cell]) -> dict[str, str]:
+    """The names of cells by id: the variant, and those parameters in which cells of it differ."""
+    told = {}
+    for cell in cells:
+        own = [dict(other.params) for other in cells if other.variant == cell.variant]
+        differ = [f"{k}={v}" for k, v in cell.params if len({str(o.get(k)) for o in own}) > 1]
+        told[cell.id] = cell.variant + (f"[{','.join(differ)}]" if differ else "")
+    return told
 
 
 def _length(found: Estimate | None) -> str:

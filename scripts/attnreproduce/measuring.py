@@ -39,7 +39,7 @@ def measure(
             rows = one.rows(folder)
             if rows.exists() and not force:
                 check_source(entry, one, folder)
-                say(f"{entry.id}: {rows.name} is there")
+                say(f"{entry.id}: {rows.name} is there and is kept; --force measures it again")
                 continue
             part = rows.with_suffix(".part.jsonl")
             say(f"{entry.id}: {one.source.name}")

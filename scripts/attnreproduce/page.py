@@ -34,7 +34,8 @@ scripts/reproduce report              # writes this page, its pictures and findi
 
 An entry is a folder of [results/reproductions](../results/reproductions): `entry.toml` (the claim, and the published figures with their
 source), sweep files or a short program, their rows, and `verdict.py`, which makes findings of the rows. A finding *holds* where its whole
-95 % interval keeps its bounds, *fails* where the whole interval breaks them, and is *unclear* otherwise. The outcome follows:
+95 % interval keeps its bounds, *fails* where the whole interval breaks them, and is *unclear* otherwise. One that is marked *(of the machine)* may
+come out otherwise on another machine. The outcome follows:
 
 - **disagrees**: a finding fails that no machine can change. Of k findings that lie on their bounds, one fails by chance in at most
   k · 2.5 % of runs.

@@ -254,6 +254,7 @@ def sections(browser: Browser, file: str, faults: list[str]) -> Seen:
         "patterns": page.evaluate(f"{parts}.data.filter(t => t.type === 'bar').map(t => t.marker.pattern.shape)"),
         "rings": page.evaluate("document.querySelector('#history .chart').data.filter(t => t.marker && t.marker.symbol === 'circle-open').length"),
         "runs": page.evaluate("document.querySelector('#history .chart').layout.xaxis.ticktext"),
+        "heads": page.eval_on_selector_all("details[data-table^=equal-cost-points]", "all => all.map(t => [...t.querySelectorAll('th')].map(h => h.textContent))"),
         "peers": page.evaluate("document.querySelector('#peers .chart').layout.yaxis.ticktext"),
     }
 
@@ -286,7 +287,9 @@ def main(chromium: str, folder: str, file: str, everything: str, crowd: str, hos
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         page.wait_for_timeout(300)
         page.locator("details[data-table=no-number] td button").first.click()
+        labels = "[...document.querySelectorAll('.chart')].flatMap(c => c.data || []).flatMap(t => t.hovertext || [])"
         seen["hostile"] = {
+            "labels": page.evaluate(labels),
             "title": page.title(),
             "elements": page.locator("img, main script, dialog script, iframe").count(),
             "shown": page.locator("dialog[open]").text_content(),

@@ -170,7 +170,7 @@ def sequence_cells() -> list[dict[str, Any]]:
 
 def tested_on_cells() -> list[dict[str, Any]]:
     """`length_cells` by other parameters of the task: at half and twice the length, at a length that the task does not
-    have, and with other symbols."""
+    have, and, at two lengths, with other symbols."""
     out = []
     for name, score in (("full", 0.9), ("linear", 0.5)):
         on = [
@@ -181,6 +181,7 @@ def tested_on_cells() -> list[dict[str, Any]]:
                 (32, 32, score + 0.05, 0.01, {}),
                 (256, 0, None, None, {}),
                 (64, 64, 0.1, 0.01, {"symbols": 5}),
+                (512, 512, 0.1, 0.01, {"symbols": 5}),
             )
         ]
         out.append(cell(name, "copy", score, by_task=on))

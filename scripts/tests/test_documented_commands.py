@@ -17,7 +17,7 @@ import numpy as np
 from .test_cli import ROOT, attnbench
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
-PLACEHOLDERS = ("NAME", "VERB", "sigmoid", "…")  # of a variant or task that the reader adds
+PLACEHOLDERS = ("NAME", "VERB", "sigmoid", "python:mine.py", "…")  # of a variant or task that the reader adds
 
 
 def commands(document: str) -> list[list[str]]:
@@ -41,6 +41,10 @@ class DocumentedCommands(unittest.TestCase):
             np.save(self.folder / f"{name}.npy", array)
         for name in ("old", "new"):
             shutil.copy(ROOT / "results" / "reference" / "quick.jsonl", self.folder / f"{name}.jsonl")
+        sweeps = self.folder / "results" / "reference"
+        sweeps.mkdir(parents=True)
+        for file in (ROOT / "results" / "reference").glob("*.toml"):
+            shutil.copy(file, sweeps)
 
     def scaled_down(self, words: list[str]) -> list[list[str]]:
         """What is run for a command: itself, or commands that do a small part of its work."""

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import breakdown, documents, sentences, shares
+from attndocs import breakdown, documents, passes, sentences, shares
 from attnpeers.install import ROOT
 from attnplot.overview import overview
 from attnplot.rows import read_rows
@@ -24,7 +24,7 @@ class Documents(unittest.TestCase):
 
     def test_every_table_in_docs_is_what_its_command_prints(self):
         found = documents.documents()
-        self.assertEqual([path.name for path in found], ["peers.md", "performance.md", "reference.md"])
+        self.assertEqual([path.name for path in found], ["peers.md", "performance.md", "python.md", "reference.md"])
         for path in found:
             text = path.read_text(encoding="utf-8")
             for command in documents.commands(text):
@@ -99,6 +99,70 @@ class TablesOfRows(unittest.TestCase):
                 f"| `{cell['variant']['name']}` | products 70, packing 5, other 24 | — |",
             ],
         )
+
+    def rows(self, *settings):
+        """A file of the run line and, for each setting, one cell with these axes, measure and metrics; medians are in seconds."""
+        lines = []
+        for number, (measure, axes, metrics) in enumerate(settings):
+            head, cell = one_cell()
+            cell.update(measure=measure, cell=f"{number:016x}", axes={**cell["axes"], "heads": 1, "head_dim": 64, "threads": 1, **axes})
+            cell["metrics"].update({"peak_fraction": 0.5, **metrics})
+            if "median" in metrics:
+                cell["metrics"]["time_s"].update(median=metrics["median"], min=metrics["median"])
+            lines = lines or [head]
+            lines.append(cell)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "rows.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        name = lines[1]["variant"]["name"]
+        return path, name, head["environment"]["calibration"]
+
+    def test_other_settings_stand_beside_the_usual_one(self):
+        path, name, _ = self.rows(
+            ("speed", {"length": 64}, {"median": 0.002}),
+            ("speed", {"length": 64, "threads": 2}, {"median": 0.001}),
+            ("speed", {"length": 64, "dtype": "bfloat16", "mode": "train"}, {"median": 0.003, "peak_fraction": None}),  # alone
+            ("speed", {"length": 128, "heads": 8}, {"median": 0.5}),
+        )
+        self.assertEqual(
+            passes.settings(path, 64).splitlines()[2:],
+            [f"| `{name}` | `dtype=bfloat16` | — | 3 |", f"| `{name}` | `threads=2` | 1, 0.50 (0.50), ×0.5 | — |"],
+        )
+
+    def test_growth_is_the_factor_of_each_doubling(self):
+        path, name, _ = self.rows(
+            *(("speed", {"length": n}, {"median": s}) for n, s in ((32, 9), (64, 1), (128, 2.5), (256, 5))),
+            *(("memory", {"length": n}, {"workspace_bytes": 1024 * n, "peak_bytes": 1}) for n in (64, 256)),
+        )
+        self.assertEqual(
+            passes.growth(path, 64).splitlines(),
+            ["| variant | 64 to 128 | 128 to 256 | workspace at 64 | workspace at 256 |", "| --- | --- | --- | --- | --- |",
+             f"| `{name}` | 2.50 | 2.00 | 64 KiB | 256 KiB |"],
+        )  # fmt: skip
+
+    def test_decoding_is_in_microseconds_beside_what_is_kept(self):
+        path, name, _ = self.rows(
+            ("speed", {"length": 64, "mode": "decode"}, {"median": 2e-6}),
+            ("speed", {"length": 256, "mode": "decode"}, {"median": 7532e-6}),
+            ("speed", {"length": 512}, {"median": 1}),
+            ("memory", {"length": 256, "mode": "decode"}, {"state_bytes": 2048, "peak_bytes": 1}),
+        )
+        self.assertEqual(
+            passes.decoding(path).splitlines()[::2], ["| variant | 64 | 256 | state at 256 |", f"| `{name}` | 2 | 7,530 | 2 KiB |"]
+        )
+
+    def test_floors_are_of_one_core(self):
+        path, name, found = self.rows(
+            *(("speed", {"length": 64, "mode": mode}, {"median": 1, "flops": f * 1e6, "bytes": 1e6}) for mode, f in (("forward", 4), ("train", 10)))
+        )
+        arithmetic = [f"{f * 1e9 / found['fma_flops_per_s_one']:.3g}" for f in (4, 10)]
+        memory = f"{1e9 / found['copy_bytes_per_s_one']:.2g}"
+        self.assertEqual(
+            passes.floors(path, 64, (name,)).splitlines()[-1],
+            f"| `{name}` | 4 | {arithmetic[0]} | 1 | {memory} | 10 | {arithmetic[1]} |",
+        )
+        self.assertIn(f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s**", passes.machine(path))
 
 
 if __name__ == "__main__":

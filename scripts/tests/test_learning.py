@@ -6,7 +6,7 @@ import unittest
 from typing import Any
 
 from attnplot.learning import spread, while_training
-from attnplot.panel_kinds import panels_of
+from attnplot.panel_kinds import numbered, panels_of
 from attnplot.rows import Rows, _cell
 from attnplot.style import Styles
 
@@ -65,6 +65,9 @@ class Panels(unittest.TestCase):
         every = [p.name for p in panels_of(None, few, Styles(few))]
         self.assertEqual([n for n in every if n.startswith("overview")], [])
         self.assertEqual(len(set(every)), len(every))
+
+    def test_two_levels_of_a_task_have_names_of_their_own(self) -> None:
+        self.assertEqual(numbered(["a", "b", "a", "a"]), ["a", "b", "a-2", "a-3"])
 
 
 if __name__ == "__main__":

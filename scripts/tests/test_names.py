@@ -1,9 +1,10 @@
-"""The names in the anonymous namespaces of one folder differ, from each other and from those of its headers.
+"""The names in the anonymous namespaces of one folder differ, from each other and from those of its headers; in Python, those of a module or class.
 
 Several sources of a folder are compiled as one (cmake/library.cmake). There a name of one source can hide a name that
 another means, or join its overloads, without a word from the compiler.
 """
 
+import ast
 import collections
 import pathlib
 import re
@@ -87,7 +88,32 @@ def types_declared_twice(headers):
     return sorted((*key, sorted(paths)) for key, paths in files.items() if len(paths) > 1)
 
 
+def bound(statement):
+    """The names that a statement of a module or class binds, those inside of it left out."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+    names = [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return [n.id for n in names if isinstance(n.ctx, ast.Store)]  # NAME[...] = … binds no name
+
+
+def bound_twice(text):
+    """Names that a module, or a class in it, binds by two of its statements: the second hides the first."""
+    tree = ast.parse(text)
+    bodies = [node.body for node in (tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)))]
+    counts = [collections.Counter(name for statement in body for name in bound(statement)) for body in bodies]
+    return sorted(name for count in counts for name, times in count.items() if times > 1)
+
+
 class Names(unittest.TestCase):
+    def test_a_module_of_python_binds_a_name_once(self):
+        paths = [path for folder in ("scripts", "python", "results") for path in (ROOT / folder).rglob("*.py")]
+        self.assertGreater(len(paths), 200)
+        found = {str(p.relative_to(ROOT)): names for p in paths if (names := bound_twice(p.read_text()))}
+        self.assertEqual(found, {})
+        self.assertEqual(bound_twice("A, B = 1, 2\nclass C:\n    def b(self): ...\n    def b(self): ...\nA: int = 3\n"), ["A", "b"])
+
     def test_a_type_has_one_header(self):
         # The linker takes one of two types of a name for the other, without a word.
         headers = {

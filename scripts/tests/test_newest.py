@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import unittest
+from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from attnplot.caption import NOISE, disturbed, provenance
+from attnplot.rows import read_rows
 from PIL import Image
 
 from . import fixture
 from .test_plots import InFolder, plot
+
+
+ROOT = Path(__file__).parents[2]
 
 
 class Newest(InFolder):
@@ -61,6 +69,36 @@ class Machines(InFolder):
             self.assertIn(f"on {words}", told["Title"])
             warned = "Caution, two machines: " in told["Description"]
             self.assertEqual(warned, words != "one machine")
+
+    def test_two_machines_of_one_name_differ_in_something_that_is_named(self) -> None:
+        heads = [fixture.header() for _ in range(2)]
+        for head, size in zip(heads, (1024, 2048)):
+            head["environment"] |= {"memory_bytes": size, "caches": f"L2 {size}"}
+        files = [fixture.write(self.folder / f"{n}.jsonl", fixture.memory_cells(), h) for n, h in enumerate(heads)]
+        self.assertIn("Caution, two machines that differ in memory and caches: ", provenance(read_rows(files)))
+
+    def test_what_disturbed_a_machine_is_told_in_words(self) -> None:
+        cells = fixture.memory_cells()[:3]
+        cells[0]["noisy"], cells[1]["noisy"] = ["witness"], ["witness", "steal"]
+        found = read_rows([fixture.write(self.folder / "rows.jsonl", cells)]).cells
+        beside = "work that never changes took longer beside it"
+        told = f"2 of 3 cells were measured on a disturbed machine: the hypervisor took time (1); {beside} (2)."
+        self.assertEqual(disturbed(found), told)
+        self.assertEqual(disturbed([found[0], found[2]]), f"1 of 2 cells was measured on a disturbed machine: {beside}.")
+
+    def test_every_word_of_noise_in_a_row_has_words_in_a_caption(self) -> None:
+        schema = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
+        known = next(found for found in _named(schema, "noisy"))["items"]["enum"]
+        self.assertEqual(set(known), set(NOISE))
+
+
+def _named(schema: object, name: str) -> Iterator[dict]:
+    """Every schema of a property of that name."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == name and "items" in value:
+                yield value
+            yield from _named(value, name)
 
 
 if __name__ == "__main__":

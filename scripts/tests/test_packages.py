@@ -31,6 +31,12 @@ class Packages(unittest.TestCase):
         for (package, check), reason in REASONS.items():
             self.assertIn(f"- **{package}, `{check}`**: {reason} The check says: ", self.page)
 
+    def test_the_words_of_the_page_are_those_of_the_command(self) -> None:
+        source = (ROOT / "scripts" / "attnpackages" / "__main__.py").read_text(encoding="utf-8")  # imports the packages
+        head, tail = (re.search(f'^{name} = """(.*?)"""', source, re.M | re.S)[1] for name in ("HEAD", "TAIL"))
+        self.assertTrue(self.page.startswith(head))
+        self.assertIn(tail.partition("{torch}")[0], self.page)
+
     def test_each_package_has_its_adapter(self) -> None:
         adapters = (ROOT / "scripts" / "attnpackages" / "adapters.py").read_text(encoding="utf-8")
         self.assertEqual([p for p, _, _ in self.rows], re.findall(r'^    "([a-z0-9-]+)": \(', adapters, re.M))

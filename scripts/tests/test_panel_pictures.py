@@ -8,6 +8,7 @@ import unittest
 from functools import cache
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,7 +16,7 @@ from matplotlib.text import Text
 
 from attnplot import panel_draw
 from attnplot.looks import BEHIND
-from attnplot.panel_data import by_any
+from attnplot.panel_data import HeatPanel, by_any
 from attnplot.panel_kinds import KINDS
 from attnplot.panel_style import STYLES
 from attnplot.rows import Rows, _cell
@@ -88,6 +89,7 @@ class Legible(unittest.TestCase):
         """A field is the darker the more, and its number stands out against it."""
         figure = next(f for n, f in figures(5).items() if n.startswith("heat-speedup"))
         axes = figure.axes[0]
+        self.assertIn("times as fast as exact attention", axes.get_xlabel())
         fields = {(round(p.get_x() + 0.5), round(p.get_y() + 0.5)): p.get_facecolor() for p in axes.patches}
         numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+", t.get_text())]
         told = [(float(t.get_text()), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
@@ -98,6 +100,16 @@ class Legible(unittest.TestCase):
         for _, color, text in told:
             ink = matplotlib.colors.to_rgb(text.get_color())
             self.assertGreater(abs(ink[0] - color[0]), 0.4)
+
+
+    def test_an_outlier_of_a_map_of_ratios_takes_no_lightness_from_the_others(self) -> None:
+        values = [0.5, 2.0, 1000.0]
+        panel = HeatPanel("heat", "ratio", ["one"], ["a", "b", "c"], [values], "ratio", [[""] * 3])
+        figure = panel_draw._heat(panel, STYLES["paper"])
+        self.addCleanup(plt.close, figure)
+        lightness = [p.get_facecolor()[0] for p in figure.axes[0].patches]
+        self.assertGreater(lightness[0] - lightness[1], 0.1)
+        self.assertAlmostEqual(lightness[2], matplotlib.colormaps["Greys"](0.75)[0])
 
 
 def _unseen(figure: Figure, text: Text) -> bool:

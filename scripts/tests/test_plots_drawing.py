@@ -13,12 +13,15 @@ import numpy as np
 from attnplot.accuracy import accuracy
 from attnplot.ends import spread
 from attnplot.guides import slope_guides
+from attnplot.page import _inches, _wrap
 from attnplot.place import Label, place_labels
 from attnplot.rows import Rows, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import controls, task_groups
+from attnplot.ticks import byte_ticks
 from attnplot.trade_panel import draw_trade
 from attnplot.trades import telling_trade, trade_panels
+from attnplot.units import bytes_text
 
 from . import fixture
 
@@ -92,6 +95,24 @@ class Drawing(unittest.TestCase):
         self.assertEqual(spread([50, 52, 90], [10, 10, 10], 100), [46, 56, 90])
         self.assertEqual(spread([99, 99], [10, 10], 100), [85, 95])
         self.assertEqual(spread([], [], 100), [])
+
+    def test_an_axis_of_bytes_has_two_ticks_at_least(self) -> None:
+        """Powers of two where two lie between, else round numbers of the unit that they are written in."""
+        self.assertEqual(byte_ticks(900, 5000, 5), [1024, 2048, 4096])
+        self.assertEqual(byte_ticks(1000, 2**40, 4), [2.0**p for p in (10, 18, 26, 34)])
+        for low, high in ((48_000, 67_000), (32_700, 51_000), (66_000, 67_000)):
+            ticks = byte_ticks(low, high, 5)
+            self.assertGreater(len(ticks), 1)
+            self.assertTrue(all(low <= t <= high for t in ticks))
+            told = [bytes_text(t) for t in ticks]
+            self.assertEqual(len(set(told)), len(ticks), told)
+
+    def test_a_caption_keeps_within_the_picture(self) -> None:
+        """Lines of wide letters too, where the mean width of a letter says too little."""
+        text = "ii ill " * 60 + "WWWW MMMM " * 30 + "ii ill " * 60
+        lines = _wrap(text, 6.0, 8)
+        self.assertEqual(" ".join(lines).split(), text.split())
+        self.assertLessEqual(max(_inches(line, 8) for line in lines), 6.0)
 
     def test_accuracy_axis_has_regular_ticks_from_0_to_1(self) -> None:
         rows = quick_rows()

@@ -185,6 +185,7 @@ class Reach(Probes):
         words = self.told("reach")
         for panel in ("1 layer, earlier inputs", "2 layers, later inputs"):
             self.assertIn(panel, words)
+        self.assertNotRegex(words, "Length [^.]*layer")  # the caption's shape is that of all panels
         self.table(self.cells(causal=True), "reach-causal")
         self.assertNotIn("later", self.told("reach-causal").partition(".")[0])
 
@@ -247,7 +248,7 @@ class Errors(Probes):
             ("reverse", "test exact match"),
         ):
             self.assertIn(f"{panel} ({axis} ", words)
-        self.assertIn("Exact attention stands in place of linformer as decoder.", words)
+        self.assertIn("Exact attention stands in for linformer in the decoder's self-attention.", words)
 
     def test_validation_chooses_the_least_error_and_a_failure_loses(self) -> None:
         def chosen(cells: list) -> set[str]:

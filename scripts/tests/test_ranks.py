@@ -42,7 +42,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(smallest_subset(table, [5, 4, 1, 1]), ((1,), 0.5))
 
 
-def rows_of(scores: dict[str, dict[str, list[float]]]) -> list[dict]:
+def rows_of(scores: dict[str, dict[str, list[float]]], metric: str = "accuracy") -> list[dict]:
     """A cell for each task, variant and seed."""
     cells = []
     for task, by in scores.items():
@@ -52,7 +52,7 @@ def rows_of(scores: dict[str, dict[str, list[float]]]) -> list[dict]:
                     {"step": s, "train_loss": 1.0, "validation": test * s / 4, "seconds": 1.0} for s in (1, 2, 3, 4)
                 ]
                 metrics = {
-                    "metric": "accuracy", "test": test, "validation": test, "chance": 0.1, "shortcuts": {"majority": 0.2},
+                    "metric": metric, "test": test, "validation": test, "chance": 0.1, "shortcuts": {"majority": 0.2},
                     "lift": test - 0.2, "steps": 4, "examples": 4, "train_s": 1.0, "examples_per_s": 4.0, "parameters": 1,
                 }  # fmt: skip
                 axes = {"seed": seed, "length": 8, "causal": True, "threads": 1}
@@ -77,6 +77,11 @@ class Pages(unittest.TestCase):
         self.assertIn("of the 2 variants that run on all of them, Kendall's W is 1.00", page)
         self.assertIn("1.00 at 25%", page)
 
+    def test_a_shared_best_rank_counts_for_each(self) -> None:
+        one = {"full": [0.9, 0.5], "linear": [0.9, 0.9]}  # in draws of the first seed alone they tie
+        page = self.page(rows_of({"mqar": one, "copy": one}))
+        self.assertIn("`linear` has the best mean rank, alone or with another, in 100% of draws", page)
+
     def test_a_missing_seed_is_named(self) -> None:
         cells = rows_of({"mqar": {"full": [0.9, 0.9], "linear": [0.5]}})
         with self.assertRaisesRegex(ValueError, "no score of linear with seed 1 on mqar"):
@@ -84,21 +89,27 @@ class Pages(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no score"):
             self.page([], lambda path: scores_of(path))
 
+    def test_the_least_error_is_the_best(self) -> None:
+        page = self.page(rows_of({"adding": {"full": [0.1, 0.1], "linear": [0.5, 0.5]}}, "mean_squared_error"))
+        self.assertIn("| `adding` | 0.100 ±0.000 (1) | 0.500 ±0.000 (2) |", page)
+        self.assertIn("No two tasks have orders to compare.", page)
+
     def test_captured_rows(self) -> None:
         cells = []
         for state in ("initial", "trained"):
             for variant, error in (("full", 1e-7), ("linear", 0.5 if state == "initial" else 0.75)):
                 axes = {"length": 8, "batch": 1, "heads": 2, "head_dim": 8, "causal": True, "threads": 1, "seed": 0,
                         "input": state, "input_scale": 1.0}  # fmt: skip
-                layer = {"relative_error": error, "weights_kl": None, "mass_kept": None, "effective_rank": 4.0}
-                metrics = {"relative_error": error, "cosine": 1.0, "weights_kl": None, "mass_kept": 1.0, "layers": [layer]}
+                layer = {"relative_error": error, "weights_kl": None, "mass_kept": None,
+                         "effective_rank": 4.0 if state == "initial" else 2.0}  # fmt: skip
+                metrics = {"relative_error": error, "cosine": 1.0, "weights_kl": None, "mass_kept": 1.0 - (variant == "linear"), "layers": [layer]}
                 if state == "trained":
                     metrics |= {"model_test": 0.9, "model_chance": 0.1}
                 cells.append(fixture.cell("fidelity", variant, {}, axes, metrics=metrics, task={"name": "mqar", "params": {}}))
         page = self.page(cells, captured.table)
         self.assertIn("| `mqar` | `full` | exact | exact | 1.00 | 1.00 |", page)
-        self.assertIn("| `mqar` | `linear` | 0.50 | 0.75 | 1.00 | 1.00 |", page)
-        self.assertIn("score 0.90 to 0.90; the effective rank of exact attention's weights over 8 positions is 4.0", page)
+        self.assertIn("| `mqar` | `linear` | 0.50 | 0.75 | 0.00 | 0.00 |", page)
+        self.assertIn("score 0.90 to 0.90; the effective rank of exact attention's weights over 8 positions is 4.0 by layer before training, 2.0 after", page)
 
 
 if __name__ == "__main__":

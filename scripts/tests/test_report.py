@@ -134,6 +134,15 @@ class Sentences(InReport):
         same = self.sentences(crossing_cells(2, 1.0))[0]
         self.assertNotRegex(same, r"from \d+ tokens on \(95 % interval \d+\u2013\d+\)")
 
+    def test_of_many_variants_the_first_to_overtake_are_told(self) -> None:
+        cells = [times(n, 1e-8 * n**2, "full", {"kernel": "tiled"}) for n in LENGTHS]
+        features = range(10, 150, 10)  # more of them cross earlier
+        cells += [times(n, 1e-8 * (250 - f) * n, "performer", {"features": f}) for f in features for n in LENGTHS]
+        told = self.sentences(cells)
+        self.assertIn("2 more variants stand in the table 'Where variants overtake exact attention'; those above are the first.", told)
+        named = [int(m[1]) for s in told if (m := re.match(r"`performer features=(\d+)` is faster", s))]
+        self.assertEqual(named, [*features][:1:-1])
+
     def test_a_noise_floor_above_the_difference_is_told(self) -> None:
         floors = [
             {"mode": "forward", "threads": 2, "length": n, "share": 9.0, "measured_at": "2026-01-01T00:00:00Z"}

@@ -164,6 +164,12 @@ class Browser(unittest.TestCase):
         self.assertEqual(seen["runs"][-1], "7" * 9)
         self.assertIn("full", seen["peers"])
 
+    def test_points_of_other_axes_stand_in_tables_of_their_own(self) -> None:
+        axes = [tuple(heads[2:4]) for heads in self.seen["sections"]["heads"]]
+        self.assertIn(("time per token", "test accuracy"), axes)
+        self.assertIn(("peak memory", "relative error"), axes)
+        self.assertEqual(len(set(axes)), len(axes))
+
     def test_tables_sort_and_filter(self) -> None:
         rising, falling = self.explored["sorted"], self.explored["reversed"]
         self.assertEqual(rising, sorted(rising, key=lambda t: int(t) if t.isdigit() else 0))
@@ -211,6 +217,9 @@ class Browser(unittest.TestCase):
     def test_hostile_rows_run_nothing(self) -> None:
         self.assertEqual(self.seen["hostile"]["title"], "attnbench report: hostile.jsonl")
         self.assertEqual(self.seen["hostile"]["elements"], 0)
+        labels = [label.replace("<br>", "") for label in self.seen["hostile"]["labels"]]
+        self.assertTrue(any("&lt;" in label for label in labels))
+        self.assertEqual([label for label in labels if "<" in label], [])
         self.assertIn(report_rows.HOSTILE, self.seen["hostile"]["shown"])
 
 

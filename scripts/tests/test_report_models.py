@@ -7,6 +7,10 @@ import re
 import unittest
 from typing import Any
 
+import matplotlib.pyplot as plt
+
+from attnplot.fidelity import fidelity as pictures
+from attnplot.style import Styles
 from attnreport import exactness
 from attnreport.book import Book
 from attnreport.scores import Tasks
@@ -47,6 +51,15 @@ class Fidelity(InSections):
         self.assertAlmostEqual((high - low) / 2, 4.3027 * 0.1 / 3**0.5, delta=1e-4)  # Student's t, two degrees
         self.assertEqual(len(lines["linear"][0][4]), 3)
         self.assertIsNone(exactness.captured(book))
+
+    def test_a_point_of_the_picture_is_that_mean_too(self) -> None:
+        rows = self.book([*cells("random"), *cells("random", 2.0)]).rows
+        (picture,) = pictures(rows, Styles(rows))
+        self.addCleanup(plt.close, picture.figure)
+        for axes in picture.figure.axes[:2]:  # against cost, and against scale
+            heights = [round(float(y), 6) for line in axes.lines for y in line.get_ydata()]
+            self.assertIn(0.6, heights)
+            self.assertNotIn(0.5, heights)
 
     def test_precisions_share_no_panel(self) -> None:
         halved = [{**c, "axes": {**c["axes"], "dtype": "bfloat16"}, "cell": c["cell"][::-1]} for c in cells("random")]
@@ -101,6 +114,10 @@ class Losses(InReport):
         self.assertIn("`full` 0.990 \u00b1 0.006", mqar)
         self.assertIn("the best trivial shortcut (context value) has 0.12", mqar)
         self.assertNotIn("do not exceed", mqar)
+        for row in one:
+            if row["metrics"]:
+                row["metrics"]["control"] = "majority"
+        self.assertNotIn("; its accuracy", self.sentences([*crossing_cells(1, 300), *one])[0])
         listops = next(s for s in told if s.startswith("On `listops`"))
         self.assertNotIn("`linear`", listops)  # diverged
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,16 @@ class Entries(InFolder):
         every = {f"R{n}" for n in range(1, 31)}
         self.assertEqual(every - set(entry_ids()) - set(read_left_out()), set())
 
+    def test_what_is_said_to_be_missing_is_no_variant(self) -> None:
+        listed = (ROOT / "variants" / "CMakeLists.txt").read_text(encoding="utf-8")
+        variants = set(re.findall(r"^ +\w+/(\w+)$", listed, re.M))
+        self.assertLessEqual({"hyena", "mamba", "rwkv6", "s4d"}, variants)
+        for entry, left in read_left_out().items():
+            said = [s for s in re.split("[;,]", left["why"]) if re.search("missing|no .* yet", s)]
+            names = [n.lower() for n in re.findall(r"\w*[A-Z]\w*", " ".join(said))]
+            there = [n for n in names if any(v.startswith(n) for v in variants)]
+            self.assertEqual(there, [], f"{entry}: {left['why']}")
+
     def test_numbers_order_entries(self) -> None:
         for name in ("R10", "R9", "R100"):
             self.entry(ENTRY.replace("R99", name), name)
@@ -114,6 +125,7 @@ class Entries(InFolder):
             ('sweep = "memory.toml"', 'sweep = "memory.toml"\nprogram = "x.py"', "either"),
             ('unit = "times"', "", "'unit'"),
             ('"--length", "16,32"', '"--length", "16", "32"', "small of 'memory.toml'.*pairs"),
+            ('"16,32"]', '"16", "--length", "32"]', "small of 'memory.toml'.*each name once"),
             ("minutes = 1", "minutes = ", "line 8"),
         )
         for old, new, expected in cases:
@@ -206,7 +218,7 @@ class Measuring(InFolder):
         self.assertEqual(self.measured(small=True)[0], 0)
         first = rows.read_bytes()
         self.assertEqual(first.count(b"\n"), 1 + 2 * 2)
-        self.assertIn("memory.jsonl is there", self.measured()[1])
+        self.assertIn("memory.jsonl is there and is kept; --force measures it again", self.measured()[1])
         self.assertEqual(rows.read_bytes(), first)
         self.assertEqual(self.measured(force=True)[0], 0)
         self.assertEqual(rows.read_bytes().count(b"\n"), 1 + 2 * 3)
@@ -326,6 +338,7 @@ class Command(InFolder):
         ids = [line.partition(":")[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
         self.assertEqual(ids, entry_ids() if wanted == ("all",) else list(wanted))
         self.assertIn("at a small size, which decides nothing", done.stdout)
+        self.assertRegex(done.stdout, "(?m)^R10: agrees ")  # forms of one function, at every size
 
     def test_entries_run_at_a_small_size(self) -> None:
         """In every run those with a program and one of each measure; all with scripts/test --all."""

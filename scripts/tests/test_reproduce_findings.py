@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -57,6 +59,14 @@ class FindingsPage(unittest.TestCase):
             self.assertAlmostEqual(float(figure) / expected, 1, delta=0.05)
             self.assertTrue(interval)
 
+    def test_cells_of_one_variant_are_told_apart(self) -> None:
+        """R15 measures linformer at two ranks: two lines of one name would contradict each other."""
+        cells = [c for c in read_rows([FOLDER / "R15" / "saving.jsonl"]).cells if c.measure == "speed" and c.length == 16384]
+        own = [c for c in cells if c.variant == "linformer" and c.axes["scope"] == "attention"]
+        names = findings._told_apart(own)
+        self.assertEqual(sorted(names.values()), ["linformer[rank=128]", "linformer[rank=256]"])
+        self.assertEqual(findings._told_apart(own[:1]), {own[0].id: "linformer"})
+
     def test_lengths_and_what_lies_beyond(self) -> None:
         title = "From which length on each variant takes less"
         for variant, word, length in (("performer", "time", 600), ("local", "time", 1800), ("performer", "memory", 80)):
@@ -79,7 +89,7 @@ class FindingsPage(unittest.TestCase):
 
     def test_recall_is_of_the_reference_rows(self) -> None:
         """By hand from these rows: linear attention keeps 16896 bytes, and the rate 1e-3 or 3e-3 that is better on validation counts."""
-        line = self.lines("Recall against bytes of state", "mqar", "`linear`")
+        line = self.lines("Recall against bytes of state", "mqar", "`linear`", "[standard](")
         self.assertEqual(len(line), 1)
         cells = read_rows([recall.REFERENCE / "standard.jsonl"]).cells
         own = [c for c in cells if (c.task, c.variant, c.measure) == ("mqar", "linear", "accuracy")]
@@ -88,9 +98,18 @@ class FindingsPage(unittest.TestCase):
             by.setdefault(cell.training["learning_rate"], []).append(cell)
         best = max(by.values(), key=lambda of: sum(c.metrics["validation"] for c in of))
         mean = sum(c.metrics["test"] for c in best) / len(best)
+        tasks = {row.split("|")[1].partition(",")[0].strip() for row in self.lines("Recall against bytes of state", ".jsonl)")}
+        self.assertLessEqual(tasks, set(recall.TASKS))
         found = [part.strip() for part in line[0].split("|")]
         self.assertEqual((found[3], found[5]), ("16896", str(len(best))))
         self.assertEqual(found[4].partition(" ")[0], f"{mean:.3g}")
+
+    def test_the_sweep_of_recall_has_every_variant_that_decodes(self) -> None:
+        listed = json.loads(subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True).stdout)
+        plan = [PROGRAM, "run", recall.REFERENCE / "recall.toml", "--dry-run", "-o", "-", "--format", "json"]
+        planned = json.loads(subprocess.run(plan, capture_output=True, text=True, check=True).stdout)
+        decode = {v["name"] for v in listed["variants"] if v["traits"]["decode"]}
+        self.assertEqual({cell["variant"]["name"] for cell in planned if not cell["skipped"]}, decode)
 
     def test_recall_without_rows_says_so(self) -> None:
         self.assertEqual(recall.table(Path(), [Path("no such.jsonl")]), [])

@@ -47,10 +47,12 @@ void check_sweep(const SubSweep& sweep) {
     require(axis.applies_to(sweep.measure), "an axis of another measure: " + name);
     axes.push_back({name, axis_values(axis, text)});
   }
-  const bool trains = sweep.measure == Measure::accuracy;
-  require(trains || (sweep.tasks.empty() && sweep.training.empty() && sweep.tune.empty() &&
-                     sweep.test_with.empty() && sweep.test_on.empty()),
-          "a sweep that trains nothing has training");
+  const bool trains = sweep.measure == Measure::accuracy,
+             reads_models = trains || sweep.measure == Measure::fidelity;
+  require(reads_models || (sweep.tasks.empty() && sweep.training.empty()),
+          "a sweep without a model has training");
+  require(trains || (sweep.tune.empty() && sweep.test_with.empty() && sweep.test_on.empty()),
+          "a sweep that scores nothing has tuning or tests");
   std::vector<Choice> choices;
   if (!accepts([&] { choices = combinations(axes, sweep.rules.zips); })) return;
   require(!choices.empty(), "a sweep without a combination");

@@ -7,11 +7,11 @@
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
-#include "core/base/recycled.h"
 #include "core/base/marks.h"
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
-#include "core/simd/rows.h"
 #include "core/simd/product.h"
+#include "core/simd/rows.h"
 #include "core/simd/scan_rows.h"
 #include "variants/api/mixer.h"
 
@@ -35,9 +35,10 @@ void add_taps(const Scan& s, int64_t b, const real* g, double* sums) {
   const int64_t n = s.states, row = 2 * n;
   const real *const x = s.x.data() + b * s.len * row, *const h = s.out.data() + b * s.len * row;
   for (int64_t t = 0; t < s.valid(b); ++t) {
-    const real *const gt = g + t * row, *const xt = x + t * row, *const before = h + (t - 1) * row;
+    const real *const gt = g + t * row, *const xt = x + t * row;
+    const real* const before = t > 0 ? h + (t - 1) * row : nullptr;
     for (int64_t j = 0; j < n; ++j) {
-      if (t > 0) {
+      if (before) {
         sums[j] += static_cast<double>(gt[j] * before[j] + gt[n + j] * before[n + j]);
         sums[n + j] += static_cast<double>(gt[n + j] * before[j] - gt[j] * before[n + j]);
       }

@@ -1,7 +1,6 @@
-// lru: the linear recurrent unit: complex states h = a⊙h + γ⊙(B·x) of the layer's input, a =
-// exp(-e^ν
-// + i·e^θ), and Re(C·h). Orvieto et al. 2023, arXiv:2303.06349, eqs. 2-8. Time 8·n·width² +
-// 10·n·width, memory 4·n·width.
+// lru: the linear recurrent unit: complex states h = a⊙h + γ⊙(B·x) of the layer's input, with a =
+// exp(-e^ν + i·e^θ), and Re(C·h). Orvieto et al. 2023, arXiv:2303.06349, eqs. 2-8. Time
+// 8·n·width² + 10·n·width, memory 4·n·width.
 #include <algorithm>
 #include <cmath>
 #include <complex>

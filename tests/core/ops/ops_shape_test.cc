@@ -45,6 +45,15 @@ TEST(OpsShape, OverlappingSlicesAddUp) {
       {random_tensor({4, 3}, 3)});
 }
 
+TEST(OpsShape, RegressionAConstantInFrontMovesNoGradientOfAConcat) {
+  const Tensor zeros = Tensor::zeros({3, 4});
+  expect_gradients(
+      [&](const std::vector<Var>& in) {
+        return square(concat(std::vector<Var>{Var(zeros), in[0], Var(zeros), in[1]}, 0));
+      },
+      {random_tensor({2, 4}, 1), random_tensor({3, 4}, 2)});
+}
+
 TEST(OpsShape, ConcatUndoesSlice) {
   const Tensor x = random_tensor({3, 4, 5}, 4);
   for (int dim = 0; dim < 3; dim++) {

@@ -61,6 +61,17 @@ TEST(CapturedCells, OtherInputsKeepTheirIdsAndHaveNoTask) {
   EXPECT_FALSE(plan.cells[0].key.task);
 }
 
+// Random inputs beside trainings are planned once, not once a task.
+TEST(CapturedCells, TasksOfAccuracyDoNotRepeatRandomInputs) {
+  SweepRequest request =
+      request_with({{"measure", "accuracy,fidelity"}, {"length", "64"}}, {"full"});
+  request.tasks = {"mqar", "copy"};
+  int64_t count = 0;
+  for (const SweepConfig& config : plan(request).config.sweeps)
+    count += config.measure == Measure::fidelity;
+  EXPECT_EQ(count, 1);
+}
+
 TEST(CapturedCells, AProfilesRecipeTrainsTheModel) {
   SweepRequest request = captured("trained", {"mqar"}, "");
   request.sweep_file = std::make_shared<const Profile>(read_profile("mine.toml", R"(

@@ -121,6 +121,9 @@ TEST(Stack, ThatIsWrittenWrongIsOneLine) {
   }
   const std::string idle = error_of(request_with({{"layers", "4"}}, {"full"}));
   EXPECT_EQ(idle, "axis layers=4 applies to scope model alone, and the scope is attention");
+  const SweepRequest beside_reach =
+      request_with({{"layers", "4"}, {"length", "16"}, {"measure", "speed,reach"}}, {"full"});
+  EXPECT_EQ(error_of(beside_reach), "no error") << "reach takes it";
 }
 
 // What a stack's figures depend on is what those of its layers depend on.

@@ -140,6 +140,27 @@ TEST(Closing, TheFastestIsOfThoseThatKeepTheScore) {
   EXPECT_EQ(line_of(*table, "performer")[1], "1024");
 }
 
+// As of a sweep that was stopped before full was trained: of nothing follows nothing.
+TEST(Closing, NobodyKeepsAScoreThatFullDoesNotHave) {
+  std::vector<Row> rows = timed();
+  rows.push_back(scored_row(variant("performer"), 0.92));
+  const auto table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_FALSE(has_note(*table, "score on"));
+}
+
+TEST(Closing, ATaskThatFullIsNotScoredOnIsNotCounted) {
+  std::vector<Row> rows = timed();
+  rows.push_back(scored_row(variant("full"), 0.95));
+  rows.push_back(scored_row(variant("performer"), 0.92));
+  rows.push_back(scored_row(variant("performer"), 0.1));
+  rows.back().key.task->name = "copy";
+  const auto table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_TRUE(has_note(*table, "on the tasks on which full is scored (mqar"));
+  EXPECT_TRUE(has_note(*table, "performer (0.5 of its time)"));
+}
+
 TEST(Closing, DecodingStandsInSentencesOfItsOwn) {
   std::vector<Row> rows = timed();
   rows.push_back(scored_row(variant("full"), 0.95));

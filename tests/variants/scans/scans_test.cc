@@ -1,11 +1,14 @@
 // State spaces where they are each other or something simpler: mamba with one decay a head is
 // mamba2, with constant gates a convolution, and the scan of s4d; lru with real poles is a bank of
-// exponential moving averages. On every instruction set. What each variant is by itself, the
-// contract compares with its reference.
+// exponential moving averages; and that the channels of a vector stay apart. On every instruction
+// set. What each variant is by itself, the contract compares with its reference.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "core/simd/isa.h"
 #include "tests/variants/oracle_bridge.h"
@@ -110,6 +113,66 @@ TEST(SelectiveScan, OfConstantGatesIsTheConstantScan) {
     expect_same(constant_scan(Var(k.x), Var(taps)).value(), k.scanned());
   }
   hold_isa("best");
+}
+
+// Channel c of the last axis, alone.
+Tensor channel(const Tensor& t, int64_t c) {
+  const int64_t width = t.dim(-1);
+  const Tensor one(t.shape().with(t.shape().rank() - 1, 1));
+  for (int64_t i = 0; i < one.size(); ++i) one[i] = t[i * width + c];
+  return one;
+}
+
+using ScanOf = std::function<Var(const std::vector<Var>& inputs)>;
+
+// The output, and the gradients of all inputs.
+std::vector<Tensor> results(const std::vector<Tensor>& inputs, const Tensor& seed,
+                            const ScanOf& scan) {
+  std::vector<Var> vars;
+  for (const Tensor& input : inputs) vars.emplace_back(input, true);
+  const Var out = scan(vars);
+  out.backward(seed);
+  std::vector<Tensor> all = {out.value()};
+  for (const Var& var : vars) all.push_back(var.grad());
+  return all;
+}
+
+// Each channel as if it were alone, though a vector holds some of them; what all channels share,
+// the inputs from `own` on, gets the sum of their gradients.
+void expect_channels_apart(const std::vector<Tensor>& inputs, size_t own, const ScanOf& scan) {
+  const Tensor seed = bridge::normal(inputs[0].shape(), "seed");
+  for (const std::string& isa : isas()) {
+    hold_isa(isa);
+    const std::vector<Tensor> got = results(inputs, seed, scan);
+    std::vector<Tensor> want;
+    for (const Tensor& t : got) want.push_back(Tensor::zeros(t.shape()));
+    const int64_t width = inputs[0].dim(-1);
+    for (int64_t c = 0; c < width; ++c) {
+      std::vector<Tensor> alone = inputs;
+      for (size_t i = 0; i < own; ++i) alone[i] = channel(inputs[i], c);
+      const std::vector<Tensor> one = results(alone, channel(seed, c), scan);
+      for (size_t i = 0; i < one.size(); ++i)
+        for (int64_t at = 0; at < one[i].size(); ++at)
+          want[i][i <= own ? at * width + c : at] += one[i][at];
+    }
+    for (size_t i = 0; i < got.size(); ++i) expect_same(got[i], want[i]);
+  }
+  hold_isa("best");
+}
+
+// More channels than the largest vector holds, and no whole number of vectors.
+TEST(Scans, ChannelsAreApartBeyondOneVector) {
+  constexpr int64_t kWide = 37, kStates = 3;
+  const Shape rows{1, kHeads, kLen, kWide}, gate{1, kHeads, kLen, kStates};
+  const Tensor x = bridge::normal(rows, "x"), delta = bridge::normal(rows, "delta", 0.3);
+  for (real& step : delta.values()) step = std::abs(step);
+  expect_channels_apart({x, delta, bridge::normal({kHeads, kStates, kWide}, "a_log", 0.5),
+                         bridge::normal(gate, "write"), bridge::normal(gate, "read")},
+                        3, [](const std::vector<Var>& v) {
+                          return selective_scan({v[0], v[1], v[3], v[4], v[2]});
+                        });
+  expect_channels_apart({x, bridge::normal({4, kHeads, kStates, kWide}, "taps", 0.4)}, 2,
+                        [](const std::vector<Var>& v) { return constant_scan(v[0], v[1]); });
 }
 
 // Mega's moving average (Ma et al. 2022, arXiv:2209.10655, eq. 1) of one dimension a channel:

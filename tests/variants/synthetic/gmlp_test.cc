@@ -1,8 +1,9 @@
-// gmlp against its equations in double; how it starts; a gate that is a mean; and the trap of a
-// matrix that is not cut to the length at hand.
+// gmlp against its equations in double; the mixture across tiles; how it starts; a gate that is a
+// mean; and the trap of a matrix that is not cut to the length at hand.
 #include "core/ops/ops.h"
 #include "tests/variants/mixers.h"
 #include "variants/reference/units.h"
+#include "variants/synthetic/position_mixture.h"
 
 namespace attn::gmlp_test {
 namespace {
@@ -16,6 +17,35 @@ TEST(GMlp, EqualsItsEquations) {
         expect_twin("gmlp", at, {{"expansion", int64_t{2}}}, [&](const auto& x, const auto& w) {
           return oracle::spatial_gating(x, w, causal, {at.lengths});
         });
+}
+
+// Several tiles of 64 positions, of 64 columns and of 256 products, and a matrix that is cut.
+TEST(GMlp, TheMixtureIsASumAcrossTiles) {
+  constexpr int64_t kBatch = 2, kLen = 300, kCols = 70, kLongest = 310;
+  const Tensor matrix = Tensor::normal({kLongest, kLongest}, rng(4, "matrix"), 0.1),
+               rows = Tensor::normal({kBatch, kLen, kCols}, rng(5, "rows")),
+               seed = Tensor::normal({kBatch, kLen, kCols}, rng(6, "seed"));
+  for (const bool causal : {false, true}) {
+    const Var w(matrix, true), x(rows, true);
+    const Var out = position_mixture(w, x, causal);
+    out.backward(seed);
+    std::vector<double> mixed(static_cast<size_t>(rows.size())),
+        of_rows = mixed, of_matrix(static_cast<size_t>(matrix.size()));
+    for (int64_t b = 0; b < kBatch; ++b)
+      for (int64_t i = 0; i < kLen; ++i)
+        for (int64_t j = 0; j < (causal ? i + 1 : kLen); ++j)
+          for (int64_t c = 0; c < kCols; ++c) {
+            const int64_t at = (b * kLen + i) * kCols + c, from = (b * kLen + j) * kCols + c;
+            const double by = static_cast<double>(matrix[i * kLongest + j]);
+            mixed[static_cast<size_t>(at)] += by * static_cast<double>(rows[from]);
+            of_rows[static_cast<size_t>(from)] += by * static_cast<double>(seed[at]);
+            of_matrix[static_cast<size_t>(i * kLongest + j)] +=
+                static_cast<double>(seed[at]) * static_cast<double>(rows[from]);
+          }
+    EXPECT_LE(bridge::relative_error(out.value(), mixed), 50 * kEpsilon) << causal;
+    EXPECT_LE(bridge::relative_error(x.grad(), of_rows), 50 * kEpsilon) << causal;
+    EXPECT_LE(bridge::relative_error(w.grad(), of_matrix), 50 * kEpsilon) << causal;
+  }
 }
 
 Var named(const Attention& attention, const std::string& name) {
