@@ -31,7 +31,7 @@ Var answer(const Attention& attention, const stepwise::Drawn& x,
                            std::array{x.vars[3], x.vars[4]});
 }
 
-double plus(double x) { return std::log(1 + std::exp(x)); }
+double plus(double x) { return std::log1p(std::exp(x)); }
 
 // Before position t the levels up to the lowest binary one of t become one; then all decay, and
 // level 0 is k_tᵀ·v_t. x holds q, k, v, dt, the level weights and A_log.
@@ -74,7 +74,8 @@ TEST(LogLinear, EqualsItsRecurrence) {
     const auto attention = build_log_linear(2, 3, c.len, 10);
     const Var a_log = attention->weights()[0].value;
     const stepwise::Drawn x({2, 2, c.len, 3}, {1, 10}, c.lengths);
-    for (real& value : x.all[3].values()) value -= real(4);
+    const real less = c.len > 100 ? 7 : 4;  // something is left of a chunk after the next
+    for (real& value : x.all[3].values()) value -= less;
     const Var out = answer(*attention, x, c.lengths);
     std::vector<Tensor> inputs = x.all;
     inputs.push_back(a_log.value().reshaped({1, 1, 1, 2}));
