@@ -33,6 +33,7 @@ bool edges(const VariantInfo& info) { return info.traits.edges; }
 bool referenced(const VariantInfo& info) { return static_cast<bool>(info.reference); }
 // All but mixers whose channels meet or that are no linear map.
 bool by_weights(const VariantInfo& info) { return !info.traits.mixer || info.traits.convex; }
+bool linear(const VariantInfo& info) { return by_weights(info) && !info.traits.nonlinear; }
 bool has_limit(const VariantInfo& info) {
   const AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
   return info.limit && info.limit(shape);
@@ -56,7 +57,7 @@ const std::vector<VariantCheck>& variant_check_table() {
       {"causality", check_causality, causal, true, also_double, true},
       {"padding", check_padding, padding, true, also_double, true},
       {"empty_rows", check_empty_rows, hides, true, as_built},
-      {"linearity", check_linearity, by_weights, true, also_double},
+      {"linearity", check_linearity, linear, true, also_double},
       {"convexity", check_convexity, convex, true, also_double},
       {"permutation", check_permutation, permutable, true, also_double},
       {"range", check_range, always, true, as_built},

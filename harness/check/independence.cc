@@ -42,11 +42,11 @@ void check_channels(const Subject& subject, Verdict& verdict) {
     const auto attention = subject.build(shape);
     const Gradients back = gradients_of(*attention, make_inputs(*attention, shape, 26),
                                         mask_of(shape), make_seed(shape, 27));
-    const auto require_all = [&](const std::string& name, const Tensor& gradient) {
+    const auto require_all = [&](const std::string& name, const Tensor& gradient, int64_t used) {
       if (largest(gradient) == 0) return;  // one visible key leaves queries and keys no influence
       const int64_t rows = gradient.dim(2), channels = gradient.dim(3);
       for (int64_t h = 0; h < shape.heads; h++)
-        for (int64_t c = 0; c < channels; c++) {
+        for (int64_t c = 0; c < used; c++) {
           double size = 0;
           for (int64_t i = 0; i < rows; i++)
             size += std::abs(static_cast<double>(gradient[(h * rows + i) * channels + c]));
@@ -55,11 +55,13 @@ void check_channels(const Subject& subject, Verdict& verdict) {
                           c, name, h, size, text(shape), channels);
         }
     };
-    if (read.queries) require_all("q", back.q);
-    if (read.keys) require_all("k", back.k);
-    require_all("v", back.v);
-    for (size_t i = 0; i < back.gates.size(); i++)
-      require_all(attention->gates()[i].name, back.gates[i]);
+    if (read.queries) require_all("q", back.q, head_dim);
+    if (read.keys) require_all("k", back.k, head_dim);
+    require_all("v", back.v, head_dim);
+    for (size_t i = 0; i < back.gates.size(); i++) {
+      const GateInput& gate = attention->gates()[i];
+      require_all(gate.name, back.gates[i], gate.read ? gate.read(shape.kv_len) : gate.width);
+    }
   }
 }
 

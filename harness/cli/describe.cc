@@ -33,6 +33,7 @@ constexpr NamedTrait kTraits[] = {
     {"bfloat16", &Traits::bfloat16,
      "reads bfloat16 itself; the inputs of others are widened to float32 first"},
     {"gated", &Traits::gated, "reads gates beside q, k and v, which a layer projects of its input"},
+    {"nonlinear", &Traits::nonlinear, "outputs are no linear function of the values"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

@@ -45,10 +45,13 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/chunked/delta_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/fixed_decay_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/gla_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/log_linear_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/mamba2_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/mesa_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/retention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/chunked/rwkv_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/state_decoder_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/chunked/test_time_training_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/convolution/fft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/convolution/hyena_test.cc

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +24,8 @@ struct GateInput {
   int64_t width = 1;  // numbers for each head: 1 for a scalar, head_dim for one number a channel
   int64_t rank = 0;   // of a projection in two steps; 0: one matrix
   std::vector<double> bias = {};  // start of the learned bias, [heads · width]; empty: no bias
+  // How many of its numbers are read where a sequence has `len` positions; empty: all.
+  std::function<int64_t(int64_t len)> read = {};
 };
 
 constexpr size_t kMostGates = 4;  // of one attention

@@ -26,6 +26,8 @@ struct Traits {
   bool bfloat16 = false;
   // Ignores queries and keys and reads the layer's input instead, see mixer.h.
   bool mixer = false;
+  // Outputs are no linear function of the values, gates and all else being the same.
+  bool nonlinear = false;
   bool gated = false;  // reads gates beside queries, keys and values, see gates.h
 };
 
