@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "harness/cli/describe.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/topics.h"
+#include "harness/cli/variant_filter.h"
 #include "harness/sweep/profiles.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -79,6 +81,8 @@ Texts values_of_option(const std::string& option, const std::string& typed) {
   if (option == "task") return task_specs(typed);
   if (option == "profile") return profile_names();
   if (option == "measure") return with_front(typed, {"speed", "memory", "accuracy", "fidelity"});
+  if (option == "family") return with_front(typed, all_families());
+  if (option == "trait") return with_front(typed, trait_names());
   if (option == "color") return {"auto", "always", "never"};
   for (const AxisInfo& axis : all_axes())
     if (option_of(axis) == option) return with_front(typed, values_of_param(axis.spec));

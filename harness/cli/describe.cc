@@ -1,6 +1,10 @@
 // Metadata of the catalogs as JSON and text; see describe.h.
 #include "harness/cli/describe.h"
 
+#include <algorithm>
+#include <iterator>
+#include <regex>
+
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
 #include "harness/sweep/python_variants.h"
@@ -65,6 +69,7 @@ Json describe(const VariantInfo& info) {
           {"family", info.family},
           {"summary", info.summary},
           {"paper", info.paper},
+          {"year", year_of(info) == 0 ? Json(nullptr) : Json(year_of(info))},
           {"traits", traits},
           {"referenced", info.reference != nullptr},
           {"cost_formula", info.cost_formula},
@@ -100,6 +105,25 @@ std::string traits_text(const Traits& traits) {
   for (const NamedTrait& trait : kTraits)
     if (traits.*trait.member) text += (text.empty() ? "" : ", ") + std::string(trait.name);
   return text;
+}
+
+std::vector<std::string> trait_names() {
+  std::vector<std::string> names;
+  for (const NamedTrait& trait : kTraits) names.emplace_back(trait.name);
+  return names;
+}
+
+bool has_trait(const Traits& traits, const std::string& name) {
+  return std::any_of(std::begin(kTraits), std::end(kTraits), [&](const NamedTrait& trait) {
+    return trait.name == name && traits.*trait.member;
+  });
+}
+
+int64_t year_of(const VariantInfo& info) {
+  // "Wang et al. 2020, arXiv:2006.04768": four digits alone; those of an identifier go on.
+  static const std::regex year(R"((^|[ (])((19|20)\d\d)([ ,;)]|$))");
+  std::smatch found;
+  return std::regex_search(info.paper, found, year) ? std::stoll(found[2]) : 0;
 }
 
 std::string explained_traits(const Traits& traits) {

@@ -4,6 +4,7 @@
 #include "harness/cli/machine.h"
 #include "harness/cli/sweep_request.h"
 #include "harness/cli/terminal.h"
+#include "harness/cli/variant_filter.h"
 #include "harness/cli/verbs.h"
 #include "harness/store/fields.h"
 #include "harness/sweep/profiles.h"
@@ -28,21 +29,17 @@ std::string origin_text(const VariantInfo& info) {
   return variant_plugin(info.name).empty() ? "" : ", of a plug-in";
 }
 
-void list_variants() {
+void list_variants(const VariantFilter& filter) {
   print("variants\n");
-  std::vector<std::string> all = families();
-  all.emplace_back(kPythonFamily);
-  for (const std::string& family : all) {
-    bool headed = false;
-    for (const VariantInfo& info : all_variants()) {
-      if (info.family != family) continue;
-      if (!headed) print(fmt::format(" {}\n", family));
-      headed = true;
-      print(fmt::format(
-          "  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info.name, info.summary, "", info.paper,
-          traits_text(info.traits) + (info.reference ? "" : ", unreferenced") + origin_text(info),
-          param_line(info.params)));
-    }
+  std::string family;
+  for (const VariantInfo* const info : filter.matching()) {
+    if (info->family != family) print(fmt::format(" {}\n", info->family));
+    family = info->family;
+    print(fmt::format(
+        "  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info->name, info->summary, "",
+        info->paper,
+        traits_text(info->traits) + (info->reference ? "" : ", unreferenced") + origin_text(*info),
+        param_line(info->params)));
   }
 }
 
@@ -72,10 +69,12 @@ std::vector<Json> described(const Infos& infos, Describe describe_one) {
   return list;
 }
 
-Json as_json(bool variants, bool tasks, bool profiles) {
+Json as_json(bool variants, bool tasks, bool profiles, const VariantFilter& filter) {
   JsonWriter all;
   const auto json = [](const auto& info) { return describe(info); };
-  if (variants) all("variants", described(all_variants(), json));
+  if (variants && filter.is_empty()) all("variants", described(all_variants(), json));
+  if (variants && !filter.is_empty())
+    all("variants", described(filter.matching(), [](const auto* info) { return describe(*info); }));
   if (tasks) all("tasks", described(all_tasks(), json));
   if (profiles) all("profiles", described(all_profiles(), profile_json));
   return std::move(all.object);
@@ -98,7 +97,12 @@ void list_file(const std::string& what, bool json) {
 }
 
 int run_list(const Arguments& arguments) {
-  const std::string what = arguments.words().empty() ? "all" : arguments.words()[0];
+  const VariantFilter filter(arguments);
+  const std::string what = !arguments.words().empty() ? arguments.words()[0]
+                           : filter.is_empty()        ? "all"
+                                                      : "variants";
+  ATTN_CHECK(filter.is_empty() || what == "variants",
+             "--family, --trait and --year choose variants: list variants, not list {}", what);
   if (arguments.has("show")) {
     ATTN_CHECK(what == "profiles" && !arguments.has("json"),
                "--show {0} prints a profile's sweep file: list profiles --show {0}",
@@ -122,14 +126,27 @@ int run_list(const Arguments& arguments) {
   ATTN_CHECK(variants || tasks || profiles,
              "cannot list '{}'; expected variants, tasks, profiles, machine or python:FILE.py",
              what);
+  if (!filter.is_empty() && filter.matching().empty()) {
+    warn("no variant has all of these; `attnbench list variants` shows all of them\n");
+    return kNothingMatched;
+  }
   if (arguments.has("json")) {
-    print(as_json(variants, tasks, profiles).dump(2) + "\n");
+    print(as_json(variants, tasks, profiles, filter).dump(2) + "\n");
     return kOk;
   }
-  if (variants) list_variants();
+  if (variants) list_variants(filter);
   if (tasks) list_tasks();
   if (profiles) list_profiles();
   return kOk;
+}
+
+std::vector<Option> list_options() {
+  std::vector<Option> options = {
+      {"json", 0, "", "print JSON"},
+      {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"}};
+  for (Option& option : variant_filter_options()) options.push_back(std::move(option));
+  options.push_back(plugin_option());
+  return options;
 }
 
 }  // namespace
@@ -138,9 +155,7 @@ Verb list_verb() {
   return {.name = "list",
           .usage = "[variants|tasks|profiles|machine|python:FILE.py] [--json] [--show NAME]",
           .summary = "what there is, with traits, typed parameters and papers; the machine",
-          .options = {{"json", 0, "", "print JSON"},
-                      {"show", 0, "NAME", "print the sweep file of a profile, to run or to change"},
-                      plugin_option()},
+          .options = list_options(),
           .max_words = 1,
           .run = run_list};
 }

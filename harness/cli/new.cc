@@ -108,7 +108,8 @@ NewFile with_word(const fs::path& list, const std::string& what, const std::stri
   const size_t begin = text.find("set(" + what + "\n");
   const size_t end = begin == std::string::npos ? begin : text.find(')', begin);
   ATTN_CHECK(end != std::string::npos, "'{}' has no list set({} ...)", list.string(), what);
-  return {list, text.insert(end, "\n  " + word), true};
+  const size_t last = text.find_last_not_of(" \n", end - 1);
+  return {list, text.insert(last + 1, "\n  " + word), true};
 }
 
 struct Order {  // what is asked for

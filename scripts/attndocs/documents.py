@@ -2,7 +2,7 @@
 
 A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
 `scripts/peers --table ROWS.jsonl --markdown …` or a key of TABLES with what its function takes; paths start at the
-repository's root.
+repository's root. Tables of the catalogue need the program, built by preset native.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attnoverhead import table as overhead
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, captured, passes, ranks, sentences, shares
+from . import breakdown, captured, catalog, passes, ranks, sentences, shares
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: shares.table(Path(rows)),
@@ -31,10 +31,12 @@ TABLES: dict[str, Callable[..., str]] = {
     "overhead": lambda rows, kind: overhead.of_file(Path(rows), kind),
     "ranks": lambda *rows: ranks.table(*map(Path, rows)),
     "captured": lambda rows: captured.table(Path(rows)),
+    "families": lambda: catalog.families(catalog.listed()),
+    "variants": lambda: catalog.every(catalog.listed()),
     "summary": lambda rows: sentences.table(Path(rows)),
 }
 PLACE = re.compile(
-    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)}) .*?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
 )
 
 
@@ -58,6 +60,6 @@ def commands(text: str) -> list[str]:
 
 
 def documents() -> list[Path]:
-    """The pages that hold such tables and whose rows are there."""
-    every = sorted((ROOT / "docs").glob("*.md"))
+    """The pages that hold such tables."""
+    every = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     return [path for path in every if commands(path.read_text(encoding="utf-8"))]

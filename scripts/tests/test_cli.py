@@ -59,6 +59,26 @@ class CommandLine(unittest.TestCase):
         bare = attnbench()
         self.assertEqual((bare.returncode, bare.stdout), (2, ""))
 
+    def test_variants_are_found_by_family_trait_and_year(self):
+        def found(*options):
+            return json.loads(attnbench("list", "--json", *options).stdout)["variants"]
+
+        every = json.loads(attnbench("list", "--json").stdout)["variants"]
+        self.assertEqual([v["name"] for v in every if v["year"] is None], [])
+        gated = found("--family", "gated", "--family", "control")
+        self.assertEqual({v["family"] for v in gated}, {"gated", "control"})
+        self.assertEqual(len(gated), sum(v["family"] in ("gated", "control") for v in every))
+        both = {v["name"] for v in every if v["traits"]["cross"] and v["traits"]["decode"]}
+        self.assertEqual({v["name"] for v in found("--trait", "cross,decode")}, both)
+        self.assertEqual({v["name"] for v in found("--trait", "cross", "--trait", "decode")}, both)
+        of_2020 = {v["name"] for v in found("--year", "2020")}
+        self.assertIn("linformer", of_2020)  # whose identifier has other digits, 2006.04768
+        self.assertEqual(of_2020, {v["name"] for v in every if v["year"] == 2020})
+        self.assertEqual(len(found("--year", "1900:2999")), len(every))
+        none = attnbench("list", "--family", "exact", "--trait", "gated")
+        self.assertEqual((none.returncode, none.stdout), (4, ""))
+        self.assertIn("no variant", none.stderr)
+
     def test_list_and_info_of_everything(self):
         listed = json.loads(attnbench("list", "--json").stdout)
         names = [v["name"] for v in listed["variants"]]
@@ -124,6 +144,11 @@ class CommandLine(unittest.TestCase):
         cases = [
             (["rum"], "'rum'.*'run'"),
             (["list", "varints"], "'varints'"),
+            (["list", "variants", "--family", "gatd"], "'gatd'; nearest is 'gated'"),
+            (["list", "variants", "--trait", "causal,decodes"], "'decodes'; nearest is 'decode'"),
+            (["list", "--year", "24"], "2024 or 2020:2023, not '24'"),
+            (["list", "--year", "2024:2020"], "2024:2020"),
+            (["list", "tasks", "--year", "2024"], "list variants, not list tasks"),
             (["info"], "needs the name"),
             (["info", "linfromer"], "'linfromer'.*'linformer'"),
             (["check", "performer[features=0]"], "features=0.*1"),

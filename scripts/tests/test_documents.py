@@ -8,11 +8,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import breakdown, documents, passes, sentences, shares
+from attndocs import breakdown, catalog, documents, passes, sentences, shares
 from attnpeers.install import ROOT
 from attnplot.overview import overview
 from attnplot.rows import read_rows
 from attnplot.style import Styles
+
+from .faults import BUILT
 
 
 class Documents(unittest.TestCase):
@@ -22,9 +24,13 @@ class Documents(unittest.TestCase):
         made = documents.renewed(text, lambda command: f"of {command}")
         self.assertEqual(made, text.replace("old", "of scripts/peers --table x"))
 
+    @BUILT  # for the tables of the catalogue
     def test_every_table_in_docs_is_what_its_command_prints(self):
         found = documents.documents()
-        self.assertEqual([path.name for path in found], ["peers.md", "performance.md", "python.md", "reference.md"])
+        self.assertEqual(
+            [path.name for path in found],
+            ["README.md", "peers.md", "performance.md", "python.md", "reference.md", "variants.md"],
+        )
         for path in found:
             text = path.read_text(encoding="utf-8")
             for command in documents.commands(text):
@@ -32,6 +38,30 @@ class Documents(unittest.TestCase):
                     if word.endswith(".jsonl"):
                         self.assertTrue((ROOT / word).exists(), command)
             self.assertEqual(documents.renewed(text), text, path.name)
+
+
+class Catalogue(unittest.TestCase):
+    def variant(self, name, family, paper, **traits):
+        known = {"causal": False, "cross": False, "decode": False}
+        return {"name": name, "family": family, "paper": paper, "summary": "s", "cost_formula": "c", "traits": known | traits}
+
+    def test_a_family_is_a_line_and_a_variant_links_its_paper(self):
+        told = catalog.families([
+            self.variant("a", "kernel", "A 2020, arXiv:2006.16236, eq. 5"),
+            self.variant("b", "kernel", "B 1989, IEEE"),
+            self.variant("c", "gated", "C 2024, arXiv:2312.06635"),
+        ]).splitlines()
+        self.assertEqual(told[2:], ["| kernel | [`a`](https://arxiv.org/abs/2006.16236), `b` |",
+                                    "| gated | [`c`](https://arxiv.org/abs/2312.06635) |"])
+
+    def test_every_variant_is_a_line(self):
+        told = catalog.every([
+            self.variant("a", "kernel", "A 2020, arXiv:2006.16236, eq. 5", causal=True, decode=True),
+            self.variant("b", "kernel", "B 1989, IEEE", cross=True),
+        ]).splitlines()
+        self.assertEqual(told[2:], [
+            "| kernel | `a` | s | A 2020, [arXiv:2006.16236](https://arxiv.org/abs/2006.16236), eq. 5 | causal, decodes | c |",
+            "| | `b` | s | B 1989, IEEE | cross | c |"])
 
 
 class Made(unittest.TestCase):

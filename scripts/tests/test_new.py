@@ -79,7 +79,7 @@ class New(unittest.TestCase):
             self.files(), {*LISTS, "variants/features/cosine.cc", "tests/variants/features/cosine_test.cc"}
         )
         listed = (self.folder / LISTS[0]).read_text()
-        self.assertIn("\n  features/cosine)\n", listed)
+        self.assertIn("\n  features/cosine\n  )\n", listed)
         self.assertEqual(listed.replace("\n  features/cosine", ""), (ROOT / LISTS[0]).read_text())
         tests = (self.folder / LISTS[3]).read_text().removeprefix((ROOT / LISTS[3]).read_text())
         self.assertEqual(tests, "list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/cosine_test.cc)\n")
