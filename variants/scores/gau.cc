@@ -81,8 +81,8 @@ VariantInfo gau() {
           "2·n²·(base + units) FLOPs, causal half, and 2·n·d·(3·units + base) for the "
           "projections, units = expansion·d, d = heads · head_dim; memory 4·n·units",
       .traits = {.causal = true, .permutable = true, .decode = true, .mixer = true},
-      .params = {{"base", 128, "numbers of a query and a key"},
-                 {"expansion", 2, "numbers of a value and a gate, over the width"}},
+      .params = {{"base", 128, "numbers of a query and a key", 1, 4096},
+                 {"expansion", 2, "numbers of a value and a gate, over the width", 1, 64}},
       .make = make_as<Gau>,
       .reference =
           [](const ReferenceInputs& x) {

@@ -73,9 +73,9 @@ VariantInfo mega() {
           "2·n·d·(base + 3·units + 2·d) for the projections, 12·n·d·states for the averages, units "
           "= expansion·d, d = heads · head_dim; memory n·(4·units + d)",
       .traits = {.causal = true, .decode = true, .mixer = true},
-      .params = {{"base", 128, "numbers of a query and a key"},
-                 {"expansion", 2, "numbers of a value, over the width"},
-                 {"states", 16, "moving averages of each channel"},
+      .params = {{"base", 128, "numbers of a query and a key", 1, 4096},
+                 {"expansion", 2, "numbers of a value, over the width", 1, 64},
+                 {"states", 16, "moving averages of each channel", 1, 1024},
                  {"chunk", 0, "positions that attend to each other; 0: all", 0},
                  {"score", {"softmax", "relu2"}, "weights: softmax, or squared relu as in gau"}},
       .make = make_as<Mega>,

@@ -70,7 +70,8 @@ VariantInfo gmlp() {
           "2·n²·units FLOPs, causal n·(n + 64)·units, and 6·n·d·units, units = expansion·d/2, d "
           "= heads · head_dim; memory 5·n·units, weights max_len²",
       .traits = {.causal = true, .fixed_length = true, .decode = true, .mixer = true},
-      .params = {{"expansion", 4, "numbers between the two projections, over the width; even", 2}},
+      .params = {{"expansion", 4, "numbers between the two projections, over the width; even", 2,
+                  64}},
       .make = make_as<GMlp>,
       .reference =
           [](const ReferenceInputs& x) {
