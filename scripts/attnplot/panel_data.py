@@ -73,6 +73,17 @@ class HeatPanel:
     values: list[list[float | None]]
     kind: str  # score, or ratio: on a logarithmic scale about 1
     cells: list[list[str]]
+    families: list[str] = field(default_factory=list)  # of each row, drawn above its first; none: no heads
+
+    def places(self) -> tuple[list[int], dict[int, str]]:
+        """The line of each row, and the heads by line."""
+        lines: list[int] = []
+        heads: dict[int, str] = {}
+        for i in range(len(self.rows)):
+            if self.families and (i == 0 or self.families[i] != self.families[i - 1]):
+                heads[i + len(heads)] = self.families[i]
+            lines.append(i + len(heads))
+        return lines, heads
 
 
 AnyPanel = LinePanel | ListPanel | HeatPanel

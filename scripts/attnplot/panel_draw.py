@@ -256,7 +256,9 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
     words = 0.35 + (1.3 * style.size / 72 if panel.kind == "ratio" else 0)  # two lines
-    figure, axes = _figure(style, row * len(panel.rows) + widest + words, [])
+    places, heads = panel.places()
+    count = len(places) + len(heads)
+    figure, axes = _figure(style, row * count + widest + words, [])
     known = [v for line in panel.values for v in line if v is not None]
     if panel.kind == "ratio":
         low, high = max(math.log(min(known)), -SPAN), min(math.log(max(known)), SPAN)
@@ -269,10 +271,12 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
 
     greys = matplotlib.colormaps["Greys"]
     axes.set_xlim(-0.5, len(panel.columns) - 0.5)
-    axes.set_ylim(len(panel.rows) - 0.5, -0.5)
+    axes.set_ylim(count - 0.5, -0.5)
     axes.grid(False)
     size = _number_size(panel, style)
-    for y, line in enumerate(panel.values):
+    for y, head in heads.items():
+        axes.text(-0.5, y + 0.1, head, ha="left", va="center", fontsize=size, style="italic", color=INK)
+    for y, line in zip(places, panel.values, strict=True):
         for x, value in enumerate(line):
             if value is None:
                 axes.text(x, y, "\u2013", ha="center", va="center", fontsize=size)
@@ -284,8 +288,8 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
                       color="white" if dark > DARK else INK, weight="bold" if faster else "normal")  # fmt: skip
     axes.set_xticks(range(len(panel.columns)), panel.columns, rotation=90 if _narrow(panel, style) else 0)
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(FixedLocator(range(len(panel.rows))))
-    axes.set_yticks(range(len(panel.rows)), panel.rows)
+    axes.yaxis.set_major_locator(FixedLocator(places))
+    axes.set_yticks(places, panel.rows)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)

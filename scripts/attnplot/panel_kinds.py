@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from .distance import by_distance
 from .distance import points as points_by_distance
 from .floors import floors_of
+from .groups import MOST
 from .learning import STEPS, Spread, spread, while_training
 from .length import beyond_training
 from .length import points as points_by_length
@@ -23,7 +24,7 @@ from .rows import Cell, Rows, ids
 from .speed import time_of
 from .state import found as states
 from .state import lines as state_lines
-from .style import Styles
+from .style import Series, Styles
 from .task_panels import Points
 from .tasks import TaskGroup, score, series_of, task_groups
 from .timings import verdicts
@@ -234,6 +235,9 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
     series = series_of(groups, styles)
     if len(groups) < 2 or len(series) < 2:
         return []
+    order = list(dict.fromkeys(_family(s, styles) for s in series))
+    series.sort(key=lambda s: order.index(_family(s, styles)))
+    families = [_family(s, styles) for s in series] if len(series) > MOST else []
     values, cells = [], []
     for s in series:
         own = [next((o for o in g.select([s])), s) for g in groups]
@@ -243,7 +247,11 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
     titles = [str(g.cells[0].task) for g in groups]
     told = [t if titles.count(t) == 1 else g.title.replace("\n", " ") for t, g in zip(titles, groups, strict=True)]
     labels = [s.label for s in series]
-    return [HeatPanel("heat-scores", "test score", labels, told, values, "score", cells)]
+    return [HeatPanel("heat-scores", "test score", labels, told, values, "score", cells, families)]
+
+
+def _family(series: Series, styles: Styles) -> str:
+    return "stacks" if "+" in series.variant else styles.family(series.variant) or "other"
 
 
 def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:

@@ -102,6 +102,16 @@ class Legible(unittest.TestCase):
             self.assertGreater(abs(ink[0] - color[0]), 0.4)
 
 
+    def test_rows_of_a_family_stand_below_its_name(self) -> None:
+        values = [[0.5, 0.6], [0.7, 0.8], [0.9, 1.0]]
+        names = ["gla", "kda", "mamba"]
+        panel = HeatPanel("heat", "score", names, ["a", "b"], values, "score", [[""] * 2] * 3, ["gated", "gated", "state space"])
+        axes = panel_draw._heat(panel, STYLES["web"]).axes[0]
+        self.assertEqual(dict(zip(axes.get_yticks(), (t.get_text() for t in axes.get_yticklabels()), strict=True)),
+                         {1: "gla", 2: "kda", 4: "mamba"})
+        heads = {round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_style() == "italic"}
+        self.assertEqual(heads, {0: "gated", 3: "state space"})
+
     def test_an_outlier_of_a_map_of_ratios_takes_no_lightness_from_the_others(self) -> None:
         values = [0.5, 2.0, 1000.0]
         panel = HeatPanel("heat", "ratio", ["one"], ["a", "b", "c"], [values], "ratio", [[""] * 3])
