@@ -18,7 +18,7 @@ from attnoverhead import table as overhead
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, captured, catalog, passes, ranks, sentences, shares
+from . import breakdown, by_family, captured, catalog, passes, ranks, sentences, shares
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: shares.table(Path(rows)),
@@ -33,6 +33,8 @@ TABLES: dict[str, Callable[..., str]] = {
     "captured": lambda rows: captured.table(Path(rows)),
     "families": lambda: catalog.families(catalog.listed()),
     "variants": lambda: catalog.every(catalog.listed()),
+    "by_family": lambda rows: by_family.table(Path(rows)),
+    "orders": lambda rows: by_family.orders(Path(rows)),
     "summary": lambda rows: sentences.table(Path(rows)),
 }
 PLACE = re.compile(

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import breakdown, catalog, documents, passes, sentences, shares
+from attndocs import breakdown, by_family, catalog, documents, passes, sentences, shares
 from attnpeers.install import ROOT
 from attnplot.overview import overview
 from attnplot.rows import read_rows
@@ -97,6 +97,49 @@ def one_cell(**metrics):
     cell["metrics"].update(metrics)
     cell["axes"]["mode"] = "forward"
     return head, cell
+
+
+def trained(scores):
+    """Rows of one task in which these variants have these scores, one a seed."""
+    path = ROOT / "results" / "reference" / "quick.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    head = next(line for line in lines if line["kind"] == "run")
+    head.pop("checksum", None)
+    cell = next(x for x in lines if x["kind"] == "cell" and x["measure"] == "accuracy" and x["status"] == "ok" and x["task"]["name"] == "mqar")
+    cell.pop("checksum", None)
+    made = [head]
+    for name, tests in scores.items():
+        for seed, test in enumerate(tests):
+            one = json.loads(json.dumps(cell))
+            one.update(variant={"name": name, "params": {}}, cell=f"{len(made):016x}")
+            one["axes"]["seed"] = seed
+            one["metrics"]["test"] = test
+            made.append(one)
+    return "".join(json.dumps(line) + "\n" for line in made)
+
+
+class ScoresByFamily(unittest.TestCase):
+    def printed(self, table, scores):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text(trained(scores), encoding="utf-8")
+            return table(path).splitlines()
+
+    def test_a_variant_is_a_line_below_its_family(self):
+        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5]})
+        lines = [line.strip("| ").split(" | ") for line in told[2:]]
+        self.assertEqual([line[:2] for line in lines[:1]], [["kernel", "`performer`"]])
+        self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50 ± 3.18"))
+        self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
+
+    def test_pairs_in_a_published_order_are_counted(self):
+        told = self.printed(by_family.orders, {
+            "conv[kernel=4]+deltanet": [0.9, 0.7], "conv[kernel=4]+kda": [0.4], "conv[kernel=4]+gla": [0.5],
+            "conv[kernel=4]+mamba2": [0.3], "gla": [0.25],
+        })  # fmt: skip
+        delta = next(line for line in told if line.startswith("| delta rules"))
+        self.assertIn("`conv+deltanet` 0.80, `conv+kda` 0.40 | `conv+gla` 0.50, `conv+mamba2` 0.30 | 3 of 4 |", delta)
+        self.assertFalse(any("parity" in line for line in told))
 
 
 class TablesOfRows(unittest.TestCase):

@@ -1,0 +1,112 @@
+"""Markdown: test scores of many variants by family, and orders of variants that papers report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnplot.markdown import markdown
+from attnplot.names import spec_among
+from attnplot.rows import Cell, read_rows
+from attnplot.style import Styles
+from attnplot.tasks import TaskGroup, score, task_groups
+
+STACKS = "stacks"
+GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
+DELTA = ("deltanet", "gated_deltanet", "kda", "rwkv7")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a paper says of two sets of variants on a task."""
+
+    claim: str
+    source: str
+    task: str
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+
+def _behind(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same mixers behind a layer with a short convolution."""
+    return tuple(f"conv+{name}" for name in names)
+
+
+ORDERS = (
+    Order("delta rules above gates alone on recall", "arXiv:2406.06484, arXiv:2412.06464", "mqar", _behind(DELTA), _behind(GATES)),
+    Order("what reads its input to choose above what does not, on selective copying", "arXiv:2312.00752, table 1", "selective_copy",
+          ("mamba", "mamba2", "gla"), ("s4d", "lru", "long_conv")),
+    Order("exact attention above states of constant size on recall", "arXiv:2312.04927", "mqar", ("full",), (*GATES, *DELTA, "linear", "mamba")),
+    Order("a short convolution before it makes a recurrence recall", "arXiv:2312.04927, arXiv:2312.00752", "mqar", _behind(GATES), GATES),
+    Order("one exact layer makes a recurrence recall", "arXiv:2403.19887, arXiv:2402.18668", "mqar",
+          ("linear+full", "gated_deltanet+full"), ("linear", "gated_deltanet")),
+    Order("a recurrence that is not linear above linear ones with positive decays on parity", "arXiv:2411.12537", "parity",
+          ("recurrent",), ("mamba", "mamba2", "gla", "hgrn2", "retention", "s4d")),
+)  # fmt: skip
+
+
+def table(path: Path) -> str:
+    """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval."""
+    rows = read_rows([path])
+    styles, groups = Styles(rows), task_groups(rows.of("accuracy"))
+    every = [c for group in groups for c in group.cells]
+    keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for key in keys:
+        family = STACKS if "+" in key[0] else styles.family(key[0])
+        own = tuple(_entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
+        found.setdefault(family, []).append((f"`{spec_among(*key, every)}`", *own))
+    lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
+    shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
+    heads = ["family", "variant", *(f"`{title.replace(chr(10), ' ')}`" for title in _titles(groups))]
+    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)])
+
+
+def orders(path: Path) -> str:
+    """Each order that a paper reports: means of both sides, and how many pairs are in that order."""
+    groups = task_groups(read_rows([path]).of("accuracy"))
+    lines = []
+    for order in ORDERS:
+        for group in groups:
+            if group.cells[0].task != order.task:
+                continue
+            above, below = _means(group, order.above), _means(group, order.below)
+            if not above or not below:
+                continue
+            right = sum(a > b for a in above.values() for b in below.values())
+            count = len(above) * len(below)
+            title = group.title.replace("\n", " ")
+            lines.append([order.claim, order.source, f"`{title}`", _told(above), _told(below), f"{right} of {count}"])
+    heads = ["what papers report", "source", "task", "above", "below", "pairs in that order"]
+    return markdown(heads, lines)
+
+
+def _titles(groups: list[TaskGroup]) -> list[str]:
+    names = [str(g.cells[0].task) for g in groups]
+    return [n if names.count(n) == 1 else g.title for n, g in zip(names, groups, strict=True)]
+
+
+def _entry(cells: list[Cell]) -> str:
+    ok = [c for c in cells if c.ok]
+    found = score(ok) if ok else None
+    if found is None:
+        return "—"
+    return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
+
+
+def _means(group: TaskGroup, names: tuple[str, ...]) -> dict[str, float]:
+    means = {}
+    for name in names:
+        found = score([c for c in group.cells if c.ok and _name(c.variant) == name])
+        if found:
+            means[name] = found.mean
+    return means
+
+
+def _name(variant: str) -> str:
+    """Without parameters: conv+gla of conv[kernel=4]+gla."""
+    return "+".join(part.partition("[")[0] for part in variant.split("+"))
+
+
+def _told(means: dict[str, float]) -> str:
+    return ", ".join(f"`{name}` {mean:.2f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))
