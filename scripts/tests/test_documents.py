@@ -29,7 +29,7 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "peers.md", "performance.md", "python.md", "reference.md", "variants.md"],
+            ["README.md", "peers.md", "performance.md", "python.md", "recurrences.md", "reference.md", "variants.md"],
         )
         for path in found:
             text = path.read_text(encoding="utf-8")
