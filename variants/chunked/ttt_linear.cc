@@ -7,6 +7,7 @@
 #include "variants/api/variant_info.h"
 #include "variants/chunked/chunked.h"
 #include "variants/chunked/test_time_training.h"
+#include "variants/reference/gated.h"
 #include "variants/reference/test_time.h"
 
 namespace attn::variants {
