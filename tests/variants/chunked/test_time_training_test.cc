@@ -31,7 +31,7 @@ Var answer(const Attention& ttt, const stepwise::Drawn& x,
 void disturb(const Attention& ttt) {
   const double sizes[] = {0.05, 0.3, 0.3, 0.3, 0.3};
   for (size_t i = 0; i < ttt.weights().size(); ++i) {
-    const Var& weight = ttt.weights()[i].value;
+    const Var weight = ttt.weights()[i].value;
     Tensor moved = bridge::normal(weight.shape(), ttt.weights()[i].name.c_str(), sizes[i]);
     for (int64_t j = 0; j < moved.size(); ++j) moved[j] += weight.value()[j];
     weight.set_value(moved);
