@@ -3,6 +3,7 @@
 // check.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -50,7 +51,8 @@ std::vector<Given> configurations(const std::vector<ParamSpec>& specs) {
   for (const Given& given : std::vector<Given>(result)) {
     Given small = given;
     for (const ParamSpec& spec : specs)
-      if (std::holds_alternative<int64_t>(spec.value)) small[spec.name] = int64_t{3};
+      if (std::holds_alternative<int64_t>(spec.value))
+        small[spec.name] = std::max(int64_t{3}, static_cast<int64_t>(spec.min));
     small = effective(specs, small);
     if (small != given) result.push_back(small);
   }
