@@ -9,8 +9,8 @@
 //   level_attention.h    states of 1, 2, 4, … positions; level_decoder.h is its decoding
 //   test_time_training.h a state that is trained by mini-batches, and its decoding
 //   mesa_solver.h        the linear system of each position; mesa_decoder.h is its decoding
-// Internal: chunked_problem.h, tile_decay.h, chunked_tile.h, tile_gradient.h, rotation.h,
-// level_tile.h, test_time_batch.h.
+// Internal: head_decoder.h, chunked_problem.h, tile_decay.h, chunked_tile.h, tile_gradient.h,
+// rotation.h, level_tile.h, test_time_batch.h.
 #pragma once
 
 #include "variants/chunked/chunked_attention.h"

@@ -10,19 +10,19 @@
 
 #include "core/base/counters.h"
 #include "core/base/memory.h"
-#include "core/base/parallel.h"
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/rows.h"
+#include "variants/chunked/head_decoder.h"
 #include "variants/chunked/level_attention.h"
 
 namespace attn {
 namespace {
 
-class LevelDecoder final : public Decoder {
+class LevelDecoder final : public HeadDecoder {
  public:
   LevelDecoder(const Shape& position, int64_t capacity, const Var& a_log, int64_t levels)
-      : Decoder(position, capacity, {1, levels}),
+      : HeadDecoder(position, capacity, {1, levels}),
         heads_(position[1]),
         rule_(LogDecay::of_steps(a_log)),
         levels_(levels_of(capacity)),
@@ -34,9 +34,9 @@ class LevelDecoder final : public Decoder {
   int64_t work_reals() const { return padded_reals(2 * head_dim() + gate_widths()[1]); }
   int64_t state_reals() const { return head_dim() * head_dim(); }
 
-  // At position t, the i-th of this call. A null q computes no output. `settles`: t is new.
-  void step_of(int64_t head, int64_t i, int64_t t, bool settles, const real* q, const real* k,
-               const real* v, real* out, Tally& done) const {
+  void step_of(int64_t head, int64_t i, const real* q, const real* k, const real* v, real* out,
+               Tally& done) const override {
+    const int64_t t = length() + i;
     const int64_t dim = head_dim(), size = state_reals(), width = gate_widths()[1];
     real* const states = states_.data() + head * levels_ * size;
     double* const left = left_.get() + head * levels_;
@@ -49,7 +49,7 @@ class LevelDecoder final : public Decoder {
     HeadDecay(rule_, head % heads_).values(1, gate(0, 1), &decay);
     softplus_row(1, gate(0, 1), 1, 1, &step);
     softplus_row(width, gate(1, width), 1, 1, weights);
-    if (settles && t > 0) merge(std::countr_zero(static_cast<uint64_t>(t)), states, left);
+    if (t > settled_ && t > 0) merge(std::countr_zero(static_cast<uint64_t>(t)), states, left);
     left[0] = static_cast<double>(decay);
     for (int64_t c = 0; c < dim; ++c) value[c] = step * v[c];
     product(dim, dim, 1, {k, 1}, {value, dim}, states, dim);
@@ -86,27 +86,11 @@ class LevelDecoder final : public Decoder {
   static int64_t read_levels(int64_t t) { return 1 + std::popcount(static_cast<uint64_t>(t)); }
 
   void do_extend(const Tensor& k, const Tensor& v) override {
-    const int64_t len = k.dim(2), dim = head_dim();
-    const bool settles = settled_ < length();
-    over_range(heads(), len * state_reals(), [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        for (int64_t i = 0; i < len; ++i)
-          step_of(head, i, length() + i, settles || i > 0, nullptr,
-                  k.data() + (head * len + i) * dim, v.data() + (head * len + i) * dim, nullptr,
-                  done);
-    });
-    settled_ = std::max(settled_, length() + len - 1);
+    HeadDecoder::do_extend(k, v);
+    settled_ = std::max(settled_, length() + k.dim(2) - 1);
   }
   void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim();
-    const bool settles = settled_ < length();
-    over_range(heads(), state_reals(), [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        step_of(head, 0, length(), settles, q + head * dim, k + head * dim, v + head * dim,
-                out + head * dim, done);
-    });
+    HeadDecoder::do_step(q, k, v, out);
     settled_ = length();
   }
   int64_t do_state_bytes() const override {

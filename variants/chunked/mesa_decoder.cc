@@ -6,9 +6,9 @@
 
 #include "core/base/counters.h"
 #include "core/base/memory.h"
-#include "core/base/parallel.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "variants/chunked/head_decoder.h"
 #include "variants/chunked/key_rows.h"
 #include "variants/chunked/mesa_solver.h"
 #include "variants/chunked/state_decoder.h"
@@ -16,10 +16,10 @@
 namespace attn {
 namespace {
 
-class MesaDecoder final : public Decoder {
+class MesaDecoder final : public HeadDecoder {
  public:
   MesaDecoder(const Shape& position, int64_t capacity, const Var& ridge, int64_t iterations)
-      : Decoder(position, capacity, {1, 1}),
+      : HeadDecoder(position, capacity, {1, 1}),
         heads_(position[1]),
         iterations_(iterations),
         states_(Tensor::zeros({heads(), 2, head_dim(), head_dim()})),
@@ -33,9 +33,8 @@ class MesaDecoder final : public Decoder {
     return padded_reals(6 * dim + step_reals(dim, dim) + cg_reals(1, dim));
   }
 
-  // The i-th position of this call. A null q computes no output.
   void step_of(int64_t head, int64_t i, const real* q, const real* k, const real* v, real* out,
-               Tally& done) const {
+               Tally& done) const override {
     const int64_t dim = head_dim();
     real* const work = static_cast<real*>(work_.data()) + head * work_reals();
     real *const query = work, *const key = work + dim, *const written = work + 2 * dim,
@@ -71,24 +70,7 @@ class MesaDecoder final : public Decoder {
     done.multiply_adds(dim * dim);
   }
 
-  void do_extend(const Tensor& k, const Tensor& v) override {
-    const int64_t len = k.dim(2), dim = head_dim();
-    over_range(heads(), len * dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        for (int64_t i = 0; i < len; ++i)
-          step_of(head, i, nullptr, k.data() + (head * len + i) * dim,
-                  v.data() + (head * len + i) * dim, nullptr, done);
-    });
-  }
-  void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim();
-    over_range(heads(), iterations_ * dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        step_of(head, 0, q + head * dim, k + head * dim, v + head * dim, out + head * dim, done);
-    });
-  }
+  int64_t step_work() const override { return iterations_ * head_dim() * head_dim(); }
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) * states_.size();
   }

@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "variants/chunked/head_decoder.h"
 
 namespace attn {
 
@@ -49,10 +50,10 @@ void advance_state(const StateStep& s, real* state, real* work, Tally& done) {
 
 namespace {
 
-class StateDecoder final : public Decoder {
+class StateDecoder final : public HeadDecoder {
  public:
   StateDecoder(const Shape& position, int64_t capacity, StateRule rule)
-      : Decoder(position, capacity, rule.gate_widths),
+      : HeadDecoder(position, capacity, rule.gate_widths),
         heads_(position[1]),
         states_(Tensor::zeros({heads(), head_dim(), head_dim()})),
         rule_(std::move(rule)),
@@ -64,12 +65,11 @@ class StateDecoder final : public Decoder {
     return padded_reals(6 * head_dim() + 1 + step_reals(head_dim(), head_dim()));
   }
 
-  // `i` of the positions of this call, `at` of all.
-  void step_of(int64_t head, int64_t i, int64_t at, const real* q, const real* k, const real* v,
-               real* out, Tally& done) const {
+  void step_of(int64_t head, int64_t i, const real* q, const real* k, const real* v, real* out,
+               Tally& done) const override {
     const int64_t dim = head_dim();
     real* const work = static_cast<real*>(work_.data()) + head * work_reals();
-    StateRows rows{.at = at,
+    StateRows rows{.at = appended() + i,
                    .head = head % heads_,
                    .q = q ? work : nullptr,
                    .k = work + dim,
@@ -99,29 +99,6 @@ class StateDecoder final : public Decoder {
                   states_.data() + head * dim * dim, work + 6 * dim + 1, done);
   }
 
-  void do_extend(const Tensor& k, const Tensor& v) override {
-    const int64_t len = k.dim(2), dim = head_dim();
-    over_range(heads(), len * dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        for (int64_t i = 0; i < len; ++i)
-          step_of(head, i, appended_ + i, nullptr, k.data() + (head * len + i) * dim,
-                  v.data() + (head * len + i) * dim, nullptr, done);
-    });
-    appended_ += len;
-  }
-
-  void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim();
-    over_range(heads(), dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        step_of(head, 0, appended_, q + head * dim, k + head * dim, v + head * dim,
-                out + head * dim, done);
-    });
-    ++appended_;
-  }
-
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) * states_.size();
   }
@@ -133,7 +110,6 @@ class StateDecoder final : public Decoder {
   double do_step_bytes() const override { return 2 * static_cast<double>(do_state_bytes()); }
 
   int64_t heads_;  // of one sequence
-  int64_t appended_ = 0;
   Tensor states_;  // S [heads, m, d]
   StateRule rule_;
   Block work_;

@@ -5,20 +5,20 @@
 
 #include "core/base/counters.h"
 #include "core/base/memory.h"
-#include "core/base/parallel.h"
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/rows.h"
+#include "variants/chunked/head_decoder.h"
 #include "variants/chunked/test_time_training.h"
 
 namespace attn {
 namespace {
 
-class TrainingDecoder final : public Decoder {
+class TrainingDecoder final : public HeadDecoder {
  public:
   TrainingDecoder(const Shape& position, int64_t capacity, const TrainingWeights& weights,
                   double factor)
-      : Decoder(position, capacity, {1}),
+      : HeadDecoder(position, capacity, {1}),
         heads_(position[1]),
         mini_batch_(weights.token_rates.dim(0)),
         factor_(static_cast<real>(factor)),
@@ -38,11 +38,10 @@ class TrainingDecoder final : public Decoder {
   int64_t state_reals() const { return head_dim() * (head_dim() + 1); }  // W, then b
   int64_t work_reals() const { return padded_reals(5 * head_dim() + 2); }
 
-  // `i` of the positions of this call, `at` of all. A null q computes no output.
-  void step_of(int64_t head, int64_t i, int64_t at, const real* q, const real* k, const real* v,
-               real* out, Tally& done) const {
+  void step_of(int64_t head, int64_t i, const real* q, const real* k, const real* v, real* out,
+               Tally& done) const override {
     const int64_t dim = head_dim(), square = dim * dim, own = head % heads_ * dim;
-    const int64_t in_batch = at % mini_batch_;
+    const int64_t in_batch = (appended() + i) % mini_batch_;
     real* const state = states_.data() + head * 2 * state_reals();
     real *const sums = state + state_reals(), *const bias = state + square;
     real* const work = static_cast<real*>(work_.data()) + head * work_reals();
@@ -84,27 +83,6 @@ class TrainingDecoder final : public Decoder {
     std::fill_n(sums, count, real(0));
   }
 
-  void do_extend(const Tensor& k, const Tensor& v) override {
-    const int64_t len = k.dim(2), dim = head_dim();
-    over_range(heads(), len * dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        for (int64_t i = 0; i < len; ++i)
-          step_of(head, i, appended_ + i, nullptr, k.data() + (head * len + i) * dim,
-                  v.data() + (head * len + i) * dim, nullptr, done);
-    });
-    appended_ += len;
-  }
-  void do_step(const real* q, const real* k, const real* v, real* out) override {
-    const int64_t dim = head_dim();
-    over_range(heads(), dim * dim, [&](int64_t begin, int64_t end) {
-      Tally done;
-      for (int64_t head = begin; head < end; ++head)
-        step_of(head, 0, appended_, q + head * dim, k + head * dim, v + head * dim,
-                out + head * dim, done);
-    });
-    ++appended_;
-  }
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) * states_.size();
   }
@@ -116,7 +94,6 @@ class TrainingDecoder final : public Decoder {
   int64_t heads_;  // of one sequence
   int64_t mini_batch_;
   real factor_;
-  int64_t appended_ = 0;  // those taken back included, since a state holds them
   TrainingWeights weights_;
   Tensor states_;  // W and b, then the sums of their gradients [heads, 2, d² + d]
   Block work_;
