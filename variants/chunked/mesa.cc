@@ -100,7 +100,10 @@ VariantInfo mesa() {
           "n·iterations·(2·d² + about 100·d) + 6·n·d² FLOPs; memory 4·n·d; in a layer "
           "4·n·width·heads more",
       .traits = kGatedTraits,
-      .params = {{"iterations", 30, "of conjugate gradients, for each position", 20, 1000}},
+      .params = {{"iterations", 30,
+                  "of conjugate gradients, for each position; the gradient is that of a solved "
+                  "system, which fewer leave unsolved",
+                  20, 1000}},
       .make = make_as<Mesa>,
       .reference = mesa_reference,
       .gates = mesa_gates,

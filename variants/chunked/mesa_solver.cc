@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/base/marks.h"
 #include "core/base/workers.h"
@@ -14,14 +16,36 @@
 
 namespace attn {
 
+namespace {
+
+// A power of two that makes the largest number of a row about 1, so that squares of rows of any
+// size neither vanish nor overflow. Multiplying by it is exact.
+real scale_of(int64_t dim, const real* row) {
+  constexpr int kMost = std::numeric_limits<real>::max_exponent - 2;
+  real largest = 0;
+  for (int64_t c = 0; c < dim; ++c) largest = std::max(largest, std::abs(row[c]));
+  if (!(largest > 0) || !std::isfinite(largest)) return 1;
+  return std::ldexp(real(1), -std::clamp(std::ilogb(largest), -kMost, kMost));
+}
+
+void scale_rows(int64_t rows, int64_t dim, const real* by, real* x) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t c = 0; c < dim; ++c) x[i * dim + c] *= by[i];
+}
+
+}  // namespace
+
 void conjugate_gradients(int64_t rows, int64_t dim, int64_t iterations, const real* q,
                          ApplyRows apply, real* x, real* work) {
   const int64_t count = rows * dim;
   real *const residual = work, *const p = residual + count, *const moved = p + count;
-  real *const square = moved + count, *const least = square + rows;
+  real *const square = moved + count, *const least = square + rows, *const scales = least + rows;
   std::fill_n(x, count, real(0));
-  std::copy_n(q, count, residual), std::copy_n(q, count, p);
-  dots_of_rows(rows, dim, q, dim, q, dim, square);
+  for (int64_t i = 0; i < rows; ++i) scales[i] = scale_of(dim, q + i * dim);
+  std::copy_n(q, count, residual);
+  scale_rows(rows, dim, scales, residual);
+  std::copy_n(residual, count, p);
+  dots_of_rows(rows, dim, p, dim, p, dim, square);
   // Residuals go on falling after rounding has made them meaningless, down to numbers that
   // processors are slow with.
   for (int64_t i = 0; i < rows; ++i)
@@ -42,6 +66,8 @@ void conjugate_gradients(int64_t rows, int64_t dim, int64_t iterations, const re
       for (int64_t c = 0; c < dim; ++c) d[c] = r[c] + kept * d[c];
     }
   }
+  for (int64_t i = 0; i < rows; ++i) scales[i] = 1 / scales[i];
+  scale_rows(rows, dim, scales, x);
 }
 
 namespace {
@@ -192,7 +218,7 @@ Cost mesa_solve_cost(const AttentionShape& s, int64_t iterations) {
                          .len = s.kv_len,
                          .key_dim = d,
                          .dim = d,
-                         .chunk = 32,
+                         .chunk = kMesaChunk,
                          .decay = Decay::step,
                          .rule = {.of = LogDecay::Of::softplus}};
   const auto heads = static_cast<double>(p.total_heads());

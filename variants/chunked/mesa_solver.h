@@ -16,6 +16,8 @@
 
 namespace attn {
 
+inline constexpr int64_t kMesaChunk = 32;  // positions between states that are kept
+
 struct MesaInputs {
   Var q, k, written;  // [batch, heads, len, dim]
   Var decay;          // [batch, heads, len, 1]: log-decays are by `rule`
@@ -27,7 +29,7 @@ struct MesaInputs {
 // and written hold where written = β·k, which makes H symmetric. Of padding only q is read; its
 // rows meet the last state.
 Var mesa_solve(const MesaInputs& inputs, int64_t iterations, const std::vector<int64_t>& lengths,
-               int64_t chunk = 32);
+               int64_t chunk = kMesaChunk);
 // Without q, k, written and λ; peak_bytes is the workspace alone.
 Cost mesa_solve_cost(const AttentionShape& shape, int64_t iterations);
 
@@ -35,7 +37,7 @@ Cost mesa_solve_cost(const AttentionShape& shape, int64_t iterations);
 // all rows [rows, dim]. A system whose residual is as small as rounding makes it stays as it is. x
 // is the result, work has cg_reals() numbers. The trap of popular code is a small number added to
 // both divisors, which stops convergence at 1e-3.
-inline int64_t cg_reals(int64_t rows, int64_t dim) { return 3 * rows * dim + 2 * rows; }
+inline int64_t cg_reals(int64_t rows, int64_t dim) { return 3 * rows * dim + 3 * rows; }
 using ApplyRows = FunctionRef<void(const real* p, real* to)>;
 void conjugate_gradients(int64_t rows, int64_t dim, int64_t iterations, const real* q,
                          ApplyRows apply, real* x, real* work);

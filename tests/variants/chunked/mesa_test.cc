@@ -17,9 +17,8 @@ namespace {
 using stepwise::Array;
 using stepwise::Index;
 
-std::unique_ptr<Attention> build_mesa(int64_t heads, int64_t dim, int64_t len,
-                                      int64_t iterations = 30) {
-  return find_variant("mesa").build({heads, dim, len, true, 3, {}}, {{"iterations", iterations}});
+std::unique_ptr<Attention> build_mesa(int64_t heads, int64_t dim, int64_t len) {
+  return find_variant("mesa").build({heads, dim, len, true, 3, {}}, {});
 }
 
 Var answer(const Attention& mesa, const stepwise::Drawn& x,
@@ -187,15 +186,51 @@ TEST(Mesa, SixtyFiveThousandPositionsKeepTheirDigits) {
 // Without the small number that popular code adds to both divisors, 30 iterations solve to
 // rounding.
 TEST(Mesa, IterationsConverge) {
-  const auto answer_of = [](int64_t iterations) {
-    const auto mesa = build_mesa(1, 32, 128, iterations);
-    const stepwise::Drawn x({1, 1, 128, 32}, {1, 1}, {});
-    for (real& value : x.all[3].values()) value += real(5);
-    return std::pair(answer(*mesa, x).value(), twin(arrays_of(*mesa, x), {}).x);
+  const auto mesa = build_mesa(1, 32, 128);
+  const stepwise::Drawn x({1, 1, 128, 32}, {1, 1}, {});
+  for (real& value : x.all[3].values()) value += real(5);
+  const Var keys = unit_rows(x.vars[1], 1, {}), strength = sigmoid(x.vars[4]);
+  const Var lambda = shift(softplus(mesa->weights()[0].value), 0.25);
+  const LogDecay rule = LogDecay::of_sigmoid(1);
+  const auto answer_of = [&](int64_t iterations) {  // also so few that the variant refuses them
+    const Var solved = mesa_solve({.q = unit_rows(x.vars[0], 1, {}),
+                                   .k = keys,
+                                   .written = multiply(keys, strength),
+                                   .decay = x.vars[3],
+                                   .rule = rule,
+                                   .lambda = lambda},
+                                  iterations, {});
+    const Var v = multiply(x.vars[2], strength);
+    return chunked_attention({.q = solved, .k = keys, .v = v, .log_decay = x.vars[3], .rule = rule},
+                             {})
+        .value();
   };
-  const auto [few, want] = answer_of(20);
-  EXPECT_LE(bridge::relative_error(few, want), 1e-4);
-  EXPECT_LE(bridge::relative_error(answer_of(30).first, want), kIsDouble ? 1e-12 : 100 * kEpsilon);
+  const std::vector<double> want = twin(arrays_of(*mesa, x), {}).x;
+  EXPECT_GE(bridge::relative_error(answer_of(3), want), 1e-4);
+  EXPECT_LE(bridge::relative_error(answer_of(10), want), 1e-4);
+  EXPECT_LE(bridge::relative_error(answer(*mesa, x).value(), want),
+            kIsDouble ? 1e-12 : 100 * kEpsilon);
+}
+
+// A layer above that hardly reads an output gives it a gradient whose squares are below the
+// smallest number. A power of two is exact, so that gradients are the same times that.
+TEST(Mesa, GradientsOfAnySizeAreSolved) {
+  const auto mesa = build_mesa(1, 16, 40);
+  const int power = kIsDouble ? -600 : -70;
+  const auto gradients_by = [&](int shift_by) {
+    const stepwise::Drawn x({1, 1, 40, 16}, {1, 1}, {});
+    const Var out = answer(*mesa, x);
+    Tensor seed = bridge::normal(out.shape(), "seed");
+    for (real& value : seed.values()) value = std::ldexp(value, shift_by);
+    out.backward(seed);
+    std::vector<Tensor> grads = x.grads();
+    for (Tensor& grad : grads)
+      for (real& value : grad.values()) value = std::ldexp(value, -shift_by);
+    return grads;
+  };
+  const std::vector<Tensor> want = gradients_by(0), got = gradients_by(power);
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_LE(bridge::relative_error(got[i], bridge::array_of(want[i]).x), 100 * kEpsilon) << i;
 }
 
 // λ far above H: λ·o = q_t·R_t, gated linear attention of β·v.
