@@ -8,9 +8,10 @@
 #include "variants/scores/unit_cache.h"
 
 namespace attn {
-namespace {
 
 Var silu(const Var& x) { return multiply(x, sigmoid(x)); }
+
+namespace {
 
 // [batch, len, cols] as one head.
 Var one_head(const Var& x) { return reshape(x, {x.dim(0), 1, x.dim(1), x.dim(2)}); }

@@ -10,6 +10,8 @@
 
 namespace attn {
 
+Var silu(const Var& x);  // x·σ(x)
+
 struct GatedUnitWeights {
   Var gate, value, base;         // [width, units], [width, units], [width, base]
   Var query_scale, query_shift;  // [base]

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "core/ops/ops.h"
+#include "variants/scores/gated_unit.h"
 #include "variants/scores/relu_attention.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
 namespace {
-
-Var silu(const Var& x) { return multiply(x, sigmoid(x)); }
 
 // Sequences as chunks that see only themselves, each a sequence of its own with one head.
 Var chunks_of(const Var& x, int64_t size) {

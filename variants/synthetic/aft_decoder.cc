@@ -128,7 +128,7 @@ class AftDecoder final : public Decoder {
   int64_t summed_ = 0;    // positions in the sums; unused without biases
   Tensor left_, right_;   // [max_len, rank]
   Tensor distance_;       // [heads, window]
-  Tensor keys_, values_;  // [heads, near, dim]
+  Tensor keys_, values_;  // [heads, near + 1 or all, dim]
   Tensor sums_;           // [heads, 3·dim]
   Tensor row_;            // biases of a step
 };

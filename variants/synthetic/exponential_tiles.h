@@ -8,7 +8,7 @@ namespace attn::exponential_detail {
 
 inline constexpr int64_t kSourceFlops = 6;  // of a source and channel in running sums
 
-// exponential_sums() of rank 0.
+// exponential_sums() without biases.
 void scan(const ExponentialPairs& pairs, const SourceRows& from, const OnSums& finish);
 int64_t scan_reals(const ExponentialPairs& pairs);
 
