@@ -29,17 +29,20 @@ std::string origin_text(const VariantInfo& info) {
   return variant_plugin(info.name).empty() ? "" : ", of a plug-in";
 }
 
-void list_variants(const VariantFilter& filter) {
+void list_variants(const std::vector<const VariantInfo*>& variants) {
   print("variants\n");
-  std::string family;
-  for (const VariantInfo* const info : filter.matching()) {
-    if (info->family != family) print(fmt::format(" {}\n", info->family));
-    family = info->family;
-    print(fmt::format(
-        "  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info->name, info->summary, "",
-        info->paper,
-        traits_text(info->traits) + (info->reference ? "" : ", unreferenced") + origin_text(*info),
-        param_line(info->params)));
+  for (const std::string& family : all_families()) {
+    bool headed = false;
+    for (const VariantInfo* const info : variants) {
+      if (info->family != family) continue;
+      if (!headed) print(fmt::format(" {}\n", family));
+      headed = true;
+      print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info->name, info->summary,
+                        "", info->paper,
+                        traits_text(info->traits) + (info->reference ? "" : ", unreferenced") +
+                            origin_text(*info),
+                        param_line(info->params)));
+    }
   }
 }
 
@@ -69,12 +72,11 @@ std::vector<Json> described(const Infos& infos, Describe describe_one) {
   return list;
 }
 
-Json as_json(bool variants, bool tasks, bool profiles, const VariantFilter& filter) {
+Json as_json(const std::vector<const VariantInfo*>* variants, bool tasks, bool profiles) {
   JsonWriter all;
   const auto json = [](const auto& info) { return describe(info); };
-  if (variants && filter.is_empty()) all("variants", described(all_variants(), json));
-  if (variants && !filter.is_empty())
-    all("variants", described(filter.matching(), [](const auto* info) { return describe(*info); }));
+  if (variants)
+    all("variants", described(*variants, [&](const auto* info) { return json(*info); }));
   if (tasks) all("tasks", described(all_tasks(), json));
   if (profiles) all("profiles", described(all_profiles(), profile_json));
   return std::move(all.object);
@@ -126,15 +128,16 @@ int run_list(const Arguments& arguments) {
   ATTN_CHECK(variants || tasks || profiles,
              "cannot list '{}'; expected variants, tasks, profiles, machine or python:FILE.py",
              what);
-  if (!filter.is_empty() && filter.matching().empty()) {
+  const std::vector<const VariantInfo*> found = filter.matching();
+  if (found.empty()) {
     warn("no variant has all of these; `attnbench list variants` shows all of them\n");
     return kNothingMatched;
   }
   if (arguments.has("json")) {
-    print(as_json(variants, tasks, profiles, filter).dump(2) + "\n");
+    print(as_json(variants ? &found : nullptr, tasks, profiles).dump(2) + "\n");
     return kOk;
   }
-  if (variants) list_variants(filter);
+  if (variants) list_variants(found);
   if (tasks) list_tasks();
   if (profiles) list_profiles();
   return kOk;

@@ -71,17 +71,14 @@ VariantFilter::VariantFilter(const Arguments& arguments)
 
 std::vector<const VariantInfo*> VariantFilter::matching() const {
   std::vector<const VariantInfo*> found;
-  for (const std::string& family : all_families())
-    for (const VariantInfo& info : all_variants()) {
-      if (info.family != family) continue;
-      if (!families_.empty() && !holds(families_, family)) continue;
-      if (!std::all_of(traits_.begin(), traits_.end(),
-                       [&](const std::string& trait) { return has_trait(info.traits, trait); }))
-        continue;
-      const int64_t of = year_of(info);
-      if (first_year_ != 0 && (of < first_year_ || of > last_year_)) continue;
+  for (const VariantInfo& info : all_variants()) {
+    if (!families_.empty() && !holds(families_, info.family)) continue;
+    if (!std::all_of(traits_.begin(), traits_.end(),
+                     [&](const std::string& trait) { return has_trait(info.traits, trait); }))
+      continue;
+    if (first_year_ == 0 || (year_of(info) >= first_year_ && year_of(info) <= last_year_))
       found.push_back(&info);
-    }
+  }
   return found;
 }
 

@@ -17,7 +17,7 @@ class VariantFilter {
   explicit VariantFilter(const Arguments& arguments);
 
   bool is_empty() const { return families_.empty() && traits_.empty() && first_year_ == 0; }
-  std::vector<const VariantInfo*> matching() const;  // in the order of families(), then of the list
+  std::vector<const VariantInfo*> matching() const;  // in the order of the catalogue
 
  private:
   std::vector<std::string> families_, traits_;

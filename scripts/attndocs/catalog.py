@@ -6,47 +6,49 @@ import json
 import re
 import subprocess
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from attnpeers.install import ROOT
+from attnpeers.install import PROGRAM
 from attnplot.markdown import markdown
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 Variant = dict[str, Any]
 
 
-def listed(program: Path = PROGRAM) -> list[Variant]:
-    """The variants that the program has, by family."""
-    done = subprocess.run([program, "list", "variants", "--json", "--year", "1900:2999"], capture_output=True, text=True, check=True)
+def listed() -> list[Variant]:
+    """The variants that the program has, in the order of the catalogue."""
+    done = subprocess.run([PROGRAM, "list", "variants", "--json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["variants"]
 
 
 def families(variants: Iterable[Variant]) -> str:
     """A line a family: the names of its variants, each a link to its paper."""
-    names: dict[str, list[str]] = {}
-    for variant in variants:
-        names.setdefault(variant["family"], []).append(_linked(variant))
-    return markdown(["family", "variants"], [[family, ", ".join(own)] for family, own in names.items()])
+    lines = [[family, ", ".join(map(_linked, own))] for family, own in _by_family(variants).items()]
+    return markdown(["family", "variants"], lines)
 
 
 def every(variants: Iterable[Variant]) -> str:
     """A line a variant: what it computes, its paper, what it can, and its cost."""
-    lines, family = [], None
-    for v in variants:
-        traits = v["traits"]
-        can = [word for word, trait in (("causal", "causal"), ("cross", "cross"), ("decodes", "decode")) if traits[trait]]
-        lines.append([
-            "" if v["family"] == family else v["family"],
-            f"`{v['name']}`",
-            v["summary"],
-            ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", v["paper"]),
-            ", ".join(can),
-            v["cost_formula"],
-        ])
-        family = v["family"]
+    lines = [
+        ["" if i else family, *_told(variant)]
+        for family, own in _by_family(variants).items()
+        for i, variant in enumerate(own)
+    ]
     return markdown(["family", "name", "what it computes", "source", "can be", "cost"], lines)
+
+
+def _by_family(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
+    found: dict[str, list[Variant]] = {}
+    for variant in variants:
+        found.setdefault(variant["family"], []).append(variant)
+    return found
+
+
+def _told(variant: Variant) -> list[str]:
+    abilities = (("causal", "causal"), ("cross", "cross"), ("decodes", "decode"))
+    can = [word for word, trait in abilities if variant["traits"][trait]]
+    paper = ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", variant["paper"])
+    return [f"`{variant['name']}`", variant["summary"], paper, ", ".join(can), variant["cost_formula"]]
 
 
 def _linked(variant: Variant) -> str:
