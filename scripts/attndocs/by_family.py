@@ -9,9 +9,8 @@ from attnplot.markdown import markdown
 from attnplot.names import spec_among
 from attnplot.rows import Cell, read_rows
 from attnplot.style import Styles
-from attnplot.tasks import TaskGroup, score, task_groups
+from attnplot.tasks import TaskGroup, one_line, score, short_titles, task_groups
 
-STACKS = "stacks"
 GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
 DELTA = ("deltanet", "gated_deltanet", "kda", "rwkv7")
 
@@ -53,12 +52,11 @@ def table(path: Path) -> str:
     keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
     found: dict[str, list[tuple[str, ...]]] = {}
     for key in keys:
-        family = STACKS if "+" in key[0] else styles.family(key[0])
         own = tuple(_entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
-        found.setdefault(family, []).append((f"`{spec_among(*key, every)}`", *own))
+        found.setdefault(styles.kind(key[0]), []).append((f"`{spec_among(*key, every)}`", *own))
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
-    heads = ["family", "variant", *(f"`{title.replace(chr(10), ' ')}`" for title in _titles(groups))]
+    heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups))]
     return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)])
 
 
@@ -75,31 +73,28 @@ def orders(path: Path) -> str:
                 continue
             right = sum(a > b for a in above.values() for b in below.values())
             count = len(above) * len(below)
-            title = group.title.replace("\n", " ")
-            lines.append([order.claim, order.source, f"`{title}`", _told(above), _told(below), f"{right} of {count}"])
+            lines.append([order.claim, order.source, f"`{one_line(group)}`", _told(above), _told(below), f"{right} of {count}"])
     heads = ["what papers report", "source", "task", "above", "below", "pairs in that order"]
     return markdown(heads, lines)
 
 
-def _titles(groups: list[TaskGroup]) -> list[str]:
-    names = [str(g.cells[0].task) for g in groups]
-    return [n if names.count(n) == 1 else g.title for n, g in zip(names, groups, strict=True)]
-
-
 def _entry(cells: list[Cell]) -> str:
-    ok = [c for c in cells if c.ok]
-    found = score(ok) if ok else None
+    found = score(tuple(cells))
     if found is None:
         return "—"
     return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
 
 
 def _means(group: TaskGroup, names: tuple[str, ...]) -> dict[str, float]:
+    """Of each variant with each of its parameters, in words that tell them apart."""
+    keys = dict.fromkeys((c.variant, c.params) for c in group.cells)
     means = {}
     for name in names:
-        found = score([c for c in group.cells if c.ok and _name(c.variant) == name])
-        if found:
-            means[name] = found.mean
+        own = [key for key in keys if _name(key[0]) == name]
+        for key in own:
+            found = score(tuple(c for c in group.cells if (c.variant, c.params) == key))
+            if found:
+                means[name if len(own) == 1 else spec_among(*key, list(group.cells))] = found.mean
     return means
 
 

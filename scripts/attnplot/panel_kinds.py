@@ -26,7 +26,7 @@ from .state import found as states
 from .state import lines as state_lines
 from .style import Series, Styles
 from .task_panels import Points
-from .tasks import TaskGroup, score, series_of, task_groups
+from .tasks import TaskGroup, score, series_of, short_titles, task_groups
 from .timings import verdicts
 from .trades import Trade, telling_trade, trade_panels
 from .tuned import chosen_on_validation
@@ -235,23 +235,20 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
     series = series_of(groups, styles)
     if len(groups) < 2 or len(series) < 2:
         return []
-    order = list(dict.fromkeys(_family(s, styles) for s in series))
-    series.sort(key=lambda s: order.index(_family(s, styles)))
-    families = [_family(s, styles) for s in series] if len(series) > MOST else []
+    by_family: dict[str, list[Series]] = {}
+    for s in series:
+        by_family.setdefault(styles.kind(s.variant), []).append(s)
+    series = [s for own in by_family.values() for s in own]
+    families = [family for family, own in by_family.items() for _ in own] if len(series) > MOST else []
     values, cells = [], []
     for s in series:
         own = [next((o for o in g.select([s])), s) for g in groups]
         found = [score(o.cells) for o in own]
         values.append([f.mean if f else None for f in found])
         cells.append([f.cell if f else "" for f in found])
-    titles = [str(g.cells[0].task) for g in groups]
-    told = [t if titles.count(t) == 1 else g.title.replace("\n", " ") for t, g in zip(titles, groups, strict=True)]
+    told = short_titles(groups)
     labels = [s.label for s in series]
     return [HeatPanel("heat-scores", "test score", labels, told, values, "score", cells, families)]
-
-
-def _family(series: Series, styles: Styles) -> str:
-    return "stacks" if "+" in series.variant else styles.family(series.variant) or "other"
 
 
 def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:

@@ -101,6 +101,10 @@ class Styles:
         """Returns its family's name, or "" where the rows do not say."""
         return self._family.get(variant, "")
 
+    def kind(self, variant: str) -> str:
+        """Returns what many variants are grouped by: the family, of a stack of layers that it is one."""
+        return "stacks" if "+" in variant else self.family(variant) or "other"
+
     def look(self, variant: str, parameterisation: int = 0) -> Look:
         if variant == BASELINE:
             return looks.exact(parameterisation)

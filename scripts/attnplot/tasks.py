@@ -80,6 +80,17 @@ class TaskGroup:
         return among(self.cells, series)
 
 
+def short_titles(groups: Iterable[TaskGroup]) -> list[str]:
+    """The task's name of each group, and its parameters where several groups have the name."""
+    groups = list(groups)
+    names = [str(g.cells[0].task) for g in groups]
+    return [n if names.count(n) == 1 else one_line(g) for n, g in zip(names, groups, strict=True)]
+
+
+def one_line(group: TaskGroup) -> str:
+    return group.title.replace("\n", " ")
+
+
 def cells_of(groups: Iterable[TaskGroup]) -> list[Cell]:
     """Returns each cell once, though several panels may draw it."""
     return list({id(c): c for g in groups for c in g.cells}.values())
