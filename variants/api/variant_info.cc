@@ -99,8 +99,9 @@ std::function<std::optional<VariantInfo::Limit>(const AttentionShape&)> limit_at
 
 const std::vector<std::string>& families() {
   static const std::vector<std::string> list = {
-      "exact",       "other scores",       "pattern",   "low rank",  "kernel",      "gated",
-      "state space", "hashing or routing", "synthetic", "recurrent", "convolution", "control"};
+      "exact",     "normaliser", "other scores", "pattern",     "selection",
+      "low rank",  "kernel",     "gated",        "state space", "hashing or routing",
+      "synthetic", "recurrent",  "convolution",  "control"};
   return list;
 }
 

@@ -109,9 +109,9 @@ struct VariantInfo {
                                    const std::map<std::string, ParamValue>& given) const;
 };
 
-// What `list` groups variants by, in its order: "exact", "other scores", "pattern", "low rank",
-// "kernel", "gated", "state space", "hashing or routing", "synthetic", "recurrent", "convolution",
-// "control".
+// What `list` groups variants by, in its order: "exact", "normaliser", "other scores", "pattern",
+// "selection", "low rank", "kernel", "gated", "state space", "hashing or routing", "synthetic",
+// "recurrent", "convolution", "control".
 const std::vector<std::string>& families();
 
 // The limit of a pattern: parameter `reach` set to the longer of q_len and kv_len, and `others`.
