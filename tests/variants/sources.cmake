@@ -64,3 +64,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/topk_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/moba_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/dsa_test.cc)

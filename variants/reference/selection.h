@@ -109,4 +109,72 @@ inline Array chosen_blocks(
                             }});
 }
 
+struct SparseBranches {
+  Index block, blocks, shared, window;
+};
+
+// Σ of three branches times σ(gate): the means of whole blocks that have ended; the first block,
+// the own one, the one before and those of the largest weights among the means, summed over
+// `shared` neighbouring heads; the last `window` keys and the own one. Zeros from lengths[b] on.
+inline Array native_sparse_attention(const Array& q, const Array& k, const Array& v,
+                                     const Array& gates, const std::vector<Index>& lengths,
+                                     const SparseBranches& s) {
+  const auto valid = [&](Index b) {
+    return lengths.empty() ? q.len : lengths[static_cast<std::size_t>(b)];
+  };
+  const Index blocks = (q.len + s.block - 1) / s.block;
+  Array keys(k.batch, k.heads, blocks, k.dim), values(v.batch, v.heads, blocks, v.dim);
+  for (Index b = 0; b < k.batch; ++b)
+    for (Index h = 0; h < k.heads; ++h)
+      for (Index block = 0; (block + 1) * s.block <= valid(b); ++block)
+        for (Index c = 0; c < k.dim; ++c) {
+          keys.at(b, h, block, c) =
+              block_mean(k, b, h, block, s.block, valid(b))[static_cast<std::size_t>(c)];
+          values.at(b, h, block, c) =
+              block_mean(v, b, h, block, s.block, valid(b))[static_cast<std::size_t>(c)];
+        }
+  const double tau = 1 / std::sqrt(static_cast<double>(q.dim));
+  const auto ended = [&](Index b, Index i) { return std::min(i + 1, valid(b)) / s.block; };
+  const Array compressed = softmax_attention(
+      q, keys, values,
+      {false, {}, -1, [&](Index b, Index, Index i, Index block) { return block < ended(b, i); }},
+      tau);
+  const Array selected = chosen_blocks(q, k, v, lengths, s.block, [&](Index b, Index h, Index i) {
+    const Index own = i / s.block, first = h / s.shared * s.shared;
+    std::set<Index> all;
+    if (own < s.blocks) {
+      for (Index block = 0; block < own; ++block) all.insert(block);
+      return all;
+    }
+    std::vector<std::pair<double, Index>> scores;
+    for (Index block = 1; block + 1 < own; ++block) scores.emplace_back(0.0, block);
+    for (Index head = first; head < first + s.shared; ++head) {
+      double top = -INFINITY, total = 0;
+      const auto logit = [&](Index block) {
+        return tau * dot(q.row(b, head, i), keys.row(b, head, block));
+      };
+      for (Index block = 0; block < ended(b, i); ++block) top = std::fmax(top, logit(block));
+      for (Index block = 0; block < ended(b, i); ++block) total += std::exp(logit(block) - top);
+      for (auto& [score, block] : scores)
+        if (block < ended(b, i)) score += std::exp(logit(block) - top) / total;
+    }
+    all = largest(std::move(scores), s.blocks - 3);
+    all.insert(0), all.insert(own - 1);
+    return all;
+  });
+  const Array window = softmax_attention(q, k, v, {true, lengths, s.window});
+  Array out(q.batch, q.heads, q.len, q.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h)
+      for (Index i = 0; i < valid(b); ++i)
+        for (Index c = 0; c < q.dim; ++c) {
+          const auto gate = [&](Index branch) {
+            return 1 / (1 + std::exp(-gates.at(b, h, i, branch)));
+          };
+          out.at(b, h, i, c) = gate(0) * selected.at(b, h, i, c) + gate(1) * window.at(b, h, i, c) +
+                               gate(2) * compressed.at(b, h, i, c);
+        }
+  return out;
+}
+
 }  // namespace oracle

@@ -6,7 +6,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/workspace.h"
-#include "core/simd/row_ops.h"
+#include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "variants/selection/block_choice.h"
 #include "variants/softmax/decode_cache.h"
@@ -80,7 +80,8 @@ void BlockDecoder::add(int64_t head, Span positions, const real* query, real* lo
   const int64_t d = head_dim();
   for (int64_t at = positions.begin; at < positions.end; at += kBlock) {
     const int64_t count = std::min(kBlock, positions.end - at), row = head * capacity() + at;
-    dots_of_rows(count, d, query, 0, keys_.data() + row * d, d, logits);
+    // Not dots_of_rows: a product has the bits of the forward's logits, and large ones tell.
+    product(count, 1, d, {keys_.data() + row * d, d}, {query, 1}, logits, 1);
     add_keys(count, logits, values_.data() + row * d, d, sums);
   }
 }

@@ -1,6 +1,8 @@
 // Softmax attention to keys that the data choose for each query. What is chosen has no gradient.
 //   top_attention.h  the keys of the largest scores: those of the logits (Gupta et al. 2021,
+//                    arXiv:2106.06899) or of an indexer (DeepSeek-V3.2 2025, arXiv:2512.02556);
 //                    2·n²·d FLOPs of scores, causal half, memory n·d
+//   indexer.h        the lightning indexer
 //   top_decoder.h    decoding by either
 //   block_attention.h  own and chosen blocks of keys in one softmax: 4·d FLOPs a visible pair
 //   block_lists.h    lists of blocks and queries, means of blocks
@@ -15,5 +17,6 @@
 #include "variants/selection/block_decoder.h"
 #include "variants/selection/block_lists.h"
 #include "variants/selection/causal_alone.h"
+#include "variants/selection/indexer.h"
 #include "variants/selection/top_attention.h"
 #include "variants/selection/top_decoder.h"
