@@ -65,3 +65,4 @@ list(APPEND both_tests
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/topk_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/moba_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/dsa_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/nsa_test.cc)
