@@ -62,3 +62,5 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/gmlp_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc)
