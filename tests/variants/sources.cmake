@@ -63,3 +63,5 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
 list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/api/recurrent_forms_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc)
