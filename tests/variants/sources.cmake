@@ -65,3 +65,6 @@ list(APPEND both_tests
 list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/api/recurrent_forms_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/patterns/sinks_test.cc)
