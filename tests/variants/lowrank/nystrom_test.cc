@@ -148,11 +148,12 @@ TEST(Nystrom, EqualsItsOracle) {
       for (Setting s : {Setting{3, 6, 0}, {4, 1, 5}, {2, 0, 0}, {3, 0, 3}}) {
         SCOPED_TRACE(testing::Message() << length << ", iterations " << s.steps);
         if (padded) s.lengths = {length / 2, length - 1};  // 0 at length 1
-        // Queries large enough that the weights between landmarks are far from singular
-        bridge::expect_twin({"nystrom", given(s), {2, 2, length, length, 5, false}, s.lengths, 3},
-                            [&](const Attention&, const Tensor&) {
-                              return [=](const auto& x) { return expected(x, s); };
-                            });
+        // Weights between landmarks may be close to singular: the exact inverse then amplifies.
+        bridge::TwinCase c{"nystrom", given(s), {2, 2, length, length, 5, false}, s.lengths, 3};
+        if (s.steps == 0) c.step = 1e-6, c.allowed = 2e4 * kEpsilon;
+        bridge::expect_twin(c, [&](const Attention&, const Tensor&) {
+          return [=](const auto& x) { return expected(x, s); };
+        });
       }
 }
 
