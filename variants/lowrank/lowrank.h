@@ -3,8 +3,12 @@
 //   sequence_projection.h  a learned map from n rows to `rank` rows, 2·n·rank·d FLOPs (linformer)
 //   block_compression.h    a convolution from each block of rows to one row, 2·n·d² FLOPs
 //   block_attention.h      attention to blocks that have ended, and its decoder
+//   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
+//   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 #pragma once
 
 #include "variants/lowrank/block_attention.h"
 #include "variants/lowrank/block_compression.h"
+#include "variants/lowrank/head_convolution.h"
+#include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/sequence_projection.h"
