@@ -63,3 +63,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/dilated_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/clustered_test.cc)
