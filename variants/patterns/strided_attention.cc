@@ -10,6 +10,7 @@
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "variants/patterns/block_lists.h"
+#include "variants/patterns/join.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -85,22 +86,6 @@ struct NearAndFar {
     const int64_t heads = x.dim(0) * x.dim(1);
     return x.reshaped(x.shape().rank() == 4 ? Shape{heads, 1, x.dim(2), x.dim(3)}
                                             : Shape{heads, 1, x.dim(2)});
-  }
-};
-
-// Of two log-sum-exps in units of log2, +inf for nothing seen: the joint one, and the factors that
-// bring the outputs together.
-struct Join {
-  real log_sum = kInfinity, near = 0, far = 0;
-
-  Join(real a, real b) {
-    if (a == kInfinity && b == kInfinity) return;
-    const real low = -kInfinity, x = a == kInfinity ? low : a, y = b == kInfinity ? low : b;
-    const real larger = y <= x ? x : y;
-    const real u = std::exp2(x - larger), w = std::exp2(y - larger);
-    log_sum = larger + std::log2(u + w);
-    near = u / (u + w);
-    far = w / (u + w);
   }
 };
 
