@@ -57,7 +57,7 @@ class Forward {
         row_max_(state.data()),
         row_sum_(state.data() + grid.heads() * grid.len),
         layout_(grid),
-        factor_(real(std::numbers::log2e / std::sqrt(static_cast<double>(grid.dim)))),
+        factor_(logit_factor(grid.dim)),
         packed_head_(packed_reals(grid.len, grid.dim)) {}
 
   void run() {

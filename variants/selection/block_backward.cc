@@ -117,7 +117,7 @@ class BlockGradient {
     const int64_t d = grid_.dim;
     const real* const query = q_.data() + from * d;
     move_rows<false>(work + layout_.query + r * d, d, query, d, 1, d);
-    scale_rows_to(query, d, scale_ * real(std::numbers::log2e), work + layout_.scaled + r * d);
+    scale_rows_to(query, d, logit_factor(d), work + layout_.scaled + r * d);
     move_rows<false>(work + layout_.from + r * d, d, grad_.data() + from * d, d, 1, d);
     work[layout_.sums + r] = log_sum_[from];
     work[layout_.dots + r] = dots()[from];

@@ -9,7 +9,7 @@
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "variants/selection/block_choice.h"
-#include "variants/softmax/decode_cache.h"
+#include "variants/selection/block_lists.h"
 
 namespace attn {
 
@@ -133,7 +133,7 @@ class MeanChoiceDecoder final : public BlockDecoder {
       const int64_t at = (first + r) * d;
       const int64_t count = choose_row(own(), work + room_.scores + r * room_.stride, most(),
                                        work + room_.list, places);
-      scale_rows_to(q + at, d, decode_factor(d), query);
+      scale_rows_to(q + at, d, logit_factor(d), query);
       attend(head, count, places, query, work + room_.logits, out + at);
     }
   }

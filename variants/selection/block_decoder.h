@@ -31,7 +31,7 @@ class BlockDecoder : public Decoder {
 
   // Scores of a key head's queries [group, dim] with the first `count` means; rows `stride` apart.
   void score(int64_t head, int64_t count, const real* q, real* scores, int64_t stride) const;
-  // Adds the keys of some positions, seen by one query, scaled by decode_factor().
+  // Adds the keys of some positions, seen by one query, scaled by logit_factor().
   void add(int64_t head, Span positions, const real* query, real* logits, RowSums& sums) const;
   // The same for the own block, up to the next position, and the chosen blocks; out = their mean.
   void attend(int64_t head, int64_t count, const int32_t* chosen, const real* query, real* work,

@@ -3,15 +3,22 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <vector>
 
 #include "core/base/memory.h"
 #include "core/base/span.h"
-#include "variants/softmax/band.h"
+#include "variants/softmax/softmax.h"
 
 namespace attn {
+
+// Of queries: logits are divided by √dim, and in units of log2.
+inline real logit_factor(int64_t dim) {
+  return static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
+}
 
 // Self-attention of `len` positions in blocks of `block`; batch · heads heads.
 struct BlockGrid {

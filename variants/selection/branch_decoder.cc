@@ -8,9 +8,9 @@
 #include "core/simd/row_ops.h"
 #include "variants/selection/block_attention.h"
 #include "variants/selection/block_choice.h"
+#include "variants/selection/block_lists.h"
 #include "variants/selection/compressed_attention.h"
 #include "variants/selection/gated_branches.h"
-#include "variants/softmax/decode_cache.h"
 
 namespace attn {
 namespace {
@@ -51,7 +51,7 @@ class BranchDecoder final : public BlockDecoder {
     const int64_t d = head_dim(), g = group();
     real* const work = work_.data() + first / unit() * room_.total;
     real *const queries = work + room_.queries, *const sums = work + room_.sums;
-    scale_rows_to(q + first * d, unit() * d, decode_factor(d), queries);
+    scale_rows_to(q + first * d, unit() * d, logit_factor(d), queries);
     std::fill_n(sums, unit() / shared() * room_.stride, real(0));
     for (int64_t at = 0; at < unit(); at += g) compress((first + at) / g, at, work);
     auto* const places = reinterpret_cast<int32_t*>(work + room_.places);

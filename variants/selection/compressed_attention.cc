@@ -11,7 +11,6 @@
 #include "core/simd/row_ops.h"
 #include "core/simd/softmax_rows.h"
 #include "variants/selection/block_choice.h"
-#include "variants/softmax/decode_cache.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -57,7 +56,7 @@ struct Problem {
     const int64_t d = grid.dim, cols = ended(grid, head, i + rows - 1);
     if (cols == 0) return 0;
     real* const scores = work + layout.scores;
-    scale_rows_to(q.data() + row(head, i), rows * d, decode_factor(d), work + layout.query);
+    scale_rows_to(q.data() + row(head, i), rows * d, logit_factor(d), work + layout.query);
     product(rows, cols, d, {work + layout.query, d}, packed(panels, d), scores, layout.stride);
     const Mark mark(Part::masks);
     for (int64_t r = 0; r < rows; ++r)

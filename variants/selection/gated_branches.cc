@@ -4,7 +4,7 @@
 #include "core/base/marks.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/rows.h"
-#include "variants/softmax/band.h"
+#include "variants/softmax/softmax.h"
 
 namespace attn {
 namespace {
