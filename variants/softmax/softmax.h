@@ -3,6 +3,7 @@
 // (Dao et al. 2022, arXiv:2205.14135): no n×n buffer; the backward recomputes the weights.
 //   band.h                    the visible keys of a query, and the tiles of queries
 //   softmax_attention.h       the op: 4·d FLOPs a visible pair, memory n·d
+//   softmax_log_sum.h         the same with the log-sum-exp of each row
 //   softmax_cost.h            its cost
 //   softmax_forward.h         its forward pass, without gradients
 //   forward_sizes.h           how the forward pass divides its work
@@ -16,7 +17,7 @@
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
-// Internal: forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
+// Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
 #pragma once
 
 #include "variants/softmax/band.h"
@@ -32,5 +33,6 @@
 #include "variants/softmax/softmax_cost.h"
 #include "variants/softmax/softmax_decoder.h"
 #include "variants/softmax/softmax_forward.h"
+#include "variants/softmax/softmax_log_sum.h"
 #include "variants/softmax/softmax_merge.h"
 #include "variants/softmax/softmax_tiles.h"
