@@ -12,6 +12,7 @@
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/softmax_rows.h"
+#include "variants/hashing/largest.h"
 
 namespace attn {
 namespace {
@@ -75,22 +76,6 @@ struct Strip {
   }
 };
 
-// The `keys` largest of `count` logits, of equal ones the first; their places ascending.
-void select(const real* logits, int64_t count, int64_t keys, int32_t* top) {
-  const auto better = [logits](int32_t a, int32_t b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-  };
-  for (int64_t j = 0; j < keys; ++j) top[j] = static_cast<int32_t>(j);
-  std::make_heap(top, top + keys, better);  // the worst in front
-  for (int64_t j = keys; j < count; ++j) {
-    if (!(logits[j] > logits[top[0]])) continue;
-    std::pop_heap(top, top + keys, better);
-    top[keys - 1] = static_cast<int32_t>(j);
-    std::push_heap(top, top + keys, better);
-  }
-  std::sort(top, top + keys);
-}
-
 real mass_of(const TopKeysHead& h, int64_t cluster) {
   real mass = 0;
   for (int64_t s = 0; s < h.keys; ++s) mass += h.weights[cluster * h.row + s];
@@ -150,7 +135,7 @@ void weigh_top_keys(const TopKeysHead& h, const QueryClusters& clusters, int64_t
       if (members.begin == members.end) continue;
       {
         const Mark mark(Part::sorting);
-        select(logits + r * stride, h.valid, h.keys, h.top + cluster * h.row);
+        select_largest(logits + r * stride, h.valid, h.keys, h.top + cluster * h.row);
         for (int64_t s = 0; s < h.keys; ++s)
           h.weights[cluster * h.row + s] =
               std::exp2(logits[r * stride + h.top[cluster * h.row + s]] - h.log_sum[cluster]);

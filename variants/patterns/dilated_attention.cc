@@ -8,10 +8,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/base/marks.h"
-#include "core/base/parallel.h"
 #include "variants/patterns/block_lists.h"
-#include "variants/patterns/join.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -77,34 +74,13 @@ struct Dilation {
     return p;
   }
 
-  void join_rows(Span which, const Tensor& more, const Tensor& more_sum, const Tensor& out,
-                 const Tensor& log_sum) const {
-    const Mark mark(Part::softmax);
-    const int64_t width = group.dim;
-    parallel_for(which.end - which.begin, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin * regroup.rows; row < end * regroup.rows; ++row) {
-        const int64_t g = which.begin + row / regroup.rows;
-        const int64_t at =
-            regroup
-                .from[static_cast<size_t>(g % regroup.groups * regroup.rows + row % regroup.rows)];
-        if (at < 0) continue;
-        const int64_t to = g / regroup.groups * regroup.len + at;
-        const Join joint(log_sum[to], more_sum[row]);
-        real* const into = out.data() + to * width;
-        const real* const from = more.data() + row * width;
-        for (int64_t c = 0; c < width; ++c) into[c] = joint.near * into[c] + joint.far * from[c];
-        log_sum[to] = joint.log_sum;
-      }
-    });
-  }
-
   void forward(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                const Tensor& log_sum) const {
     in_chunks(all(), chunk(kForwardArrays), [&](Span which) {
       const Tensor gq = regroup.gather(q, which), gk = regroup.gather(k, which),
                    gv = regroup.gather(v, which), more(gq.shape()), sum({gq.dim(0), 1, gq.dim(2)});
       softmax_forward(part(which), gq, gk, gv, more, sum);
-      join_rows(which, more, sum, out, log_sum);
+      join_rows(regroup, which, more, sum, 0, out, log_sum);
     });
   }
 

@@ -10,7 +10,6 @@
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "variants/patterns/block_lists.h"
-#include "variants/patterns/join.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
