@@ -63,5 +63,6 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
 list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
