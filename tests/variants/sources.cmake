@@ -74,3 +74,7 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/dilated_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/chunked/path_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/clustered_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
