@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/dense_flops.h"
+#include "harness/measure/fidelity.h"
 #include "harness/measure/reach.h"
 #include "harness/measure/speed.h"
 #include "harness/sweep/costs.h"
@@ -52,6 +53,19 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
   return forecast;
 }
 
+// What fidelity does with the weights of the variant, beside comparing outputs in `exact_s`:
+// `pass_s` for each head_dim columns, their products with the values, and singular values.
+void add_weights(const WorkloadSpec& spec, double pass_s, double exact_s, Forecast& forecast) {
+  const auto n = static_cast<double>(spec.length);
+  const int64_t matrices = spec.batch * spec.heads;
+  forecast.seconds += std::ceil(n / static_cast<double>(spec.head_dim)) * pass_s + exact_s / 2;
+  forecast.bytes += matrices * spec.length * spec.length * static_cast<int64_t>(sizeof(float));
+  if (spec.length > kLongestSpectrum) return;
+  const double bidiagonal = 8 * n * n * n / 3;  // FLOPs of most of the work, Golub and Van Loan 8.6
+  forecast.seconds +=
+      static_cast<double>(std::min(matrices, kMostSpectra)) * bidiagonal / kDoubleRate;
+}
+
 Forecast of_shape(const CellKey& key, Costs& costs) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec, costs);
@@ -90,6 +104,7 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
     case Measure::fidelity: {
       const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
       forecast.seconds += run_s + exact / kDoubleRate;
+      if (computes_weights(spec)) add_weights(spec, run_s, exact / kDoubleRate, forecast);
       break;
     }
     case Measure::reach: {

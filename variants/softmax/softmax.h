@@ -10,6 +10,7 @@
 //   softmax_backward.h        its backward pass
 //   softmax_tiles.h           the problem, and operations on tiles
 //   softmax_merge.h           row maximum, row sum and rescaling of partial results
+//   join.h                    two partial results of whole arrays, joined by log-sum-exp
 //   softmax_decoder.h         decoding from a cache of keys and values
 //   materialized_attention.h  the textbook form, with the n×n matrix of weights
 //   grouped_attention.h       attention within groups of positions
@@ -23,6 +24,7 @@
 #include "variants/softmax/edge_attention.h"
 #include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"
+#include "variants/softmax/join.h"
 #include "variants/softmax/materialized_attention.h"
 #include "variants/softmax/panel_cache.h"
 #include "variants/softmax/regroup.h"
