@@ -69,3 +69,6 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/patterns/sinks_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/dilated_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/biased_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/fox_test.cc)
