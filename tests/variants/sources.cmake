@@ -87,3 +87,6 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
+list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/biased_attention_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/softmax/fox_test.cc)
