@@ -2,7 +2,6 @@
 // data give. Yang et al. 2025, arXiv:2505.16381, eqs. 2 and 5: logits q_i·H_i·…·H_{j+1}·k_jᵀ/√d,
 // H_s = I - β_s·w_sᵀ·w_s, β = 2·σ(beta), w of length 1. Maps of a chunk become one (UT transform).
 // Time n²·(2·d + d²/64) and about 22·64·n·d in chunks, memory n·(8·d + 5·64).
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -18,21 +17,6 @@
 namespace attn::variants {
 namespace {
 
-constexpr int64_t kChunk = 64;  // one panel of the packed product
-
-// 1 below the diagonal, and on it unless `strict`.
-Var lower_triangle(int64_t n, bool strict) {
-  const Tensor ones = Tensor::zeros({n, n});
-  for (int64_t i = 0; i < n; ++i) std::fill_n(ones.data() + i * n, strict ? i : i + 1, real(1));
-  return Var(ones);
-}
-
-Var identity(int64_t n) {
-  const Tensor ones = Tensor::zeros({n, n});
-  for (int64_t i = 0; i < n; ++i) ones[i * n + i] = 1;
-  return Var(ones);
-}
-
 class Path final : public GatedAttention {
  public:
   explicit Path(const AttentionConfig& config) : GatedAttention(config) {}
@@ -42,9 +26,8 @@ class Path final : public GatedAttention {
                        const Mask& mask) const override {
     const std::vector<int64_t>& lengths = mask.kv_lengths;
     const int64_t batch = q.dim(0), heads = q.dim(1), len = q.dim(2), dim = q.dim(3);
-    // Whole vectors of 16 logits; all chunks but that of a short sequence are of kChunk rows.
-    const int64_t chunk = std::min(kChunk, (len + 15) / 16 * 16);
-    const int64_t chunks = (len + chunk - 1) / chunk;
+    const PathChunks sizes(len);
+    const int64_t chunk = sizes.chunk, chunks = sizes.chunks;
     const auto cut = [&](const Var& x) {  // [batch·heads, chunks, chunk, width]
       const int64_t width = x.dim(3), more = chunks * chunk - len;
       const Var whole =
@@ -68,7 +51,7 @@ class Path final : public GatedAttention {
         .q = subtract(queries, matmul(passed, scaled)),
         .k = subtract(keys, matmul(erased, back, true)),
         .v = cut(v),
-        .maps = add(scale(matmul(w, matmul(inverse, scaled), true), -1), identity(dim)),
+        .maps = add(scale(matmul(w, matmul(inverse, scaled), true), -1), identity_matrix(dim)),
         .near = near};
     std::vector<int64_t> valid(static_cast<size_t>(batch * heads), len);
     for (size_t i = 0; i < valid.size() && !lengths.empty(); ++i)
@@ -76,6 +59,8 @@ class Path final : public GatedAttention {
     const Var out = reshape(path_attention(inputs, valid), {batch, heads, chunks * chunk, dim});
     return chunks * chunk == len ? out : slice(out, 2, 0, len);
   }
+
+  Cost do_cost(const AttentionShape& shape) const override { return path_cost(shape); }
 
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return path_decoder(position, capacity);

@@ -2,6 +2,7 @@
 // the first, the queries passing a map after each.
 #include "variants/chunked/path_attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -89,12 +90,51 @@ void forward_of_chunk(const PathProblem& p, const PathSaved& s, int64_t head, in
 
 }  // namespace
 
-double path_flops(int64_t chunks, int64_t chunk, int64_t dim) {
-  const auto pairs = static_cast<double>(chunks * (chunks - 1) / 2);
-  const auto maps = static_cast<double>((chunks - 1) * (chunks - 2) / 2);
-  return 4 * pairs * static_cast<double>(chunk * chunk * dim) +
-         2 * static_cast<double>(chunks * chunk * chunk * dim) +
-         2 * maps * static_cast<double>(chunk * dim * dim);
+PathChunks::PathChunks(int64_t len)
+    : chunk(std::min(kPanel, (len + kRowMultiple - 1) / kRowMultiple * kRowMultiple)),
+      chunks((len + chunk - 1) / chunk) {}
+
+double path_flops(const PathChunks& cut, int64_t dim) {
+  const int64_t pairs = cut.chunks * (cut.chunks - 1) / 2;
+  const int64_t maps = (cut.chunks - 1) * (cut.chunks - 2) / 2;
+  return 2 * static_cast<double>(cut.chunk * dim) *
+         static_cast<double>((2 * pairs + cut.chunks) * cut.chunk + maps * dim);
+}
+
+Cost path_cost(const AttentionShape& s) {
+  const PathChunks cut(s.kv_len);
+  const int64_t heads = s.batch * s.heads, dim = s.head_dim, rows = cut.rows(), c = cut.chunk;
+  const PathProblem p{heads, cut.chunks, c, dim, {}};
+  const auto of_heads = [&](int64_t numbers) { return static_cast<double>(heads * numbers); };
+  // Of the chunks' own products: eight of c²·d multiply-adds, two of c³, a triangle, a map.
+  const double products = of_heads(rows) * (16.0 * static_cast<double>(c * dim) +
+                                            13.0 / 3 * static_cast<double>(c * c) +
+                                            2.0 * static_cast<double>(dim * dim));
+  const double backward =
+      of_heads(1) * path_backward_flops(p) +
+      of_heads(rows) * (32.0 * static_cast<double>(c * dim) + 12.0 * static_cast<double>(c * c) +
+                        4.0 * static_cast<double>(dim * dim));
+  const bool padded = rows != s.kv_len;
+  const int64_t copy = padded ? rows * dim : 0, maps = cut.chunks * dim * dim;
+  // Rows [rows, dim], squares [rows, c] and maps [chunks, dim, dim] that are alive at one moment:
+  // while `near` is made, while the maps are made, and at the end.
+  const int64_t row = rows * dim, square = rows * c;
+  const int64_t near = 3 * row + copy + 6 * square,
+                made = 7 * row + 2 * copy + 4 * square + 3 * maps,
+                last = 7 * row + 2 * copy + 4 * square + maps;
+  const double workspace =
+      static_cast<double>(workspace_bytes(heads * cut.chunks, Layout(p).total));
+  const double size = sizeof(real);
+  const double peak =
+      std::max({size * of_heads(std::max(near, made)), size * of_heads(last) + workspace,
+                size * of_heads(last + (padded ? s.kv_len * dim : 0))});
+  return {
+      .flops = of_heads(1) * path_flops(cut, dim) + products,
+      .backward_flops = backward,
+      .bytes = size * of_heads(9 * row + 6 * square + 3 * maps),
+      .peak_bytes = peak + size * (of_heads(s.kv_len) + static_cast<double>(2 * c * c + dim * dim)),
+      .state_bytes =
+          size * of_heads((s.kv_len + kPanel - 1) / kPanel * kPanel * 2 * dim + dim + 1)};
 }
 
 Var path_attention(const PathInputs& x, const std::vector<int64_t>& valid) {
@@ -106,7 +146,7 @@ Var path_attention(const PathInputs& x, const std::vector<int64_t>& valid) {
   run_tasks(p.heads * p.chunks, Layout(p).total, [&](int64_t task, real* work) {
     forward_of_chunk(p, saved, task / p.chunks, task % p.chunks, work);
   });
-  count_flops(static_cast<double>(p.heads) * path_flops(p.chunks, p.chunk, p.dim));
+  count_flops(static_cast<double>(p.heads) * path_flops(PathChunks(p.chunks * p.chunk), p.dim));
   count_bytes(sizeof(real) *
               static_cast<double>(4 * saved.q.size() + saved.maps.size() + saved.near.size()));
   if (!keep) return Var(saved.out);

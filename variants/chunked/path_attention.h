@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autograd/var.h"
+#include "variants/api/cost.h"
 
 namespace attn {
 
@@ -24,7 +25,17 @@ struct PathInputs {
 // padding. `chunk` must be a multiple of kRowMultiple, at most kPanel.
 Var path_attention(const PathInputs& x, const std::vector<int64_t>& valid);
 
+// How positions are cut: whole vectors of logits, and 64 rows of a packed panel where there are as
+// many.
+struct PathChunks {
+  explicit PathChunks(int64_t len);
+  int64_t chunk, chunks;
+  int64_t rows() const { return chunk * chunks; }
+};
+
 // FLOPs of the forward pass of one head.
-double path_flops(int64_t chunks, int64_t chunk, int64_t dim);
+double path_flops(const PathChunks& cut, int64_t dim);
+// Of the variant `path`: what its products make of the gates, and path_attention().
+Cost path_cost(const AttentionShape& shape);
 
 }  // namespace attn

@@ -133,16 +133,19 @@ class Head {
 
 }  // namespace
 
+double path_backward_flops(const PathProblem& p) {
+  const auto pairs = static_cast<double>(p.chunks * (p.chunks - 1) / 2);
+  const auto maps = static_cast<double>((p.chunks - 1) * (p.chunks - 2) / 2);
+  const auto square = static_cast<double>(p.chunk * p.chunk * p.dim);
+  return (10 * pairs + 4 * static_cast<double>(p.chunks)) * square +
+         6 * maps * static_cast<double>(p.chunk * p.dim * p.dim);
+}
+
 void path_backward(const PathProblem& p, const PathSaved& s, const Tensor& grad_out,
                    std::span<Tensor> grads) {
   run_tasks(p.heads, Layout(p).total,
             [&](int64_t head, real* work) { Head(p, s, grad_out, grads, head, work).run(); });
-  const auto pairs = static_cast<double>(p.chunks * (p.chunks - 1) / 2);
-  const auto maps = static_cast<double>((p.chunks - 1) * (p.chunks - 2) / 2);
-  const auto square = static_cast<double>(p.chunk * p.chunk * p.dim);
-  count_flops(static_cast<double>(p.heads) *
-              (10 * pairs * square + 4 * static_cast<double>(p.chunks) * square +
-               6 * maps * static_cast<double>(p.chunk * p.dim * p.dim)));
+  count_flops(static_cast<double>(p.heads) * path_backward_flops(p));
 }
 
 }  // namespace attn

@@ -41,6 +41,8 @@ inline void hide_keys(int64_t chunk, int64_t keys, bool diagonal, real* logits) 
   }
 }
 
+// Of one head.
+double path_backward_flops(const PathProblem& p);
 void path_backward(const PathProblem& p, const PathSaved& s, const Tensor& grad_out,
                    std::span<Tensor> grads);
 

@@ -56,4 +56,16 @@ Var unit_triangle_inverse(const Var& a) {
       });
 }
 
+Var lower_triangle(int64_t n, bool strict) {
+  const Tensor ones = Tensor::zeros({n, n});
+  for (int64_t i = 0; i < n; ++i) std::fill_n(ones.data() + i * n, strict ? i : i + 1, real(1));
+  return Var(ones);
+}
+
+Var identity_matrix(int64_t n) {
+  const Tensor ones = Tensor::zeros({n, n});
+  for (int64_t i = 0; i < n; ++i) ones[i * n + i] = 1;
+  return Var(ones);
+}
+
 }  // namespace attn
