@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/dense_flops.h"
+#include "harness/measure/fidelity.h"
 #include "harness/measure/reach.h"
 #include "harness/measure/speed.h"
 #include "harness/sweep/costs.h"
@@ -52,6 +53,16 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
   return forecast;
 }
 
+// Of the singular values behind effective_rank: 8/3·n³ FLOPs a matrix, by Golub and Van Loan 2013,
+// section 8.6.
+double spectra_s(const CellKey& key, const WorkloadSpec& spec) {
+  if (!reads_model(key) || spec.length > kLongestSpectrum) return 0;
+  const auto matrices = static_cast<double>(std::min(spec.batch * spec.heads, kMostSpectra) *
+                                            key.training.value().integer("layers"));
+  return matrices * 8 / 3 * std::pow(static_cast<double>(spec.length), 3) /
+         (kDoubleRate * spec.threads);
+}
+
 Forecast of_shape(const CellKey& key, Costs& costs) {
   const WorkloadSpec spec = workload_of(key);
   if (spec.mode == Mode::decode) return of_decoding(key, spec, costs);
@@ -89,7 +100,7 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
       break;
     case Measure::fidelity: {
       const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
-      forecast.seconds += run_s + exact / kDoubleRate;
+      forecast.seconds += run_s + exact / kDoubleRate + spectra_s(key, spec);
       break;
     }
     case Measure::reach: {
