@@ -121,13 +121,15 @@ struct AccuracyMetrics {
 struct LayerFidelityMetrics {  // of one attention layer of a model
   double relative_error = 0;
   std::optional<double> weights_kl, mass_kept;
+  std::optional<double> keys_read, weights_rank;
   std::optional<double> effective_rank;  // of exact attention's weights
 };
 
 struct FidelityMetrics {
   double relative_error = 0, cosine = 0;
   std::optional<double> weights_kl;
-  std::optional<double> rounded_inputs_error;  // in bfloat16
+  std::optional<double> rounded_inputs_error;     // in bfloat16
+  std::optional<double> keys_read, weights_rank;  // of the variant's weights, where they are known
   std::optional<double> flops;
   // Of inputs captured from a model alone:
   std::optional<double> mass_kept;

@@ -183,6 +183,8 @@ void fields(Archive& archive, LayerFidelityMetrics& layer) {
   archive("relative_error", layer.relative_error);
   archive("weights_kl", layer.weights_kl);
   archive("mass_kept", layer.mass_kept);
+  archive.maybe("keys_read", layer.keys_read);
+  archive.maybe("weights_rank", layer.weights_rank);
   archive("effective_rank", layer.effective_rank);
 }
 
@@ -192,6 +194,8 @@ void fields(Archive& archive, FidelityMetrics& metrics) {
   archive("cosine", metrics.cosine);
   archive("weights_kl", metrics.weights_kl);
   archive.maybe("rounded_inputs_error", metrics.rounded_inputs_error);
+  archive.maybe("keys_read", metrics.keys_read);
+  archive.maybe("weights_rank", metrics.weights_rank);
   archive.maybe("flops", metrics.flops);
   archive.maybe("mass_kept", metrics.mass_kept);
   archive.maybe("model_test", metrics.model_test);

@@ -37,10 +37,25 @@ struct FidelityFigures {
   // Where weights_kl is: the share of exact attention's weight on keys that the variant gives a
   // weight above 0; mean over rows.
   std::optional<double> mass_kept;
+
+  // What the variant spends, told by its weights, whatever it declares. Known where the outputs are
+  // the values times one matrix of weights for each head, up to rounding; not in bfloat16.
+  // The number of keys whose weight is not zero; mean over rows. What a pattern hides has exactly
+  // zero in float, and so has a key whose weight is below the smallest number, 1e-38 of a row's
+  // largest: it is not read either.
+  std::optional<double> keys_read;
+  // The numerical rank of the weights, see ranks.h; the mean over the first kMostSpectra sequences
+  // and heads, and over layers. nullopt above kLongestSpectrum keys.
+  std::optional<double> weights_rank;
 };
+inline constexpr int64_t kMostSpectra = 8, kLongestSpectrum = 1024;
+
 // The reason why fidelity cannot be measured; nullopt if it can. measure_fidelity throws this
 // reason.
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec);
+// Whether measure_fidelity computes the weights of the variant: its outputs are linear in the
+// values and the weights are not too many. Costs length / head_dim forward passes.
+bool computes_weights(const WorkloadSpec& spec);
 // v is N(0, 1). random: q and k are N(0, input_scale²). needle: exact attention at input_scale 1
 // gives the planted key at least 0.9 of the weight (see inputs.h). Uses the variant, shape, causal,
 // threads and seed of `spec`.
@@ -49,11 +64,10 @@ FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, doubl
 // The same for the inputs of each layer of a model, which have the shape of `spec`.
 struct LayerFidelity {
   FidelityFigures figures;
-  // Of exact attention's weights, see effective_rank.h: the mean over the first kMostSpectra
-  // sequences and heads; nullopt above kLongestSpectrum keys.
+  // Of exact attention's weights, see ranks.h: the mean over the first kMostSpectra sequences and
+  // heads; nullopt above kLongestSpectrum keys.
   std::optional<double> effective_rank;
 };
-inline constexpr int64_t kMostSpectra = 8, kLongestSpectrum = 1024;
 struct ModelFidelity {
   FidelityFigures all;  // over the rows of all layers
   std::vector<LayerFidelity> layers;

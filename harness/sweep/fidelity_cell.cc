@@ -120,7 +120,9 @@ FidelityMetrics metrics_of(const FidelityFigures& found) {
   return {.relative_error = found.relative_error,
           .cosine = found.cosine,
           .weights_kl = finite(found.weights_kl),
-          .rounded_inputs_error = found.rounded_inputs_error};
+          .rounded_inputs_error = found.rounded_inputs_error,
+          .keys_read = found.keys_read,
+          .weights_rank = found.weights_rank};
 }
 
 FidelityMetrics of_model(const Request& request, WorkloadSpec& spec) {
@@ -140,6 +142,8 @@ FidelityMetrics of_model(const Request& request, WorkloadSpec& spec) {
     metrics.layers.push_back({.relative_error = layer.figures.relative_error,
                               .weights_kl = finite(layer.figures.weights_kl),
                               .mass_kept = layer.figures.mass_kept,
+                              .keys_read = layer.figures.keys_read,
+                              .weights_rank = layer.figures.weights_rank,
                               .effective_rank = layer.effective_rank});
   return metrics;
 }

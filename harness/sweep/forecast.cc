@@ -53,14 +53,17 @@ Forecast of_decoding(const CellKey& key, const WorkloadSpec& spec, Costs& costs)
   return forecast;
 }
 
-// Of the singular values behind effective_rank: 8/3·n³ FLOPs a matrix, by Golub and Van Loan 2013,
-// section 8.6.
-double spectra_s(const CellKey& key, const WorkloadSpec& spec) {
-  if (!reads_model(key) || spec.length > kLongestSpectrum) return 0;
-  const auto matrices = static_cast<double>(std::min(spec.batch * spec.heads, kMostSpectra) *
-                                            key.training.value().integer("layers"));
-  return matrices * 8 / 3 * std::pow(static_cast<double>(spec.length), 3) /
-         (kDoubleRate * spec.threads);
+// What fidelity does with the weights of the variant, beside comparing outputs in `exact_s`:
+// `pass_s` for each head_dim columns, their products with the values, and singular values.
+void add_weights(const WorkloadSpec& spec, double pass_s, double exact_s, Forecast& forecast) {
+  const auto n = static_cast<double>(spec.length);
+  const int64_t matrices = spec.batch * spec.heads;
+  forecast.seconds += std::ceil(n / static_cast<double>(spec.head_dim)) * pass_s + exact_s / 2;
+  forecast.bytes += matrices * spec.length * spec.length * static_cast<int64_t>(sizeof(float));
+  if (spec.length > kLongestSpectrum) return;
+  const double bidiagonal = 8 * n * n * n / 3;  // FLOPs of most of the work, Golub and Van Loan 8.6
+  forecast.seconds +=
+      static_cast<double>(std::min(matrices, kMostSpectra)) * bidiagonal / kDoubleRate;
 }
 
 Forecast of_shape(const CellKey& key, Costs& costs) {
@@ -100,7 +103,8 @@ Forecast of_shape(const CellKey& key, Costs& costs) {
       break;
     case Measure::fidelity: {
       const double exact = 4 * tokens * static_cast<double>(spec.length) * width;
-      forecast.seconds += run_s + exact / kDoubleRate + spectra_s(key, spec);
+      forecast.seconds += run_s + exact / kDoubleRate;
+      if (computes_weights(spec)) add_weights(spec, run_s, exact / kDoubleRate, forecast);
       break;
     }
     case Measure::reach: {

@@ -143,7 +143,7 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
         rows,
         cells,
         "Relative error \u2016out \u2212 exact\u2016 / \u2016exact\u2016, exact in double; "
-        f"{shown.which}{_storage(shown.dtype)}, length {length_text(shown.length)}, {_draws(cells)}. "
+        f"{shown.which}{_storage(shown.dtype)}, length {length_text(shown.length)}, {draws(cells)}. "
         + (
             f"Queries, keys and values are what a model with exact attention reads on {shown.model}; the scale multiplies "
             "queries and keys. "
@@ -158,7 +158,7 @@ def _words(rows: Rows, shown: Contract, cells: list[Cell], series: list[Series])
     )
 
 
-def _draws(cells: list[Cell]) -> str:
+def draws(cells: list[Cell]) -> str:
     seeds = len({c.axes.get("seed") for c in cells if c.ok})
     return f"means over {seeds} seeds" if seeds > 1 else "n = 1 draw of inputs, no interval"
 

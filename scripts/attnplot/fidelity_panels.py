@@ -58,7 +58,8 @@ def _name_floor(axes: Axes, floor: float) -> None:
     fixed_ticks(axes.yaxis, [floor, *ticks], lambda v: "exact" if v <= exact else f"{v:g}")
 
 
-def _value(cell: Cell, floor: float) -> float:
+def error_at(cell: Cell, floor: float) -> float:
+    """Returns the height of a point: the lower edge where the error is rounding."""
     error = cell.metric("relative_error") or 0.0
     return error if error >= EXACT else floor
 
@@ -74,13 +75,13 @@ def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -
         done = [c for c in s.cells if c.ok]
         x = (timed.get((s.key, done[0].length)) if timed else float(index + 1)) if done else None
         if x is not None:
-            y = float(np.mean([_value(c, floor) for c in done]))
+            y = float(np.mean([error_at(c, floor) for c in done]))
             axes.plot([x], [y], **{**s.look.line(), "markersize": 6.5}, clip_on=False)
             path = paths.setdefault((s.variant, run_of(s.params)), [])
             path.append(Label(x, y, 4, s.label, s.look.ink))
             short[s.label] = tag(s)
         for cell in list({c.status: c for c in s.cells if c.status in FAILURES}.values()):
-            _cross(axes, s, cell, failed)
+            failed_cross(axes, s, cell, failed)
             failed += 1
     for (variant, _), path in paths.items():
         look = next(s.look for s in series if s.variant == variant)
@@ -101,18 +102,19 @@ def against_cost(axes: Axes, series: list[Series], timed: Timed, floor: float) -
     ]
     points = [(p.x, p.y, p.radius) for path in paths.values() for p in path]
     for path in paths.values():
-        points += [at for a, b in zip(path, path[1:]) for at in _between(a, b)]
+        points += [at for a, b in zip(path, path[1:]) for at in between(a, b)]
     place_labels(axes, ends, points=points)
 
 
-def _between(a: Label, b: Label) -> list[tuple[float, float, float]]:
+def between(a: Label, b: Label) -> list[tuple[float, float, float]]:
     """Returns places on the line from a to b for labels to avoid. The axes are logarithmic."""
     return [
         (a.x ** (1 - t) * b.x**t, a.y ** (1 - t) * b.y**t, 1.5) for t in np.linspace(0.05, 0.95, 30)
     ]
 
 
-def _cross(axes: Axes, series: Series, cell: Cell, index: int) -> None:
+def failed_cross(axes: Axes, series: Series, cell: Cell, index: int) -> None:
+    """Draws the cross of a cell that has no place on the axes, in the upper left corner, and names it."""
     at = (0.02, 0.95 - 0.09 * index)
     cross(axes, *([v] for v in at), series.look, **CROSS, transform=axes.transAxes)
     style = {"color": series.look.ink, "path_effects": halo()}
@@ -150,6 +152,6 @@ def _by_scale(series: Series, floor: float) -> list[tuple[float, float]]:
     """Returns the mean error over seeds at each scale."""
     at = sorted({scale_of(c) for c in series.cells if c.ok})
     return [
-        (x, float(np.mean([_value(c, floor) for c in only_scale(series, x).cells if c.ok])))
+        (x, float(np.mean([error_at(c, floor) for c in only_scale(series, x).cells if c.ok])))
         for x in at
     ]

@@ -21,6 +21,8 @@ LABELS = {
     "extra_bytes": "memory beyond inputs and outputs",
     "relative_error": "relative error",
     "input_scale": "scale of the inputs",
+    "keys_read": "keys read by a query",
+    "weights_rank": "rank of the weights",
     "head_dim": "head width",
     "peak_fraction": "share of the FMA peak",
     "parameters": "learned parameters",

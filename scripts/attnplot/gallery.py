@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .accuracy import accuracy
+from .budget import budget
 from .crossing_page import crossings
 from .distance import distance
 from .effort import effort
@@ -35,6 +36,7 @@ KINDS = {
     "state": state,
     "tradeoff": tradeoff,
     "fidelity": fidelity,
+    "budget": budget,
     "reach": reach,
 }
 

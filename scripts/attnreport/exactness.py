@@ -29,6 +29,8 @@ CAPTURED = (
     ("cosine", "score"),
     ("KL of weights", "number"),
     ("weight kept", "share"),
+    ("keys read", "number"),
+    ("rank of weights", "number"),
     ("error by layer", "text"),
     ("effective rank by layer", "text"),
     ("of positions", "number"),
@@ -36,6 +38,7 @@ CAPTURED = (
     ("seeds", "number"),
     ("cells", "cells"),
 )
+FIGURES = ("cosine", "weights_kl", "mass_kept", "keys_read", "weights_rank")  # columns after the error
 Key = tuple[Any, ...]
 LISTS: tuple[tuple[str, str, str, bool], ...] = (  # metric, title, kind of axis, logarithmic
     ("relative_error", "relative error", "number", True),
@@ -75,7 +78,7 @@ def captured(book: Book) -> Json | None:
         table("captured", "On what models read", CAPTURED, _records(found, book)),
         note=f"{OVER_SEEDS} Over the queries of all layers. Errors below {EXACT:g} are rounding; such variants, and "
         "weight kept where it is all, stand in the table alone. The effective rank is that of exact attention's weights: the "
-        "exponential of the entropy of their singular values.",
+        "exponential of the entropy of their singular values; keys read and rank of weights are the variant's own.",
     )
 
 
@@ -172,7 +175,7 @@ def _records(found: dict[Key, list[Cell]], book: Book) -> Iterator[list[Any]]:
         for s in book.styles.series(cells):
             for scale, own in _by_scale(s):
                 if error := mean(own):
-                    figures = [mean(own, name) for name in ("cosine", "weights_kl", "mass_kept")]
+                    figures = [mean(own, name) for name in FIGURES]
                     test = mean(own, "model_test")
                     yield [
                         str(key[4] or ""),

@@ -38,7 +38,7 @@ def cells(kind: str, scale: float = 1.0, **more: Any) -> list[dict[str, Any]]:
 
 def layered(kept: float) -> dict[str, Any]:
     layer = {"relative_error": 0.25, "weights_kl": None, "mass_kept": kept}
-    return {"mass_kept": kept, "layers": [{**layer, "effective_rank": 40.0}, {**layer, "effective_rank": 20.0}]}
+    return {"mass_kept": kept, "keys_read": 12.5, "weights_rank": 8.0, "layers": [{**layer, "effective_rank": 40.0}, {**layer, "effective_rank": 20.0}]}
 
 
 class Fidelity(InSections):
@@ -76,6 +76,7 @@ class Fidelity(InSections):
         trained = next(r for r in told if r["inputs"] == "trained model" and r["relative error"] == 0.3)
         self.assertEqual((trained["effective rank by layer"], trained["error by layer"]), ("40, 20", "0.25, 0.25"))
         self.assertEqual((trained["seeds"], trained["score of the model"], trained["weight kept"]), (3, 0.9, 0.5))
+        self.assertEqual((trained["keys read"], trained["rank of weights"]), (12.5, 8))
         titles = [p["title"].partition(":")[0] for p in found["panels"]]
         self.assertEqual(titles, ["relative error"] * 2 + ["weight kept"] * 2)
         self.assertEqual([len(p["lines"]) for p in found["panels"]], [2, 2, 3, 3])  # full is exact

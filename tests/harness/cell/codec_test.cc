@@ -164,17 +164,23 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
                     FidelityMetrics{
                         .relative_error = 0.5, .cosine = 0.25, .weights_kl = 0.125, .flops = 2}),
             R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"flops":2.0})");
-  EXPECT_EQ(written("fidelity",
-                    FidelityMetrics{.relative_error = 0.5,
-                                    .cosine = 0.25,
-                                    .weights_kl = 0.125,
-                                    .mass_kept = 0.75,
-                                    .model_test = 0.5,
-                                    .model_chance = 0.25,
-                                    .layers = {{.relative_error = 0.5, .effective_rank = 3}}}),
-            R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"mass_kept":0.75,)"
-            R"("model_test":0.5,"model_chance":0.25,"layers":[{"relative_error":0.5,)"
-            R"("weights_kl":null,"mass_kept":null,"effective_rank":3.0}]})");
+  EXPECT_EQ(
+      written("fidelity", FidelityMetrics{.relative_error = 0.5,
+                                          .cosine = 0.25,
+                                          .weights_kl = 0.125,
+                                          .keys_read = 16,
+                                          .weights_rank = 4.5,
+                                          .mass_kept = 0.75,
+                                          .model_test = 0.5,
+                                          .model_chance = 0.25,
+                                          .layers = {{.relative_error = 0.5, .effective_rank = 3},
+                                                     {.keys_read = 8, .weights_rank = 2}}}),
+      R"({"relative_error":0.5,"cosine":0.25,"weights_kl":0.125,"keys_read":16.0,)"
+      R"("weights_rank":4.5,"mass_kept":0.75,)"
+      R"("model_test":0.5,"model_chance":0.25,"layers":[{"relative_error":0.5,)"
+      R"("weights_kl":null,"mass_kept":null,"effective_rank":3.0},{"relative_error":0.0,)"
+      R"("weights_kl":null,"mass_kept":null,"keys_read":8.0,"weights_rank":2.0,)"
+      R"("effective_rank":null}]})");
   EXPECT_EQ(
       written(
           "reach",

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
-#include "harness/measure/effective_rank.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/inputs.h"
+#include "harness/measure/ranks.h"
 #include "variants/catalog.h"
 
 namespace attn::fidelity_test {
@@ -192,6 +194,101 @@ TEST(Fidelity, EffectiveRanksOfKnownMatrices) {
   EXPECT_NEAR(effective_rank({0, 3, 1, 0}, 2),
               std::exp(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)), 1e-12);
   EXPECT_EQ(effective_rank({0, 0, 0, 0}, 2), 0);
+}
+
+TEST(Fidelity, NumericalRanksOfKnownMatrices) {
+  EXPECT_EQ(numerical_rank({1, 0, 0, 0, 1, 0, 0, 0, 1}, 3), 3);
+  EXPECT_EQ(numerical_rank({1, 2, 2, 4}, 2), 1);
+  EXPECT_EQ(numerical_rank({0, 0, 0, 0}, 2), 0);
+  const double least = 2 * std::numeric_limits<real>::epsilon();  // of two rows
+  EXPECT_EQ(numerical_rank({1, 0, 0, 0.9 * least}, 2), 1) << "may be rounding";
+  EXPECT_EQ(numerical_rank({100, 0, 0, 110 * least}, 2), 2);
+}
+
+// The variant's parameters, at 96 keys in 2 sequences of 2 heads.
+FidelityFigures budget_of(const std::string& name, const std::map<std::string, ParamValue>& params,
+                          bool causal = false) {
+  WorkloadSpec spec = spec_of(find_variant(name), causal);
+  spec.params = params;
+  return measure_fidelity(spec, InputKind::random, 1);
+}
+
+TEST(Fidelity, BudgetsOfKnownVariants) {
+  const FidelityFigures full = budget_of("full", {}), causal = budget_of("full", {}, true);
+  EXPECT_EQ(full.keys_read, 96);
+  EXPECT_EQ(causal.keys_read, 97 / 2.0);
+  EXPECT_GT(*full.weights_rank, 90);
+
+  const FidelityFigures window = budget_of("truncated", {{"window", int64_t{5}}});
+  const double ends = 2 * (5 + 4 + 3 + 2 + 1);  // what 11 keys miss at both ends
+  EXPECT_DOUBLE_EQ(*window.keys_read, 11 - ends / 96);
+
+  const FidelityFigures projected = budget_of("linformer", {{"rank", int64_t{7}}});
+  EXPECT_FALSE(projected.weights_kl) << "some weights are negative";
+  EXPECT_EQ(projected.keys_read, 96);
+  EXPECT_EQ(projected.weights_rank, 7);
+
+  const FidelityFigures features = budget_of("performer", {{"features", int64_t{24}}});
+  EXPECT_EQ(features.keys_read, 96);
+  EXPECT_EQ(features.weights_rank, 24);
+  EXPECT_EQ(budget_of("linear", {}).weights_rank, 16) << "as many as the features of a head";
+}
+
+TEST(Fidelity, TheMeanReadsAllKeysWithRankOne) {
+  const VariantInfo info = mean_variant();
+  const FidelityFigures found = measure_fidelity(spec_of(info), InputKind::random, 1);
+  EXPECT_EQ(found.keys_read, 96);
+  EXPECT_EQ(found.weights_rank, 1);
+}
+
+// Its channels have weights of their own, or its outputs are not linear in the values.
+TEST(Fidelity, WithoutOneMatrixOfWeightsThereIsNoBudget) {
+  for (const char* name : {"aft", "hyena", "ttt_linear"}) {
+    const FidelityFigures found = budget_of(name, {}, true);
+    EXPECT_FALSE(found.keys_read) << name;
+    EXPECT_FALSE(found.weights_rank) << name;
+  }
+}
+
+// Every variant of one matrix of weights is found to have it: rounding does not hide it.
+TEST(Fidelity, DistributionsHaveABudget) {
+  for (const VariantInfo& info : all_variants()) {
+    const WorkloadSpec spec = spec_of(info);
+    if (!info.traits.convex || why_no_fidelity(spec)) continue;
+    for (const double scale : {0.25, 4.0}) {
+      const FidelityFigures found = measure_fidelity(spec, InputKind::random, scale);
+      ASSERT_TRUE(found.keys_read.has_value()) << info.name;
+      EXPECT_GT(*found.keys_read, 0) << info.name;
+      EXPECT_LE(*found.keys_read, 96) << info.name;
+      EXPECT_LE(*found.weights_rank, 96) << info.name;
+    }
+  }
+}
+
+TEST(Fidelity, BudgetsOfLayersArePooledAndPaddingIsLeftOut) {
+  WorkloadSpec spec = spec_of(find_variant("truncated"));
+  spec.params = {{"window", int64_t{5}}};
+  const FidelityInputs whole = fidelity_inputs(spec, InputKind::random, 1);
+  FidelityInputs padded = whole;
+  padded.lengths = {40, 20};
+  const ModelFidelity found = measure_fidelity(spec, std::vector{whole, padded});
+  const double rows = 2 * 96, valid = 40 + 20, ends = 2 * (5 + 4 + 3 + 2 + 1);
+  EXPECT_DOUBLE_EQ(*found.layers[0].figures.keys_read, 11 - ends / 96);
+  EXPECT_DOUBLE_EQ(*found.layers[1].figures.keys_read, 11 - 2 * ends / valid);
+  EXPECT_DOUBLE_EQ(*found.all.keys_read, 11 - 4 * ends / (rows + valid));
+  EXPECT_LE(*found.layers[1].figures.weights_rank, 30) << "the mean of 40 and 20 rows";
+  EXPECT_DOUBLE_EQ(
+      *found.all.weights_rank,
+      (*found.layers[0].figures.weights_rank + *found.layers[1].figures.weights_rank) / 2);
+}
+
+TEST(Fidelity, OfMoreKeysThanTheLongestSpectrumThereIsNoRank) {
+  WorkloadSpec spec = spec_of(find_variant("full"));
+  spec.batch = spec.heads = 1;
+  spec.length = kLongestSpectrum + 1;
+  const FidelityFigures found = measure_fidelity(spec, InputKind::random, 1);
+  EXPECT_EQ(found.keys_read, kLongestSpectrum + 1);
+  EXPECT_FALSE(found.weights_rank);
 }
 
 TEST(Fidelity, NaNIsNotHidden) {
