@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/plugin_name.h"
 
 namespace attn {
@@ -47,7 +48,7 @@ const TaskInfo& find_task(std::string_view name) {
   if (const TaskInfo* const info = task_named(name)) return *info;
   std::vector<std::string> names;
   for (const TaskInfo& info : all_tasks()) names.push_back(info.name);
-  throw_error(fmt::format("unknown task '{}'; nearest is '{}'", name, nearest(name, names)));
+  throw_error(fmt::format("unknown task '{}'{}", name, nearest_note(name, names)));
 }
 
 void add_task(TaskInfo info, const std::string& file_hash) {

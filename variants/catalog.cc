@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/plugin_name.h"
 #include "variants/api/stack.h"
 #include "variants/api/stack_text.h"
@@ -48,7 +49,7 @@ const VariantInfo& find_listed(std::string_view name) {
   if (const VariantInfo* const info = listed(name)) return *info;
   std::vector<std::string> names;
   for (const VariantInfo& info : variant_list()) names.push_back(info.name);
-  throw_error(fmt::format("unknown variant '{}'; nearest is '{}'", name, nearest(name, names)));
+  throw_error(fmt::format("unknown variant '{}'{}", name, nearest_note(name, names)));
 }
 
 // "truncated[window=32]", each parameter with one value

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 
 namespace attn {
 namespace {
@@ -222,6 +223,12 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
   return best;
+}
+
+std::string nearest_note(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string name = nearest(word, candidates);
+  if (edit_distance(word, name) > std::max(word.size(), name.size()) / 2) return "";
+  return fmt::format("; nearest is '{}'", name);
 }
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "harness/sweep/grammar.h"
 #include "harness/sweep/python_variants.h"
 
@@ -50,8 +51,8 @@ std::vector<Chosen> choose(const std::string& text) {
   const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
   const TaskInfo* const task = lookup(all_tasks(), spec.name, names);
   if (!variant && !task)
-    throw_error(fmt::format("unknown variant or task '{}'; nearest is '{}'", spec.name,
-                            nearest(spec.name, names)));
+    throw_error(
+        fmt::format("unknown variant or task '{}'{}", spec.name, nearest_note(spec.name, names)));
   std::vector<Chosen> found;
   std::string refusal;
   const auto offer = [&](const VariantInfo* v, const TaskInfo* t, const auto& specs) {

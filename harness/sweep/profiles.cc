@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/base/params.h"
 #include "harness/sweep/resolve.h"
 #include "harness/sweep/sweep_file.h"
@@ -20,7 +21,7 @@ const Profile& find_among(const std::vector<Profile>& profiles, std::string_view
     if (profile.info.name == name) return profile;
     names.push_back(profile.info.name);
   }
-  throw_error(fmt::format("unknown profile '{}'; nearest is '{}'", name, nearest(name, names)));
+  throw_error(fmt::format("unknown profile '{}'{}", name, nearest_note(name, names)));
 }
 
 // A file may extend one of `known`.

@@ -41,6 +41,7 @@ class MegaDecoder final : public Decoder {
       scan_constant({len, width, weights_.states(), x.data() + b * len * width, taps_.data(),
                      taps_.data() + size, taps_.data() + 2 * size, taps_.data() + 3 * size},
                     state + b * 2 * size, to.data() + b * len * width);
+    count_flops(static_cast<double>(kConstantFlops * batch_ * len * size));
     return Var(to);
   }
 
@@ -60,7 +61,6 @@ class MegaDecoder final : public Decoder {
     const Var mixed(cache_.mixed(rows.q.value(), seen(), weights_.score));
     const Var answer = mega_answer(x, e, mixed, weights_);
     std::copy_n(answer.value().data(), row.size(), out);
-    count_flops(average_flops());
     count_bytes(moved());
   }
 

@@ -44,16 +44,21 @@ class AftDecoder final : public Decoder {
   real* slot(const Tensor& ring, int64_t head, int64_t position) const {
     return ring.data() + (head * ring.dim(1) + position % ring.dim(1)) * head_dim();
   }
-  void sum(int64_t head, int64_t position, real* state, real* work) const {
-    add_source(head_dim(), slot(keys_, head, position), slot(values_, head, position), nullptr, 0,
-               state, work);
+  // One source to the sums `state`.
+  void add(const real* k, const real* v, real bias, real* state, real* work, Tally& done) const {
+    add_source(head_dim(), k, v, nullptr, bias, state, work);
+    done.other_flops(exponential_detail::kSourceFlops * head_dim());
+  }
+  void sum(int64_t head, int64_t position, real* state, real* work, Tally& done) const {
+    add(slot(keys_, head, position), slot(values_, head, position), 0, state, work, done);
   }
 
   // Appends the position `at` of one head.
-  void append(int64_t head, int64_t at, const real* k, const real* v, real* work) const {
+  void append(int64_t head, int64_t at, const real* k, const real* v, real* work,
+              Tally& done) const {
     const int64_t dim = head_dim(), leaves = at - near_ - 1;
-    if (!biased_) return add_source(dim, k, v, nullptr, 0, sums(head), work);
-    if (leaves >= summed_) sum(head, leaves, sums(head), work);
+    if (!biased_) return add(k, v, 0, sums(head), work, done);
+    if (leaves >= summed_) sum(head, leaves, sums(head), work, done);
     std::copy_n(k, dim, slot(keys_, head, at)), std::copy_n(v, dim, slot(values_, head, at));
   }
 
@@ -61,9 +66,10 @@ class AftDecoder final : public Decoder {
     const int64_t len = v.dim(2), dim = head_dim();
     run_tasks(heads(), 2 * dim, [&](int64_t head, real* work) {
       const Mark mark(Part::sums);
+      Tally done;
       for (int64_t i = 0; i < len; ++i)
         append(head, length() + i, k.data() + (head * len + i) * dim,
-               v.data() + (head * len + i) * dim, work);
+               v.data() + (head * len + i) * dim, work, done);
     });
     summed_ = std::max(summed_, length() + len - 1 - near_);
   }
@@ -81,25 +87,26 @@ class AftDecoder final : public Decoder {
     const int64_t dim = head_dim(), at = length(), first = at + 1 - biased();
     for (int64_t j = first; rank_ > 0 && j <= at; ++j)
       row_[j - first] = row_dot(left_.data() + at * rank_, right_.data() + j * rank_, rank_);
+    if (rank_ > 0) count_flops(2 * static_cast<double>(rank_ * (at + 1 - first)));
     run_tasks(heads(), 5 * dim, [&](int64_t head, real* work) {
       const Mark mark(Part::sums);
+      Tally done;
       real *const state = work, *const gate = work + 3 * dim, *const more = work + 4 * dim;
-      append(head, at, k + head * dim, v + head * dim, more);
+      append(head, at, k + head * dim, v + head * dim, more, done);
       if (sums_.defined())
         std::copy_n(sums(head), 3 * dim, state);
       else
         clear_sums(dim, state);
-      if (has_left()) sum(head, at - near_, state, more);
+      if (has_left()) sum(head, at - near_, state, more, done);
       for (int64_t j = first; j <= at; ++j)
-        add_source(dim, slot(keys_, head, j), slot(values_, head, j), nullptr,
-                   bias(head, at - j, j - first), state, more);
+        add(slot(keys_, head, j), slot(values_, head, j), bias(head, at - j, j - first), state,
+            more, done);
       for (int64_t r = head * group(); r < (head + 1) * group(); ++r) {
         sigmoid_row(dim, q + r * dim, gate);
         for (int64_t c = 0; c < dim; ++c)
           out[r * dim + c] = gate[c] * state[dim + c] / state[2 * dim + c];
       }
     });
-    count_flops(do_step_flops());
     count_bytes(do_step_bytes());
     summed_ = std::max(summed_, at - near_);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 
 namespace attn::params_test {
 namespace {
@@ -104,6 +105,13 @@ TEST(Params, NearestByEditDistance) {
   EXPECT_EQ(nearest("perfromer", {"full", "performer", "linear"}), "performer");
   EXPECT_EQ(nearest("line", {"linformer", "linear"}), "linear");
   EXPECT_EQ(nearest("x", {}), "");
+}
+
+TEST(Params, AFarNameIsNotSuggested) {
+  EXPECT_EQ(nearest_note("perfromer", {"full", "performer"}), "; nearest is 'performer'");
+  EXPECT_EQ(nearest_note("mqra", {"mqar", "induction"}), "; nearest is 'mqar'");
+  EXPECT_EQ(nearest_note("xyzzy", {"full", "gla", "hyena", "s4d"}), "");
+  EXPECT_EQ(nearest_note("x", {}), "");
 }
 
 }  // namespace
