@@ -64,7 +64,7 @@ using Twin =
     std::function<oracle::Array(const oracle::Array& x, const std::vector<oracle::Array>& weights)>;
 
 inline void expect_twin(const std::string& name, const Case& at, const Given& given,
-                        const Twin& twin) {
+                        const Twin& twin, double step = 1e-4) {
   SCOPED_TRACE(name + " of " + at.rows().str() + (at.causal ? ", causal" : ""));
   const auto attention = build(name, at, given);
   draw_weights(*attention);
@@ -86,7 +86,7 @@ inline void expect_twin(const std::string& name, const Case& at, const Given& gi
   std::vector<oracle::Array> arrays;
   for (const Tensor& input : inputs) arrays.push_back(bridge::array_of(input));
   EXPECT_LE(bridge::relative_error(out.value(), all(arrays).x), kIsDouble ? 1e-12 : 2e-6);
-  bridge::expect_gradients(inputs, grads, with_one_head(seed), all);
+  bridge::expect_gradients(inputs, grads, with_one_head(seed), all, step);
 }
 
 // Rows [first, last) of entry b.

@@ -90,3 +90,6 @@ list(APPEND both_tests
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/softmax/biased_attention_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/fox_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc)

@@ -6,6 +6,7 @@
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
+//   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
 #pragma once
 
 #include "variants/lowrank/block_attention.h"
@@ -14,3 +15,4 @@
 #include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/latents.h"
 #include "variants/lowrank/sequence_projection.h"
+#include "variants/lowrank/shared_latent.h"

@@ -1,0 +1,195 @@
+// Rows of the latent, and the absorbed decode: queries are brought to the latent by the keys' up
+// projection, so that all heads share the cached rows as keys and as values. See shared_latent.h.
+#include "variants/lowrank/shared_latent.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/counters.h"
+#include "core/base/workers.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_heads.h"
+#include "core/simd/blocked_product.h"
+#include "variants/softmax/softmax.h"
+
+namespace attn {
+namespace {
+
+constexpr double kEpsilonOfNorm = 1e-6;
+constexpr int64_t kBlock = 256;  // positions whose scores are held at once
+
+Var root_mean_square_norm(const Var& x, const Var& gain) {
+  const Var factors = rsqrt(shift(mean_last(square(x)), kEpsilonOfNorm));
+  return multiply(scale_rows(x, factors), gain);
+}
+
+class LatentDecoder final : public Decoder {
+ public:
+  LatentDecoder(const Shape& position, int64_t capacity, const SharedLatent& weights,
+                const Tensor& table)
+      : Decoder(position, capacity),
+        batch_(position[0]),
+        w_(weights),
+        table_(table),
+        row_(w_.latent() + w_.rotary()),
+        cache_({position[0], capacity, row_}) {}
+
+ private:
+  // v [batch, heads, len, head_dim] are rows of the layer's input.
+  void do_extend(const Tensor&, const Tensor& v) override {
+    const NoGrad no_grad;
+    put(latent_rows(merge_heads(Var(v)), w_, table_, length()), v.dim(2));
+  }
+  void do_step(const real*, const real*, const real* v, real* out) override {
+    const NoGrad no_grad;
+    const Tensor rows({batch_, 1, w_.heads * head_dim()});
+    std::copy_n(v, rows.size(), rows.data());
+    put(latent_rows(Var(rows), w_, table_, length()), 1);
+    const Tensor answer = mixed(latent_queries(Var(rows), w_, table_, length()).value());
+    const Tensor result = linear(Var(answer), w_.out, {}).value();
+    std::copy_n(result.data(), result.size(), out);
+    count_bytes(sizeof(real) * static_cast<double>(moved()));
+  }
+
+  void put(const LatentRows& rows, int64_t len) const {
+    const int64_t r = w_.latent(), rotary = w_.rotary();
+    for (int64_t i = 0; i < batch_ * len; ++i) {
+      real* const to = cache_.data() + (i / len * capacity() + length() + i % len) * row_;
+      std::copy_n(rows.latent.value().data() + i * r, r, to);
+      if (rotary > 0) std::copy_n(rows.rotated.value().data() + i * rotary, rotary, to + r);
+    }
+  }
+
+  // What a worker holds: queries as rows of the cache, packed, scores of a block and sums.
+  struct Work {
+    real *queries, *panels, *scores, *logits, *space;
+    GroupSums sums;
+  };
+  int64_t work_reals() const {
+    const int64_t h = w_.heads;
+    return padded_reals(h * row_) + packed_reals(h, row_) + 2 * padded_reals(h * kBlock) +
+           padded_reals(product_reals()) + GroupSums::reals(h, w_.latent());
+  }
+  int64_t product_reals() const {
+    const int64_t cols = w_.heads * w_.head_dim();
+    return std::max(blocked_product_reals(1, w_.latent(), w_.head_dim(), {nullptr, 1, cols}),
+                    blocked_product_reals(1, w_.head_dim(), w_.latent(), {nullptr, cols, 1}));
+  }
+  Work in(real* work) const {
+    const int64_t h = w_.heads;
+    Work parts;
+    parts.queries = work;
+    parts.panels = parts.queries + padded_reals(h * row_);
+    parts.scores = parts.panels + packed_reals(h, row_);
+    parts.logits = parts.scores + padded_reals(h * kBlock);
+    parts.space = parts.logits + padded_reals(h * kBlock);
+    parts.sums = GroupSums::in(parts.space + padded_reals(product_reals()), h, w_.latent());
+    return parts;
+  }
+
+  // q [batch, heads, 1, head_dim + R] -> [batch, 1, heads·head_dim].
+  Tensor mixed(const Tensor& q) const {
+    const int64_t h = w_.heads, d = w_.head_dim(), r = w_.latent(), cols = h * d;
+    const Tensor to({batch_, 1, cols});
+    run_tasks(batch_, work_reals(), [&](int64_t b, real* space) {
+      const Work work = in(space);
+      absorb(q.data() + b * h * (d + w_.rotary()), work);
+      attend(cache_.data() + b * capacity() * row_, length() + 1, work);
+      for (int64_t head = 0; head < h; ++head) {
+        real* const sum = work.sums.sum + head * r;
+        divide_row(r, sum, work.sums.row_sum[head], sum);
+        blocked_product(1, d, r, {sum, r, 1}, {w_.up_v.value().data() + head * d, cols, 1},
+                        to.data() + b * cols + head * d, cols, false, work.space);
+      }
+      count_flops(2 * static_cast<double>(attended() + 2 * r * cols));
+    });
+    return to;
+  }
+
+  // Queries as rows of the cache, in units of log2, and packed.
+  void absorb(const real* q, const Work& work) const {
+    const int64_t d = w_.head_dim(), rotary = w_.rotary(), r = w_.latent(), cols = w_.heads * d;
+    const auto scale =
+        static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(d + rotary)));
+    for (int64_t head = 0; head < w_.heads; ++head, q += d + rotary) {
+      real* const to = work.queries + head * row_;
+      blocked_product(1, r, d, {q, d, 1}, {w_.up_k.value().data() + head * d, 1, cols}, to, r,
+                      false, work.space);
+      std::copy_n(q + d, rotary, to + r);
+      for (int64_t c = 0; c < row_; ++c) to[c] *= scale;
+    }
+    pack_transposed(work.queries, w_.heads, row_, row_, work.panels);
+  }
+
+  void attend(const real* rows, int64_t count, const Work& work) const {
+    const int64_t h = w_.heads, r = w_.latent();
+    for (int64_t first = 0; first < count; first += kBlock) {
+      const int64_t some = std::min(kBlock, count - first);
+      const real* const block = rows + first * row_;
+      product(some, h, row_, {block, row_, 1}, packed(work.panels, row_), work.scores, h);
+      for (int64_t head = 0; head < h; ++head)
+        for (int64_t j = 0; j < some; ++j)
+          work.logits[head * kBlock + j] = work.scores[j * h + head];
+      weigh_keys(some, work.logits, kBlock, work.sums);
+      add_product(h, r, some, {work.logits, kBlock}, {block, row_}, work.sums.sum, r,
+                  work.sums.rescale);
+    }
+  }
+
+  int64_t attended() const {  // multiply-adds of attend()
+    return w_.heads * (length() + 1) * (row_ + w_.latent());
+  }
+  int64_t moved() const {  // numbers: the cache read, a row of it written, the weights
+    return batch_ * row_ * (length() + 2) + w_.numbers();
+  }
+  int64_t do_state_bytes() const override {
+    return cache_.size() * static_cast<int64_t>(sizeof(real));
+  }
+  double do_step_flops() const override {
+    return 2 * static_cast<double>(batch_ * (attended() + w_.numbers()));
+  }
+  double do_step_bytes() const override { return sizeof(real) * static_cast<double>(moved()); }
+
+  int64_t batch_;
+  SharedLatent w_;
+  Tensor table_;  // [capacity or more, R]
+  int64_t row_;
+  Tensor cache_;  // [batch, capacity, latent + rotary]
+};
+
+}  // namespace
+
+int64_t SharedLatent::numbers() const {
+  int64_t sum = 0;
+  for (const Var& weight : {down, up_k, up_v, query, out}) sum += weight.shape().size();
+  return sum;
+}
+
+LatentRows latent_rows(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first) {
+  const int64_t r = w.latent(), rotary = w.rotary();
+  const Var rows = linear(x, w.down, {});
+  LatentRows result;
+  if (rotary > 0)
+    result.rotated = rotate(reshape(slice(rows, 2, r, r + rotary), {x.dim(0), 1, x.dim(1), rotary}),
+                            table, first);
+  const Var latent = rotary > 0 ? slice(rows, 2, 0, r) : rows;
+  result.latent = w.gain.defined() ? root_mean_square_norm(latent, w.gain) : latent;
+  return result;
+}
+
+Var latent_queries(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first) {
+  const int64_t d = w.head_dim(), rotary = w.rotary();
+  const Var q = linear_to_heads(x, w.query, w.heads);
+  if (rotary == 0) return q;
+  const std::array parts = {slice(q, 3, 0, d), rotate(slice(q, 3, d, d + rotary), table, first)};
+  return concat(parts, 3);
+}
+
+std::unique_ptr<Decoder> latent_decoder(const Shape& position, int64_t capacity,
+                                        const SharedLatent& weights, const Tensor& table) {
+  return std::make_unique<LatentDecoder>(position, capacity, weights, table);
+}
+
+}  // namespace attn
