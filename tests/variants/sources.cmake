@@ -62,3 +62,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/gmlp_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.cc)
