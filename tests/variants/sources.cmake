@@ -94,3 +94,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/routing_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.cc)

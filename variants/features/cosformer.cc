@@ -70,6 +70,7 @@ std::optional<std::string> why_not(const AttentionShape& shape, const Params& pa
 VariantInfo cosformer() {
   Traits traits = kKernelTraits;
   traits.permutable = traits.rowwise = false;
+  traits.convex = false;  // the weights of a query may all be 0
   return {
       .name = "cosformer",
       .family = "kernel",

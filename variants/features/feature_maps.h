@@ -29,7 +29,8 @@ struct FeatureMap {
   bool has_log_scale() const {
     return kind == Kind::positive || (kind == Kind::waves && !unit_rows);
   }
-  bool is_signed() const { return kind == Kind::waves; }  // φ(q)·φ(k) may be negative
+  bool has_positions() const { return kind == Kind::cosine; }  // φ depends on the position
+  bool is_signed() const { return kind == Kind::waves; }       // φ(q)·φ(k) may be negative
   void check_fits(const Shape& x) const;  // Error unless it fits x [batch, heads, len, dim]
 };
 

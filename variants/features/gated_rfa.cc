@@ -1,6 +1,7 @@
 // gated_rfa: random feature attention whose state forgets by a gate of the position: S_t =
 // g_t·S_{t-1} + (1 - g_t)·φ(k_t)ᵀv_t, and its divisor alike. Peng et al. 2021, arXiv:2103.02143,
 // section 3.2. Time O(n·m·d) for m = 2·directions features, memory n·d + m·d.
+#include <algorithm>
 #include <cmath>
 
 #include "variants/api/gated_attention.h"

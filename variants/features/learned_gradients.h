@@ -17,6 +17,7 @@ class LearnedGradients {
   // grads of q, k, v, the gate, and the directions of queries and of keys.
   LearnedGradients(const LinearProblem& p, std::span<Tensor> grads)
       : p_(p),
+        pieces_(p.pieces()),
         gate_(grads[3]),
         omega_(grads[4]),
         key_omega_(grads[5]),
@@ -25,6 +26,7 @@ class LearnedGradients {
     if (gate_.defined()) log_scale_ = Tensor::zeros({p.total_heads(), p.kv_len});
   }
 
+  int64_t task_of(int64_t head, int64_t piece) const { return head * pieces_ + piece; }
   bool shares() const { return !p_.map.key_omega.defined(); }  // one set of directions
   bool has_queries() const { return omega_.defined(); }
   bool has_keys() const { return gate_.defined() || (shares() ? omega_ : key_omega_).defined(); }
@@ -49,14 +51,14 @@ class LearnedGradients {
  private:
   int64_t reals() const { return p_.map.omega.dim(1) * p_.width; }
   Tensor sums_for(const Tensor& grad) const {
-    return grad.defined() ? Tensor::zeros({p_.total_heads() * p_.pieces(), reals()}) : Tensor();
+    return grad.defined() ? Tensor::zeros({p_.total_heads() * pieces_, reals()}) : Tensor();
   }
   real* part(const Tensor& sums, int64_t task) const {
     return sums.defined() ? sums.data() + task * reals() : nullptr;
   }
   void add_sums(const Tensor& sums, const Tensor& grad) const {
     for (int64_t task = 0; grad.defined() && task < sums.dim(0); ++task) {
-      const int64_t head = grad.dim(0) == 1 ? 0 : task / p_.pieces() % p_.heads;
+      const int64_t head = grad.dim(0) == 1 ? 0 : task / pieces_ % p_.heads;
       const real* const from = part(sums, task);
       real* const to = grad.data() + head * reals();
       for (int64_t i = 0; i < reals(); ++i) to[i] += from[i];
@@ -64,6 +66,7 @@ class LearnedGradients {
   }
 
   const LinearProblem& p_;
+  const int64_t pieces_;  // asked for once: inside of a task, threads() is another
   const Tensor &gate_, &omega_, &key_omega_;
   Tensor sums_, key_sums_;  // [batch·heads·pieces, directions·width]
   Tensor log_scale_;        // [batch·heads, kv_len]; zeros in the padding

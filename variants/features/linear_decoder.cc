@@ -67,7 +67,7 @@ class LinearDecoder final : public Decoder {
 
   int64_t features_;
   int64_t directions_;  // 0: none
-  bool gated_, is_signed_;
+  bool gated_, is_signed_, has_positions_;
   int64_t panel_reals_;        // of the directions of one head and side
   int64_t sides_;              // 2 where keys have directions of their own
   Tensor sums_, normalizers_;  // S [heads, features, dim] and z [heads, features]
@@ -97,6 +97,7 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
       directions_(map.omega.defined() ? map.omega.dim(1) : 0),
       gated_(gated),
       is_signed_(map.is_signed()),
+      has_positions_(map.has_positions()),
       panel_reals_(RowFeatures::panel_reals(map)),
       sides_(map.key_omega.defined() ? 2 : 1),
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
@@ -166,11 +167,12 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
   std::copy_n(k, dim, work);
   std::copy_n(q, queries * dim, work + dim);
   const Maps& maps = maps_of(head);
-  if (sides_ == 1) {
+  if (sides_ == 1 && !has_positions_) {
     maps.keys.make(work, length(), 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
-  } else {
+  } else {  // all queries of the group are at the same position
     maps.keys.make(work, length(), 1, phi_k, m, log_scale);
-    maps.queries.make(work + dim, length(), queries, phi_q, m);
+    for (int64_t i = 0; i < queries; ++i)
+      maps.queries.make(work + (1 + i) * dim, length(), 1, phi_q + i * m, m);
   }
   // Heads of several sequences share their directions.
   if (directions_ > 0 && head < std::ssize(maps_)) done.moved<real>(sides_ * panel_reals_);

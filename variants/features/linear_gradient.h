@@ -68,7 +68,7 @@ class LinearGradient {
   };
   Head head_of(int64_t head, real* work, int64_t piece = 0) const {
     const RowFeatures queries(p_.map, p_.width, head % p_.heads, work + layout_.panels);
-    const int64_t task = head * p_.pieces() + piece;
+    const int64_t task = learned_.task_of(head, piece);
     return {head, queries, queries.of_keys(p_.map, head % p_.heads, work + layout_.key_panels),
             learned_.of_queries(task), learned_.of_keys(task)};
   }
