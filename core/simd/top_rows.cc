@@ -76,15 +76,17 @@ HWY_INLINE real first_bound(int64_t n, const real* scores, int64_t most) {
   return halved(largest, groups, most, most + most / 8, std::nextafter(low, -kInfinity), high);
 }
 
-// Appends the scores that pass the bound, NaN as infinity; at most kChunk.
-HWY_INLINE void filter(int64_t n, const real* scores, int64_t first, TopList& list) {
+// Appends the scores that pass the bound, NaN as infinity; at most kChunk. Where many vectors hold
+// one that passes, a branch would be mispredicted: `kMany` takes none.
+template <bool kMany>
+HWY_INLINE void filter_as(int64_t n, const real* scores, int64_t first, TopList& list) {
   const Tag d;
   const Vector bound = all_of(list.bound), steps = hn::Iota(d, 0), infinity = all_of(kInfinity);
   int64_t size = list.size, j = 0;
   for (; j + kVector <= n; j += kVector) {
     const Vector x = hn::LoadU(d, scores + j);
     const auto passes = hn::Not(hn::Le(x, bound));
-    if (hn::AllFalse(d, passes)) continue;
+    if (!kMany && hn::AllFalse(d, passes)) continue;
     const Vector places = hn::Add(steps, all_of(static_cast<real>(first + j)));
     const Vector known = hn::IfThenElse(hn::Eq(x, x), x, infinity);
     hn::StoreU(hn::Compress(known, passes), d, list.scores + size);
@@ -97,6 +99,14 @@ HWY_INLINE void filter(int64_t n, const real* scores, int64_t first, TopList& li
       list.places[size++] = static_cast<real>(first + j);
     }
   list.size = size;
+}
+
+HWY_INLINE void filter(int64_t n, const real* scores, int64_t first, TopList& list) {
+  // Of the vectors around place p, about most·kVector/p hold a score that passes.
+  if (first < 8 * kVector * list.most)
+    filter_as<true>(n, scores, first, list);
+  else
+    filter_as<false>(n, scores, first, list);
 }
 
 // Leaves the scores above `bound`.
