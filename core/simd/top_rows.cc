@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/simd/max_lane.h"
 #include "core/simd/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,6 +32,31 @@ HWY_INLINE int64_t count_above(const real* x, int64_t n, real bound) {
   return count;
 }
 
+HWY_INLINE real smallest_of(const real* x, int64_t vectors) {
+  Vector least = hn::LoadU(Tag(), x);
+  for (int64_t v = 1; v < vectors; ++v) least = hn::Min(least, hn::LoadU(Tag(), x + v * kVector));
+  return -max_lane(Tag(), hn::Neg(least));
+}
+HWY_INLINE real largest_of(const real* x, int64_t vectors) {
+  Vector top = hn::LoadU(Tag(), x);
+  for (int64_t v = 1; v < vectors; ++v) top = hn::Max(top, hn::LoadU(Tag(), x + v * kVector));
+  return max_lane(Tag(), top);
+}
+
+// Between `low`, which at least `most` of n numbers are above, and `high`: a number that `most` to
+// `enough` are above, or, where equal ones leave none, at least `most`.
+HWY_INLINE real halved(const real* x, int64_t n, int64_t most, int64_t enough, real low,
+                       real high) {
+  for (int step = 0; step < 24; ++step) {
+    const real middle = low + (high - low) / 2;
+    if (!(middle > low && middle < high)) break;
+    const int64_t above = count_above(x, n, middle);
+    (above >= most ? low : high) = middle;
+    if (above >= most && above <= enough) break;
+  }
+  return low;
+}
+
 // A bound below at least `most` of the scores; NaN: none is known.
 HWY_INLINE real first_bound(int64_t n, const real* scores, int64_t most) {
   constexpr real kNone = std::numeric_limits<real>::quiet_NaN();
@@ -44,40 +70,59 @@ HWY_INLINE real first_bound(int64_t n, const real* scores, int64_t most) {
       top = hn::Max(top, hn::LoadU(Tag(), scores + r * groups + g));
     hn::Store(top, Tag(), largest + g);
   }
-  real low = largest[0], high = largest[0];
-  for (int64_t g = 1; g < groups; ++g)
-    low = std::min(low, largest[g]), high = std::max(high, largest[g]);
+  const real low = smallest_of(largest, groups / kVector),
+             high = largest_of(largest, groups / kVector);
   if (!(low > -kInfinity && high < kInfinity)) return kNone;
-  low = std::nextafter(low, -kInfinity);
-  for (int step = 0; step < 16; ++step) {
-    const real middle = low + (high - low) / 2;
-    const int64_t above = count_above(largest, groups, middle);
-    (above >= most ? low : high) = middle;
-    if (above >= most && above <= most + most / 8) break;
-  }
-  return low;
+  return halved(largest, groups, most, most + most / 8, std::nextafter(low, -kInfinity), high);
 }
 
-// Appends the scores that pass the bound; at most kChunk.
-HWY_INLINE void filter(int64_t n, const real* scores, int64_t first, TopList& list) {
+// Appends the scores that pass the bound, NaN as infinity; at most kChunk. Where many vectors hold
+// one that passes, a branch would be mispredicted: `kMany` takes none.
+template <bool kMany>
+HWY_INLINE void filter_as(int64_t n, const real* scores, int64_t first, TopList& list) {
   const Tag d;
-  const Vector bound = all_of(list.bound), steps = hn::Iota(d, 0);
+  const Vector bound = all_of(list.bound), steps = hn::Iota(d, 0), infinity = all_of(kInfinity);
   int64_t size = list.size, j = 0;
   for (; j + kVector <= n; j += kVector) {
     const Vector x = hn::LoadU(d, scores + j);
     const auto passes = hn::Not(hn::Le(x, bound));
-    if (hn::AllFalse(d, passes)) continue;
+    if (!kMany && hn::AllFalse(d, passes)) continue;
     const Vector places = hn::Add(steps, all_of(static_cast<real>(first + j)));
-    hn::StoreU(hn::Compress(x, passes), d, list.scores + size);
+    const Vector known = hn::IfThenElse(hn::Eq(x, x), x, infinity);
+    hn::StoreU(hn::Compress(known, passes), d, list.scores + size);
     hn::StoreU(hn::Compress(places, passes), d, list.places + size);
     size += static_cast<int64_t>(hn::CountTrue(d, passes));
   }
   for (; j < n; ++j)
     if (!(scores[j] <= list.bound)) {
-      list.scores[size] = scores[j];
+      list.scores[size] = std::isnan(scores[j]) ? kInfinity : scores[j];
       list.places[size++] = static_cast<real>(first + j);
     }
   list.size = size;
+}
+
+HWY_INLINE void filter(int64_t n, const real* scores, int64_t first, TopList& list) {
+  // Of the vectors around place p, about most·kVector/p hold a score that passes.
+  if (first < 8 * kVector * list.most)
+    filter_as<true>(n, scores, first, list);
+  else
+    filter_as<false>(n, scores, first, list);
+}
+
+// Leaves the scores above `bound`.
+HWY_INLINE void keep_above(real bound, TopList& list) {
+  const Tag d;
+  const Vector least = all_of(bound);
+  int64_t kept = 0;
+  for (int64_t j = 0; j < list.size; j += kVector) {  // behind the last is -infinity
+    const Vector x = hn::LoadU(d, list.scores + j), places = hn::LoadU(d, list.places + j);
+    const auto passes = hn::Gt(x, least);
+    hn::StoreU(hn::Compress(x, passes), d, list.scores + kept);
+    hn::StoreU(hn::Compress(places, passes), d, list.places + kept);
+    kept += static_cast<int64_t>(hn::CountTrue(d, passes));
+  }
+  list.size = kept;
+  list.bound = bound;
 }
 
 // The most-th largest of the list, which has more.
@@ -114,9 +159,16 @@ HWY_INLINE real last_taken(const TopList& list) {
 
 void prune(TopList& list) {
   if (list.size <= list.most) return;
-  for (int64_t i = 0; i < list.size; ++i)
-    list.scores[i] = std::isnan(list.scores[i]) ? kInfinity : list.scores[i];
   std::fill_n(list.scores + list.size, kVector, -kInfinity);
+  const int64_t vectors = (list.size + kVector - 1) / kVector;
+  const real high = largest_of(list.scores, vectors);
+  // All scores of a list are above its bound.
+  const real low = list.bound > -kInfinity ? list.bound : std::numeric_limits<real>::lowest();
+  if (high < kInfinity && count_above(list.scores, list.size, low) >= list.most) {
+    const real bound = halved(list.scores, list.size, list.most, list.most, low, high);
+    if (count_above(list.scores, list.size, bound) == list.most) return keep_above(bound, list);
+  }
+  // Scores are equal, or too near to each other, or infinite.
   const real least = last_taken(list);
   int64_t equal = list.most - count_above(list.scores, list.size, least), kept = 0;
   for (int64_t i = 0; i < list.size; ++i) {
