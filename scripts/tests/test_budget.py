@@ -103,6 +103,7 @@ class Budgets(unittest.TestCase):
         floor = keys.get_ylim()[0]
         self.assertIn([(64, round(floor, 6))], lines)  # exact attention on the lower edge
         self.assertEqual(floor, rank.get_ylim()[0])
+        self.assertEqual(keys.get_xlim(), chosen.get_xlim())
 
     def test_without_bounds_there_is_no_bold_line(self) -> None:
         (picture,) = self.pictures(cells(without=tuple(b.bound for b in BUDGETS)))
