@@ -24,6 +24,7 @@ enum class Part : uint8_t {
   normalisation,  // sums of weights and divisions without a softmax
   hashing,        // products with random rotations, and buckets
   sorting,        // sorting of positions, learned or by bucket
+  selection,      // scores of keys or blocks by which some are chosen, and the choice
   gathering,      // rows copied to where a kernel reads them, and back
   edges,          // attention along the edges of a graph: dots, softmax and sums in one pass
   projections,    // linear layers and projections along the sequence, all that they do
@@ -46,6 +47,7 @@ constexpr std::array<EnumName<Part>, kParts> names_of(Part) {
            {Part::normalisation, "normalisation"},
            {Part::hashing, "hashing"},
            {Part::sorting, "sorting"},
+           {Part::selection, "selection"},
            {Part::gathering, "gathering"},
            {Part::edges, "edges"},
            {Part::projections, "projections"},

@@ -219,6 +219,7 @@ void check_at(const Subject& subject, const AttentionShape& shape, int64_t kv_he
   AttentionShape longer = shape;  // what is built for a longest length sees one more at the end
   longer.q_len = longer.kv_len = shape.kv_len + 1;
   const auto attention = subject.build(longer);
+  move_weights(*attention, 67);
   const Case c{*attention, shape, kv_heads};
   compare_rows(c, 1, verdict);
   compare_rows(c, 3, verdict);  // logits of up to 50 or so

@@ -133,16 +133,9 @@ Made make(const ReferenceCase& c) {
                     .mask = mask_of(s, c.lengths)};
   for (const Tensor& gate : made.x.gates) made.reference.gates.push_back(array_of(gate));
   if (c.edges) made.reference.mask.edges = some_edges(s);
-  // Initial biases of zero would hide one that is left out.
-  for (const Weight& weight : made.attention->weights()) {
-    if (weight.learned) {
-      const Tensor moved = weight.value.value().clone();
-      Rng random = rng(72, weight.name);
-      for (real& value : moved.values()) value += static_cast<real>(0.1 * random.normal());
-      weight.value.set_value(moved);
-    }
+  move_weights(*made.attention, 72);
+  for (const Weight& weight : made.attention->weights())
     made.reference.weights.push_back(array_of(weight.value.value()));
-  }
   return made;
 }
 

@@ -131,6 +131,16 @@ Inputs make_inputs(const Attention& attention, const AttentionShape& shape, uint
           random_gates(attention.gates(), shape.batch, shape.heads, shape.kv_len, seed, scale)};
 }
 
+void move_weights(const Attention& attention, uint64_t seed) {
+  for (const Weight& weight : attention.weights()) {
+    if (!weight.learned) continue;
+    const Tensor moved = weight.value.value().clone();
+    Rng random = rng(seed, weight.name);
+    for (real& value : moved.values()) value += static_cast<real>(0.1 * random.normal());
+    weight.value.set_value(moved);
+  }
+}
+
 Tensor make_seed(const AttentionShape& shape, uint64_t seed) {
   return Tensor::normal({shape.batch, shape.heads, shape.q_len, shape.head_dim},
                         rng(seed, "check q"));

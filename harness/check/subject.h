@@ -98,6 +98,8 @@ struct Subject {
 // N(0, 1) values, and queries and keys of scale `scale`; gates as random_gates() makes them.
 Inputs make_inputs(const Attention& attention, const AttentionShape& shape, uint64_t seed,
                    double scale = 1);
+// Adds N(0, 0.1²) to learned weights: those that start at 0 or 1 would hide that they are not read.
+void move_weights(const Attention& attention, uint64_t seed);
 // A seed of the output's gradient.
 Tensor make_seed(const AttentionShape& shape, uint64_t seed);
 Mask mask_of(const AttentionShape& shape, std::vector<int64_t> kv_lengths = {});

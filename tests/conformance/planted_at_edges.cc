@@ -164,6 +164,7 @@ std::vector<PlantedVariant> planted_at_edges() {
   caught_by("weights", "two_weights_of_one_name", {.gains = true, .gains_twice = true});
   caught_by("recording", "needs_every_gradient",
             {.scores = [](const Var& q, const Var& k) { return products(q, k, false); }});
+  list.back().throws = true;
   caught_by("recording", "overwrites_gradients",
             {.scores = [](const Var& q, const Var& k) { return products(q, k, true); }});
   caught_by("threads", "a_row_at_five_threads",

@@ -35,6 +35,8 @@ double touch(Index bytes) {
 
 // Exact attention of the catalogue, with changes to what it is given and to its decoder's steps.
 struct FullChanges {
+  bool weighted_forward = false;  // a learned weight that starts at 1 multiplies the queries, but
+                                  // not those of steps
   std::function<Var(const Attention& full, const Var& q, const Var& k, const Var& v, const Mask&)>
       forward;
   Index channels_of_a_step = 1 << 20;  // further ones of a query are read as zeros
@@ -74,10 +76,13 @@ class ChangedDecoder final : public Decoder {
 class ChangedFull final : public Attention {
  public:
   ChangedFull(const AttentionConfig& config, FullChanges changes)
-      : Attention(config), full_(find_variant("full").build(config, {})), c_(std::move(changes)) {}
+      : Attention(config), full_(find_variant("full").build(config, {})), c_(std::move(changes)) {
+    if (c_.weighted_forward) factor_ = weight("factor", Tensor::full({config.head_dim}, 1));
+  }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    if (c_.weighted_forward) return full_->forward(multiply(q, factor_), k, v, mask);
     return c_.forward ? c_.forward(*full_, q, k, v, mask) : full_->forward(q, k, v, mask);
   }
   Cost do_cost(const AttentionShape& shape) const override { return full_->cost(shape); }
@@ -88,13 +93,15 @@ class ChangedFull final : public Attention {
 
   std::unique_ptr<Attention> full_;
   FullChanges c_;
+  Var factor_;  // [head_dim]
 };
 
 VariantInfo full_with(const std::string& name, const FullChanges& changes) {
   VariantInfo info = find_variant("full");
   info.name = name;
   info.params.clear();
-  info.no_decoder = nullptr;
+  info.no_decoder = nullptr, info.bfloat16_if = nullptr;  // which read parameters
+  info.traits.bfloat16 = false;
   info.traits.decode = !changes.forward;
   info.make = [changes](const AttentionConfig& config) {
     return std::make_unique<ChangedFull>(config, changes);
@@ -178,6 +185,7 @@ std::vector<PlantedVariant> planted_passes() {
 
   // Decode steps and edges
   list.push_back({full_with("steps_of_8_channels", {.channels_of_a_step = 8}), "decode"});
+  list.push_back({full_with("steps_without_a_weight", {.weighted_forward = true}), "decode"});
   list.push_back({full_with("scaled_by_the_share_of_edges",
                             {.forward =
                                  [](const Attention& full, const Var& q, const Var& k, const Var& v,

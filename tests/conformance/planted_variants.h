@@ -14,6 +14,7 @@ struct PlantedVariant {
   VariantInfo info;
   std::string caught_by;  // the check that must fail; others may fail too
   bool at_quick = true;   // whether it must fail at the level that `run` asks for
+  bool throws = false;    // whether the check cannot measure it
 };
 void PrintTo(const PlantedVariant& planted, std::ostream* out);
 // The variant without a fault passes every check.

@@ -12,7 +12,9 @@ struct TwinCase {
   std::map<std::string, ParamValue> params;
   AttentionShape shape;  // q_len = kv_len
   std::vector<int64_t> lengths = {};
-  double scale = 1;  // of the queries
+  double scale = 1;                 // of the queries
+  double step = 1e-4;               // of central differences
+  double allowed = 200 * kEpsilon;  // error of the output
 };
 
 // x: q, k, v, then the weights in the order of Attention::weights(), as the oracle's arrays.
@@ -41,14 +43,14 @@ inline void expect_twin(const TwinCase& c, const MakeTwin& make) {
   const Twins twin = make(*attention, inputs[0]);
   const Var out = attention->forward(vars[0], vars[1], vars[2], {s.causal, c.lengths});
   const oracle::Array want = twin(arrays);
-  EXPECT_TRUE(relative_error(out.value(), want.x) <= 200 * kEpsilon)
+  EXPECT_TRUE(relative_error(out.value(), want.x) <= c.allowed)
       << relative_error(out.value(), want.x);
   const Tensor seed = normal(out.shape(), "seed");
   out.backward(seed);
   std::vector<Tensor> grads;
   for (const Var& var : vars)
     grads.push_back(var.grad().defined() ? var.grad() : Tensor::zeros(var.shape()));
-  expect_gradients(inputs, grads, seed, twin);
+  expect_gradients(inputs, grads, seed, twin, c.step);
 }
 
 }  // namespace attn::bridge

@@ -144,7 +144,7 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
       "reformer",   "gla",        "mamba2", "retention", "deltanet",   "kda",   "gated_deltanet",
       "lightning",  "hgrn2",      "rwkv6",  "rwkv7",     "long_conv",  "hyena", "fnet",
       "gmlp",       "gau",        "mamba",  "s4d",       "lru",        "aft",   "mega",
-      "log_linear", "ttt_linear", "mesa"};
+      "log_linear", "ttt_linear", "mesa",   "path"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)

@@ -1,5 +1,5 @@
 // Feature maps φ of linear attention, and the random directions of their projections. A kernel
-// computes the features of one chunk in its workspace (RowFeatures); features() computes all of
+// computes the features of one chunk in its workspace (row_features.h); features() computes all of
 // them.
 #pragma once
 
@@ -14,13 +14,22 @@ namespace attn {
 using Lengths = std::span<const int64_t>;  // valid rows of each batch entry; empty: all
 
 struct FeatureMap {
-  enum class Kind { given, elu, positive, relu };
+  enum class Kind : uint8_t { given, elu, positive, relu, cosine, taylor, waves, softmax_pair };
   Kind kind = Kind::given;  // given: the rows are features already
-  Tensor omega = {};        // directions [heads or 1, features, dim]; undefined: no projection
-  real number = 0;          // the scale of positive, the epsilon of relu
+  Var omega = {};           // [heads or 1, directions, dim]; undefined: no projection
+  Var key_omega = {};       // the same of keys; undefined: omega
+  // The scale of positive and waves, the epsilon of relu, the angle between neighbours of cosine.
+  double number = 0;
+  bool unit_rows = false;  // of waves: rows are divided by their length
+  bool learned = false;    // gradients reach the directions
 
-  int64_t features(int64_t dim) const { return omega.defined() ? omega.dim(1) : dim; }
-  bool has_log_scale() const { return kind == Kind::positive; }  // each row is divided by a scale
+  int64_t directions(int64_t dim) const { return omega.defined() ? omega.dim(1) : dim; }
+  int64_t features(int64_t dim) const;
+  // Each row is divided by a scale.
+  bool has_log_scale() const {
+    return kind == Kind::positive || (kind == Kind::waves && !unit_rows);
+  }
+  bool is_signed() const { return kind == Kind::waves; }  // φ(q)·φ(k) may be negative
   void check_fits(const Shape& x) const;  // Error unless it fits x [batch, heads, len, dim]
 };
 
@@ -38,34 +47,30 @@ FeatureMap positive_random(const Tensor& omega, double scale);
 FeatureMap relu_random(const Tensor& omega, double epsilon);
 FeatureMap relu_plain(double epsilon);  // relu(x) + epsilon, without projection
 
-// The feature map of one head on rows x [rows, dim]. The constructor packs the directions into
-// `panels`, which has panel_reals(map) numbers and must outlive the object. Not for Kind::given.
-class RowFeatures {
- public:
-  RowFeatures(const FeatureMap& map, int64_t dim, int64_t head, real* panels);
-  static int64_t panel_reals(const FeatureMap& map);
+// φ(x) = exp(|scale·x|²/2)·[sin(scale·ωx), cos(scale·ωx)]/√directions: the same estimate by
+// trigonometric features, eq. 5 of the same paper. log_scale is |scale·x|²/2.
+FeatureMap trigonometric(const Tensor& omega, double scale);
 
-  // Writes phi [rows, features], rows phi_row apart, and, unless null, log_scale [rows], if the map
-  // has one.
-  void make(const real* x, int64_t rows, real* phi, int64_t phi_row,
-            real* log_scale = nullptr) const;
-  // Adds to grad_x [rows, dim]; overwrites grad_phi, whose layout is that of phi. The divisor of a
-  // row is treated as a constant, since attention multiplies by it again.
-  void add_gradient(const real* x, const real* phi, int64_t rows, real* grad_phi, int64_t phi_row,
-                    real* grad_x) const;
+// φ(x) = [sin(ωx̂), cos(ωx̂)]/√directions of the row's direction x̂ = x/√(|x|² + 1e-6). Peng et al.
+// 2021 (arXiv:2103.02143), section 3.1. `omega` may be learned.
+FeatureMap unit_waves(const Var& omega, bool learned);
 
- private:
-  void exponentials(const real* x, int64_t rows, real* phi, int64_t phi_row, real* log_scale) const;
+// φ(x) = [relu(x)·cos(π·i/(2·span)), relu(x)·sin(π·i/(2·span))] at position i among the keys, so
+// that φ(x_i)·φ(y_j) = relu(x_i)·relu(y_j)·cos(π·(i - j)/(2·span)). Qin et al. 2022
+// (arXiv:2202.08791), eqs. 10-12. Not negative where |i - j| <= span.
+FeatureMap cosine_weighted(int64_t span);
 
-  FeatureMap::Kind kind_;
-  real number_;
-  int64_t dim_, features_;
-  const real* omega_ = nullptr;  // [features, dim] of this head
-  const real* panels_;           // the same as a right operand [dim, features]
-};
+// φ(x) = [1, y, y_a·y_b for a < b, y_a²/√2] with y = ωx/f^¼ for f directions, so that φ(x)·φ(x') =
+// 1 + s + s²/2 with s = ωx·ω'x'/√f: 1 + f + f·(f + 1)/2 features. Arora et al. 2024
+// (arXiv:2402.18668), section 4.1.
+FeatureMap taylor_map(const Var& omega, const Var& key_omega);
 
-// The features of all rows of x [batch, heads, len, dim], as an op. Rows of padding become zeros by
-// selection, so that their values, even NaN, reach neither a sum nor a gradient.
+// φ(x) = [softmax(ωx), softmax(-ωx)]. Zhang et al. 2024 (arXiv:2402.04347), section 4.
+FeatureMap softmax_pair(const Var& omega, const Var& key_omega);
+
+// The features of all rows of x [batch, heads, len, dim], as an op; of queries at positions 0, 1,
+// … where the map asks. Not for trigonometric(). Directions get no gradient. Rows of padding become
+// zeros by selection, so that their values, even NaN, reach neither a sum nor a gradient.
 struct Features {
   Var phi;           // [batch, heads, len, features]
   Tensor log_scale;  // [batch, heads, len], -inf for padding; undefined unless map.has_log_scale()

@@ -31,15 +31,19 @@ struct LinearOptions {
   // maximum over the visible keys of query i. M_i cancels in the ratio, prevents overflow, and
   // keeps earlier rows independent of later keys. The backward treats log_scale as a constant.
   Tensor log_scale = {};
+  // [batch, heads, kv_len, 1], causal with q_len = kv_len: key j weighs (1 - g_j)·Π_{j < t <= i}
+  // g_t for query i, with g = σ(gate); see key_gates.h. Undefined: 1.
+  Var gate = {};
 };
 
 // q [batch, heads, q_len, width], k [batch, heads, kv_len, width], v [batch, heads, kv_len, dim];
-// features must be >= 0. A query whose weights sum to less than 1e8 times the smallest normal
-// number gets zeros and zero gradients.
+// features must be >= 0 or the map signed. A query whose weights sum to less than 1e8 times the
+// smallest normal number gets zeros and zero gradients; of a signed map, see normalizer.h.
+// Differentiable by q, k, v, the gate and the map's directions.
 Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptions& options = {});
 
 // One forward without gradients; includes the features. FLOPs are those of one thread. Where heads
 // are too few for the threads, causal sums are computed once more for the pieces.
-Cost linear_cost(const AttentionShape& shape, const FeatureMap& map);
+Cost linear_cost(const AttentionShape& shape, const FeatureMap& map, bool gated = false);
 
 }  // namespace attn

@@ -19,6 +19,7 @@ class TwoPasses final : public LinearGradient {
       add_queries(h, 0, 1, grad_state, work);
       if (needs_keys()) add_keys(h, 0, 1, grad_state, work);
     });
+    learned_.add_up(s_);
   }
 
  private:
@@ -33,9 +34,9 @@ class TwoPasses final : public LinearGradient {
       const AugmentedRows grads = output_gradients(h, chunk, work);
       if (needs_keys())
         add_to_state(p_, queries, grads.matrix, grads.column, chunk.rows, grad_state);
-      if (!grad_q_.defined()) return;
+      if (!needs_queries()) return;
       through_state(grads, chunk.rows, state, work);
-      add_gradient(h, s_.q, grad_q_, h.number * p_.q_len + chunk.row, queries, chunk.rows, work);
+      add_query_gradient(h, chunk, queries, work);
     });
   }
 
@@ -48,9 +49,9 @@ class TwoPasses final : public LinearGradient {
       const Chunk chunk = chunk_of(p_, h.number, c);
       const FeatureRows keys = keys_of(h, chunk, work);
       const AugmentedRows weighted = scaled_values(h, chunk, running_max, work);
-      if (grad_k_.defined()) {
+      if (needs_phi_of_keys()) {
         through_state(weighted, chunk.keys, grad_state, work);
-        add_gradient(h, s_.k, grad_k_, h.number * p_.kv_len + chunk.key, keys, chunk.keys, work);
+        add_key_gradient(h, chunk, keys, work);
       }
       if (grad_v_.defined()) add_value_gradient(h, chunk, keys, weighted.column, grad_state, work);
     });
@@ -63,17 +64,19 @@ class TwoPasses final : public LinearGradient {
       real* const grad_state = grad_states.data() + task * size;
       clear_state(p_, grad_state);
       grad_state[size - 1] = 0;
-      add_queries(head_of(task / pieces, work), task % pieces, pieces, grad_state, work);
+      add_queries(head_of(task / pieces, work, task % pieces), task % pieces, pieces, grad_state,
+                  work);
     });
-    if (!needs_keys()) return;
+    if (!needs_keys()) return learned_.add_up(s_);
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t i = 1; i < pieces; ++i)
         merge_states(p_, grad_states.data() + (head * pieces + i) * size,
                      grad_states.data() + head * pieces * size);
     run_tasks(heads * pieces, layout_.parts.total(), [&](int64_t task, real* work) {
-      add_keys(head_of(task / pieces, work), task % pieces, pieces,
+      add_keys(head_of(task / pieces, work, task % pieces), task % pieces, pieces,
                grad_states.data() + task / pieces * pieces * size, work);
     });
+    learned_.add_up(s_);
   }
 };
 

@@ -4,6 +4,7 @@
 // and about 258·n·(m+d) inside chunks.
 #include "core/base/marks.h"
 #include "variants/features/linear_gradient.h"
+#include "variants/features/running_maxima.h"
 
 namespace attn {
 namespace {
@@ -12,9 +13,7 @@ class Sweeps final : public LinearGradient {
  public:
   Sweeps(const LinearProblem& p, const LinearSaved& saved, const Tensor& grad_out,
          std::span<Tensor> grads)
-      : LinearGradient(p, saved, grad_out, grads) {
-    find_running_max();
-  }
+      : LinearGradient(p, saved, grad_out, grads), maxima_(p, saved) {}
 
   void run() const {
     const int64_t pieces = p_.pieces();
@@ -23,33 +22,16 @@ class Sweeps final : public LinearGradient {
       const Head h = head_of(head, work);
       real* const state = work + layout_.state;
       clear_state(p_, state);
-      if (grad_q_.defined()) sweep_queries(h, 0, 1, state, work);
+      if (needs_queries()) sweep_queries(h, 0, 1, state, work);
       clear_state(p_, state);
       if (needs_keys()) sweep_keys(h, 0, 1, state, work);
     });
+    learned_.add_up(s_);
   }
 
  private:
-  // M of the keys before each chunk and, at the end, of all.
-  void find_running_max() {
-    const int64_t heads = p_.total_heads(), chunks = p_.key_chunks();
-    running_max_ = Tensor({heads, chunks + 1});
-    for (int64_t head = 0; head < heads; ++head) {
-      real running_max = -kInfinity;
-      for (int64_t c = 0; c < chunks; ++c) {
-        running_max_[head * (chunks + 1) + c] = running_max;
-        const Chunk chunk = chunk_of(p_, head, c);
-        const real* const scales = p_.scaled ? s_.log_scale.data() + head * p_.kv_len : nullptr;
-        if (chunk.keys > 0)
-          running_max =
-              scales ? std::max(running_max, max_in_row(scales + chunk.key, chunk.keys)) : real(0);
-      }
-      running_max_[head * (chunks + 1) + chunks] = running_max;
-    }
-  }
-  real before(const Head& h, int64_t c) const {
-    return running_max_[h.number * (p_.key_chunks() + 1) + c];
-  }
+  real before(const Head& h, int64_t c) const { return maxima_.before(h.number, c); }
+  real after(const Head& h, int64_t c) const { return maxima_.after(h.number, c); }
 
   // The pairs inside a chunk; masked ones are 0. grad_weights_ij = dw_ij·scale and, if keys are
   // given, weights_ij = w_ij·scale, where scale = exp(log_scale_j - M_i); rescale_i = exp(M before
@@ -112,9 +94,11 @@ class Sweeps final : public LinearGradient {
                       any ? nullptr : none);
           count_flops(2 * static_cast<double>(count * seen * m));
         }
-        add_gradient(h, s_.q, grad_q_, h.number * p_.q_len + chunk.row, queries, chunk.rows, work);
+        add_query_gradient(h, chunk, queries, work);
       }
-      if (c + 1 < p_.key_chunks()) add_chunk_keys(h, chunk, keys, state, work);
+      if (c + 1 == p_.key_chunks()) return;
+      add_chunk_keys(h, chunk, keys, state, work);
+      if (p_.gated) state[p_.state_reals() - 1] = before(h, c + 1);
     });
   }
 
@@ -143,7 +127,7 @@ class Sweeps final : public LinearGradient {
 
   void add_chunk_queries(const Head& h, int64_t c, const Chunk& chunk, const FeatureRows& queries,
                          const AugmentedRows& grads, real* grad_state, real* work) const {
-    const real factor = scale_between(before(h, c), before(h, c + 1));
+    const real factor = scale_between(before(h, c), after(h, c));
     if (factor != 1)
       for (int64_t i = 0; i < p_.state_reals() - 1; ++i) grad_state[i] *= factor;
     const AugmentedRows back =
@@ -155,11 +139,12 @@ class Sweeps final : public LinearGradient {
                          const FeatureRows& queries, const AugmentedRows& grads,
                          const real* grad_state, real* work) const {
     const int64_t m = p_.features, d = p_.dim, at = h.number * p_.kv_len + chunk.key;
+    const bool of_phi = needs_phi_of_keys();
     real* const grad = work + layout_.grad_phi;
     const bool any = c + 1 < p_.key_chunks();  // queries after this chunk
     if (any) {
-      const AugmentedRows weighted = scaled_values(h, chunk, before(h, c + 1), work);
-      if (grad_k_.defined()) {
+      const AugmentedRows weighted = scaled_values(h, chunk, after(h, c), work);
+      if (of_phi) {
         pack_state(grad_state, work);
         through_state(weighted, chunk.keys, grad_state, work);
       }
@@ -170,18 +155,17 @@ class Sweeps final : public LinearGradient {
       const int64_t count = std::min(LinearProblem::kChunkStrip, chunk.keys - j),
                     first = chunk.first_row(p_, j), rows = chunk.rows - first,
                     pair = first * p_.chunk() + j;
-      if (grad_k_.defined())
+      if (of_phi)
         add_product(count, m, rows, {work + layout_.grad_weights + pair, 1, p_.chunk()},
                     {queries.data + first * queries.row, queries.row}, grad + j * p_.feature_row(),
                     p_.feature_row(), any ? nullptr : none);
       if (grad_v_.defined())
         add_product(count, d, rows, {work + layout_.weights + pair, 1, p_.chunk()},
                     {grads.matrix + first * d, d}, grad_v_.data() + (at + j) * d, d);
-      count_flops(2 *
-                  static_cast<double>(count * rows *
-                                      ((grad_k_.defined() ? m : 0) + (grad_v_.defined() ? d : 0))));
+      count_flops(
+          2 * static_cast<double>(count * rows * ((of_phi ? m : 0) + (grad_v_.defined() ? d : 0))));
     }
-    if (grad_k_.defined()) add_gradient(h, s_.k, grad_k_, at, keys, chunk.keys, work);
+    if (of_phi) add_key_gradient(h, chunk, keys, work);
   }
 
   // Every piece first computes the sums of its own keys and queries. States are then accumulated
@@ -202,25 +186,26 @@ class Sweeps final : public LinearGradient {
       real* const grad_state = grad_states.data() + head * slots * size;
       clear_state(p_, grad_state + pieces * size);
       for (int64_t i = pieces - 1; i > 0; --i) {
-        const real* const maxima = running_max_.data() + head * (p_.key_chunks() + 1);
-        const real factor = scale_between(maxima[p_.key_chunks() * i / pieces],
-                                          maxima[p_.key_chunks() * (i + 1) / pieces]);
+        const int64_t chunks = p_.key_chunks();
+        const real factor = scale_between(maxima_.before(head, chunks * i / pieces),
+                                          maxima_.before(head, chunks * (i + 1) / pieces));
         for (int64_t n = 0; n < size - 1; ++n)
           grad_state[i * size + n] += factor * grad_state[(i + 1) * size + n];
       }
     }
     run_tasks(heads * pieces, layout_.parts.total(), [&](int64_t task, real* work) {
       const int64_t piece = task % pieces, slot = task / pieces * slots + piece;
-      const Head h = head_of(task / pieces, work);
-      if (grad_q_.defined()) sweep_queries(h, piece, pieces, states.data() + slot * size, work);
+      const Head h = head_of(task / pieces, work, piece);
+      if (needs_queries()) sweep_queries(h, piece, pieces, states.data() + slot * size, work);
       if (needs_keys()) sweep_keys(h, piece, pieces, grad_states.data() + (slot + 1) * size, work);
     });
+    learned_.add_up(s_);
   }
 
   void sum_piece(const Head& h, int64_t piece, int64_t pieces, real* state, real* grad_state,
                  real* work) const {
     clear_state(p_, state);
-    if (grad_q_.defined() && piece + 1 < pieces)
+    if (needs_queries() && piece + 1 < pieces)
       for_chunks(p_.key_chunks(), piece, pieces, [&](int64_t c) {
         const Chunk chunk = chunk_of(p_, h.number, c);
         add_chunk_keys(h, chunk, keys_of(h, chunk, work), state, work);
@@ -239,7 +224,7 @@ class Sweeps final : public LinearGradient {
     }
   }
 
-  Tensor running_max_;  // [batch·heads, chunks + 1]
+  const RunningMaxima maxima_;
 };
 
 }  // namespace

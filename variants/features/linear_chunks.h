@@ -17,7 +17,8 @@
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "core/tensor/tensor.h"
-#include "variants/features/feature_maps.h"
+#include "variants/features/normalizer.h"
+#include "variants/features/row_features.h"
 
 namespace attn {
 
@@ -29,6 +30,7 @@ struct LinearProblem {
   int64_t width = 0;  // columns of q and k, the input of the feature map
   int64_t features = 0, dim = 0;
   bool causal = false, scaled = false;  // scaled: keys have a log_scale
+  bool gated = false;                   // scaled by gates, see key_gates.h
   std::vector<int64_t> kv_lengths = {};
   FeatureMap map = {};
 
@@ -57,7 +59,7 @@ struct LinearProblem {
   // Pieces of a sequence: more than 1 where heads are too few for the threads. Causal, pieces
   // compute each state twice.
   int64_t pieces() const {
-    const int64_t workers = threads(), most = std::max(key_chunks(), row_chunks());
+    const int64_t workers = gated ? 1 : threads(), most = std::max(key_chunks(), row_chunks());
     const bool busy = causal ? total_heads() >= workers : total_heads() % workers == 0;
     return busy ? 1 : std::clamp<int64_t>(most, 1, workers);
   }
@@ -152,12 +154,23 @@ struct FeatureRows {
   Right right() const { return {data, row}; }
 };
 
-// The features of `rows` rows of x from row `at`, counted over all heads.
+// Rows of x: `at` counts over all heads, `position` among the keys.
+struct RowsAt {
+  int64_t at, position, rows;
+};
+inline RowsAt queries_at(const LinearProblem& p, int64_t head, const Chunk& chunk) {
+  return {head * p.q_len + chunk.row, chunk.row + p.offset(), chunk.rows};
+}
+inline RowsAt keys_at(const LinearProblem& p, int64_t head, const Chunk& chunk) {
+  return {head * p.kv_len + chunk.key, chunk.key, chunk.keys};
+}
+
+// The features of some rows of x.
 inline FeatureRows make_rows(const LinearProblem& p, const RowFeatures& features, const Tensor& x,
-                             int64_t at, int64_t rows, real* work, real* log_scale) {
-  const real* const from = x.data() + at * p.width;
+                             const RowsAt& which, real* work, real* log_scale) {
+  const real* const from = x.data() + which.at * p.width;
   if (p.given()) return {from, p.width};
-  features.make(from, rows, work, p.feature_row(), log_scale);
+  features.make(from, which.position, which.rows, work, p.feature_row(), log_scale);
   return {work, p.feature_row()};
 }
 
@@ -206,19 +219,20 @@ inline void scale_rows_by(const real* x, const real* factors, int64_t rows, int6
     for (int64_t c = 0; c < cols; ++c) out[r * cols + c] = factors[r] * x[r * cols + c];
 }
 
-// Smaller sums of weights count as 0: their terms are denormal, and a division of gradients by them
-// would overflow.
-inline constexpr real kLeastNormalizer = std::numeric_limits<real>::min() * real(1e8);
-
 // The tensors that a forward saves for its backward.
 struct LinearSaved {
   Tensor q, k, v, out;
   Tensor log_scale;   // [batch, heads, kv_len], if the problem is scaled
   Tensor normalizer;  // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
   Tensor states;      // [batch·heads, state_reals], of all keys; not causal
+  Tensor gate;        // [batch, heads, kv_len, 1], if the problem is gated
+  Tensor shifts;      // [batch·heads, key_chunks]: what the gates add to M at the end of a chunk
 };
 
 int64_t linear_workspace(const LinearProblem& problem);  // of a forward: numbers for each worker
+// Fills saved.out and, to keep what the backward reads, the other results in `saved`.
+void linear_forward(const LinearProblem& problem, LinearSaved& saved, bool keep);
+// grads of q, k, v, the gate, and the directions of queries and of keys.
 void linear_backward(const LinearProblem& problem, const LinearSaved& saved, const Tensor& grad_out,
                      std::span<Tensor> grads);
 

@@ -15,15 +15,17 @@ Work work_of(const LinearProblem& p) {
   const double m = static_cast<double>(p.features), d = static_cast<double>(p.dim);
   const double state = m * (d + 1), rows = static_cast<double>(p.q_len + p.kv_len);
   Work work;
-  work.features = p.map.omega.defined() ? rows * m * static_cast<double>(p.width) : 0;
+  if (p.map.omega.defined())
+    work.features = rows * static_cast<double>(p.map.omega.dim(1) * p.width);
+  const double back = p.map.learned ? 2 : 1;  // through the directions, and to them
   if (!p.causal) {  // backward: both through a state, the grad_state of the queries, dv
     work.forward = work.features + rows * state;
-    work.backward = 2 * work.features + (rows + static_cast<double>(p.q_len)) * state +
+    work.backward = (1 + back) * work.features + (rows + static_cast<double>(p.q_len)) * state +
                     static_cast<double>(p.kv_len) * m * d;
     return work;
   }
   work.forward = work.features;
-  work.backward = 3 * work.features;  // made again in both sweeps; one projects gradients back
+  work.backward = (2 + back) * work.features;  // made again in both sweeps
   for (int64_t c = 0; c < p.key_chunks(); ++c) {
     const Chunk chunk = chunk_of(p, 0, c);
     const double queries = c > 0 ? static_cast<double>(chunk.rows) : 0;
@@ -45,11 +47,11 @@ Work work_of(const LinearProblem& p) {
 
 }  // namespace
 
-Cost linear_cost(const AttentionShape& shape, const FeatureMap& map) {
+Cost linear_cost(const AttentionShape& shape, const FeatureMap& map, bool gated) {
   LinearProblem p;
   p.batch = shape.batch, p.heads = shape.heads, p.q_len = shape.q_len, p.kv_len = shape.kv_len;
   p.width = p.dim = shape.head_dim, p.features = map.features(p.width), p.map = map;
-  p.causal = shape.causal, p.scaled = map.has_log_scale();
+  p.causal = shape.causal, p.gated = gated, p.scaled = map.has_log_scale() || gated;
   const Work work = work_of(p);
   const double size = sizeof(real), heads = static_cast<double>(p.total_heads());
   const double d = static_cast<double>(p.dim);
@@ -59,13 +61,14 @@ Cost linear_cost(const AttentionShape& shape, const FeatureMap& map) {
   Cost cost;
   cost.flops = 2 * heads * work.forward;
   cost.backward_flops = 2 * heads * work.backward;
-  cost.bytes = size * heads * 2 * d * static_cast<double>(p.q_len + p.kv_len);
+  cost.bytes = size * heads *
+               (2 * d * static_cast<double>(p.q_len + p.kv_len) +
+                (gated ? static_cast<double>(p.kv_len) : 0));
   cost.peak_bytes =
       size * heads * (static_cast<double>(p.q_len) * d + static_cast<double>(states)) +
       static_cast<double>(
           workspace_bytes(p.total_heads() * std::max(pieces, summed), linear_workspace(p)));
-  cost.state_bytes =
-      size * heads * static_cast<double>(p.features * (p.dim + 1) + map.has_log_scale());
+  cost.state_bytes = size * heads * static_cast<double>(p.features * (p.dim + 1) + p.scaled);
   return cost;
 }
 

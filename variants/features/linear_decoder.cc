@@ -10,6 +10,7 @@
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "variants/features/key_gates.h"
 #include "variants/features/linear_chunks.h"
 
 namespace attn {
@@ -20,7 +21,7 @@ constexpr int64_t kRows = 96;    // rows of S updated and read while they are in
 
 class LinearDecoder final : public Decoder {
  public:
-  LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map);
+  LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map, bool gated);
 
  private:
   void do_extend(const Tensor& k, const Tensor& v) override;
@@ -34,32 +35,45 @@ class LinearDecoder final : public Decoder {
     const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
                d = static_cast<double>(head_dim());
     const double rows = 1 + static_cast<double>(group());  // a key and the queries
-    return heads_of * rows * (2 * m * (d + 1) + (projects_ ? 2 * m * d : 0));
+    return heads_of * rows * (2 * m * (d + 1) + 2 * static_cast<double>(directions_) * d);
   }
   double do_step_bytes() const override {
     return 2 * static_cast<double>(do_state_bytes()) + direction_bytes();
   }
   double direction_bytes() const {  // an empty block of the pool still has bytes
-    return projects_ ? static_cast<double>(panels_.bytes()) : 0;
+    return directions_ > 0 ? static_cast<double>(panels_.bytes()) : 0;
   }
 
-  const RowFeatures& map_of(int64_t head) const {
+  // The maps of a head, of its queries and of its keys.
+  struct Maps {
+    RowFeatures queries, keys;
+  };
+  const Maps& maps_of(int64_t head) const {
     return maps_[static_cast<size_t>(head) % maps_.size()];
+  }
+  // What `rows` keys from position `at` add to M behind them, and their log_scale by gates.
+  real gate_keys(int64_t head, int64_t at, int64_t rows, real* log_scale) const {
+    if (!gated_) return 0;
+    const Tensor& gate = gates()[0];
+    return gate_scales(gate.data() + head * gate.dim(2) + at, rows, log_scale);
   }
   real* sum(int64_t head) const { return sums_.data() + head * features_ * head_dim(); }
   real* normalizer(int64_t head) const { return normalizers_.data() + head * features_; }
   real weigh(int64_t head, real* log_scale, int64_t rows, real* phi) const;
-  void add_keys(int64_t head, const real* k, const real* v, int64_t rows, real* work) const;
+  void add_keys(int64_t head, int64_t at, int64_t rows, const Tensor& k, const Tensor& v,
+                real* work) const;
   void step(int64_t head, const real* q, const real* k, const real* v, real* out,
             Tally& done) const;
 
   int64_t features_;
-  bool projects_;
-  int64_t panel_reals_;            // of the directions of one head
-  Tensor sums_, normalizers_;      // S [heads, features, dim] and z [heads, features]
-  Tensor running_max_;             // [heads], of log_scale; undefined without one
-  Block panels_, work_;            // the maps' directions, packed; of a step, for each head
-  std::vector<RowFeatures> maps_;  // of each head of a batch entry
+  int64_t directions_;  // 0: none
+  bool gated_, is_signed_;
+  int64_t panel_reals_;        // of the directions of one head and side
+  int64_t sides_;              // 2 where keys have directions of their own
+  Tensor sums_, normalizers_;  // S [heads, features, dim] and z [heads, features]
+  Tensor running_max_;         // [heads], of log_scale; undefined without one
+  Block panels_, work_;        // the maps' directions, packed; of a step, for each head
+  std::vector<Maps> maps_;     // of each head of a batch entry
 };
 
 // What a step works on for each head: a key and the queries of its group, one below the other,
@@ -76,22 +90,29 @@ struct StepLayout {
   }
 };
 
-LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map)
-    : Decoder(position, capacity),
+LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const FeatureMap& map,
+                             bool gated)
+    : Decoder(position, capacity, std::vector<int64_t>(gated ? 1 : 0, 1)),
       features_(map.features(head_dim())),
-      projects_(map.omega.defined()),
+      directions_(map.omega.defined() ? map.omega.dim(1) : 0),
+      gated_(gated),
+      is_signed_(map.is_signed()),
       panel_reals_(RowFeatures::panel_reals(map)),
+      sides_(map.key_omega.defined() ? 2 : 1),
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
       normalizers_(Tensor::zeros({heads(), features_})) {
   map.check_fits(position);
-  if (map.has_log_scale()) running_max_ = Tensor::full({heads()}, -kInfinity);
+  if (map.has_log_scale() || gated) running_max_ = Tensor::full({heads()}, -kInfinity);
   const int64_t count = position[1];
-  panels_ = Block(static_cast<size_t>(count * panel_reals_) * sizeof(real), Purpose::workspace);
+  panels_ =
+      Block(static_cast<size_t>(count * sides_ * panel_reals_) * sizeof(real), Purpose::workspace);
   const StepLayout layout(group(), features_, head_dim());
   work_ = Block(static_cast<size_t>(heads() * layout.total) * sizeof(real), Purpose::workspace);
-  for (int64_t head = 0; head < count; ++head)
-    maps_.emplace_back(map, head_dim(), head,
-                       static_cast<real*>(panels_.data()) + head * panel_reals_);
+  for (int64_t head = 0; head < count; ++head) {
+    real* const panels = static_cast<real*>(panels_.data()) + head * sides_ * panel_reals_;
+    const RowFeatures queries(map, head_dim(), head, panels);
+    maps_.push_back({queries, queries.of_keys(map, head, panels + panel_reals_)});
+  }
 }
 
 // Raises the running maximum of the head to the log_scale of `rows` keys and makes their features
@@ -107,28 +128,30 @@ real LinearDecoder::weigh(int64_t head, real* log_scale, int64_t rows, real* phi
   return scale_between(before, running_max);
 }
 
-void LinearDecoder::add_keys(int64_t head, const real* k, const real* v, int64_t rows,
-                             real* work) const {
-  const int64_t dim = head_dim();
+void LinearDecoder::add_keys(int64_t head, int64_t at, int64_t rows, const Tensor& keys,
+                             const Tensor& values, real* work) const {
+  const int64_t dim = head_dim(), from = (head * keys.dim(2) + at) * dim;
+  const real *const k = keys.data() + from, *const v = values.data() + from;
   real *const phi = work, *const log_scale = work + rows * features_,
               *const factors = log_scale + padded_reals(rows);
-  map_of(head).make(k, rows, phi, features_, log_scale);
+  maps_of(head).keys.make(k, length() + at, rows, phi, features_, log_scale);
+  const real shift = gate_keys(head, at, rows, log_scale);
   const real old = weigh(head, log_scale, rows, phi);
   std::fill_n(factors, features_, old);
   add_product(features_, dim, rows, {phi, 1, features_}, {v, dim}, sum(head), dim, factors);
   if (old != 1)
     for (int64_t f = 0; f < features_; ++f) normalizer(head)[f] *= old;
   add_column_sums(normalizer(head), phi, rows, features_);
+  if (gated_) running_max_[head] += shift;
   count_flops(2 * static_cast<double>(rows * features_ * (dim + 1)));
 }
 
 void LinearDecoder::do_extend(const Tensor& k, const Tensor& v) {
-  const int64_t len = k.dim(2), dim = head_dim();
+  const int64_t len = k.dim(2);
   const int64_t reals = kChunk * features_ + padded_reals(kChunk) + features_;
   run_tasks(heads(), reals, [&](int64_t head, real* work) {
     for (int64_t i = 0; i < len; i += kChunk)
-      add_keys(head, k.data() + (head * len + i) * dim, v.data() + (head * len + i) * dim,
-               std::min(kChunk, len - i), work);
+      add_keys(head, i, std::min(kChunk, len - i), k, v, work);
   });
 }
 
@@ -142,10 +165,18 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
                   *const factors = work + layout.factors;
   std::copy_n(k, dim, work);
   std::copy_n(q, queries * dim, work + dim);
-  map_of(head).make(work, 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
+  const Maps& maps = maps_of(head);
+  if (sides_ == 1) {
+    maps.keys.make(work, length(), 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
+  } else {
+    maps.keys.make(work, length(), 1, phi_k, m, log_scale);
+    maps.queries.make(work + dim, length(), queries, phi_q, m);
+  }
   // Heads of several sequences share their directions.
-  if (projects_ && head < std::ssize(maps_)) done.moved<real>(panel_reals_);
+  if (directions_ > 0 && head < std::ssize(maps_)) done.moved<real>(sides_ * panel_reals_);
+  const real shift = gate_keys(head, 0, 1, log_scale);
   const real old = weigh(head, log_scale, 1, phi_k);
+  if (gated_) running_max_[head] += shift;
   std::fill_n(factors, kRows, old);
   std::fill_n(out, queries * dim, real(0));
   for (int64_t f = 0; f < m; f += kRows) {
@@ -162,8 +193,9 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
   done.moved<real>(2 * m + (running_max_.defined() ? 2 : 0));
   for (int64_t i = 0; i < queries; ++i) {
     const real total = row_dot(phi_q + i * m, z, m);
+    const real inverse = inverse_normalizer(total, is_signed_);
     real* const row = out + i * dim;
-    for (int64_t c = 0; c < dim; ++c) row[c] = total < kLeastNormalizer ? real(0) : row[c] / total;
+    for (int64_t c = 0; c < dim; ++c) row[c] = inverse == 0 ? real(0) : row[c] * inverse;
   }
 }
 
@@ -180,10 +212,11 @@ void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* o
 }  // namespace
 
 std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
-                                        const FeatureMap& map) {
-  const bool own_directions = map.omega.defined() && map.omega.dim(0) > 1;
-  if (position[2] > 1 && own_directions) return nullptr;
-  return std::make_unique<LinearDecoder>(position, capacity, map);
+                                        const FeatureMap& map, bool gated) {
+  bool own = gated;
+  for (const Var& omega : {map.omega, map.key_omega}) own |= omega.defined() && omega.dim(0) > 1;
+  if (position[2] > 1 && own) return nullptr;
+  return std::make_unique<LinearDecoder>(position, capacity, map, gated);
 }
 
 }  // namespace attn

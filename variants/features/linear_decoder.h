@@ -12,8 +12,9 @@
 
 namespace attn {
 
-// Null where query heads share keys but have directions of their own.
+// Null where query heads share keys but have directions or gates of their own. `gated`: every
+// position comes with a gate, see LinearOptions.
 std::unique_ptr<Decoder> linear_decoder(const Shape& position, int64_t capacity,
-                                        const FeatureMap& map);
+                                        const FeatureMap& map, bool gated = false);
 
 }  // namespace attn

@@ -12,6 +12,7 @@
 #include "core/base/marks.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "variants/features/learned_gradients.h"
 #include "variants/features/linear_chunks.h"
 
 namespace attn {
@@ -21,6 +22,8 @@ struct GradientLayout {
   explicit GradientLayout(const LinearProblem& p) {
     const int64_t chunk = p.chunk(), inside = p.causal ? chunk : 0;
     panels = parts.take(RowFeatures::panel_reals(p.map));
+    key_panels = p.map.key_omega.defined() ? parts.take(RowFeatures::panel_reals(p.map)) : panels;
+    map_scratch = parts.take(RowFeatures::scratch_reals(p.map, p.width));
     keys = parts.take(p.feature_reals());
     queries = parts.take(p.feature_reals());
     grad_phi = parts.take(chunk * p.feature_row());
@@ -38,8 +41,9 @@ struct GradientLayout {
     state = parts.take(p.state_reals());
   }
   WorkspaceParts parts;
-  int64_t panels, keys, queries, grad_phi, grad_out, scaled, grad_out_column, scaled_column, scales,
-      rescale, packed_state, packed_keys, packed_values, weights, grad_weights, state;
+  int64_t panels, key_panels, map_scratch, keys, queries, grad_phi, grad_out, scaled,
+      grad_out_column, scaled_column, scales, rescale, packed_state, packed_keys, packed_values,
+      weights, grad_weights, state;
 };
 
 class LinearGradient {
@@ -52,17 +56,25 @@ class LinearGradient {
         grad_out_(grad_out),
         grad_q_(grads[0]),
         grad_k_(grads[1]),
-        grad_v_(grads[2]) {}
+        grad_v_(grads[2]),
+        learned_(p, grads) {}
 
  protected:
+  // One head, or a piece of it, which has gradients of directions of its own.
   struct Head {
     int64_t number;
-    RowFeatures features;
+    RowFeatures queries, keys;
+    real *grad_omega, *grad_key_omega;
   };
-  Head head_of(int64_t head, real* work) const {
-    return {head, RowFeatures(p_.map, p_.width, head % p_.heads, work + layout_.panels)};
+  Head head_of(int64_t head, real* work, int64_t piece = 0) const {
+    const RowFeatures queries(p_.map, p_.width, head % p_.heads, work + layout_.panels);
+    const int64_t task = head * p_.pieces() + piece;
+    return {head, queries, queries.of_keys(p_.map, head % p_.heads, work + layout_.key_panels),
+            learned_.of_queries(task), learned_.of_keys(task)};
   }
-  bool needs_keys() const { return grad_k_.defined() || grad_v_.defined(); }
+  bool needs_queries() const { return grad_q_.defined() || learned_.has_queries(); }
+  bool needs_phi_of_keys() const { return grad_k_.defined() || learned_.has_keys(); }
+  bool needs_keys() const { return needs_phi_of_keys() || grad_v_.defined(); }
 
   // A matrix [rows, dim] and a column [rows]: G and g of queries, or scaled values and scales of
   // keys.
@@ -72,12 +84,11 @@ class LinearGradient {
   };
 
   FeatureRows queries_of(const Head& h, const Chunk& chunk, real* work) const {
-    return make_rows(p_, h.features, s_.q, h.number * p_.q_len + chunk.row, chunk.rows,
-                     work + layout_.queries, nullptr);
+    return make_rows(p_, h.queries, s_.q, queries_at(p_, h.number, chunk), work + layout_.queries,
+                     nullptr);
   }
   FeatureRows keys_of(const Head& h, const Chunk& chunk, real* work) const {
-    return make_rows(p_, h.features, s_.k, h.number * p_.kv_len + chunk.key, chunk.keys,
-                     work + layout_.keys, nullptr);
+    return make_rows(p_, h.keys, s_.k, keys_at(p_, h.number, chunk), work + layout_.keys, nullptr);
   }
   const real* scales_of(const Head& h, const Chunk& chunk) const {
     return p_.scaled ? s_.log_scale.data() + h.number * p_.kv_len + chunk.key : nullptr;
@@ -92,10 +103,13 @@ class LinearGradient {
     real *const matrix = work + layout_.grad_out, *const column = work + layout_.grad_out_column;
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const int64_t at = h.number * p_.q_len + chunk.row + r;
-      const real inverse = s_.normalizer[at] < kLeastNormalizer ? real(0) : 1 / s_.normalizer[at];
+      const bool is_signed = p_.map.is_signed();
+      const real inverse = inverse_normalizer(s_.normalizer[at], is_signed);
       const real* const grad = grad_out_.data() + at * p_.dim;
       scale_rows_by(grad, &inverse, 1, p_.dim, matrix + r * p_.dim);
-      column[r] = -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse;
+      column[r] = is_replaced(s_.normalizer[at], is_signed)
+                      ? real(0)
+                      : -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse;
     }
     return {matrix, column};
   }
@@ -136,16 +150,47 @@ class LinearGradient {
     pack_transposed(state, p_.features, p_.dim, p_.dim, work + layout_.packed_state);
   }
 
-  void add_gradient(const Head& h, const Tensor& x, const Tensor& grad, int64_t at,
-                    const FeatureRows& phi, int64_t rows, real* work) const {
-    real *const grad_phi = work + layout_.grad_phi, *const to = grad.data() + at * p_.width;
+  // From dφ of some rows, in the workspace, to dx and the gradients of directions.
+  struct Into {
+    const RowFeatures& features;
+    const Tensor &x, &grad;
+    real* grad_omega;
+  };
+  void add_gradient(const Into& into, const RowsAt& which, const FeatureRows& phi,
+                    real* work) const {
+    real *const grad_phi = work + layout_.grad_phi, *const to =
+                                                        into.grad.defined()
+                                                            ? into.grad.data() + which.at * p_.width
+                                                            : nullptr;
     if (!p_.given())
-      return h.features.add_gradient(x.data() + at * p_.width, phi.data, rows, grad_phi, phi.row,
-                                     to);
+      return into.features.add_gradient({.x = into.x.data() + which.at * p_.width,
+                                         .phi = phi.data,
+                                         .first = which.position,
+                                         .rows = which.rows,
+                                         .grad_phi = grad_phi,
+                                         .phi_row = phi.row,
+                                         .grad_x = to,
+                                         .grad_omega = into.grad_omega,
+                                         .scratch = work + layout_.map_scratch});
     const Mark mark(Part::elementwise);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; to && r < which.rows; ++r)
       for (int64_t c = 0; c < p_.width; ++c)
         to[r * p_.width + c] += grad_phi[r * p_.feature_row() + c];
+  }
+  void add_query_gradient(const Head& h, const Chunk& chunk, const FeatureRows& phi,
+                          real* work) const {
+    add_gradient({h.queries, s_.q, grad_q_, h.grad_omega}, queries_at(p_, h.number, chunk), phi,
+                 work);
+  }
+  void add_key_gradient(const Head& h, const Chunk& chunk, const FeatureRows& phi,
+                        real* work) const {
+    const RowsAt which = keys_at(p_, h.number, chunk);
+    if (real* const grad_log_scale = learned_.of_log_scale(which.at)) {
+      const real* const grad_phi = work + layout_.grad_phi;
+      dots_of_rows(which.rows, p_.features, phi.data, phi.row, grad_phi, p_.feature_row(),
+                   grad_log_scale);
+    }
+    add_gradient({h.keys, s_.k, grad_k_, h.grad_key_omega}, which, phi, work);
   }
 
   // Adds the part of dv that comes from a grad_state.
@@ -164,6 +209,7 @@ class LinearGradient {
   const LinearSaved& s_;
   const GradientLayout layout_;
   const Tensor &grad_out_, &grad_q_, &grad_k_, &grad_v_;
+  const LearnedGradients learned_;
 };
 
 // Causal problems; the others are in linear_backward.cc.

@@ -1,6 +1,14 @@
-// Projection of keys and values along the sequence, from n rows to `rank` rows: Wang et al. 2020,
-// arXiv:2006.04768, eq. 7. variants/softmax/softmax.h computes attention to the projected rows.
-//   sequence_projection.h  the projection and its gradients, 2·n·rank·d FLOPs
+// Keys and values that stand for many positions each: softmax attention to fewer rows than the
+// sequence has. variants/softmax/softmax.h computes the attention.
+//   sequence_projection.h  a learned map from n rows to `rank` rows, 2·n·rank·d FLOPs (linformer)
+//   block_compression.h    a convolution from each block of rows to one row, 2·n·d² FLOPs
+//   block_attention.h      attention to blocks that have ended, and its decoder
+//   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
+//   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 #pragma once
 
+#include "variants/lowrank/block_attention.h"
+#include "variants/lowrank/block_compression.h"
+#include "variants/lowrank/head_convolution.h"
+#include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/sequence_projection.h"

@@ -88,22 +88,6 @@ struct NearAndFar {
   }
 };
 
-// Of two log-sum-exps in units of log2, +inf for nothing seen: the joint one, and the factors that
-// bring the outputs together.
-struct Join {
-  real log_sum = kInfinity, near = 0, far = 0;
-
-  Join(real a, real b) {
-    if (a == kInfinity && b == kInfinity) return;
-    const real low = -kInfinity, x = a == kInfinity ? low : a, y = b == kInfinity ? low : b;
-    const real larger = y <= x ? x : y;
-    const real u = std::exp2(x - larger), w = std::exp2(y - larger);
-    log_sum = larger + std::log2(u + w);
-    near = u / (u + w);
-    far = w / (u + w);
-  }
-};
-
 void join(const NearAndFar& d, Span which, const Tensor& far_out, const Tensor& far_sum,
           const Tensor& out, const Tensor& log_sum) {
   const Mark mark(Part::softmax);

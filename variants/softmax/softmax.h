@@ -3,25 +3,28 @@
 // (Dao et al. 2022, arXiv:2205.14135): no n×n buffer; the backward recomputes the weights.
 //   band.h                    the visible keys of a query, and the tiles of queries
 //   softmax_attention.h       the op: 4·d FLOPs a visible pair, memory n·d
+//   softmax_log_sum.h         the same with the log-sum-exp of each row
 //   softmax_cost.h            its cost
 //   softmax_forward.h         its forward pass, without gradients
 //   forward_sizes.h           how the forward pass divides its work
 //   softmax_backward.h        its backward pass
 //   softmax_tiles.h           the problem, and operations on tiles
 //   softmax_merge.h           row maximum, row sum and rescaling of partial results
+//   join.h                    two partial results of whole arrays, joined by log-sum-exp
 //   softmax_decoder.h         decoding from a cache of keys and values
 //   materialized_attention.h  the textbook form, with the n×n matrix of weights
 //   grouped_attention.h       attention within groups of positions
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
-// Internal: forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
+// Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
 #pragma once
 
 #include "variants/softmax/band.h"
 #include "variants/softmax/edge_attention.h"
 #include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"
+#include "variants/softmax/join.h"
 #include "variants/softmax/materialized_attention.h"
 #include "variants/softmax/panel_cache.h"
 #include "variants/softmax/regroup.h"
@@ -30,5 +33,6 @@
 #include "variants/softmax/softmax_cost.h"
 #include "variants/softmax/softmax_decoder.h"
 #include "variants/softmax/softmax_forward.h"
+#include "variants/softmax/softmax_log_sum.h"
 #include "variants/softmax/softmax_merge.h"
 #include "variants/softmax/softmax_tiles.h"

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_forward.h"
+#include "variants/softmax/softmax_log_sum.h"
 
 namespace attn {
 namespace {
@@ -36,8 +37,10 @@ void check_pattern(const BlockPattern& pattern, int64_t batch, int64_t heads, in
   }
 }
 
-SoftmaxProblem problem_of(const Shape& q, const Shape& k, const Shape& v,
-                          const SoftmaxOptions& options) {
+}  // namespace
+
+SoftmaxProblem softmax_problem(const Shape& q, const Shape& k, const Shape& v,
+                               const SoftmaxOptions& options) {
   SoftmaxProblem p;
   p.batch = q[0], p.heads = q[1], p.q_len = q[2], p.dim = q[3];
   p.kv_len = k[2], p.value_dim = v[3];
@@ -55,10 +58,8 @@ SoftmaxProblem problem_of(const Shape& q, const Shape& k, const Shape& v,
   return p;
 }
 
-}  // namespace
-
 Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
-  const SoftmaxProblem problem = problem_of(q.shape(), k.shape(), v.shape(), options);
+  const SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
   const bool keep = recording({q, k, v});
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape().with(3, problem.value_dim));
@@ -74,7 +75,7 @@ Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOpt
 
 BFloat16Tensor softmax_attention(const BFloat16Tensor& q, const BFloat16Tensor& k,
                                  const BFloat16Tensor& v, const SoftmaxOptions& options) {
-  SoftmaxProblem problem = problem_of(q.shape(), k.shape(), v.shape(), options);
+  SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
   problem.dtype = Dtype::bfloat16;
   BFloat16Tensor out(q.shape().with(3, problem.value_dim));
   softmax_forward(problem, q, k, v, out);

@@ -12,66 +12,18 @@
 #include "core/base/workers.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/softmax_rows.h"
+#include "variants/softmax/backward_layout.h"
 
 namespace attn {
 namespace {
-
-constexpr int64_t kTile = 96;  // queries
-constexpr int64_t kBlock =
-    256;  // keys at most; logits and gradients of a tile are 192 KiB in float
-constexpr int64_t kBackwardStrip = 24;  // queries of a tile that a mask cuts through
-
-struct ScoreTile {
-  Span queries, keys;
-  bool whole = true;  // every pair is visible
-};
-
-// Tasks that share a head.
-int64_t parts_of(const SoftmaxProblem& p) {
-  const int64_t heads = p.batch * p.heads;
-  return heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
-}
-
-// Whether late queries see more keys than early ones, and late keys are seen by fewer queries.
-bool is_triangular(const SoftmaxProblem& p) { return p.causal && p.left < 0; }
-
-// Whether the keys are so few that parts of a head would leave too few to each. The parts then take
-// queries alone, and sum the gradients of all keys and values apart.
-bool has_few_keys(const SoftmaxProblem& p) { return p.kv_len <= kBlock && 2 * p.kv_len <= p.q_len; }
-
-// Keys of a block: few enough that each part of a head gets some; of a triangle, an early and a
-// late one.
-int64_t block_of(const SoftmaxProblem& p, int64_t parts) {
-  if (parts == 1) return kBlock;
-  if (has_few_keys(p)) return kBlock;
-  const int64_t blocks = is_triangular(p) ? 2 * parts : parts;
-  return std::clamp(round_up((p.kv_len + blocks - 1) / blocks, kPanel), kPanel, kBlock);
-}
-
-// Offsets into a worker's workspace; rows of weights and gradients are `stride` apart.
-struct Layout {
-  int64_t stride, keys, values, query, dots, weights, grad_logits, total;
-
-  Layout(const SoftmaxProblem& p, const QueryTiles& tiles, int64_t block) {
-    const int64_t rows = std::min(tiles.rows, p.q_len), cols = std::min(block, p.kv_len);
-    stride = round_up(cols, kPanel);
-    keys = 0;
-    values = keys + padded_reals(packed_reals(cols, p.dim));
-    query = values + padded_reals(packed_reals(cols, p.value_dim));
-    dots = query + padded_reals(rows * p.dim);
-    weights = dots + padded_reals(rows);
-    grad_logits = weights + rows * stride;
-    total = grad_logits + rows * stride;
-  }
-};
 
 class SoftmaxGradient {
  public:
   SoftmaxGradient(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k, const Tensor& v,
                   const Tensor& out, const Tensor& log_sum, const Tensor& grad_out,
-                  std::span<Tensor> grads)
+                  std::span<Tensor> grads, const Tensor& grad_log_sum)
       : p_(problem),
-        tiles_(p_.q_len, p_.pattern.get(), kTile, kBackwardStrip),
+        tiles_(p_.q_len, p_.pattern.get(), kBackwardTile, kBackwardStrip),
         parts_(parts_of(p_)),
         block_(block_of(p_, parts_)),
         layout_(p_, tiles_, block_),
@@ -81,6 +33,7 @@ class SoftmaxGradient {
         out_(out),
         log_sum_(log_sum),
         grad_out_(grad_out),
+        grad_log_sum_(grad_log_sum),
         grad_q_(grads[0]),
         grad_k_(grads[1]),
         grad_v_(grads[2]) {}
@@ -213,8 +166,8 @@ class SoftmaxGradient {
                   grad_q_.data() + row * d, d);
   }
 
-  // Weights P = exp(scale·QKᵀ - L) and gradients scale·P·(dO·Vᵀ - dots), dots = dO·O; column c is
-  // key `first + c`. Columns outside the tile are left with anything.
+  // Weights P = exp(scale·QKᵀ - L) and gradients scale·P·(dO·Vᵀ - dots), dots = dO·O - dL; column c
+  // is key `first + c`. Columns outside the tile are left with anything.
   void make_weights(const Band& band, int64_t first, const ScoreTile& tile, int64_t row,
                     real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
@@ -238,6 +191,8 @@ class SoftmaxGradient {
     {
       const Mark mark(Part::softmax);
       dots_of_rows(rows, dv, grad, dv, out_.data() + row * dv, dv, dots);
+      for (int64_t r = 0; grad_log_sum_.defined() && r < rows; ++r)
+        dots[r] -= grad_log_sum_[row + r];
     }
     logit_grad_rows(rows, to - from, weights + from, grad_logits + from, stride,
                     log_sum_.data() + row, dots, real(p_.scale));
@@ -254,21 +209,23 @@ class SoftmaxGradient {
   const SoftmaxProblem& p_;
   QueryTiles tiles_;
   int64_t parts_, block_;
-  Layout layout_;
-  const Tensor &q_, &k_, &v_, &out_, &log_sum_, &grad_out_, &grad_q_, &grad_k_, &grad_v_;
+  BackwardLayout layout_;
+  const Tensor &q_, &k_, &v_, &out_, &log_sum_, &grad_out_, &grad_log_sum_;
+  const Tensor &grad_q_, &grad_k_, &grad_v_;
 };
 
 }  // namespace
 
 double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head) {
-  return executed_pairs(band, pattern, head, QueryTiles(band.q_len, pattern, kTile, kBackwardStrip),
+  return executed_pairs(band, pattern, head,
+                        QueryTiles(band.q_len, pattern, kBackwardTile, kBackwardStrip),
                         kBackwardStrip);
 }
 
 void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
                       const Tensor& v, const Tensor& out, const Tensor& log_sum,
-                      const Tensor& grad_out, std::span<Tensor> grads) {
-  SoftmaxGradient(problem, q, k, v, out, log_sum, grad_out, grads).run();
+                      const Tensor& grad_out, std::span<Tensor> grads, const Tensor& grad_log_sum) {
+  SoftmaxGradient(problem, q, k, v, out, log_sum, grad_out, grads, grad_log_sum).run();
 }
 
 }  // namespace attn

@@ -11,10 +11,12 @@
 namespace attn {
 
 // Adds the gradients of q, k and v to grads[0..2]; an undefined one is skipped. `out` and `log_sum`
-// are those of softmax_forward().
+// are those of softmax_forward(). `grad_log_sum`, where defined, is the gradient of the natural
+// log-sum-exp of each row.
 void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
                       const Tensor& v, const Tensor& out, const Tensor& log_sum,
-                      const Tensor& grad_out, std::span<Tensor> grads);
+                      const Tensor& grad_out, std::span<Tensor> grads,
+                      const Tensor& grad_log_sum = {});
 
 // The number of (query, key) pairs that the backward multiplies for one head.
 double softmax_backward_pairs(const Band& band, const BlockPattern* pattern, int64_t head);

@@ -28,8 +28,11 @@ class SoftmaxDecoder : public Decoder {
  public:
   using Element = typename Cache::Element;
 
-  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots)
-      : Decoder(position, capacity), slots_(slots), cache_(heads(), slots, head_dim()) {}
+  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, const Tensor& sinks = {})
+      : Decoder(position, capacity),
+        slots_(slots),
+        cache_(heads(), slots, head_dim()),
+        sinks_(sinks) {}
 
  protected:
   void put_all(int64_t len, const Element* k, const Element* v);
@@ -43,7 +46,8 @@ class SoftmaxDecoder : public Decoder {
   double do_step_bytes() const override {  // the cache read, one position of it written
     const int64_t positions = std::min(length() + 1, slots_) + 1;
     return 2 * static_cast<double>(sizeof(Element)) *
-           static_cast<double>(heads() * head_dim() * positions);
+               static_cast<double>(heads() * head_dim() * positions) +
+           (sinks_.defined() ? sizeof(real) * static_cast<double>(heads() * group()) : 0);
   }
 
   // What a part of the cache of one head is worked on with.
@@ -57,10 +61,11 @@ class SoftmaxDecoder : public Decoder {
   }
   Part begun(real* work, const Element* q) const;
   void attend(int64_t head, int64_t begin, int64_t end, const Part& part, Tally& done) const;
-  void finish(const Part* parts, int64_t count, Element* out) const;
+  void finish(int64_t head, const Part* parts, int64_t count, Element* out) const;
 
   int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
   Cache cache_;
+  Tensor sinks_;                             // [heads of queries], or undefined
   std::vector<Part, Recycled<Part>> parts_;  // of the cache, of each head, in a step
 };
 
@@ -96,13 +101,19 @@ void SoftmaxDecoder<Cache>::attend(int64_t head, int64_t begin, int64_t end, con
   }
 }
 
-// The answers of one head's queries, out [group, dim], from all parts of its cache.
+// The answers of one head's queries, out [group, dim], from all parts of its cache. A sink adds to
+// the sum of weights alone.
 template <class Cache>
-void SoftmaxDecoder<Cache>::finish(const Part* parts, int64_t count, Element* out) const {
+void SoftmaxDecoder<Cache>::finish(int64_t head, const Part* parts, int64_t count,
+                                   Element* out) const {
   const int64_t dim = head_dim();
   for (int64_t r = 0; r < group(); ++r) {
     RowSums all = parts[0].found.row(r, dim);
     for (int64_t p = 1; p < count; ++p) merge_row(dim, parts[p].found.row(r, dim), all);
+    if (sinks_.defined())
+      all.row_sum += std::exp2(sinks_[(head * group() + r) % sinks_.size()] *
+                                   static_cast<real>(std::numbers::log2e) -
+                               all.row_max);
     divide_row(dim, all.sum, all.row_sum, out + r * dim);
   }
 }
@@ -133,8 +144,10 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
       attend(head, from, to, part, done);
     }
   });
+  if (sinks_.defined()) count_bytes(static_cast<double>(heads() * group()) * sizeof(real));
   for (int64_t head = 0; head < heads(); ++head)
-    finish(&parts_[static_cast<size_t>(head * per_head)], per_head, out + head * group() * dim);
+    finish(head, &parts_[static_cast<size_t>(head * per_head)], per_head,
+           out + head * group() * dim);
 }
 
 class RealDecoder final : public SoftmaxDecoder<RealCache> {
@@ -177,8 +190,9 @@ int64_t slots_of(int64_t capacity, int64_t window) {
 
 }  // namespace
 
-std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window) {
-  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window));
+std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window,
+                                         const Tensor& sinks) {
+  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window), sinks);
 }
 
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,

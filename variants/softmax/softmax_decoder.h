@@ -11,9 +11,10 @@
 namespace attn {
 
 // `window`: visible positions before the query's own; -1: all. Logits are scaled by
-// 1/sqrt(head_dim).
+// 1/sqrt(head_dim). `sinks`, where defined: for each query head a logit [kv_heads·group] without a
+// value, which takes its share of every row (natural units; read at each step).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
-                                         int64_t window = -1);
+                                         int64_t window = -1, const Tensor& sinks = {});
 // The same with a cache of bfloat16, half as large. It takes steps in bfloat16 alone.
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window = -1);

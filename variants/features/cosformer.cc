@@ -1,0 +1,104 @@
+// cosformer: weights relu(q_i)·relu(k_j)·cos(π·(i - j)/(2·M)), split into features cos·relu(x) and
+// sin·relu(x). Qin et al. 2022, arXiv:2202.08791, eqs. 8-12. Time O(n·d²), memory n·d + 2·d²;
+// causal by prefix sums. No limit equals softmax.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/check.h"
+#include "variants/api/variant_info.h"
+#include "variants/features/features.h"
+#include "variants/reference/features.h"
+
+namespace attn::variants {
+namespace {
+
+// M: fixed, or the length of the sequences.
+int64_t span_of(const AttentionConfig& config, int64_t q_len, int64_t kv_len) {
+  if (config.params.text("span_from") == "length") return std::max(q_len, kv_len);
+  const int64_t given = config.params.integer("span");
+  return given > 0 ? given : config.max_len;
+}
+
+class Cosformer final : public Attention {
+ public:
+  explicit Cosformer(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    const int64_t span = span_of(config(), q.dim(2), k.dim(2)),
+                  reach = mask.causal ? k.dim(2) : std::max(q.dim(2), k.dim(2));
+    ATTN_CHECK(reach <= span, "cosformer has no weights for {} positions with a span of {}", reach,
+               span);
+    return linear_attention(
+        q, k, v,
+        {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = cosine_weighted(span)});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return linear_cost(shape, cosine_weighted(shape.kv_len));
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    const int64_t span = span_of(config(), capacity, capacity);
+    ATTN_CHECK(capacity <= span, "cosformer has no weights for {} positions with a span of {}",
+               capacity, span);
+    return linear_decoder(position, capacity, cosine_weighted(span));
+  }
+};
+
+oracle::Array cosformer_reference(const ReferenceInputs& x) {
+  const auto span = static_cast<double>(span_of(x.config, x.q.len, x.k.len));
+  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    double sum = 0;
+    for (int64_t c = 0; c < x.q.dim; ++c)
+      sum += std::fmax(x.q.at(b, h, i, c), 0) * std::fmax(x.k.at(b, h, j, c), 0);
+    const auto distance = static_cast<double>(i + x.k.len - x.q.len - j);
+    return sum * std::cos(std::numbers::pi * distance / (2 * span));
+  };
+  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
+}
+
+std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) {
+  if (!shape.causal && shape.q_len > shape.kv_len)
+    return "cosformer: queries before the first key are further from the last than its span";
+  const int64_t span = params.integer("span");
+  if (params.text("span_from") == "length" || span == 0 || shape.kv_len <= span) return {};
+  return fmt::format("cosformer: {} positions exceed span={}", shape.kv_len, span);
+}
+
+}  // namespace
+
+VariantInfo cosformer() {
+  Traits traits = kKernelTraits;
+  traits.permutable = traits.rowwise = false;
+  return {
+      .name = "cosformer",
+      .family = "kernel",
+      .summary = "kernel attention by relu features that fade with the distance as a cosine",
+      .paper = "Qin et al. 2022, arXiv:2202.08791, eqs. 8-12",
+      .cost_formula =
+          "8·n·d·(d+1) FLOPs, causal about 258·n·d more inside chunks of 64; memory n·d, and "
+          "about 2·d·(d + 192) a thread",
+      .traits = traits,
+      .params = {ParamSpec("span", 0,
+                           "distance M at which a weight has faded to 0; 0: the longest length "
+                           "that the layer is built for",
+                           0)
+                     .when("span_from", "given"),
+                 {"span_from",
+                  {"given", "length"},
+                  "length: M is the length of the sequence, as in the authors' code"}},
+      .make = make_as<Cosformer>,
+      .reference = cosformer_reference,
+      .skip_reason = why_not,
+      .no_decoder = [](const Params& params) -> std::optional<std::string> {
+        if (params.text("span_from") == "given") return {};
+        return "cosformer[span_from=length]: M is not known before the sequence ends";
+      },
+      .notes = {"span_from=length: the same tokens get other outputs in a longer sequence or "
+                "behind more padding; a prefix of the outputs is not the outputs of the prefix.",
+                "A query whose relu features meet none of the keys' gets zeros; the authors' code "
+                "divides by 1e-6 instead.",
+                "Queries and keys are aligned at their ends, where lengths differ."}};
+}
+
+}  // namespace attn::variants

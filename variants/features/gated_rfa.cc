@@ -1,0 +1,100 @@
+// gated_rfa: random feature attention whose state forgets by a gate of the position: S_t =
+// g_t·S_{t-1} + (1 - g_t)·φ(k_t)ᵀv_t, and its divisor alike. Peng et al. 2021, arXiv:2103.02143,
+// section 3.2. Time O(n·m·d) for m = 2·directions features, memory n·d + m·d.
+#include <cmath>
+
+#include "variants/api/gated_attention.h"
+#include "variants/api/variant_info.h"
+#include "variants/features/features.h"
+#include "variants/features/scaled_directions.h"
+#include "variants/reference/features.h"
+#include "variants/reference/gated.h"
+
+namespace attn::variants {
+namespace {
+
+class GatedRfa final : public GatedAttention {
+ public:
+  explicit GatedRfa(const AttentionConfig& config) : GatedAttention(config) {
+    const int64_t heads = config.heads, dim = config.head_dim;
+    omega_ = weight("omega",
+                    random_directions(heads, params().integer("directions"), dim,
+                                      params().flag("orthogonal"), rng(config.seed, "rfa.omega")),
+                    false);
+    scales_ = weight("scale", Tensor::full({heads, dim}, 1));
+  }
+
+ private:
+  FeatureMap map() const { return unit_waves(scaled_directions(omega_.value(), scales_), true); }
+  Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
+                       const Mask& mask) const override {
+    return linear_attention(
+        q, k, v, {.causal = true, .kv_lengths = mask.kv_lengths, .map = map(), .gate = gates[0]});
+  }
+  Cost do_cost(const AttentionShape& given) const override {
+    AttentionShape shape = given;
+    shape.causal = true;
+    Cost cost = linear_cost(shape, unit_waves(omega_, true), true);
+    cost.peak_bytes += sizeof(real) * static_cast<double>(omega_.value().size());  // scaled
+    return cost;
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, map(), true);
+  }
+
+  Var omega_;   // [heads, directions, head_dim]
+  Var scales_;  // [heads, head_dim]
+};
+
+std::vector<GateInput> forget_gates(const AttentionConfig& config) {
+  return {{.name = "forget",
+           .help = "x of g = σ(x), the share of the state that a position keeps",
+           .width = 1,
+           .bias = std::vector<double>(static_cast<size_t>(config.heads), 0.0)}};
+}
+
+oracle::Array gated_rfa_reference(const ReferenceInputs& x) {
+  const oracle::Array q = oracle::unit_rows(x.q, 1e-6), k = oracle::unit_rows(x.k, 1e-6);
+  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    return oracle::mean_cosine(x.weights[0], h, x.weights[1].row(0, 0, h), q.row(b, h, i),
+                               k.row(b, h, j));
+  };
+  const auto log_scale = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    double sum = -oracle::softplus(x.gates[0].at(b, h, j, 0));  // log(1 - g)
+    for (int64_t t = j + 1; t <= std::min(i, x.valid(b) - 1); ++t)
+      sum -= oracle::softplus(-x.gates[0].at(b, h, t, 0));
+    return sum;
+  };
+  oracle::Visibility visible = x.visible();
+  visible.causal = true;
+  return oracle::kernel_ratio(x.q, x.v, visible, kernel, log_scale, 1e-3);
+}
+
+}  // namespace
+
+VariantInfo gated_rfa() {
+  return {.name = "gated_rfa",
+          .family = "kernel",
+          .summary = "random feature attention whose state forgets by a gate",
+          .paper = "Peng et al. 2021, arXiv:2103.02143, section 3.2",
+          .cost_formula =
+              "4·n·m·(d+1) + 2·n·m·d + 86·n·(m+d) FLOPs for m = 2·directions features; memory n·d, "
+              "and about m·(d + 192) a thread",
+          .traits =
+              {.causal = true, .linear_time = true, .random = true, .decode = true, .gated = true},
+          .params = {{"directions", 64, "random directions of each head; twice as many features"},
+                     {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
+          .make = make_as<GatedRfa>,
+          .reference = gated_rfa_reference,
+          .gates = forget_gates,
+          .always_causal = [](const Params&) { return true; },
+          .notes = {
+              "The authors' released code has no gate: this is the paper's formula. The start of "
+              "the gate's bias is 0 here; the paper names none.",
+              "Divisors are relative to the largest weight that gates leave a visible key; nearer "
+              "to 0 than 0.001 they are replaced, as those of rfa.",
+              "Where query heads share keys and values (kv_heads), each still has its own gates, "
+              "and with them a state of its own. A head is not divided among threads."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,79 @@
+// hedgehog: kernel attention with learned features [softmax(W·x), softmax(-W·x)], which can be
+// fitted to imitate softmax weights. Zhang et al. 2024, arXiv:2402.04347, section 4. Time O(n·d²),
+// memory n·d + 2·d²; causal by prefix sums. No limit equals softmax.
+#include "variants/api/variant_info.h"
+#include "variants/features/features.h"
+#include "variants/reference/features.h"
+
+namespace attn::variants {
+namespace {
+
+class Hedgehog final : public Attention {
+ public:
+  explicit Hedgehog(const AttentionConfig& config)
+      : Attention(config),
+        queries_(weight("projection_q", identity(config))),
+        keys_(weight("projection_k", identity(config))) {}
+
+ private:
+  static Tensor identity(const AttentionConfig& config) {
+    const int64_t dim = config.head_dim;
+    const Tensor start = Tensor::zeros({config.heads, dim, dim});
+    for (int64_t row = 0; row < config.heads * dim; ++row) start[row * dim + row % dim] = 1;
+    return start;
+  }
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return linear_attention(q, k, v,
+                            {.causal = mask.causal,
+                             .kv_lengths = mask.kv_lengths,
+                             .map = softmax_pair(queries_, keys_)});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return linear_cost(shape, softmax_pair(queries_, keys_));
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, softmax_pair(queries_, keys_));
+  }
+
+  Var queries_, keys_;  // [heads, head_dim, head_dim]
+};
+
+oracle::Array hedgehog_reference(const ReferenceInputs& x) {
+  const auto features = [](const oracle::Array& weight, const oracle::Array& rows) {
+    std::vector<std::vector<double>> phi;
+    for (int64_t b = 0; b < rows.batch; ++b)
+      for (int64_t h = 0; h < rows.heads; ++h)
+        for (int64_t i = 0; i < rows.len; ++i)
+          phi.push_back(oracle::softmax_pair(oracle::projected(weight, h, rows.row(b, h, i))));
+    return phi;
+  };
+  const auto of_q = features(x.weights[0], x.q), of_k = features(x.weights[1], x.k);
+  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    return oracle::dot(of_q[static_cast<size_t>((b * x.q.heads + h) * x.q.len + i)],
+                       of_k[static_cast<size_t>((b * x.k.heads + h) * x.k.len + j)]);
+  };
+  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
+}
+
+}  // namespace
+
+VariantInfo hedgehog() {
+  return {
+      .name = "hedgehog",
+      .family = "kernel",
+      .summary = "kernel attention by learned features, softmaxes of a projection and its opposite",
+      .paper = "Zhang et al. 2024, arXiv:2402.04347, section 4",
+      .cost_formula =
+          "8·n·d·(d+1) + 4·n·d² FLOPs, causal about 258·n·d more inside chunks of 64; memory n·d, "
+          "and about 2·d·(d + 192) a thread",
+      .traits = kKernelTraits,
+      .params = {},
+      .make = make_as<Hedgehog>,
+      .reference = hedgehog_reference,
+      .notes = {"projection_q and projection_k [heads, head_dim, head_dim] start as identities.",
+                "Three maps share the name: this one of two separate softmaxes; one softmax over "
+                "both signs with a bias, shared by heads (fla); and exponentials without a sum, "
+                "whose maxima of keys do not cancel."}};
+}
+
+}  // namespace attn::variants

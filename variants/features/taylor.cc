@@ -1,0 +1,91 @@
+// taylor: attention with the kernel 1 + s + s²/2, the Taylor polynomial of e^s, for s = (W_q·q)·
+// (W_k·k)/√f with f numbers of a projection. Arora et al. 2024 (Based), arXiv:2402.18668, section
+// 4.1. Time O(n·m·d) for m = 1 + f + f·(f + 1)/2 features, memory n·d + m·d; causal by prefix sums.
+#include <cmath>
+
+#include "variants/api/variant_info.h"
+#include "variants/features/features.h"
+#include "variants/reference/features.h"
+
+namespace attn::variants {
+namespace {
+
+class Taylor final : public Attention {
+ public:
+  explicit Taylor(const AttentionConfig& config)
+      : Attention(config), queries_(draw("projection_q")), keys_(draw("projection_k")) {}
+
+ private:
+  Var draw(const char* name) {  // projected numbers have the size of those of a row
+    const int64_t dim = config().head_dim;
+    return normal_weight(name, {config().heads, params().integer("dim"), dim},
+                         1 / std::sqrt(static_cast<double>(dim)));
+  }
+  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
+    return linear_attention(
+        q, k, v,
+        {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = taylor_map(queries_, keys_)});
+  }
+  Cost do_cost(const AttentionShape& shape) const override {
+    return linear_cost(shape, taylor_map(queries_, keys_));
+  }
+  std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
+    return linear_decoder(position, capacity, taylor_map(queries_, keys_));
+  }
+
+  Var queries_, keys_;  // [heads, f, head_dim]
+};
+
+oracle::Array taylor_reference(const ReferenceInputs& x) {
+  const double tau = 1 / std::sqrt(static_cast<double>(x.weights[0].len));
+  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    const double s = tau * oracle::dot(oracle::projected(x.weights[0], h, x.q.row(b, h, i)),
+                                       oracle::projected(x.weights[1], h, x.k.row(b, h, j)));
+    return 1 + s + s * s / 2;
+  };
+  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
+}
+
+void set_identity(const Attention& attention) {
+  for (const Weight& weight : attention.weights()) {
+    const Tensor identity = Tensor::zeros(weight.value.shape());
+    const int64_t rows = identity.dim(1), dim = identity.dim(2);
+    for (int64_t i = 0; i < identity.size(); ++i)
+      if (i / dim % rows == i % dim) identity[i] = 1;
+    weight.value.set_value(identity);
+  }
+}
+
+constexpr int64_t kMostDim = 64;
+
+}  // namespace
+
+VariantInfo taylor() {
+  return {
+      .name = "taylor",
+      .family = "kernel",
+      .summary = "kernel attention by the second-order Taylor polynomial of the exponential",
+      .paper = "Arora et al. 2024, arXiv:2402.18668, section 4.1",
+      .cost_formula =
+          "4·n·m·(d+1) + 4·n·f·d FLOPs for m = 1 + f + f·(f+1)/2 features; causal about "
+          "86·n·(m+d) more inside chunks of 64; memory n·d, and about m·(d + 192) a thread",
+      .traits = kKernelTraits,
+      .params = {{"dim", 16, "numbers f of a projected query or key", 1, kMostDim}},
+      .make = make_as<Taylor>,
+      .reference = taylor_reference,
+      .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
+        if (shape.head_dim > kMostDim) return std::nullopt;
+        return VariantInfo::Limit{.params = {{"dim", shape.head_dim}},
+                                  .tolerance = 2e-3,  // |s|³/6 at this scale
+                                  .prepare = set_identity,
+                                  .input_scale = 0.25,
+                                  .sampled = true};
+      },
+      .notes = {"The layer projects to head_dim numbers, then projection_q and projection_k "
+                "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once.",
+                "The kernel is at least 1/2, but states hold s and s²/2 apart: at huge logits the "
+                "terms of a negative s cancel, and digits are lost that one pair alone would keep.",
+                "s is divided by √dim, as in the paper; fla's parallel mode does not."}};
+}
+
+}  // namespace attn::variants

@@ -1,0 +1,69 @@
+// The staircase of a causal mask over blocks is that of RemovedKeys for queries that stand
+// stride·nulls + 1 rows later: so many rows of zeros are put before them. See block_attention.h.
+#include "variants/lowrank/block_attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/ops/ops.h"
+
+namespace attn {
+namespace {
+
+int64_t rows_before(const BlockAttention& how) {
+  return how.causal ? 1 + how.stride * how.nulls : 0;
+}
+
+SoftmaxProblem problem_of(const Shape& q, int64_t keys, const BlockAttention& how) {
+  SoftmaxProblem p{.batch = q[0],
+                   .heads = q[1],
+                   .q_len = q[2],
+                   .kv_len = keys,
+                   .dim = q[3],
+                   .value_dim = q[3],
+                   .scale = 1 / std::sqrt(static_cast<double>(q[3]))};
+  if (how.causal) p.removed = {.rows = how.stride, .keys = 1, .seen_after = false};
+  p.kv_lengths.assign(how.kv_lengths.begin(), how.kv_lengths.end());
+  return p;
+}
+
+Var attend(const Var& q, const Var& k, const Var& v, const BlockAttention& how) {
+  const SoftmaxProblem p = problem_of(q.shape(), k.dim(2), how);
+  const bool keep = recording({q, k, v});
+  const Tensor qt = q.value(), kt = k.value(), vt = v.value(), out(qt.shape());
+  const Tensor log_sum = keep ? Tensor({p.batch, p.heads, p.q_len}) : Tensor();
+  softmax_forward(p, qt, kt, vt, out, log_sum);
+  if (!keep) return Var(out);
+  return custom_op(out, {q, k, v},
+                   [p, qt, kt, vt, out, log_sum](const Tensor& grad, std::span<Tensor> grads) {
+                     softmax_backward(p, qt, kt, vt, out, log_sum, grad, grads);
+                   });
+}
+
+}  // namespace
+
+Var block_attention(const Var& q, const Var& k, const Var& v, const BlockAttention& how) {
+  const int64_t before = rows_before(how), rows = before + q.dim(2);
+  if (before == 0) return attend(q, k, v, how);
+  const auto shifted = [&] {
+    const std::array both = {Var(Tensor::zeros(q.shape().with(2, before))), q};
+    return concat(both, 2);
+  };
+  const Var all = attend(shifted(), k, v, how);  // the shifted queries are freed
+  return slice(all, 2, before, rows);
+}
+
+BlockAttentionWork block_attention_work(const AttentionShape& s, const BlockAttention& how) {
+  const int64_t rows = s.q_len + rows_before(how),
+                keys = how.nulls + blocks_of(s.kv_len, how.stride);
+  const SoftmaxWork work =
+      softmax_work(problem_of({s.batch, s.heads, rows, s.head_dim}, keys, how));
+  const double width = sizeof(real) * static_cast<double>(s.batch * s.heads * s.head_dim),
+               out = width * static_cast<double>(s.q_len), all = width * static_cast<double>(rows);
+  return {
+      work.flops, work.backward_flops,
+      how.causal ? all + std::max(all + work.workspace_bytes, out) : out + work.workspace_bytes};
+}
+
+}  // namespace attn

@@ -1,0 +1,158 @@
+// See block_decoder.h. A mean is made when its block is whole, from the cached rows in their order,
+// so that it has the bits of block_means() and a step that is taken back leaves nothing behind.
+#include "variants/selection/block_decoder.h"
+
+#include <algorithm>
+
+#include "core/base/counters.h"
+#include "core/base/workspace.h"
+#include "core/simd/product.h"
+#include "core/simd/rows.h"
+#include "variants/selection/block_choice.h"
+#include "variants/selection/block_lists.h"
+
+namespace attn {
+
+BlockDecoder::BlockDecoder(const Shape& position, int64_t capacity, int64_t block, int64_t most,
+                           int64_t shared, bool has_value_means, std::vector<int64_t> gate_widths)
+    : Decoder(position, capacity, std::move(gate_widths)),
+      block_(block),
+      most_(std::min(most, std::max<int64_t>(0, (capacity + block - 1) / block - 1))),
+      shared_(shared),
+      keys_({heads(), capacity, head_dim()}),
+      values_({heads(), capacity, head_dim()}),
+      means_(heads(), (capacity + block - 1) / block, head_dim(), has_value_means ? head_dim() : 0),
+      sums_({heads(), 2 * head_dim()}) {}
+
+void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) const {
+  const int64_t d = head_dim(), row = head * capacity() + at;
+  std::copy_n(k, d, keys_.data() + row * d);
+  std::copy_n(v, d, values_.data() + row * d);
+  if ((at + 1) % block_ != 0) return;
+  const bool has_values = means_.values(head, 1) != means_.values(head, 0);
+  const auto mean_of = [&](const Tensor& all, real* to) {
+    std::fill_n(to, d, real(0));
+    for (int64_t i = row + 1 - block_; i <= row; ++i)
+      for (int64_t c = 0; c < d; ++c) to[c] += all[i * d + c];
+    const real factor = 1 / static_cast<real>(block_);
+    for (int64_t c = 0; c < d; ++c) to[c] *= factor;
+  };
+  real* const sums = sums_.data() + head * 2 * d;
+  mean_of(keys_, sums);
+  if (has_values) mean_of(values_, sums + d);
+  means_.put(head, at / block_, sums, sums + d);
+}
+
+void BlockDecoder::do_extend(const Tensor& k, const Tensor& v) {
+  const int64_t len = k.dim(2), d = head_dim();
+  over_range(heads(), len * d, [&](int64_t begin, int64_t end) {
+    for (int64_t head = begin; head < end; ++head)
+      for (int64_t i = 0; i < len; ++i)
+        put(head, length() + i, k.data() + (head * len + i) * d, v.data() + (head * len + i) * d);
+  });
+}
+
+void BlockDecoder::do_step(const real* q, const real* k, const real* v, real* out) {
+  const int64_t d = head_dim(), keys = unit() / group();
+  over_range(units(), unit() * d * seen_next(), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      for (int64_t head = at * keys; head < (at + 1) * keys; ++head)
+        put(head, length(), k + head * d, v + head * d);
+      answer(at * unit(), q, out);
+    }
+    const auto count = static_cast<double>(end - begin);
+    count_flops(count * unit_flops());
+    count_bytes(static_cast<double>(sizeof(real)) * count *
+                (unit_numbers() + 2 * static_cast<double>(keys * d)));
+  });
+}
+
+void BlockDecoder::score(int64_t head, int64_t count, const real* q, real* scores,
+                         int64_t stride) const {
+  const int64_t d = head_dim();
+  for (int64_t first = 0; first < count; first += kPanel)
+    product(group(), std::min(kPanel, count - first), d, {q, d},
+            {means_.panel(head, first), means_.panel_width(first)}, scores + first, stride);
+}
+
+void BlockDecoder::add(int64_t head, Span positions, const real* query, real* logits,
+                       RowSums& sums) const {
+  const int64_t d = head_dim();
+  for (int64_t at = positions.begin; at < positions.end; at += kBlock) {
+    const int64_t count = std::min(kBlock, positions.end - at), row = head * capacity() + at;
+    // Not dots_of_rows: a product has the bits of the forward's logits, and large ones tell.
+    product(count, 1, d, {keys_.data() + row * d, d}, {query, 1}, logits, 1);
+    add_keys(count, logits, values_.data() + row * d, d, sums);
+  }
+}
+
+void BlockDecoder::attend(int64_t head, int64_t count, const int32_t* chosen, const real* query,
+                          real* work, real* out) const {
+  const int64_t d = head_dim();
+  std::fill_n(out, d, real(0));
+  RowSums sums{.sum = out};
+  for (int64_t e = 0; e < count; ++e)
+    add(head, {chosen[e] * block_, (chosen[e] + 1) * block_}, query, work, sums);
+  add(head, {own() * block_, length() + 1}, query, work, sums);
+  divide_row(d, out, sums.row_sum, out);
+}
+
+namespace {
+
+class MeanChoiceDecoder final : public BlockDecoder {
+ public:
+  MeanChoiceDecoder(const Shape& position, int64_t capacity, int64_t block, int64_t most)
+      : BlockDecoder(position, capacity, block, most, 1, false), room_(*this) {
+    work_ = Tensor({heads(), room_.total});
+  }
+
+ private:
+  struct Room {
+    int64_t stride, scores, list, places, query, logits, total;
+    explicit Room(const MeanChoiceDecoder& of) {
+      WorkspaceParts parts;
+      stride = of.blocks();
+      scores = parts.take(of.group() * stride);
+      list = parts.take(TopList::reals(std::max<int64_t>(1, of.most())));
+      places = parts.take(of.most() + 1);
+      query = parts.take(of.head_dim());
+      logits = parts.take(attend_reals());
+      total = parts.total();
+    }
+  };
+
+  bool has_choice() const { return own() > most() && most() > 0; }
+
+  void answer(int64_t first, const real* q, real* out) override {
+    const int64_t d = head_dim(), head = first / group();
+    real* const work = work_.data() + head * room_.total;
+    real* const query = work + room_.query;
+    auto* const places = reinterpret_cast<int32_t*>(work + room_.places);
+    if (has_choice()) score(head, own(), q + first * d, work + room_.scores, room_.stride);
+    for (int64_t r = 0; r < group(); ++r) {
+      const int64_t at = (first + r) * d;
+      const int64_t count = choose_row(own(), work + room_.scores + r * room_.stride, most(),
+                                       work + room_.list, places);
+      scale_rows_to(q + at, d, logit_factor(d), query);
+      attend(head, count, places, query, work + room_.logits, out + at);
+    }
+  }
+  double unit_flops() const override {
+    return 2 * static_cast<double>(group() * head_dim() * (has_choice() * own() + 2 * seen_next()));
+  }
+  double unit_numbers() const override {
+    return static_cast<double>(head_dim() * (has_choice() * own() + 2 * group() * seen_next()));
+  }
+
+  Room room_;
+  Tensor work_;  // [heads, room]
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> mean_choice_decoder(const Shape& position, int64_t capacity, int64_t block,
+                                             int64_t most) {
+  return std::make_unique<MeanChoiceDecoder>(position, capacity, block, most);
+}
+
+}  // namespace attn

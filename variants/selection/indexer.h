@@ -1,0 +1,43 @@
+// The lightning indexer: scores of keys by a few narrow heads, I(i, j) = Σ_c w(i, c)·relu(q(i, c)·
+// k(j)) with q(i, c) = q_i·A_c, k(j) = LayerNorm(k_j·B), w(i) = 1 + q_i·C. DeepSeek-V3.2 2025,
+// arXiv:2512.02556, eq. 1. 2·d·(heads·(dim + 1) + dim) FLOPs a position, and as many numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+#include "variants/selection/top_attention.h"
+#include "variants/selection/top_decoder.h"
+
+namespace attn {
+
+// What makes the rows that an indexer scores. Each of `attention_heads` has its own A and C; B is
+// one for all, so that query heads that share keys share the indexer's keys too.
+class Indexer {
+ public:
+  Indexer() = default;  // no rows: queries and keys themselves are scored
+  // query [attention_heads, d, heads·dim], key [d, dim], weight [attention_heads, d, heads].
+  Indexer(const Tensor& query, const Tensor& key, const Tensor& weight);
+
+  // For q, k [batch, attention_heads, len, d]; padding of k is not read.
+  IndexScores scores(const Tensor& q, const Tensor& k, const std::vector<int64_t>& lengths) const;
+  IndexRows rows() const;  // for a decoder
+
+  int64_t heads() const { return weight_.defined() ? weight_.dim(2) : 0; }
+  int64_t dim() const { return weight_.defined() ? key_.dim(1) : 0; }
+  double query_flops() const;  // of a position
+  double key_flops() const;
+
+ private:
+  void make_query(int64_t head, int64_t rows, const real* q, real* to, real* weights) const;
+  void make_key(int64_t rows, const real* k, real* to) const;
+
+  Tensor query_, key_, weight_;
+  Tensor gain_, bias_;  // of the layer norm: ones and zeros
+};
+
+// Of attention to the keys that an indexer chooses, q_len = kv_len.
+Cost indexed_cost(const AttentionShape& shape, int64_t keep, const Indexer& indexer);
+
+}  // namespace attn

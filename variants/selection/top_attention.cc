@@ -1,0 +1,189 @@
+// Forward of attention to the keys with the largest scores; see top_attention.h. A
+// strip of queries goes over pieces of keys, which are packed ahead. Each query keeps a short list
+// of scores; its softmax is along the list.
+#include "variants/selection/top_attention.h"
+
+#include <cmath>
+#include <memory>
+
+#include "core/base/check.h"
+#include "core/base/counters.h"
+#include "core/base/recycled.h"
+#include "core/base/workers.h"
+#include "core/simd/attention_rows.h"
+#include "core/simd/row_ops.h"
+#include "variants/selection/top_problem.h"
+#include "variants/selection/top_strip.h"
+
+namespace attn {
+namespace {
+
+class Forward {
+ public:
+  Forward(const TopProblem& p, const Tensor& out, const KeptKeys* kept)
+      : p_(p),
+        out_(out),
+        kept_(kept),
+        layout_(p.q_len(), p.kv_len(), p.keep, p.index.defined()),
+        packed_head_(packed_reals(p.kv_len(), p.scored_keys().dim(3))) {}
+
+  void run() {
+    pack();
+    const int64_t strips = (p_.q_len() + layout_.rows - 1) / layout_.rows;
+    run_tasks(p_.heads() * strips, layout_.total, [&](int64_t task, real* work) {
+      // Late strips of a causal head cost more than early ones.
+      const int64_t at = task % strips, strip = at % 2 ? strips - 1 - at / 2 : at / 2;
+      const int64_t begin = strip * layout_.rows;
+      choose(task / strips, begin, std::min(begin + layout_.rows, p_.q_len()), work);
+    });
+  }
+
+ private:
+  void pack() {
+    const Tensor& keys = p_.scored_keys();
+    const int64_t d = keys.dim(3), n = p_.kv_len(), panels = (n + kPanel - 1) / kPanel;
+    packed_ =
+        Block(static_cast<size_t>(p_.heads() * packed_head_) * sizeof(real), Purpose::workspace);
+    run_tasks(p_.heads() * panels, 0, [&](int64_t task, real*) {
+      const int64_t head = task / panels, first = task % panels * kPanel;
+      const int64_t count = std::min(kPanel, p_.length(head) - first);
+      if (count > 0)
+        pack_transposed(keys.data() + (head * n + first) * d, count, d, d,
+                        panels_of(head) + first * d);
+    });
+  }
+  real* panels_of(int64_t head) const {
+    return static_cast<real*>(packed_.data()) + head * packed_head_;
+  }
+
+  void choose(int64_t head, int64_t begin, int64_t end, real* work) const {
+    TopList lists[kTopStrip];
+    for (int64_t r = 0; r < end - begin; ++r)
+      lists[r] = TopList::in(work + layout_.lists + r * TopList::reals(p_.keep), p_.keep);
+    const int64_t seen = p_.visible(head, end - 1);
+    for (int64_t first = 0; first < seen; first += kTopPiece) {
+      const int64_t cols = std::min(kTopPiece, seen - first);
+      score(head, begin, end - begin, first, cols, work);
+      const Mark mark(Part::selection);
+      for (int64_t r = 0; r < end - begin; ++r)
+        add_to_top(std::min(cols, p_.visible(head, begin + r) - first),
+                   work + layout_.scores + r * layout_.stride, first, lists[r]);
+    }
+    for (int64_t r = 0; r < end - begin; ++r) attend(head, begin + r, lists[r], work);
+  }
+
+  // Scores of `rows` queries from `begin` with `cols` keys from `first`, which begins a panel.
+  void score(int64_t head, int64_t begin, int64_t rows, int64_t first, int64_t cols,
+             real* work) const {
+    real *const scores = work + layout_.scores, *const products = work + layout_.products;
+    const int64_t row = head * p_.q_len() + begin;
+    if (!p_.index.defined()) {
+      const int64_t d = p_.dim();
+      product(rows, cols, d, {p_.q.data() + row * d, d}, packed(panels_of(head) + first * d, d),
+              scores, layout_.stride);
+      count_flops(2 * static_cast<double>(rows * cols * d));
+      return;
+    }
+    const Mark mark(Part::selection);
+    const IndexScores& x = p_.index;
+    const int64_t d = x.dim(), each = x.index_heads();
+    for (int64_t c = 0; c < each; ++c) {
+      product(rows, cols, d, {x.q.data() + (row * each + c) * d, each * d},
+              packed(panels_of(head) + first * d, d), products, layout_.stride);
+      for (int64_t r = 0; r < rows; ++r)
+        add_index_scores(cols, products + r * layout_.stride,
+                         x.weights.defined() ? x.weights[(row + r) * each + c] : real(1),
+                         x.has_relu, c == 0, scores + r * layout_.stride);
+    }
+    count_flops(2 * static_cast<double>(each * rows * cols * d));
+  }
+
+  void attend(int64_t head, int64_t i, TopList& list, real* work) const {
+    const int64_t d = p_.dim(), row = head * p_.q_len() + i, keys = head * p_.kv_len() * d;
+    auto* places = reinterpret_cast<int32_t*>(work + layout_.places);
+    if (kept_) places = kept_->places(row);
+    {
+      const Mark mark(Part::selection);
+      take_top(list, places);
+    }
+    const Mark mark(Part::edges);
+    const ListedRows rows{list.size, d, places};
+    real* const weights = kept_ ? kept_->of_query(row) : work + layout_.logits;
+    if (p_.index.defined())
+      dots_with_rows(rows, p_.q.data() + row * d, p_.k.data() + keys, weights);
+    else
+      std::copy_n(list.scores, list.size, weights);
+    listed_softmax(list.size, p_.scale(), weights);
+    weighted_rows(rows, weights, p_.v.data() + keys, out_.data() + row * d);
+    count_flops(2 * static_cast<double>((p_.index.defined() ? 2 : 1) * list.size * d));
+  }
+
+  const TopProblem& p_;
+  const Tensor& out_;
+  const KeptKeys* const kept_;
+  const TopLayout layout_;
+  const int64_t packed_head_;
+  Block packed_;  // all scored keys
+};
+
+}  // namespace
+
+void listed_softmax(int64_t count, real scale, real* logits) {
+  if (count == 0) return;
+  const real top = scale * max_in_row(logits, count);
+  const real factor = 1 / exp_row(count, logits, scale, top, logits);
+  for (int64_t e = 0; e < count; ++e) logits[e] *= factor;
+}
+
+Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const Mask& mask,
+                  const IndexScores& index) {
+  ATTN_CHECK(k.dim(2) <= TopList::kMostPlaces, "{} keys to choose from, at most {}", k.dim(2),
+             TopList::kMostPlaces);
+  const Tensor out(q.shape());
+  const TopProblem p(q.value(), k.value(), v.value(), keep, mask, index);
+  if (!recording({q, k, v})) {
+    Forward(p, out, nullptr).run();
+    return Var(out);
+  }
+  const auto kept = std::allocate_shared<KeptKeys>(Recycled<KeptKeys>(), p);
+  Forward(p, out, kept.get()).run();
+  TopProblem later = p;
+  later.index = {};  // the choice is made
+  return custom_op(out, {q, k, v}, [later, kept](const Tensor& grad, std::span<Tensor> grads) {
+    top_backward(later, *kept, grad, grads);
+  });
+}
+
+Cost top_cost(const AttentionShape& s, int64_t keep, int64_t index_heads, int64_t index_dim) {
+  const bool is_indexed = index_heads > 0;
+  const int64_t heads = s.batch * s.heads, n = s.q_len, strip = std::min(n, top_strip(keep));
+  const auto visible = [&](int64_t i) {
+    return s.causal ? std::clamp<int64_t>(i + s.kv_len - n + 1, 0, s.kv_len) : s.kv_len;
+  };
+  double scored = 0, kept = 0;  // pairs of a head
+  for (int64_t i = 0; i < n; i += strip) {
+    const int64_t end = std::min(i + strip, n);
+    scored += static_cast<double>((end - i) * visible(end - 1));
+  }
+  const int64_t short_rows = s.causal ? std::clamp<int64_t>(keep - (s.kv_len - n), 0, n) : 0;
+  for (int64_t i = 0; i < std::min(short_rows, n); ++i)
+    kept += static_cast<double>(std::min(keep, visible(i)));
+  kept += static_cast<double>((n - short_rows) * std::min(keep, s.kv_len));
+  const double d = static_cast<double>(s.head_dim), size = sizeof(real),
+               all = static_cast<double>(heads);
+  const auto width = static_cast<double>(is_indexed ? index_heads * index_dim : s.head_dim);
+  const int64_t tasks = heads * ((n + strip - 1) / strip);
+  const TopLayout layout(n, s.kv_len, keep, is_indexed);
+  const double rows = all * static_cast<double>(n) * d,
+               keys = all * static_cast<double>(s.kv_len) * d;
+  const double packed =
+      all * static_cast<double>(packed_reals(s.kv_len, is_indexed ? index_dim : s.head_dim));
+  return {.flops = 2 * all * (scored * width + (is_indexed ? 2 : 1) * kept * d),
+          .backward_flops = 8 * all * kept * d,
+          .bytes = size * (2 * (rows + keys) + packed),
+          .peak_bytes =
+              size * (rows + packed) + static_cast<double>(workspace_bytes(tasks, layout.total)),
+          .state_bytes = size * 2 * keys};
+}
+
+}  // namespace attn

@@ -1,0 +1,41 @@
+// Softmax attention of each query to the keys with its largest scores. The scores are logits (Gupta
+// et al. 2021, arXiv:2106.06899) or those of an indexer (DeepSeek-V3.2 2025, arXiv:2512.02556).
+// Scores are made in tiles: 2·n²·d FLOPs, causal half, and 2·n·keep·d for the values; memory n·d,
+// and n·keep where gradients are recorded. The choice has no gradient.
+#pragma once
+
+#include <cstdint>
+
+#include "core/autograd/var.h"
+#include "variants/api/cost.h"
+#include "variants/api/mask.h"
+
+namespace attn {
+
+// Scores of an indexer, I(i, j) = Σ_c w(i, c)·relu(q(i, c)·k(j)), over the index heads c of a head.
+struct IndexScores {
+  Tensor q;        // [batch, heads, q_len, index_heads·dim]
+  Tensor k;        // [batch, heads, kv_len, dim]
+  Tensor weights;  // [batch, heads, q_len, index_heads]; undefined: 1
+  bool has_relu = true;
+
+  bool defined() const { return q.defined(); }
+  int64_t dim() const { return k.dim(3); }
+  int64_t index_heads() const { return q.dim(3) / k.dim(3); }
+};
+
+// q [batch, heads, q_len, dim], k, v [batch, heads, kv_len, dim] -> [batch, heads, q_len, dim]. Of
+// equal scores that of the earlier key is larger. Without `index` the scores are q·k. The bits do
+// not depend on the number of threads.
+Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const Mask& mask,
+                  const IndexScores& index = {});
+
+// index_heads = 0: without an indexer. What makes the indexer's own rows is not counted.
+Cost top_cost(const AttentionShape& shape, int64_t keep, int64_t index_heads = 0,
+              int64_t index_dim = 0);
+
+// Of one query: the weights of `count` listed keys from their logits, in place. e^(scale·logit)
+// over its sum.
+void listed_softmax(int64_t count, real scale, real* logits);
+
+}  // namespace attn

@@ -1,0 +1,46 @@
+// The two results are two ops: the log-sum-exp hands its gradient to the op of the output, whose
+// backward comes after its own; see softmax_log_sum.h.
+#include "variants/softmax/softmax_log_sum.h"
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+
+#include "variants/softmax/softmax_backward.h"
+#include "variants/softmax/softmax_forward.h"
+
+namespace attn {
+namespace {
+
+// Natural logarithms of what softmax_forward() leaves, in units of log2 and +infinity without keys.
+Tensor natural(const Tensor& log_sum) {
+  const Tensor result(log_sum.shape());
+  for (int64_t i = 0; i < log_sum.size(); ++i)
+    result[i] = std::isinf(log_sum[i]) && log_sum[i] > 0
+                    ? -kInfinity
+                    : log_sum[i] * static_cast<real>(std::numbers::ln2);
+  return result;
+}
+
+}  // namespace
+
+SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
+                                   const SoftmaxOptions& options) {
+  const SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
+  const Tensor qt = q.value(), kt = k.value(), vt = v.value();
+  const Tensor answer(qt.shape().with(3, problem.value_dim));
+  const Tensor log_sum({problem.batch, problem.heads, problem.q_len});
+  softmax_forward(problem, qt, kt, vt, answer, log_sum);
+  const auto grad_log_sum = std::make_shared<Tensor>();  // undefined: the log-sum-exp is unused
+  const Var out =
+      custom_op(answer, {q, k, v}, [=](const Tensor& grad_out, std::span<Tensor> grads) {
+        softmax_backward(problem, qt, kt, vt, answer, log_sum, grad_out, grads, *grad_log_sum);
+      });
+  // `out` is an input for the order alone: zeros are added to its gradient.
+  const Var rows = custom_op(
+      natural(log_sum), {out},
+      [grad_log_sum](const Tensor& gradient, std::span<Tensor>) { *grad_log_sum = gradient; });
+  return {out, rows};
+}
+
+}  // namespace attn
