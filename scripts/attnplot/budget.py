@@ -172,9 +172,9 @@ def _paths(series: list[Series], of: Budget, floor: float) -> dict[tuple[str, st
     for s in series:
         if x := _mean(s, of):
             y = float(np.mean([error_at(c, floor) for c in s.cells if c.ok]))
-            told = of.told if s.variant == of.bound else s.variant
+            told, ink = (of.told, INK) if s.variant == of.bound else (s.variant, s.look.ink)
             run = run_of(s.params)
-            point = Label(x, y, 4, told + (f" ({run})" if run else ""), s.look.ink)
+            point = Label(x, y, 4, told + (f" ({run})" if run else ""), ink)
             paths.setdefault((s.variant, run), []).append(point)
     return {key: sorted(path, key=lambda p: p.x) for key, path in paths.items()}
 
@@ -215,6 +215,7 @@ def _words(rows: Rows, which: str, cells: list[Cell]) -> str:
         f"the number of keys with a weight that is not zero, and the numerical rank of the weights; {which}, {draws(cells)}. "
         "A line joins the parameterisations of a variant. Low rank are projections, kernels, and what else has at most half as many ranks as "
         "keys. "
+        + ("Causal weights are triangles, whose rank is near the length for any variant. " if which == "causal" else "")
         + (
             "Bold: " + " and ".join(best) + ", nearest to exact attention's weights at each budget; an output can be nearer still. "
             if best
