@@ -7,6 +7,7 @@
 #include "core/base/marks.h"
 #include "core/simd/targets.h"
 #include "core/simd/tile_shape.h"
+#include "core/simd/transpose.h"
 
 #ifndef ATTN_PRODUCT_BEGINNING  // this file is compiled once for each instruction set
 #define ATTN_PRODUCT_BEGINNING
@@ -14,6 +15,7 @@ namespace attn {
 struct Beginning {
   bool add = false;  // to what c holds, times
   const real* factors = nullptr;
+  int64_t ahead = 0;  // numbers from c to where they are instead
 };
 }  // namespace attn
 #endif
@@ -89,7 +91,8 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
       const bool whole = !kPart || v < kVectors - 1;
       Vector sum = sums[i][v];
       if (factor != 0) {
-        const Vector old = whole ? hn::LoadU(d, to + v * kLanes) : load_part(to + v * kLanes, part);
+        const real* const at = to + begin.ahead + v * kLanes;
+        const Vector old = whole ? hn::LoadU(d, at) : load_part(at, part);
         sum = hn::MulAdd(factors, old, sum);
       }
       if (whole)
@@ -164,51 +167,6 @@ void product_of(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real
 
 TileShape tile_shape_of() { return {kTileRows, kTileVectors, kLanes}; }
 
-#if HWY_TARGET == HWY_SCALAR
-constexpr int64_t kSide = 1;
-HWY_INLINE void transpose_square(const real* x, int64_t, real* to) { *to = *x; }
-#else
-// Transposes squares of one 128-bit vector by as many rows: 4 × 4 floats, 2 × 2 doubles.
-constexpr int64_t kSide = 16 / sizeof(real);
-HWY_INLINE void transpose_square(const real* x, int64_t x_row, real* to) {
-  const hn::Full128<real> d;
-#if defined(ATTN_DOUBLE)
-  const auto r0 = hn::LoadU(d, x), r1 = hn::LoadU(d, x + x_row);
-  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + kPanel);
-#else
-  const hn::Full128<uint64_t> pairs;
-  const auto r0 = hn::LoadU(d, x), r1 = hn::LoadU(d, x + x_row);
-  const auto r2 = hn::LoadU(d, x + 2 * x_row), r3 = hn::LoadU(d, x + 3 * x_row);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + kPanel);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * kPanel);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanel);
-#endif
-}
-#endif
-
-void pack_panel(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panel) {
-  const int64_t square_rows = rows / kSide * kSide, square_depth = depth / kSide * kSide;
-  for (int64_t k = 0; k < square_depth; k += kSide)
-    for (int64_t j = 0; j < square_rows; j += kSide)
-      transpose_square(x + j * x_row + k, x_row, panel + k * kPanel + j);
-  for (int64_t k = 0; k < depth; ++k) {
-    for (int64_t j = k < square_depth ? square_rows : 0; j < rows; ++j)
-      panel[k * kPanel + j] = x[j * x_row + k];
-    std::fill(panel + k * kPanel + rows, panel + (k + 1) * kPanel, real(0));
-  }
-}
-
-void pack_transposed_to(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
-  for (int64_t j = 0; j < rows; j += kPanel)
-    pack_panel(x + j * x_row, std::min(kPanel, rows - j), depth, x_row, panels + j * depth);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace attn
 HWY_AFTER_NAMESPACE();
@@ -216,7 +174,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attn {
 HWY_EXPORT(product_of);
-HWY_EXPORT(pack_transposed_to);
 HWY_EXPORT(tile_shape_of);
 
 void product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row) {
@@ -230,11 +187,23 @@ void add_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, rea
   HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {true, factors});
 }
 
+void add_product_to(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, const real* from,
+                    real* c, int64_t c_row, const real* factors) {
+  const KernelMark mark(Part::products);
+  HWY_DYNAMIC_DISPATCH(product_of)(rows, cols, depth, a, b, c, c_row, {true, factors, from - c});
+}
+
 TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(tile_shape_of)(); }
 
 void pack_transposed(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels) {
   const KernelMark mark(Part::packing);
-  HWY_DYNAMIC_DISPATCH(pack_transposed_to)(x, rows, depth, x_row, panels);
+  for (int64_t j = 0; j < rows; j += kPanel) {
+    const int64_t cols = std::min(kPanel, rows - j);
+    real* const panel = panels + j * depth;
+    transpose(cols, depth, x + j * x_row, x_row, panel, kPanel);
+    for (int64_t k = 0; k < depth && cols < kPanel; ++k)
+      std::fill(panel + k * kPanel + cols, panel + (k + 1) * kPanel, real(0));
+  }
 }
 
 }  // namespace attn

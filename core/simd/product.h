@@ -36,6 +36,11 @@ void product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c
 void add_product(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, real* c, int64_t c_row,
                  const real* factors = nullptr);
 
+// The same with the old numbers in `from`, whose rows are c_row apart too: c(i, j) =
+// factors[i]·from(i, j) + Σ_k a(i, k)·b(k, j). `from` may be c, and overlaps it nowhere else.
+void add_product_to(int64_t rows, int64_t cols, int64_t depth, Left a, Right b, const real* from,
+                    real* c, int64_t c_row, const real* factors = nullptr);
+
 // Packs x [rows, depth], whose rows are x_row apart, as the right operand xᵀ [depth, rows]: panels
 // of kPanel columns. The last panel is padded with zeros.
 void pack_transposed(const real* x, int64_t rows, int64_t depth, int64_t x_row, real* panels);

@@ -17,7 +17,7 @@ import numpy as np
 from .test_cli import ROOT, attnbench
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
-PLACEHOLDERS = ("NAME", "VERB", "sigmoid", "python:mine.py", "…")  # of a variant or task that the reader adds
+PLACEHOLDERS = ("NAME", "VERB", "softplus", "python:mine.py", "…")  # of a variant or task that the reader adds
 
 
 def commands(document: str) -> list[list[str]]:

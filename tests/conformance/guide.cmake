@@ -1,5 +1,5 @@
 # Writes the first ```cpp block of CONTRIBUTING.md to ${guide_variant}, so that the guide is compiled and checked as printed.
-set(guide_variant ${CMAKE_BINARY_DIR}/guide/sigmoid.cc)
+set(guide_variant ${CMAKE_BINARY_DIR}/guide/softplus.cc)
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md)
 file(READ ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md guide)
 string(FIND "${guide}" "```cpp\n" begin)

@@ -10,7 +10,7 @@
 #include "tests/places.h"
 
 namespace attn::variants {
-VariantInfo sigmoid();  // taken from CONTRIBUTING.md by tests/conformance/guide.cmake
+VariantInfo softplus();  // taken from CONTRIBUTING.md by tests/conformance/guide.cmake
 }
 
 namespace attn::guide_test {
@@ -23,7 +23,7 @@ int columns(const std::string& line) {
 }
 
 TEST(Guide, ItsVariantPassesEveryCheck) {
-  const auto results = check_variant(variants::sigmoid(), {}, attn_check::Level::full);
+  const auto results = check_variant(variants::softplus(), {}, attn_check::Level::full);
   EXPECT_GE(results.size(), 12U);
   for (const attn_check::Result& result : results) {
     EXPECT_NE(result.outcome, attn_check::Outcome::failed) << result.name << ": " << result.detail;

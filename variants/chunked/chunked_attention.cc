@@ -80,15 +80,17 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
                      int64_t number, real* work) {
   const HeadArrays head(p, s, number);
   ChunkedTile tile(p, head, layout.tile, work);
-  real *const state = work + layout.state, *const out = s.out.data() + number * p.len * p.dim;
+  real* const out = s.out.data() + number * p.len * p.dim;
   real* const solved = work + layout.solved;
   const int64_t size = p.state_reals(), length = p.length(number);
-  const auto keep = [&](int64_t slot) {
-    if (!s.states.defined()) return;
-    std::copy_n(state, size, s.states.data() + (number * (p.chunks(p.len) + 1) + slot) * size);
+  // Of the first tile of a chunk, the state before lies where it is kept, if it is.
+  real* const own = work + layout.state;
+  const auto kept = [&](int64_t slot) {
+    if (!s.states.defined()) return own;
+    return s.states.data() + (number * (p.chunks(p.len) + 1) + slot) * size;
   };
+  real* state = kept(0);
   std::fill_n(state, size, real(0));
-  keep(0);
   for (int64_t c = 0; c < p.chunks(length); ++c) {
     const int64_t end = std::min(length, (c + 1) * p.chunk);
     for (int64_t first = c * p.chunk; first < end; first += p.tile()) {
@@ -102,9 +104,10 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
       }
       tile.outputs(state, solved, out + first * p.dim);
       tile.prefetch_keys(next, rows_ahead);
-      tile.advance(solved, state);
+      real* const after = next < end ? own : kept(c + 1);
+      tile.advance(solved, state, after);
+      state = after;
     }
-    keep(c + 1);
   }
   const int64_t padding = p.len - length;
   product(padding, p.dim, p.key_dim, {head.q + length * p.key_dim, p.key_dim}, {state, p.dim},

@@ -93,9 +93,7 @@ class HeadBackward {
         tile.solve(state(c, t), erase(t), residual(t), solved(t));
       }
       if (t + 1 == tiles) break;
-      real* const after = work_ + at_.states + t * p_.state_reals();
-      std::copy_n(state(c, t), p_.state_reals(), after);
-      tile.advance(solved(t), after);
+      tile.advance(solved(t), state(c, t), work_ + at_.states + t * p_.state_reals());
     }
     return tiles;
   }

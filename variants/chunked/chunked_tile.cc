@@ -133,9 +133,8 @@ void ChunkedTile::pair_weights(bool erase, int64_t which, real* out) {
   } else {
     real* const panel = work_ + at_.keys[which].panel;
     Keys& keys = keys_[which];
-    if (!keys.packed) pack_transposed(keys.pair, rows_, p_.key_dim, p_.key_dim, panel);
-    keys.packed = true;
-    products_of_rows(erase ? e_pair_ : q_pair_, packed(panel, p_.key_dim), p_.key_dim, out);
+    if (!keys.packed.data) keys.packed = transposed(keys.pair, rows_, p_.key_dim, panel);
+    products_of_rows(erase ? e_pair_ : q_pair_, keys.packed, p_.key_dim, out);
   }
   mask(erase || p_.bonus, erase ? -1 : 1, out);
 }
@@ -225,10 +224,13 @@ void ChunkedTile::outputs(const real* state, const real* solved, real* out) {
   multiply_all(rows_ * p_.dim, p_.scale, out);
 }
 
-void ChunkedTile::advance(const real* solved, real* state) {
-  for (int64_t i = 0; i < p_.writes(); ++i)
-    multiply_add(p_.key_dim, p_.dim, rows_, {keys_[i].write, 1, p_.key_dim},
-                 {values(i, solved), p_.dim}, state, p_.dim, i == 0 ? total() : nullptr);
+void ChunkedTile::advance(const real* solved, const real* before, real* after) {
+  for (int64_t i = 0; i < p_.writes(); ++i) {
+    add_product_to(p_.key_dim, p_.dim, rows_, {keys_[i].write, 1, p_.key_dim},
+                   {values(i, solved), p_.dim}, i == 0 ? before : after, after, p_.dim,
+                   i == 0 ? total() : nullptr);
+    done_.multiply_adds(p_.key_dim * p_.dim * rows_);
+  }
 }
 
 }  // namespace attn

@@ -10,10 +10,13 @@
 //   (I + tril(A^b, -1))·R = -E'·S - tril(A, -1)·V,  A_ij = e_i·k_j,  A^b_ij = e_i·b_j
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/base/counters.h"
+#include "core/base/marks.h"
 #include "core/simd/product.h"
+#include "core/simd/transpose.h"
 #include "variants/chunked/tile_decay.h"
 
 namespace attn {
@@ -42,7 +45,8 @@ class ChunkedTile {
   void solve(const real* state, const real* erase, real* residual, real* solved);
   // `solved` is U, or with a removal R; unused where nothing is solved.
   void outputs(const real* state, const real* solved, real* out);
-  void advance(const real* solved, real* state);
+  // The state after the tile from that before, which may be in the same place.
+  void advance(const real* solved, const real* before, real* after);
 
  protected:
   // The keys that the state is written at: k, and with a removal b.
@@ -50,7 +54,7 @@ class ChunkedTile {
     const real* rows = nullptr;   // of the tile's first row
     const real* write = nullptr;  // times what the state after the tile holds of them
     const real* pair = nullptr;   // the factor of a pair's weight, up to pairs()
-    bool packed = false;
+    Right packed;                 // pairᵀ; no data: not yet made
   };
   // What is written at keys number `which`.
   const real* values(int64_t which, const real* solved) const {
@@ -110,6 +114,17 @@ class ChunkedTile {
   const real* scale_by(const real* x, const real* factors, const real* by, real* pair,
                        real* state) const;
 };
+
+// xᵀ as the right operand of a product, from x [rows, depth] and a place of packed_reals(rows,
+// depth) numbers. Of few rows, panels as wide as they are take that much less of the cache.
+inline Right transposed(const real* x, int64_t rows, int64_t depth, real* to) {
+  const KernelMark mark(Part::packing);
+  const int64_t width = std::min(rows, kPanel);
+  for (int64_t first = 0; first < rows; first += width)
+    transpose(std::min(width, rows - first), depth, x + first * depth, depth, to + first * depth,
+              width);
+  return {to, width, depth * kPanel};
+}
 
 // Into the second-level cache; a null x is nothing.
 inline void prefetch_rows(const real* x, int64_t first, int64_t rows, int64_t width) {

@@ -136,7 +136,7 @@ void solve_head(const Problem& problem, const ChunkedSaved& s, const real* lambd
           rows, d, problem.iterations, from + first * d,
           [&](const real* by, real* out) { tile.apply(state, of_head, by, out); }, to + first * d,
           cg);
-      tile.advance(nullptr, state);
+      tile.advance(nullptr, state, state);
     }
   }
   if (!has_states && s.states.defined()) std::copy_n(state, size, kept(p.chunks(length)));

@@ -93,10 +93,8 @@ void TileGradient::written(const Forward& forward, const real* grad_out, const r
 // What the gradients of queries and keys get through the states; grad_written is negated.
 void TileGradient::states(const Forward& forward, const real* grad_out, const real* grad_state) {
   const int64_t n = rows_, m = p_.key_dim, d = p_.dim;
-  pack_transposed(forward.state, m, d, d, part(parts_.state_panel));
-  pack_transposed(grad_state, m, d, d, part(parts_.grad_panel));
-  const Right before = packed(part(parts_.state_panel), d),
-              after = packed(part(parts_.grad_panel), d);
+  const Right before = transposed(forward.state, m, d, part(parts_.state_panel)),
+              after = transposed(grad_state, m, d, part(parts_.grad_panel));
   multiply(n, m, d, {grad_out, d}, before, part(parts_.grad_q), m);
   for (int64_t i = 0; i < p_.writes(); ++i)
     multiply(n, m, d, {values(i, forward.solved), d}, after, part(parts_.grad_k[i]), m);
@@ -138,11 +136,11 @@ void TileGradient::pairs_of(int64_t which, const real* grad_out, const real* val
   real *const of_read = part(parts_.grad_weights), *const of_erase = part(parts_.grad_erase);
   real *const grad_q = part(parts_.grad_q), *const grad_k = part(parts_.grad_k[which]),
               *const grad_e = part(parts_.grad_e), *const panel = part(parts_.written_panel);
-  pack_transposed(values, n, d, d, panel);
-  products_of_rows(grad_out, packed(panel, d), d, of_read);
+  const Right written = transposed(values, n, d, panel);
+  products_of_rows(grad_out, written, d, of_read);
   mask(p_.bonus, 1, of_read);
   if (p_.solves()) {
-    products_of_rows(part(parts_.grad_written), packed(panel, d), d, of_erase);
+    products_of_rows(part(parts_.grad_written), written, d, of_erase);
     mask(true, 1, of_erase);
   }
   if (one_by_one()) {
@@ -199,11 +197,11 @@ void TileGradient::add_padding(int64_t length, const real* state, const real* gr
                                real* grad_state) {
   const int64_t m = p_.key_dim, d = p_.dim;
   real* const panel = part(parts_.state_panel);
-  if (to_.q) pack_transposed(state, m, d, d, panel);
+  const Right before = to_.q ? transposed(state, m, d, panel) : Right();
   for (int64_t first = length; first < p_.len; first += p_.tile()) {
     const int64_t n = std::min(p_.tile(), p_.len - first);
     const real* const grad = scaled(grad_out + first * d, n);
-    if (to_.q) multiply_add(n, m, d, {grad, d}, packed(panel, d), to_.q + first * m, m);
+    if (to_.q) multiply_add(n, m, d, {grad, d}, before, to_.q + first * m, m);
     multiply_add(m, d, n, {head_.q + first * m, 1, m}, {grad, d}, grad_state, d);
   }
 }

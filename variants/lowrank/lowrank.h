@@ -5,10 +5,12 @@
 //   block_attention.h      attention to blocks that have ended, and its decoder
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
+//   latents.h              learned rows that read the sequence and are read (luna, latent)
 #pragma once
 
 #include "variants/lowrank/block_attention.h"
 #include "variants/lowrank/block_compression.h"
 #include "variants/lowrank/head_convolution.h"
 #include "variants/lowrank/landmarks.h"
+#include "variants/lowrank/latents.h"
 #include "variants/lowrank/sequence_projection.h"

@@ -1,8 +1,6 @@
 // sinks: the first positions, on which models leave weight that no key deserves, and a window of
 // the last ones. Xiao et al. 2023, arXiv:2309.17453, section 3.2 (StreamingLLM), as a mask: j < s
 // or i-w < j <= i. Time 4·n·(s+w)·d FLOPs, memory n·d; a decoder holds s + w positions.
-#include <algorithm>
-
 #include "variants/api/variant_info.h"
 #include "variants/patterns/patterns.h"
 #include "variants/softmax/softmax.h"
@@ -68,10 +66,6 @@ VariantInfo sinks() {
             return softmax_where(
                 x, [=](int64_t i, int64_t j) { return j <= i && (j < first || j > i - window); });
           },
-      .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
-        if (!shape.causal) return std::nullopt;
-        return VariantInfo::Limit{.params = {{"window", std::max(shape.q_len, shape.kv_len)}}};
-      },
       .always_causal = [](const Params&) { return true; },
       .notes = {"The paper counts rotary positions inside its cache: the distance of a sink is "
                 "then that of its slot. Here positions, where a layer has them, are absolute, "

@@ -4,6 +4,7 @@
 //   band.h                    the visible keys of a query, and the tiles of queries
 //   softmax_attention.h       the op: 4·d FLOPs a visible pair, memory n·d
 //   softmax_log_sum.h         the same with the log-sum-exp of each row
+//   biased_attention.h        with a bias of each pair: forget gates, or a table over distances
 //   softmax_cost.h            its cost
 //   softmax_forward.h         its forward pass, without gradients
 //   forward_sizes.h           how the forward pass divides its work
@@ -17,10 +18,12 @@
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
-// Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_cache.h, paired_cache.h.
+// Internal: backward_layout.h, forward_layout.h, forward_storage.h, decode_bias.h, decode_cache.h,
+// logit_bias.h, paired_cache.h.
 #pragma once
 
 #include "variants/softmax/band.h"
+#include "variants/softmax/biased_attention.h"
 #include "variants/softmax/edge_attention.h"
 #include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"

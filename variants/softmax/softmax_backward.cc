@@ -36,9 +36,22 @@ class SoftmaxGradient {
         grad_log_sum_(grad_log_sum),
         grad_q_(grads[0]),
         grad_k_(grads[1]),
-        grad_v_(grads[2]) {}
+        grad_v_(grads[2]),
+        grad_bias_(problem.bias ? grads[3] : Tensor()) {}
 
-  void run() const {
+  void run() {
+    if (!grad_bias_.defined()) return add_all();
+    const int64_t heads = p_.batch * p_.heads;
+    const int64_t numbers = heads * parts_ * p_.bias->gradient_size();
+    bias_sums_ = Block(static_cast<size_t>(numbers) * sizeof(double), Purpose::workspace);
+    std::fill_n(static_cast<double*>(bias_sums_.data()), numbers, 0.0);
+    add_all();
+    p_.bias->reduce(static_cast<const double*>(bias_sums_.data()), heads, parts_, 1 / p_.scale,
+                    grad_bias_);
+  }
+
+ private:
+  void add_all() const {
     if (parts_ > 1 && has_few_keys(p_)) return run_few_keys();
     const int64_t heads = p_.batch * p_.heads;
     const bool turns = is_triangular(p_);
@@ -46,11 +59,16 @@ class SoftmaxGradient {
       run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
         const int64_t part = task % parts_;
         add_head(task / parts_, {part, parts_, turns}, {(part + round) % parts_, parts_, turns},
-                 of_head(task / parts_), work);
+                 of_head(task / parts_), sums_of(task), work);
       });
   }
 
- private:
+  // Where a task sums gradients of biases; null: not wanted.
+  double* sums_of(int64_t task) const {
+    if (!grad_bias_.defined()) return nullptr;
+    return static_cast<double*>(bias_sums_.data()) + task * p_.bias->gradient_size();
+  }
+
   // One block or tile of each group of `of`; of a triangle by turns from the group's front and from
   // its back, since work grows or falls from one to the next.
   struct Interleaved {
@@ -85,7 +103,7 @@ class SoftmaxGradient {
     run_tasks(heads * parts_, layout_.total, [&](int64_t task, real* work) {
       const int64_t head = task / parts_, part = task % parts_;
       add_head(head, {0, 1, false}, {part, parts_, is_triangular(p_)},
-               part == 0 ? of_head(head) : own(head, part), work);
+               part == 0 ? of_head(head) : own(head, part), sums_of(task), work);
     });
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t part = 1; part < parts_; ++part) {
@@ -95,10 +113,12 @@ class SoftmaxGradient {
       }
   }
 
-  bool logit_grad_wanted() const { return grad_q_.defined() || grad_k_.defined(); }
+  bool logit_grad_wanted() const {
+    return grad_q_.defined() || grad_k_.defined() || grad_bias_.defined();
+  }
 
   void add_head(int64_t head, Interleaved keys, Interleaved queries, KeyGrads grads,
-                real* work) const {
+                double* bias_sums, real* work) const {
     const Band band = p_.band(head / p_.heads);
     double pairs = 0;
     for (int64_t g = 0; g * keys.of * block_ < band.length; ++g) {
@@ -109,6 +129,10 @@ class SoftmaxGradient {
           if (!is_packed) pack(head, block, work);
           is_packed = true;
           add_tile(band, head, block.begin, tile, grads, work);
+          if (bias_sums)
+            p_.bias->add_gradient(bias_tile(band, head, tile),
+                                  work + layout_.grad_logits + (tile.keys.begin - block.begin),
+                                  bias_sums);
           pairs += static_cast<double>((tile.queries.end - tile.queries.begin) *
                                        (tile.keys.end - tile.keys.begin));
         });
@@ -137,6 +161,11 @@ class SoftmaxGradient {
     }
   }
 
+  LogitBias::Tile bias_tile(const Band& band, int64_t head, const ScoreTile& tile) const {
+    return {head, band.position(tile.queries.begin), tile.queries.end - tile.queries.begin,
+            tile.keys, layout_.stride};
+  }
+
   void pack(int64_t head, Span block, real* work) const {
     const int64_t at = head * p_.kv_len + block.begin, count = block.end - block.begin;
     pack_transposed(k_.data() + at * p_.dim, count, p_.dim, p_.dim, work + layout_.keys);
@@ -152,7 +181,7 @@ class SoftmaxGradient {
     const int64_t cols = tile.keys.end - tile.keys.begin, skip = tile.keys.begin - first;
     const int64_t row = head * p_.q_len + tile.queries.begin;
     const int64_t key = head * p_.kv_len + tile.keys.begin;
-    make_weights(band, first, tile, row, work);
+    make_weights(band, head, first, tile, work);
     const real* const weights = work + layout_.weights + skip;
     const real* const grad_logits = work + layout_.grad_logits + skip;
     if (grads.v)
@@ -168,10 +197,11 @@ class SoftmaxGradient {
 
   // Weights P = exp(scale·QKᵀ - L) and gradients scale·P·(dO·Vᵀ - dots), dots = dO·O - dL; column c
   // is key `first + c`. Columns outside the tile are left with anything.
-  void make_weights(const Band& band, int64_t first, const ScoreTile& tile, int64_t row,
+  void make_weights(const Band& band, int64_t head, int64_t first, const ScoreTile& tile,
                     real* work) const {
     const int64_t d = p_.dim, dv = p_.value_dim, stride = layout_.stride;
     const int64_t rows = tile.queries.end - tile.queries.begin;
+    const int64_t row = head * p_.q_len + tile.queries.begin;
     const int64_t from = round_down(tile.keys.begin - first, kRowMultiple);
     const int64_t to = round_up(tile.keys.end - first, kRowMultiple);
     real* const weights = work + layout_.weights;
@@ -184,6 +214,7 @@ class SoftmaxGradient {
     }
     packed_columns(rows, {from, to}, d, {work + layout_.query, d, 1}, work + layout_.keys, weights,
                    stride);
+    if (p_.bias) p_.bias->add(bias_tile(band, head, tile), weights + (tile.keys.begin - first));
     if (!tile.whole) mask_tile(band, tile, first, weights, -kInfinity);
     if (!logit_grad_wanted())
       return weight_rows(rows, to - from, weights + from, stride, log_sum_.data() + row);
@@ -212,6 +243,8 @@ class SoftmaxGradient {
   BackwardLayout layout_;
   const Tensor &q_, &k_, &v_, &out_, &log_sum_, &grad_out_, &grad_log_sum_;
   const Tensor &grad_q_, &grad_k_, &grad_v_;
+  const Tensor grad_bias_;
+  Block bias_sums_;  // [tasks, gradient_size()] numbers of double
 };
 
 }  // namespace

@@ -10,9 +10,9 @@
 
 namespace attn {
 
-// Adds the gradients of q, k and v to grads[0..2]; an undefined one is skipped. `out` and `log_sum`
-// are those of softmax_forward(). `grad_log_sum`, where defined, is the gradient of the natural
-// log-sum-exp of each row.
+// Adds the gradients of q, k and v to grads[0..2], and of what problem.bias was made of to
+// grads[3]; an undefined one is skipped. `out` and `log_sum` are those of softmax_forward().
+// `grad_log_sum`, where defined, is the gradient of the natural log-sum-exp of each row.
 void softmax_backward(const SoftmaxProblem& problem, const Tensor& q, const Tensor& k,
                       const Tensor& v, const Tensor& out, const Tensor& log_sum,
                       const Tensor& grad_out, std::span<Tensor> grads,

@@ -16,6 +16,7 @@
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
+#include "variants/softmax/decode_bias.h"
 #include "variants/softmax/decode_cache.h"
 
 namespace attn {
@@ -28,18 +29,27 @@ class SoftmaxDecoder : public Decoder {
  public:
   using Element = typename Cache::Element;
 
-  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, const Tensor& sinks = {})
-      : Decoder(position, capacity),
+  // What is added to the logits or to their sum.
+  struct Extras {
+    Tensor sinks = {};
+    bool gates = false;
+    Tensor distances = {};
+  };
+
+  SoftmaxDecoder(const Shape& position, int64_t capacity, int64_t slots, const Extras& extras = {})
+      : Decoder(position, capacity,
+                extras.gates ? std::vector<int64_t>{1} : std::vector<int64_t>{}),
         slots_(slots),
         cache_(heads(), slots, head_dim()),
-        sinks_(sinks) {}
+        sinks_(extras.sinks),
+        bias_(heads(), slots, extras.gates, extras.distances) {}
 
  protected:
   void put_all(int64_t len, const Element* k, const Element* v);
   void answer(const Element* q, const Element* k, const Element* v, Element* out);
 
  private:
-  int64_t do_state_bytes() const override { return cache_.bytes(); }
+  int64_t do_state_bytes() const override { return cache_.bytes() + bias_.bytes(); }
   double do_step_flops() const override {
     return 4 * static_cast<double>(heads() * group() * head_dim() * std::min(length() + 1, slots_));
   }
@@ -47,6 +57,7 @@ class SoftmaxDecoder : public Decoder {
     const int64_t positions = std::min(length() + 1, slots_) + 1;
     return 2 * static_cast<double>(sizeof(Element)) *
                static_cast<double>(heads() * head_dim() * positions) +
+           static_cast<double>(bias_.gate_bytes() * heads() * positions) +
            (sinks_.defined() ? sizeof(real) * static_cast<double>(heads() * group()) : 0);
   }
 
@@ -65,7 +76,8 @@ class SoftmaxDecoder : public Decoder {
 
   int64_t slots_;  // as many as a query can see; position p lies in slot p % slots
   Cache cache_;
-  Tensor sinks_;                             // [heads of queries], or undefined
+  Tensor sinks_;  // [heads of queries], or undefined
+  DecodeBias bias_;
   std::vector<Part, Recycled<Part>> parts_;  // of the cache, of each head, in a step
 };
 
@@ -74,9 +86,12 @@ void SoftmaxDecoder<Cache>::put_all(int64_t len, const Element* k, const Element
   const int64_t unseen = std::max<int64_t>(0, len - slots_);
   parallel_for(heads(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
-      for (int64_t i = unseen; i < len; ++i)
+      for (int64_t i = 0; i < len; ++i) {
+        if (bias_.is_gated()) bias_.put(head, length() + i, gates()[0][head * len + i]);
+        if (i < unseen) continue;
         cache_.put(head, (length() + i) % slots_, k + (head * len + i) * head_dim(),
                    v + (head * len + i) * head_dim());
+      }
   });
 }
 
@@ -95,6 +110,8 @@ void SoftmaxDecoder<Cache>::attend(int64_t head, int64_t begin, int64_t end, con
   for (int64_t slot = begin; slot < end; slot += kDecodeBlock) {
     const int64_t count = std::min(kDecodeBlock, end - slot);
     cache_.score(head, slot, count, group(), part.queries, part.logits);
+    bias_.add(head, length(), slot, count, group(), part.logits);
+    if (bias_.is_gated()) done.moved<double>(count);
     cache_.add(head, slot, count, part.logits, part.found);
     done.multiply_adds(2 * group() * count * head_dim());
     done.moved<Element>(2 * count * head_dim());
@@ -126,6 +143,10 @@ void SoftmaxDecoder<Cache>::answer(const Element* q, const Element* k, const Ele
   const int64_t even = threads() / std::gcd<int64_t>(heads(), threads());
   const int64_t per_head = std::clamp<int64_t>(count / kLeastPart, 1, even);
   const int64_t blocks = (count + kDecodeBlock - 1) / kDecodeBlock, slot = length() % slots_;
+  if (bias_.is_gated()) {
+    for (int64_t head = 0; head < heads(); ++head) bias_.put(head, length(), gates()[0][head]);
+    count_bytes(static_cast<double>(heads()) * sizeof(double));
+  }
   parts_.assign(static_cast<size_t>(heads() * per_head), {});
   const Block work(parts_.size() * static_cast<size_t>(part_reals()) * sizeof(real),
                    Purpose::workspace);
@@ -192,7 +213,22 @@ int64_t slots_of(int64_t capacity, int64_t window) {
 
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity, int64_t window,
                                          const Tensor& sinks) {
-  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window), sinks);
+  return std::make_unique<RealDecoder>(position, capacity, slots_of(capacity, window),
+                                       RealDecoder::Extras{.sinks = sinks});
+}
+
+std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,
+                                                  int64_t window, const Tensor& distances) {
+  const int64_t slots = slots_of(capacity, window);
+  ATTN_CHECK(distances.dim(1) >= slots, "a table of {} distances for {} positions",
+             distances.dim(1), slots);
+  return std::make_unique<RealDecoder>(position, capacity, slots,
+                                       RealDecoder::Extras{.distances = distances});
+}
+
+std::unique_ptr<Decoder> gated_softmax_decoder(const Shape& position, int64_t capacity) {
+  return std::make_unique<RealDecoder>(position, capacity, capacity,
+                                       RealDecoder::Extras{.gates = true});
 }
 
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,

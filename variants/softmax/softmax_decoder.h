@@ -15,7 +15,14 @@ namespace attn {
 // value, which takes its share of every row (natural units; read at each step).
 std::unique_ptr<Decoder> softmax_decoder(const Shape& position, int64_t capacity,
                                          int64_t window = -1, const Tensor& sinks = {});
-// The same with a cache of bfloat16, half as large. It takes steps in bfloat16 alone.
+// The same with a bias of each logit, see logit_bias.h. `distances` [kv_heads·group, positions]:
+// the bias of keys at distance 0, 1, ... before the query.
+std::unique_ptr<Decoder> distance_softmax_decoder(const Shape& position, int64_t capacity,
+                                                  int64_t window, const Tensor& distances);
+// A position of each head comes with a gate x of width 1: log σ(x) of all steps between key and
+// query is added. position[2] is 1.
+std::unique_ptr<Decoder> gated_softmax_decoder(const Shape& position, int64_t capacity);
+// softmax_decoder() with a cache of bfloat16, half as large. It takes steps in bfloat16 alone.
 std::unique_ptr<Decoder> bfloat16_softmax_decoder(const Shape& position, int64_t capacity,
                                                   int64_t window = -1);
 

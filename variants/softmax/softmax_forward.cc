@@ -27,11 +27,12 @@ class ForwardTile {
 
   // `packed`: all keys of the head where they are packed ahead, else null. `sums`: the weighted
   // sums of values, [rows, value_dim].
-  ForwardTile(const SoftmaxProblem& p, const Band& band, Span queries, const Element* q,
-              const real* packed, real* sums, real* row_max, real* row_sum,
+  ForwardTile(const SoftmaxProblem& p, const Band& band, int64_t head, Span queries,
+              const Element* q, const real* packed, real* sums, real* row_max, real* row_sum,
               const ForwardLayout& layout, real* work)
       : p_(p),
         band_(band),
+        head_(head),
         queries_(queries),
         strip_(layout.strip),
         stride_(layout.stride),
@@ -87,6 +88,9 @@ class ForwardTile {
     const int64_t from = round_down(keys.begin - first, kRowMultiple);
     const int64_t to = round_up(keys.end - first, kRowMultiple);
     storage_.logits(at, rows, {from, to}, skip, scores_, stride_);
+    if (p_.bias)
+      p_.bias->add({head_, band_.position(queries.begin), rows, keys, stride_},
+                   scores_ + (keys.begin - first));
     if (keys.begin > first + from || keys.end < first + to || !band_.covers(queries, keys))
       mask_outside_band(band_, queries.begin, rows, keys, first, from, to, scores_, stride_,
                         -kInfinity);
@@ -101,6 +105,7 @@ class ForwardTile {
 
   const SoftmaxProblem& p_;
   const Band& band_;
+  const int64_t head_;
   Span queries_;
   const int64_t strip_, stride_;
   const real* packed_;
@@ -237,7 +242,7 @@ class Forward {
     if (queries.begin >= queries.end) return;
     const Band band = p_.band(head / p_.heads);
     const real* const packed = static_cast<const real*>(packed_.data());
-    ForwardTile<Storage> tile(p_, band, queries, q_.data() + head * p_.q_len * p_.dim,
+    ForwardTile<Storage> tile(p_, band, head, queries, q_.data() + head * p_.q_len * p_.dim,
                               packed ? packed + head * packed_head() : nullptr, sums, row_max,
                               row_sum, layout_, work);
     const Element* const k = k_.data() + head * p_.kv_len * p_.dim;

@@ -10,6 +10,7 @@
 #include "core/base/marks.h"
 #include "core/simd/product.h"
 #include "variants/softmax/band.h"
+#include "variants/softmax/logit_bias.h"
 
 namespace attn {
 
@@ -23,7 +24,8 @@ struct SoftmaxProblem {
   RemovedKeys removed = {};
   IndexList kv_lengths = {};
   std::shared_ptr<const BlockPattern> pattern = {};
-  Dtype dtype = Dtype::float32;  // of q, k, v and out
+  Dtype dtype = Dtype::float32;                // of q, k, v and out
+  std::shared_ptr<const LogitBias> bias = {};  // null: none
 
   Band band(int64_t batch_index) const {
     const int64_t length =

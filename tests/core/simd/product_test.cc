@@ -99,6 +99,29 @@ TEST_F(Product, OverwritesAndSkipsWhatHasFactorZero) {
   });
 }
 
+// From another place, or from c itself: the same bits.
+TEST_F(Product, AddsToWhatLiesElsewhere) {
+  each([] {
+    for (const int64_t rows : {1, 6, 13})
+      for (const int64_t cols : {1, 16, 64, 65, 130}) {
+        const int64_t depth = 7, c_row = cols + 2;
+        const std::vector<real> a = numbers(rows * depth, "a"), b = numbers(depth * cols, "b");
+        const std::vector<real> factors = numbers(rows, "factors");
+        const std::vector<real> from = numbers(rows * c_row, "c");
+        std::vector<real> want = from, here = from, there(from.size(), real(-77));
+        add_product(rows, cols, depth, {a.data(), depth}, {b.data(), cols}, want.data(), c_row,
+                    factors.data());
+        add_product_to(rows, cols, depth, {a.data(), depth}, {b.data(), cols}, here.data(),
+                       here.data(), c_row, factors.data());
+        EXPECT_EQ(here, want);
+        add_product_to(rows, cols, depth, {a.data(), depth}, {b.data(), cols}, from.data(),
+                       there.data(), c_row, factors.data());
+        for (size_t i = 0; i < there.size(); ++i)
+          ASSERT_EQ(there[i], static_cast<int64_t>(i) % c_row < cols ? want[i] : real(-77));
+      }
+  });
+}
+
 TEST_F(Product, PackingTransposesAndFillsUpWithZeros) {
   each([] {
     for (const int64_t rows : {1, 3, 63, 64, 65, 130})

@@ -29,6 +29,13 @@ TEST(Sinks, LongSequencesInSeveralPieces) {
     bridge::expect_pattern("sinks", given(40, sinks), 530, {true, {530, 490}}, seen(40, sinks));
 }
 
+// n <= s + w, and any window of the whole length.
+TEST(Sinks, SeesAllThatACausalRowSees) {
+  for (const auto& [window, sinks] : {std::pair<int64_t, int64_t>{30, 0}, {20, 10}, {4, 26}})
+    bridge::expect_pattern("sinks", given(window, sinks), 30, {true, {}},
+                           bridge::everywhere([](int64_t i, int64_t j) { return j <= i; }));
+}
+
 TEST(Sinks, AWindowOfOneWithoutSinksIsTheValueItself) {
   const Tensor v = bridge::normal({2, 2, 30, 5}, "v");
   const Tensor out = bridge::build("sinks", given(1, 0), 30, true)

@@ -1,0 +1,107 @@
+// Attention through learned rows, the slow, obvious way: luna, latent and induced in double.
+#pragma once
+
+#include <vector>
+
+#include "variants/reference/units.h"
+
+namespace oracle {
+
+// The rows of a weight [1, heads, m, dim] for each batch entry.
+inline Array for_each_entry(const Array& rows, Index batch) {
+  Array all(batch, rows.heads, rows.len, rows.dim);
+  for (std::size_t i = 0; i < all.x.size(); ++i) all.x[i] = rows.x[i % rows.x.size()];
+  return all;
+}
+
+// x [batch, heads, len, dim] times w [1, heads, dim, dim], head by head.
+inline Array times_heads(const Array& x, const Array& w) {
+  Array out(x.batch, x.heads, x.len, w.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index c = 0; c < x.dim; ++c)
+          for (Index j = 0; j < w.dim; ++j)
+            out.at(b, h, i, j) += x.at(b, h, i, c) * w.at(0, h, c, j);
+  return out;
+}
+
+inline Array sum_of(Array a, const Array& b) {
+  for (std::size_t i = 0; i < a.x.size(); ++i) a.x[i] += b.x[i];
+  return a;
+}
+
+inline Array luna(const Array& q, const Array& k, const Array& v, const Array& rows,
+                  const std::vector<Index>& lengths) {
+  const Array p = for_each_entry(rows, k.batch);
+  const Visibility valid{false, lengths};
+  return softmax_attention(q, softmax_attention(p, k, k, valid), softmax_attention(p, k, v, valid),
+                           {});
+}
+
+// w: rows, then q, k and v of each layer.
+inline Array latent(const Array& q, const Array& k, const Array& v, const std::vector<Array>& w,
+                    Index layers, const std::vector<Index>& lengths) {
+  Array z = softmax_attention(for_each_entry(w[0], k.batch), k, v, {false, lengths});
+  std::size_t next = 1;
+  for (Index layer = 0; layer < layers; ++layer, next += 3)
+    z = sum_of(z, softmax_attention(times_heads(z, w[next]), times_heads(z, w[next + 1]),
+                                    times_heads(z, w[next + 2]), {}));
+  return softmax_attention(q, z, z, {});
+}
+
+// Rows [batch, 1, len, width] times w plus a bias.
+inline Array affine(const Array& x, const Array& w, const Array* bias) {
+  Array out(x.batch, 1, x.len, w.dim);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index i = 0; i < x.len; ++i)
+      for (Index j = 0; j < w.dim; ++j)
+        out.at(b, 0, i, j) = column(x.row(b, 0, i), w, 0, j) + (bias ? bias->at(0, 0, 0, j) : 0);
+  return out;
+}
+
+inline Array normalised_rows(Array x, const Array& gain, const Array& shift) {
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index i = 0; i < x.len; ++i) {
+      const Row row = x.row(b, 0, i);
+      const std::vector<double> y = normalised({row.begin(), row.end()}, gain, shift);
+      for (Index c = 0; c < x.dim; ++c) x.at(b, 0, i, c) = y[static_cast<std::size_t>(c)];
+    }
+  return x;
+}
+
+// MAB of Lee et al. 2019, eqs. 6 and 7. w: q, q_bias, k, v, v_bias, out, out_bias and, with norm,
+// gain and shift twice.
+inline Array attention_block(const Array& q, const Array& k, const Array* w, Index heads, bool norm,
+                             const std::vector<Index>& lengths) {
+  const Array projected = affine(q, w[0], &w[1]);
+  const double scale = 1 / std::sqrt(static_cast<double>(q.dim));
+  const Array read =
+      merged(softmax_attention(split(projected, heads), split(affine(k, w[2], nullptr), heads),
+                               split(affine(k, w[3], &w[4]), heads), {false, lengths}, scale));
+  Array sum = sum_of(projected, read);
+  if (norm) sum = normalised_rows(sum, w[7], w[8]);
+  Array hidden = affine(sum, w[5], &w[6]);
+  for (double& value : hidden.x) value = std::fmax(0.0, value);
+  sum = sum_of(sum, hidden);
+  return norm ? normalised_rows(sum, w[9], w[10]) : sum;
+}
+
+// w: the points, then the two blocks.
+inline Array induced(Array x, const std::vector<Array>& w, Index heads, bool norm,
+                     const std::vector<Index>& lengths) {
+  const auto clear = [&](Array& rows) {  // padding, which may be NaN
+    for (Index b = 0; b < rows.batch && !lengths.empty(); ++b)
+      for (Index i = lengths[static_cast<std::size_t>(b)]; i < rows.len; ++i)
+        for (Index c = 0; c < rows.dim; ++c) rows.at(b, 0, i, c) = 0;
+  };
+  clear(x);
+  const std::size_t each = (w.size() - 1) / 2;
+  const Array points = for_each_entry(w[0], x.batch);
+  const Array summary = attention_block(points, x, &w[1], heads, norm, lengths);
+  Array out = attention_block(x, summary, &w[1 + each], heads, norm, {});
+  clear(out);
+  return out;
+}
+
+}  // namespace oracle

@@ -1,0 +1,48 @@
+// See biased_attention.h: the ops, with checks of their arguments.
+#include "variants/softmax/biased_attention.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "variants/softmax/softmax_backward.h"
+#include "variants/softmax/softmax_forward.h"
+#include "variants/softmax/softmax_log_sum.h"
+
+namespace attn {
+namespace {
+
+Var biased(SoftmaxProblem problem, const Var& q, const Var& k, const Var& v, const Var& of,
+           std::shared_ptr<const LogitBias> bias) {
+  problem.bias = std::move(bias);
+  const bool keep = recording({q, k, v, of});
+  const Tensor qt = q.value(), kt = k.value(), vt = v.value();
+  const Tensor out(qt.shape().with(3, problem.value_dim));
+  const Tensor log_sum = keep ? Tensor({problem.batch, problem.heads, problem.q_len}) : Tensor();
+  softmax_forward(problem, qt, kt, vt, out, log_sum);
+  if (!keep) return Var(out);
+  return custom_op(out, {q, k, v, of}, [=](const Tensor& grad_out, std::span<Tensor> grads) {
+    softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
+  });
+}
+
+}  // namespace
+
+Var gated_softmax_attention(const Var& q, const Var& k, const Var& v, const Var& log_gates,
+                            const SoftmaxOptions& options) {
+  ATTN_CHECK(options.causal, "forget gates need causal attention");
+  ATTN_CHECK(log_gates.shape() == k.shape().with(3, 1), "log-gates {} of keys {}",
+             log_gates.shape().str(), k.shape().str());
+  return biased(softmax_problem(q.shape(), k.shape(), v.shape(), options), q, k, v, log_gates,
+                LogitBias::of_gates(log_gates.value(), options.kv_lengths));
+}
+
+Var distance_softmax_attention(const Var& q, const Var& k, const Var& v, const Var& table,
+                               const SoftmaxOptions& options) {
+  const Shape wanted{q.dim(1), q.dim(2) + k.dim(2) - 1};
+  ATTN_CHECK(table.shape() == wanted, "a table of distances {}; expected {}", table.shape().str(),
+             wanted.str());
+  return biased(softmax_problem(q.shape(), k.shape(), v.shape(), options), q, k, v, table,
+                LogitBias::of_distances(table.value(), k.dim(2)));
+}
+
+}  // namespace attn
