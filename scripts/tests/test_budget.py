@@ -28,7 +28,7 @@ SPENT: dict[str, list[tuple[float, float, float]]] = {
     "truncated": [(8.5, 64, 0.5), (4.5, 63, 0.9)],
     "topk": [(4, 20, 0.4), (8, 60, 0.2), (16, 64, 0.1)],
     "clustered": [(64, 8, 0.6)],
-    "reformer": [(64, 60, 0.6)],
+    "reformer": [(2, 60, 0.6)],
     "linformer": [(64, 48, 0.8)],
     "oracle_rank": [(64, 4, 0.5), (64, 8, 0.25)],
     "retention": [(32, 60, 7.0)],
