@@ -160,7 +160,7 @@ std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec) {
 }
 
 bool computes_weights(const WorkloadSpec& spec) {
-  return !spec.variant->traits.nonlinear && spec.dtype == Dtype::float32 &&
+  return spec.dtype == Dtype::float32 &&
          spec.batch * spec.heads * spec.length * spec.length <= kMostWeights;
 }
 

@@ -53,8 +53,8 @@ inline constexpr int64_t kMostSpectra = 8, kLongestSpectrum = 1024;
 // The reason why fidelity cannot be measured; nullopt if it can. measure_fidelity throws this
 // reason.
 std::optional<std::string> why_no_fidelity(const WorkloadSpec& spec);
-// Whether measure_fidelity computes the weights of the variant: its outputs are linear in the
-// values and the weights are not too many. Costs length / head_dim forward passes.
+// Whether measure_fidelity computes the weights of the variant, to see whether they explain its
+// outputs: they are not too many. Costs length / head_dim forward passes.
 bool computes_weights(const WorkloadSpec& spec);
 // v is N(0, 1). random: q and k are N(0, input_scale²). needle: exact attention at input_scale 1
 // gives the planted key at least 0.9 of the weight (see inputs.h). Uses the variant, shape, causal,

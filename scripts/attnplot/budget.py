@@ -70,15 +70,6 @@ class Inputs:
         return f"{told}, length {length_text(self.length)}{scaled}"
 
 
-@dataclass(frozen=True)
-class Spent:
-    """The mean over the seeds of one parameterisation: budget, and height of its point."""
-
-    series: Series
-    x: float
-    y: float
-
-
 def budget(rows: Rows, styles: Styles) -> list[Picture]:
     """Draws a page for each contract and dtype: a row of panels for each kind of inputs, a column for each budget."""
     known = [c for c in rows.of("fidelity") if c.status != "skipped" and any(map(c.metric, METRICS))]
@@ -129,6 +120,7 @@ def _page(inputs: list[Inputs], series: list[Series], styles: Styles, words: str
         for panel, spent, members in zip(axes, BUDGETS, shown):
             panel.set_title(f"{of.title}\n{spent.title}" if panel is axes[0] else spent.title)
             _draw(panel, spent, members, styles, floor)
+            _name(panel, spent, members, floor, _ends(shown, spent))
         axes[0].set_ylabel("relative error")
         for panel in axes[1:]:
             panel.tick_params(labelleft=False)
@@ -166,36 +158,50 @@ def _mean(series: Series, of: Budget) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _draw(axes: Axes, of: Budget, series: list[Series], styles: Styles, floor: float) -> None:
-    paths: dict[tuple[str, str | None], list[Spent]] = {}
-    failed = 0
+def _ends(shown: list[list[Series]], of: Budget) -> tuple[float, float]:
+    """Returns the least and the most that is spent in the columns with the same axis."""
+    columns = (each for each, b in zip(shown, BUDGETS) if b.metric == of.metric)
+    spent = [x for each in columns for s in each if (x := _mean(s, of))]
+    low, high = (min(spent), max(spent)) if spent else (1.0, 1.0)
+    return low, max(high, 2 * low)
+
+
+def _paths(series: list[Series], of: Budget, floor: float) -> dict[tuple[str, str | None], list[Label]]:
+    """Returns the points of each variant and run from the smallest budget to the largest, means over seeds."""
+    paths: dict[tuple[str, str | None], list[Label]] = {}
     for s in series:
-        for cell in {c.status: c for c in s.cells if c.status in FAILURES}.values():
-            failed_cross(axes, s, cell, failed)
-            failed += 1
-        x = _mean(s, of)
-        if x:
+        if x := _mean(s, of):
             y = float(np.mean([error_at(c, floor) for c in s.cells if c.ok]))
-            paths.setdefault((s.variant, run_of(s.params)), []).append(Spent(s, x, y))
-    axes.set_xscale("log")
-    labels, taken = [], []
-    for (variant, run), path in paths.items():
-        path.sort(key=lambda p: p.x)
-        look = styles.look(variant)
-        is_bound = variant == of.bound
-        style = BOUND if is_bound else {**look.line(), "linewidth": 1.0, "zorder": 3}
+            told, ink = (of.told, INK) if s.variant == of.bound else (s.variant, s.look.ink)
+            run = run_of(s.params)
+            point = Label(x, y, 4, told + (f" ({run})" if run else ""), ink)
+            paths.setdefault((s.variant, run), []).append(point)
+    return {key: sorted(path, key=lambda p: p.x) for key, path in paths.items()}
+
+
+def _draw(axes: Axes, of: Budget, series: list[Series], styles: Styles, floor: float) -> None:
+    """Draws a line through the parameterisations of each variant, and crosses of those that failed."""
+    for (variant, _), path in _paths(series, of, floor).items():
+        style = BOUND if variant == of.bound else {**styles.look(variant).line(), "linewidth": 1.0, "zorder": 3}
         axes.plot([p.x for p in path], [p.y for p in path], **style, clip_on=False)
-        at = [Label(p.x, p.y, 4, "", look.ink) for p in path]
-        taken += [(p.x, p.y, p.radius) for p in at]
-        taken += [place for a, b in zip(at, at[1:]) for place in between(a, b)]
-        told = (of.told if is_bound else variant) + (f" ({run})" if run else "")
-        end = path[-1] if not is_bound else path[len(path) // 2]
-        labels.append(Label(end.x, end.y, 4, told, INK if is_bound else look.ink))
-    low, high = axes.get_xlim()
-    axes.set_xlim(low / (high / low) ** 0.05, high * (high / low) ** 0.16)
+    failures = [(s, cell) for s in series for cell in {c.status: c for c in s.cells if c.status in FAILURES}.values()]
+    for index, (s, cell) in enumerate(failures):
+        failed_cross(axes, s, cell, index)
+
+
+def _name(axes: Axes, of: Budget, series: list[Series], floor: float, ends: tuple[float, float]) -> None:
+    """Sets the axis of budgets from `ends`, and names each line at its largest budget, the bound at its middle."""
+    low, high = ends
+    axes.set_xscale("log")
+    axes.set_xlim(low / (high / low) ** 0.08, high * (high / low) ** 0.22)
     log_ticks(axes, axes.xaxis, lambda v: f"{v:g}")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(of.label)
+    labels, taken = [], []
+    for (variant, _), path in _paths(series, of, floor).items():
+        taken += [(p.x, p.y, p.radius) for p in path]
+        taken += [place for a, b in zip(path, path[1:]) for place in between(a, b)]
+        labels.append(path[len(path) // 2] if variant == of.bound else path[-1])
     place_labels(axes, labels, points=taken)
 
 
@@ -209,6 +215,7 @@ def _words(rows: Rows, which: str, cells: list[Cell]) -> str:
         f"the number of keys with a weight that is not zero, and the numerical rank of the weights; {which}, {draws(cells)}. "
         "A line joins the parameterisations of a variant. Low rank are projections, kernels, and what else has at most half as many ranks as "
         "keys. "
+        + ("Causal weights are triangles, whose rank is near the length for any variant. " if which == "causal" else "")
         + (
             "Bold: " + " and ".join(best) + ", nearest to exact attention's weights at each budget; an output can be nearer still. "
             if best

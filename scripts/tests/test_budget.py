@@ -28,7 +28,7 @@ SPENT: dict[str, list[tuple[float, float, float]]] = {
     "truncated": [(8.5, 64, 0.5), (4.5, 63, 0.9)],
     "topk": [(4, 20, 0.4), (8, 60, 0.2), (16, 64, 0.1)],
     "clustered": [(64, 8, 0.6)],
-    "reformer": [(64, 60, 0.6)],
+    "reformer": [(2, 60, 0.6)],
     "linformer": [(64, 48, 0.8)],
     "oracle_rank": [(64, 4, 0.5), (64, 8, 0.25)],
     "retention": [(32, 60, 7.0)],
@@ -79,6 +79,7 @@ class Budgets(unittest.TestCase):
         self.assertEqual(titles, [told if told != each[0] else f"{row}\n{told}" for row in rows for told in each])
         self.assertEqual([a.get_xscale() + a.get_yscale() for a in whole.figure.axes], ["loglog"] * 12)
         self.assertEqual(len(causal.figure.axes), 3)
+        self.assertEqual(["triangles" in p.caption for p in (whole, causal)], [False, True])
         self.assertEqual(set(whole.data["input"]), {"random", "initial", "trained"})
         self.assertEqual(len(whole.data), 4 * len(cells()))
         self.assertIn("commit 012345678", whole.caption)
@@ -100,9 +101,12 @@ class Budgets(unittest.TestCase):
         bold = [line for axes in (keys, chosen, rank) for line in axes.lines if line.get_linewidth() == BOUND["linewidth"]]
         self.assertEqual([[round(float(x), 6) for x in line.get_xdata()] for line in bold], [[4, 8, 16]] * 2 + [[4, 8]])
         self.assertEqual({line.get_color() for line in bold}, {BOUND["color"]})
+        named = [t for axes in (keys, chosen, rank) for t in axes.texts if t.get_text().startswith("best")]
+        self.assertEqual([t.get_color() for t in named], [BOUND["color"]] * 3)
         floor = keys.get_ylim()[0]
         self.assertIn([(64, round(floor, 6))], lines)  # exact attention on the lower edge
         self.assertEqual(floor, rank.get_ylim()[0])
+        self.assertEqual(keys.get_xlim(), chosen.get_xlim())
 
     def test_without_bounds_there_is_no_bold_line(self) -> None:
         (picture,) = self.pictures(cells(without=tuple(b.bound for b in BUDGETS)))
