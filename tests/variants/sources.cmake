@@ -62,36 +62,27 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/gmlp_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
-list(APPEND both_tests
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/patterns/sinks_test.cc)
-list(APPEND both_tests
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/differential_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/entmax_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/qk_norm_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/sigmoid_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/normalisers/talking_heads_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/sinks_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/differential_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/entmax_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/qk_norm_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/sigmoid_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/talking_heads_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/topk_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/moba_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/dsa_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/selection/nsa_test.cc)
 list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/api/recurrent_forms_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc)
-list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc)
-list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/sinks_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/dilated_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/chunked/path_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/clustered_test.cc)
-list(APPEND both_tests
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc)
-list(APPEND both_tests
-  ${CMAKE_CURRENT_LIST_DIR}/softmax/biased_attention_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/softmax/fox_test.cc)
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/softmax/biased_attention_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/softmax/fox_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/routing_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.cc)
