@@ -7,6 +7,7 @@
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
 //   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
+//   truncated_weights.h    the best weights of a rank, 22·n³ FLOPs (oracle_rank)
 #pragma once
 
 #include "variants/lowrank/block_attention.h"
@@ -16,3 +17,4 @@
 #include "variants/lowrank/latents.h"
 #include "variants/lowrank/sequence_projection.h"
 #include "variants/lowrank/shared_latent.h"
+#include "variants/lowrank/truncated_weights.h"

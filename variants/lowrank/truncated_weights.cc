@@ -1,0 +1,174 @@
+// The singular value decomposition is Eigen's divide and conquer, whose own workspace the pool does
+// not count; the weights lie in a workspace. The gradient through the truncation is exact: in the
+// basis of singular vectors it couples each kept value with each dropped one. See
+// truncated_weights.h.
+#include "variants/lowrank/truncated_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <Eigen/SVD>
+
+#include "core/base/check.h"
+#include "core/base/counters.h"
+#include "core/base/marks.h"
+#include "core/base/workers.h"
+
+namespace attn {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Decomposition = Eigen::BDCSVD<Matrix>;
+using Workspace = Eigen::Map<Matrix>;
+
+constexpr double kLeastGap = 1e-14;  // of squared singular values, over the largest
+
+struct Truncation {
+  int64_t batch, heads, len, dim, rank;
+  std::vector<int64_t> lengths;
+
+  int64_t valid(int64_t head) const {
+    return lengths.empty() ? len : lengths[static_cast<size_t>(head / heads)];
+  }
+  bool cuts(int64_t n) const { return rank < n; }
+  double scale() const { return 1 / std::sqrt(static_cast<double>(dim)); }
+  int64_t work_reals() const {  // the weights of one head, in double
+    return len * len * static_cast<int64_t>(sizeof(double) / sizeof(real));
+  }
+  double forward_flops(int64_t n) const {
+    const auto size = static_cast<double>(n), d = static_cast<double>(dim);
+    return 2 * size * size * d +
+           (cuts(n) ? 22 * size * size * size + kept(n) : 2 * size * size * d);
+  }
+  double backward_flops(int64_t n) const {
+    const auto size = static_cast<double>(n), d = static_cast<double>(dim);
+    return 8 * size * size * d +
+           (cuts(n) ? 30 * size * size * size + kept(n) : 2 * size * size * d);
+  }
+  double kept(int64_t n) const { return 4 * static_cast<double>(n * dim * rank); }
+};
+
+Matrix rows_of(const Tensor& x, int64_t head, int64_t count) {
+  const int64_t d = x.dim(3);
+  Matrix rows(count, d);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t c = 0; c < d; ++c)
+      rows(i, c) = static_cast<double>(x[(head * x.dim(2) + i) * d + c]);
+  return rows;
+}
+
+void add_rows(const Matrix& from, int64_t head, const Tensor& to) {
+  const int64_t d = to.dim(3);
+  for (int64_t i = 0; i < from.rows(); ++i)
+    for (int64_t c = 0; c < d; ++c)
+      to[(head * to.dim(2) + i) * d + c] += static_cast<real>(from(i, c));
+}
+
+void fill_weights(const Truncation& t, const Matrix& q, const Matrix& k, Workspace& weights) {
+  weights.noalias() = t.scale() * q * k.transpose();
+  for (Eigen::Index i = 0; i < weights.rows(); ++i) {
+    weights.row(i).array() -= weights.row(i).maxCoeff();
+    weights.row(i) = weights.row(i).array().exp();
+    weights.row(i) /= weights.row(i).sum();
+  }
+}
+
+Decomposition decomposed(const Workspace& weights) {
+  return Decomposition(weights, Eigen::ComputeFullU | Eigen::ComputeFullV);
+}
+
+// weights·x, or with `transposed` weightsᵀ·x, of rank `rank`.
+Matrix truncated_product(const Decomposition& svd, int64_t rank, bool transposed, const Matrix& x) {
+  const auto left = (transposed ? svd.matrixV() : svd.matrixU()).leftCols(rank);
+  const auto right = (transposed ? svd.matrixU() : svd.matrixV()).leftCols(rank);
+  const Matrix inner = svd.singularValues().head(rank).asDiagonal() * (right.transpose() * x);
+  return left * inner;
+}
+
+// The gradient of the weights, from that of the truncated ones.
+Matrix through_truncation(const Decomposition& svd, int64_t rank, const Matrix& grad) {
+  Matrix m = svd.matrixU().transpose() * grad * svd.matrixV();
+  const auto& values = svd.singularValues();
+  const int64_t n = values.size();
+  const double least = kLeastGap * values(0) * values(0);
+  m.bottomRightCorner(n - rank, n - rank).setZero();
+  for (int64_t i = 0; i < rank; ++i)
+    for (int64_t j = rank; j < n; ++j) {
+      const double kept = values(i), dropped = values(j);
+      const double gap = kept * kept - dropped * dropped;
+      const double own = gap > least ? kept * kept / gap : 1,
+                   other = gap > least ? kept * dropped / gap : 0;
+      const double above = m(i, j), below = m(j, i);
+      m(i, j) = own * above + other * below;
+      m(j, i) = own * below + other * above;
+    }
+  return svd.matrixU() * m * svd.matrixV().transpose();
+}
+
+void head_backward(const Truncation& t, const Tensor (&x)[3], const Tensor& grad, int64_t head,
+                   real* work, std::span<Tensor> grads) {
+  const int64_t n = t.valid(head);
+  const Matrix q = rows_of(x[0], head, n), k = rows_of(x[1], head, n), v = rows_of(x[2], head, n),
+               g = rows_of(grad, head, n);
+  Workspace weights(reinterpret_cast<double*>(work), n, n);
+  fill_weights(t, q, k, weights);
+  Matrix of_weights = g * v.transpose();
+  if (t.cuts(n)) {
+    const Decomposition svd = decomposed(weights);
+    if (grads[2].defined()) add_rows(truncated_product(svd, t.rank, true, g), head, grads[2]);
+    of_weights = through_truncation(svd, t.rank, of_weights);
+  } else if (grads[2].defined()) {
+    add_rows(weights.transpose() * g, head, grads[2]);
+  }
+  of_weights.array() *= weights.array();  // the softmax's backward
+  const Eigen::VectorXd sums = of_weights.rowwise().sum();
+  of_weights -= sums.asDiagonal() * weights;
+  of_weights *= t.scale();
+  if (grads[0].defined()) add_rows(of_weights * k, head, grads[0]);
+  if (grads[1].defined()) add_rows(of_weights.transpose() * q, head, grads[1]);
+  count_flops(t.backward_flops(n));
+}
+
+}  // namespace
+
+Var truncated_attention(const Var& q, const Var& k, const Var& v, int64_t rank,
+                        std::span<const int64_t> lengths) {
+  const Truncation t{q.dim(0), q.dim(1), q.dim(2),
+                     q.dim(3), rank,     {lengths.begin(), lengths.end()}};
+  ATTN_CHECK(k.shape() == q.shape() && v.shape() == q.shape(), "q {}, k {} and v {} do not fit",
+             q.shape().str(), k.shape().str(), v.shape().str());
+  const Tensor qt = q.value(), kt = k.value(), vt = v.value(), out = Tensor::zeros(q.shape());
+  run_tasks(t.batch * t.heads, t.work_reals(), [&](int64_t head, real* work) {
+    const Mark mark(Part::products);
+    const int64_t n = t.valid(head);
+    if (n == 0) return;
+    Workspace weights(reinterpret_cast<double*>(work), n, n);
+    fill_weights(t, rows_of(qt, head, n), rows_of(kt, head, n), weights);
+    const Matrix values = rows_of(vt, head, n);
+    add_rows(t.cuts(n) ? truncated_product(decomposed(weights), rank, false, values)
+                       : Matrix(weights * values),
+             head, out);
+    count_flops(t.forward_flops(n));
+  });
+  return custom_op(out, {q, k, v}, [=](const Tensor& grad, std::span<Tensor> grads) {
+    const Tensor inputs[3] = {qt, kt, vt};
+    run_tasks(t.batch * t.heads, t.work_reals(), [&](int64_t head, real* work) {
+      const Mark mark(Part::products);
+      if (t.valid(head) > 0) head_backward(t, inputs, grad, head, work, grads);
+    });
+  });
+}
+
+Cost truncated_cost(const AttentionShape& s, int64_t rank) {
+  const Truncation t{s.batch, s.heads, s.kv_len, s.head_dim, rank, {}};
+  const auto heads = static_cast<double>(s.batch * s.heads), len = static_cast<double>(s.kv_len),
+             rows = sizeof(real) * heads * len * static_cast<double>(s.head_dim);
+  return {
+      .flops = heads * t.forward_flops(s.kv_len),
+      .backward_flops = heads * t.backward_flops(s.kv_len),
+      .bytes = 4 * rows,  // the weights stay in a workspace
+      .peak_bytes = rows + static_cast<double>(workspace_bytes(s.batch * s.heads, t.work_reals()))};
+}
+
+}  // namespace attn
