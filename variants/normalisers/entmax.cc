@@ -1,6 +1,6 @@
 // entmax: weights with exact zeros, p = argmax p·z + H_α(p) over the simplex, z = q·k/√d. Peters et
 // al. 2019, arXiv:1905.05702, eqs. 9-13; α = 2: sparsemax, Martins and Astudillo 2016,
-// arXiv:1602.02068. Time 4·n²·d FLOPs and about five passes over n² logits; memory n·d.
+// arXiv:1602.02068. Time 4·n²·d FLOPs and about eight passes over n² logits; memory n·d.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -5,79 +5,90 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/simd/row_ops.h"
 
 namespace attn {
 namespace {
 
-constexpr int64_t kLanes = 16;   // sums side by side, which the compiler keeps in vectors
+constexpr int64_t kLanes = 16;
 constexpr int kMostSteps = 100;  // some 5 are enough, and about log n where α is close to 1
 
-// Two sums over i < n: add(i, a, b) adds to both.
+// Numbers side by side: sums of an array of them would live in memory, not in registers.
+using Lanes = real __attribute__((vector_size(kLanes * sizeof(real))));
+
+// By reference always: how a call passes a vector by value depends on the instruction set.
+void load(const real* x, Lanes& to) { std::memcpy(&to, x, sizeof(to)); }
+
+// Two sums over i < n. add(first, second, a, b) adds to a and b what kLanes numbers of each row
+// give; behind the end of the rows stand zeros, or `last` in the first one.
 template <class Add>
-void lane_sums(int64_t n, double& first, double& second, const Add& add) {
-  real a[kLanes] = {}, b[kLanes] = {};
+void add_up(int64_t n, const real* x, real last, const real* y, const Add& add, double& of_a,
+            double& of_b) {
+  Lanes a = {}, b = {};
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int64_t l = 0; l < kLanes; ++l) add(i + l, a[l], b[l]);
-  for (; i < n; ++i) add(i, a[i % kLanes], b[i % kLanes]);
-  first = second = 0;
-  for (int64_t l = 0; l < kLanes; ++l)
-    first += static_cast<double>(a[l]), second += static_cast<double>(b[l]);
-}
-
-// Gathers factor·(z - top) of the entries above -1; returns how many.
-int64_t gather(int64_t n, const real* z, real factor, real top, real* y) {
-  int64_t count = 0;
-  for (int64_t first = 0; first < n; first += kLanes) {
-    const int64_t width = std::min(kLanes, n - first);
-    bool any = false;
-    for (int64_t l = 0; l < width; ++l) any |= factor * (z[first + l] - top) > -1;
-    if (!any) continue;
-    for (int64_t l = 0; l < width; ++l) {
-      y[count] = factor * (z[first + l] - top);
-      count += y[count] > -1;
-    }
+  Lanes of_x, of_y;
+  for (; i + kLanes <= n; i += kLanes) {
+    load(x + i, of_x), load(y + i, of_y);
+    add(of_x, of_y, a, b);
   }
-  return count;
+  if (i < n) {
+    real rest[kLanes], others[kLanes] = {};
+    std::fill_n(rest, kLanes, last);
+    std::copy(x + i, x + n, rest);
+    std::copy(y + i, y + n, others);
+    load(rest, of_x), load(others, of_y);
+    add(of_x, of_y, a, b);
+  }
+  of_a = of_b = 0;
+  for (int64_t l = 0; l < kLanes; ++l) {
+    of_a += static_cast<double>(a[l]);
+    of_b += static_cast<double>(b[l]);
+  }
 }
 
-// f(θ) = Σ [y - θ]₊^power, and the size of its slope.
+// f(θ) = Σ [y - θ]₊^power and Σ [y - θ]₊^(power - 1).
 struct Sums {
-  double weights, slope;
+  double weights, lower;
 };
 Sums sums_at(int64_t n, const real* y, double theta, double power) {
   Sums sums{};
   const auto t = static_cast<real>(theta);
+  const Lanes zero = {}, one = zero + 1;
   if (power == 1) {
-    lane_sums(n, sums.weights, sums.slope, [=](int64_t i, real& a, real& b) {
-      a += y[i] > t ? y[i] - t : real(0);
-      b += y[i] > t ? real(1) : real(0);
-    });
+    const auto add = [=](const Lanes& x, const Lanes&, Lanes& a, Lanes& b) {
+      const Lanes over = x - t;
+      a += over > 0 ? over : zero;
+      b += over > 0 ? one : zero;
+    };
+    add_up(n, y, -2, y, add, sums.weights, sums.lower);
   } else if (power == 2) {
-    lane_sums(n, sums.weights, sums.slope, [=](int64_t i, real& a, real& b) {
-      const real over = y[i] > t ? y[i] - t : real(0);
+    const auto add = [=](const Lanes& x, const Lanes&, Lanes& a, Lanes& b) {
+      const Lanes shifted = x - t, over = shifted > 0 ? shifted : zero;
       a += over * over;
-      b += 2 * over;
-    });
+      b += over;
+    };
+    add_up(n, y, -2, y, add, sums.weights, sums.lower);
   } else {
     for (int64_t i = 0; i < n; ++i) {
       const double over = static_cast<double>(y[i]) - theta;
       if (over <= 0) continue;
       const double lower = std::pow(over, power - 1);
       sums.weights += lower * over;
-      sums.slope += power * lower;
+      sums.lower += lower;
     }
   }
   return sums;
 }
 
+// The root of the norm f^(1/power) = 1, which is convex in θ too and closer to a line than f.
 double threshold(int64_t n, const real* y, double power) {
   double theta = -1;
   for (int step = 0; step < kMostSteps; ++step) {
     const Sums at = sums_at(n, y, theta, power);
-    const double rise = (at.weights - 1) / at.slope;
+    const double root = power == 2 ? std::sqrt(at.weights) : std::pow(at.weights, 1 - 1 / power);
+    const double rise = (at.weights - root) / at.lower;
     theta += rise;
     if (!(rise > 2 * static_cast<double>(kEpsilon))) break;  // and where a row is NaN
   }
@@ -86,7 +97,7 @@ double threshold(int64_t n, const real* y, double power) {
 
 }  // namespace
 
-void EntmaxWeights::weigh_row(int64_t n, real* z, real* room) const {
+void EntmaxWeights::weigh_row(int64_t n, real* z) const {
   const real top = max_in_row(z, n);
   if (alpha_ == 1) {
     const real factor = 1 / exp_row(n, z, 1, top, z);
@@ -94,30 +105,30 @@ void EntmaxWeights::weigh_row(int64_t n, real* z, real* room) const {
     return;
   }
   const auto factor = static_cast<real>(alpha_ - 1);
-  const double power = 1 / (alpha_ - 1);
-  const int64_t count = gather(n, z, factor, top, room);
-  const double theta = threshold(count, room, power);
+  for (int64_t j = 0; j < n; ++j) z[j] = factor * (z[j] - top);
+  const double power = 1 / (alpha_ - 1), theta = threshold(n, z, power);
   const auto t = static_cast<real>(theta);
-  if (power == 1 || power == 2) {
-    const bool squared = power == 2;
+  if (power == 1) {
+    for (int64_t j = 0; j < n; ++j) z[j] = z[j] > t ? z[j] - t : real(0);
+  } else if (power == 2) {
     for (int64_t j = 0; j < n; ++j) {
-      const real over = factor * (z[j] - top) - t, weight = over > 0 ? over : real(0);
-      z[j] = squared ? weight * weight : weight;
+      const real over = z[j] > t ? z[j] - t : real(0);
+      z[j] = over * over;
     }
-    return;
+  } else {
+    double total = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      const double over = static_cast<double>(z[j]) - theta;
+      z[j] = over > 0 ? static_cast<real>(std::pow(over, power)) : real(0);
+      total += static_cast<double>(z[j]);
+    }
+    for (int64_t j = 0; j < n; ++j) z[j] /= static_cast<real>(total);
   }
-  double total = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    const double over = static_cast<double>(factor * (z[j] - top)) - theta;
-    z[j] = over > 0 ? static_cast<real>(std::pow(over, power)) : real(0);
-    total += static_cast<double>(z[j]);
-  }
-  for (int64_t j = 0; j < n; ++j) z[j] /= static_cast<real>(total);
 }
 
 void EntmaxWeights::weigh(const RowStrip& x) const {
   for (int64_t r = 0; r < x.rows; ++r)
-    if (x.counts[r] > 0) weigh_row(x.counts[r], x.row(0, r), x.room);
+    if (x.counts[r] > 0) weigh_row(x.counts[r], x.row(0, r));
 }
 
 void EntmaxWeights::gradient(const RowStrip& x, const RowStrip&, const RowStrip& g, double*) const {
@@ -132,10 +143,11 @@ void EntmaxWeights::gradient(const RowStrip& x, const RowStrip&, const RowStrip&
       for (int64_t j = 0; j < n; ++j)
         s[j] = s[j] > 0 ? std::pow(s[j], static_cast<real>(2 - alpha_)) : real(0);
     double total = 0, weighted = 0;
-    lane_sums(n, total, weighted, [=](int64_t j, real& a, real& b) {
-      a += s[j];
-      b += s[j] * grad[j];
-    });
+    const auto add = [](const Lanes& x_lanes, const Lanes& y_lanes, Lanes& a, Lanes& b) {
+      a += x_lanes;
+      b += x_lanes * y_lanes;
+    };
+    add_up(n, s, 0, grad, add, total, weighted);
     const auto mean = static_cast<real>(total > 0 ? weighted / total : 0);
     for (int64_t j = 0; j < n; ++j) grad[j] = s[j] * (grad[j] - mean);
   }

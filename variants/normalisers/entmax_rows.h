@@ -1,7 +1,6 @@
 // Rows of entmax: p = argmax p·z + H_α(p), which is softmax at α = 1, sparsemax at 2 (Martins and
 // Astudillo 2016, arXiv:1602.02068) and sparse between (Peters et al. 2019, arXiv:1905.05702):
-// p_j = [(α-1)·z_j - θ]₊^(1/(α-1)), with θ such that the weights sum to 1. Few keys can be in the
-// support, those within 1/(α-1) of the maximum: θ is found on these alone.
+// p_j = [(α-1)·z_j - θ]₊^(1/(α-1)), with θ such that the weights sum to 1.
 #pragma once
 
 #include "variants/normalisers/row_weights.h"
@@ -12,14 +11,13 @@ class EntmaxWeights final : public RowWeights {
  public:
   explicit EntmaxWeights(double alpha) : alpha_(alpha) {}
 
-  int64_t room_reals(int64_t stride) const override { return stride; }
   void weigh(const RowStrip& x) const override;
   // dz = s⊙(dp - Σs·dp/Σs), s = p^(2-α) on the support.
   void gradient(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& g,
                 double* learned) const override;
 
  private:
-  void weigh_row(int64_t n, real* z, real* room) const;
+  void weigh_row(int64_t n, real* z) const;
 
   double alpha_;
 };

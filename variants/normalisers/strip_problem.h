@@ -52,8 +52,11 @@ struct StripLayout {
     const int64_t cols = (std::min(p.span(), std::max<int64_t>(1, p.kv_len)) + kPanel - 1);
     stride = cols / kPanel * kPanel + 16;
     const int64_t maps = p.maps() * (backward ? 2 : 1) + (backward ? p.rule->kept : 0);
-    const int64_t fit = kBytes / static_cast<int64_t>(sizeof(real)) / (maps * stride);
-    rows = std::clamp(fit / StripProblem::kLeastRows * StripProblem::kLeastRows,
+    const auto fit = [&](int64_t bytes) {
+      const int64_t most = bytes / static_cast<int64_t>(sizeof(real)) / (maps * stride);
+      return most / StripProblem::kLeastRows * StripProblem::kLeastRows;
+    };
+    rows = std::clamp(std::max(fit(kBytes), std::min(fit(kMostBytes), kEnoughRows)),
                       StripProblem::kLeastRows, StripProblem::kMostRows);
     strips = (p.q_len + rows - 1) / rows;
     const int64_t most = std::min(rows, std::max<int64_t>(1, p.q_len));
@@ -71,7 +74,10 @@ struct StripLayout {
   }
 
  private:
-  static constexpr int64_t kBytes = 1 << 20;  // of the maps of a strip
+  static constexpr int64_t kBytes = 1 << 20;  // of the maps of a strip, in the second-level cache
+  // The third-level cache holds the maps of many heads: a strip of few queries reads all keys and
+  // adds to all their gradients for little work (talking_heads: a tenth of a training).
+  static constexpr int64_t kMostBytes = 16 << 20, kEnoughRows = 24;
 };
 
 // Pairs of queries and keys that the passes multiply: whole strips.
