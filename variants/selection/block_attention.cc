@@ -18,8 +18,8 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kOwnStrip = 12;      // queries of the own block, which a mask cuts through
-constexpr int64_t kChosenStrip = 48;   // gathered queries
+constexpr int64_t kOwnStrip = 24;      // queries of the own block, which a mask cuts through
+constexpr int64_t kChosenStrip = 96;   // gathered queries
 constexpr int64_t kLeastRange = 1024;  // queries of a task: each packed block serves enough of them
 
 struct Layout {
