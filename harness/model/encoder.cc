@@ -14,9 +14,33 @@
 
 namespace attn {
 
+Distances distances_of(Positions positions) {
+  switch (positions) {
+    case Positions::alibi:
+      return Distances::alibi;
+    case Positions::t5:
+      return Distances::t5;
+    case Positions::kerple:
+      return Distances::kerple;
+    case Positions::kerple_power:
+      return Distances::kerple_power;
+    default:
+      return Distances::none;
+  }
+}
+
+std::shared_ptr<const DistanceBias> distance_bias(const ModelConfig& model, bool causal) {
+  const Distances kind = distances_of(model.positions);
+  if (kind == Distances::none) return nullptr;
+  return std::make_shared<const DistanceBias>(kind, model.layer.heads, causal, model.seed);
+}
+
 struct Encoder::State {
   explicit State(const ModelConfig& given)
-      : config(given), input(given), stack(layer_config(), config.layers, config.seed) {
+      : config(given),
+        distances(distance_bias(given, given.layer.causal)),
+        input(given),
+        stack(layer_config(), config.layers, config.seed) {
     const LayerConfig& layer = config.layer;
     if (config.pairs)
       pair_head.emplace(layer.width, layer.feed_forward, config.classes, config.seed);
@@ -32,6 +56,7 @@ struct Encoder::State {
     LayerConfig own = config.layer;
     own.max_len = config.length + (input.has_cls() ? 1 : 0);
     own.rotary = config.positions == Positions::rotary;
+    own.distances = distances;
     return own;
   }
 
@@ -74,6 +99,7 @@ struct Encoder::State {
   }
 
   ModelConfig config;
+  std::shared_ptr<const DistanceBias> distances;  // null: positions are no bias
   InputEmbedding input;
   LayerStack stack;
   Weight head, head_bias;  // [width, classes], [classes]; or one of these:
@@ -145,6 +171,8 @@ std::vector<Weight> Encoder::weights() const {
   std::vector<Weight> all;
   for (Weight& weight : s.input.weights())
     all.push_back({"input." + weight.name, std::move(weight.value), weight.learned});
+  if (s.distances)
+    for (const Weight& weight : s.distances->weights()) all.push_back(weight);
   for (Weight& weight : s.stack.weights()) all.push_back(std::move(weight));
   std::vector<Weight> head = {s.head, s.head_bias};
   if (s.pair_head) head = s.pair_head->weights();

@@ -14,7 +14,9 @@
 
 namespace attn {
 
-enum class Positions { none, sinusoidal, learned, rotary };
+enum class Positions { none, sinusoidal, learned, rotary, alibi, t5, kerple, kerple_power };
+// The bias of distances that these positions are; none: they are no bias.
+Distances distances_of(Positions positions);
 enum class Pooling { cls, mean };
 
 struct ModelConfig {
@@ -36,6 +38,9 @@ struct ModelConfig {
   Pooling pooling = Pooling::mean;
   uint64_t seed = 0;  // of the initial weights
 };
+
+// The bias that the model's positions are; null: they are none.
+std::shared_ptr<const DistanceBias> distance_bias(const ModelConfig& model, bool causal);
 
 // The inputs and labels of `size` examples with `documents` sequences each, padded to `length`.
 struct Batch {

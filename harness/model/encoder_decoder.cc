@@ -75,14 +75,18 @@ struct EncoderDecoder::State {
       : config(given),
         self(place(given, false)),
         cross(place(given, true)),
+        source_distances(distance_bias(given.model, given.model.layer.causal)),
+        output_distances(distance_bias(output_config(given), true)),
         source(source_config(given.model)),
         output(output_config(given)) {
     const ModelConfig& m = config.model;
+    self.layer.distances = output_distances;
     const uint64_t decoder_seed = output_config(config).seed;
     for (int64_t i = 0; i < m.layers; ++i) {
       LayerConfig layer = m.layer;
       layer.max_len = m.length;
       layer.rotary = m.positions == Positions::rotary;
+      layer.distances = source_distances;
       layer.seed = rng(m.seed, "layer", static_cast<uint64_t>(i)).bits();
       encoder.push_back(std::make_unique<Layer>(layer_config_at(layer, i)));
       self.layer.seed = cross.layer.seed =
@@ -116,6 +120,8 @@ struct EncoderDecoder::State {
 
   EncoderDecoderConfig config;
   Place self, cross;
+  // Null: positions are no bias.
+  std::shared_ptr<const DistanceBias> source_distances, output_distances;
   InputEmbedding source, output;
   std::vector<std::unique_ptr<Layer>> encoder;
   std::vector<std::unique_ptr<DecoderLayer>> decoder;
@@ -228,10 +234,12 @@ std::vector<Weight> EncoderDecoder::weights() const {
   for (size_t i = 0; i < s.encoder.size(); ++i)
     append(fmt::format("encoder.layers.{}.", i), s.encoder[i]->weights());
   append("encoder.", s.encoder_norm);
+  if (s.source_distances) append("encoder.", s.source_distances->weights());
   append("decoder.input.", s.output.weights());
   for (size_t i = 0; i < s.decoder.size(); ++i)
     append(fmt::format("decoder.layers.{}.", i), s.decoder[i]->weights());
   append("decoder.", s.decoder_norm);
+  if (s.output_distances) append("decoder.", s.output_distances->weights());
   append("decoder.", {s.head, s.head_bias});
   return all;
 }

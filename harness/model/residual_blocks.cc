@@ -9,6 +9,7 @@
 #include "core/ops/ops_heads.h"
 #include "harness/model/gate_projections.h"
 #include "harness/model/weights.h"
+#include "variants/api/distance_bias.h"
 #include "variants/api/mixer.h"
 #include "variants/api/stack.h"
 
@@ -77,10 +78,12 @@ struct AttentionBlock::State {
         role(block),
         attention(build_attention(given, role)),
         mixer(as_mixer(*attention)),
+        biased(given.distances ? as_distance_biased(*attention) : nullptr),
         gain(constant_weight(role + "attention_norm.gain", {given.width}, 1)),
         bias(constant_weight(role + "attention_norm.bias", {given.width}, 0)) {
     ATTN_CHECK(!mixer || (given.kv_heads == 0 && !given.rotary),
                "{} has no keys: neither kv_heads nor rotary positions apply", given.variant->name);
+    ATTN_CHECK(!given.distances || biased, "{} takes no bias of distances", given.variant->name);
     if (mixer) return;
     const VariantInfo::Reads read = given.variant->read_by(attention->config().params);
     const int64_t narrow = given.width / given.heads * kv_heads();
@@ -124,6 +127,9 @@ struct AttentionBlock::State {
             gates.of(source)};
   }
   Var attended(const Projected& heads, const Mask& mask) const {
+    if (biased)
+      return biased->biased_forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask,
+                                    config.distances->table(heads.q.dim(2), heads.k.dim(2)));
     return attention->forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask, heads.gates);
   }
 
@@ -136,7 +142,8 @@ struct AttentionBlock::State {
   LayerConfig config;
   std::string role;
   std::unique_ptr<Attention> attention;
-  const Mixer* mixer;  // the attention, where it is one, else null
+  const Mixer* mixer;            // the attention, where it is one, else null
+  const DistanceBiased* biased;  // the attention, where positions are biases, else null
   // [width, width or kv_heads · head_dim]; undefined where nothing reads them
   Weight w_q, w_k, w_v, w_o;
   GateProjections gates;
@@ -153,8 +160,8 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   const Var from = s.before(x);
   const Var& source = memory.defined() ? memory : from;
   ATTN_CHECK(!s.mixer || !memory.defined(), "a mixer has no cross-attention");
-  ATTN_CHECK(!s.rotary_angles.defined() || !memory.defined(),
-             "rotary positions are of self-attention");
+  ATTN_CHECK((!s.rotary_angles.defined() && !s.biased) || !memory.defined(),
+             "rotary positions and biases of distances are of self-attention");
   ATTN_CHECK(s.mixer || s.w_q.value.defined() || !memory.defined(),
              "cross-attention of {}, which reads no queries", s.config.variant->name);
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
@@ -177,7 +184,11 @@ Var AttentionBlock::answer(const Var& x, const KeysValues& memory, const Mask& m
 }
 
 std::unique_ptr<Decoder> AttentionBlock::decoder(int64_t batch, int64_t capacity) const {
-  return state_->attention->decoder(batch, capacity, state_->config.kv_heads);
+  const State& s = *state_;
+  if (!s.biased) return s.attention->decoder(batch, capacity, s.config.kv_heads);
+  const int64_t heads = s.config.heads, kept = s.kv_heads();
+  return s.biased->biased_decoder({batch, kept, heads / kept, s.config.width / heads}, capacity,
+                                  s.config.distances->past(capacity));
 }
 
 Var AttentionBlock::step(const Var& x, Decoder& decoder) const {

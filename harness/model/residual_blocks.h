@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/distance_bias.h"
 #include "variants/api/variant_info.h"
 
 namespace attn {
@@ -23,7 +24,9 @@ struct LayerConfig {
   // Heads of keys and values, each shared by heads / kv_heads query heads; 0 means `heads`. Shazeer
   // 2019, arXiv:1911.02150; Ainslie et al. 2023, arXiv:2305.13245.
   int64_t kv_heads = 0;
-  bool rotary = false;         // rotary positions for queries and keys of self-attention
+  bool rotary = false;  // rotary positions for queries and keys of self-attention
+  // Relative positions of self-attention, shared by all layers; null: none.
+  std::shared_ptr<const DistanceBias> distances = {};
   int64_t feed_forward = 256;  // hidden width
   int64_t max_len = 1;         // of the longest sequence
   bool causal = false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/train/batches.h"
+#include "harness/train/settings.h"
 #include "harness/train/learner.h"
 #include "harness/train/rebuilt.h"
 
@@ -57,6 +58,10 @@ std::optional<std::string> why_not_captured(const std::string& name, const Task&
     return fmt::format("{} answers with sequences: no inputs are captured from its model", name);
   if (task.shape().edges)
     return fmt::format("{} gives each node its edges: no inputs are captured from its model", name);
+  const std::string& positions = training.text("positions");
+  if (distances_of(positions_of(positions)) != Distances::none)
+    return fmt::format("positions {} are a bias of logits, which queries and keys do not show",
+                       positions);
   return why_not_trainable(name, task, exact, {}, training);
 }
 

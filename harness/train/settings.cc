@@ -4,10 +4,12 @@
 #include "harness/train/settings.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "harness/model/residual_blocks.h"
 #include "harness/train/train.h"
+#include "variants/api/distance_bias.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -23,8 +25,10 @@ const std::vector<ParamSpec>& training_params() {
       {"feed_forward", 128, "hidden width of the feed-forward", 1, 65536},
       {"norm", {"pre", "post"}, "layer norm before each block or after it"},
       {"positions",
-       {"learned", "sinusoidal", "none", "rotary"},
-       "added to the input; rotary: queries and keys are rotated by them in self-attention"},
+       {"learned", "sinusoidal", "none", "rotary", "alibi", "t5", "kerple", "kerple_power"},
+       "added to the input; rotary: queries and keys are rotated by them in self-attention; alibi, "
+       "t5, "
+       "kerple, kerple_power: a bias of each distance is added to its logits"},
       {"pooling", {"mean", "cls"}, "how one vector is made of a sequence"},
       {"dropout", 0.0, "on the embedded input and on the outputs of attention and feed-forward", 0,
        0.9},
@@ -44,6 +48,15 @@ const std::vector<ParamSpec>& training_params() {
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
   };
   return specs;
+}
+
+Positions positions_of(const std::string& name) {
+  static const std::map<std::string, Positions> all = {
+      {"none", Positions::none},       {"sinusoidal", Positions::sinusoidal},
+      {"learned", Positions::learned}, {"rotary", Positions::rotary},
+      {"alibi", Positions::alibi},     {"t5", Positions::t5},
+      {"kerple", Positions::kerple},   {"kerple_power", Positions::kerple_power}};
+  return all.at(name);
 }
 
 ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
@@ -67,11 +80,7 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.per_token = shape.per_token;
   model.pairs = shape.pairs;
   model.compressed = shape.compressed;
-  const std::string& positions = training.text("positions");
-  model.positions = positions == "learned"  ? Positions::learned
-                    : positions == "none"   ? Positions::none
-                    : positions == "rotary" ? Positions::rotary
-                                            : Positions::sinusoidal;
+  model.positions = positions_of(training.text("positions"));
   model.pooling = training.text("pooling") == "mean" ? Pooling::mean : Pooling::cls;
   model.seed = seed;
   return model;
@@ -91,6 +100,18 @@ bool pads(const Task& task) {
   return false;
 }
 
+// Whether every layer does.
+bool takes_distances(const VariantInfo& variant,
+                     const std::map<std::string, ParamValue>& variant_params,
+                     const AttentionShape& shape) {
+  for (int64_t i = 0; i < std::max<int64_t>(1, std::ssize(variant.layers)); ++i) {
+    const LayerVariant layer = layer_variant(variant, variant_params, i);
+    const AttentionConfig config{shape.heads, shape.head_dim, shape.kv_len, shape.causal, 0, {}};
+    if (!as_distance_biased(*layer.variant->build(config, layer.params))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> why_not_trainable(
@@ -106,6 +127,10 @@ std::optional<std::string> why_not_trainable(
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")
     return fmt::format("{} has no queries and keys that rotary positions could turn", variant.name);
+  const std::string& positions = training.text("positions");
+  const bool biased = distances_of(positions_of(positions)) != Distances::none;
+  if (biased && shape.edges)
+    return fmt::format("{} gives each node its edges: no positions {}", name, positions);
   const bool cls = training.text("pooling") == "cls" && !shape.per_token;
   if (cls && shape.causal)
     return fmt::format("{} is causal: its first position, cls, would see nothing but itself", name);
@@ -121,7 +146,9 @@ std::optional<std::string> why_not_trainable(
   attention.q_len = attention.kv_len = shape.length + (cls ? 1 : 0);
   attention.head_dim = width / heads;
   attention.causal = shape.causal;
-  return variant.why_not(attention, Params(variant.name, variant.params, variant_params));
+  auto reason = variant.why_not(attention, Params(variant.name, variant.params, variant_params));
+  if (reason || !biased || takes_distances(variant, variant_params, attention)) return reason;
+  return fmt::format("{} takes no bias of distances: no positions {}", variant.name, positions);
 }
 
 }  // namespace attn

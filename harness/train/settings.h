@@ -9,6 +9,9 @@
 
 namespace attn {
 
+// The value of setting `positions`.
+Positions positions_of(const std::string& name);
+
 ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
                          const std::map<std::string, ParamValue>& variant_params,
                          const Params& training, uint64_t seed);

@@ -89,6 +89,7 @@ foreach(stem
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
 foreach(stem
+    model/distance_bias
     model/encoder_decoder
     model/encoder
     model/greedy

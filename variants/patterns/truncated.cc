@@ -4,16 +4,26 @@
 // causal or not: two sequences of different length are aligned at the end.
 #include <algorithm>
 
+#include "variants/api/distance_bias.h"
 #include "variants/api/variant_info.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::variants {
 namespace {
 
-class Truncated final : public Attention {
+class Truncated final : public Attention, public DistanceBiased {
  public:
   explicit Truncated(const AttentionConfig& config)
       : Attention(config), window_(params().integer("window")) {}
+
+  Var biased_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
+                     const Var& table) const override {
+    return distance_softmax_attention(q, k, v, table, options_of(mask));
+  }
+  std::unique_ptr<Decoder> biased_decoder(const Shape& position, int64_t capacity,
+                                          const Tensor& distances) const override {
+    return distance_softmax_decoder(position, capacity, window_, distances);
+  }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {

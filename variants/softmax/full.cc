@@ -1,16 +1,26 @@
 // full: softmax(QKᵀ/√d)·V over every visible key. Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
 // Time 4·n²·d FLOPs (causal: half). Tiled: memory n·d, online softmax of arXiv:2205.14135;
 // materialized: n² weights a head.
+#include "variants/api/distance_bias.h"
 #include "variants/api/variant_info.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::variants {
 namespace {
 
-class Full final : public Attention {
+class Full final : public Attention, public DistanceBiased {
  public:
   explicit Full(const AttentionConfig& config)
       : Attention(config), tiled_(params().text("kernel") == "tiled") {}
+
+  Var biased_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
+                     const Var& table) const override {
+    return distance_softmax_attention(q, k, v, table, options_of(mask));
+  }
+  std::unique_ptr<Decoder> biased_decoder(const Shape& position, int64_t capacity,
+                                          const Tensor& distances) const override {
+    return distance_softmax_decoder(position, capacity, -1, distances);
+  }
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
@@ -43,34 +53,37 @@ class Full final : public Attention {
 }  // namespace
 
 VariantInfo full() {
-  return {.name = "full",
-          .family = "exact",
-          .summary = "scaled dot-product softmax attention, the exact reference",
-          .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
-          .cost_formula =
-              "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory n·d; materialized 4·n²·d and n² + n·d",
-          .traits = {.exact = true,
-                     .causal = true,
-                     .cross = true,
-                     .convex = true,
-                     .permutable = true,
-                     .decode = true,
-                     .edges = true,
-                     .rowwise = true,
-                     .bfloat16 = true},
-          .params = {{"kernel",
-                      {"tiled", "materialized"},
-                      "tiled: never holds an n×n matrix; materialized: the textbook one"}},
-          .make = make_as<Full>,
-          .reference =
-              [](const ReferenceInputs& x) {
-                return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
-              },
-          .no_decoder = [](const Params& params) -> std::optional<std::string> {
-            if (params.text("kernel") == "tiled") return std::nullopt;
-            return "decodes as kernel=tiled: a row of weights needs no matrix";
+  return {
+      .name = "full",
+      .family = "exact",
+      .summary = "scaled dot-product softmax attention, the exact reference",
+      .paper = "Vaswani et al. 2017, arXiv:1706.03762, eq. 1",
+      .cost_formula =
+          "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory n·d; materialized 4·n²·d and n² + n·d",
+      .traits = {.exact = true,
+                 .causal = true,
+                 .cross = true,
+                 .convex = true,
+                 .permutable = true,
+                 .decode = true,
+                 .edges = true,
+                 .rowwise = true,
+                 .bfloat16 = true},
+      .params = {{"kernel",
+                  {"tiled", "materialized"},
+                  "tiled: never holds an n×n matrix; materialized: the textbook one"}},
+      .make = make_as<Full>,
+      .reference =
+          [](const ReferenceInputs& x) {
+            return oracle::softmax_attention(x.q, x.k, x.v, x.visible());
           },
-          .bfloat16_if = [](const Params& params) { return params.text("kernel") == "tiled"; }};
+      .no_decoder = [](const Params& params) -> std::optional<std::string> {
+        if (params.text("kernel") == "tiled") return std::nullopt;
+        return "decodes as kernel=tiled: a row of weights needs no matrix";
+      },
+      .notes = {"With a bias of distances (positions alibi, t5, kerple of a model) both kernels "
+                "are the tiled one."},
+      .bfloat16_if = [](const Params& params) { return params.text("kernel") == "tiled"; }};
 }
 
 }  // namespace attn::variants

@@ -134,7 +134,8 @@ TEST(Encoder, PaddingDoesNotChangeLogits) {
 
 TEST(Encoder, ForgetsTheOrderWithoutPositions) {
   for (const Positions positions :
-       {Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary}) {
+       {Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary,
+        Positions::alibi, Positions::t5, Positions::kerple, Positions::kerple_power}) {
     ModelConfig config = tiny();
     config.positions = positions;
     const Encoder model(config);
