@@ -67,6 +67,8 @@ class LinearDecoder final : public Decoder {
 
   int64_t features_;
   int64_t directions_;  // 0: none
+  // Of the next key. A step that is taken back stays in the sums, as a position of its own.
+  int64_t position_ = 0;
   bool gated_, is_signed_, has_positions_;
   int64_t panel_reals_;        // of the directions of one head and side
   int64_t sides_;              // 2 where keys have directions of their own
@@ -135,7 +137,7 @@ void LinearDecoder::add_keys(int64_t head, int64_t at, int64_t rows, const Tenso
   const real *const k = keys.data() + from, *const v = values.data() + from;
   real *const phi = work, *const log_scale = work + rows * features_,
               *const factors = log_scale + padded_reals(rows);
-  maps_of(head).keys.make(k, length() + at, rows, phi, features_, log_scale);
+  maps_of(head).keys.make(k, position_ + at, rows, phi, features_, log_scale);
   const real shift = gate_keys(head, at, rows, log_scale);
   const real old = weigh(head, log_scale, rows, phi);
   std::fill_n(factors, features_, old);
@@ -154,6 +156,7 @@ void LinearDecoder::do_extend(const Tensor& k, const Tensor& v) {
     for (int64_t i = 0; i < len; i += kChunk)
       add_keys(head, i, std::min(kChunk, len - i), k, v, work);
   });
+  position_ += len;
 }
 
 void LinearDecoder::step(int64_t head, const real* q, const real* k, const real* v, real* out,
@@ -168,11 +171,11 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
   std::copy_n(q, queries * dim, work + dim);
   const Maps& maps = maps_of(head);
   if (sides_ == 1 && !has_positions_) {
-    maps.keys.make(work, length(), 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
+    maps.keys.make(work, position_, 1 + queries, phi_k, m, log_scale);  // counts its FLOPs
   } else {  // all queries of the group are at the same position
-    maps.keys.make(work, length(), 1, phi_k, m, log_scale);
+    maps.keys.make(work, position_, 1, phi_k, m, log_scale);
     for (int64_t i = 0; i < queries; ++i)
-      maps.queries.make(work + (1 + i) * dim, length(), 1, phi_q + i * m, m);
+      maps.queries.make(work + (1 + i) * dim, position_, 1, phi_q + i * m, m);
   }
   // Heads of several sequences share their directions.
   if (directions_ > 0 && head < std::ssize(maps_)) done.moved<real>(sides_ * panel_reals_);
@@ -209,6 +212,7 @@ void LinearDecoder::do_step(const real* q, const real* k, const real* v, real* o
       step(head, q + head * queries * dim, k + head * dim, v + head * dim,
            out + head * queries * dim, done);
   });
+  ++position_;
 }
 
 }  // namespace
