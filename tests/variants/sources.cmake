@@ -93,3 +93,4 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/oracle_rank_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/hierarchical_test.cc)

@@ -3,6 +3,7 @@
 //   neighbour_blocks.h   a block of queries sees its block and its neighbours (local)
 //   strided_attention.h  near keys, and distant ones a stride apart (sparse), arXiv:1904.10509
 //   dilated_attention.h  long segments with gaps (dilated), arXiv:2307.02486
+//   hierarchical_attention.h  means of far positions (hierarchical), arXiv:2107.11906
 //   random_blocks.h      neighbours, both ends and random blocks (bigbird), arXiv:2007.14062
 //   random_graph.h       random neighbours of each position (graph)
 //   pattern_decoder.h    decoding from a cache of some positions
@@ -15,6 +16,7 @@
 #include "variants/patterns/band_cache.h"
 #include "variants/patterns/cached.h"
 #include "variants/patterns/dilated_attention.h"
+#include "variants/patterns/hierarchical_attention.h"
 #include "variants/patterns/neighbour_blocks.h"
 #include "variants/patterns/pattern_decoder.h"
 #include "variants/patterns/random_blocks.h"
