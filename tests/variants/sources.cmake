@@ -86,11 +86,5 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/routing_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.cc)
-list(APPEND both_tests
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/latents_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/memory_compressed_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/nystrom_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/induced_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/mla_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lowrank/oracle_rank_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/oracle_rank_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/hierarchical_test.cc)
