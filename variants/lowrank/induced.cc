@@ -84,6 +84,19 @@ class Induced final : public Mixer {
     return zero_padding(multihead(answer_, projected, summary, {}), mask.kv_lengths);
   }
 
+  Cost do_cost(const AttentionShape& s) const override {
+    const Cost reading = reading_cost(s, latents_), answering = answering_cost(s, latents_);
+    const auto batch = static_cast<double>(s.batch), len = static_cast<double>(s.kv_len),
+               points = static_cast<double>(latents_), wide = static_cast<double>(width());
+    const double products = 2 * wide * wide * (batch * (4 * len + 3 * points) + points);
+    Cost cost;
+    cost.flops = reading.flops + answering.flops + products;
+    cost.backward_flops = reading.backward_flops + answering.backward_flops + 2 * products;
+    cost.bytes = sizeof(real) * wide * (batch * (12 * len + 8 * points) + 10 * wide);
+    cost.peak_bytes = sizeof(real) * wide * batch * (3 * points + 5 * len);
+    return cost;
+  }
+
   int64_t latents_;
   bool norm_;
   Var points_;  // [latents, width]

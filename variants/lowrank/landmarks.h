@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/autograd/var.h"
+#include "variants/api/cost.h"
 
 namespace attn {
 
@@ -13,6 +14,10 @@ namespace attn {
 // min(count, lengths[b]) segments whose sizes differ by one at most; row s is the mean of segment
 // s, and further rows are zeros. Rows at or beyond lengths[b] (empty: all are valid) are not read.
 Var segment_means(const Var& x, int64_t count, std::span<const int64_t> lengths = {});
+
+// softmax(of_q·of_kᵀ/√dim) [batch, heads, m, m]; rows and columns at or beyond used[b] (empty: all
+// are used) are zeros. 2·m²·dim FLOPs.
+Var landmark_weights(const Var& of_q, const Var& of_k, std::span<const int64_t> used = {});
 
 // Z after `steps` iterations Z·(13 - AZ(15 - AZ(7 - AZ)))/4 from Aᵀ/‖A‖₁, for each matrix of
 // weights [batch, heads, m, m]. Its rows must sum to one, or be zeros: where row and column s are
@@ -28,5 +33,9 @@ double iterated_inverse_backward_flops(int64_t m, int64_t steps);
 Var exact_inverse_product(const Var& weights, const Var& values,
                           std::span<const int64_t> lengths = {});
 double exact_inverse_flops(int64_t m, int64_t dim);  // of a matrix
+
+// Of attention through landmarks, with `steps` iterations (0: the exact inverse) and a convolution
+// of `kernel` positions (0: none).
+Cost landmark_cost(const AttentionShape& shape, int64_t landmarks, int64_t steps, int64_t kernel);
 
 }  // namespace attn

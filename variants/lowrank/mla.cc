@@ -3,9 +3,7 @@
 // arXiv:2405.04434, section 2.1, eqs. 9 to 19. Time 2·n²·(2·d + heads·rotary), causal half, and the
 // projections; memory n·(d + heads·rotary), d = heads · head_dim; a step reads n·(latent + rotary)
 // numbers.
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
@@ -63,37 +61,8 @@ class Mla final : public Mixer {
     return linear_from_heads(mixed, w_.out);
   }
 
-  Cost do_cost(const AttentionShape& s) const override {
-    const int64_t d = s.head_dim, row = d + rotary_;
-    const SoftmaxWork work = softmax_work({.batch = s.batch,
-                                           .heads = s.heads,
-                                           .q_len = s.kv_len,
-                                           .kv_len = s.kv_len,
-                                           .dim = row,
-                                           .value_dim = d,
-                                           .causal = s.causal});
-    const auto rows = static_cast<double>(s.batch * s.kv_len),
-               wide = static_cast<double>(s.heads * row), plain = static_cast<double>(s.heads * d),
-               held = static_cast<double>(latent_ + rotary_), size = double{sizeof(real)};
-    const double products = 2 * rows * static_cast<double>(w_.numbers());
-    const double rotated = wide - plain, latent = static_cast<double>(latent_);
-    // While the latent is normalised, and while its keys and values are made
-    const double latents = held + (rotary_ > 0 ? held : 0) + (w_.gain.defined() ? 2 * latent : 0),
-                 made = held + plain + (rotary_ > 0 ? rotated + wide : wide);
-    const double weight = size * static_cast<double>(packed_reals(width(), width()));
-    Cost cost;
-    cost.flops = work.flops + products;
-    cost.backward_flops = work.backward_flops + 2 * products;
-    cost.bytes = size * (rows * (2 * plain + 2 * held + 6 * wide + 4 * plain) +
-                         static_cast<double>(w_.numbers()));
-    const double kept = size * rows * (wide + plain);
-    cost.peak_bytes =
-        std::max(size * rows * std::max(latents, made),
-                 kept + std::max({size * rows * (rotary_ > 0 ? 2 * wide + plain + rotated : wide),
-                                  size * rows * (wide + plain) + work.workspace_bytes,
-                                  size * rows * (wide + 2 * plain) + weight}));
-    cost.state_bytes = size * rows * held;
-    return cost;
+  Cost do_cost(const AttentionShape& shape) const override {
+    return latent_attention_cost(shape, w_);
   }
 
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {

@@ -3,10 +3,8 @@
 // 8·n·landmarks·d + 8·iterations·landmarks³, memory n·d; evaluated from the right.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/ops/ops.h"
-#include "core/simd/blocked_product.h"
 #include "variants/api/variant_info.h"
 #include "variants/lowrank/lowrank.h"
 #include "variants/reference/nystrom.h"
@@ -16,17 +14,6 @@ namespace attn::variants {
 namespace {
 
 using Lengths = std::vector<int64_t>;
-
-// 0 where entry b has both landmarks, else -infinity: the weights of such rows are zeros.
-Var landmark_mask(const Shape& logits, const Lengths& used) {
-  const Tensor mask(logits);
-  const int64_t m = logits[3];
-  for (int64_t i = 0; i < mask.size(); ++i) {
-    const int64_t last = used[static_cast<size_t>(i / (m * m * logits[1]))];
-    mask[i] = std::max(i % m, i / m % m) < last ? real(0) : -kInfinity;
-  }
-  return Var(mask);
-}
 
 class Nystrom final : public Attention {
  public:
@@ -41,20 +28,11 @@ class Nystrom final : public Attention {
   }
 
  private:
-  // Weights between landmarks [batch, heads, m, m]; zeros beyond the landmarks of an entry.
-  Var between(const Var& of_q, const Var& of_k, const Lengths& used) const {
-    const double tau = 1 / std::sqrt(static_cast<double>(of_q.dim(3)));
-    const Var logits = matmul(scale(of_q, tau), of_k, false, true);
-    const bool all =
-        std::all_of(used.begin(), used.end(), [&](int64_t count) { return count == of_q.dim(2); });
-    return softmax(all ? logits : add(logits, landmark_mask(logits.shape(), used)));
-  }
-
   // What a landmark's key stands for [batch, heads, m, dim].
   Var landmark_values(const Var& q, const Var& of_k, const Var& k, const Var& v,
                       const Lengths& lengths, const Lengths& used) const {
     const Var of_q = segment_means(q, of_k.dim(2), lengths);
-    Var weights = between(of_q, of_k, used);
+    Var weights = landmark_weights(of_q, of_k, used);
     if (steps_ > 0) weights = iterated_inverse(weights, steps_);
     const Var read = softmax_attention(of_q, k, v, {.kv_lengths = lengths});
     return steps_ > 0 ? matmul(weights, read) : exact_inverse_product(weights, read, used);
@@ -70,37 +48,8 @@ class Nystrom final : public Attention {
     return kernel_ > 0 ? add(out, head_convolution(v, filter_, lengths)) : out;
   }
 
-  Cost do_cost(const AttentionShape& s) const override {
-    const int64_t m = std::min(landmarks_, s.kv_len), d = s.head_dim, heads = s.batch * s.heads;
-    AttentionShape reading = s, answering = s;
-    reading.q_len = answering.kv_len = m;
-    const Cost read = softmax_cost(reading), answer = softmax_cost(answering);
-    const auto count = static_cast<double>(heads), size = static_cast<double>(sizeof(real));
-    const double square = count * static_cast<double>(m * m),
-                 slots = count * static_cast<double>(m * d),
-                 rows = count * static_cast<double>(s.kv_len * d);
-    const double product = 2 * square * static_cast<double>(d);
-    const double inverse =
-        count * (steps_ > 0 ? iterated_inverse_flops(m, steps_) : exact_inverse_flops(m, d));
-    const double convolution =
-        kernel_ > 0 ? count * head_convolution_flops(s.kv_len, d, kernel_) : 0;
-    const double packing =
-        size * static_cast<double>(blocked_product_reals(m, m, d, {nullptr, 1, d}));
-    const double iterating =
-        steps_ > 0 ? 2 * size * square + static_cast<double>(iterated_inverse_bytes(heads, m)) : 0;
-    Cost cost;
-    cost.flops = read.flops + answer.flops + inverse + (steps_ > 0 ? 2 : 1) * product + convolution;
-    cost.backward_flops =
-        read.backward_flops + answer.backward_flops + 2 * product + 2 * convolution +
-        (steps_ > 0 ? count * iterated_inverse_backward_flops(m, steps_) + 2 * product
-                    : inverse + product);
-    cost.bytes = size * (6 * rows + 8 * slots + 4 * square + (kernel_ > 0 ? 4 * rows : 0));
-    cost.peak_bytes = std::max(
-        {size * 2 * slots +
-             std::max({size * slots + size * square + packing, 2 * size * square, iterating}),
-         size * (2 * slots + square) + read.peak_bytes, size * (4 * slots + square),
-         size * 2 * slots + answer.peak_bytes, kernel_ > 0 ? size * (2 * slots + 3 * rows) : 0});
-    return cost;
+  Cost do_cost(const AttentionShape& shape) const override {
+    return landmark_cost(shape, landmarks_, steps_, kernel_);
   }
 
   int64_t landmarks_, steps_, kernel_;

@@ -192,4 +192,38 @@ std::unique_ptr<Decoder> latent_decoder(const Shape& position, int64_t capacity,
   return std::make_unique<LatentDecoder>(position, capacity, weights, table);
 }
 
+Cost latent_attention_cost(const AttentionShape& s, const SharedLatent& w) {
+  const int64_t rotary = w.rotary(), width = s.heads * s.head_dim;
+  const int64_t d = s.head_dim, row = d + rotary;
+  const SoftmaxWork work = softmax_work({.batch = s.batch,
+                                         .heads = s.heads,
+                                         .q_len = s.kv_len,
+                                         .kv_len = s.kv_len,
+                                         .dim = row,
+                                         .value_dim = d,
+                                         .causal = s.causal});
+  const auto rows = static_cast<double>(s.batch * s.kv_len),
+             wide = static_cast<double>(s.heads * row), plain = static_cast<double>(s.heads * d),
+             held = static_cast<double>(w.latent() + rotary), size = double{sizeof(real)};
+  const double products = 2 * rows * static_cast<double>(w.numbers());
+  const double rotated = wide - plain, latent = static_cast<double>(w.latent());
+  // While the latent is normalised, and while its keys and values are made
+  const double latents = held + (rotary > 0 ? held : 0) + (w.gain.defined() ? 2 * latent : 0),
+               made = held + plain + (rotary > 0 ? rotated + wide : wide);
+  const double weight = size * static_cast<double>(packed_reals(width, width));
+  Cost cost;
+  cost.flops = work.flops + products;
+  cost.backward_flops = work.backward_flops + 2 * products;
+  cost.bytes = size * (rows * (2 * plain + 2 * held + 6 * wide + 4 * plain) +
+                       static_cast<double>(w.numbers()));
+  const double kept = size * rows * (wide + plain);
+  cost.peak_bytes =
+      std::max(size * rows * std::max(latents, made),
+               kept + std::max({size * rows * (rotary > 0 ? 2 * wide + plain + rotated : wide),
+                                size * rows * (wide + plain) + work.workspace_bytes,
+                                size * rows * (wide + 2 * plain) + weight}));
+  cost.state_bytes = size * rows * held;
+  return cost;
+}
+
 }  // namespace attn

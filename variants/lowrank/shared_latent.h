@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/autograd/var.h"
+#include "variants/api/cost.h"
 #include "variants/api/decoder.h"
 
 namespace attn {
@@ -34,6 +35,9 @@ struct LatentRows {
 LatentRows latent_rows(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first);
 // [batch, heads, len, d + R]: the last R numbers are rotated.
 Var latent_queries(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first);
+
+// Of a forward of keys and values made for each head, and its projections.
+Cost latent_attention_cost(const AttentionShape& shape, const SharedLatent& weights);
 
 // The state is r + R numbers a position, however many heads there are.
 std::unique_ptr<Decoder> latent_decoder(const Shape& position, int64_t capacity,
