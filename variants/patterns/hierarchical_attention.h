@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/autograd/var.h"
 #include "variants/api/cost.h"
