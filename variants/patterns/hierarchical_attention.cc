@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <span>
 
 #include "core/base/marks.h"
 #include "core/simd/rows.h"
@@ -34,7 +35,8 @@ struct Hierarchy : HierarchyLevels {
   }
   PositionMeans single() const { return {.heads = near.heads, .len = near.q_len}; }
 
-  void forward() {
+  // keep: what only the backward reads, the means of all levels.
+  void forward(bool keep) {
     softmax_forward(near, q, k, v, out, log_sum);
     const Tensor queries = causal && wide != 0 && !far.empty() ? queries_of(single()) : q;
     for (const FarLevel& level : far) {
@@ -48,6 +50,7 @@ struct Hierarchy : HierarchyLevels {
         add_to_later(level, means.back(), queries);
       else
         add_means(level, means.back());
+      if (!keep) means.clear();
     }
     if (!causal && !near.kv_lengths.empty()) clear_padding();
   }
@@ -176,7 +179,7 @@ Var hierarchical_attention(const Var& q, const Var& k, const Var& v, int64_t blo
   h->q = q.value(), h->k = k.value(), h->v = v.value();
   h->out = Tensor(q.shape());
   h->log_sum = Tensor({q.dim(0), q.dim(1), q.dim(2)});
-  h->forward();
+  h->forward(recording({q, k, v}));
   return custom_op(h->out, {q, k, v},
                    [h](const Tensor& grad, std::span<Tensor> grads) { h->backward(grad, grads); });
 }

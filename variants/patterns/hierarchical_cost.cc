@@ -13,17 +13,17 @@ Cost hierarchical_cost(const AttentionShape& s, int64_t block) {
   const double size = sizeof(real), d = of(s.head_dim), heads = of(s.batch * s.heads),
                rows = heads * of(s.kv_len), wide = of(h.wide);
   const SoftmaxWork near = softmax_work(h.near);
-  double flops = near.flops, backward = near.backward_flops, kept = 0, room = near.workspace_bytes,
+  double flops = near.flops, backward = near.backward_flops, room = near.workspace_bytes,
          bytes = 4 * rows * d;
   for (const FarLevel& level : h.far) {
     const double means = heads * of(level.means.cells());
-    kept += size * means * (s.causal ? 2 * d + wide : 4 * d + 2 * wide + 1);
+    const double own = size * means * (s.causal ? 2 * d + wide : 4 * d + 2 * wide + 1);
     bytes += 4 * means * d;
     const SoftmaxWork work = softmax_work(s.causal ? level.part(level.pairs()) : level.problem);
     flops += work.flops;
     backward += work.backward_flops;
     if (!s.causal) {
-      room = std::max(room, kept + work.workspace_bytes);
+      room = std::max(room, own + work.workspace_bytes);
       continue;
     }
     const int64_t chunk =
@@ -31,7 +31,7 @@ Cost hierarchical_cost(const AttentionShape& s, int64_t block) {
     const double gathered = of(chunk * level.queries.rows) * (2 * d + wide + 1) +
                             of(chunk * level.keys.rows) * (2 * d + wide);
     room = std::max(room,
-                    kept + size * gathered + softmax_work(level.part({0, chunk})).workspace_bytes);
+                    own + size * gathered + softmax_work(level.part({0, chunk})).workspace_bytes);
   }
   return {.flops = flops,
           .backward_flops = backward,
