@@ -138,14 +138,31 @@ TEST(Variants, EmptyHeadsGiveZerosForwardAndBackward) {
 TEST(Variants, LimitsReproduceSoftmaxAttention) {
   const AttentionShape shape{
       .batch = 1, .heads = 2, .q_len = 40, .kv_len = 40, .head_dim = 8, .causal = false};
-  const std::set<std::string> without_limit = {
-      // what each equals instead is in its own test
-      "linear",     "relu",         "conv",   "recurrent", "window_mlp", "mean",  "additive",
-      "reformer",   "gla",          "mamba2", "retention", "deltanet",   "kda",   "gated_deltanet",
-      "lightning",  "hgrn2",        "rwkv6",  "rwkv7",     "long_conv",  "hyena", "fnet",
-      "gmlp",       "gau",          "mamba",  "s4d",       "lru",        "aft",   "mega",
-      "log_linear", "ttt_linear",   "mesa",   "path",      "fox",        "nsa",   "sigmoid",
-      "qk_norm",    "differential", "sinks"};
+  const std::set<std::string> without_limit = {// what each equals instead is in its own test
+                                               "linear",       "relu",
+                                               "conv",         "recurrent",
+                                               "window_mlp",   "mean",
+                                               "additive",     "reformer",
+                                               "gla",          "mamba2",
+                                               "retention",    "deltanet",
+                                               "kda",          "gated_deltanet",
+                                               "lightning",    "hgrn2",
+                                               "rwkv6",        "rwkv7",
+                                               "long_conv",    "hyena",
+                                               "fnet",         "gmlp",
+                                               "gau",          "mamba",
+                                               "s4d",          "lru",
+                                               "aft",          "mega",
+                                               "log_linear",   "ttt_linear",
+                                               "mesa",         "path",
+                                               "fox",          "nsa",
+                                               "sigmoid",      "qk_norm",
+                                               "differential", "sinks",
+                                               "cosformer",    "rfa",
+                                               "gated_rfa",    "hedgehog",
+                                               "routing",      "latent",
+                                               "luna",         "induced",
+                                               "mla"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)

@@ -53,10 +53,8 @@ class Path final : public GatedAttention {
         .v = cut(v),
         .maps = add(scale(matmul(w, matmul(inverse, scaled), true), -1), identity_matrix(dim)),
         .near = near};
-    std::vector<int64_t> valid(static_cast<size_t>(batch * heads), len);
-    for (size_t i = 0; i < valid.size() && !lengths.empty(); ++i)
-      valid[i] = lengths[i / static_cast<size_t>(heads)];
-    const Var out = reshape(path_attention(inputs, valid), {batch, heads, chunks * chunk, dim});
+    const Var out =
+        reshape(path_attention(inputs, len, lengths), {batch, heads, chunks * chunk, dim});
     return chunks * chunk == len ? out : slice(out, 2, 0, len);
   }
 

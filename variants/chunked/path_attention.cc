@@ -16,10 +16,10 @@
 namespace attn {
 namespace {
 
-PathProblem problem_of(const PathInputs& x, const std::vector<int64_t>& valid) {
+PathProblem problem_of(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths) {
   const Shape& shape = x.q.shape();
   ATTN_CHECK(shape.rank() == 4, "path: q {} must have four dimensions", shape.str());
-  const PathProblem p{shape[0], shape[1], shape[2], shape[3], valid};
+  const PathProblem p{shape[0], shape[1], shape[2], shape[3], len, lengths};
   const auto check = [](const char* name, const Var& given, const Shape& wanted) {
     ATTN_CHECK(given.shape() == wanted, "path: {} of {} in place of {}", name, given.shape().str(),
                wanted.str());
@@ -31,8 +31,8 @@ PathProblem problem_of(const PathInputs& x, const std::vector<int64_t>& valid) {
   ATTN_CHECK(p.chunk % kRowMultiple == 0 && p.chunk <= kPanel,
              "path: a chunk of {} must be a multiple of {}, at most {}", p.chunk, kRowMultiple,
              kPanel);
-  ATTN_CHECK(static_cast<int64_t>(valid.size()) == p.heads, "path: {} lengths for {} heads",
-             valid.size(), p.heads);
+  ATTN_CHECK(lengths.empty() || p.heads % static_cast<int64_t>(lengths.size()) == 0,
+             "path: {} lengths for {} heads", lengths.size(), p.heads);
   return p;
 }
 
@@ -104,7 +104,7 @@ double path_flops(const PathChunks& cut, int64_t dim) {
 Cost path_cost(const AttentionShape& s) {
   const PathChunks cut(s.kv_len);
   const int64_t heads = s.batch * s.heads, dim = s.head_dim, rows = cut.rows(), c = cut.chunk;
-  const PathProblem p{heads, cut.chunks, c, dim, {}};
+  const PathProblem p{heads, cut.chunks, c, dim, s.kv_len, {}};
   const auto of_heads = [&](int64_t numbers) { return static_cast<double>(heads * numbers); };
   // Of the chunks' own products: eight of c²·d multiply-adds, two of c³, a triangle, a map.
   const double products = of_heads(rows) * (16.0 * static_cast<double>(c * dim) +
@@ -120,7 +120,7 @@ Cost path_cost(const AttentionShape& s) {
   // while `near` is made, while the maps are made, and at the end.
   const int64_t row = rows * dim, square = rows * c;
   const int64_t near = 3 * row + copy + 6 * square,
-                made = 7 * row + 2 * copy + 4 * square + 3 * maps,
+                made = 9 * row + 2 * copy + 4 * square + 3 * maps,
                 last = 7 * row + 2 * copy + 4 * square + maps;
   const double workspace =
       static_cast<double>(workspace_bytes(heads * cut.chunks, Layout(p).total));
@@ -137,8 +137,8 @@ Cost path_cost(const AttentionShape& s) {
           size * of_heads((s.kv_len + kPanel - 1) / kPanel * kPanel * 2 * dim + dim + 1)};
 }
 
-Var path_attention(const PathInputs& x, const std::vector<int64_t>& valid) {
-  const PathProblem p = problem_of(x, valid);
+Var path_attention(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths) {
+  const PathProblem p = problem_of(x, len, lengths);
   PathSaved saved{x.q.value(),    x.k.value(),    x.v.value(),
                   x.maps.value(), x.near.value(), Tensor(x.v.shape())};
   const bool keep = recording({x.q, x.k, x.v, x.maps, x.near});

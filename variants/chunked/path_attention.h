@@ -21,9 +21,10 @@ struct PathInputs {
   Var near;  // [heads, chunks, chunk, chunk]: what stands above the diagonal is not read
 };
 
-// The output [heads, chunks, chunk, d]. `valid`: for each head, the number of keys that are not
-// padding. `chunk` must be a multiple of kRowMultiple, at most kPanel.
-Var path_attention(const PathInputs& x, const std::vector<int64_t>& valid);
+// The output [heads, chunks, chunk, d], heads those of all batch entries. Keys from number `len`
+// on, or with `lengths`, from lengths[b] on, are not seen. `chunk` must be a multiple of
+// kRowMultiple, at most kPanel.
+Var path_attention(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths);
 
 // How positions are cut: whole vectors of logits, and 64 rows of a packed panel where there are as
 // many.

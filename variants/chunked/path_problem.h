@@ -15,13 +15,16 @@ namespace attn {
 
 struct PathProblem {
   int64_t heads = 0, chunks = 0, chunk = 0, dim = 0;
-  std::vector<int64_t> valid;  // of each head
+  int64_t len = 0;                    // positions; the last chunk is filled up with others
+  std::vector<int64_t> lengths = {};  // keys of each batch entry; empty: len
 
   int64_t rows_reals() const { return chunk * dim; }
   int64_t head_reals() const { return chunks * rows_reals(); }
   // Keys of chunk b that are not padding.
   int64_t keys(int64_t head, int64_t b) const {
-    return std::clamp<int64_t>(valid[static_cast<size_t>(head)] - b * chunk, 0, chunk);
+    const auto batch = static_cast<int64_t>(lengths.size());
+    const int64_t all = batch == 0 ? len : lengths[static_cast<size_t>(head * batch / heads)];
+    return std::clamp<int64_t>(all - b * chunk, 0, chunk);
   }
 };
 

@@ -1,9 +1,6 @@
 // gated_rfa: random feature attention whose state forgets by a gate of the position: S_t =
 // g_t·S_{t-1} + (1 - g_t)·φ(k_t)ᵀv_t, and its divisor alike. Peng et al. 2021, arXiv:2103.02143,
 // section 3.2. Time O(n·m·d) for m = 2·directions features, memory n·d + m·d.
-#include <algorithm>
-#include <cmath>
-
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
@@ -60,11 +57,20 @@ oracle::Array gated_rfa_reference(const ReferenceInputs& x) {
     return oracle::mean_cosine(x.weights[0], h, x.weights[1].row(0, 0, h), q.row(b, h, i),
                                k.row(b, h, j));
   };
-  const auto log_scale = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    double sum = -oracle::softplus(x.gates[0].at(b, h, j, 0));  // log(1 - g)
-    for (int64_t t = j + 1; t <= std::min(i, x.valid(b) - 1); ++t)
-      sum -= oracle::softplus(-x.gates[0].at(b, h, t, 0));
-    return sum;
+  // Of key j for any query: the sum of log g up to the query is the same for all of its keys.
+  const oracle::Array kept = oracle::of_gates(
+      x.gates[0], x.mask.kv_lengths, [](int64_t, double gate) { return -oracle::softplus(-gate); });
+  oracle::Array scales = kept;
+  for (int64_t b = 0; b < kept.batch; ++b)
+    for (int64_t h = 0; h < kept.heads; ++h) {
+      double sum = 0;
+      for (int64_t j = 0; j < x.valid(b); ++j) {
+        sum += kept.at(b, h, j, 0);
+        scales.at(b, h, j, 0) = kept.at(b, h, j, 0) - x.gates[0].at(b, h, j, 0) - sum;
+      }
+    }
+  const auto log_scale = [&](int64_t b, int64_t h, int64_t, int64_t j) {
+    return scales.at(b, h, j, 0);
   };
   oracle::Visibility visible = x.visible();
   visible.causal = true;

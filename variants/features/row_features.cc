@@ -119,10 +119,9 @@ void RowFeatures::waves(const real* x, int64_t rows, real* phi, int64_t phi_row,
     const int64_t count = std::min(kBlock, rows - first);
     for (int64_t i = 0; i < count; ++i) {
       const real* const row = x + (first + i) * dim_;
-      const bool needs_square = unit_rows_ || log_scale;
-      const real square = needs_square ? row_dot(row, row, dim_) : real(0);
+      const real square = unit_rows_ || log_scale ? row_dot(row, row, dim_) : real(0);
       factors[i] = unit_rows_ ? 1 / std::sqrt(square + real(kUnitEpsilon)) : number;
-      if (log_scale) log_scale[first + i] = number * number * square / 2;
+      if (log_scale && !unit_rows_) log_scale[first + i] = number * number * square / 2;
     }
     sin_cos_rows(count, directions_, phi + first * phi_row, phi_row, factors, amplitude);
   }

@@ -1,5 +1,5 @@
 // Biases of distances against their formulas: slopes, buckets, every clamp, gradients of what is
-// learned; equalities among them; models that decode with them; who takes none.
+// learned; equalities among them; models that decode with them.
 #include "harness/model/distance_bias.h"
 
 #include <gtest/gtest.h>
@@ -11,9 +11,6 @@
 
 #include "core/base/check.h"
 #include "harness/model/encoder_decoder.h"
-#include "harness/train/settings.h"
-#include "harness/train/train.h"
-#include "tests/harness/train/made.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/api/distance_bias.h"
 #include "variants/catalog.h"
@@ -48,7 +45,9 @@ TEST(DistanceBias, BucketsOfT5) {
                                            {91, 15}, {128, 15}, {5000, 15}};
   for (const auto& [distance, bucket] : both) {
     EXPECT_EQ(bucket_of(distance, false), bucket) << distance;
-    if (distance > 0) EXPECT_EQ(bucket_of(-distance, false), bucket + 16) << -distance;
+    if (distance > 0) {
+      EXPECT_EQ(bucket_of(-distance, false), bucket + 16) << -distance;
+    }
   }
 }
 
@@ -237,24 +236,6 @@ TEST(DistanceBias, ModelsDecodeWithIt) {
               << variant << " step " << step;
       }
     }
-}
-
-TEST(DistanceBias, OthersAreSkippedWithAReason) {
-  const toy::Made task({.length = 4, .vocab = 8, .classes = 2}, [](Split, int64_t) {
-    return Example{.tokens = {1, 2, 3, 4}, .target = {1}};
-  });
-  const auto reason = [&](const std::string& variant, const std::string& positions) {
-    return why_not_trainable("made", task, find_variant(variant), {},
-                             Params("training", training_params(), {{"positions", positions}}))
-        .value_or("");
-  };
-  for (const std::string positions : {"alibi", "t5", "kerple", "kerple_power"}) {
-    EXPECT_EQ(reason("full", positions), "");
-    EXPECT_EQ(reason("truncated", positions), "");
-    EXPECT_EQ(reason("linear", positions),
-              "linear takes no bias of distances: no positions " + positions);
-  }
-  EXPECT_EQ(reason("linear", "rotary"), "");
 }
 
 }  // namespace

@@ -205,5 +205,23 @@ TEST(KvHeads, AndRotaryPositionsAreSkippedWithAReason) {
   EXPECT_EQ(reason("mean", {}), "");
 }
 
+TEST(DistanceBias, IsOfVariantsThatTakeItAndSkippedWithAReasonElsewhere) {
+  const toy::Made task({.length = 4, .vocab = 8, .classes = 2}, [](Split, int64_t) {
+    return Example{.tokens = {1, 2, 3, 4}, .target = {1}};
+  });
+  const auto reason = [&](const std::string& variant, const std::string& positions) {
+    return why_not_trainable("made", task, find_variant(variant), {},
+                             Params("training", training_params(), {{"positions", positions}}))
+        .value_or("");
+  };
+  for (const std::string positions : {"alibi", "t5", "kerple", "kerple_power"}) {
+    EXPECT_EQ(reason("full", positions), "");
+    EXPECT_EQ(reason("truncated", positions), "");
+    EXPECT_EQ(reason("linear", positions),
+              "linear takes no bias of distances: no positions " + positions);
+  }
+  EXPECT_EQ(reason("linear", "rotary"), "");
+}
+
 }  // namespace
 }  // namespace attn::residual_blocks_test
