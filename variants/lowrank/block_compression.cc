@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/marks.h"
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "core/simd/blocked_product.h"
 #include "core/simd/row_ops.h"
@@ -19,7 +20,7 @@ namespace {
 struct Blocks {
   Tensor x;       // [batch, heads, len, dim]
   Tensor weight;  // [heads, stride, dim, dim]
-  std::vector<int64_t> lengths;
+  std::vector<int64_t, Recycled<int64_t>> lengths;
   int64_t nulls = 0;
 
   int64_t heads() const { return x.dim(0) * x.dim(1); }

@@ -1,6 +1,7 @@
 // induced: learned points attend to the set, then the set attends to them: H = MAB(I, X), O =
 // MAB(X, H). Lee et al. 2019, arXiv:1810.00825, eqs. 6, 7, 9 and 10 (ISAB). Time 8·n·latents·d +
 // 10·n·d², d = heads · head_dim, memory n·d. No positions: a set.
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/ops.h"
@@ -93,7 +94,11 @@ class Induced final : public Mixer {
     cost.flops = reading.flops + answering.flops + products;
     cost.backward_flops = reading.backward_flops + answering.backward_flops + 2 * products;
     cost.bytes = sizeof(real) * wide * (batch * (12 * len + 8 * points) + 10 * wide);
-    cost.peak_bytes = sizeof(real) * wide * batch * (3 * points + 5 * len);
+    // Beside keys, values and queries in heads the workspace of an attention, or the sums after it.
+    const double row = sizeof(real) * wide * batch, copies = s.heads > 1 ? 2 : 1;
+    cost.peak_bytes = std::max({row * (copies * points + 2 * len) + reading.peak_bytes,
+                                row * (3 * points + copies * len) + answering.peak_bytes,
+                                row * (3 * points + (norm_ ? 6 : 5) * len)});
     return cost;
   }
 

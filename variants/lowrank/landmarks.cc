@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/marks.h"
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
 #include "core/simd/blocked_product.h"
 #include "core/simd/row_ops.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct Segments {
   int64_t heads_of_entry, len, dim, count;
-  std::vector<int64_t> lengths;
+  std::vector<int64_t, Recycled<int64_t>> lengths;
 
   int64_t length(int64_t head) const {
     return lengths.empty() ? len : lengths[static_cast<size_t>(head / heads_of_entry)];

@@ -1,6 +1,7 @@
 // oracle_rank: softmax attention with the best approximation of its weights of rank `rank`, by
 // singular value decomposition: what no variant of that rank can come nearer to. Eckart and Young
-// 1936, Psychometrika 1(3). Time 22·n³, memory n². A bound to measure against, not to compute with.
+// 1936, Psychometrika 1(3). Time 22·n³, memory 5·n². A bound to measure against, not to compute
+// with.
 #include <string>
 
 #include "variants/api/variant_info.h"
@@ -10,7 +11,8 @@
 namespace attn::variants {
 namespace {
 
-constexpr int64_t kLongest = 512;  // a decomposition then takes about half a second a head
+constexpr int64_t kLongest =
+    512;  // a decomposition then takes about three quarters of a second a head
 
 class OracleRank final : public Attention {
  public:
@@ -34,7 +36,7 @@ VariantInfo oracle_rank() {
       .family = "low rank",
       .summary = "the best weights of a given rank, from the softmax weights themselves",
       .paper = "Eckart and Young 1936, Psychometrika 1(3)",
-      .cost_formula = "22·n³ + 2·n²·d + 4·n·rank·d FLOPs, the first nominal; memory n²",
+      .cost_formula = "22·n³ + 2·n²·d + 4·n·rank·d FLOPs, the first nominal; memory 5·n² in double",
       .traits = {.linear_memory = false, .permutable = true},
       .params = {{"rank", 16, "of the weights of a head"}},
       .make = make_as<OracleRank>,
@@ -57,8 +59,7 @@ VariantInfo oracle_rank() {
                 "the padding take no part and get zeros.",
                 "Gradients are those of the truncated weights. They grow without bound where "
                 "the singular values on both sides of the cut meet.",
-                "The decomposition's own workspace, some n² numbers, is outside the counted "
-                "memory."}};
+                "Where a query or key of a head is not finite, all its outputs are NaN."}};
 }
 
 }  // namespace attn::variants

@@ -1,40 +1,41 @@
-// The singular value decomposition is Eigen's divide and conquer, whose own workspace the pool does
-// not count; the weights lie in a workspace. The gradient through the truncation is exact: in the
-// basis of singular vectors it couples each kept value with each dropped one. See
+// Weights and their decomposition lie in a workspace. The gradient through the truncation is exact:
+// in the basis of singular vectors it couples each kept value with each dropped one. Weights that
+// are not finite are not decomposed: all outputs and gradients of their head are NaN. See
 // truncated_weights.h.
 #include "variants/lowrank/truncated_weights.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
-
-#include <Eigen/SVD>
 
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/marks.h"
+#include "core/base/recycled.h"
 #include "core/base/workers.h"
+#include "variants/lowrank/singular_values.h"
 
 namespace attn {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-using Decomposition = Eigen::BDCSVD<Matrix>;
-using Workspace = Eigen::Map<Matrix>;
 
 constexpr double kLeastGap = 1e-14;  // of squared singular values, over the largest
 
 struct Truncation {
   int64_t batch, heads, len, dim, rank;
-  std::vector<int64_t> lengths;
+  std::vector<int64_t, Recycled<int64_t>> lengths;
 
   int64_t valid(int64_t head) const {
     return lengths.empty() ? len : lengths[static_cast<size_t>(head / heads)];
   }
   bool cuts(int64_t n) const { return rank < n; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(dim)); }
-  int64_t work_reals() const {  // the weights of one head, in double
-    return len * len * static_cast<int64_t>(sizeof(double) / sizeof(real));
+  // The weights of one head and their decomposition or gradient, in double.
+  int64_t work_reals() const {
+    const int64_t rest = cuts(len) ? SingularValues::numbers(len) : len * len;
+    return (len * len + rest) * static_cast<int64_t>(sizeof(double) / sizeof(real));
   }
   double forward_flops(int64_t n) const {
     const auto size = static_cast<double>(n), d = static_cast<double>(dim);
@@ -65,7 +66,7 @@ void add_rows(const Matrix& from, int64_t head, const Tensor& to) {
       to[(head * to.dim(2) + i) * d + c] += static_cast<real>(from(i, c));
 }
 
-void fill_weights(const Truncation& t, const Matrix& q, const Matrix& k, Workspace& weights) {
+void fill_weights(const Truncation& t, const Matrix& q, const Matrix& k, MatrixMap& weights) {
   weights.noalias() = t.scale() * q * k.transpose();
   for (Eigen::Index i = 0; i < weights.rows(); ++i) {
     weights.row(i).array() -= weights.row(i).maxCoeff();
@@ -74,22 +75,27 @@ void fill_weights(const Truncation& t, const Matrix& q, const Matrix& k, Workspa
   }
 }
 
-Decomposition decomposed(const Workspace& weights) {
-  return Decomposition(weights, Eigen::ComputeFullU | Eigen::ComputeFullV);
+// Sets rows of a head to NaN.
+void spoil_rows(int64_t head, int64_t count, const Tensor& x) {
+  const int64_t d = x.dim(3);
+  std::fill_n(x.data() + head * x.dim(2) * d, count * d, std::numeric_limits<real>::quiet_NaN());
 }
 
 // weights·x, or with `transposed` weightsᵀ·x, of rank `rank`.
-Matrix truncated_product(const Decomposition& svd, int64_t rank, bool transposed, const Matrix& x) {
-  const auto left = (transposed ? svd.matrixV() : svd.matrixU()).leftCols(rank);
-  const auto right = (transposed ? svd.matrixU() : svd.matrixV()).leftCols(rank);
-  const Matrix inner = svd.singularValues().head(rank).asDiagonal() * (right.transpose() * x);
+Matrix truncated_product(const SingularValues& svd, int64_t rank, bool transposed,
+                         const Matrix& x) {
+  const auto left = (transposed ? svd.right() : svd.left()).leftCols(rank);
+  const auto right = (transposed ? svd.left() : svd.right()).leftCols(rank);
+  const Matrix inner = svd.values().head(rank).asDiagonal() * (right.transpose() * x);
   return left * inner;
 }
 
-// The gradient of the weights, from that of the truncated ones.
-Matrix through_truncation(const Decomposition& svd, int64_t rank, const Matrix& grad) {
-  Matrix m = svd.matrixU().transpose() * grad * svd.matrixV();
-  const auto& values = svd.singularValues();
+// The gradient of the weights, from that of the truncated ones: replaces svd.first().
+void through_truncation(SingularValues& svd, int64_t rank) {
+  MatrixMap &m = svd.first(), &half = svd.second();
+  half.noalias() = svd.left().transpose() * m;
+  m.noalias() = half * svd.right();
+  const auto& values = svd.values();
   const int64_t n = values.size();
   const double least = kLeastGap * values(0) * values(0);
   m.bottomRightCorner(n - rank, n - rank).setZero();
@@ -103,7 +109,20 @@ Matrix through_truncation(const Decomposition& svd, int64_t rank, const Matrix& 
       m(i, j) = own * above + other * below;
       m(j, i) = own * below + other * above;
     }
-  return svd.matrixU() * m * svd.matrixV().transpose();
+  half.noalias() = svd.left() * m;
+  m.noalias() = half * svd.right().transpose();
+}
+
+// The softmax's backward. of_weights is overwritten.
+void add_logit_gradients(const Truncation& t, const Matrix& q, const Matrix& k,
+                         const MatrixMap& weights, MatrixMap& of_weights, int64_t head,
+                         std::span<Tensor> grads) {
+  of_weights.array() *= weights.array();
+  const Eigen::VectorXd sums = of_weights.rowwise().sum();
+  of_weights -= sums.asDiagonal() * weights;
+  of_weights *= t.scale();
+  if (grads[0].defined()) add_rows(of_weights * k, head, grads[0]);
+  if (grads[1].defined()) add_rows(of_weights.transpose() * q, head, grads[1]);
 }
 
 void head_backward(const Truncation& t, const Tensor (&x)[3], const Tensor& grad, int64_t head,
@@ -111,22 +130,26 @@ void head_backward(const Truncation& t, const Tensor (&x)[3], const Tensor& grad
   const int64_t n = t.valid(head);
   const Matrix q = rows_of(x[0], head, n), k = rows_of(x[1], head, n), v = rows_of(x[2], head, n),
                g = rows_of(grad, head, n);
-  Workspace weights(reinterpret_cast<double*>(work), n, n);
+  auto* const space = reinterpret_cast<double*>(work);
+  MatrixMap weights(space, n, n);
   fill_weights(t, q, k, weights);
-  Matrix of_weights = g * v.transpose();
-  if (t.cuts(n)) {
-    const Decomposition svd = decomposed(weights);
-    if (grads[2].defined()) add_rows(truncated_product(svd, t.rank, true, g), head, grads[2]);
-    of_weights = through_truncation(svd, t.rank, of_weights);
-  } else if (grads[2].defined()) {
-    add_rows(weights.transpose() * g, head, grads[2]);
+  if (!weights.allFinite()) {
+    for (const Tensor& to : grads)
+      if (to.defined()) spoil_rows(head, n, to);
+    return;
   }
-  of_weights.array() *= weights.array();  // the softmax's backward
-  const Eigen::VectorXd sums = of_weights.rowwise().sum();
-  of_weights -= sums.asDiagonal() * weights;
-  of_weights *= t.scale();
-  if (grads[0].defined()) add_rows(of_weights * k, head, grads[0]);
-  if (grads[1].defined()) add_rows(of_weights.transpose() * q, head, grads[1]);
+  if (t.cuts(n)) {
+    SingularValues svd(weights, space + n * n);
+    if (grads[2].defined()) add_rows(truncated_product(svd, t.rank, true, g), head, grads[2]);
+    svd.first().noalias() = g * v.transpose();
+    through_truncation(svd, t.rank);
+    add_logit_gradients(t, q, k, weights, svd.first(), head, grads);
+  } else {
+    if (grads[2].defined()) add_rows(weights.transpose() * g, head, grads[2]);
+    MatrixMap of_weights(space + n * n, n, n);
+    of_weights.noalias() = g * v.transpose();
+    add_logit_gradients(t, q, k, weights, of_weights, head, grads);
+  }
   count_flops(t.backward_flops(n));
 }
 
@@ -143,11 +166,14 @@ Var truncated_attention(const Var& q, const Var& k, const Var& v, int64_t rank,
     const Mark mark(Part::products);
     const int64_t n = t.valid(head);
     if (n == 0) return;
-    Workspace weights(reinterpret_cast<double*>(work), n, n);
+    auto* const space = reinterpret_cast<double*>(work);
+    MatrixMap weights(space, n, n);
     fill_weights(t, rows_of(qt, head, n), rows_of(kt, head, n), weights);
+    if (!weights.allFinite()) return spoil_rows(head, n, out);
     const Matrix values = rows_of(vt, head, n);
-    add_rows(t.cuts(n) ? truncated_product(decomposed(weights), rank, false, values)
-                       : Matrix(weights * values),
+    add_rows(t.cuts(n)
+                 ? truncated_product(SingularValues(weights, space + n * n), rank, false, values)
+                 : Matrix(weights * values),
              head, out);
     count_flops(t.forward_flops(n));
   });

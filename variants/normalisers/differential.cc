@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/recycled.h"
 #include "core/ops/ops.h"
 #include "variants/api/variant_info.h"
 #include "variants/normalisers/normalisers.h"
@@ -38,7 +39,8 @@ class Differential final : public Attention {
     return norm_ ? scale(scaled_rows(out, gain_, kNorm), 1 - start_) : out;
   }
   static RowRule rule(const Var& lambda) {
-    return std::make_shared<DifferentialWeights>(lambda.value()[0]);
+    return std::allocate_shared<DifferentialWeights>(Recycled<DifferentialWeights>(),
+                                                     lambda.value()[0]);
   }
   Cost do_cost(const AttentionShape& shape) const override {
     Cost cost = strip_cost(shape, DifferentialWeights(0));

@@ -1,9 +1,11 @@
 // talking_heads: logits are mixed over heads before the softmax, and weights after it, by two
 // learned matrices. Shazeer et al. 2020, arXiv:2003.02436, section 4. Time 4·n²·d FLOPs a head and
 // 4·n²·heads² more; memory n·d, and strips of some queries of all heads: no n² numbers.
+#include <array>
 #include <cmath>
 #include <vector>
 
+#include "core/base/recycled.h"
 #include "core/ops/ops.h"
 #include "variants/api/variant_info.h"
 #include "variants/normalisers/normalisers.h"
@@ -27,12 +29,15 @@ class TalkingHeads final : public Attention {
 
  private:
   Var mixing() const {
-    const std::vector<Var> both = {logits_, weights_};
+    const std::array both = {logits_, weights_};
     return concat(both, 0);  // [2, heads, heads]
+  }
+  static RowRule rule(const Var& matrices) {
+    return std::allocate_shared<HeadMixing>(Recycled<HeadMixing>(), matrices.value());
   }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     const Var matrices = mixing();
-    return strip_attention(q, k, v, mask, std::make_shared<HeadMixing>(matrices.value()), matrices);
+    return strip_attention(q, k, v, mask, rule(matrices), matrices);
   }
   Cost do_cost(const AttentionShape& shape) const override {
     const int64_t heads = config().heads;
@@ -43,7 +48,7 @@ class TalkingHeads final : public Attention {
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     const NoGrad no_grad;
-    return strip_decoder(position, capacity, std::make_shared<HeadMixing>(mixing().value()));
+    return strip_decoder(position, capacity, rule(mixing()));
   }
 
   Var logits_, weights_;  // [1, heads, heads]: from, to

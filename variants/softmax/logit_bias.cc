@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/marks.h"
+#include "core/base/recycled.h"
 #include "core/simd/rows.h"
 
 namespace attn {
@@ -33,7 +34,7 @@ double sum_of(const real* x, int64_t n) {
 
 std::shared_ptr<const LogitBias> LogitBias::of_gates(const Tensor& log_gates,
                                                      const std::vector<int64_t>& lengths) {
-  const std::shared_ptr<LogitBias> made(new LogitBias);
+  const auto made = std::allocate_shared<LogitBias>(Recycled<LogitBias>(), LogitBias());
   made->heads_ = log_gates.dim(1), made->kv_len_ = log_gates.dim(2);
   made->lengths_ = lengths;
   const int64_t all = log_gates.dim(0) * made->heads_, len = made->kv_len_;
@@ -54,7 +55,7 @@ std::shared_ptr<const LogitBias> LogitBias::of_gates(const Tensor& log_gates,
 }
 
 std::shared_ptr<const LogitBias> LogitBias::of_distances(const Tensor& table, int64_t kv_len) {
-  const std::shared_ptr<LogitBias> made(new LogitBias);
+  const auto made = std::allocate_shared<LogitBias>(Recycled<LogitBias>(), LogitBias());
   made->heads_ = table.dim(0), made->kv_len_ = kv_len, made->distances_ = table.dim(1);
   made->table_ = Tensor(table.shape());
   for (int64_t i = 0; i < table.size(); ++i)

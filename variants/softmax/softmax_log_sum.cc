@@ -6,6 +6,7 @@
 #include <memory>
 #include <numbers>
 
+#include "core/base/recycled.h"
 #include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_forward.h"
 
@@ -31,7 +32,8 @@ SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
   const Tensor answer(qt.shape().with(3, problem.value_dim));
   const Tensor log_sum({problem.batch, problem.heads, problem.q_len});
   softmax_forward(problem, qt, kt, vt, answer, log_sum);
-  const auto grad_log_sum = std::make_shared<Tensor>();  // undefined: the log-sum-exp is unused
+  // Undefined: the log-sum-exp is unused.
+  const auto grad_log_sum = std::allocate_shared<Tensor>(Recycled<Tensor>());
   const Var out =
       custom_op(answer, {q, k, v}, [=](const Tensor& grad_out, std::span<Tensor> grads) {
         softmax_backward(problem, qt, kt, vt, answer, log_sum, grad_out, grads, *grad_log_sum);

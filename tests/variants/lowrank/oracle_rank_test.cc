@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/variants/twin_check.h"
 
@@ -128,6 +129,68 @@ TEST(OracleRank, ErrsByTheSingularValuesBeyondItsRank) {
     EXPECT_NEAR(std::sqrt(error), std::sqrt(beyond), kIsDouble ? 1e-10 : 1e-6) << rank;
     EXPECT_GT(value, 0);
   }
+}
+
+struct Trained {
+  Tensor out;
+  std::vector<Tensor> grads;  // of q, k and v
+};
+
+// With a seed of ones.
+Trained trained(const Tensor& q, const Tensor& k, const Tensor& v, int64_t rank,
+                const std::vector<int64_t>& lengths = {}) {
+  const auto attention = find_variant("oracle_rank")
+                             .build({q.dim(1), q.dim(3), q.dim(2), false, 3, {}}, {{"rank", rank}});
+  const Var inputs[3] = {Var(q, true), Var(k, true), Var(v, true)};
+  const Var out = attention->forward(inputs[0], inputs[1], inputs[2], {false, lengths});
+  out.backward(Tensor::full(out.shape(), 1));
+  return {out.value(), {inputs[0].grad(), inputs[1].grad(), inputs[2].grad()}};
+}
+
+// Uniform weights, and the same weights in all rows, are of rank 1: of them a divide and conquer
+// makes NaN or worse. At any rank they give softmax attention and its gradient of v.
+TEST(OracleRank, TakesWeightsOfRankOne) {
+  for (const int64_t n : {2, 17, 192, 300, 512})
+    for (const bool uniform : {true, false})
+      for (const int64_t rank : {1, 16}) {
+        SCOPED_TRACE(testing::Message() << n << ", rank " << rank << ", uniform " << uniform);
+        const Shape shape{1, 1, n, 4};
+        const Tensor q = uniform ? Tensor::zeros(shape) : Tensor::full(shape, 1),
+                     k = bridge::normal(shape, "k"), v = bridge::normal(shape, "v");
+        const Square w = weights_of(array_of(q), array_of(k), 0, 0, n);
+        const Trained got = trained(q, k, v, rank);
+        for (int64_t c = 0; c < 4; ++c) {
+          double want = 0;
+          for (int64_t j = 0; j < n; ++j)
+            want += w[0][static_cast<size_t>(j)] * static_cast<double>(v[j * 4 + c]);
+          for (int64_t i = 0; i < n; ++i) {
+            EXPECT_NEAR(static_cast<double>(got.out[i * 4 + c]), want, kIsDouble ? 1e-12 : 1e-6);
+            EXPECT_NEAR(static_cast<double>(got.grads[2][i * 4 + c]),
+                        w[0][static_cast<size_t>(i)] * static_cast<double>(n),
+                        kIsDouble ? 1e-10 : 1e-4);
+          }
+        }
+        for (const Tensor& grad : got.grads)
+          for (int64_t i = 0; i < grad.size(); ++i) EXPECT_TRUE(std::isfinite(grad[i]));
+      }
+}
+
+// The head that has it gives NaN; the others, and padding, do not.
+TEST(OracleRank, AnswersNaNToWhatIsNotFinite) {
+  constexpr int64_t kLen = 20, kValid = 18, kDim = 4;
+  const Shape shape{1, 2, kLen, kDim};
+  for (const int64_t rank : {3, 20})
+    for (const real bad : {std::numeric_limits<real>::quiet_NaN(), kInfinity}) {
+      const Tensor q = bridge::normal(shape, "q"), k = bridge::normal(shape, "k"),
+                   v = bridge::normal(shape, "v");
+      k[7 * kDim + 1] = bad;
+      const Trained got = trained(q, k, v, rank, {kValid});
+      for (int64_t i = 0; i < shape.size(); ++i) {
+        const bool spoilt = i / (kLen * kDim) == 0 && i / kDim % kLen < kValid;
+        EXPECT_EQ(std::isnan(got.out[i]), spoilt) << i;
+        for (const Tensor& grad : got.grads) EXPECT_EQ(std::isnan(grad[i]), spoilt) << i;
+      }
+    }
 }
 
 TEST(OracleRank, SaysWhyLongSequencesCannotRun) {
