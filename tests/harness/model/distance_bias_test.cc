@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/model/encoder.h"
 #include "harness/model/encoder_decoder.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/api/distance_bias.h"
@@ -236,6 +238,42 @@ TEST(DistanceBias, ModelsDecodeWithIt) {
               << variant << " step " << step;
       }
     }
+}
+
+// The order of tokens reaches the logits, and gradients every learned number of the positions.
+TEST(DistanceBias, AnEncoderReadsTheOrderAndLearnsIt) {
+  for (const Positions positions : {Positions::none, Positions::alibi, Positions::t5,
+                                    Positions::kerple, Positions::kerple_power}) {
+    ModelConfig config{
+        .layer = {.variant = &find_variant("full"), .width = 16, .heads = 2, .feed_forward = 8},
+        .layers = 2,
+        .vocab = 9,
+        .length = 6,
+        .classes = 3,
+        .positions = positions,
+        .seed = 3};
+    const Encoder model(config);
+    Batch batch{.size = 1, .length = 6, .tokens = {1, 2, 3, 4, 5, 6}};
+    const Var before = model.forward(batch);
+    before.backward(bridge::normal(before.shape(), "seed"));
+    for (const Weight& weight : model.weights())
+      if (weight.name.starts_with("positions.")) {
+        EXPECT_GT(bridge::norm(bridge::array_of(weight.value.grad().reshaped(
+                                                    {1, 1, 1, weight.value.value().size()}))
+                                   .x),
+                  1e-5)
+            << weight.name;
+      }
+    std::swap(batch.tokens[0], batch.tokens[2]);
+    const Tensor after = model.forward(batch).value();
+    double moved = 0;
+    for (int64_t i = 0; i < 3; ++i)
+      moved = std::max(moved, std::abs(number(after, i) - number(before.value(), i)));
+    if (positions == Positions::none)
+      EXPECT_LE(moved, 300 * static_cast<double>(kEpsilon));
+    else
+      EXPECT_GT(moved, 1e-4);
+  }
 }
 
 }  // namespace
