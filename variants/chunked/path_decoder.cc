@@ -49,6 +49,7 @@ class PathDecoder final : public HeadDecoder {
     for (int64_t c = 0; c < dim; ++c) key[c * kPanel] = k[c];
     std::copy_n(v, dim, value(head, t));
     done.moved<real>(2 * dim);
+    done.multiply_adds(dim);  // the length of the direction
     if (!q) return;
     // Past keys meet this position's map in the query, its own key does not.
     real own = 0, across = 0;
@@ -56,6 +57,7 @@ class PathDecoder final : public HeadDecoder {
     const real factor =
         static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
     for (int64_t c = 0; c < dim; ++c) query[c] = factor * (q[c] - w[dim] * across * w[c]);
+    done.multiply_adds(3 * dim);
     const GroupSums sums = GroupSums::in(along + kPanel, 1, dim);
     for (int64_t first = 0; first <= t; first += kPanel) {
       const int64_t count = std::min(kPanel, t + 1 - first);
@@ -96,7 +98,8 @@ class PathDecoder final : public HeadDecoder {
   // Keys that the next step moves by the map that waits.
   int64_t to_move() const { return length() > settled_ && length() > 1 ? length() - 1 : 0; }
   double do_step_flops() const override {
-    return static_cast<double>(4 * heads() * head_dim() * (length() + 1 + to_move()));
+    constexpr int64_t kOwn = 2;  // the work of the position's own map, in that of keys
+    return static_cast<double>(4 * heads() * head_dim() * (length() + 1 + to_move() + kOwn));
   }
   double do_step_bytes() const override {
     return sizeof(real) *
