@@ -11,6 +11,7 @@
 #include "core/base/workers.h"
 #include "core/simd/product.h"
 #include "variants/chunked/path_problem.h"
+#include "variants/chunked/unit_triangle.h"
 #include "variants/softmax/softmax_merge.h"
 
 namespace attn {
@@ -107,9 +108,10 @@ Cost path_cost(const AttentionShape& s) {
   const PathProblem p{heads, cut.chunks, c, dim, s.kv_len, {}};
   const auto of_heads = [&](int64_t numbers) { return static_cast<double>(heads * numbers); };
   // Of the chunks' own products: eight of c²·d multiply-adds, two of c³, a triangle, a map.
-  const double products = of_heads(rows) * (16.0 * static_cast<double>(c * dim) +
-                                            13.0 / 3 * static_cast<double>(c * c) +
-                                            2.0 * static_cast<double>(dim * dim));
+  const double products =
+      of_heads(rows) * (16.0 * static_cast<double>(c * dim) + 4.0 * static_cast<double>(c * c) +
+                        2.0 * static_cast<double>(dim * dim)) +
+      unit_triangle_flops(heads * cut.chunks, c);
   const double backward =
       of_heads(1) * path_backward_flops(p) +
       of_heads(rows) * (32.0 * static_cast<double>(c * dim) + 12.0 * static_cast<double>(c * c) +

@@ -35,7 +35,7 @@ Var unit_triangle_inverse(const Var& a) {
     invert(n, a.value().data() + m * size, t.data() + m * size, work);
   });
   const double cube = static_cast<double>(matrices * n) * static_cast<double>(size);
-  count_flops(cube / 3);
+  count_flops(unit_triangle_flops(matrices, n));
   count_bytes(sizeof(real) * 2.0 * static_cast<double>(a.value().size()));
   return custom_op(
       t, {a}, [t, n, size, matrices, cube](const Tensor& grad, std::span<Tensor> grads) {

@@ -11,6 +11,10 @@ namespace attn {
 // a [.., n, n] -> (I + strictly lower part of a)⁻¹; what stands on and above the diagonal is not
 // read, and its gradient is 0.
 Var unit_triangle_inverse(const Var& a);
+// A whole number: the counter's total is exact.
+inline double unit_triangle_flops(int64_t matrices, int64_t n) {
+  return static_cast<double>(matrices * ((n - 1) * n * (n + 1) / 3));
+}
 
 // [n, n], 1 below the diagonal, and on it unless `strict`.
 Var lower_triangle(int64_t n, bool strict);
