@@ -43,14 +43,7 @@ class Performer final : public Attention {
     const int64_t drawn = pairs || is_trigonometric(params()) ? (features + 1) / 2 : features;
     const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
                                            rng(config.seed, "performer.omega"));
-    if (!pairs) return start;
-    const Tensor omega({config.heads, features, dim});
-    for (int64_t row = 0; row < config.heads * features; ++row) {
-      const int64_t head = row / features, f = row % features;
-      const real* const from = start.data() + (head * drawn + f / 2) * dim;
-      for (int64_t c = 0; c < dim; ++c) omega[row * dim + c] = f % 2 ? -from[c] : from[c];
-    }
-    return omega;
+    return pairs ? opposite_pairs(start, features) : start;
   }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     return linear_attention(q, k, v,
@@ -73,21 +66,9 @@ class Performer final : public Attention {
   Var omega_;  // [heads, features, head_dim]; undefined as=lra
 };
 
-oracle::Array trigonometric_reference(const ReferenceInputs& x) {
-  const std::vector<double> scales(static_cast<size_t>(x.q.dim),
-                                   std::pow(static_cast<double>(x.q.dim), -0.25));
-  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return oracle::mean_cosine(x.weights[0], h, scales, x.q.row(b, h, i), x.k.row(b, h, j));
-  };
-  const auto log_scale = [&](int64_t b, int64_t h, int64_t, int64_t j) {
-    const oracle::Row row = x.k.row(b, h, j);
-    return scales[0] * scales[0] * oracle::dot(row, row) / 2;
-  };
-  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, log_scale, 1e-3);
-}
-
 oracle::Array performer_reference(const ReferenceInputs& x) {
-  if (is_trigonometric(x.params())) return trigonometric_reference(x);
+  if (is_trigonometric(x.params()))
+    return oracle::trigonometric_attention(x.q, x.k, x.v, x.weights[0], x.visible(), kFloor);
   const auto with = [&](const oracle::LogFeatures& features) {
     return oracle::kernel_attention(x.q, x.k, x.v, x.visible(), features);
   };

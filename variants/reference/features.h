@@ -51,6 +51,21 @@ inline double mean_cosine(const Array& omega, Index h, Row scales, Row x, Row y)
   return sum / static_cast<double>(omega.len);
 }
 
+// Softmax attention estimated by the sines and cosines of ωx·dim^-¼; `least` as above.
+inline Array trigonometric_attention(const Array& q, const Array& k, const Array& v,
+                                     const Array& omega, const Visibility& m, double least) {
+  const std::vector<double> scales(static_cast<std::size_t>(q.dim),
+                                   std::pow(static_cast<double>(q.dim), -0.25));
+  const auto kernel = [&](Index b, Index h, Index i, Index j) {
+    return mean_cosine(omega, h, scales, q.row(b, h, i), k.row(b, h, j));
+  };
+  const auto log_scale = [&](Index b, Index h, Index, Index j) {
+    const Row row = k.row(b, h, j);
+    return scales[0] * scales[0] * dot(row, row) / 2;
+  };
+  return kernel_ratio(q, v, m, kernel, log_scale, least);
+}
+
 // ωx of head h.
 inline std::vector<double> projected(const Array& omega, Index h, Row x) {
   std::vector<double> y;
