@@ -1,6 +1,7 @@
 // induced: learned points attend to the set, then the set attends to them: H = MAB(I, X), O =
 // MAB(X, H). Lee et al. 2019, arXiv:1810.00825, eqs. 6, 7, 9 and 10 (ISAB). Time 8·n·latents·d +
 // 10·n·d², d = heads · head_dim, memory n·d. No positions: a set.
+#include <algorithm>
 #include <string>
 
 #include "core/ops/ops.h"
@@ -69,7 +70,12 @@ class Induced final : public Mixer {
     cost.flops = reading.flops + answering.flops + products;
     cost.backward_flops = reading.backward_flops + answering.backward_flops + 2 * products;
     cost.bytes = sizeof(real) * wide * (batch * (12 * len + 8 * points) + 10 * wide);
-    cost.peak_bytes = sizeof(real) * wide * batch * (3 * points + 5 * len);
+    // After the second attention, or in one of the two, whose workspace grows with the threads;
+    // queries of several heads are copied.
+    const double row = sizeof(real) * wide * batch, copies = s.heads > 1 ? 2 : 1;
+    cost.peak_bytes = std::max({row * (3 * points + 5 * len),
+                                row * (copies * points + 2 * len) + reading.peak_bytes,
+                                row * (3 * points + copies * len) + answering.peak_bytes});
     return cost;
   }
 
