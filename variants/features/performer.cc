@@ -25,14 +25,7 @@ class Performer final : public Attention {
     const int64_t drawn = pairs ? (features + 1) / 2 : features;
     const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
                                            rng(config.seed, "performer.omega"));
-    if (!pairs) return start;
-    const Tensor omega({config.heads, features, dim});
-    for (int64_t row = 0; row < config.heads * features; ++row) {
-      const int64_t head = row / features, f = row % features;
-      const real* const from = start.data() + (head * drawn + f / 2) * dim;
-      for (int64_t c = 0; c < dim; ++c) omega[row * dim + c] = f % 2 ? -from[c] : from[c];
-    }
-    return omega;
+    return pairs ? opposite_pairs(start, features) : start;
   }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     return linear_attention(q, k, v,

@@ -44,4 +44,15 @@ Tensor random_directions(int64_t heads, int64_t count, int64_t dim, bool orthogo
   return omega;
 }
 
+Tensor opposite_pairs(const Tensor& half, int64_t count) {
+  const int64_t dim = half.dim(2);
+  const Tensor omega({half.dim(0), count, dim});
+  for (int64_t row = 0; row < half.dim(0) * count; ++row) {
+    const int64_t head = row / count, f = row % count;
+    const real* const from = half.data() + (head * half.dim(1) + f / 2) * dim;
+    for (int64_t c = 0; c < dim; ++c) omega[row * dim + c] = f % 2 ? -from[c] : from[c];
+  }
+  return omega;
+}
+
 }  // namespace attn

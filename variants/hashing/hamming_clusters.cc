@@ -72,7 +72,7 @@ QueryClusters::QueryClusters(const Tensor& q, const Tensor& planes, int64_t clus
       bits_(planes.dim(1)),
       block_(static_cast<size_t>(bytes(heads_, len_, clusters_)), MemoryScope::current()),
       ints_(static_cast<int32_t*>(block_.data())) {
-  const Mark mark(Part::hashing);
+  const Mark mark(Part::selection);
   run_tasks(heads_, Room::reals(len_, q.dim(3), clusters_), [&](int64_t head, real* work) {
     const int64_t count = lengths.empty() ? len_ : lengths[static_cast<size_t>(head / q.dim(1))];
     const Room room(work, len_, q.dim(3), clusters_);
@@ -88,6 +88,7 @@ QueryClusters::QueryClusters(const Tensor& q, const Tensor& planes, int64_t clus
 
 void QueryClusters::hash(const Tensor& q, const Tensor& planes, int64_t head, int64_t count,
                          const Room& room) const {
+  const Mark mark(Part::hashing);
   const int64_t dim = q.dim(3);
   const real* const own = planes.data() + head % q.dim(1) * bits_ * (dim + 1);
   pack_transposed(own, bits_, dim, dim + 1, room.panels);

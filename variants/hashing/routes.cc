@@ -42,7 +42,7 @@ void for_products(const Tensor& x, const Tensor& centroids, int64_t head, int64_
 
 Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
                        const std::vector<int64_t>& lengths) {
-  const Mark mark(Part::sorting);
+  const Mark mark(Part::selection);
   const int64_t heads = x.dim(0) * x.dim(1), len = x.dim(2), count = centroids.dim(1);
   const auto chosen = [&](int64_t valid) {
     return std::min(valid, window > 0 ? window : (valid + count - 1) / count);
@@ -71,7 +71,7 @@ Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
 
 NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t most,
                              const std::vector<int64_t>& lengths) {
-  const Mark mark(Part::sorting);
+  const Mark mark(Part::selection);
   const int64_t heads = x.dim(0) * x.dim(1), len = x.dim(2), count = centroids.dim(1);
   const int64_t window = std::min(most, len);  // a cluster has no more members
   IndexList nearest(static_cast<size_t>(heads * len), 0);

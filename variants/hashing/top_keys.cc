@@ -82,6 +82,45 @@ real mass_of(const TopKeysHead& h, int64_t cluster) {
   return mass;
 }
 
+// The choice of each cluster's top keys: all keys of the head packed, and logits of some clusters.
+class Choice {
+ public:
+  Choice(const TopKeysHead& head, real* work)
+      : h_(head),
+        stride_(padded(head.valid)),
+        panels_(work),
+        logits_(panels_ + padded_reals(packed_reals(head.valid, head.dim))),
+        means_(logits_ + padded_reals(kClusters * stride_)) {
+    const Mark mark(Part::selection);
+    pack_transposed(h_.k, h_.valid, h_.dim, h_.dim, panels_);
+  }
+  real* end() const { return means_ + padded_reals(kClusters * h_.dim); }  // of its workspace
+
+  // Writes the top keys and their weights of the clusters of `which` that have members.
+  void run(const QueryClusters& clusters, int64_t index, Span which) const {
+    const Mark mark(Part::selection);
+    const int64_t d = h_.dim, rows = which.end - which.begin;
+    const real factor = h_.scale * std::numbers::log2e_v<real>;
+    for (int64_t at = 0; at < rows * d; ++at) means_[at] = h_.means[which.begin * d + at] * factor;
+    product(rows, h_.valid, d, {means_, d}, packed(panels_, d), logits_, stride_);
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t cluster = which.begin + r;
+      const Span members = clusters.members(index, cluster);
+      if (members.begin == members.end) continue;
+      const real* const logits = logits_ + r * stride_;
+      int32_t* const top = h_.top + cluster * h_.row;
+      select_largest(logits, h_.valid, h_.keys, top);
+      for (int64_t s = 0; s < h_.keys; ++s)
+        h_.weights[cluster * h_.row + s] = std::exp2(logits[top[s]] - h_.log_sum[cluster]);
+    }
+  }
+
+ private:
+  const TopKeysHead& h_;
+  int64_t stride_;
+  real *panels_, *logits_, *means_;
+};
+
 // Writes the outputs of a cluster's members: the rest of its keys, and their own weights of the
 // top.
 void answer(const TopKeysHead& h, const Strip& strip, const int32_t* members, int64_t count,
@@ -115,33 +154,19 @@ int64_t top_keys_workspace(int64_t len, int64_t dim, int64_t keys) {
 
 void weigh_top_keys(const TopKeysHead& h, const QueryClusters& clusters, int64_t index, real* work,
                     real* result) {
-  const int64_t d = h.dim, stride = padded(h.valid);
-  real* const panels = work;
-  real* const logits = panels + padded_reals(packed_reals(h.valid, d));
-  real* const means = logits + padded_reals(kClusters * stride);
-  real* const rest = means + padded_reals(kClusters * d);
-  const Strip strip(rest + padded_reals(d), d, h.keys);
-  const real factor = h.scale * std::numbers::log2e_v<real>;
+  const int64_t d = h.dim;
+  const Choice choice(h, work);
+  const Strip strip(choice.end() + padded_reals(d), d, h.keys);
   Tally done;
-  pack_transposed(h.k, h.valid, d, d, panels);
   for (int64_t first = 0; first < h.clusters; first += kClusters) {
-    const int64_t rows = std::min(kClusters, h.clusters - first);
-    for (int64_t at = 0; at < rows * d; ++at) means[at] = h.means[first * d + at] * factor;
-    product(rows, h.valid, d, {means, d}, packed(panels, d), logits, stride);
-    done.multiply_adds(rows * h.valid * d);
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t cluster = first + r;
+    const Span which{first, std::min(first + kClusters, h.clusters)};
+    choice.run(clusters, index, which);
+    done.multiply_adds((which.end - which.begin) * h.valid * d);
+    for (int64_t cluster = which.begin; cluster < which.end; ++cluster) {
       const Span members = clusters.members(index, cluster);
       if (members.begin == members.end) continue;
-      {
-        const Mark mark(Part::sorting);
-        select_largest(logits + r * stride, h.valid, h.keys, h.top + cluster * h.row);
-        for (int64_t s = 0; s < h.keys; ++s)
-          h.weights[cluster * h.row + s] =
-              std::exp2(logits[r * stride + h.top[cluster * h.row + s]] - h.log_sum[cluster]);
-      }
       answer(h, strip, clusters.order(index) + members.begin, members.end - members.begin, cluster,
-             rest, result);
+             choice.end(), result);
       done.multiply_adds(2 * (members.end - members.begin) * h.keys * d);
     }
   }

@@ -2,7 +2,7 @@
 // MAB(X, H). Lee et al. 2019, arXiv:1810.00825, eqs. 6, 7, 9 and 10 (ISAB). Time 8·n·latents·d +
 // 8·n·d², d = heads · head_dim, memory n·d. No positions: a set.
 #include <algorithm>
-#include <cmath>
+#include <string>
 
 #include "core/ops/ops.h"
 #include "variants/api/mixer.h"
@@ -23,52 +23,28 @@ class Induced final : public Mixer {
   }
 
  private:
-  struct Block {
-    Var q, q_bias, k, v, v_bias, out, out_bias;  // [width, width] and [width]
-    Var gain[2], shift[2];                       // of the normalisations, [width]
-  };
-
-  Block block(const std::string& name) {
+  SetBlock block(const std::string& name) {
     const auto square = [&](const char* part) {
       return glorot_weight(name + part, {width(), width()});
     };
     const auto row = [&](const std::string& part, real value) {
       return weight(name + part, Tensor::full({width()}, value));
     };
-    Block b{.q = square("_q"),
-            .q_bias = row("_q_bias", 0),
-            .k = square("_k"),
-            .v = square("_v"),
-            .v_bias = row("_v_bias", 0),
-            .out = square("_out"),
-            .out_bias = row("_out_bias", 0),
-            .gain = {},
-            .shift = {}};
+    SetBlock b{.heads = config().heads,
+               .q = square("_q"),
+               .q_bias = row("_q_bias", 0),
+               .k = square("_k"),
+               .v = square("_v"),
+               .v_bias = row("_v_bias", 0),
+               .out = square("_out"),
+               .out_bias = row("_out_bias", 0),
+               .gain = {},
+               .shift = {}};
     for (int i = 0; norm_ && i < 2; ++i) {
       b.gain[i] = row("_gain" + std::to_string(i), 1);
       b.shift[i] = row("_shift" + std::to_string(i), 0);
     }
     return b;
-  }
-
-  Var heads_of(const Var& rows) const {  // [batch, len, width] -> [batch, heads, len, head_dim]
-    return config().heads == 1 ? reshape(rows, {rows.dim(0), 1, rows.dim(1), rows.dim(2)})
-                               : split_heads(rows, config().heads);
-  }
-
-  // Q' = q of `from` [batch, len, width], read to the rows `to`.
-  Var multihead(const Block& b, const Var& projected, const Var& to,
-                const std::vector<int64_t>& lengths) const {
-    const Var keys = linear_to_heads(to, b.k, config().heads);
-    const Var values = heads_of(linear(to, b.v, b.v_bias));
-    const double scale = 1 / std::sqrt(static_cast<double>(width()));
-    Var rows = merge_heads(softmax_attention(heads_of(projected), keys, values,
-                                             {.kv_lengths = lengths, .scale = scale}));
-    rows = normalised(b, 0, add(projected, rows));
-    return normalised(b, 1, add(rows, relu(linear(rows, b.out, b.out_bias))));
-  }
-  Var normalised(const Block& b, int which, const Var& rows) const {
-    return norm_ ? layer_norm(rows, b.gain[which], b.shift[which]) : rows;
   }
 
   // The projected points for each batch entry.
@@ -80,9 +56,9 @@ class Induced final : public Mixer {
 
   Var do_mix(const Var& x, const Mask& mask) const override {
     const Var rows = zero_padding(x, mask.kv_lengths);
-    const Var summary = multihead(summarise_, point_rows(x.dim(0)), rows, mask.kv_lengths);
+    const Var summary = set_attention(summarise_, point_rows(x.dim(0)), rows, mask.kv_lengths);
     const Var projected = linear(rows, answer_.q, answer_.q_bias);
-    return zero_padding(multihead(answer_, projected, summary, {}), mask.kv_lengths);
+    return zero_padding(set_attention(answer_, projected, summary, {}), mask.kv_lengths);
   }
 
   Cost do_cost(const AttentionShape& s) const override {
@@ -105,7 +81,7 @@ class Induced final : public Mixer {
   int64_t latents_;
   bool norm_;
   Var points_;  // [latents, width]
-  Block summarise_, answer_;
+  SetBlock summarise_, answer_;
 };
 
 }  // namespace

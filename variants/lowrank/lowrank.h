@@ -6,6 +6,7 @@
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
+//   set_block.h            attention between sets with its own projections (induced)
 //   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
 //   truncated_weights.h    the best weights of a rank, 22·n³ FLOPs (oracle_rank)
 //   singular_values.h      the singular value decomposition of a matrix of any rank
@@ -17,5 +18,6 @@
 #include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/latents.h"
 #include "variants/lowrank/sequence_projection.h"
+#include "variants/lowrank/set_block.h"
 #include "variants/lowrank/shared_latent.h"
 #include "variants/lowrank/truncated_weights.h"

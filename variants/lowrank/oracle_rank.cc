@@ -4,6 +4,7 @@
 // with.
 #include <string>
 
+#include "core/base/check.h"
 #include "variants/api/variant_info.h"
 #include "variants/lowrank/lowrank.h"
 #include "variants/reference/truncation.h"
@@ -50,7 +51,7 @@ VariantInfo oracle_rank() {
       },
       .skip_reason = [](const AttentionShape& shape, const Params&) -> std::optional<std::string> {
         if (shape.kv_len <= kLongest) return std::nullopt;
-        return "decomposes n×n weights, at most " + std::to_string(kLongest) + " positions";
+        return fmt::format("decomposes n×n weights, at most {} positions", kLongest);
       },
       .notes = {"The bound for weights of that rank: nearest to the softmax weights of each "
                 "head in Frobenius norm. It is no cheaper attention: it computes all weights "
