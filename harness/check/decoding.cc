@@ -85,7 +85,9 @@ void compare_rows(const Case& c, double scale, Verdict& verdict) {
   for (const int64_t prefill : std::set<int64_t>{0, n / 2, n - 1}) {
     const auto decoder = c.decoder();
     const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
-    verdict.expect(off.size, kAllowedGap,
+    // The logarithm of a weight is rounded as a product of inputs is, so that the error of the
+    // weight grows with their scale.
+    verdict.expect(off.size, kAllowedGap * std::max(1.0, scale),
                    "position {} decoded after {} appended at once is off by {:.1e} against the "
                    "causal forward ({}, inputs of scale {:g})",
                    prefill + off.row, prefill, off.size, c.name(), scale);

@@ -26,10 +26,6 @@ FeatureMap relu_plain(double epsilon) {
   return {.kind = FeatureMap::Kind::relu, .number = epsilon};
 }
 
-FeatureMap trigonometric(const Tensor& omega, double scale) {
-  return {.kind = FeatureMap::Kind::waves, .omega = Var(omega), .number = scale};
-}
-
 FeatureMap unit_waves(const Var& omega, bool learned) {
   return {.kind = FeatureMap::Kind::waves,
           .omega = omega,

@@ -48,10 +48,6 @@ FeatureMap positive_random(const Tensor& omega, double scale);
 FeatureMap relu_random(const Tensor& omega, double epsilon);
 FeatureMap relu_plain(double epsilon);  // relu(x) + epsilon, without projection
 
-// φ(x) = exp(|scale·x|²/2)·[sin(scale·ωx), cos(scale·ωx)]/√directions: the same estimate by
-// trigonometric features, eq. 5 of the same paper. log_scale is |scale·x|²/2.
-FeatureMap trigonometric(const Tensor& omega, double scale);
-
 // φ(x) = [sin(ωx̂), cos(ωx̂)]/√directions of the row's direction x̂ = x/√(|x|² + 1e-6). Peng et al.
 // 2021 (arXiv:2103.02143), section 3.1. `omega` may be learned.
 FeatureMap unit_waves(const Var& omega, bool learned);
@@ -70,7 +66,7 @@ FeatureMap taylor_map(const Var& omega, const Var& key_omega);
 FeatureMap softmax_pair(const Var& omega, const Var& key_omega);
 
 // The features of all rows of x [batch, heads, len, dim], as an op; of queries at positions 0, 1,
-// … where the map asks. Not for trigonometric(). Directions get no gradient. Rows of padding become
+// … where the map asks. Directions get no gradient. Rows of padding become
 // zeros by selection, so that their values, even NaN, reach neither a sum nor a gradient.
 struct Features {
   Var phi;           // [batch, heads, len, features]

@@ -1,7 +1,7 @@
 // Gradients of linear attention beside those of q, k and v: of the directions of feature maps,
 // which every head, and every piece of one, first sums by itself; and of the scales of keys that
-// gates give. The sums are added in order of the pieces, so that the bits do not depend on the
-// threads.
+// gates give. The sums are added in order of the pieces, so that the same number of threads
+// gives the same bits.
 #pragma once
 
 #include <cstdint>

@@ -3,44 +3,26 @@
 // Time O(n·m·d) for m features, memory n·d + m·d; causal by prefix sums. as=lra: relu(x) + 0.001.
 #include <cmath>
 
-#include "core/base/check.h"
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
-#include "variants/reference/features.h"
 
 namespace attn::variants {
 namespace {
-
-constexpr double kFloor = 1e-3;  // the authors' own: no query is left without weights
-
-bool is_trigonometric(const Params& params) {
-  return params.text("as") == "paper" && params.text("features_kind") == "trigonometric";
-}
-
-std::optional<std::string> why_not(const AttentionShape&, const Params& params) {
-  if (!is_trigonometric(params)) return {};
-  if (params.text("kernel") == "relu") return "performer: trigonometric features are of softmax";
-  const int64_t features = params.integer("features");
-  if (features % 2 == 0) return {};
-  return fmt::format("performer: trigonometric features come in pairs, and {} is odd", features);
-}
 
 class Performer final : public Attention {
  public:
   explicit Performer(const AttentionConfig& config) : Attention(config) {
     if (params().text("as") == "lra") return;
-    const auto reason = why_not({}, params());
-    ATTN_CHECK(!reason, "{}", *reason);
     omega_ = weight("omega", directions(config), false);
   }
 
  private:
-  // trigonometric: a sine and a cosine of each direction. hyperbolic: ω and -ω next to each other,
-  // so that the features are e^{ωx} and e^{-ωx}; of an odd number the last one stands alone.
+  // hyperbolic: ω and -ω next to each other, so that the features are e^{ωx} and e^{-ωx}; of an odd
+  // number the last one stands alone.
   Tensor directions(const AttentionConfig& config) const {
     const int64_t features = params().integer("features"), dim = config.head_dim;
     const bool pairs = params().text("features_kind") == "hyperbolic";
-    const int64_t drawn = pairs || is_trigonometric(params()) ? (features + 1) / 2 : features;
+    const int64_t drawn = pairs ? (features + 1) / 2 : features;
     const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
                                            rng(config.seed, "performer.omega"));
     if (!pairs) return start;
@@ -62,32 +44,18 @@ class Performer final : public Attention {
   }
 
   FeatureMap map() const {
+    constexpr double kFloor = 1e-3;  // the authors' own: no query is left without weights
     if (!omega_.defined()) return relu_plain(kFloor);
     if (params().text("kernel") == "relu") return relu_random(omega_.value(), kFloor);
     // The scale on both sides makes 1/√d on the product.
-    const double scale = std::pow(static_cast<double>(config().head_dim), -0.25);
-    return is_trigonometric(params()) ? trigonometric(omega_.value(), scale)
-                                      : positive_random(omega_.value(), scale);
+    return positive_random(omega_.value(), std::pow(static_cast<double>(config().head_dim), -0.25));
   }
 
   Var omega_;  // [heads, features, head_dim]; undefined as=lra
 };
 
-oracle::Array trigonometric_reference(const ReferenceInputs& x) {
-  const std::vector<double> scales(static_cast<size_t>(x.q.dim),
-                                   std::pow(static_cast<double>(x.q.dim), -0.25));
-  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return oracle::mean_cosine(x.weights[0], h, scales, x.q.row(b, h, i), x.k.row(b, h, j));
-  };
-  const auto log_scale = [&](int64_t b, int64_t h, int64_t, int64_t j) {
-    const oracle::Row row = x.k.row(b, h, j);
-    return scales[0] * scales[0] * oracle::dot(row, row) / 2;
-  };
-  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, log_scale, 1e-3);
-}
-
 oracle::Array performer_reference(const ReferenceInputs& x) {
-  if (is_trigonometric(x.params())) return trigonometric_reference(x);
+  constexpr double kFloor = 1e-3;
   const auto with = [&](const oracle::LogFeatures& features) {
     return oracle::kernel_attention(x.q, x.k, x.v, x.visible(), features);
   };
@@ -109,8 +77,7 @@ VariantInfo performer() {
       .paper = "Choromanski et al. 2021, arXiv:2009.14794, lemma 1, eqs. 4-7, 10",
       .cost_formula =
           "8·n·m·d FLOPs (features 4, sums 4) and 4·n·m; causal about 86·n·(m+d) more inside "
-          "chunks of 64; memory n·d, and about 2·m·(d + 96) a thread; trigonometric 6·n·m·d in "
-          "place of 8, since a direction makes two features; as=lra 4·n·d·(d+1) FLOPs",
+          "chunks of 64; memory n·d, and about 2·m·(d + 96) a thread; as=lra 4·n·d·(d+1) FLOPs",
       .traits = traits,
       .params = {ParamSpec("features", 256, "random features of each head").when("as", "paper"),
                  ParamSpec("kernel", {"softmax", "relu"},
@@ -118,9 +85,8 @@ VariantInfo performer() {
                      .when("as", "paper"),
                  ParamSpec("orthogonal", true, "directions orthogonal in blocks of head_dim")
                      .when("as", "paper"),
-                 ParamSpec("features_kind", {"positive", "hyperbolic", "trigonometric"},
-                           "hyperbolic: each direction and its opposite, lemma 1; trigonometric: "
-                           "its sine and cosine, eq. 5")
+                 ParamSpec("features_kind", {"positive", "hyperbolic"},
+                           "hyperbolic: each direction and its opposite, lemma 1")
                      .when("as", "paper"),
                  {"as",
                   {"paper", "lra"},
@@ -136,14 +102,9 @@ VariantInfo performer() {
             .input_scale = 0.25,
             .sampled = true};
       },
-      .skip_reason = why_not,
       .notes = {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
                 "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no "
-                "softmax.",
-                "features_kind=trigonometric: an even number of features. Weights may be negative, "
-                "and their spread grows as exp(|q|² + |k|²); a divisor nearer to 0 than 0.001 of "
-                "the largest key's factor is replaced by that with its sign."},
-      .convex_if = [](const Params& params) { return !is_trigonometric(params); }};
+                "softmax."}};
 }
 
 }  // namespace attn::variants

@@ -69,10 +69,11 @@ Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
   return routes;
 }
 
-NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t window,
+NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t most,
                              const std::vector<int64_t>& lengths) {
   const Mark mark(Part::sorting);
   const int64_t heads = x.dim(0) * x.dim(1), len = x.dim(2), count = centroids.dim(1);
+  const int64_t window = std::min(most, len);  // a cluster has no more members
   IndexList nearest(static_cast<size_t>(heads * len), 0);
   run_tasks(heads, room_of(x) + padded_reals(len), [&](int64_t head, real* work) {
     const int64_t valid = valid_of(x, lengths, head);

@@ -1,6 +1,6 @@
 // induced: learned points attend to the set, then the set attends to them: H = MAB(I, X), O =
 // MAB(X, H). Lee et al. 2019, arXiv:1810.00825, eqs. 6, 7, 9 and 10 (ISAB). Time 8·n·latents·d +
-// 10·n·d², d = heads · head_dim, memory n·d. No positions: a set.
+// 8·n·d², d = heads · head_dim, memory n·d. No positions: a set.
 #include <algorithm>
 #include <cmath>
 

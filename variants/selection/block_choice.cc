@@ -60,6 +60,7 @@ void choose_by_means(const Tensor& q, const Tensor& k, const ChosenBlocks& to) {
 }
 
 double mean_choice_pairs(const BlockGrid& grid, int64_t most) {
+  if (most == 0) return 0;  // nothing is scored
   double pairs = 0;
   for (int64_t begin = 0; begin < grid.len; begin += kStrip) {
     const int64_t rows = std::min(kStrip, grid.len - begin);

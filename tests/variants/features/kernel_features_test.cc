@@ -1,4 +1,4 @@
-// cosformer, taylor, rfa, gated_rfa, hedgehog and the trigonometric features of performer: against
+// cosformer, taylor, rfa, gated_rfa and hedgehog: against
 // slow twins of their own, at the borders of chunks; what they equal in special cases; decoding
 // with weights that have moved from their start.
 #include <gtest/gtest.h>
@@ -373,42 +373,9 @@ TEST(Hedgehog, WithoutProjectionsItIsTheMean) {
     EXPECT_NEAR(static_cast<double>(out[i * 6]), mean, 50 * kEpsilon);
 }
 
-Params trigonometric(int64_t features) {
-  return {{"features", features}, {"features_kind", std::string("trigonometric")}};
-}
-
-TEST(Performer, TrigonometricFeaturesEqualTheirTwin) {
-  expect_twins(
-      "performer", trigonometric(128), 5,
-      [](const Attention& attention, const std::vector<Array>&) -> Pair {
-        const Array w = bridge::array_of(attention.weights()[0].value.value());
-        return [w](const auto& q, const auto& k, int64_t h, int64_t) {
-          double sum = 0;
-          for (int64_t f = 0; f < w.len; ++f) {
-            double angle = 0;
-            for (size_t c = 0; c < q.size(); ++c)
-              angle += w.row(0, h, f)[c] * (q[c] - k[c]) * std::pow(5.0, -0.25);
-            sum += std::cos(angle);
-          }
-          return sum * std::exp(product(k, k) / std::sqrt(5.0) / 2);
-        };
-      },
-      0.3);
-}
-
-TEST(Performer, RegressionOddTrigonometricFeaturesAreRefused) {
-  const VariantInfo& info = find_variant("performer");
-  EXPECT_NO_THROW(info.build({1, 4, 9, true, 1, {}}, trigonometric(4)));
-  EXPECT_THROW(info.build({1, 4, 9, true, 1, {}}, trigonometric(3)), Error);
-  Params relu = trigonometric(4);
-  relu["kernel"] = std::string("relu");
-  EXPECT_THROW(info.build({1, 4, 9, true, 1, {}}, relu), Error);
-}
-
 TEST(KernelFeatures, DecodeEqualsForwardWithMovedWeights) {
   const std::vector<std::pair<std::string, Params>> variants = {
-      {"cosformer", {}}, {"taylor", {}},    {"rfa", {}},
-      {"hedgehog", {}},  {"gated_rfa", {}}, {"performer", trigonometric(256)}};
+      {"cosformer", {}}, {"taylor", {}}, {"rfa", {}}, {"hedgehog", {}}, {"gated_rfa", {}}};
   constexpr int64_t n = 150;
   for (const auto& [name, params] : variants)
     for (const int64_t prefill : {0, 1, 64, 130}) {
@@ -420,9 +387,6 @@ TEST(KernelFeatures, DecodeEqualsForwardWithMovedWeights) {
       const bool gated = !attention->gates().empty();
       std::vector<Var> gates;
       if (gated) gates.emplace_back(x.inputs[3]);
-      const double scale = name == "performer" ? 0.3 : 1;
-      for (real& value : x.inputs[0].values()) value *= real(scale);
-      for (real& value : x.inputs[1].values()) value *= real(scale);
       const Array want = bridge::array_of(
           attention
               ->forward(Var(x.inputs[0]), Var(x.inputs[1]), Var(x.inputs[2]), {true, {}}, gates)
