@@ -202,6 +202,10 @@ TEST(Fidelity, EffectiveRanksOfKnownMatrices) {
   EXPECT_NEAR(effective_rank({0, 3, 1, 0}, 2),
               std::exp(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)), 1e-12);
   EXPECT_EQ(effective_rank({0, 0, 0, 0}, 2), 0);
+  for (const int64_t n : {64, 300, 512})  // of which a divide and conquer makes NaN
+    EXPECT_NEAR(effective_rank(
+                    std::vector<double>(static_cast<size_t>(n * n), 1 / static_cast<double>(n)), n),
+                1, 1e-9);
 }
 
 TEST(Fidelity, NumericalRanksOfKnownMatrices) {
