@@ -2,6 +2,7 @@
 foreach(stem
     includes
     cell/codec
+    cell/finite_figures
     cli/doctor_findings
     cli/machine
     cli/options

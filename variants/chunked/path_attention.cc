@@ -12,7 +12,7 @@
 #include "core/simd/product.h"
 #include "variants/chunked/path_problem.h"
 #include "variants/chunked/unit_triangle.h"
-#include "variants/softmax/softmax_merge.h"
+#include "variants/softmax/softmax.h"
 
 namespace attn {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/simd/product.h"
 #include "variants/chunked/head_decoder.h"
 #include "variants/chunked/key_rows.h"
-#include "variants/softmax/softmax_merge.h"
+#include "variants/softmax/softmax.h"
 
 namespace attn {
 namespace {

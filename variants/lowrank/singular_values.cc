@@ -5,12 +5,15 @@
 #include <cmath>
 #include <limits>
 
+#include <Eigen/Core>
 #include <Eigen/QR>
 
 namespace attn {
 namespace {
 
 using Reference = Eigen::Ref<Eigen::MatrixXd>;
+using ConstantMatrix = Eigen::Map<const Eigen::MatrixXd>;
+using MatrixMap = Eigen::Map<Eigen::MatrixXd>;
 
 constexpr double kRounding = std::numeric_limits<double>::epsilon();
 constexpr int kMostSweeps = 40;  // pairs converge quadratically: about 6 are needed
@@ -56,9 +59,20 @@ void orthogonalise(Reference y, Reference turned, double* squares) {
   }
 }
 
-}  // namespace
+class Decomposition {
+ public:
+  Decomposition(const ConstantMatrix& matrix, double* space);
 
-SingularValues::SingularValues(const MatrixMap& matrix, double* space)
+ private:
+  int64_t rotate(const ConstantMatrix& matrix);  // the rank of the pivoted QR decomposition
+  void sort(int64_t rank);
+  void complete(int64_t rank);
+
+  MatrixMap left_, right_, first_, second_;
+  Eigen::Map<Eigen::VectorXd> values_;
+};
+
+Decomposition::Decomposition(const ConstantMatrix& matrix, double* space)
     : left_(space, matrix.rows(), matrix.rows()),
       right_(space + matrix.size(), matrix.rows(), matrix.rows()),
       first_(space + 2 * matrix.size(), matrix.rows(), matrix.rows()),
@@ -72,7 +86,7 @@ SingularValues::SingularValues(const MatrixMap& matrix, double* space)
   complete(above);
 }
 
-int64_t SingularValues::rotate(const MatrixMap& matrix) {
+int64_t Decomposition::rotate(const ConstantMatrix& matrix) {
   const int64_t n = matrix.rows();
   first_ = matrix;
   Reference place(first_);
@@ -90,7 +104,7 @@ int64_t SingularValues::rotate(const MatrixMap& matrix) {
   return rank;
 }
 
-void SingularValues::sort(int64_t rank) {
+void Decomposition::sort(int64_t rank) {
   for (int64_t i = 0; i < rank; ++i) {
     Eigen::Index largest = 0;
     values_.segment(i, rank - i).maxCoeff(&largest);
@@ -102,7 +116,7 @@ void SingularValues::sort(int64_t rank) {
 }
 
 // The first `rank` columns on the right over their lengths, and others orthogonal to them.
-void SingularValues::complete(int64_t rank) {
+void Decomposition::complete(int64_t rank) {
   const int64_t rest = values_.size() - rank;
   for (int64_t i = 0; i < rank; ++i) right_.col(i) /= values_(i);
   values_.tail(rest).setZero();
@@ -113,6 +127,12 @@ void SingularValues::complete(int64_t rank) {
   second_.setIdentity();
   second_.applyOnTheLeft(qr.householderQ());
   right_.rightCols(rest) = second_.rightCols(rest);
+}
+
+}  // namespace
+
+void find_singular_values(int64_t n, const double* matrix, double* space) {
+  Decomposition(ConstantMatrix(matrix, n, n), space);
 }
 
 }  // namespace attn

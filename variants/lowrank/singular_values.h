@@ -5,36 +5,14 @@
 
 #include <cstdint>
 
-#include <Eigen/Core>
-
 namespace attn {
 
-using MatrixMap = Eigen::Map<Eigen::MatrixXd>;
+// Of the workspace of find_singular_values().
+inline int64_t singular_value_doubles(int64_t n) { return 4 * n * n + n; }
 
-class SingularValues {
- public:
-  static constexpr int64_t numbers(int64_t n) { return 4 * n * n + n; }  // of `space`
-
-  // All entries must be finite, and one of them not 0.
-  SingularValues(const MatrixMap& matrix, double* space);
-
-  // matrix = left·diag(values)·rightᵀ, both orthogonal. Values fall; those beyond the numerical
-  // rank are 0.
-  const MatrixMap& left() const { return left_; }
-  const MatrixMap& right() const { return right_; }
-  const Eigen::Map<Eigen::VectorXd>& values() const { return values_; }
-
-  // Parts of the workspace that are free again, [n, n].
-  MatrixMap& first() { return first_; }
-  MatrixMap& second() { return second_; }
-
- private:
-  int64_t rotate(const MatrixMap& matrix);  // the rank of the pivoted QR decomposition
-  void sort(int64_t rank);
-  void complete(int64_t rank);
-
-  MatrixMap left_, right_, first_, second_;
-  Eigen::Map<Eigen::VectorXd> values_;
-};
+// matrix = left·diag(values)·rightᵀ, left and right orthogonal, all [n, n] by columns. Values fall;
+// those beyond the numerical rank are 0. All entries of `matrix` must be finite, and one of them
+// not 0. `space` holds left, right, two parts [n, n] that are free again afterwards, and values.
+void find_singular_values(int64_t n, const double* matrix, double* space);
 
 }  // namespace attn

@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/marks.h"
@@ -23,6 +25,31 @@ using Matrix = Eigen::MatrixXd;
 
 constexpr double kLeastGap = 1e-14;  // of squared singular values, over the largest
 
+using MatrixMap = Eigen::Map<Eigen::MatrixXd>;
+
+// What find_singular_values() leaves in its workspace.
+class SingularValues {
+ public:
+  SingularValues(const MatrixMap& matrix, double* space)
+      : left_(space, matrix.rows(), matrix.rows()),
+        right_(space + matrix.size(), matrix.rows(), matrix.rows()),
+        first_(space + 2 * matrix.size(), matrix.rows(), matrix.rows()),
+        second_(space + 3 * matrix.size(), matrix.rows(), matrix.rows()),
+        values_(space + 4 * matrix.size(), matrix.rows()) {
+    find_singular_values(matrix.rows(), matrix.data(), space);
+  }
+  const MatrixMap& left() const { return left_; }
+  const MatrixMap& right() const { return right_; }
+  const Eigen::Map<Eigen::VectorXd>& values() const { return values_; }
+  // Free parts of the workspace.
+  MatrixMap& first() { return first_; }
+  MatrixMap& second() { return second_; }
+
+ private:
+  MatrixMap left_, right_, first_, second_;
+  Eigen::Map<Eigen::VectorXd> values_;
+};
+
 struct Truncation {
   int64_t batch, heads, len, dim, rank;
   std::vector<int64_t, Recycled<int64_t>> lengths;
@@ -34,7 +61,7 @@ struct Truncation {
   double scale() const { return 1 / std::sqrt(static_cast<double>(dim)); }
   // The weights of one head and their decomposition or gradient, in double.
   int64_t work_reals() const {
-    const int64_t rest = cuts(len) ? SingularValues::numbers(len) : len * len;
+    const int64_t rest = cuts(len) ? singular_value_doubles(len) : len * len;
     return (len * len + rest) * static_cast<int64_t>(sizeof(double) / sizeof(real));
   }
   double forward_flops(int64_t n) const {

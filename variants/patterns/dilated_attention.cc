@@ -86,7 +86,7 @@ struct Dilation {
 
   void backward(const std::array<Tensor, 5>& saved, const Tensor& grad,
                 std::span<Tensor> grads) const {
-    const auto& [q, k, v, out, log_sum] = saved;
+    const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[3], &log_sum = saved[4];
     in_chunks(all(), chunk(kBackwardArrays), [&](Span which) {
       const Tensor gq = regroup.gather(q, which);
       std::array<Tensor, 3> own;

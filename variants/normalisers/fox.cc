@@ -61,7 +61,7 @@ oracle::Array fox_reference(const ReferenceInputs& x) {
 
 VariantInfo fox() {
   return {.name = "fox",
-          .family = "gated",
+          .family = "normaliser",
           .summary = "softmax attention with forget gates: the Forgetting Transformer",
           .paper = "Lin et al. 2025, arXiv:2503.02130, eqs. 4 and 5",
           .cost_formula =
