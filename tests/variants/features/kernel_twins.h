@@ -100,7 +100,7 @@ inline std::vector<Sizes> sizes() {
 inline void expect_twins(
     const std::string& variant, const Choices& params, int64_t dim,
     const std::function<Pair(const Attention&, const std::vector<Array>&)>& weight,
-    double scale = 1) {
+    double scale = 1, double step = 1e-4) {
   for (const Sizes& s : sizes()) {
     SCOPED_TRACE(testing::Message() << variant << " " << s.length << (s.causal ? " causal" : "")
                                     << (s.lengths.empty() ? "" : " padded"));
@@ -110,7 +110,7 @@ inline void expect_twins(
                                .kv_len = s.length,
                                .head_dim = dim,
                                .causal = s.causal};
-    bridge::expect_twin({variant, params, shape, s.lengths, scale},
+    bridge::expect_twin({variant, params, shape, s.lengths, scale, step},
                         [&](const Attention& attention, const Tensor&) -> bridge::Twins {
                           return [&, s](const std::vector<Array>& x) {
                             return ratio(x, s.causal, s.lengths, weight(attention, x));
