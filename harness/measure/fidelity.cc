@@ -61,14 +61,14 @@ std::optional<double> implied_rank(const FidelityInputs& in, const Tensor& impli
 
 // What is summed over layers; of bfloat16 also the rows against rounded inputs.
 struct LayerSums {
-  RowSums own, rounded;
+  RowTotals own, rounded;
   bool is_distribution = false;  // the weights are known and not negative, and sum to one
   bool is_explained = false;     // the weights are known and those of every channel
   std::optional<double> rank;    // of the weights, where they are explained
 };
 
 FidelityFigures figures_of(const LayerSums& sums, Dtype dtype) {
-  const RowSums& all = sums.own;
+  const RowTotals& all = sums.own;
   FidelityFigures figures;
   figures.relative_error = std::sqrt(all.error / all.norm);
   figures.cosine = all.cosine / all.rows;

@@ -49,7 +49,7 @@ void add_weighted(const FidelityInputs& in, int64_t row, const Weight* weights, 
 
 // `weights`: the exact ones of this row. `implied` [length] of this row.
 void compare_weights(const FidelityInputs& in, const real* out, const real* implied, int64_t row,
-                     const std::vector<double>& weights, RowSums& sums) {
+                     const std::vector<double>& weights, RowTotals& sums) {
   const int64_t length = valid_length(in, row);
   sums.divergence = divergence(weights, implied);
   sums.kept = mass_kept(weights, implied);
@@ -62,13 +62,13 @@ void compare_weights(const FidelityInputs& in, const real* out, const real* impl
   }
 }
 
-RowSums compare_row(const FidelityInputs& in, const Tensor& out, const Tensor& implied, bool causal,
-                    int64_t row, std::vector<double>& weights) {
+RowTotals compare_row(const FidelityInputs& in, const Tensor& out, const Tensor& implied,
+                      bool causal, int64_t row, std::vector<double>& weights) {
   const int64_t n = in.q.dim(2), dim = in.q.dim(3);
   exact_weights(in, row, causal, weights);
   std::vector<double> exact(static_cast<size_t>(dim));
   add_weighted(in, row, weights.data(), std::ssize(weights), exact);
-  RowSums sums{.rows = 1};
+  RowTotals sums{.rows = 1};
   double product = 0, length = 0;
   for (int64_t c = 0; c < dim; ++c) {
     const double want = exact[static_cast<size_t>(c)], got = out[row * dim + c];
@@ -86,10 +86,10 @@ RowSums compare_row(const FidelityInputs& in, const Tensor& out, const Tensor& i
 
 }  // namespace
 
-RowSums& RowSums::operator+=(const RowSums& more) {
-  for (double RowSums::*sum :
-       {&RowSums::error, &RowSums::norm, &RowSums::cosine, &RowSums::divergence, &RowSums::kept,
-        &RowSums::read, &RowSums::unexplained, &RowSums::answered, &RowSums::rows})
+RowTotals& RowTotals::operator+=(const RowTotals& more) {
+  for (double RowTotals::*sum : {&RowTotals::error, &RowTotals::norm, &RowTotals::cosine,
+                                 &RowTotals::divergence, &RowTotals::kept, &RowTotals::read,
+                                 &RowTotals::unexplained, &RowTotals::answered, &RowTotals::rows})
     this->*sum += more.*sum;
   return *this;
 }
@@ -117,18 +117,18 @@ void exact_weights(const FidelityInputs& in, int64_t row, bool causal,
   for (double& weight : weights) weight /= total;
 }
 
-RowSums compare_rows(const FidelityInputs& in, const Tensor& out, const Tensor& implied,
-                     bool causal) {
+RowTotals compare_rows(const FidelityInputs& in, const Tensor& out, const Tensor& implied,
+                       bool causal) {
   const int64_t n = in.q.dim(2);
-  std::vector<RowSums> rows(static_cast<size_t>(in.q.dim(0) * in.q.dim(1) * n));
+  std::vector<RowTotals> rows(static_cast<size_t>(in.q.dim(0) * in.q.dim(1) * n));
   parallel_for(static_cast<int64_t>(rows.size()), 16, [&](int64_t begin, int64_t end) {
     std::vector<double> weights;
     for (int64_t row = begin; row < end; ++row)
       if (row % n < valid_length(in, row))
         rows[static_cast<size_t>(row)] = compare_row(in, out, implied, causal, row, weights);
   });
-  RowSums all;
-  for (const RowSums& row : rows) all += row;
+  RowTotals all;
+  for (const RowTotals& row : rows) all += row;
   return all;
 }
 

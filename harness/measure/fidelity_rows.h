@@ -11,7 +11,7 @@
 namespace attn {
 
 // What rows add to the figures.
-struct RowSums {
+struct RowTotals {
   double error = 0, norm = 0;  // of outputs against exact attention, squared
   double cosine = 0;
   // Of the implied weights. `unexplained`: the square of what the output has beyond the values so
@@ -19,7 +19,7 @@ struct RowSums {
   double divergence = 0, kept = 0, read = 0, unexplained = 0, answered = 0;
   double rows = 0;
 
-  RowSums& operator+=(const RowSums& more);
+  RowTotals& operator+=(const RowTotals& more);
 };
 
 // Of the sequence of `row`, counted over batch, heads and queries.
@@ -31,7 +31,7 @@ void exact_weights(const FidelityInputs& in, int64_t row, bool causal,
 
 // `out` [batch, heads, length, head_dim] against exact attention, and `implied`, the weights of the
 // variant [batch, heads, length, length]; undefined: they are unknown.
-RowSums compare_rows(const FidelityInputs& in, const Tensor& out, const Tensor& implied,
-                     bool causal);
+RowTotals compare_rows(const FidelityInputs& in, const Tensor& out, const Tensor& implied,
+                       bool causal);
 
 }  // namespace attn

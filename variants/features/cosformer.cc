@@ -57,7 +57,7 @@ oracle::Array cosformer_reference(const ReferenceInputs& x) {
   return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
 }
 
-std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) {
+std::optional<std::string> why_beyond_span(const AttentionShape& shape, const Params& params) {
   if (!shape.causal && shape.q_len > shape.kv_len)
     return "cosformer: queries before the first key are further from the last than its span";
   const int64_t span = params.integer("span");
@@ -90,7 +90,7 @@ VariantInfo cosformer() {
                   "length: M is the length of the sequence, as in the authors' code"}},
       .make = make_as<Cosformer>,
       .reference = cosformer_reference,
-      .skip_reason = why_not,
+      .skip_reason = why_beyond_span,
       .no_decoder = [](const Params& params) -> std::optional<std::string> {
         if (params.text("span_from") == "given") return {};
         return "cosformer[span_from=length]: M is not known before the sequence ends";

@@ -10,8 +10,8 @@
 namespace attn {
 
 // The parts of a worker's workspace.
-struct ForwardLayout {
-  explicit ForwardLayout(const LinearProblem& p) {
+struct LinearForwardLayout {
+  explicit LinearForwardLayout(const LinearProblem& p) {
     panels = parts.take(RowFeatures::panel_reals(p.map));
     key_panels = p.map.key_omega.defined() ? parts.take(RowFeatures::panel_reals(p.map)) : panels;
     keys = parts.take(p.feature_reals());

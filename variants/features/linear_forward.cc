@@ -224,7 +224,7 @@ class LinearForward {
 
   const LinearProblem& p_;
   LinearSaved& s_;
-  const ForwardLayout layout_;
+  const LinearForwardLayout layout_;
   const bool keep_;
 };
 
@@ -235,7 +235,7 @@ void linear_forward(const LinearProblem& problem, LinearSaved& saved, bool keep)
 }
 
 int64_t linear_workspace(const LinearProblem& problem) {
-  return ForwardLayout(problem).parts.total();
+  return LinearForwardLayout(problem).parts.total();
 }
 
 }  // namespace attn

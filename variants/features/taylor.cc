@@ -48,7 +48,7 @@ oracle::Array taylor_reference(const ReferenceInputs& x) {
   return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
 }
 
-void set_identity(const Attention& attention) {
+void set_identity_maps(const Attention& attention) {
   for (const Weight& weight : attention.weights()) {
     const Tensor identity = Tensor::zeros(weight.value.shape());
     const int64_t rows = identity.dim(1), dim = identity.dim(2);
@@ -79,7 +79,7 @@ VariantInfo taylor() {
         if (shape.head_dim > kMostDim) return std::nullopt;
         return VariantInfo::Limit{.params = {{"dim", shape.head_dim}},
                                   .tolerance = 2e-3,  // |s|³/6 at this scale
-                                  .prepare = set_identity,
+                                  .prepare = set_identity_maps,
                                   .input_scale = 0.25,
                                   .sampled = true};
       },

@@ -13,7 +13,7 @@ namespace attn::variants {
 namespace {
 
 // Not by the length of an input: the future would say who shares a cluster.
-int64_t clusters_of(const Params& params, int64_t max_len) {
+int64_t cluster_count(const Params& params, int64_t max_len) {
   const int64_t given = params.integer("clusters");
   return given > 0 ? given
                    : std::max<int64_t>(1, std::lround(std::sqrt(static_cast<double>(max_len))));
@@ -24,7 +24,7 @@ bool is_balanced(const Params& params) { return params.text("assignment") == "ba
 class Routing final : public Attention {
  public:
   explicit Routing(const AttentionConfig& config)
-      : Attention(config), clusters_(clusters_of(params(), config.max_len)) {
+      : Attention(config), clusters_(cluster_count(params(), config.max_len)) {
     const Tensor start = Tensor::normal({config.heads, clusters_, config.head_dim},
                                         rng(config.seed, "routing.centroids"));
     for (int64_t row = 0; row < config.heads * clusters_; ++row) {
@@ -60,7 +60,7 @@ class Routing final : public Attention {
 };
 
 oracle::Array routing_reference(const ReferenceInputs& x) {
-  const int64_t clusters = clusters_of(x.params(), x.config.max_len);
+  const int64_t clusters = cluster_count(x.params(), x.config.max_len);
   const oracle::Array centroids = oracle::reshaped(x.weights[0], 1, x.q.heads, clusters, x.q.dim);
   const int64_t window = x.params().integer("window");
   if (is_balanced(x.params()))

@@ -56,7 +56,7 @@ Var block_attention(const Var& q, const Var& k, const Var& v, const BlockAttenti
 
 BlockAttentionWork block_attention_work(const AttentionShape& s, const BlockAttention& how) {
   const int64_t rows = s.q_len + rows_before(how),
-                keys = how.nulls + blocks_of(s.kv_len, how.stride);
+                keys = how.nulls + compressed_blocks(s.kv_len, how.stride);
   const SoftmaxWork work =
       softmax_work(problem_of({s.batch, s.heads, rows, s.head_dim}, keys, how));
   const double width = sizeof(real) * static_cast<double>(s.batch * s.heads * s.head_dim),

@@ -27,7 +27,7 @@ struct Blocks {
   int64_t of_weights(int64_t head) const { return head % x.dim(1); }
   int64_t dim() const { return x.dim(3); }
   int64_t wide() const { return weight.dim(1) * dim(); }  // numbers of a block
-  int64_t slots() const { return nulls + blocks_of(x.dim(2), weight.dim(1)); }
+  int64_t slots() const { return nulls + compressed_blocks(x.dim(2), weight.dim(1)); }
   int64_t length(int64_t head) const {
     return lengths.empty() ? x.dim(2) : lengths[static_cast<size_t>(head / x.dim(1))];
   }
@@ -144,8 +144,8 @@ Var compress_blocks(const Var& x, const Compression& by, std::span<const int64_t
 }
 
 int64_t compression_bytes(int64_t heads, int64_t len, int64_t stride, int64_t dim) {
-  return workspace_bytes(
-      heads, blocked_product_reals(blocks_of(len, stride), dim, stride * dim, {nullptr, dim, 1}));
+  return workspace_bytes(heads, blocked_product_reals(compressed_blocks(len, stride), dim,
+                                                      stride * dim, {nullptr, dim, 1}));
 }
 
 void compress_block(const Compression& by, int64_t head, const real* rows, real* to) {

@@ -19,7 +19,9 @@ struct Compression {
   int64_t dim() const { return weight.dim(3); }
 };
 
-inline int64_t blocks_of(int64_t len, int64_t stride) { return (len + stride - 1) / stride; }
+inline int64_t compressed_blocks(int64_t len, int64_t stride) {
+  return (len + stride - 1) / stride;
+}
 
 // x [batch, heads, len, dim] -> [batch, heads, nulls + blocks, dim]: the null row, if there is one,
 // then bias + Σ_t x[block·stride + t]·weight[t] of each block. Rows at or beyond lengths[b] (empty:

@@ -30,7 +30,7 @@ class MemoryCompressed final : public Attention {
   BlockAttention blocks(bool causal, const std::vector<int64_t>& lengths) const {
     BlockAttention how{stride_, nulls_, causal, {}};
     for (const int64_t length : lengths)
-      how.kv_lengths.push_back(length == 0 ? 0 : nulls_ + blocks_of(length, stride_));
+      how.kv_lengths.push_back(length == 0 ? 0 : nulls_ + compressed_blocks(length, stride_));
     return how;
   }
 
@@ -45,7 +45,7 @@ class MemoryCompressed final : public Attention {
     const auto heads = static_cast<double>(s.batch * s.heads), d = static_cast<double>(s.head_dim),
                rows = heads * static_cast<double>(s.q_len),
                keys = heads * static_cast<double>(s.kv_len),
-               slots = heads * static_cast<double>(nulls_ + blocks_of(s.kv_len, stride_));
+               slots = heads * static_cast<double>(nulls_ + compressed_blocks(s.kv_len, stride_));
     const double products = 4 * keys * d * d, matrices = static_cast<double>(2 * s.heads * stride_);
     const double compressed = sizeof(real) * 2 * slots * d;
     return {.flops = work.flops + products,
@@ -67,7 +67,7 @@ class MemoryCompressed final : public Attention {
   Compression keys_, values_;
 };
 
-void set_identity(const Attention& attention) {
+void set_identity_kernel(const Attention& attention) {
   for (const Weight& weight : attention.weights()) {
     const Shape shape = weight.value.shape();
     if (shape.rank() < 4) continue;
@@ -101,7 +101,7 @@ VariantInfo memory_compressed() {
           },
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
         return VariantInfo::Limit{.params = {{"stride", int64_t{1}}, {"null", false}},
-                                  .prepare = set_identity};
+                                  .prepare = set_identity_kernel};
       },
       .skip_reason = [](const AttentionShape& shape, const Params&) -> std::optional<std::string> {
         if (!shape.causal || shape.q_len == shape.kv_len) return std::nullopt;

@@ -13,11 +13,11 @@
 namespace attn::variants {
 namespace {
 
-using Lengths = std::vector<int64_t>;
+using KeyLengths = std::vector<int64_t>;
 
-class Nystrom final : public Attention {
+class NystromAttention final : public Attention {
  public:
-  explicit Nystrom(const AttentionConfig& config)
+  explicit NystromAttention(const AttentionConfig& config)
       : Attention(config),
         landmarks_(params().integer("landmarks")),
         steps_(params().text("inverse") == "exact" ? 0 : params().integer("iterations")),
@@ -30,7 +30,7 @@ class Nystrom final : public Attention {
  private:
   // What a landmark's key stands for [batch, heads, m, dim].
   Var landmark_values(const Var& q, const Var& of_k, const Var& k, const Var& v,
-                      const Lengths& lengths, const Lengths& used) const {
+                      const KeyLengths& lengths, const KeyLengths& used) const {
     const Var of_q = segment_means(q, of_k.dim(2), lengths);
     Var weights = landmark_weights(of_q, of_k, used);
     if (steps_ > 0) weights = iterated_inverse(weights, steps_);
@@ -39,9 +39,9 @@ class Nystrom final : public Attention {
   }
 
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    const Lengths& lengths = mask.kv_lengths;
+    const KeyLengths& lengths = mask.kv_lengths;
     const Var of_k = segment_means(k, std::min(landmarks_, k.dim(2)), lengths);
-    Lengths used;
+    KeyLengths used;
     for (const int64_t length : lengths) used.push_back(std::min(length, of_k.dim(2)));
     const Var values = landmark_values(q, of_k, k, v, lengths, used);
     const Var out = softmax_attention(q, of_k, values, {.kv_lengths = used});
@@ -78,7 +78,7 @@ VariantInfo nystrom() {
                   "positions of a convolution of the values, added to the output: one filter a "
                   "head; 0: none, the paper's models have 33 or 35",
                   0, 65535}},
-      .make = make_as<Nystrom>,
+      .make = make_as<NystromAttention>,
       .reference =
           [](const ReferenceInputs& x) {
             const Params& p = x.params();

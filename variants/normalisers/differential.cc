@@ -13,7 +13,7 @@
 namespace attn::variants {
 namespace {
 
-constexpr double kNormEpsilon = 1e-5;
+constexpr double kHeadNormEpsilon = 1e-5;
 
 class Differential final : public Attention {
  public:
@@ -56,7 +56,7 @@ class Differential final : public Attention {
     return normed_decoder(position, std::move(decoder), kNorm, gain_.value(), 1 - start_);
   }
 
-  static constexpr RowScale kNorm = {true, kNormEpsilon};
+  static constexpr RowScale kNorm = {true, kHeadNormEpsilon};
   double start_;
   bool norm_;
   std::vector<Var> lambdas_;  // of the first and the second softmax: query and key [head_dim / 2]
@@ -68,7 +68,7 @@ oracle::Array differential_reference(const ReferenceInputs& x) {
   const oracle::Array out =
       oracle::differential_attention(x.q, x.k, x.v, x.weights, start, x.visible());
   return x.params().flag("norm")
-             ? oracle::rms_normalised(out, x.weights[4], kNormEpsilon, 1 - start)
+             ? oracle::rms_normalised(out, x.weights[4], kHeadNormEpsilon, 1 - start)
              : out;
 }
 
