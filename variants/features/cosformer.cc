@@ -13,9 +13,7 @@
 namespace attn::variants {
 namespace {
 
-// M: fixed, or the length of the sequences.
-int64_t span_of(const AttentionConfig& config, int64_t q_len, int64_t kv_len) {
-  if (config.params.text("span_from") == "length") return std::max(q_len, kv_len);
+int64_t span_of(const AttentionConfig& config) {  // M
   const int64_t given = config.params.integer("span");
   return given > 0 ? given : config.max_len;
 }
@@ -26,7 +24,7 @@ class Cosformer final : public Attention {
 
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    const int64_t span = span_of(config(), q.dim(2), k.dim(2)),
+    const int64_t span = span_of(config()),
                   reach = mask.causal ? k.dim(2) : std::max(q.dim(2), k.dim(2));
     ATTN_CHECK(reach <= span, "cosformer has no weights for {} positions with a span of {}", reach,
                span);
@@ -38,7 +36,7 @@ class Cosformer final : public Attention {
     return linear_cost(shape, cosine_weighted(shape.kv_len));
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    const int64_t span = span_of(config(), capacity, capacity);
+    const int64_t span = span_of(config());
     ATTN_CHECK(capacity <= span, "cosformer has no weights for {} positions with a span of {}",
                capacity, span);
     return linear_decoder(position, capacity, cosine_weighted(span));
@@ -46,7 +44,7 @@ class Cosformer final : public Attention {
 };
 
 oracle::Array cosformer_reference(const ReferenceInputs& x) {
-  const auto span = static_cast<double>(span_of(x.config, x.q.len, x.k.len));
+  const auto span = static_cast<double>(span_of(x.config));
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     double sum = 0;
     for (int64_t c = 0; c < x.q.dim; ++c)
@@ -61,7 +59,7 @@ std::optional<std::string> why_beyond_span(const AttentionShape& shape, const Pa
   if (!shape.causal && shape.q_len > shape.kv_len)
     return "cosformer: queries before the first key are further from the last than its span";
   const int64_t span = params.integer("span");
-  if (params.text("span_from") == "length" || span == 0 || shape.kv_len <= span) return {};
+  if (span == 0 || shape.kv_len <= span) return {};
   return fmt::format("cosformer: {} positions exceed span={}", shape.kv_len, span);
 }
 
@@ -80,26 +78,21 @@ VariantInfo cosformer() {
           "8·n·d·(d+1) FLOPs, causal about 258·n·d more inside chunks of 64; memory n·d, and "
           "about 2·d·(d + 192) a thread",
       .traits = traits,
-      .params = {ParamSpec("span", 0,
-                           "distance M at which a weight has faded to 0; 0: the longest length "
-                           "that the layer is built for",
-                           0)
-                     .when("span_from", "given"),
-                 {"span_from",
-                  {"given", "length"},
-                  "length: M is the length of the sequence, as in the authors' code"}},
+      .params =
+          {{"span", 0,
+            "distance M at which a weight has faded to 0; 0: the longest length that the layer "
+            "is built for",
+            0, 1'000'000'000}},
       .make = make_as<Cosformer>,
       .reference = cosformer_reference,
       .skip_reason = why_beyond_span,
-      .no_decoder = [](const Params& params) -> std::optional<std::string> {
-        if (params.text("span_from") == "given") return {};
-        return "cosformer[span_from=length]: M is not known before the sequence ends";
-      },
-      .notes = {"span_from=length: the same tokens get other outputs in a longer sequence or "
-                "behind more padding; a prefix of the outputs is not the outputs of the prefix.",
-                "A query whose relu features meet none of the keys' gets zeros; the authors' code "
-                "divides by 1e-6 instead.",
-                "Queries and keys are aligned at their ends, where lengths differ."}};
+      .notes = {
+          "M is fixed. The authors' code takes the length of the sequence: the same tokens then "
+          "get other outputs in a longer sequence or behind more padding, so that causal "
+          "attention would depend on what comes later.",
+          "A query whose relu features meet none of the keys' gets zeros; the authors' code "
+          "divides by 1e-6 instead.",
+          "Queries and keys are aligned at their ends, where lengths differ."}};
 }
 
 }  // namespace attn::variants

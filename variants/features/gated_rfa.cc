@@ -89,7 +89,10 @@ VariantInfo gated_rfa() {
               "and about m·(d + 192) a thread",
           .traits =
               {.causal = true, .linear_time = true, .random = true, .decode = true, .gated = true},
-          .params = {{"directions", 256, "random directions of each head; twice as many features"},
+          .params = {{"directions", 256,
+                      "random directions of each head; twice as many features. With fewer the "
+                      "divisor is near 0 too often",
+                      256, 65536},
                      {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
           .make = make_as<GatedRfa>,
           .reference = gated_rfa_reference,

@@ -64,7 +64,10 @@ VariantInfo rfa() {
           "4·n·m·(d+1) + 2·n·m·d FLOPs for m = 2·directions features; causal about 86·n·(m+d) "
           "more inside chunks of 64; memory n·d, and about m·(d + 192) a thread",
       .traits = traits,
-      .params = {{"directions", 64, "random directions of each head; twice as many features"},
+      .params = {{"directions", 64,
+                  "random directions of each head; twice as many features. With fewer the divisor "
+                  "is near 0 too often",
+                  64, 65536},
                  {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
       .make = make_as<Rfa>,
       .reference = rfa_reference,
