@@ -220,7 +220,7 @@ Cost clustered_cost(const AttentionShape& s, int64_t bits, const ClusterOptions&
       std::max(work.workspace_bytes,
                keys == 0 ? 0.0 : of(workspace_bytes(heads, top_keys_workspace(n, d, keys))));
   const double clustering = of(QueryClusters::bytes(heads, n, count) +
-                               QueryClusters::workspace(heads, n, d, bits, options.clusters));
+                               QueryClusters::workspace(heads, n, d, options.clusters));
   return {.flops = work.flops + hashing + tops,
           .backward_flops = softmax_work(centroids).backward_flops +
                             (keys == 0 ? 0 : of(heads * keys * d) * (10 * of(n) + 8 * of(count))),

@@ -59,8 +59,7 @@ struct QueryClusters::Room {
   }
 };
 
-int64_t QueryClusters::workspace(int64_t heads, int64_t len, int64_t dim, int64_t,
-                                 int64_t clusters) {
+int64_t QueryClusters::workspace(int64_t heads, int64_t len, int64_t dim, int64_t clusters) {
   return workspace_bytes(heads, Room::reals(len, dim, std::min(clusters, len)));
 }
 

@@ -35,7 +35,7 @@ class QueryClusters {
   static int64_t bytes(int64_t heads, int64_t len, int64_t clusters) {
     return heads * (len + clusters + 1) * static_cast<int64_t>(sizeof(int32_t));
   }
-  static int64_t workspace(int64_t heads, int64_t len, int64_t dim, int64_t bits, int64_t clusters);
+  static int64_t workspace(int64_t heads, int64_t len, int64_t dim, int64_t clusters);
 
  private:
   struct Room;

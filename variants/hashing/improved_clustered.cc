@@ -3,45 +3,10 @@
 // Time 6·clusters·n·d + 4·n·keys·d + 2·n·bits·d, and n·clusters·iterations counts of bits; memory
 // n·d.
 #include "variants/api/variant_info.h"
-#include "variants/hashing/hashing.h"
-#include "variants/reference/clustered.h"
+#include "variants/hashing/clustered_queries.h"
+#include "variants/hashing/hamming_clusters.h"
 
 namespace attn::variants {
-namespace {
-
-class ImprovedClustered final : public Attention {
- public:
-  explicit ImprovedClustered(const AttentionConfig& config)
-      : Attention(config),
-        options_{.clusters = params().integer("clusters"),
-                 .iterations = params().integer("iterations"),
-                 .keys = params().integer("keys")},
-        planes_(weight("planes",
-                       Tensor::normal({config.heads, params().integer("bits"), config.head_dim + 1},
-                                      rng(config.seed, "improved_clustered.planes")),
-                       false)) {}
-
- private:
-  Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return clustered_attention(q, k, v, planes_.value(), options_, mask.kv_lengths);
-  }
-  Cost do_cost(const AttentionShape& shape) const override {
-    return clustered_cost(shape, planes_.dim(1), options_);
-  }
-
-  ClusterOptions options_;
-  Var planes_;  // [heads, bits, head_dim + 1], the offset last
-};
-
-oracle::Array improved_clustered_reference(const ReferenceInputs& x) {
-  const Params& p = x.params();
-  const oracle::Array planes =
-      oracle::reshaped(x.weights[0], 1, x.q.heads, p.integer("bits"), x.q.dim + 1);
-  return oracle::clustered(x.q, x.k, x.v, planes, p.integer("clusters"), p.integer("iterations"),
-                           p.integer("keys"), x.mask.kv_lengths);
-}
-
-}  // namespace
 
 VariantInfo improved_clustered() {
   return {
@@ -59,17 +24,20 @@ VariantInfo improved_clustered() {
                  {"bits", 63, "random projections whose signs are a query's code", 1,
                   QueryClusters::kMostBits},
                  {"iterations", 10, "of k-means among the codes", 0, 1000}},
-      .make = make_as<ImprovedClustered>,
-      .reference = improved_clustered_reference,
+      .make = [](const AttentionConfig& config) -> std::unique_ptr<Attention> {
+        return std::make_unique<ClusteredQueries>(config, "improved_clustered.planes",
+                                                  config.params.integer("keys"));
+      },
+      .reference =
+          [](const ReferenceInputs& x) {
+            return clustered_reference(x, x.params().integer("keys"));
+          },
       .limit = limit_at_length("keys"),
-      .notes = {
-          "Of equal scores the earlier key is chosen. The choice has no gradient; the mass of the "
-          "chosen keys has one.",
+      .notes =
+          {"Of equal scores the earlier key is chosen. The choice has no gradient; the mass of the "
+           "chosen keys has one.",
 
-          "Planes are drawn once and have an offset; the authors draw them at every call. "
-          "Centroids start at the codes of queries evenly apart, not at random ones, so that "
-          "equal inputs give equal bits; a bit of a centroid on which members are even is 0. "
-          "Clusters do not have a gradient. Not causal: a mean query holds later queries."}};
+           cluster_note()}};
 }
 
 }  // namespace attn::variants
