@@ -57,7 +57,8 @@ oracle::Array cosformer_reference(const ReferenceInputs& x) {
 
 std::optional<std::string> why_beyond_span(const AttentionShape& shape, const Params& params) {
   if (!shape.causal && shape.q_len > shape.kv_len)
-    return "cosformer: queries before the first key are further from the last than its span";
+    return fmt::format("cosformer: {} queries are more than the {} keys", shape.q_len,
+                       shape.kv_len);
   const int64_t span = params.integer("span");
   if (span == 0 || shape.kv_len <= span) return {};
   return fmt::format("cosformer: {} positions exceed span={}", shape.kv_len, span);

@@ -4,26 +4,17 @@
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
-#include "variants/features/scaled_directions.h"
-#include "variants/reference/features.h"
+#include "variants/features/wave_attention.h"
 #include "variants/reference/gated.h"
 
 namespace attn::variants {
 namespace {
 
-class GatedRfa final : public GatedAttention {
+class GatedRfa final : public WaveAttention<GatedAttention> {
  public:
-  explicit GatedRfa(const AttentionConfig& config) : GatedAttention(config) {
-    const int64_t heads = config.heads, dim = config.head_dim;
-    omega_ = weight("omega",
-                    random_directions(heads, params().integer("directions"), dim,
-                                      params().flag("orthogonal"), rng(config.seed, "rfa.omega")),
-                    false);
-    scales_ = weight("scale", Tensor::full({heads, dim}, 1));
-  }
+  explicit GatedRfa(const AttentionConfig& config) : WaveAttention(config) {}
 
  private:
-  FeatureMap map() const { return unit_waves(scaled_directions(omega_.value(), scales_), true); }
   Var do_gated_forward(const Var& q, const Var& k, const Var& v, std::span<const Var> gates,
                        const Mask& mask) const override {
     return linear_attention(
@@ -32,16 +23,11 @@ class GatedRfa final : public GatedAttention {
   Cost do_cost(const AttentionShape& given) const override {
     AttentionShape shape = given;
     shape.causal = true;
-    Cost cost = linear_cost(shape, unit_waves(omega_, true), true);
-    cost.peak_bytes += sizeof(real) * static_cast<double>(omega_.value().size());  // scaled
-    return cost;
+    return cost_of_waves(shape, true);
   }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return linear_decoder(position, capacity, map(), true);
   }
-
-  Var omega_;   // [heads, directions, head_dim]
-  Var scales_;  // [heads, head_dim]
 };
 
 std::vector<GateInput> forget_gates(const AttentionConfig& config) {
@@ -52,11 +38,6 @@ std::vector<GateInput> forget_gates(const AttentionConfig& config) {
 }
 
 oracle::Array gated_rfa_reference(const ReferenceInputs& x) {
-  const oracle::Array q = oracle::unit_rows(x.q, 1e-6), k = oracle::unit_rows(x.k, 1e-6);
-  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return oracle::mean_cosine(x.weights[0], h, x.weights[1].row(0, 0, h), q.row(b, h, i),
-                               k.row(b, h, j));
-  };
   // Of key j for any query: the sum of log g up to the query is the same for all of its keys.
   const oracle::Array kept = oracle::of_gates(
       x.gates[0], x.mask.kv_lengths, [](int64_t, double gate) { return -oracle::softplus(-gate); });
@@ -74,7 +55,7 @@ oracle::Array gated_rfa_reference(const ReferenceInputs& x) {
   };
   oracle::Visibility visible = x.visible();
   visible.causal = true;
-  return oracle::kernel_ratio(x.q, x.v, visible, kernel, log_scale, 1e-3);
+  return wave_reference(x, visible, log_scale);
 }
 
 }  // namespace

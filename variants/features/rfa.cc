@@ -3,51 +3,25 @@
 // O(n·m·d) for m = 2·directions features, memory n·d + m·d; causal by prefix sums.
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
-#include "variants/features/scaled_directions.h"
-#include "variants/reference/features.h"
-#include "variants/reference/gated.h"
+#include "variants/features/wave_attention.h"
 
 namespace attn::variants {
 namespace {
 
-class Rfa final : public Attention {
+class Rfa final : public WaveAttention<Attention> {
  public:
-  explicit Rfa(const AttentionConfig& config) : Attention(config) {
-    const int64_t heads = config.heads, dim = config.head_dim;
-    omega_ = weight("omega",
-                    random_directions(heads, params().integer("directions"), dim,
-                                      params().flag("orthogonal"), rng(config.seed, "rfa.omega")),
-                    false);
-    scales_ = weight("scale", Tensor::full({heads, dim}, 1));
-  }
+  explicit Rfa(const AttentionConfig& config) : WaveAttention(config) {}
 
  private:
-  FeatureMap map() const { return unit_waves(scaled_directions(omega_.value(), scales_), true); }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     return linear_attention(q, k, v,
                             {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = map()});
   }
-  Cost do_cost(const AttentionShape& shape) const override {
-    Cost cost = linear_cost(shape, unit_waves(omega_, true));
-    cost.peak_bytes += sizeof(real) * static_cast<double>(omega_.value().size());  // scaled
-    return cost;
-  }
+  Cost do_cost(const AttentionShape& shape) const override { return cost_of_waves(shape, false); }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     return linear_decoder(position, capacity, map());
   }
-
-  Var omega_;   // [heads, directions, head_dim]
-  Var scales_;  // [heads, head_dim]
 };
-
-oracle::Array rfa_reference(const ReferenceInputs& x) {
-  const oracle::Array q = oracle::unit_rows(x.q, 1e-6), k = oracle::unit_rows(x.k, 1e-6);
-  const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return oracle::mean_cosine(x.weights[0], h, x.weights[1].row(0, 0, h), q.row(b, h, i),
-                               k.row(b, h, j));
-  };
-  return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 1e-3);
-}
 
 }  // namespace
 
@@ -70,7 +44,8 @@ VariantInfo rfa() {
                   64, 65536},
                  {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
       .make = make_as<Rfa>,
-      .reference = rfa_reference,
+      .reference =
+          [](const ReferenceInputs& x) { return wave_reference(x, x.visible(), oracle::no_scale); },
       .notes = {"No limit equals softmax attention: rows are divided by their length, so that "
                 "weights estimate exp(q̂·k̂).",
                 "Estimates may be negative. A divisor nearer to 0 than 0.001 is replaced by 0.001 "

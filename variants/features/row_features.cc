@@ -15,8 +15,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 64;         // rows at a time
-constexpr double kUnitEpsilon = 1e-6;  // the square of the authors' 1e-3
+constexpr int64_t kBlock = 64;  // rows at a time
 
 // Loops on plain pointers and values: through captured references they do not vectorise.
 void relu_plus(const real* x, real* to, int64_t size, real floor) {
@@ -120,7 +119,7 @@ void RowFeatures::waves(const real* x, int64_t rows, real* phi, int64_t phi_row,
     for (int64_t i = 0; i < count; ++i) {
       const real* const row = x + (first + i) * dim_;
       const real square = unit_rows_ || log_scale ? row_dot(row, row, dim_) : real(0);
-      factors[i] = unit_rows_ ? 1 / std::sqrt(square + real(kUnitEpsilon)) : number;
+      factors[i] = unit_rows_ ? 1 / std::sqrt(square + real(kRowEpsilon)) : number;
       if (log_scale && !unit_rows_) log_scale[first + i] = number * number * square / 2;
     }
     sin_cos_rows(count, directions_, phi + first * phi_row, phi_row, factors, amplitude);

@@ -9,6 +9,9 @@
 
 namespace attn {
 
+// Added to the square of the length of a unit row: the square of the 1e-3 of RFA's authors.
+inline constexpr double kRowEpsilon = 1e-6;
+
 class RowFeatures {
  public:
   enum class Side : uint8_t { queries, keys };

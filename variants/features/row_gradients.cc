@@ -13,8 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 64;         // rows at a time
-constexpr double kUnitEpsilon = 1e-6;  // as in row_features.cc
+constexpr int64_t kBlock = 64;  // rows at a time
 
 // Loops on plain pointers and values: through captured references they do not vectorise.
 void add_elu_gradient(const real* phi, const real* from, real* to, int64_t size) {
@@ -130,7 +129,7 @@ void RowFeatures::project_unit_gradient(const Gradient& all) const {
     real inverse_squares[kBlock];
     for (int64_t i = 0; i < g.rows; ++i) {
       const real* const x = g.x + i * dim_;
-      inverse_squares[i] = 1 / (row_dot(x, x, dim_) + real(kUnitEpsilon));
+      inverse_squares[i] = 1 / (row_dot(x, x, dim_) + real(kRowEpsilon));
       const real factor = std::sqrt(inverse_squares[i]);
       real* const grad = g.grad_phi + i * g.phi_row;
       for (int64_t f = 0; f < directions_; ++f) grad[f] *= factor;
