@@ -21,6 +21,12 @@ inline int64_t workspace_bytes(int64_t tasks, int64_t reals) {
   return worker_count(tasks) * padded_reals(reals) * static_cast<int64_t>(sizeof(real));
 }
 
+// Into how many parts each of `units` equal units is divided, so that no thread waits long: none
+// where they divide evenly among the threads or are many.
+inline int64_t parts_of_units(int64_t units) {
+  return units % threads() == 0 || units >= 4 * threads() ? 1 : threads();
+}
+
 // Calls body(task, workspace) for every task in [0, tasks). The workspace holds `reals`
 // uninitialised numbers.
 template <class Body>

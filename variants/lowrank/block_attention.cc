@@ -29,16 +29,7 @@ SoftmaxProblem problem_of(const Shape& q, int64_t keys, const BlockAttention& ho
 }
 
 Var attend(const Var& q, const Var& k, const Var& v, const BlockAttention& how) {
-  const SoftmaxProblem p = problem_of(q.shape(), k.dim(2), how);
-  const bool keep = recording({q, k, v});
-  const Tensor qt = q.value(), kt = k.value(), vt = v.value(), out(qt.shape());
-  const Tensor log_sum = keep ? Tensor({p.batch, p.heads, p.q_len}) : Tensor();
-  softmax_forward(p, qt, kt, vt, out, log_sum);
-  if (!keep) return Var(out);
-  return custom_op(out, {q, k, v},
-                   [p, qt, kt, vt, out, log_sum](const Tensor& grad, std::span<Tensor> grads) {
-                     softmax_backward(p, qt, kt, vt, out, log_sum, grad, grads);
-                   });
+  return softmax_op(problem_of(q.shape(), k.dim(2), how), q, k, v);
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ Var scaled_rows(const Var& x, const Var& gain, const RowScale& scale,
   const int64_t heads = x.dim(1), len = x.dim(2), dim = x.dim(3), all = x.dim(0) * heads;
   const Gain gains(gain.defined() ? gain.value() : Tensor());
   const int64_t held = gains.values.dim(0), width = gains.values.dim(1);
-  ATTN_CHECK((held == 1 || held == heads) && (width == 1 || width == dim), "gains {} of rows {}",
-             gains.values.shape().str(), x.shape().str());
+  ATTN_CHECK((held == 1 || held == heads) && (width == 1 || width == dim),
+             "gains {} do not fit rows {}; expected [{} or 1, {} or 1]", gains.values.shape().str(),
+             x.shape().str(), heads, dim);
   std::vector<int64_t, Recycled<int64_t>> valid(static_cast<size_t>(x.dim(0)), len);
   std::copy(lengths.begin(), lengths.end(), valid.begin());
   const Tensor from = x.value(), to(x.shape());

@@ -11,7 +11,8 @@ namespace attn {
 
 Var share_beside_sink(const Var& log_sum, const Var& sinks) {
   ATTN_CHECK(log_sum.shape().rank() == 3 && sinks.shape() == Shape{log_sum.dim(1)},
-             "sinks {} of rows {}", sinks.shape().str(), log_sum.shape().str());
+             "sinks {} do not fit the log-sum-exps {}; expected one for each head",
+             sinks.shape().str(), log_sum.shape().str());
   const int64_t heads = log_sum.dim(1), len = log_sum.dim(2), all = log_sum.dim(0) * heads;
   const Tensor rows = log_sum.value(), sink = sinks.value(), share(rows.shape());
   // By the exponential, whose error is relative: a small share keeps its digits.

@@ -26,7 +26,8 @@ StripProblem problem_of(const Shape& q, const Shape& k, const Shape& v, const Ma
   ATTN_CHECK(k == q.with(2, p.kv_len) && v == k.with(3, p.value_dim),
              "attention in strips: q {}, k {} and v {} do not fit", q.str(), k.str(), v.str());
   ATTN_CHECK(p.heads % rule.group == 0 && p.dim % rule.parts == 0,
-             "{} heads of {} in groups of {} and {} parts", p.heads, p.dim, rule.group, rule.parts);
+             "{} heads are no multiple of {}, or {} channels none of {}", p.heads, rule.group,
+             p.dim, rule.parts);
   return p;
 }
 

@@ -21,9 +21,7 @@ class Backward : StripPass {
         grad_out_(grad_out),
         grads_(grads),
         values_(problem, v, 1),
-        parts_(p_.units() % threads() == 0 || p_.units() >= 4 * threads()
-                   ? 1
-                   : std::min<int64_t>(threads(), std::max<int64_t>(1, layout_.strips))) {}
+        parts_(std::min(parts_of_units(p_.units()), std::max<int64_t>(1, layout_.strips))) {}
 
   void run() {
     const int64_t tasks = p_.units() * parts_;

@@ -86,18 +86,8 @@ struct Dilation {
 
   void backward(const std::array<Tensor, 5>& saved, const Tensor& grad,
                 std::span<Tensor> grads) const {
-    const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[3], &log_sum = saved[4];
-    in_chunks(all(), chunk(kBackwardArrays), [&](Span which) {
-      const Tensor gq = regroup.gather(q, which);
-      std::array<Tensor, 3> own;
-      for (size_t i = 0; i < 3; ++i)
-        if (grads[i].defined()) own[i] = Tensor::zeros(gq.shape());
-      softmax_backward(part(which), gq, regroup.gather(k, which), regroup.gather(v, which),
-                       regroup.gather(out, which), regroup.gather(log_sum, which, kInfinity),
-                       regroup.gather(grad, which), own);
-      for (size_t i = 0; i < 3; ++i)
-        if (grads[i].defined()) regroup.scatter_add(own[i], which, grads[i]);
-    });
+    grouped_backward(
+        regroup, all(), [&](Span which) { return part(which); }, saved, grad, grads);
   }
 };
 

@@ -128,7 +128,7 @@ class Backward {
   Backward(const Problem& problem, const Tensor& grad_out, std::span<Tensor> grads)
       : x_(problem), p_(problem.plane), grad_(grad_out), grads_(grads) {
     const int64_t heads = p_.all_heads(), rows = std::min(kBackwardTile, p_.q_len);
-    parts_ = heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
+    parts_ = parts_of_units(heads);
     values_ = padded_reals(packed_reals(kPiece, p_.dim));
     query_ = values_ + padded_reals(packed_reals(kPiece, p_.value_dim));
     weights_ = query_ + padded_reals(rows * p_.dim);

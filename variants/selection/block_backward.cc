@@ -64,7 +64,7 @@ class BlockGradient {
 
   void run() const {
     const int64_t heads = grid_.heads();
-    const int64_t parts = heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
+    const int64_t parts = parts_of_units(heads);
     for (int64_t round = 0; round < parts; ++round)
       run_tasks(heads * parts, layout_.total, [&](int64_t task, real* work) {
         const int64_t head = task / parts, part = task % parts, of = (part + round) % parts;

@@ -65,7 +65,7 @@ class BlockDecoder : public Decoder {
   int64_t block_, most_, shared_;
   Tensor keys_, values_;  // [heads, capacity, dim]
   PanelCache means_;      // [heads, blocks]: of keys, and of values or nothing
-  Tensor sums_;           // [heads, dim]: workspace of a mean
+  Tensor sums_;           // [heads, 2 · dim]: workspace of a mean
 };
 
 // Of moba. state_bytes: (2 + 1/block)·dim numbers a position and key head.

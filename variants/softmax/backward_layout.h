@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "core/base/memory.h"
-#include "core/base/parallel.h"
 #include "core/simd/product.h"
 #include "variants/softmax/softmax_tiles.h"
 
@@ -21,12 +20,6 @@ struct ScoreTile {
   Span queries, keys;
   bool whole = true;  // every pair is visible
 };
-
-// Tasks that share a head.
-inline int64_t parts_of(const SoftmaxProblem& p) {
-  const int64_t heads = p.batch * p.heads;
-  return heads % threads() == 0 || heads >= 4 * threads() ? 1 : threads();
-}
 
 // Whether late queries see more keys than early ones, and late keys are seen by fewer queries.
 inline bool is_triangular(const SoftmaxProblem& p) { return p.causal && p.left < 0; }

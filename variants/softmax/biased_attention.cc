@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "variants/softmax/softmax_backward.h"
-#include "variants/softmax/softmax_forward.h"
-#include "variants/softmax/softmax_log_sum.h"
+#include "variants/softmax/softmax_op.h"
 
 namespace attn {
 namespace {
@@ -14,15 +12,7 @@ namespace {
 Var biased(SoftmaxProblem problem, const Var& q, const Var& k, const Var& v, const Var& of,
            std::shared_ptr<const LogitBias> bias) {
   problem.bias = std::move(bias);
-  const bool keep = recording({q, k, v, of});
-  const Tensor qt = q.value(), kt = k.value(), vt = v.value();
-  const Tensor out(qt.shape().with(3, problem.value_dim));
-  const Tensor log_sum = keep ? Tensor({problem.batch, problem.heads, problem.q_len}) : Tensor();
-  softmax_forward(problem, qt, kt, vt, out, log_sum);
-  if (!keep) return Var(out);
-  return custom_op(out, {q, k, v, of}, [=](const Tensor& grad_out, std::span<Tensor> grads) {
-    softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
-  });
+  return softmax_op(problem, q, k, v, of);
 }
 
 }  // namespace

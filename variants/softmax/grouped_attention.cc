@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "variants/softmax/grouped_backward.h"
 #include "variants/softmax/regroup.h"
-#include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_cost.h"
 #include "variants/softmax/softmax_forward.h"
 
@@ -59,18 +59,8 @@ struct Grouping {
 
   void backward(const std::array<Tensor, 5>& saved, const Tensor& grad_out,
                 std::span<Tensor> grads) const {
-    const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[3], &log_sum = saved[4];
-    in_chunks(groups, chunk(kBackwardArrays), [&](Span which) {
-      const Tensor gq = regroup.gather(q, which);
-      std::array<Tensor, 3> own;
-      for (size_t i = 0; i < 3; ++i)
-        if (grads[i].defined()) own[i] = Tensor::zeros(gq.shape());
-      softmax_backward(problem(which), gq, regroup.gather(k, which), regroup.gather(v, which),
-                       regroup.gather(out, which), regroup.gather(log_sum, which, kInfinity),
-                       regroup.gather(grad_out, which), own);
-      for (size_t i = 0; i < 3; ++i)
-        if (grads[i].defined()) regroup.scatter_add(own[i], which, grads[i]);
-    });
+    grouped_backward(
+        regroup, groups, [&](Span which) { return problem(which); }, saved, grad_out, grads);
   }
 };
 

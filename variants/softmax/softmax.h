@@ -5,6 +5,7 @@
 //   softmax_attention.h       the op: 4·d FLOPs a visible pair, memory n·d
 //   softmax_log_sum.h         the same with the log-sum-exp of each row
 //   biased_attention.h        with a bias of each pair: forget gates, or a table over distances
+//   softmax_op.h              the same for a problem that is stated by its sizes and masks
 //   softmax_cost.h            its cost
 //   softmax_forward.h         its forward pass, without gradients
 //   forward_sizes.h           how the forward pass divides its work
@@ -14,7 +15,7 @@
 //   join.h                    two partial results of whole arrays, joined by log-sum-exp
 //   softmax_decoder.h         decoding from a cache of keys and values
 //   materialized_attention.h  the textbook form, with the n×n matrix of weights
-//   grouped_attention.h       attention within groups of positions
+//   grouped_attention.h       attention within groups of positions; grouped_backward.h
 //   edge_attention.h          attention along a list of edges
 //   panel_cache.h             a cache of keys and values for any score
 //   regroup.h                 reordering of positions into groups, and back
@@ -27,6 +28,7 @@
 #include "variants/softmax/edge_attention.h"
 #include "variants/softmax/forward_sizes.h"
 #include "variants/softmax/grouped_attention.h"
+#include "variants/softmax/grouped_backward.h"
 #include "variants/softmax/join.h"
 #include "variants/softmax/materialized_attention.h"
 #include "variants/softmax/panel_cache.h"
@@ -38,4 +40,5 @@
 #include "variants/softmax/softmax_forward.h"
 #include "variants/softmax/softmax_log_sum.h"
 #include "variants/softmax/softmax_merge.h"
+#include "variants/softmax/softmax_op.h"
 #include "variants/softmax/softmax_tiles.h"

@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_forward.h"
-#include "variants/softmax/softmax_log_sum.h"
+#include "variants/softmax/softmax_op.h"
 
 namespace attn {
 namespace {
@@ -58,19 +58,25 @@ SoftmaxProblem softmax_problem(const Shape& q, const Shape& k, const Shape& v,
   return p;
 }
 
-Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
-  const SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
-  const bool keep = recording({q, k, v});
+Var softmax_op(const SoftmaxProblem& problem, const Var& q, const Var& k, const Var& v,
+               const Var& bias_source) {
+  const bool is_biased = bias_source.defined();
+  const bool keep = recording({q, k, v}) || (is_biased && recording({bias_source}));
   const Tensor qt = q.value(), kt = k.value(), vt = v.value();
   const Tensor out(qt.shape().with(3, problem.value_dim));
   const Tensor log_sum = keep ? Tensor({problem.batch, problem.heads, problem.q_len}) : Tensor();
   softmax_forward(problem, qt, kt, vt, out, log_sum);
   if (!keep) return Var(out);
-  return custom_op(
-      out, {q, k, v},
-      [problem, qt, kt, vt, out, log_sum](const Tensor& grad_out, std::span<Tensor> grads) {
-        softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
-      });
+  const auto backward = [problem, qt, kt, vt, out, log_sum](const Tensor& grad_out,
+                                                            std::span<Tensor> grads) {
+    softmax_backward(problem, qt, kt, vt, out, log_sum, grad_out, grads);
+  };
+  return is_biased ? custom_op(out, {q, k, v, bias_source}, backward)
+                   : custom_op(out, {q, k, v}, backward);
+}
+
+Var softmax_attention(const Var& q, const Var& k, const Var& v, const SoftmaxOptions& options) {
+  return softmax_op(softmax_problem(q.shape(), k.shape(), v.shape(), options), q, k, v);
 }
 
 BFloat16Tensor softmax_attention(const BFloat16Tensor& q, const BFloat16Tensor& k,

@@ -24,7 +24,7 @@ class SoftmaxGradient {
                   std::span<Tensor> grads, const Tensor& grad_log_sum)
       : p_(problem),
         tiles_(p_.q_len, p_.pattern.get(), kBackwardTile, kBackwardStrip),
-        parts_(parts_of(p_)),
+        parts_(parts_of_units(p_.batch * p_.heads)),
         block_(block_of(p_, parts_)),
         layout_(p_, tiles_, block_),
         q_(q),

@@ -9,6 +9,7 @@
 #include "core/base/recycled.h"
 #include "variants/softmax/softmax_backward.h"
 #include "variants/softmax/softmax_forward.h"
+#include "variants/softmax/softmax_op.h"
 
 namespace attn {
 namespace {

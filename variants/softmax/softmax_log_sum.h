@@ -4,7 +4,6 @@
 #pragma once
 
 #include "variants/softmax/softmax_attention.h"
-#include "variants/softmax/softmax_tiles.h"
 
 namespace attn {
 
@@ -16,9 +15,5 @@ struct SoftmaxResult {
 // Both have gradients: dS = P⊙(dP - dO·O + dL).
 SoftmaxResult softmax_with_log_sum(const Var& q, const Var& k, const Var& v,
                                    const SoftmaxOptions& options = {});
-
-// Sizes and mask of an attention with these options. Error where the shapes do not fit.
-SoftmaxProblem softmax_problem(const Shape& q, const Shape& k, const Shape& v,
-                               const SoftmaxOptions& options);
 
 }  // namespace attn
