@@ -24,10 +24,11 @@ constexpr int64_t kMostWeights = int64_t{1} << 28;
 // missing as is there.
 constexpr double kUnexplained = 1e-3;
 
+using Rank = std::function<double(const std::vector<double>& matrix, int64_t rows)>;
+
 // The mean over the first kMostSpectra sequences and heads of a rank of the matrix whose rows
 // `fill` gives: the weights of the query `row`, counted over batch, heads and queries, on the
 // `length` keys of its sequence, zeros before. nullopt above kLongestSpectrum keys.
-using Rank = std::function<double(const std::vector<double>& matrix, int64_t rows)>;
 std::optional<double> mean_rank(const FidelityInputs& in, const Rank& rank,
                                 const std::function<void(int64_t row, double* weights)>& fill) {
   const int64_t n = in.q.dim(2), matrices = std::min(in.q.dim(0) * in.q.dim(1), kMostSpectra);

@@ -76,7 +76,7 @@ VariantInfo latent() {
       .family = "low rank",
       .summary = "learned rows read the sequence, attend to each other, and are read",
       .paper = "Jaegle et al. 2021, arXiv:2103.03206, section 3, and arXiv:2107.14795",
-      .cost_formula = "8·n·latents·d + layers·4·latents²·d FLOPs; memory n·d",
+      .cost_formula = "8·n·latents·d + layers·(4·latents²·d + 6·latents·d²) FLOPs; memory n·d",
       .traits = {.cross = true,
                  .linear_time = true,
                  .permutable = true,
