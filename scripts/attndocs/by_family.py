@@ -12,6 +12,7 @@ from attnplot.style import Styles
 from attnplot.tasks import TaskGroup, one_line, score, short_titles, task_groups
 
 GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
+WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range
 DELTA = ("deltanet", "gated_deltanet", "kda", "rwkv7")
 
 
@@ -82,6 +83,8 @@ def _entry(cells: list[Cell]) -> str:
     found = score(tuple(cells))
     if found is None:
         return "—"
+    if found.half is not None and found.half > WIDEST:
+        return f"{found.mean:.2f} ({min(found.seeds):.2f} to {max(found.seeds):.2f})"
     return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
 
 
