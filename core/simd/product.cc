@@ -83,22 +83,23 @@ HWY_INLINE void tile(int64_t depth, Left a, const real* HWY_RESTRICT b, int64_t 
     from += a.step;
     b += b_row;
   }
+#pragma GCC unroll 6  // left to itself, the compiler keeps this loop where kPart
   for (int i = 0; i < kRows; ++i) {
     real* const to = c + i * c_row;
     const real factor = begin.factors ? begin.factors[i] : real(begin.add);
     const Vector factors = hn::Set(d, factor);
-    for (int v = 0; v < kVectors; ++v) {
-      const bool whole = !kPart || v < kVectors - 1;
+    // Every index of `sums` is a constant once loops are unrolled, else they live in memory.
+    for (int v = 0; v < kVectors - kPart; ++v) {
       Vector sum = sums[i][v];
-      if (factor != 0) {
-        const real* const at = to + begin.ahead + v * kLanes;
-        const Vector old = whole ? hn::LoadU(d, at) : load_part(at, part);
-        sum = hn::MulAdd(factors, old, sum);
-      }
-      if (whole)
-        hn::StoreU(sum, d, to + v * kLanes);
-      else
-        store_part(sum, to + v * kLanes, part);
+      if (factor != 0) sum = hn::MulAdd(factors, hn::LoadU(d, to + begin.ahead + v * kLanes), sum);
+      hn::StoreU(sum, d, to + v * kLanes);
+    }
+    if constexpr (kPart) {
+      constexpr int kLast = kVectors - 1;
+      Vector sum = sums[i][kLast];
+      if (factor != 0)
+        sum = hn::MulAdd(factors, load_part(to + begin.ahead + kLast * kLanes, part), sum);
+      store_part(sum, to + kLast * kLanes, part);
     }
   }
 }

@@ -55,12 +55,13 @@ Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
   for (int64_t g = 0; g < heads * count; ++g)
     routes.sizes.push_back(chosen(valid_of(x, lengths, g / count)));
   const int64_t ints = padded_reals(rows);  // an int32 takes no more room than a number
-  run_tasks(heads, room_of(x) + ints, [&](int64_t head, real* work) {
+  const int64_t room = room_of(x) + ints + TopList::reals(rows);
+  run_tasks(heads, room, [&](int64_t head, real* work) {
     const int64_t valid = valid_of(x, lengths, head), wanted = chosen(valid);
     if (valid == 0) return;
     auto* const top = reinterpret_cast<int32_t*>(work + room_of(x));
     for_products(x, centroids, head, valid, work, [&](int64_t c, const real* scores) {
-      select_largest(scores, valid, wanted, top);
+      select_largest(scores, valid, wanted, top, work + room_of(x) + ints);
       for (int64_t a = 0; a < wanted; ++a)
         routes.regroup.from[static_cast<size_t>((head * count + c) * rows + a)] =
             head * len + top[a];

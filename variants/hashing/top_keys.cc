@@ -1,5 +1,5 @@
 // Top keys of clusters; see top_keys.h. The logits of some clusters to all keys are computed at
-// once, a heap keeps the largest, and the members of a cluster share its gathered keys.
+// once, a list keeps the largest, and the members of a cluster share its gathered keys.
 #include "variants/hashing/top_keys.h"
 
 #include <algorithm>
@@ -90,11 +90,12 @@ class Choice {
         stride_(padded(head.valid)),
         panels_(work),
         logits_(panels_ + padded_reals(packed_reals(head.valid, head.dim))),
-        means_(logits_ + padded_reals(kClusters * stride_)) {
+        means_(logits_ + padded_reals(kClusters * stride_)),
+        list_(means_ + padded_reals(kClusters * head.dim)) {
     const Mark mark(Part::selection);
     pack_transposed(h_.k, h_.valid, h_.dim, h_.dim, panels_);
   }
-  real* end() const { return means_ + padded_reals(kClusters * h_.dim); }  // of its workspace
+  real* end() const { return list_ + TopList::reals(h_.keys); }  // of its workspace
 
   // Writes the top keys and their weights of the clusters of `which` that have members.
   void run(const QueryClusters& clusters, int64_t index, Span which) const {
@@ -109,7 +110,7 @@ class Choice {
       if (members.begin == members.end) continue;
       const real* const logits = logits_ + r * stride_;
       int32_t* const top = h_.top + cluster * h_.row;
-      select_largest(logits, h_.valid, h_.keys, top);
+      select_largest(logits, h_.valid, h_.keys, top, list_);
       for (int64_t s = 0; s < h_.keys; ++s)
         h_.weights[cluster * h_.row + s] = std::exp2(logits[top[s]] - h_.log_sum[cluster]);
     }
@@ -118,7 +119,7 @@ class Choice {
  private:
   const TopKeysHead& h_;
   int64_t stride_;
-  real *panels_, *logits_, *means_;
+  real *panels_, *logits_, *means_, *list_;
 };
 
 // Writes the outputs of a cluster's members: the rest of its keys, and their own weights of the
@@ -149,7 +150,8 @@ void answer(const TopKeysHead& h, const Strip& strip, const int32_t* members, in
 
 int64_t top_keys_workspace(int64_t len, int64_t dim, int64_t keys) {
   return padded_reals(packed_reals(len, dim)) + padded_reals(kClusters * padded(len)) +
-         padded_reals(kClusters * dim) + padded_reals(dim) + Strip::reals(dim, keys);
+         padded_reals(kClusters * dim) + TopList::reals(keys) + padded_reals(dim) +
+         Strip::reals(dim, keys);
 }
 
 void weigh_top_keys(const TopKeysHead& h, const QueryClusters& clusters, int64_t index, real* work,

@@ -14,7 +14,6 @@ real exponentials(int64_t n, real* z) { return 1 / exp_row(n, z, 1, max_in_row(z
 
 DifferentialWeights::DifferentialWeights(real lambda) : lambda_(lambda) {
   parts = 2;
-  kept = 1;
   sums = 1;
 }
 
@@ -29,11 +28,12 @@ void DifferentialWeights::weigh(const RowStrip& x) const {
 }
 
 // Leaves both softmaxes in x.
-RowStrip DifferentialWeights::keep(const RowStrip& x, const RowStrip& kept_maps) const {
+RowStrip DifferentialWeights::keep(const RowStrip& x, const RowStrip&,
+                                   const RowStrip& spare) const {
   for (int64_t r = 0; r < x.rows; ++r) {
     const int64_t n = x.counts[r];
     if (n == 0) continue;
-    real *const a = x.row(0, r), *const b = x.row(1, r), *const weights = kept_maps.row(0, r);
+    real *const a = x.row(0, r), *const b = x.row(1, r), *const weights = spare.row(0, r);
     const real first = exponentials(n, a), second = exponentials(n, b);
     for (int64_t j = 0; j < n; ++j) {
       a[j] *= first;
@@ -41,7 +41,7 @@ RowStrip DifferentialWeights::keep(const RowStrip& x, const RowStrip& kept_maps)
       weights[j] = a[j] - lambda_ * b[j];
     }
   }
-  return kept_maps;
+  return spare;
 }
 
 void DifferentialWeights::gradient(const RowStrip& x, const RowStrip&, const RowStrip& g,

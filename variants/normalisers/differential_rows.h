@@ -11,7 +11,7 @@ class DifferentialWeights final : public RowWeights {
   explicit DifferentialWeights(real lambda);
 
   void weigh(const RowStrip& x) const override;
-  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps) const override;
+  RowStrip keep(const RowStrip& x, const RowStrip&, const RowStrip& spare) const override;
   void gradient(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& g,
                 double* learned) const override;
 

@@ -15,14 +15,11 @@ class HeadMixing final : public RowWeights {
 
   int64_t room_reals(int64_t stride) const override;
   void weigh(const RowStrip& x) const override;
-  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps) const override;
+  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& spare) const override;
   void gradient(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& g,
                 double* learned) const override;
 
  private:
-  void softmax_row(const RowStrip& logits, const RowStrip& weights, int64_t r,
-                   bool normalised) const;
-
   Tensor mixing_;
 };
 

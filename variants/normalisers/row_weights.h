@@ -28,7 +28,7 @@ class RowWeights {
   // maps, and the weights of head h of the group are written to map h·parts.
   int64_t group = 1, parts = 1;
   bool by_pair = false;       // each weight depends on its own logit alone
-  int64_t kept = 0;           // maps that the backward keeps beside the logits and their gradients
+  int64_t kept = 0;           // maps that keep() leaves for gradient(), beside those of `x`
   int64_t sums = 0;           // gradients of learned numbers
   double flops = 0;           // of weigh() for a column of a row, all maps
   double backward_flops = 0;  // of keep() and gradient()
@@ -38,9 +38,10 @@ class RowWeights {
   // Replaces logits by weights.
   virtual void weigh(const RowStrip& x) const = 0;
   // The same in a backward, where `x` and the maps of `kept` are left for gradient(). Returns the
-  // weights, laid out as the maps of the strip are; they are read before gradient() is called.
-  virtual RowStrip keep(const RowStrip& x, const RowStrip& kept_maps) const {
-    (void)kept_maps;
+  // weights, laid out as the maps of the strip are: in `x` or in `spare`, as many maps, which hold
+  // the gradients of weights afterwards.
+  virtual RowStrip keep(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& spare) const {
+    (void)kept_maps, (void)spare;
     weigh(x);
     return x;
   }

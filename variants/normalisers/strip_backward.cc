@@ -91,7 +91,7 @@ class Backward : StripPass {
       const RowStrip kept = strip(at, layout_.kept, p_.rule->kept, counts);
       const RowStrip g = strip(at, layout_.grads, p_.maps(), counts);
       make_logits(at, first, cols, x);
-      add_value_grads(at, first, cols, kept_weights(x, kept), to);
+      add_value_grads(at, first, cols, kept_weights(x, kept, g), to);
       if (!logit_grad_wanted()) continue;
       make_weight_grads(at, first, cols, g);
       {
@@ -104,9 +104,9 @@ class Backward : StripPass {
     if (grads_[0].defined()) add_query_grads(at);
   }
 
-  RowStrip kept_weights(const RowStrip& x, const RowStrip& kept) const {
+  RowStrip kept_weights(const RowStrip& x, const RowStrip& kept, const RowStrip& spare) const {
     const Mark mark(Part::softmax);
-    return p_.rule->keep(x, kept);
+    return p_.rule->keep(x, kept, spare);
   }
 
   const real* grad_out(const StripAt& at, int64_t g) const {

@@ -1,5 +1,6 @@
 // One softmax over all levels; see hierarchical_attention.h. Each level gives outputs and
-// log-sum-exps, which are joined; the backward of each level uses the joined ones. A mean of
+// log-sum-exps, which are joined, a coarser level into the next finer one; causal, each into the
+// rows. The backward of each level uses the joined ones. A mean of
 // `count` positions counts so often by log(count) in its logit: one number for a whole level or,
 // where some mean has fewer positions, a column beside the keys.
 #include "variants/patterns/hierarchical_attention.h"
@@ -9,9 +10,10 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <utility>
 
-#include "core/base/marks.h"
-#include "core/simd/rows.h"
+#include "core/base/recycled.h"
+#include "variants/patterns/hierarchical_joins.h"
 #include "variants/patterns/hierarchical_levels.h"
 #include "variants/softmax/softmax.h"
 
@@ -29,30 +31,41 @@ struct Hierarchy : HierarchyLevels {
   Tensor q, k, v, out, log_sum;
   std::vector<LevelMeans, Recycled<LevelMeans>> means = {};  // of each far level
 
-  // With a column of ones for the counts that keys hold.
-  Tensor queries_of(const PositionMeans& of_positions) const {
-    return of_positions.of(q, wide, [](int64_t) { return real(1); });
-  }
   PositionMeans single() const { return {.heads = near.heads, .len = near.q_len}; }
+  static real one(int64_t) { return 1; }  // in a column of queries for the counts that keys hold
 
   // keep: what only the backward reads, the means of all levels.
   void forward(bool keep) {
     softmax_forward(near, q, k, v, out, log_sum);
-    const Tensor queries = causal && wide != 0 && !far.empty() ? queries_of(single()) : q;
-    for (const FarLevel& level : far) {
-      means.push_back({.k = level.means.of(k, wide,
-                                           [&](int64_t count) {
-                                             const double times = static_cast<double>(count);
-                                             return static_cast<real>(std::log(times) / near.scale);
-                                           }),
-                       .v = level.means.of(v)});
+    const Tensor queries =
+        causal && wide != 0 && !far.empty() ? single().of(q, near.dim, wide, one) : q;
+    means.resize(far.size());
+    for (size_t l = 0; l < far.size(); ++l) {
+      make_means(l, keep);
       if (causal)
-        add_to_later(level, means.back(), queries);
+        add_to_later(far[l], means[l], queries);
       else
-        add_means(level, means.back());
-      if (!keep) means.clear();
+        attend_to_means(far[l], means[l]);
     }
+    if (!causal) join_levels(keep);
     if (!causal && !near.kv_lengths.empty()) clear_padding();
+    if (!keep) means.clear();
+  }
+
+  // Of the means of the level before, each of which is let go after its last reader.
+  void make_means(size_t l, bool keep) {
+    const FarLevel& level = far[l];
+    const auto make = [&](const Tensor& positions, Tensor LevelMeans::*part, int64_t more,
+                          const auto& extra) {
+      means[l].*part =
+          level.means.of(l == 0 ? positions : means[l - 1].*part, near.dim, more, extra);
+      if (l > 0 && !keep) means[l - 1].*part = {};
+    };
+    make(k, &LevelMeans::k, wide, [&](int64_t count) {
+      return static_cast<real>(std::log(static_cast<double>(count)) / near.scale);
+    });
+    make(v, &LevelMeans::v, 0, one);
+    if (!causal) make(q, &LevelMeans::q, wide, one);
   }
 
   void clear_padding() const {
@@ -64,25 +77,23 @@ struct Hierarchy : HierarchyLevels {
     }
   }
 
-  void add_means(const FarLevel& level, LevelMeans& its) const {
-    its.q = queries_of(level.means);
+  void attend_to_means(const FarLevel& level, LevelMeans& its) const {
     its.out = Tensor(its.v.shape());
     its.log_sum = Tensor({q.dim(0), q.dim(1), its.v.dim(2)});
     softmax_forward(level.problem, its.q, its.k, its.v, its.out, its.log_sum);
-    const Mark mark(Part::softmax);
-    const int64_t n = near.q_len, d = near.dim, m = its.v.dim(2);
-    over_range(log_sum.size(), 3 * d, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t cell = row / n * m + row % n / level.means.size;
-        const real theirs = its.log_sum[cell];
-        const Join joint(log_sum[row], theirs == kInfinity ? theirs : theirs + level.shift);
-        real* const into = out.data() + row * d;
-        const real* const from = its.out.data() + cell * d;
-        ATTN_INDEPENDENT
-        for (int64_t c = 0; c < d; ++c) into[c] = joint.near * into[c] + joint.far * from[c];
-        log_sum[row] = joint.log_sum;
-      }
-    });
+  }
+
+  void join_levels(bool keep) {
+    Tensor coarse, coarse_sum;  // of the levels so far
+    for (size_t l = far.size(); l-- > 0;) {
+      const Tensor own = keep ? means[l].out.clone() : means[l].out,
+                   own_sum = keep ? means[l].log_sum.clone() : means[l].log_sum;
+      means[l].q = keep ? means[l].q : Tensor();
+      shift_log_sums(own_sum, far[l].shift);
+      if (coarse.defined()) join_coarser(coarse, coarse_sum, own, own_sum);
+      coarse = own, coarse_sum = own_sum;
+    }
+    if (coarse.defined()) join_coarser(coarse, coarse_sum, out, log_sum);
   }
 
   void add_to_later(const FarLevel& level, const LevelMeans& its, const Tensor& queries) const {
@@ -99,56 +110,45 @@ struct Hierarchy : HierarchyLevels {
   void backward(const Tensor& grad, std::span<Tensor> grads) const {
     softmax_backward(near, q, k, v, out, log_sum, grad, grads);
     const MemoryScope scope(Purpose::workspace);
-    for (size_t l = 0; l < far.size(); ++l) {
+    const auto of_outputs = causal ? OutputGradients() : output_gradients(grad);
+    std::array<Tensor, 3> coarser;  // gradients of the means of the level above
+    for (size_t l = far.size(); l-- > 0;) {
       std::array<Tensor, 3> own;
+      if (grads[0].defined() && !causal) own[0] = Tensor::zeros(means[l].q.shape());
       if (grads[1].defined()) own[1] = Tensor::zeros(means[l].k.shape());
       if (grads[2].defined()) own[2] = Tensor::zeros(means[l].v.shape());
+      const LevelMeans& its = means[l];
       if (causal)
-        backward_of_later(far[l], means[l], grad, grads, own);
+        backward_of_later(far[l], its, grad, grads, own);
       else
-        backward_of_means(far[l], means[l], grad, grads, own);
-      for (const size_t i : {1u, 2u})
-        if (grads[i].defined()) far[l].means.spread(own[i], grads[i]);
+        softmax_backward(far[l].problem, its.q, its.k, its.v, its.out, its.log_sum,
+                         of_outputs[l].first, own, of_outputs[l].second);
+      for (size_t i = 0; i < 3; ++i)
+        if (coarser[i].defined()) far[l + 1].means.spread(coarser[i], own[i], near.dim);
+      coarser = own;
     }
+    for (size_t i = 0; i < 3; ++i)
+      if (coarser[i].defined()) far[0].means.spread(coarser[i], grads[i], near.dim);
   }
 
-  // A mean query stands for several rows, each with a share of its weights.
-  void backward_of_means(const FarLevel& level, const LevelMeans& its, const Tensor& grad,
-                         std::span<Tensor> grads, std::array<Tensor, 3>& own) const {
-    const Tensor of_out = Tensor::zeros(its.out.shape()), of_sum(its.log_sum.shape());
-    add_shares(level, its, grad, of_out, of_sum);
-    if (grads[0].defined()) own[0] = Tensor::zeros(its.q.shape());
-    softmax_backward(level.problem, its.q, its.k, its.v, its.out, its.log_sum, of_out, own, of_sum);
-    if (grads[0].defined()) level.means.spread(own[0], grads[0]);
-  }
-
-  // The gradients of a level's outputs and log-sum-exps. With s = exp(L_level - L), the joined
-  // output has the term s·out_level, and ds = s·dL_level, less what all terms lose.
-  void add_shares(const FarLevel& level, const LevelMeans& its, const Tensor& grad,
-                  const Tensor& of_out, const Tensor& of_sum) const {
-    const Mark mark(Part::softmax);
-    const int64_t n = near.q_len, d = near.dim, m = its.v.dim(2), size = level.means.size;
-    over_range(of_sum.size(), size * d, [&](int64_t begin, int64_t end) {
-      for (int64_t cell = begin; cell < end; ++cell) {
-        const int64_t start = cell / m * n, first = cell % m * size;
-        real* const into = of_out.data() + cell * d;
-        real dots = 0;
-        for (int64_t row = start + first; row < start + std::min(first + size, n); ++row) {
-          if (log_sum[row] == kInfinity || its.log_sum[cell] == kInfinity) continue;
-          const real share = std::exp2(its.log_sum[cell] + level.shift - log_sum[row]);
-          const real* const from = grad.data() + row * d;
-          dots += share * row_dot(from, out.data() + row * d, d);
-          ATTN_INDEPENDENT
-          for (int64_t c = 0; c < d; ++c) into[c] += share * from[c];
-        }
-        of_sum[cell] = row_dot(into, its.out.data() + cell * d, d) - dots;
-      }
-    });
+  // Of each level's outputs and log-sum-exps. A mean query stands for several rows, each with a
+  // share of its weights.
+  using OutputGradients =
+      std::vector<std::pair<Tensor, Tensor>, Recycled<std::pair<Tensor, Tensor>>>;
+  OutputGradients output_gradients(const Tensor& grad) const {
+    OutputGradients made;
+    RowShares shares = RowShares::of_rows(grad, out, log_sum);
+    for (size_t l = 0; l < far.size(); ++l) {
+      shares = shares.coarser();
+      made.emplace_back(Tensor(means[l].out.shape()), Tensor(means[l].log_sum.shape()));
+      shares.take(means[l].out, means[l].log_sum, far[l].shift, made[l].first, made[l].second);
+    }
+    return made;
   }
 
   void backward_of_later(const FarLevel& level, const LevelMeans& its, const Tensor& grad,
                          std::span<Tensor> grads, const std::array<Tensor, 3>& own) const {
-    const Tensor queries = wide != 0 ? queries_of(single()) : q,
+    const Tensor queries = wide != 0 ? single().of(q, near.dim, wide, one) : q,
                  of_queries = grads[0].defined() ? Tensor::zeros(queries.shape()) : Tensor();
     in_chunks(level.pairs(), level.queries.chunk(kBackwardArrays, near.dim), [&](Span which) {
       const Tensor gq = level.queries.gather(queries, which), gk = level.keys.gather(its.k, which),
@@ -165,7 +165,7 @@ struct Hierarchy : HierarchyLevels {
       if (own[1].defined()) level.keys.scatter_add(parts[1], which, own[1]);
       if (own[2].defined()) level.keys.scatter_add(parts[2], which, own[2]);
     });
-    if (of_queries.defined()) single().spread(of_queries, grads[0]);
+    if (of_queries.defined()) single().spread(of_queries, grads[0], near.dim);
   }
 };
 

@@ -10,7 +10,7 @@
 //   band_cache.h         the cache of a band: first positions, and a ring buffer
 //   cached.h             a cache of the pattern of one shape
 // Time 4·d FLOPs a visible pair, memory n·d.
-// Internal: block_lists.h, hierarchical_levels.h, position_means.h.
+// Internal: block_lists.h, hierarchical_joins.h, hierarchical_levels.h, position_means.h.
 #pragma once
 
 #include "variants/patterns/band_cache.h"

@@ -1,5 +1,5 @@
-// Means of `size` neighbouring positions, without padding, and the gradients of means. n·d
-// additions for n positions in all.
+// Means of `size` neighbouring positions, without padding, of the means of half as many, and the
+// gradients of means. 2·n·d operations for all sizes.
 #pragma once
 
 #include <algorithm>
@@ -26,48 +26,58 @@ struct PositionMeans {
   int64_t cells(int64_t length) const { return (length + size - 1) / size; }
   int64_t cells() const { return cells(len); }
 
-  // x [batch, heads, len, dim] -> [batch, heads, cells, dim]. A mean of no position is 0.
-  Tensor of(const Tensor& x) const {
-    return of(x, 0, [](int64_t) { return real(0); });
-  }
-  // The same with `more` columns behind, each extra(count).
-  template <class Extra>
-  Tensor of(const Tensor& x, int64_t more, const Extra& extra) const {
-    const Mark mark(Part::sums);
-    const int64_t d = x.dim(3), all = cells(), width = d + more;
-    const Tensor result({x.dim(0), x.dim(1), all, width});
-    over_range(x.dim(0) * x.dim(1) * all, size * d, [&](int64_t begin, int64_t end) {
+  // Cells are made of finer ones: the two means of half as many positions each or, at the sizes 1
+  // and 2, positions themselves.
+  int64_t half() const { return std::max<int64_t>(1, size / 2); }
+  // visit(the cell, its positions, a finer cell that it is made of, the positions of that)
+  template <class Visit>
+  void each_part(int64_t rows, int64_t finer_cells, int64_t dim, const Visit& visit) const {
+    const int64_t all = cells(), parts = size / half();
+    over_range(rows * all, 2 * dim, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) {
-        const int64_t row = at / all, cell = at % all, n = count(row, cell);
-        real* const to = result.data() + at * width;
-        std::fill_n(to, width, real(0));
-        if (n == 0) continue;
-        add_column_sums(to, x.data() + (row * len + cell * size) * d, n, d);
-        const real share = 1 / static_cast<real>(n);
-        for (int64_t c = 0; c < d; ++c) to[c] *= share;
-        std::fill_n(to + d, more, extra(n));
-      }
-    });
-    return result;
-  }
-
-  // Adds the gradients of means, [batch, heads, cells, dim or more], to those of their positions,
-  // [batch, heads, len, dim].
-  void spread(const Tensor& means, const Tensor& to) const {
-    const Mark mark(Part::sums);
-    const int64_t d = to.dim(3), width = means.dim(3), all = cells();
-    over_range(to.dim(0) * to.dim(1) * all, size * d, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        const int64_t row = at / all, cell = at % all, n = count(row, cell);
-        const real* const from = means.data() + at * width;
-        real* into = to.data() + (row * len + cell * size) * d;
-        const real share = 1 / static_cast<real>(n);  // unread where n is 0
-        for (int64_t i = 0; i < n; ++i, into += d) {
-          ATTN_INDEPENDENT
-          for (int64_t c = 0; c < d; ++c) into[c] += share * from[c];
+        const int64_t row = at / all, first = at % all * parts;
+        for (int64_t part = first; part < first + parts; ++part) {
+          const int64_t n = std::clamp<int64_t>(valid(row) - part * half(), 0, half());
+          if (n > 0) visit(at, count(row, at % all), row * finer_cells + part, n);
         }
       }
     });
+  }
+
+  // finer [batch, heads, finer cells, dim or more] -> [batch, heads, cells, dim + more], with
+  // extra(count) in the columns behind. A mean of no position is 0.
+  template <class Extra>
+  Tensor of(const Tensor& finer, int64_t dim, int64_t more, const Extra& extra) const {
+    const Mark mark(Part::sums);
+    const int64_t width = dim + more, from_width = finer.dim(3);
+    const Tensor result = Tensor::zeros({finer.dim(0), finer.dim(1), cells(), width});
+    each_part(finer.dim(0) * finer.dim(1), finer.dim(2), dim,
+              [&](int64_t cell, int64_t n, int64_t part, int64_t part_n) {
+                real* const to = result.data() + cell * width;
+                const real* const from = finer.data() + part * from_width;
+                const real share = static_cast<real>(part_n) / static_cast<real>(n);
+                ATTN_INDEPENDENT
+                for (int64_t c = 0; c < dim; ++c) to[c] += share * from[c];
+                std::fill_n(to + dim, more, extra(n));
+              });
+    return result;
+  }
+  Tensor of(const Tensor& finer, int64_t dim) const {
+    return of(finer, dim, 0, [](int64_t) { return real(0); });
+  }
+
+  // Adds the gradients of means, [batch, heads, cells, dim or more], to those of the finer cells.
+  void spread(const Tensor& means, const Tensor& finer, int64_t dim) const {
+    const Mark mark(Part::sums);
+    const int64_t width = means.dim(3), to_width = finer.dim(3);
+    each_part(finer.dim(0) * finer.dim(1), finer.dim(2), dim,
+              [&](int64_t cell, int64_t n, int64_t part, int64_t part_n) {
+                const real* const from = means.data() + cell * width;
+                real* const into = finer.data() + part * to_width;
+                const real share = static_cast<real>(part_n) / static_cast<real>(n);
+                ATTN_INDEPENDENT
+                for (int64_t c = 0; c < dim; ++c) into[c] += share * from[c];
+              });
   }
 };
 

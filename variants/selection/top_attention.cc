@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/counters.h"
 #include "core/base/recycled.h"
+#include "core/base/span.h"
 #include "core/base/workers.h"
 #include "core/simd/attention_rows.h"
 #include "core/simd/row_ops.h"
@@ -24,7 +25,7 @@ class Forward {
       : p_(p),
         out_(out),
         kept_(kept),
-        layout_(p.q_len(), p.kv_len(), p.keep, p.index.defined()),
+        layout_(p.q_len(), p.kv_len(), p.keep, p.index.defined() ? p.index.index_heads() : 0),
         packed_head_(packed_reals(p.kv_len(), p.scored_keys().dim(3))) {}
 
   void run() {
@@ -61,9 +62,11 @@ class Forward {
     for (int64_t r = 0; r < end - begin; ++r)
       lists[r] = TopList::in(work + layout_.lists + r * TopList::reals(p_.keep), p_.keep);
     const int64_t seen = p_.visible(head, end - 1);
-    for (int64_t first = 0; first < seen; first += kTopPiece) {
-      const int64_t cols = std::min(kTopPiece, seen - first);
-      score(head, begin, end - begin, first, cols, work);
+    for (int64_t first = 0; first < seen; first += kTopSpan) {
+      const int64_t cols = std::min(kTopSpan, seen - first);
+      for (int64_t at = 0; at < cols; at += kTopPiece)
+        score(head, {begin, end}, first + at, std::min(kTopPiece, cols - at),
+              work + layout_.products, work + layout_.scores + at);
       const Mark mark(Part::selection);
       for (int64_t r = 0; r < end - begin; ++r)
         add_to_top(std::min(cols, p_.visible(head, begin + r) - first),
@@ -72,11 +75,10 @@ class Forward {
     for (int64_t r = 0; r < end - begin; ++r) attend(head, begin + r, lists[r], work);
   }
 
-  // Scores of `rows` queries from `begin` with `cols` keys from `first`, which begins a panel.
-  void score(int64_t head, int64_t begin, int64_t rows, int64_t first, int64_t cols,
-             real* work) const {
-    real *const scores = work + layout_.scores, *const products = work + layout_.products;
-    const int64_t row = head * p_.q_len() + begin;
+  // Scores of some queries with `cols` keys from `first`, which begins a panel.
+  void score(int64_t head, Span queries, int64_t first, int64_t cols, real* products,
+             real* scores) const {
+    const int64_t row = head * p_.q_len() + queries.begin, rows = queries.end - queries.begin;
     if (!p_.index.defined()) {
       const int64_t d = p_.dim();
       product(rows, cols, d, {p_.q.data() + row * d, d}, packed(panels_of(head) + first * d, d),
@@ -87,14 +89,12 @@ class Forward {
     const Mark mark(Part::selection);
     const IndexScores& x = p_.index;
     const int64_t d = x.dim(), each = x.index_heads();
-    for (int64_t c = 0; c < each; ++c) {
-      product(rows, cols, d, {x.q.data() + (row * each + c) * d, each * d},
-              packed(panels_of(head) + first * d, d), products, layout_.stride);
-      for (int64_t r = 0; r < rows; ++r)
-        add_index_scores(cols, products + r * layout_.stride,
-                         x.weights.defined() ? x.weights[(row + r) * each + c] : real(1),
-                         x.has_relu, c == 0, scores + r * layout_.stride);
-    }
+    product(rows * each, cols, d, {x.q.data() + row * each * d, d},
+            packed(panels_of(head) + first * d, d), products, layout_.width);
+    for (int64_t r = 0; r < rows; ++r)
+      index_scores(cols, each, products + r * each * layout_.width, layout_.width,
+                   x.weights.defined() ? x.weights.data() + (row + r) * each : nullptr, x.has_relu,
+                   scores + r * layout_.stride);
     count_flops(2 * static_cast<double>(each * rows * cols * d));
   }
 
@@ -154,8 +154,9 @@ Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const 
   });
 }
 
-Cost top_cost(const AttentionShape& s, int64_t keep, int64_t index_heads, int64_t index_dim) {
+Cost top_cost(const AttentionShape& s, int64_t most, int64_t index_heads, int64_t index_dim) {
   const bool is_indexed = index_heads > 0;
+  const int64_t keep = std::max<int64_t>(1, std::min(most, s.kv_len));
   const int64_t heads = s.batch * s.heads, n = s.q_len, strip = std::min(n, top_strip(keep));
   const auto visible = [&](int64_t i) {
     return s.causal ? std::clamp<int64_t>(i + s.kv_len - n + 1, 0, s.kv_len) : s.kv_len;
@@ -173,7 +174,7 @@ Cost top_cost(const AttentionShape& s, int64_t keep, int64_t index_heads, int64_
                all = static_cast<double>(heads);
   const auto width = static_cast<double>(is_indexed ? index_heads * index_dim : s.head_dim);
   const int64_t tasks = heads * ((n + strip - 1) / strip);
-  const TopLayout layout(n, s.kv_len, keep, is_indexed);
+  const TopLayout layout(n, s.kv_len, keep, index_heads);
   const double rows = all * static_cast<double>(n) * d,
                keys = all * static_cast<double>(s.kv_len) * d;
   const double packed =

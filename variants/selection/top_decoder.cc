@@ -108,9 +108,8 @@ class TopDecoder final : public Decoder {
       product(index_.heads, cols, d, {queries, d},
               {cache_.panel(head, first), cache_.panel_width(first)}, work + room_.products,
               kPanel);
-      for (int64_t c = 0; c < index_.heads; ++c)
-        add_index_scores(cols, work + room_.products + c * kPanel, weights[c], index_.has_relu,
-                         c == 0, work + room_.scores);
+      index_scores(cols, index_.heads, work + room_.products, kPanel, weights, index_.has_relu,
+                   work + room_.scores);
       add_to_top(cols, work + room_.scores, first, list);
     }
   }

@@ -15,7 +15,7 @@
 
 namespace attn {
 
-inline constexpr int64_t kTopStrip = 48;       // queries: those that read a panel of keys together
+inline constexpr int64_t kTopStrip = 24;       // queries: those that read a panel of keys together
 inline constexpr int64_t kTopShortStrip = 12;  // where the lists are long
 inline constexpr int64_t kTopLongList = 128;
 
@@ -29,7 +29,12 @@ struct TopProblem {
 
   TopProblem(const Tensor& queries, const Tensor& keys, const Tensor& values, int64_t most,
              const Mask& given, const IndexScores& scores)
-      : q(queries), k(keys), v(values), index(scores), mask(given), keep(most) {
+      : q(queries),
+        k(keys),
+        v(values),
+        index(scores),
+        mask(given),
+        keep(std::max<int64_t>(1, std::min(most, keys.dim(2)))) {
     mask.edges = nullptr;
   }
   int64_t heads() const { return q.dim(0) * q.dim(1); }
@@ -51,15 +56,16 @@ struct TopProblem {
 
 // Offsets into a worker's workspace.
 struct TopLayout {
-  int64_t rows, stride, scores, products, lists, logits, places, total;
+  int64_t rows, stride, scores, width, products, lists, logits, places, total;
 
-  TopLayout(int64_t q_len, int64_t kv_len, int64_t keep, bool is_indexed) {
+  TopLayout(int64_t q_len, int64_t kv_len, int64_t keep, int64_t index_heads) {
     WorkspaceParts parts;
     rows = std::min(q_len, top_strip(keep));
-    stride = std::min(kTopPiece, (kv_len + kPanel - 1) / kPanel * kPanel);
+    stride = std::min(kTopSpan, (kv_len + kPanel - 1) / kPanel * kPanel);
     scores = parts.take(rows * stride);
-    products = parts.take(is_indexed ? rows * stride : 0);
-    lists = parts.take(rows * TopList::reals(keep));
+    width = std::min(kTopPiece, stride);
+    products = parts.take(rows * index_heads * width);
+    lists = parts.take(rows * TopList::reals(std::min(keep, kv_len)));
     logits = parts.take(std::min(keep, kv_len));
     places = parts.take(std::min(keep, kv_len));
     total = parts.total();

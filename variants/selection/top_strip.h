@@ -13,16 +13,34 @@
 namespace attn {
 
 inline constexpr int64_t kTopPiece = 384;  // keys whose scores are made at once
-static_assert(kTopPiece % kPanel == 0);
+// Keys whose scores wait for the choice: among so many the first bound lets few others pass.
+inline constexpr int64_t kTopSpan = 2048;
+static_assert(kTopPiece % kPanel == 0 && kTopSpan % kPanel == 0);
 
-// acc = Σ w·relu(x), for one row; `first` overwrites it.
-inline void add_index_scores(int64_t cols, const real* x, real weight, bool has_relu, bool first,
-                             real* acc) {
-  const real least = has_relu ? real(0) : -kInfinity;
-  if (first)
-    for (int64_t j = 0; j < cols; ++j) acc[j] = weight * (x[j] > least ? x[j] : least);
+// Adds w·relu(x) + more·relu(y) to `scores`, or overwrites them.
+inline void add_two_index_heads(int64_t cols, const real* x, real w, const real* y, real more,
+                                real least, bool overwrite, real* scores) {
+  const auto above = [least](real a) { return a > least ? a : least; };
+  if (overwrite)
+    for (int64_t j = 0; j < cols; ++j) scores[j] = w * above(x[j]) + more * above(y[j]);
   else
-    for (int64_t j = 0; j < cols; ++j) acc[j] += weight * (x[j] > least ? x[j] : least);
+    for (int64_t j = 0; j < cols; ++j) scores[j] += w * above(x[j]) + more * above(y[j]);
+}
+
+// Scores of one query, Σ w·relu(x), of products [index_heads, cols] whose rows are `stride` apart;
+// weights null: 1.
+inline void index_scores(int64_t cols, int64_t index_heads, const real* products, int64_t stride,
+                         const real* weights, bool has_relu, real* scores) {
+  const real least = has_relu ? real(0) : -kInfinity;
+  const auto weight = [weights](int64_t c) { return weights ? weights[c] : real(1); };
+  int64_t c = index_heads % 2;
+  if (c > 0)
+    for (int64_t j = 0; j < cols; ++j)
+      scores[j] = weight(0) * (products[j] > least ? products[j] : least);
+  for (; c < index_heads; c += 2) {
+    const real* const x = products + c * stride;
+    add_two_index_heads(cols, x, weight(c), x + stride, weight(c + 1), least, c == 0, scores);
+  }
 }
 
 // The keys of one row in the order of their places; returns how many.
