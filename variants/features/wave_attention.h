@@ -38,10 +38,12 @@ class WaveAttention : public Base {
 
 inline oracle::Array wave_reference(const ReferenceInputs& x, const oracle::Visibility& visible,
                                     const oracle::OfPair& log_scale) {
-  const oracle::Array q = oracle::unit_rows(x.q, 1e-6), k = oracle::unit_rows(x.k, 1e-6);
+  const auto features = [&](const oracle::Array& rows) {
+    return oracle::waves(x.weights[0], x.weights[1], oracle::unit_rows(rows, 1e-6));
+  };
+  const oracle::Array q = features(x.q), k = features(x.k);
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    return oracle::mean_cosine(x.weights[0], h, x.weights[1].row(0, 0, h), q.row(b, h, i),
-                               k.row(b, h, j));
+    return oracle::dot(q.row(b, h, i), k.row(b, h, j));
   };
   return oracle::kernel_ratio(x.q, x.v, visible, kernel, log_scale, 1e-3);
 }

@@ -38,17 +38,23 @@ inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, c
 
 inline double no_scale(Index, Index, Index, Index) { return 0; }
 
-// The mean of cos(ω_f·(x - y)) over the rows of omega [1, heads, directions, dim], each number of a
-// direction multiplied by that of `scales` [dim], if there are any.
-inline double mean_cosine(const Array& omega, Index h, Row scales, Row x, Row y) {
-  double sum = 0;
-  for (Index f = 0; f < omega.len; ++f) {
-    double angle = 0;
-    for (std::size_t c = 0; c < x.size(); ++c)
-      angle += omega.row(0, h, f)[c] * (scales.empty() ? 1 : scales[c]) * (x[c] - y[c]);
-    sum += std::cos(angle);
-  }
-  return sum / static_cast<double>(omega.len);
+// [cos(ω_f·x), sin(ω_f·x)] / sqrt(directions) of each row, whose products are the mean of
+// cos(ω_f·(x - y)): omega [1, heads, directions, dim], each number of a direction multiplied by
+// that of `scales` [1, 1, heads, dim].
+inline Array waves(const Array& omega, const Array& scales, const Array& rows) {
+  Array phi(rows.batch, rows.heads, rows.len, 2 * omega.len);
+  const double unit = 1 / std::sqrt(static_cast<double>(omega.len));
+  for (Index b = 0; b < rows.batch; ++b)
+    for (Index h = 0; h < rows.heads; ++h)
+      for (Index i = 0; i < rows.len; ++i)
+        for (Index f = 0; f < omega.len; ++f) {
+          double angle = 0;
+          for (Index c = 0; c < rows.dim; ++c)
+            angle += omega.at(0, h, f, c) * scales.at(0, 0, h, c) * rows.at(b, h, i, c);
+          phi.at(b, h, i, f) = unit * std::cos(angle);
+          phi.at(b, h, i, omega.len + f) = unit * std::sin(angle);
+        }
+  return phi;
 }
 
 // ωx of head h.

@@ -40,7 +40,8 @@ Array gated_twin(const std::vector<Array>& x, const Array& w, const std::vector<
 
 TEST(GatedRfa, EqualsTheRecurrenceForwardAndBackward) {
   for (const auto& [level, spread] : {std::pair{0.0, 1.0}, {3.0, 1.0}, {-2.0, 3.0}})
-    for (const int64_t n : {1, 64, 65, 140})
+    for (const int64_t n :
+         level == 0 ? std::vector<int64_t>{1, 64, 65, 140} : std::vector{int64_t{65}})
       for (const std::vector<int64_t>& lengths :
            {std::vector<int64_t>{}, {n / 2, n - 1}, {n - 1, 0}}) {
         SCOPED_TRACE(testing::Message() << n << (lengths.empty() ? "" : " padded"));
