@@ -174,7 +174,8 @@ double dot_with(const Tensor& seed, const oracle::Array& outputs) {
 }
 
 Slopes slopes_of(const ReferenceCase& c, const Made& made, const std::string& name,
-                 const ArrayOf& input, const Tensor& gradient, const Tensor& seed, double step) {
+                 const Reference& of, const ArrayOf& input, const Tensor& gradient,
+                 const Tensor& seed, double step) {
   ReferenceInputs up = made.reference, down = made.reference;
   const auto entries = [&](ReferenceInputs& of) -> std::vector<double>& { return input(of).x; };
   Rng random = rng(73, name);
@@ -188,7 +189,7 @@ Slopes slopes_of(const ReferenceCase& c, const Made& made, const std::string& na
     claimed += slope * along;
     size += slope * slope;
   }
-  const oracle::Array high = c.subject.info.reference(up), low = c.subject.info.reference(down);
+  const oracle::Array high = of(up), low = of(down);
   double wanted = 0, seeds = 0;
   for (int64_t i = 0; i < seed.size(); i++) {
     const auto at = static_cast<size_t>(i);
@@ -204,33 +205,51 @@ Slopes slopes_of(const ReferenceCase& c, const Made& made, const std::string& na
 }
 
 void compare_gradient(const ReferenceCase& c, const Made& made, const std::string& name,
-                      const ArrayOf& input, const Tensor& gradient, const Tensor& seed,
-                      Verdict& verdict) {
+                      const Reference& of, const ArrayOf& input, const Tensor& gradient,
+                      const Tensor& seed, Verdict& verdict) {
   const double allowed =
       c.scale * (c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope);
-  Slopes slopes = slopes_of(c, made, name, input, gradient, seed, kReferenceStep);
+  Slopes slopes = slopes_of(c, made, name, of, input, gradient, seed, kReferenceStep);
   const auto has_kink = [&] {
-    const double middle = dot_with(seed, c.subject.info.reference(made.reference));
+    const double middle = dot_with(seed, of(made.reference));
     return std::abs(slopes.above + slopes.below - 2 * middle) / kReferenceStep >
            allowed * slopes.unit;
   };
   if (!(slopes.gap() <= allowed) && has_kink())
-    slopes = slopes_of(c, made, name, input, gradient, seed, kShorterReferenceStep);
+    slopes = slopes_of(c, made, name, of, input, gradient, seed, kShorterReferenceStep);
   verdict.expect(slopes.gap(), allowed,
                  "the gradient of {} gives {:.6g} along a direction where the reference gives "
                  "{:.6g} ({})",
                  name, slopes.claimed, slopes.wanted, c.name());
 }
 
+// The declared surrogate around the inputs of the case, where it must equal the reference.
+Reference surrogate_at(const ReferenceCase& c, const Made& made, Verdict& verdict) {
+  const VariantInfo& info = c.subject.info;
+  const oracle::Array wanted = info.reference(made.reference),
+                      got = info.surrogate(made.reference, made.reference);
+  double off = 0;
+  for (size_t i = 0; i < wanted.x.size(); i++)
+    if (!(std::abs(got.x[i] - wanted.x[i]) <= off)) off = std::abs(got.x[i] - wanted.x[i]);
+  verdict.expect(off, 1e-9, "the surrogate is off by {:.1e} from the reference ({})", off,
+                 c.name());
+  return [&](const ReferenceInputs& x) { return info.surrogate(x, made.reference); };
+}
+
 void compare_gradients(const ReferenceCase& c, const Made& made, const Gradients& back,
                        const Tensor& seed, Verdict& verdict) {
+  const VariantInfo& info = c.subject.info;
   const auto compare = [&](const std::string& name, const ArrayOf& input, const Tensor& gradient) {
-    compare_gradient(c, made, name, input, gradient, seed, verdict);
+    compare_gradient(c, made, name, info.reference, input, gradient, seed, verdict);
   };
-  compare(
-      "q", [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q);
-  compare(
-      "k", [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k);
+  const Reference of_logits =
+      info.has_surrogate(c.subject.params) ? surrogate_at(c, made, verdict) : info.reference;
+  compare_gradient(
+      c, made, "q", of_logits, [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q,
+      seed, verdict);
+  compare_gradient(
+      c, made, "k", of_logits, [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k,
+      seed, verdict);
   compare(
       "v", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, back.v);
   for (size_t i = 0; i < back.gates.size(); i++)

@@ -38,6 +38,8 @@ constexpr NamedTrait kTraits[] = {
      "reads bfloat16 itself; the inputs of others are widened to float32 first"},
     {"gated", &Traits::gated, "reads gates beside q, k and v, which a layer projects of its input"},
     {"nonlinear", &Traits::nonlinear, "outputs are no linear function of the values"},
+    {"surrogate_gradients", &Traits::surrogate_gradients,
+     "gradients of queries and keys are those of a declared surrogate, not of the forward"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

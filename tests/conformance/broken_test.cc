@@ -34,6 +34,26 @@ TEST(Textbook, OnlyRunsTheNamedCheck) {
   EXPECT_EQ(results[0].name, "heads");
 }
 
+TEST(Surrogate, GradientsThatAreDeclaredPass) {
+  const auto results = check_variant(surrogate(), {}, Level::quick);
+  EXPECT_TRUE(all_passed(results)) << lines(results);
+  VariantInfo undeclared = surrogate();
+  undeclared.surrogate_if = [](const Params&) { return false; };
+  EXPECT_EQ(red(check_variant(undeclared, {}, Level::quick)),
+            (std::vector<std::string>{"gradients", "reference"}));
+}
+
+TEST(Surrogate, TraitAndDeclarationBelongTogether) {
+  const AttentionConfig config{.heads = 1, .head_dim = 2, .max_len = 3, .params = {}};
+  EXPECT_NO_THROW(surrogate().build(config, {}));
+  VariantInfo promised = surrogate(), silent = surrogate(), unreferenced = surrogate();
+  promised.surrogate = nullptr;
+  silent.traits.surrogate_gradients = false;
+  unreferenced.reference = nullptr;
+  for (const VariantInfo* info : {&promised, &silent, &unreferenced})
+    EXPECT_THROW(info->build(config, {}), Error);
+}
+
 TEST(Throwing, IsAFailedResultAndNotAnException) {
   const auto results = check_variant(throwing(), {}, Level::full, "range");
   ASSERT_EQ(results.size(), 1U);

@@ -191,7 +191,26 @@ VariantInfo with_fault(const std::string& name, Fault fault, const Traits& trait
   return info;
 }
 
+// Keys' gradients are `key_gradient`'s, 1.1 times the derivatives; those that are declared are
+// `slope` times the derivatives, around keys that are `off` away.
+VariantInfo with_surrogate(const std::string& name, double slope, double off) {
+  VariantInfo info = with_fault(
+      name, Fault::key_gradient,
+      {.causal = true, .cross = true, .linear_memory = false, .surrogate_gradients = true});
+  const auto everywhere = [](int64_t, int64_t) { return true; };
+  info.reference = [=](const ReferenceInputs& x) { return softmax_where(x, everywhere); };
+  info.surrogate = [=](const ReferenceInputs& x, const ReferenceInputs& at) {
+    ReferenceInputs moved = x;
+    for (size_t i = 0; i < x.k.x.size(); i++)
+      moved.k.x[i] = at.k.x[i] + slope * (x.k.x[i] - at.k.x[i]) + (i == 0 ? off : 0);
+    return softmax_where(moved, everywhere);
+  };
+  return info;
+}
+
 }  // namespace
+
+VariantInfo surrogate() { return with_surrogate("surrogate", 1.1, 0); }
 
 VariantInfo textbook() {
   VariantInfo info = with_fault("textbook", Fault::none,
@@ -243,6 +262,8 @@ std::vector<BrokenVariant> broken_variants() {
       {with_fault("edge_leak", Fault::edge_leak, edges), {"edges"}},
       {with_fault("edge_lost", Fault::edge_lost, edges), {"edges"}},
       {with_fault("key_gradient", Fault::key_gradient, all), {"gradients"}},
+      {with_surrogate("wrong_surrogate", 1.2, 0), {"reference"}},
+      {with_surrogate("surrogate_elsewhere", 1.1, 0.01), {"reference"}},
       {with_fault("dead_weight", Fault::dead_weight, plain), {"gradients"}},
       {with_fault("reads_in_secret", Fault::none, plain), {"gradients"}},
       {with_fault("wrong_scale", Fault::wrong_scale, all), {"exact"}},

@@ -12,6 +12,8 @@ namespace attn {
 
 // Softmax attention composed from ops; keeps every promise that a variant can make.
 VariantInfo textbook();
+// The same with wrong gradients of keys, which it declares.
+VariantInfo surrogate();
 // Throws at length 7.
 VariantInfo throwing();
 

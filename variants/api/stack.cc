@@ -26,7 +26,8 @@ Traits common_traits(const std::vector<LayerVariant>& layers) {
           &Traits::linear_memory, &Traits::convex, &Traits::permutable, &Traits::decode,
           &Traits::edges, &Traits::rowwise, &Traits::mixer})
       common.*all = common.*all && own.*all;
-    for (bool Traits::*any : {&Traits::random, &Traits::fixed_length, &Traits::gated})
+    for (bool Traits::*any :
+         {&Traits::random, &Traits::fixed_length, &Traits::gated, &Traits::surrogate_gradients})
       common.*any = common.*any || own.*any;
   }
   common.bfloat16 = false;

@@ -29,6 +29,9 @@ struct Traits {
   // Outputs are no linear function of the values, gates and all else being the same.
   bool nonlinear = false;
   bool gated = false;  // reads gates beside queries, keys and values, see gates.h
+  // Gradients of queries and keys are not derivatives of the forward, which are 0 almost everywhere
+  // where it hashes, but of what VariantInfo::surrogate declares.
+  bool surrogate_gradients = false;
 };
 
 }  // namespace attn

@@ -85,6 +85,10 @@ std::unique_ptr<Attention> VariantInfo::build(
              "{}: gates of cross-attention, of a mixer or in bfloat16", name);
   ATTN_CHECK(traits.mixer == (as_mixer(*attention) != nullptr),
              "{} is {}a Mixer, its trait says {}", name, traits.mixer ? "not " : "", traits.mixer);
+  ATTN_CHECK(traits.surrogate_gradients == (surrogate != nullptr),
+             "{} {} a surrogate, its trait says {}", name, surrogate ? "declares" : "lacks",
+             traits.surrogate_gradients);
+  ATTN_CHECK(!surrogate || reference, "{} declares a surrogate, and no reference", name);
   return attention;
 }
 

@@ -77,6 +77,14 @@ struct VariantInfo {
   // Whether trait `convex` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> convex_if;
 
+  // What the gradients of queries and keys differentiate, where trait `surrogate_gradients` holds:
+  // a function of the queries and keys of `x` that equals the reference at x = `at`; the gradients
+  // are its derivatives there. The other gradients are derivatives of the forward.
+  std::function<oracle::Array(const ReferenceInputs& x, const ReferenceInputs& at)> surrogate;
+
+  // Whether trait `surrogate_gradients` holds with these parameters; empty: it holds with all.
+  std::function<bool(const Params&)> surrogate_if;
+
   // Whether trait `bfloat16` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> bfloat16_if;
 
@@ -102,6 +110,9 @@ struct VariantInfo {
   }
   bool convex(const Params& chosen) const {
     return traits.convex && (!convex_if || convex_if(chosen));
+  }
+  bool has_surrogate(const Params& chosen) const {
+    return traits.surrogate_gradients && (!surrogate_if || surrogate_if(chosen));
   }
   // Fills in default parameters, checks them, and makes the variant. The harness builds variants
   // only here.

@@ -9,13 +9,20 @@
 // Clusters of positions (arXiv:2003.05997):
 //   routed_attention.h     attention inside them, 4·clusters·window²·d FLOPs
 //   routes.h               which positions belong to which centroid
-// Internal: gathered_chunks.h, largest.h, top_keys.h.
+// Collisions of sign hashes (arXiv:2111.09714):
+//   sign_codes.h           codes of sign bits of many hashes
+//   collision_attention.h  sums of the values of a bucket, 2·hashes·bits·d FLOPs a row; a decoder
+//   collision_weights.h    their expectation, for attention in strips, 4·n²·d FLOPs
+// Internal: bucket_lists.h, gathered_chunks.h, largest.h, top_keys.h.
 #pragma once
 
 #include "variants/hashing/bucket_attention.h"
 #include "variants/hashing/bucket_decoder.h"
 #include "variants/hashing/buckets.h"
 #include "variants/hashing/clustered_attention.h"
+#include "variants/hashing/collision_attention.h"
+#include "variants/hashing/collision_weights.h"
 #include "variants/hashing/hamming_clusters.h"
 #include "variants/hashing/routed_attention.h"
 #include "variants/hashing/routes.h"
+#include "variants/hashing/sign_codes.h"
