@@ -45,7 +45,8 @@ void CollisionWeights::weigh(const RowStrip& x) const {
   }
 }
 
-RowStrip CollisionWeights::keep(const RowStrip& x, const RowStrip& kept_maps) const {
+RowStrip CollisionWeights::keep(const RowStrip& x, const RowStrip& kept_maps,
+                                const RowStrip&) const {
   for (int64_t r = 0; r < x.rows; ++r) {
     real *const row = x.row(0, r), *const slopes = kept_maps.row(0, r);
     for (int64_t j = 0; j < x.counts[r]; ++j) {

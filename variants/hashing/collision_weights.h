@@ -11,7 +11,7 @@ class CollisionWeights final : public RowWeights {
   CollisionWeights(int64_t bits, int64_t dim);
 
   void weigh(const RowStrip& x) const override;
-  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps) const override;
+  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps, const RowStrip&) const override;
   void gradient(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& g,
                 double* learned) const override;
 
