@@ -78,7 +78,9 @@ TEST(Workload, RunsEveryVariantAtEveryScopeInBothModes) {
         Workload workload(spec);
         const double first = counted_flops(workload), second = counted_flops(workload);
         EXPECT_GT(first, 0) << info.name;
-        EXPECT_EQ(first, second) << info.name << " " << to_string(scope) << " " << to_string(mode);
+        // Threads add their counts in any order, and some counts are no whole numbers.
+        EXPECT_NEAR(first / second, 1, 1e-12)
+            << info.name << " " << to_string(scope) << " " << to_string(mode);
       }
     }
   }
