@@ -206,53 +206,6 @@ void add_scores(int64_t n, const real* scores, int64_t first, TopList& list) {
 
 void finish(TopList& list) { prune(list); }
 
-// The place of the largest of n scores, the first of equal ones; -1: all are -infinity.
-HWY_INLINE int64_t largest_place(int64_t n, const real* scores) {
-  const Tag d;
-  Vector top = all_of(-kInfinity);
-  int64_t j = 0;
-  for (; j + kVector <= n; j += kVector) top = hn::Max(top, hn::LoadU(d, scores + j));
-  real largest = hn::GetLane(hn::MaxOfLanes(d, top));
-  for (int64_t i = j; i < n; ++i) largest = std::max(largest, scores[i]);
-  if (!(largest > std::numeric_limits<real>::lowest())) return -1;
-  const Vector wanted = all_of(largest);
-  for (int64_t i = 0; i < j; i += kVector) {
-    const auto same = hn::Eq(hn::LoadU(d, scores + i), wanted);
-    const intptr_t at = hn::FindFirstTrue(d, same);
-    if (at >= 0) return i + static_cast<int64_t>(at);
-  }
-  for (; j < n; ++j)
-    if (scores[j] == largest) return j;
-  return -1;
-}
-
-int64_t few(int64_t n, real* scores, int64_t most, int32_t* places) {
-  if (n <= most) {
-    for (int64_t j = 0; j < n; ++j) places[j] = static_cast<int32_t>(j);
-    return n;
-  }
-  bool has_nan = false;
-  for (int64_t j = 0; j < n; ++j) has_nan |= scores[j] != scores[j];
-  if (has_nan)
-    for (int64_t j = 0; j < n; ++j) scores[j] = scores[j] == scores[j] ? scores[j] : kInfinity;
-  int64_t count = 0;
-  for (; count < most; ++count) {
-    int64_t place = largest_place(n, scores);
-    if (place < 0) break;
-    scores[place] = -kInfinity;
-    int64_t at = count;
-    for (; at > 0 && places[at - 1] > place; --at) places[at] = places[at - 1];
-    places[at] = static_cast<int32_t>(place);
-  }
-  for (int32_t j = 0; count < most; ++j) {  // what is left are scores of -infinity
-    int64_t at = std::lower_bound(places, places + count, j) - places;
-    if (at < count && places[at] == j) continue;
-    std::copy_backward(places + at, places + count, places + count + 1);
-    places[at] = j, ++count;
-  }
-  return count;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace attn
 HWY_AFTER_NAMESPACE();
@@ -261,15 +214,11 @@ HWY_AFTER_NAMESPACE();
 namespace attn {
 HWY_EXPORT(add_scores);
 HWY_EXPORT(finish);
-HWY_EXPORT(few);
 
 void add_to_top(int64_t n, const real* scores, int64_t first, TopList& list) {
   HWY_DYNAMIC_DISPATCH(add_scores)(n, scores, first, list);
 }
 void finish_top(TopList& list) { HWY_DYNAMIC_DISPATCH(finish)(list); }
-int64_t top_few(int64_t n, real* scores, int64_t most, int32_t* places) {
-  return HWY_DYNAMIC_DISPATCH(few)(n, scores, most, places);
-}
 
 }  // namespace attn
 #endif
