@@ -131,7 +131,7 @@ int64_t year_of(const VariantInfo& info) {
 std::string explained_traits(const Traits& traits) {
   std::string text;
   for (const NamedTrait& trait : kTraits)
-    if (traits.*trait.member) text += fmt::format("  {:<18} {}\n", trait.name, trait.meaning);
+    if (traits.*trait.member) text += fmt::format("  {:<19} {}\n", trait.name, trait.meaning);
   return text.empty() ? "  none\n" : text;
 }
 

@@ -80,7 +80,8 @@ VariantInfo routing() {
       .paper = "Roy et al. 2021 (Routing Transformer), arXiv:2003.05997, section 4.1",
       .cost_formula =
           "4·n·clusters·d + 4·clusters·window²·d FLOPs, and a selection of window out "
-          "of n for each cluster; memory n·d",
+          "of n for each cluster; assignment=nearest 2·n·clusters·d + at most 8·n·window·d; memory "
+          "n·d",
       .traits = {.causal = true, .random = true, .convex = true},
       .params = {{"clusters", 0, "centroids of each head; 0: nearest to √n", 0, 65536},
                  {"window", 0, "positions of a cluster, or of its chunks; 0: n/clusters", 0, 65536},
@@ -97,16 +98,19 @@ VariantInfo routing() {
                "cluster; assignment=nearest can";
       },
       .reads = [](const Params& params) { return VariantInfo::Reads{.keys = is_balanced(params)}; },
-      .notes = {"Queries and keys are normalised as by a layer norm without gain and bias; logits "
-                "are divided by √d, which the authors' code does not do. A position of several "
-                "clusters gets the mean of their results, one of none gets zeros.",
-                "Centroids are random directions and stay: the paper moves them towards their "
-                "members while it trains, by a moving average that is no part of a forward pass; "
-                "that update and its commitment loss are left out.",
-                "assignment=nearest: members of a cluster, ascending, in chunks of `window` that "
-                "see the chunk before too; this alone hides the future, for the paper's choice of "
-                "members, causal or not, reads the whole sequence. `clusters=0` and its `window=0` "
-                "follow the longest length that the model is built for."},
+      .notes =
+          {"Queries and keys are normalised as by a layer norm without gain and bias; logits "
+           "are divided by √d, which the authors' code does not do. A position of several "
+           "clusters gets the mean of their results, one of none gets zeros.",
+           "Centroids are random directions and stay: the paper moves them towards their "
+           "members while it trains, by a moving average that is no part of a forward pass; "
+           "that update and its commitment loss are left out.",
+           "assignment=nearest: members of a cluster, ascending, in chunks of `window` that "
+           "see the chunk before too; this alone hides the future, for the paper's choice of "
+           "members, causal or not, reads the whole sequence. `clusters=0` and its `window=0` "
+           "follow the longest length that the model is built for. What it costs is counted while "
+           "it runs, not declared, for the data make the clusters: 2·n·clusters·d FLOPs, and "
+           "at most 8·n·window·d."},
       .convex_if = [](const Params& params) { return !is_balanced(params); }};
 }
 

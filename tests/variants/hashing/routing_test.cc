@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/variants/pattern_check.h"
+#include "variants/api/counted_cost.h"
 
 namespace attn::routing_test {
 namespace {
@@ -205,6 +206,23 @@ TEST(Routing, NearestMembersDoNotDependOnTheFuture) {
   }
   EXPECT_TRUE(find_variant("routing").why_not(
       {1, 1, 8, 8, 4, true}, Params("routing", find_variant("routing").params, {})));
+}
+
+// The data make the clusters: what is told is counted, and stays below the bound that `info` tells.
+TEST(Routing, TheCostOfNearestIsCountedAndBounded) {
+  const VariantInfo& info = find_variant("routing");
+  for (const int64_t n : {64, 400}) {
+    const AttentionShape shape{.batch = 2, .heads = 2, .q_len = n, .kv_len = n, .head_dim = 16};
+    const auto attention =
+        info.build({2, 16, n, false, 3, {}}, {{"assignment", std::string("nearest")}});
+    EXPECT_FALSE(attention->declared_cost(shape));
+    const auto clusters = std::lround(std::sqrt(static_cast<double>(n))),
+               window = (n + clusters - 1) / clusters;
+    const double flops = counted_cost(*attention, shape).flops,
+                 choice = 4 * 2 * static_cast<double>(n * clusters * 16);
+    EXPECT_GT(flops, choice);
+    EXPECT_LE(flops, choice + 4 * 8 * static_cast<double>(n * window * 16));
+  }
 }
 
 }  // namespace
