@@ -16,10 +16,16 @@ namespace {
 
 constexpr int64_t kRows = 48;  // hashed at once
 
+// Eight sums side by side: one alone would wait for each addition.
 double exact_dot(const real* x, const real* y, int64_t dim) {
-  double sum = 0;
-  for (int64_t c = 0; c < dim; ++c) sum += static_cast<double>(x[c]) * static_cast<double>(y[c]);
-  return sum;
+  constexpr int64_t kSums = 8;
+  double sums[kSums] = {};
+  int64_t c = 0;
+  for (; c + kSums <= dim; c += kSums)
+    for (int64_t s = 0; s < kSums; ++s)
+      sums[s] += static_cast<double>(x[c + s]) * static_cast<double>(y[c + s]);
+  for (; c < dim; ++c) sums[0] += static_cast<double>(x[c]) * static_cast<double>(y[c]);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
 // Products of a row with planes may be off by this. Not below the smallest normal number: tiny
@@ -33,12 +39,14 @@ real rounding_of(const real* x, double longest, int64_t dim) {
 // The code of one hash, whose products with the row are given.
 int32_t code_of(const real* products, const real* x, const real* planes, int64_t bits, int64_t dim,
                 real rounding) {
-  int32_t code = 0;
+  int32_t code = 0, unsure = 0;  // without branches: signs are random
   for (int64_t b = 0; b < bits; ++b) {
-    bool positive = products[b] > 0;
-    if (!(std::abs(products[b]) > rounding)) positive = exact_dot(x, planes + b * dim, dim) > 0;
-    code |= int32_t{positive} << b;
+    code |= int32_t{products[b] > 0} << b;
+    unsure |= int32_t{!(std::abs(products[b]) > rounding)} << b;
   }
+  for (int64_t b = 0; unsure >> b != 0; ++b)
+    if (unsure >> b & 1)
+      code = (code & ~(1 << b)) | int32_t{exact_dot(x, planes + b * dim, dim) > 0} << b;
   return code;
 }
 
