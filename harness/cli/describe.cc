@@ -38,6 +38,10 @@ constexpr NamedTrait kTraits[] = {
      "reads bfloat16 itself; the inputs of others are widened to float32 first"},
     {"gated", &Traits::gated, "reads gates beside q, k and v, which a layer projects of its input"},
     {"nonlinear", &Traits::nonlinear, "outputs are no linear function of the values"},
+    {"distance_bias", &Traits::distance_bias,
+     "takes positions that are a bias of each distance, such as alibi"},
+    {"mimicry", &Traits::mimicry,
+     "has a loss that fits it to the weights of softmax before training"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

@@ -89,3 +89,4 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.c
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/oracle_rank_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/patterns/hierarchical_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/gated_rfa_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/mimicry_test.cc)

@@ -29,6 +29,8 @@ struct Traits {
   // Outputs are no linear function of the values, gates and all else being the same.
   bool nonlinear = false;
   bool gated = false;  // reads gates beside queries, keys and values, see gates.h
+  bool distance_bias = false;  // its logits take a bias of each distance, see distance_bias.h
+  bool mimicry = false;  // has a loss that fits its weights to those of softmax, see mimicry.h
 };
 
 }  // namespace attn
