@@ -40,6 +40,10 @@ constexpr NamedTrait kTraits[] = {
     {"nonlinear", &Traits::nonlinear, "outputs are no linear function of the values"},
     {"surrogate_gradients", &Traits::surrogate_gradients,
      "gradients of queries and keys are those of a declared surrogate, not of the forward"},
+    {"distance_bias", &Traits::distance_bias,
+     "takes positions that are a bias of each distance, such as alibi"},
+    {"mimicry", &Traits::mimicry,
+     "has a loss that fits it to the weights of softmax before training"},
     {"mixer", &Traits::mixer, "reads the layer's input itself; no queries or keys are projected"},
 };
 

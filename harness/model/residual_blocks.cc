@@ -130,7 +130,9 @@ struct AttentionBlock::State {
     if (biased)
       return biased->biased_forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask,
                                     config.distances->table(heads.q.dim(2), heads.k.dim(2)));
-    return attention->forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask, heads.gates);
+    const Var keys = repeat_kv(heads.k);
+    if (config.watch) config.watch(*attention, heads.q.value(), keys.value(), mask);
+    return attention->forward(heads.q, keys, repeat_kv(heads.v), mask, heads.gates);
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,11 @@
 namespace attn {
 
 enum class Norm { pre, post };
+
+// Is told what an attention reads at each forward pass: queries and keys [batch, heads, len,
+// head_dim], each query head with its own keys, as after rotary positions. Not of mixers.
+using AttentionWatch =
+    std::function<void(const Attention&, const Tensor& q, const Tensor& k, const Mask&)>;
 
 struct LayerConfig {
   const VariantInfo* variant = nullptr;
@@ -32,6 +38,7 @@ struct LayerConfig {
   bool causal = false;
   Norm norm = Norm::pre;
   double dropout = 0;  // on the outputs of attention and feed-forward
+  AttentionWatch watch = {};
   uint64_t seed = 0;
 };
 

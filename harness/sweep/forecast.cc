@@ -14,6 +14,7 @@
 #include "harness/sweep/costs.h"
 #include "harness/sweep/pilots.h"
 #include "harness/sweep/rounds.h"
+#include "harness/train/mimicry.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 
@@ -193,14 +194,15 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
     evaluated += setting("test_examples") * pass.flops / example.flops;
     bytes = std::max(bytes, kHeld * activations * times + pass.layer_bytes);
   }
-  const double trained = setting("steps") * setting("batch");
+  // a step of a fit takes about as long as one of the training
+  const double steps = setting("steps") + static_cast<double>(mimicry_steps(training));
+  const double trained = steps * setting("batch");
   const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;
   const double by_formula =
       kStart + example.flops * (kTrainFactor * trained + evaluated) / kTrainRate;
   double seconds = by_formula;
   if (pilot)
-    seconds = kStart + pilot->step_s * setting("steps") + pilot->shortcuts_s +
-              pilot->evaluation_s * evaluated;
+    seconds = kStart + pilot->step_s * steps + pilot->shortcuts_s + pilot->evaluation_s * evaluated;
   return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes), pilot.has_value(),
           by_formula};
 }

@@ -14,6 +14,7 @@
 #include "harness/sweep/process.h"
 #include "harness/sweep/python_variants.h"
 #include "harness/sweep/run_line.h"
+#include "harness/train/train.h"
 
 namespace attn {
 namespace {
@@ -41,9 +42,9 @@ std::string training_pace(const CellKey& key) {
   pace.test_with.clear();
   pace.test_on.clear();
   pace.axes = {.threads = key.axes.threads};
-  pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
-                                                "clip", "eval_every", "validation_examples",
-                                                "test_examples", "patience", "target", "stretch"});
+  pace.training = key.training.value().without(
+      {"steps", "learning_rate", "warmup", "weight_decay", "clip", "eval_every",
+       "validation_examples", "test_examples", "patience", "target", "stretch", kMimicry});
   return hash_of_pace(pace);
 }
 

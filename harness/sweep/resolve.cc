@@ -12,6 +12,7 @@
 #include "harness/sweep/python_variants.h"
 #include "harness/sweep/typed_choice.h"
 #include "harness/sweep/variant_choices.h"
+#include "harness/train/mimicry.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -103,6 +104,21 @@ size_t different_values(const Setting& setting) {
   return values.size();
 }
 
+// All settings of a training, but no `mimicry` of 0 unless it is tuned: rows that were measured
+// before there was one keep their ids.
+Params training_settings(const Choice& choice, const std::vector<std::string>& tuned = {}) {
+  Params all = typed("training", training_params(), choice);
+  const bool is_named = std::find(tuned.begin(), tuned.end(), kMimicry) != tuned.end();
+  return mimicry_steps(all) > 0 || is_named ? all : all.without({kMimicry});
+}
+
+// A comparison with variants that cannot be fitted would not be of what was asked for.
+void check_mimicry(const Resolved& resolved) {
+  for (const Params& training : resolved.training)
+    for (const auto& [info, params] : resolved.variants)
+      if (const auto why = why_no_mimicry(*info, training)) throw_error(*why);
+}
+
 // "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of
 // the variant or the task. `key` names the text, and `example` a right one.
 template <class Info>
@@ -149,7 +165,12 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, {}));
     for (const Choice& choice :
          cross_product(overlay(parse_settings(sweep.training), parse_settings(request.training))))
-      resolved.training.push_back(typed("training", training_params(), choice));
+      resolved.training.push_back(training_settings(choice));
+    for (const Params& training : resolved.training)
+      ATTN_CHECK(mimicry_steps(training) == 0,
+                 "mimicry={} does not apply to input initial and trained: the model has exact "
+                 "attention",
+                 mimicry_steps(training));
   }
   if (sweep.measure != Measure::accuracy) return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
@@ -169,7 +190,8 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   const std::vector<Setting> settings =
       overlay(overlay(parse_settings(sweep.training), grid), fixed);
   for (const Choice& choice : cross_product(settings))
-    resolved.training.push_back(typed("training", training_params(), choice));
+    resolved.training.push_back(training_settings(choice, resolved.tuned));
+  check_mimicry(resolved);
   resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
   for (const auto& [info, params] : resolved.variants)
     resolved.tested.push_back(

@@ -118,7 +118,7 @@ PilotFigures training_pilot(const Request& asked) {
   for (const char* examples : {"batch", "validation_examples", "test_examples"})
     training[examples] = asked.batch;
   for (const char* all : {"steps", "eval_every"}) training[all] = kSteps;
-  for (const char* none : {"warmup", "patience"}) training[none] = int64_t{0};
+  for (const char* none : {"warmup", "patience", kMimicry}) training[none] = int64_t{0};
   training["stretch"] = int64_t{1};
   key.test_with.clear();
   key.test_on.clear();

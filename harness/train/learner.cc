@@ -15,9 +15,7 @@ namespace {
 class LabelLearner final : public Learner {
  public:
   explicit LabelLearner(const LearnerSpec& spec)
-      : real_(spec.shape.real),
-        model_(model_config(spec.shape, *spec.variant, spec.variant_params, spec.training,
-                            spec.seed)) {}
+      : real_(spec.shape.real), model_(model_config(spec)) {}
 
   Var loss(const Batch& batch, Rng* dropout) const override {
     if (real_) return squared_error(batch, dropout);

@@ -47,6 +47,7 @@ struct LearnerSpec {
   Params training;
   uint64_t seed = 0;
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
+  AttentionWatch watch = {};           // of all attention blocks
 };
 
 std::unique_ptr<Learner> make_learner(const LearnerSpec& spec);

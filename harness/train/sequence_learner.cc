@@ -20,10 +20,7 @@ using Outputs = std::vector<std::vector<int32_t>>;
 constexpr int64_t kTimedSequences = 256;
 
 EncoderDecoderConfig config_of(const LearnerSpec& spec) {
-  return {.model = model_config(spec.shape, *spec.variant, spec.variant_params, spec.training,
-                                spec.seed),
-          .outputs = spec.shape.outputs,
-          .exact = spec.exact};
+  return {.model = model_config(spec), .outputs = spec.shape.outputs, .exact = spec.exact};
 }
 
 class SequenceLearner final : public Learner {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "harness/model/residual_blocks.h"
+#include "harness/train/mimicry.h"
 #include "harness/train/train.h"
-#include "variants/api/distance_bias.h"
 #include "variants/api/stack.h"
 
 namespace attn {
@@ -45,6 +45,10 @@ const std::vector<ParamSpec>& training_params() {
       {"target", -1.0,
        "stop at this validation score, where it is an error at or below it; -1: when perfect", -1,
        1e9},
+      {kMimicry, 0,
+       "steps before the training that fit the variant's own weights to imitate softmax attention; "
+       "0: none",
+       0},
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
   };
   return specs;
@@ -59,12 +63,13 @@ Positions positions_of(const std::string& name) {
   return all.at(name);
 }
 
-ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
-                         const std::map<std::string, ParamValue>& variant_params,
-                         const Params& training, uint64_t seed) {
+ModelConfig model_config(const LearnerSpec& spec) {
+  const TaskShape& shape = spec.shape;
+  const Params& training = spec.training;
   ModelConfig model;
-  model.layer.variant = &variant;
-  model.layer.variant_params = variant_params;
+  model.layer.variant = spec.variant;
+  model.layer.variant_params = spec.variant_params;
+  model.layer.watch = spec.watch;
   model.layer.width = training.integer("width");
   model.layer.heads = training.integer("heads");
   model.layer.kv_heads = training.integer("kv_heads");
@@ -82,7 +87,7 @@ ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
   model.compressed = shape.compressed;
   model.positions = positions_of(training.text("positions"));
   model.pooling = training.text("pooling") == "mean" ? Pooling::mean : Pooling::cls;
-  model.seed = seed;
+  model.seed = spec.seed;
   return model;
 }
 
@@ -100,18 +105,6 @@ bool pads(const Task& task) {
   return false;
 }
 
-// Whether every layer does.
-bool takes_distances(const VariantInfo& variant,
-                     const std::map<std::string, ParamValue>& variant_params,
-                     const AttentionShape& shape) {
-  for (int64_t i = 0; i < std::max<int64_t>(1, std::ssize(variant.layers)); ++i) {
-    const LayerVariant layer = layer_variant(variant, variant_params, i);
-    const AttentionConfig config{shape.heads, shape.head_dim, shape.kv_len, shape.causal, 0, {}};
-    if (!as_distance_biased(*layer.variant->build(config, layer.params))) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<std::string> why_not_trainable(
@@ -123,6 +116,7 @@ std::optional<std::string> why_not_trainable(
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
   if (auto reason = why_no_sharing(variant, heads, training.integer("kv_heads"))) return reason;
   if (auto reason = why_no_repetition(variant, training.integer("layers"))) return reason;
+  if (auto reason = why_no_mimicry(variant, training)) return reason;
   const VariantInfo::Reads read =
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")
@@ -147,7 +141,7 @@ std::optional<std::string> why_not_trainable(
   attention.head_dim = width / heads;
   attention.causal = shape.causal;
   auto reason = variant.why_not(attention, Params(variant.name, variant.params, variant_params));
-  if (reason || !biased || takes_distances(variant, variant_params, attention)) return reason;
+  if (reason || !biased || variant.traits.distance_bias) return reason;
   return fmt::format("{} takes no bias of distances: no positions {}", variant.name, positions);
 }
 

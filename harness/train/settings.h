@@ -1,19 +1,15 @@
-// The model configuration for a task shape, a variant and training parameters.
+// From settings of training to the configuration of a model.
 #pragma once
 
-#include <map>
 #include <string>
 
-#include "harness/model/encoder.h"
-#include "tasks/api/task.h"
+#include "harness/train/learner.h"
 
 namespace attn {
 
 // The value of setting `positions`.
 Positions positions_of(const std::string& name);
 
-ModelConfig model_config(const TaskShape& shape, const VariantInfo& variant,
-                         const std::map<std::string, ParamValue>& variant_params,
-                         const Params& training, uint64_t seed);
+ModelConfig model_config(const LearnerSpec& spec);
 
 }  // namespace attn

@@ -12,6 +12,7 @@
 #include "harness/train/batches.h"
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"
+#include "harness/train/mimicry.h"
 #include "harness/train/optimizer.h"
 #include "harness/train/rebuilt.h"
 
@@ -85,14 +86,14 @@ class Trainer {
         settings_(request.training),
         task_(task),
         longer_(stretched(request, task)),
-        model_(make_learner(learner_spec(request, task, longer_))),
+        model_(make_learner(watched(learner_spec(request, task, longer_)))),
         optimizer_(learned_weights(*model_), optimizer_config(settings_)),
         best_(learned_weights(*model_)),
         dropout_(rng(request.seed, "dropout")),
         validation_(batches(task_, Split::validation, "validation_examples")) {}
 
   TrainResult run(const std::function<bool(int64_t)>& tick) {
-    loop(tick);
+    if (fit()) loop(tick);
     best_.restore();
     if (result_.best_step == 0) result_.validation = score(validation_).value;
     if (request_.inspect) request_.inspect(*model_);
@@ -107,6 +108,25 @@ class Trainer {
   }
 
  private:
+  LearnerSpec watched(LearnerSpec spec) {
+    if (mimicry_steps(settings_) > 0) spec.watch = mimicry_.watch();
+    return spec;
+  }
+
+  // Before the training, where `mimicry` asks for it; false: diverged.
+  bool fit() {
+    if (mimicry_steps(settings_) == 0) return true;
+    const Stopwatch watch;
+    result_.diverged = !mimicry_.run(*model_, task_, settings_, request_.seed);
+    result_.mimicry_s = watch.seconds();
+    result_.mimicry_losses = mimicry_.losses();
+    if (result_.diverged)
+      result_.stopped_by = "divergence";
+    else
+      best_.keep();
+    return !result_.diverged;
+  }
+
   std::vector<Batch> batches(const Task& task, Split split, const char* count) const {
     return split_batches(task, request_.seed, split,
                          std::min(settings_.integer(count), task.count(split)),
@@ -252,6 +272,7 @@ class Trainer {
   const Params settings_;
   const Task& task_;
   const std::vector<Stretch> longer_;
+  MimicryFit mimicry_;
   const std::unique_ptr<Learner> model_;
   AdamW optimizer_;
   const Checkpoint best_;

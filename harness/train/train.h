@@ -19,8 +19,9 @@ namespace attn {
 
 // layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps,
 // learning_rate, warmup, weight_decay, clip, eval_every, validation_examples, test_examples,
-// patience, target (stop early at this validation score), stretch (longest test length)
+// patience, target (stop early at this validation score), mimicry, stretch (longest test length)
 const std::vector<ParamSpec>& training_params();
+inline constexpr const char* kMimicry = "mimicry";  // steps of harness/train/mimicry.h
 
 // Shortcuts are fitted on at most this many training examples; more do not improve them.
 inline constexpr int64_t kShortcutExamples = 10000;
@@ -94,9 +95,11 @@ struct TrainResult {
   std::vector<Shortcut> shortcuts;
   int64_t steps = 0, examples = 0;
   double train_s = 0;
-  double data_wait_s = 0;   // part of train_s that waits for the next batch
-  double evaluation_s = 0;  // not part of train_s
-  int64_t evaluated = 0;    // examples of validation and test
+  double data_wait_s = 0;              // part of train_s that waits for the next batch
+  double evaluation_s = 0;             // not part of train_s
+  int64_t evaluated = 0;               // examples of validation and test
+  double mimicry_s = 0;                // of the fit before the training, not part of train_s
+  std::vector<double> mimicry_losses;  // see MimicryFit; empty: no fit
   int64_t parameters = 0;
   double flops = 0;  // of training, forward and backward, from the counters of the kernels
   double final_train_loss = 0;

@@ -149,6 +149,10 @@ class CommandLine(unittest.TestCase):
                 ],
                 "stebs.*steps",
             ),
+            (
+                ["run", "-v", "full", "-t", "mqar", "--measure", "accuracy", "--train", "mimicry=5"],
+                "full.*mimicry=5",
+            ),
             (["run", *TINY, "--resume=perhaps"], "perhaps.*true, false"),
             (["run", "--length", "1:999:+1", "--batch", "1:999:+1"], "more than 20000"),
             (["run", "--length", "1:999:+1", "--batch", "1:19:+1"], "more than 20000"),

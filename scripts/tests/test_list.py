@@ -25,6 +25,8 @@ class Listed(unittest.TestCase):
         self.assertIn("linformer", of_2020)  # whose identifier has other digits, 2006.04768
         self.assertEqual(of_2020, {v["name"] for v in every if v["year"] == 2020})
         self.assertEqual(len(found("--year", "1900:2999")), len(every))
+        self.assertEqual([v["name"] for v in found("--trait", "distance_bias")], ["full", "truncated"])
+        self.assertEqual([v["name"] for v in found("--trait", "mimicry")], ["hedgehog"])
         none = attnbench("list", "--family", "exact", "--trait", "gated")
         self.assertEqual((none.returncode, none.stdout), (4, ""))
         self.assertIn("no variant", none.stderr)

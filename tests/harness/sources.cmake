@@ -80,6 +80,7 @@ foreach(stem
     train/example_scores
     train/kinds
     train/lengths
+    train/mimicry
     train/optimizer
     train/pair_batches
     train/rebuilt

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "tests/variants/oracle_bridge.h"
+#include "variants/api/distance_bias.h"
+#include "variants/api/mimicry.h"
 #include "variants/catalog.h"
 
 namespace attn::variants_test {
@@ -162,7 +164,7 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
                                                "gated_rfa",    "hedgehog",
                                                "routing",      "latent",
                                                "luna",         "induced",
-                                               "mla"};
+                                               "mla",          "yoso"};
   for (const VariantInfo& info : all_variants()) {
     const auto limit = info.limit ? info.limit(shape) : std::nullopt;
     EXPECT_EQ(limit.has_value(), !info.traits.exact && without_limit.count(info.name) == 0)
@@ -184,6 +186,21 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
     EXPECT_TRUE(error <= (kIsDouble && limit->tolerance <= 1e-5 ? 1e-10 : limit->tolerance))
         << info.name << " " << error;
   }
+}
+
+// A trait that says what else a class derives from says it of every variant, whatever its
+// parameters are.
+TEST(Variants, TraitsOfFurtherInterfacesAreTheirs) {
+  std::set<std::string> biased, mimicking;
+  for (const VariantInfo& info : all_variants()) {
+    const auto attention = info.build({2, 8, 6, info.traits.causal, 1, {}}, {});
+    EXPECT_EQ(as_distance_biased(*attention) != nullptr, info.traits.distance_bias) << info.name;
+    EXPECT_EQ(as_mimicking(*attention) != nullptr, info.traits.mimicry) << info.name;
+    if (info.traits.distance_bias) biased.insert(info.name);
+    if (info.traits.mimicry) mimicking.insert(info.name);
+  }
+  EXPECT_EQ(biased, (std::set<std::string>{"full", "truncated"}));
+  EXPECT_EQ(mimicking, std::set<std::string>{"hedgehog"});
 }
 
 TEST(Variants, LinformerRefusesLongerSequences) {

@@ -1,5 +1,6 @@
 // An attention whose logits take a bias of each distance, as the relative positions of ALiBi, T5
-// and KERPLE are. A class that can also derives from DistanceBiased.
+// and KERPLE are. A class that can also derives from DistanceBiased, and
+// its trait is `distance_bias`.
 #pragma once
 
 #include <memory>

@@ -32,6 +32,8 @@ struct Traits {
   // Gradients of queries and keys are not derivatives of the forward, which are 0 almost everywhere
   // where it hashes, but of what VariantInfo::surrogate declares.
   bool surrogate_gradients = false;
+  bool distance_bias = false;  // its logits take a bias of each distance, see distance_bias.h
+  bool mimicry = false;  // has a loss that fits its weights to those of softmax, see mimicry.h
 };
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 //   linear_attention.h  forward, backward and cost; causal by prefix sums in chunks. 4·n·m·d FLOPs
 //                       for m features, memory n·d + m·d
 //   linear_decoder.h    decoding from a state of m·(d + 1) numbers a head
+//   mimicry.h           cross-entropy to the weights of softmax, which fits learned features
 // Internal: row_features.h, normalizer.h, key_gates.h, linear_chunks.h, forward_layout.h,
 // linear_gradient.h, learned_gradients.h, running_maxima.h.
 #pragma once

@@ -1,21 +1,37 @@
 // hedgehog: kernel attention with learned features [softmax(W·x), softmax(-W·x)], which can be
 // fitted to imitate softmax weights. Zhang et al. 2024, arXiv:2402.04347, section 4. Time O(n·d²),
 // memory n·d + 2·d²; causal by prefix sums. No limit equals softmax.
+#include <array>
+
+#include "core/ops/ops.h"
+#include "variants/api/mimicry.h"
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
+#include "variants/features/mimicry.h"
 #include "variants/reference/features.h"
 
 namespace attn::variants {
 namespace {
 
-class Hedgehog final : public Attention {
+class Hedgehog final : public Attention, public Mimicking {
  public:
   explicit Hedgehog(const AttentionConfig& config)
       : Attention(config),
         queries_(weight("projection_q", identity(config))),
         keys_(weight("projection_k", identity(config))) {}
 
+  Var mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const override {
+    const Var keys = zero_padding(Var(k), mask.kv_lengths);
+    const Var queries = q.dim(2) == k.dim(2) ? zero_padding(Var(q), mask.kv_lengths) : Var(q);
+    return softmax_mimicry(q, k, pair(queries, queries_), pair(keys, keys_), mask);
+  }
+
  private:
+  // As softmax_pair(), with gradients of the weight alone.
+  static Var pair(const Var& rows, const Var& weight) {
+    const Var y = matmul(rows, weight, false, true);  // [batch, heads, len, head_dim]
+    return concat(std::array{softmax(y), softmax(scale(y, -1))}, 3);
+  }
   static Tensor identity(const AttentionConfig& config) {
     const int64_t dim = config.head_dim;
     const Tensor start = Tensor::zeros({config.heads, dim, dim});
@@ -55,6 +71,12 @@ oracle::Array hedgehog_reference(const ReferenceInputs& x) {
   return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);
 }
 
+Traits traits() {
+  Traits own = kKernelTraits;
+  own.mimicry = true;
+  return own;
+}
+
 }  // namespace
 
 VariantInfo hedgehog() {
@@ -66,11 +88,13 @@ VariantInfo hedgehog() {
       .cost_formula =
           "8·n·d·(d+1) + 4·n·d² FLOPs, causal about 258·n·d more inside chunks of 64; memory n·d, "
           "and about 2·d·(d + 192) a thread",
-      .traits = kKernelTraits,
+      .traits = traits(),
       .params = {},
       .make = make_as<Hedgehog>,
       .reference = hedgehog_reference,
       .notes = {"projection_q and projection_k [heads, head_dim, head_dim] start as identities.",
+                "--train mimicry=STEPS fits both to softmax weights before the training, as the "
+                "paper does; without it they are trained on the task alone.",
                 "Three maps share the name: this one of two separate softmaxes; one softmax over "
                 "both signs with a bias, shared by heads (fla); and exponentials without a sum, "
                 "whose maxima of keys do not cancel."}};

@@ -40,7 +40,8 @@ class StripDecoder final : public Decoder {
     });
   }
 
-  int64_t stride() const { return (length() + kPanel) / kPanel * kPanel + 16; }
+  // Of the longest row: blocks of one size come back from the pool at every step.
+  int64_t stride() const { return (capacity() + kPanel - 1) / kPanel * kPanel + 16; }
   int64_t maps() const { return together_ * group() * rule_->parts; }  // of a task
   int64_t work_reals() const {
     return padded_reals(group() * head_dim()) + maps() * stride() +

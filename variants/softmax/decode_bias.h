@@ -10,6 +10,7 @@
 #include "core/simd/row_ops.h"
 #include "core/tensor/tensor.h"
 #include "variants/softmax/decode_cache.h"
+#include "variants/softmax/logit_bias.h"
 
 namespace attn {
 
@@ -33,7 +34,8 @@ class DecodeBias {
     real log_gate = 0;
     softplus_row(1, &gate, -1, -1, &log_gate);
     const double before = position == 0 ? 0 : sums_of(head)[(position - 1) % slots_];
-    sums_of(head)[position % slots_] = before + static_cast<double>(log_gate) * std::numbers::log2e;
+    sums_of(head)[position % slots_] =
+        before + not_below_closed(static_cast<double>(log_gate)) * std::numbers::log2e;
   }
   // Adds to the logits [group, kDecodeBlock], in units of log2, of `count` slots from `slot` on,
   // for a query at `position`.

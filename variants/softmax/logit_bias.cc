@@ -16,7 +16,6 @@ namespace attn {
 namespace {
 
 constexpr int64_t kLanes = 16;
-constexpr double kClosed = -1e4;  // of a log-gate: hides all before it; sums keep their digits
 
 // In lanes, which the compiler makes vectors of.
 double sum_of(const real* x, int64_t n) {
@@ -46,7 +45,7 @@ std::shared_ptr<const LogitBias> LogitBias::of_gates(const Tensor& log_gates,
     double sum = 0;
     for (int64_t j = 0; j < len; ++j) {
       const double gate = j < valid ? static_cast<double>(log_gates[head * len + j]) : 0;
-      sum += (gate < kClosed ? kClosed : gate) * std::numbers::log2e;  // in this form, NaN is kept
+      sum += not_below_closed(gate) * std::numbers::log2e;
       sums[head * len + j] = sum;
     }
   }

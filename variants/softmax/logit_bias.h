@@ -14,6 +14,10 @@
 
 namespace attn {
 
+// A log-gate of at least -1e4: that much hides all before it, and sums keep their digits. NaN
+// stays.
+inline double not_below_closed(double log_gate) { return log_gate < -1e4 ? -1e4 : log_gate; }
+
 // Logits of query `position` + r and key j, in natural units. With gates, queries see no later key.
 class LogitBias {
  public:

@@ -92,6 +92,29 @@ TEST(Cells, ParametersTasksAndTrainingChangeTheCell) {
   }
 }
 
+// Where it is not asked for, a row does not name it: ids of rows from before stay.
+TEST(Cells, AMimicryFitIsASettingOfTheCell) {
+  SweepRequest request;
+  request.variants = {"hedgehog"};
+  request.tasks = {"mqar"};
+  const Plan plain = plan(request);
+  ASSERT_EQ(plain.cells.size(), 1u);
+  EXPECT_FALSE(plain.cells[0].key.training.value().values().contains("mimicry"));
+  request.training = "mimicry=0";
+  EXPECT_EQ(plan(request).cells[0].id, plain.cells[0].id);
+  request.training = "mimicry=[0,50]";
+  const Plan both = plan(request);
+  ASSERT_EQ(both.cells.size(), 2u);
+  EXPECT_EQ(both.cells[0].id, plain.cells[0].id);
+  EXPECT_NE(both.cells[1].id, plain.cells[0].id);
+  EXPECT_EQ(both.cells[1].key.training.value().integer("mimicry"), 50);
+  EXPECT_GT(both.cells[1].forecast_s, both.cells[0].forecast_s);
+  request.training.clear();
+  request.tune = "mimicry=[0,50]";
+  for (const Cell& cell : plan(request).cells)
+    EXPECT_TRUE(cell.key.training.value().values().contains("mimicry")) << "tables name the choice";
+}
+
 TEST(Cells, SourcesAreHashed) {
   SweepRequest request;
   request.tasks = {"mqar"};
@@ -264,6 +287,12 @@ TEST(Cells, ErrorsNameTheNearest) {
   training.tasks = {"mqar"};
   training.training = "step=5";
   expect(training, {"step", "'steps'"});
+  training.training = "mimicry=5";
+  training.variants = {"hedgehog", "full"};
+  expect(training, {"full", "mimicry=5", "trait mimicry"});
+  training.axes = {{"measure", "fidelity"}, {"input", "trained"}};
+  training.variants = {"hedgehog"};
+  expect(training, {"mimicry=5", "exact attention"});
 }
 
 TEST(Cells, AFlagThatNothingListensToIsAnError) {

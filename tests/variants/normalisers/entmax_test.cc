@@ -156,5 +156,16 @@ TEST(Entmax, GradientsDoNotDependOnThreads) {
   perturbed::expect_gradients_by_threads("entmax", {});
 }
 
+TEST(Entmax, RegressionStepsOfADecoderReuseTheirWorkspace) {
+  constexpr int64_t kLength = 300;
+  const auto attention = find_variant("entmax").build({2, 8, kLength, true, 1, {}}, {});
+  const auto decoder = attention->decoder(1, kLength);
+  const Tensor row = bridge::normal({1, 2, 1, 8}, "row"), out(row.shape());
+  decoder->step(row, row, row, out);
+  const int64_t calls = memory_use().system_calls;
+  for (int64_t i = 1; i < kLength; ++i) decoder->step(row, row, row, out);
+  EXPECT_EQ(memory_use().system_calls, calls);
+}
+
 }  // namespace
 }  // namespace attn::entmax_test

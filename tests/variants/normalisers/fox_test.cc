@@ -146,6 +146,30 @@ TEST(Fox, DecodesAsItAnswersInParallel) {
   }
 }
 
+// A gate that is shut hides all before it, and later differences of sums are those of open gates.
+TEST(Fox, RegressionShutGatesDecodeAsInParallel) {
+  constexpr int64_t kLength = 40;
+  const auto fox = build_fox(1, 4, kLength);
+  const NoGrad no_grad;
+  for (const real shut : {-kInfinity, real(-1e30)}) {
+    const stepwise::Drawn x({1, 1, kLength, 4}, {1}, {});
+    for (const int64_t at : {7, 8, 23}) x.all[3][at] = shut;
+    const Var want =
+        fox->forward(x.vars[0], x.vars[1], x.vars[2], {.causal = true}, std::array{x.vars[3]});
+    const auto decoder = fox->decoder(1, kLength);
+    const auto row = [&](size_t which, int64_t i) {
+      return slice(x.vars[which], 2, i, i + 1).value();
+    };
+    for (int64_t i = 0; i < kLength; ++i) {
+      const Tensor out({1, 1, 1, 4});
+      decoder->step(row(0, i), row(1, i), row(2, i), out, std::array{row(3, i)});
+      ASSERT_LE(bridge::relative_error(out, bridge::array_of(slice(want, 2, i, i + 1).value()).x),
+                60 * kEpsilon)
+          << shut << " step " << i;
+    }
+  }
+}
+
 // Some rows of 65536 and their gradients against double: gates of all sizes, from 1 - 1e-5 on.
 TEST(Fox, RowsOfALongSequenceAreAsInDouble) {
   if (kIsDouble) GTEST_SKIP() << "sums in double differ by their order";

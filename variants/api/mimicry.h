@@ -1,0 +1,26 @@
+// An attention with a loss that fits its own weights to imitate softmax attention before a task is
+// trained, as hedgehog's feature maps are (Zhang et al. 2024, arXiv:2402.04347). A class that has
+// one also derives from Mimicking, and its trait is `mimicry`.
+#pragma once
+
+#include "variants/api/attention.h"
+
+namespace attn {
+
+class Mimicking {
+ public:
+  virtual ~Mimicking() = default;
+  // The mean, over all rows of queries that see a key, of the cross-entropy between the weights of
+  // softmax attention and those of this attention; one element. Its gradient is that of the
+  // attention's learned weights; q [batch, heads, q_len, head_dim] and k [batch, heads, kv_len,
+  // head_dim] stay as they are. Where q_len = kv_len, as in self-attention, queries at or beyond
+  // kv_lengths are padding too and are left out. The mask has no edges.
+  virtual Var mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const = 0;
+};
+
+// The attention where it has such a loss; null: it has none.
+inline const Mimicking* as_mimicking(const Attention& attention) {
+  return dynamic_cast<const Mimicking*>(&attention);
+}
+
+}  // namespace attn
