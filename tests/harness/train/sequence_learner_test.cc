@@ -32,9 +32,7 @@ LearnerSpec spec(const char* variant = "full",
 // The model that a learner of this spec holds: the same seed draws the same weights.
 EncoderDecoder twin(const LearnerSpec& of) {
   return EncoderDecoder(
-      {.model = model_config(of.shape, *of.variant, of.variant_params, of.training, of.seed),
-       .outputs = of.shape.outputs,
-       .exact = of.exact});
+      {.model = model_config(of), .outputs = of.shape.outputs, .exact = of.exact});
 }
 
 // Sources of 3 to 6 tokens of [1, 5), to be reversed.
