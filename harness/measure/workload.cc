@@ -153,6 +153,7 @@ struct Workload::State {
       if (!one) return std::nullopt;
       sum.flops += one->flops;
       sum.backward_flops += one->backward_flops;
+      sum.backward_depends_on_data |= one->backward_depends_on_data;
       sum.state_bytes += one->state_bytes;
     }
     return sum;
@@ -333,11 +334,11 @@ bool Workload::declares_cost() const { return state_->decoder || state_->total; 
 double Workload::flops() const {
   State& s = *state_;
   if (s.decoder) return s.decoder->step_flops();
-  if (!s.total) {
+  const bool train = s.spec.mode == Mode::train;
+  if (!s.total || (train && s.total->backward_depends_on_data)) {
     if (!s.counted) s.counted = s.counted_flops();
     return *s.counted;
   }
-  const bool train = s.spec.mode == Mode::train;
   double dense = s.spec.scope == ScopeKind::attention ? 0 : layers_dense_flops(s.spec);
   if (s.spec.scope == ScopeKind::model) dense += ends_flops(s.spec);
   return s.total->flops + (train ? s.total->backward_flops : 0) + dense * (train ? kDenseTrain : 1);

@@ -27,6 +27,9 @@ struct Cost {
   double state_bytes =
       0;                 // of the decoder's state after kv_len tokens; variants with trait `decode`
   bool declared = true;  // false: no cost is declared, and the other fields are meaningless
+  // FLOPs of the gradients depend on the data: those of a row are counted, and backward_flops is an
+  // estimate for forecasts.
+  bool backward_depends_on_data = false;
 };
 
 }  // namespace attn

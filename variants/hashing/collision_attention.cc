@@ -205,7 +205,8 @@ Cost collision_cost(const AttentionShape& s, int64_t hashes, int64_t bits) {
   return {.flops = 2 * heads * m * static_cast<double>(bits) * d * (q + kv),
           .bytes = size * heads * d * (4 * q + 2 * kv),
           .peak_bytes = size * heads * q * d + std::max(work, size * heads * q * d),
-          .state_bytes = size * heads * m * static_cast<double>(int64_t{1} << bits) * d};
+          .state_bytes = size * heads * m * static_cast<double>(int64_t{1} << bits) * d,
+          .backward_depends_on_data = true};
 }
 
 }  // namespace attn
