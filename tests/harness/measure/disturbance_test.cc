@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,8 @@ void compute_for(double seconds) {
          seconds) {
   }
 }
+
+double process_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 TEST(Disturbance, PagesThatAreMadeAreCounted) {
   const DisturbanceMeter meter;
@@ -44,8 +47,9 @@ TEST(Disturbance, ACoreThatTwoThreadsShareIsLostAgainAndAgain) {
 }
 
 TEST(Disturbance, OwnWorkIsNotThatOfOthers) {
+  const double before = process_seconds();
   const DisturbanceMeter meter;
-  compute_for(0.2);
+  while (process_seconds() - before < 0.2) compute_for(0.01);  // others may hold the core meanwhile
   const Disturbance found = meter.read();
   EXPECT_GE(found.seconds, 0.2);
   ASSERT_TRUE(found.others_s && found.stolen_s) << "/proc/stat of Linux";
