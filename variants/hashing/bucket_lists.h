@@ -7,6 +7,7 @@
 
 #include "core/base/marks.h"
 #include "core/base/memory.h"
+#include "variants/hashing/counting_sort.h"
 #include "variants/hashing/sign_codes.h"
 
 namespace attn {
@@ -60,13 +61,7 @@ class BucketLists {
       return work + side_reals(len, bits);
     }
     void sort(int64_t which, int64_t buckets) const {
-      const int32_t* const own = codes + which * len;
-      std::fill_n(begin, buckets + 1, 0);
-      for (int64_t i = 0; i < len; ++i) ++begin[own[i] + 1];
-      for (int64_t b = 0; b < buckets; ++b) begin[b + 1] += begin[b];
-      for (int64_t i = 0; i < len; ++i) order[begin[own[i]]++] = static_cast<int32_t>(i);
-      for (int64_t b = buckets; b > 0; --b) begin[b] = begin[b - 1];  // each had moved to its end
-      begin[0] = 0;
+      counting_sort(len, codes + which * len, buckets, begin, order);
     }
   };
   static int64_t side_reals(int64_t len, int64_t bits) {

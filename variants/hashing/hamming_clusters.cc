@@ -8,6 +8,7 @@
 #include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
+#include "variants/hashing/counting_sort.h"
 
 namespace attn {
 namespace {
@@ -135,14 +136,8 @@ void QueryClusters::cluster(int64_t count, int64_t iterations, const Room& room)
 }
 
 void QueryClusters::sort(int64_t head, int64_t count, const int32_t* cluster_of) const {
-  int32_t* const order = ints_ + head * len_;
-  int32_t* const begin = ints_ + heads_ * len_ + head * (clusters_ + 1);
-  std::fill_n(begin, clusters_ + 1, 0);
-  for (int64_t i = 0; i < count; ++i) ++begin[cluster_of[i] + 1];
-  for (int64_t c = 0; c < clusters_; ++c) begin[c + 1] += begin[c];
-  for (int64_t i = 0; i < count; ++i) order[begin[cluster_of[i]]++] = static_cast<int32_t>(i);
-  for (int64_t c = clusters_; c > 0; --c) begin[c] = begin[c - 1];  // each had moved to its end
-  begin[0] = 0;
+  counting_sort(count, cluster_of, clusters_, ints_ + heads_ * len_ + head * (clusters_ + 1),
+                ints_ + head * len_);
 }
 
 }  // namespace attn
