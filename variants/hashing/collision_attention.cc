@@ -28,10 +28,13 @@ struct Head {
   bool causal = false;
   real share = 1, slope = 0;  // 1 / hashes, bits / 2 / hashes
 
-  // Keys of the bucket that its queries see: the first so many.
+  bool sees(const Bucket& b, int64_t query, int64_t key) const {
+    return !causal || b.keys[key] <= b.queries[query] + shift;
+  }
+  // How many keys of the bucket the query sees, which are its first ones; it sees the first `from`.
   int64_t seen(const Bucket& b, int64_t query, int64_t from) const {
     if (!causal) return b.key_count;
-    while (from < b.key_count && b.keys[from] <= b.queries[query] + shift) ++from;
+    while (from < b.key_count && sees(b, query, from)) ++from;
     return from;
   }
 };
@@ -52,7 +55,7 @@ void value_gradient(const Head& x, const Bucket& b, real* sum) {
   std::fill_n(sum, x.dim, real(0));
   int64_t left = b.query_count;
   for (int64_t j = b.key_count; j-- > 0;) {
-    while (left > 0 && (!x.causal || b.keys[j] <= b.queries[left - 1] + x.shift))
+    while (left > 0 && x.sees(b, left - 1, j))
       add_row(sum, x.share, x.grad + b.queries[--left] * x.dim, x.dim);
     add_row(x.grad_v + b.keys[j] * x.dim, 1, sum, x.dim);
   }
@@ -76,7 +79,7 @@ void pair_gradients(const Head& x, const Bucket& b) {
       2 * static_cast<double>(pairs * x.dim * (1 + (x.grad_q != nullptr) + (x.grad_k != nullptr))));
 }
 
-// to += Σ of rows `of` of `matrix` [dim, dim], by the numbers of `by`
+// to += by·matrix, a row of `dim` numbers times a matrix [dim, dim].
 void add_product_of(real* to, const real* by, const real* matrix, int64_t dim) {
   for (int64_t c = 0; c < dim; ++c) add_row(to, by[c], matrix + c * dim, dim);
 }
@@ -102,7 +105,7 @@ void state_gradients(const Head& x, const Bucket& b, real* state) {
     std::fill_n(state, d * d, real(0));
     int64_t left = b.query_count;
     for (int64_t j = b.key_count; j-- > 0;) {
-      while (left > 0 && (!x.causal || b.keys[j] <= b.queries[left - 1] + x.shift)) {
+      while (left > 0 && x.sees(b, left - 1, j)) {
         --left;
         add_outer(state, x.slope, x.grad + b.queries[left] * d, x.unit_q + b.queries[left] * d, d);
       }
