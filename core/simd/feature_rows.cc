@@ -13,6 +13,8 @@
 #include <hwy/highway.h>
 
 #include "core/simd/max_lane.h"
+#include "core/simd/vector_math.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace attn {
 namespace HWY_NAMESPACE {
@@ -133,6 +135,93 @@ void dots_of(int64_t rows, int64_t cols, const real* x, int64_t stride, const re
   }
 }
 
+constexpr real kSqrtHalf = real(0.70710678118654752);
+
+// Of rows whose y fit in one vector. The products of a begin where those of a - 1 end, and the
+// vectors that hold them overlap: each overwrites what the one before it wrote too much.
+void pairs_of_vector(int64_t rows, int64_t f, real scale, real* phi, int64_t stride) {
+  const Tag d;
+  hwy::MakeSigned<real> places[2 * kLanes];  // those from a on turn a vector by a lanes
+  for (int64_t j = 0; j < 2 * kLanes; ++j)
+    places[j] = static_cast<hwy::MakeSigned<real>>(j % kLanes);
+  const Vector squares =
+      hn::IfThenElse(hn::FirstN(d, 1), hn::Set(d, kSqrtHalf), hn::Set(d, real(1)));
+  const int64_t count = f * (f + 1) / 2;
+  for (int64_t i = 0; i < rows; ++i, phi += stride) {
+    real *const y = phi + 1, *const pairs = y + f;
+    const Vector own = hn::Mul(Partial{f}.load(y), hn::Set(d, scale));
+    HWY_ALIGN real last[2 * kLanes] = {}, factors[kLanes];
+    hn::Store(own, d, factors);
+    std::copy_n(factors, f, y);
+    phi[0] = 1;
+    int64_t at = 0, of_last = count;  // where the first vector begins that has no room
+    for (int64_t a = 0; a < f; at += f - a, ++a) {
+      const Vector turned = hn::TableLookupLanes(own, hn::SetTableIndices(d, places + a));
+      const Vector row = hn::Mul(hn::Mul(squares, hn::Set(d, factors[a])), turned);
+      if (at + kLanes <= count) {
+        hn::StoreU(row, d, pairs + at);
+      } else {
+        of_last = std::min(of_last, at);
+        hn::StoreU(row, d, last + (at - of_last));
+      }
+    }
+    std::copy_n(last, count - of_last, pairs + of_last);
+  }
+}
+
+void pairs_of(int64_t rows, int64_t f, real scale, real* phi, int64_t stride) {
+  if (f <= kLanes) return pairs_of_vector(rows, f, scale, phi, stride);
+  for (int64_t i = 0; i < rows; ++i, phi += stride) {
+    real *const y = phi + 1, *pairs = y + f;
+    phi[0] = 1;
+    for (int64_t a = 0; a < f; ++a) y[a] *= scale;
+    for (int64_t a = 0; a < f; pairs += f - a, ++a) {
+      const real factor = y[a];
+      const real* const from = y + a;
+      real* const to = pairs;
+      for (int64_t j = 0; j < f - a; ++j) to[j] = factor * from[j];
+      pairs[0] *= kSqrtHalf;
+    }
+  }
+}
+
+// The gradient of y is that of itself, plus (U + Uᵀ)·y for the triangle U of the gradients of
+// pairs, whose diagonal is multiplied by √½. Columns of U are read a vector at a time, from its
+// first row to its last one.
+template <class Part>
+HWY_INLINE void add_columns(int64_t f, int64_t column, Part part, const real* y, const real* pairs,
+                            real* sums) {
+  const Tag d;
+  const Vector own = part.load(y + column);
+  const Vector places = hn::Iota(d, static_cast<real>(column));
+  Vector below = hn::Zero(d);
+  const int64_t last = std::min(f, column + kLanes);
+  for (int64_t a = 0; a < last; pairs += f - a, ++a) {
+    const Vector here = all_of(static_cast<real>(a));
+    // Lanes before the diagonal hold what lies before this row of U: numbers of `grad` too.
+    Vector row = part.load(pairs + column - a);
+    row = hn::IfThenElseZero(hn::Ge(places, here), row);
+    row = hn::IfThenElse(hn::Eq(places, here), hn::Mul(row, all_of(kSqrtHalf)), row);
+    below = hn::MulAdd(all_of(y[a]), row, below);
+    sums[a] += hn::GetLane(hn::SumOfLanes(d, hn::Mul(row, own)));
+  }
+  part.store(hn::Add(part.load(sums + column), below), sums + column);
+}
+
+void pair_gradients(int64_t rows, int64_t f, real scale, const real* phi, real* grad,
+                    int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i, phi += stride, grad += stride) {
+    real* const sums = grad + 1;
+    for (int64_t j = 0; j < f; j += kLanes) {
+      if (j + kLanes <= f)
+        add_columns(f, j, Whole(), phi + 1, grad + 1 + f, sums);
+      else
+        add_columns(f, j, Partial{f - j}, phi + 1, grad + 1 + f, sums);
+    }
+    for (int64_t a = 0; a < f; ++a) grad[a] = scale * sums[a];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace attn
 HWY_AFTER_NAMESPACE();
@@ -142,6 +231,8 @@ namespace attn {
 HWY_EXPORT(elu);
 HWY_EXPORT(exp_below_row_max);
 HWY_EXPORT(dots_of);
+HWY_EXPORT(pairs_of);
+HWY_EXPORT(pair_gradients);
 
 void elu_plus_one_row(int64_t size, const real* x, real* out) {
   HWY_DYNAMIC_DISPATCH(elu)(size, x, out);
@@ -154,6 +245,15 @@ void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, 
 void dot_rows(int64_t rows, int64_t cols, const real* x, int64_t stride, const real* y,
               real* dots) {
   HWY_DYNAMIC_DISPATCH(dots_of)(rows, cols, x, stride, y, dots);
+}
+
+void pair_rows(int64_t rows, int64_t f, real scale, real* phi, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(pairs_of)(rows, f, scale, phi, stride);
+}
+
+void pair_gradient_rows(int64_t rows, int64_t f, real scale, const real* phi, real* grad,
+                        int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(pair_gradients)(rows, f, scale, phi, grad, stride);
 }
 
 }  // namespace attn

@@ -20,4 +20,14 @@ void exp_rows(int64_t rows, int64_t cols, real* x, int64_t stride, real factor, 
 // dots[i] = row i of x · y. Rows are `stride` apart.
 void dot_rows(int64_t rows, int64_t cols, const real* x, int64_t stride, const real* y, real* dots);
 
+// Products of pairs. Each row holds 1 + f + f·(f + 1)/2 numbers: 1, then f numbers y, then their
+// products y_a·y_b with b >= a, a by a; those of a number with itself are divided by √2. Replaces y
+// by scale·y, and writes the rest. Rows are `stride` apart.
+void pair_rows(int64_t rows, int64_t f, real scale, real* phi, int64_t stride);
+
+// Their gradients: of such rows `phi` and gradients `grad` of their numbers, both `stride` apart,
+// makes the gradients of y before it was scaled, in the first f numbers of a row of `grad`.
+void pair_gradient_rows(int64_t rows, int64_t f, real scale, const real* phi, real* grad,
+                        int64_t stride);
+
 }  // namespace attn

@@ -13,6 +13,8 @@
 
 #include "core/simd/exp2_of.h"
 #include "core/simd/max_lane.h"
+#include "core/simd/vector_math.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace attn {
 namespace HWY_NAMESPACE {
@@ -68,10 +70,37 @@ void online_softmax(int64_t rows, int64_t cols, real* x, int64_t stride, real* r
     if (row_max[i] == -kInfinity &&
         !holds_nan(row, cols)) {  // all masked: the difference would be NaN
       for (int64_t j = 0; j < cols; j += kLanes) hn::StoreU(hn::Zero(d), d, row + j);
+      rescale[i] = 0;
       continue;
     }
     row_sum[i] = row_sum[i] * rescale[i] + exp2_row(row, cols, row_max[i]);
   }
+}
+
+// Of any length. Four maxima, so that one waits for nothing of the others.
+HWY_INLINE real max_of_any(const real* x, int64_t n) {
+  const Tag d;
+  Vector most[4] = {all_of(-kInfinity), all_of(-kInfinity), all_of(-kInfinity), all_of(-kInfinity)};
+  int64_t j = 0;
+  for (; j + 4 * kLanes <= n; j += 4 * kLanes)
+    for (int64_t i = 0; i < 4; ++i) most[i] = hn::Max(most[i], hn::LoadU(d, x + j + i * kLanes));
+  for (; j + kLanes <= n; j += kLanes) most[0] = hn::Max(most[0], hn::LoadU(d, x + j));
+  if (j < n) {
+    const Partial part{n - j};
+    most[1] = hn::Max(most[1], part.keep_or(part.load(x + j), most[1]));
+  }
+  return max_lane(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
+}
+
+// The rounding of the maximum's product is the same factor in each term.
+real exp_from_max(int64_t n, real* x) {
+  const Vector log2e = all_of(real(1.4426950408889634));
+  const Vector from = hn::Mul(all_of(max_of_any(x, n)), log2e);
+  return sum_row(n, [=](int64_t j, auto part) HWY_ATTR {
+    const Vector e = exp2_of(hn::MulSub(part.load(x + j), log2e, from));
+    part.store(e, x + j);
+    return e;
+  });
 }
 
 void logit_gradients(int64_t rows, int64_t cols, real* x, real* grads, int64_t stride,
@@ -107,6 +136,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attn {
 HWY_EXPORT(online_softmax);
+HWY_EXPORT(exp_from_max);
 HWY_EXPORT(logit_gradients);
 HWY_EXPORT(weight);
 
@@ -115,6 +145,8 @@ void online_softmax_rows(int64_t rows, int64_t cols, real* x, int64_t stride, re
   const KernelMark mark(Part::softmax);
   HWY_DYNAMIC_DISPATCH(online_softmax)(rows, cols, x, stride, row_max, row_sum, rescale);
 }
+
+real exp_from_max_row(int64_t n, real* x) { return HWY_DYNAMIC_DISPATCH(exp_from_max)(n, x); }
 
 void logit_grad_rows(int64_t rows, int64_t cols, real* x, real* grads, int64_t stride,
                      const real* log_sum, const real* dots, real scale) {

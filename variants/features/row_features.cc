@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "core/base/counters.h"
 #include "core/base/marks.h"
@@ -31,15 +30,6 @@ void relu_at_angle(const real* x, int64_t size, real cosine, real sine, real* to
     to[i] = cosine * value;
     below[i] = sine * value;
   }
-}
-
-void multiply_by(real* x, int64_t size, real factor) {
-  for (int64_t i = 0; i < size; ++i) x[i] *= factor;
-}
-
-void multiply_into(const real* x, int64_t size, real factor, real* to) {
-  ATTN_INDEPENDENT
-  for (int64_t i = 0; i < size; ++i) to[i] = factor * x[i];
 }
 
 }  // namespace
@@ -91,7 +81,7 @@ void RowFeatures::make(const real* x, int64_t first, int64_t rows, real* phi, in
   if (kind_ == Kind::positive) exponentials(x, rows, phi, phi_row, log_scale);
   if (kind_ == Kind::waves) waves(x, rows, phi, phi_row, log_scale);
   if (kind_ == Kind::cosine) cosines(x, first, rows, phi, phi_row);
-  if (kind_ == Kind::taylor) polynomials(rows, phi, phi_row);
+  if (kind_ == Kind::taylor) pair_rows(rows, directions_, polynomial_scale(), phi, phi_row);
   if (kind_ == Kind::softmax_pair) softmax_pair_rows(rows, directions_, phi, phi_row);
 }
 
@@ -140,18 +130,9 @@ void RowFeatures::cosines(const real* x, int64_t first, int64_t rows, real* phi,
   }
 }
 
-void RowFeatures::polynomials(int64_t rows, real* phi, int64_t phi_row) const {
-  const int64_t f = directions_;
-  const real scale = real(std::pow(static_cast<double>(f), -0.25));
-  for (int64_t i = 0; i < rows; ++i) {
-    real *const row = phi + i * phi_row, *const y = row + 1, *pairs = y + f;
-    row[0] = 1;
-    multiply_by(y, f, scale);
-    for (int64_t a = 0; a < f; pairs += f - a, ++a) {
-      multiply_into(y + a, f - a, y[a], pairs);
-      pairs[0] *= real(std::numbers::sqrt2 / 2);
-    }
-  }
+// So that products of two rows of pairs are those of s = y·y'/√f.
+real RowFeatures::polynomial_scale() const {
+  return real(std::pow(static_cast<double>(directions_), -0.25));
 }
 
 }  // namespace attn

@@ -48,7 +48,7 @@ class RowFeatures {
   void exponentials(const real* x, int64_t rows, real* phi, int64_t phi_row, real* log_scale) const;
   void waves(const real* x, int64_t rows, real* phi, int64_t phi_row, real* log_scale) const;
   void cosines(const real* x, int64_t first, int64_t rows, real* phi, int64_t phi_row) const;
-  void polynomials(int64_t rows, real* phi, int64_t phi_row) const;
+  real polynomial_scale() const;
   void project_gradient(const Gradient& g) const;
   void project_unit_gradient(const Gradient& g) const;
 

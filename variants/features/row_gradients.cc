@@ -2,10 +2,10 @@
 // through the directions. 2·directions·dim FLOPs a row, and as many for learned directions.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "core/base/counters.h"
 #include "core/base/marks.h"
+#include "core/simd/feature_rows.h"
 #include "core/simd/product.h"
 #include "core/simd/rows.h"
 #include "variants/features/row_features.h"
@@ -53,23 +53,9 @@ void through_softmaxes(const real* phi, int64_t size, real up_mean, real down_me
     grad[i] = phi[i] * (grad[i] - up_mean) - phi[size + i] * (grad[size + i] - down_mean);
 }
 
-// phi = [1, y, pairs of y]: the gradient of ωx, in the first f numbers of grad. `sums` has f.
-void through_pairs(const real* phi, int64_t f, real scale, real* grad, real* sums) {
-  const real *const y = phi + 1, *pairs = grad + 1 + f;
-  std::copy_n(grad + 1, f, sums);
-  for (int64_t a = 0; a < f; pairs += f - a, ++a) {
-    sums[a] += real(std::numbers::sqrt2) * pairs[0] * y[a];
-    if (a + 1 == f) continue;
-    sums[a] += row_dot(pairs + 1, y + a + 1, f - a - 1);
-    add_multiple(pairs + 1, sums + a + 1, f - a - 1, y[a]);
-  }
-  for (int64_t a = 0; a < f; ++a) grad[a] = scale * sums[a];
-}
-
 }  // namespace
 
 int64_t RowFeatures::scratch_reals(const FeatureMap& map, int64_t dim) {
-  if (map.kind == FeatureMap::Kind::taylor) return map.directions(dim);
   return map.unit_rows ? kBlock * dim : 0;
 }
 
@@ -77,7 +63,8 @@ void RowFeatures::add_gradient(const Gradient& g) const {
   const Mark mark(Part::features);
   using Kind = FeatureMap::Kind;
   const real number = real(number_);
-  const real polynomial_scale = real(std::pow(static_cast<double>(directions_), -0.25));
+  if (kind_ == Kind::taylor)
+    pair_gradient_rows(g.rows, directions_, polynomial_scale(), g.phi, g.grad_phi, g.phi_row);
   for (int64_t i = 0; i < g.rows; ++i) {
     const real *const made = g.phi + i * g.phi_row, *const x = g.x + i * dim_;
     real *const grad = g.grad_phi + i * g.phi_row, *const to =
@@ -98,7 +85,6 @@ void RowFeatures::add_gradient(const Gradient& g) const {
       const double angle = number_ * static_cast<double>(g.first + i);
       add_relu_at_angle(x, grad, dim_, real(std::cos(angle)), real(std::sin(angle)), to);
     }
-    if (kind_ == Kind::taylor) through_pairs(made, directions_, polynomial_scale, grad, g.scratch);
     if (kind_ == Kind::softmax_pair)
       through_softmaxes(made, directions_, row_dot(made, grad, directions_),
                         row_dot(made + directions_, grad + directions_, directions_), grad);

@@ -91,15 +91,25 @@ void for_clusters(const Problem& p, const Body& body) {
   });
 }
 
+// Loops on plain pointers: through tensors they do not vectorise.
+void add_row(const real* from, real* to, int64_t size) {
+  ATTN_INDEPENDENT
+  for (int64_t c = 0; c < size; ++c) to[c] += from[c];
+}
+void add_scaled_row(real factor, const real* from, real* to, int64_t size) {
+  ATTN_INDEPENDENT
+  for (int64_t c = 0; c < size; ++c) to[c] += factor * from[c];
+}
+
 // The sums of the members' rows of x, each times `share(members)`.
 template <class Share>
 void sum_members(const Problem& p, const Tensor& x, const Tensor& to, const Share& share) {
   const int64_t d = p.q.dim(3);
   for_clusters(p, [&](int64_t at, const int32_t* members, int64_t count, int64_t head) {
     real* const sum = to.data() + at;
+    const real* const rows = x.data() + head;
     std::fill_n(sum, d, real(0));
-    for (int64_t m = 0; m < count; ++m)
-      for (int64_t c = 0; c < d; ++c) sum[c] += x[head + members[m] * d + c];
+    for (int64_t m = 0; m < count; ++m) add_row(rows + members[m] * d, sum, d);
     for (int64_t c = 0; count > 0 && c < d; ++c) sum[c] *= share(count);
   });
 }
@@ -110,9 +120,21 @@ void add_to_members(const Problem& p, const Tensor& x, const Tensor& to, const S
   const int64_t d = p.q.dim(3);
   for_clusters(p, [&](int64_t at, const int32_t* members, int64_t count, int64_t head) {
     const real factor = count > 0 ? share(count) : real(0);
+    real* const rows = to.data() + head;
     for (int64_t m = 0; m < count; ++m)
-      for (int64_t c = 0; c < d; ++c) to[head + members[m] * d + c] += factor * x[at + c];
+      add_scaled_row(factor, x.data() + at, rows + members[m] * d, d);
   });
+}
+
+// The members' rows of `to` become their cluster's row of x; rows of padding become 0.
+void copy_to_members(const Problem& p, const Tensor& x, const Tensor& to) {
+  const int64_t d = p.q.dim(3), len = p.q.dim(2);
+  for_clusters(p, [&](int64_t at, const int32_t* members, int64_t count, int64_t head) {
+    real* const rows = to.data() + head;
+    for (int64_t m = 0; m < count; ++m) std::copy_n(x.data() + at, d, rows + members[m] * d);
+  });
+  for (int64_t head = 0; head < p.heads(); ++head)
+    std::fill_n(to.data() + (head * len + p.valid(head)) * d, (len - p.valid(head)) * d, real(0));
 }
 
 real one(int64_t) { return 1; }
@@ -185,11 +207,11 @@ Var clustered_attention(const Var& q, const Var& k, const Var& v, const Tensor& 
                         const ClusterOptions& options, const std::vector<int64_t>& kv_lengths) {
   const auto p =
       std::allocate_shared<Problem>(Recycled<Problem>(), q, k, v, planes, options, kv_lengths);
-  const Tensor out = Tensor::zeros(q.shape());
+  const Tensor out = options.keys == 0 ? Tensor(q.shape()) : Tensor::zeros(q.shape());
   sum_members(*p, p->q, p->means, mean_of);
   softmax_forward(p->centroids, p->means, p->k, p->v, p->out, p->log_sum);
   if (p->options.keys == 0) {
-    add_to_members(*p, p->out, out, one);
+    copy_to_members(*p, p->out, out);
   } else {
     const int64_t d = q.dim(3), len = q.dim(2);
     run_tasks(

@@ -30,6 +30,13 @@ Tensor zeros_for(const Tensor& wanted, const Tensor& like) {
   return wanted.defined() ? Tensor::zeros(like.shape()) : Tensor();
 }
 
+// The groups `which` of x [groups, ...], in place: valid as long as x is.
+Tensor groups_of(const Tensor& x, Span which) {
+  real* const first = x.data() + which.begin * (x.size() / x.dim(0));
+  return Tensor::over(x.shape().with(0, which.end - which.begin), first,
+                      std::shared_ptr<const void>(std::shared_ptr<const void>(), first));
+}
+
 struct Balanced {
   Tensor q, k, v;
   Routes queries, keys;
@@ -76,12 +83,10 @@ struct Balanced {
 
   void forward(const Tensor& result) const {
     in_chunks(all(), chunk(kForwardArrays), [&](Span which) {
-      const Tensor gq = queries.regroup.gather(q, which), answer(gq.shape()),
-                   sum({gq.dim(0), 1, gq.dim(2)});
-      softmax_forward(group_problem(q, keys, which, false), gq, keys.regroup.gather(k, which),
-                      keys.regroup.gather(v, which), answer, sum);
-      std::copy_n(answer.data(), answer.size(), out.data() + which.begin * gq.dim(2) * gq.dim(3));
-      std::copy_n(sum.data(), sum.size(), log_sum.data() + which.begin * gq.dim(2));
+      const Tensor answer = groups_of(out, which);
+      softmax_forward(group_problem(q, keys, which, false), queries.regroup.gather(q, which),
+                      keys.regroup.gather(k, which), keys.regroup.gather(v, which), answer,
+                      groups_of(log_sum, which));
       add(queries, which, answer, result, true);
     });
   }
@@ -89,18 +94,16 @@ struct Balanced {
   void backward(const Tensor& grad, std::span<Tensor> grads) const {
     in_chunks(all(), chunk(kBackwardArrays), [&](Span which) {
       const Tensor gq = queries.regroup.gather(q, which);
-      const int64_t rows = gq.dim(2), d = gq.dim(3), at = which.begin * rows;
       const Tensor of_out = queries.regroup.gather(grad, which),
-                   share = queries.regroup.gather(shares, which), kept(gq.shape()),
-                   sum({gq.dim(0), 1, rows});
-      std::copy_n(out.data() + at * d, kept.size(), kept.data());
-      std::copy_n(log_sum.data() + at, sum.size(), sum.data());
+                   share = queries.regroup.gather(shares, which);
       for (int64_t row = 0; row < share.size(); ++row)
-        for (int64_t c = 0; c < d; ++c) of_out[row * d + c] *= share[row];
+        scale_rows_to(of_out.data() + row * q.dim(3), q.dim(3), share[row],
+                      of_out.data() + row * q.dim(3));
       std::array<Tensor, 3> own = {zeros_for(grads[0], gq), zeros_for(grads[1], gq),
                                    zeros_for(grads[2], gq)};
       softmax_backward(group_problem(q, keys, which, false), gq, keys.regroup.gather(k, which),
-                       keys.regroup.gather(v, which), kept, sum, of_out, own);
+                       keys.regroup.gather(v, which), groups_of(out, which),
+                       groups_of(log_sum, which), of_out, own);
       if (grads[0].defined()) add(queries, which, own[0], grads[0], false);
       if (grads[1].defined()) add(keys, which, own[1], grads[1], false);
       if (grads[2].defined()) add(keys, which, own[2], grads[2], false);

@@ -3,14 +3,9 @@
 #include "variants/normalisers/differential_rows.h"
 
 #include "core/simd/row_ops.h"
+#include "core/simd/softmax_rows.h"
 
 namespace attn {
-namespace {
-
-// Replaces logits by their exponentials over the largest one; returns 1 over their sum.
-real exponentials(int64_t n, real* z) { return 1 / exp_row(n, z, 1, max_in_row(z, n), z); }
-
-}  // namespace
 
 DifferentialWeights::DifferentialWeights(real lambda) : lambda_(lambda) {
   parts = 2;
@@ -22,7 +17,7 @@ void DifferentialWeights::weigh(const RowStrip& x) const {
     const int64_t n = x.counts[r];
     if (n == 0) continue;
     real *const a = x.row(0, r), *const b = x.row(1, r);
-    const real first = exponentials(n, a), second = lambda_ * exponentials(n, b);
+    const real first = 1 / exp_from_max_row(n, a), second = lambda_ / exp_from_max_row(n, b);
     for (int64_t j = 0; j < n; ++j) a[j] = first * a[j] - second * b[j];
   }
 }
@@ -34,7 +29,7 @@ RowStrip DifferentialWeights::keep(const RowStrip& x, const RowStrip&,
     const int64_t n = x.counts[r];
     if (n == 0) continue;
     real *const a = x.row(0, r), *const b = x.row(1, r), *const weights = spare.row(0, r);
-    const real first = exponentials(n, a), second = exponentials(n, b);
+    const real first = 1 / exp_from_max_row(n, a), second = 1 / exp_from_max_row(n, b);
     for (int64_t j = 0; j < n; ++j) {
       a[j] *= first;
       b[j] *= second;

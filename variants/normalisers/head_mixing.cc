@@ -6,6 +6,7 @@
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/row_products.h"
+#include "core/simd/softmax_rows.h"
 
 namespace attn {
 namespace {
@@ -18,9 +19,6 @@ struct Rows {
   static Rows of(const RowStrip& x, int64_t r) { return {x.row(0, r), x.rows * x.stride}; }
   real* map(int64_t h) const { return data + h * stride; }
 };
-
-// Replaces logits by their exponentials over the largest one; returns their sum.
-real exponentials(int64_t n, real* row) { return exp_row(n, row, 1, max_in_row(row, n), row); }
 
 // to_g = Σ_h matrix(g, h)·from_h of n columns; `to` is not `from`.
 void mix(int64_t maps, const Rows& from, const Rows& to, Left matrix, int64_t n) {
@@ -58,7 +56,7 @@ void HeadMixing::weigh(const RowStrip& x) const {
     const Rows row = Rows::of(x, r);
     mix(group, row, weights, {first, 1, group}, n);
     for (int64_t h = 0; h < group; ++h) {
-      const real factor = 1 / exponentials(n, weights.map(h));
+      const real factor = 1 / exp_from_max_row(n, weights.map(h));
       for (int64_t g = 0; g < group; ++g) divided[h * group + g] = factor * last[h * group + g];
     }
     mix(group, weights, row, {divided, 1, group}, n);
@@ -76,7 +74,7 @@ RowStrip HeadMixing::keep(const RowStrip& x, const RowStrip& kept_maps,
     mix(group, Rows::of(x, r), weights, {first, 1, group}, n);
     for (int64_t h = 0; h < group; ++h) {
       real* const row = weights.map(h);
-      const real factor = 1 / exponentials(n, row);
+      const real factor = 1 / exp_from_max_row(n, row);
       for (int64_t j = 0; j < n; ++j) row[j] *= factor;
     }
     mix(group, weights, Rows::of(spare, r), {last, 1, group}, n);

@@ -50,20 +50,37 @@ struct PositionMeans {
   Tensor of(const Tensor& finer, int64_t dim, int64_t more, const Extra& extra) const {
     const Mark mark(Part::sums);
     const int64_t width = dim + more, from_width = finer.dim(3);
-    const Tensor result = Tensor::zeros({finer.dim(0), finer.dim(1), cells(), width});
-    each_part(finer.dim(0) * finer.dim(1), finer.dim(2), dim,
-              [&](int64_t cell, int64_t n, int64_t part, int64_t part_n) {
-                real* const to = result.data() + cell * width;
-                const real* const from = finer.data() + part * from_width;
-                const real share = static_cast<real>(part_n) / static_cast<real>(n);
-                ATTN_INDEPENDENT
-                for (int64_t c = 0; c < dim; ++c) to[c] += share * from[c];
-                std::fill_n(to + dim, more, extra(n));
-              });
+    const int64_t all = cells(), parts = size / half(), finer_cells = finer.dim(2);
+    const Tensor result({finer.dim(0), finer.dim(1), all, width});
+    over_range(finer.dim(0) * finer.dim(1) * all, 2 * dim, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        const int64_t row = at / all, cell = at % all, n = count(row, cell);
+        const int64_t first = std::min(n, half()), second = n - first;
+        real* const to = result.data() + at * width;
+        const real* const a = finer.data() + (row * finer_cells + cell * parts) * from_width;
+        const real* const b = a + from_width;
+        if (n == 0) {
+          std::fill_n(to, width, real(0));
+          continue;
+        }
+        const real of_a = static_cast<real>(first) / static_cast<real>(n),
+                   of_b = static_cast<real>(second) / static_cast<real>(n);
+        if (second == 0)
+          std::copy_n(a, dim, to);  // the other one may be padding
+        else
+          add_parts(dim, of_a, a, of_b, b, to);
+        std::fill_n(to + dim, more, extra(n));
+      }
+    });
     return result;
   }
   Tensor of(const Tensor& finer, int64_t dim) const {
     return of(finer, dim, 0, [](int64_t) { return real(0); });
+  }
+
+  static void add_parts(int64_t dim, real of_a, const real* a, real of_b, const real* b, real* to) {
+    ATTN_INDEPENDENT
+    for (int64_t c = 0; c < dim; ++c) to[c] = of_a * a[c] + of_b * b[c];
   }
 
   // Adds the gradients of means, [batch, heads, cells, dim or more], to those of the finer cells.

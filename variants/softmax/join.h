@@ -22,10 +22,10 @@ struct Join {
     if (a == kInfinity && b == kInfinity) return;
     const real low = -kInfinity, x = a == kInfinity ? low : a, y = b == kInfinity ? low : b;
     const real larger = y <= x ? x : y;
-    const real u = std::exp2(x - larger), w = std::exp2(y - larger);
-    log_sum = larger + std::log2(u + w);
-    near = u / (u + w);
-    far = w / (u + w);
+    const real less = std::exp2(-std::abs(x - y)), sum = 1 + less;
+    log_sum = larger + std::log2(sum);
+    near = (y <= x ? 1 : less) / sum;
+    far = (y <= x ? less : 1) / sum;
   }
 };
 

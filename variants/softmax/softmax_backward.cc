@@ -144,21 +144,32 @@ class SoftmaxGradient {
   }
 
   // Calls visit(tile) for the scores of `queries` with the keys of `block`: one tile where every
-  // query sees every key, else one for each strip of queries.
+  // query sees every key, also of a run of a pattern, else one for each strip of queries.
   template <class Visit>
   void visit_tiles(const Band& band, int64_t head, Span queries, Span block, Visit&& visit) const {
-    bool meets = false;
-    visit_spans(band, p_.pattern.get(), head, queries,
-                [&](Span run) { meets |= run.begin < block.end && run.end > block.begin; });
+    bool meets = false, whole = p_.pattern != nullptr;
+    visit_runs(band, head, queries, block, [&](Span keys) {
+      meets = true;
+      whole = whole && band.covers(queries, keys);
+    });
     if (!meets) return;
     if (!p_.pattern && band.covers(queries, block)) return visit(ScoreTile{queries, block, true});
-    for (int64_t i = queries.begin; i < queries.end; i += kBackwardStrip) {
-      const Span strip{i, std::min(i + kBackwardStrip, queries.end)};
-      visit_spans(band, p_.pattern.get(), head, strip, [&](Span run) {
-        const Span keys{std::max(run.begin, block.begin), std::min(run.end, block.end)};
-        if (keys.begin < keys.end) visit(ScoreTile{strip, keys, false});
+    const int64_t rows = whole ? queries.end - queries.begin : kBackwardStrip;
+    for (int64_t i = queries.begin; i < queries.end; i += rows) {
+      const Span strip{i, std::min(i + rows, queries.end)};
+      visit_runs(band, head, strip, block, [&](Span keys) {
+        visit(ScoreTile{strip, keys, whole});
       });
     }
+  }
+
+  // Calls visit(keys) for each run of keys of the block that some of the queries see.
+  template <class Visit>
+  void visit_runs(const Band& band, int64_t head, Span queries, Span block, Visit&& visit) const {
+    visit_spans(band, p_.pattern.get(), head, queries, [&](Span run) {
+      const Span keys{std::max(run.begin, block.begin), std::min(run.end, block.end)};
+      if (keys.begin < keys.end) visit(keys);
+    });
   }
 
   LogitBias::Tile bias_tile(const Band& band, int64_t head, const ScoreTile& tile) const {

@@ -26,7 +26,7 @@ class ForwardTile {
   using Element = typename Storage::Element;
 
   // `packed`: all keys of the head where they are packed ahead, else null. `sums`: the weighted
-  // sums of values, [rows, value_dim].
+  // sums of values, [rows, value_dim]; those of a query that sees no key are left as they are.
   ForwardTile(const SoftmaxProblem& p, const Band& band, int64_t head, Span queries,
               const Element* q, const real* packed, real* sums, real* row_max, real* row_sum,
               const ForwardLayout& layout, real* work)
@@ -45,7 +45,6 @@ class ForwardTile {
     const Mark mark(Part::elementwise);
     const int64_t rows = queries.end - queries.begin;
     storage_.take_queries(q + queries.begin * p.dim, rows);
-    std::fill_n(sums_, rows * p.value_dim, real(0));
     std::fill_n(row_max_, rows, -kInfinity);
     std::fill_n(row_sum_, rows, real(0));
   }
@@ -234,6 +233,7 @@ class Forward {
     const auto [head, queries] = place(task / division_.parts);
     const int64_t rows = queries.end - queries.begin;
     real* const row_max = part + rows * p_.value_dim;
+    std::fill(part, row_max, real(0));
     walk(head, queries, task % division_.parts, part, row_max, row_max + rows, work);
   }
 

@@ -77,15 +77,23 @@ inline void merge_row(int64_t dim, const RowSums& from, RowSums& into) {
   into.row_max = row_max;
 }
 
-// out = sum / row_sum; zeros for a query that sees no key.
+// out = sum / row_sum; zeros for a query that sees no key, whose sum is not read.
 inline void divide_row(int64_t dim, const real* sum, real row_sum, real* out) {
-  const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
+  if (row_sum == 0) {
+    std::fill_n(out, dim, real(0));
+    return;
+  }
+  const real factor = 1 / row_sum;
   for (int64_t c = 0; c < dim; ++c) out[c] = sum[c] * factor;
 }
 
 // The same, rounded to bfloat16.
 inline void divide_row(int64_t dim, const real* sum, real row_sum, BFloat16* out) {
-  const real factor = row_sum == 0 ? real(1) : 1 / row_sum;
+  if (row_sum == 0) {
+    std::fill_n(out, dim, BFloat16());
+    return;
+  }
+  const real factor = 1 / row_sum;
   for (int64_t c = 0; c < dim; ++c) out[c] = to_bfloat16(static_cast<float>(sum[c] * factor));
 }
 

@@ -112,6 +112,43 @@ TEST_P(FeatureRows, DotProducts) {
   }
 }
 
+// Numbers that fill no vector, one, and more; behind each row lie numbers that stay.
+TEST_P(FeatureRows, PairsAndTheirGradients) {
+  for (const int64_t f : {1, 2, 3, 7, 8, 9, 15, 16, 17, 33}) {
+    const int64_t rows = 3, size = 1 + f + f * (f + 1) / 2, stride = size + 1;
+    const std::vector<real> given = numbers(rows * stride, 1);
+    std::vector<real> phi = given, grad = numbers(2 * rows * stride, 1);
+    grad.erase(grad.begin(), grad.begin() + rows * stride);
+    const std::vector<real> before = grad;
+    pair_rows(rows, f, real(0.5), phi.data(), stride);
+    pair_gradient_rows(rows, f, real(0.5), phi.data(), grad.data(), stride);
+    for (int64_t i = 0; i < rows; ++i) {
+      const real *const x = &given[static_cast<size_t>(i * stride)], *y = x + 1;
+      const real* const made = &phi[static_cast<size_t>(i * stride)];
+      const real* const g = &before[static_cast<size_t>(i * stride)];
+      std::vector<double> want(static_cast<size_t>(f));
+      EXPECT_EQ(made[0], 1);
+      EXPECT_EQ(made[size], x[size]);
+      for (int64_t a = 0, at = 1 + f; a < f; ++a) {
+        want[static_cast<size_t>(a)] += 0.5 * double(g[1 + a]);
+        EXPECT_EQ(made[1 + a], real(0.5) * y[a]);
+        for (int64_t b = a; b < f; ++b, ++at) {
+          const double of_same = a == b ? std::sqrt(0.5) : 1, ya = 0.5 * double(y[a]),
+                       yb = 0.5 * double(y[b]);
+          EXPECT_NEAR(double(made[at]), of_same * ya * yb, 4 * kEpsilon * std::abs(ya * yb));
+          want[static_cast<size_t>(a)] += 0.5 * of_same * double(g[at]) * yb;
+          want[static_cast<size_t>(b)] += 0.5 * of_same * double(g[at]) * ya;
+        }
+      }
+      for (int64_t a = 0; a < f; ++a)
+        EXPECT_NEAR(double(grad[static_cast<size_t>(i * stride + a)]), want[static_cast<size_t>(a)],
+                    200 * kEpsilon)
+            << f;
+      EXPECT_EQ(grad[static_cast<size_t>(i * stride + size)], g[size]);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, FeatureRows, testing::ValuesIn(isas()));
 
 }  // namespace

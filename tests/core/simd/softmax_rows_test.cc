@@ -77,6 +77,7 @@ TEST_F(SoftmaxRows, RunningMaximumAndMass) {
         }
       online_softmax_rows(kRows, kCols, x.data(), kStride, row_max.data(), row_sum.data(),
                           rescale.data());
+      EXPECT_EQ(rescale[6], 0) << "as long as nothing is seen, sums are not read";
       for (int64_t i = 0; i < kRows; ++i) {
         auto& row = weights[static_cast<size_t>(i)];
         for (double& weight : row) weight *= double(rescale[static_cast<size_t>(i)]);
@@ -111,6 +112,33 @@ TEST_F(SoftmaxRows, NaNShowsInItsRowAlone) {
         EXPECT_TRUE(std::isnan(row_sum[0])) << at;
         EXPECT_EQ(row_sum[1], others == 1 ? kRowMultiple : 0);
       }
+  });
+}
+
+TEST_F(SoftmaxRows, TermsOfACompleteRow) {
+  each([] {
+    Rng random = rng(3, "complete rows");
+    for (const int64_t n : {1, 5, 15, 16, 17, 63, 64, 65, 200}) {
+      std::vector<real> x;
+      for (int64_t j = 0; j < n; ++j) x.push_back(static_cast<real>(30 + 10 * random.normal()));
+      x.back() += 25;  // the maximum is in the part behind the last whole vector
+      std::vector<real> terms = x;
+      terms.push_back(9);
+      const real sum = exp_from_max_row(n, terms.data());
+      const double most = static_cast<double>(*std::max_element(x.begin(), x.end()));
+      double total = 0;
+      for (size_t j = 0; j < x.size(); ++j) {
+        const double want = std::exp(double(x[j]) - most);
+        // Products with log2(e) are rounded: as many units as the exponent is large.
+        EXPECT_NEAR(double(terms[j]), want, (8 + 2 * most) * double(kEpsilon) * want) << n;
+        total += want;
+      }
+      EXPECT_NEAR(double(sum), total, (8 + 2 * most) * double(kEpsilon) * total);
+      EXPECT_EQ(terms.back(), 9) << "beyond the row";
+      terms = x;
+      terms[static_cast<size_t>(n / 2)] = kNaN;
+      EXPECT_TRUE(std::isnan(exp_from_max_row(n, terms.data()))) << n;
+    }
   });
 }
 
