@@ -38,8 +38,23 @@ void add_to_top(int64_t n, const real* scores, int64_t first, TopList& list);
 // Leaves the `most` largest, or all if they are fewer.
 void finish_top(TopList& list);
 
-// The places of the `most` largest of n scores, ascending; returns how many: min(most, n). For few:
-// each costs a pass over the scores, which are overwritten.
+// The places of a list's scores, ascending; returns how many.
+inline int64_t take_top(TopList& list, int32_t* places) {
+  finish_top(list);
+  for (int64_t e = 0; e < list.size; ++e) places[e] = static_cast<int32_t>(list.places[e]);
+  return list.size;
+}
+
+// The places of the `most` largest of n scores, ascending; returns how many: min(most, n). work:
+// TopList::reals(most) numbers.
+inline int64_t top_places(int64_t n, const real* scores, int64_t most, int32_t* places,
+                          real* work) {
+  TopList list = TopList::in(work, most);
+  add_to_top(n, scores, 0, list);
+  return take_top(list, places);
+}
+
+// The same for few: each costs a pass over the scores, which are overwritten.
 int64_t top_few(int64_t n, real* scores, int64_t most, int32_t* places);
 
 }  // namespace attn

@@ -34,9 +34,12 @@ bool referenced(const VariantInfo& info) { return static_cast<bool>(info.referen
 // All but mixers whose channels meet or that are no linear map.
 bool by_weights(const VariantInfo& info) { return !info.traits.mixer || info.traits.convex; }
 bool linear(const VariantInfo& info) { return by_weights(info) && !info.traits.nonlinear; }
+// Under one of the masks: what never sees the future has a limit under the causal one alone.
 bool has_limit(const VariantInfo& info) {
-  const AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
-  return info.limit && info.limit(shape);
+  AttentionShape shape{.q_len = 65, .kv_len = 65, .head_dim = 8};
+  if (!info.limit || info.limit(shape)) return static_cast<bool>(info.limit);
+  shape.causal = true;
+  return info.limit(shape).has_value();
 }
 
 bool in_catalog(const VariantInfo& info) {

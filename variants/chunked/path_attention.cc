@@ -50,6 +50,7 @@ struct Layout {
 
 void forward_of_chunk(const PathProblem& p, const PathSaved& s, int64_t head, int64_t a,
                       real* work) {
+  Tally done;
   const Layout at(p);
   const int64_t c = p.chunk, dim = p.dim, size = p.rows_reals();
   const auto rows = [&](const Tensor& t, int64_t b) {
@@ -64,6 +65,7 @@ void forward_of_chunk(const PathProblem& p, const PathSaved& s, int64_t head, in
     // The values of padding may hold anything.
     add_product(c, dim, p.keys(head, b), {logits, c}, {rows(s.v, b), dim}, sums.sum, dim,
                 sums.rescale);
+    done.multiply_adds(c * dim * p.keys(head, b));
   };
   const real* const near = s.near.data() + (head * p.chunks + a) * c * c;
   for (int64_t i = 0; i < c * c; ++i) logits[i] = kLog2E * near[i];
@@ -73,10 +75,12 @@ void forward_of_chunk(const PathProblem& p, const PathSaved& s, int64_t head, in
   for (int64_t b = a - 1; b >= 0; --b) {
     pack_transposed(rows(s.k, b), c, dim, dim, panels);
     product(c, c, dim, {queries, dim}, packed(panels, dim), logits, c);
+    done.multiply_adds(c * c * dim);
     attend(b);
     if (b == 0) break;
     product(c, dim, dim, {queries, dim}, {s.maps.data() + (head * p.chunks + b) * dim * dim, dim},
             next, dim);
+    done.multiply_adds(c * dim * dim);
     std::swap(queries, next);
   }
   real* const out = rows(s.out, a);
@@ -95,11 +99,11 @@ PathChunks::PathChunks(int64_t len)
     : chunk(std::min(kPanel, (len + kRowMultiple - 1) / kRowMultiple * kRowMultiple)),
       chunks((len + chunk - 1) / chunk) {}
 
-double path_flops(const PathChunks& cut, int64_t dim) {
+double path_flops(const PathChunks& cut, int64_t len, int64_t dim) {
   const int64_t pairs = cut.chunks * (cut.chunks - 1) / 2;
   const int64_t maps = (cut.chunks - 1) * (cut.chunks - 2) / 2;
   return 2 * static_cast<double>(cut.chunk * dim) *
-         static_cast<double>((2 * pairs + cut.chunks) * cut.chunk + maps * dim);
+         static_cast<double>(2 * pairs * cut.chunk + len + maps * dim);
 }
 
 Cost path_cost(const AttentionShape& s) {
@@ -131,7 +135,7 @@ Cost path_cost(const AttentionShape& s) {
       std::max({size * of_heads(std::max(near, made)), size * of_heads(last) + workspace,
                 size * of_heads(last + (padded ? s.kv_len * dim : 0))});
   return {
-      .flops = of_heads(1) * path_flops(cut, dim) + products,
+      .flops = of_heads(1) * path_flops(cut, s.kv_len, dim) + products,
       .backward_flops = backward,
       .bytes = size * of_heads(9 * row + 6 * square + 3 * maps),
       .peak_bytes = peak + size * (of_heads(s.kv_len) + static_cast<double>(2 * c * c + dim * dim)),
@@ -148,7 +152,6 @@ Var path_attention(const PathInputs& x, int64_t len, const std::vector<int64_t>&
   run_tasks(p.heads * p.chunks, Layout(p).total, [&](int64_t task, real* work) {
     forward_of_chunk(p, saved, task / p.chunks, task % p.chunks, work);
   });
-  count_flops(static_cast<double>(p.heads) * path_flops(PathChunks(p.chunks * p.chunk), p.dim));
   count_bytes(sizeof(real) *
               static_cast<double>(4 * saved.q.size() + saved.maps.size() + saved.near.size()));
   if (!keep) return Var(saved.out);

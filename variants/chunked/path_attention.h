@@ -35,7 +35,7 @@ struct PathChunks {
 };
 
 // FLOPs of the forward pass of one head.
-double path_flops(const PathChunks& cut, int64_t dim);
+double path_flops(const PathChunks& cut, int64_t len, int64_t dim);
 // Of the variant `path`: what its products make of the gates, and path_attention().
 Cost path_cost(const AttentionShape& shape);
 

@@ -68,6 +68,7 @@ class Head {
     for (int64_t b = a - 1; b > 0; --b)
       product(p_.chunk, p_.dim, p_.dim, {queries(b), p_.dim}, {map(s_.maps, b), p_.dim},
               queries(b - 1), p_.dim);
+    done_.multiply_adds((a - 1) * p_.chunk * p_.dim * p_.dim);
   }
 
   // Logits in `weights` become weights, `grads` the gradients of the logits; those of the values of
@@ -84,11 +85,13 @@ class Head {
     if (keys > 0) {
       pack_transposed(rows(s_.v, b), keys, dim, dim, panels);
       product(c, keys, dim, {grad_out, dim}, packed(panels, dim), grads, c);
+      done_.multiply_adds(c * keys * dim);
     }
     logit_grad_rows(c, c, weights, grads, c, s_.log_sum.data() + (head_ * p_.chunks + a) * c,
                     work_ + at_.dots, 1);
-    if (grads_[2].defined())
-      add_product(keys, dim, c, {weights, 1, c}, {grad_out, dim}, rows(grads_[2], b), dim);
+    if (!grads_[2].defined()) return;
+    add_product(keys, dim, c, {weights, 1, c}, {grad_out, dim}, rows(grads_[2], b), dim);
+    done_.multiply_adds(keys * dim * c);
   }
 
   void near(int64_t a) {
@@ -107,14 +110,16 @@ class Head {
     pack_transposed(rows(s_.k, b), c, dim, dim, panels);
     product(c, c, dim, {queries(b), dim}, packed(panels, dim), work_ + at_.weights, c);
     weigh(a, b);
-    if (grads_[1].defined())
-      add_product(c, dim, c, {grads, 1, c}, {queries(b), dim}, rows(grads_[1], b), dim);
+    const bool of_keys = grads_[1].defined(), of_map = b > 0 && grads_[3].defined();
+    done_.multiply_adds((of_keys ? 3 : 2) * c * c * dim);
+    if (b > 0) done_.multiply_adds((of_map ? 2 : 1) * c * dim * dim);
+    if (of_keys) add_product(c, dim, c, {grads, 1, c}, {queries(b), dim}, rows(grads_[1], b), dim);
     if (b == 0) {
       product(c, dim, c, {grads, c}, {rows(s_.k, b), dim}, gradient, dim);
       return;
     }
     // `gradient` is that of the queries after this chunk's map.
-    if (grads_[3].defined())
+    if (of_map)
       add_product(dim, dim, c, {queries(b), 1, dim}, {gradient, dim}, map(grads_[3], b), dim);
     pack_transposed(map(s_.maps, b), dim, dim, dim, panels);
     product(c, dim, dim, {gradient, dim}, packed(panels, dim), next, dim);
@@ -129,6 +134,7 @@ class Head {
   Layout at_;
   int64_t head_;
   real* work_;
+  Tally done_;
 };
 
 }  // namespace
@@ -136,16 +142,15 @@ class Head {
 double path_backward_flops(const PathProblem& p) {
   const auto pairs = static_cast<double>(p.chunks * (p.chunks - 1) / 2);
   const auto maps = static_cast<double>((p.chunks - 1) * (p.chunks - 2) / 2);
-  const auto square = static_cast<double>(p.chunk * p.chunk * p.dim);
-  return (10 * pairs + 4 * static_cast<double>(p.chunks)) * square +
-         6 * maps * static_cast<double>(p.chunk * p.dim * p.dim);
+  return (10 * pairs * static_cast<double>(p.chunk) + 4 * static_cast<double>(p.len) +
+          6 * maps * static_cast<double>(p.dim)) *
+         static_cast<double>(p.chunk * p.dim);
 }
 
 void path_backward(const PathProblem& p, const PathSaved& s, const Tensor& grad_out,
                    std::span<Tensor> grads) {
   run_tasks(p.heads, Layout(p).total,
             [&](int64_t head, real* work) { Head(p, s, grad_out, grads, head, work).run(); });
-  count_flops(static_cast<double>(p.heads) * path_backward_flops(p));
 }
 
 }  // namespace attn

@@ -44,7 +44,8 @@ class Cosformer final : public Attention {
 };
 
 oracle::Array cosformer_reference(const ReferenceInputs& x) {
-  const auto span = static_cast<double>(span_of(x.config));
+  const int64_t given = x.params().integer("span");
+  const auto span = static_cast<double>(given > 0 ? given : x.config.max_len);  // M of eq. 10
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     double sum = 0;
     for (int64_t c = 0; c < x.q.dim; ++c)

@@ -7,7 +7,7 @@
 #include "core/base/marks.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
-#include "variants/hashing/largest.h"
+#include "core/simd/top_rows.h"
 
 namespace attn {
 namespace {
@@ -61,7 +61,7 @@ Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
     if (valid == 0) return;
     auto* const top = reinterpret_cast<int32_t*>(work + room_of(x));
     for_products(x, centroids, head, valid, work, [&](int64_t c, const real* scores) {
-      select_largest(scores, valid, wanted, top, work + room_of(x) + ints);
+      top_places(valid, scores, wanted, top, work + room_of(x) + ints);
       for (int64_t a = 0; a < wanted; ++a)
         routes.regroup.from[static_cast<size_t>((head * count + c) * rows + a)] =
             head * len + top[a];

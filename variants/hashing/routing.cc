@@ -60,14 +60,14 @@ class Routing final : public Attention {
 };
 
 oracle::Array routing_reference(const ReferenceInputs& x) {
-  const int64_t clusters = cluster_count(x.params(), x.config.max_len);
+  const int64_t given = x.params().integer("clusters"), n = x.config.max_len;
+  const int64_t clusters = given > 0 ? given : std::lround(std::sqrt(static_cast<double>(n)));
   const oracle::Array centroids = oracle::reshaped(x.weights[0], 1, x.q.heads, clusters, x.q.dim);
   const int64_t window = x.params().integer("window");
-  if (is_balanced(x.params()))
+  if (x.params().text("assignment") == "balanced")
     return oracle::balanced_routing(x.q, x.k, x.v, centroids, window, x.mask.kv_lengths);
   return oracle::nearest_routing(x.q, x.v, centroids,
-                                 window > 0 ? window : (x.config.max_len + clusters - 1) / clusters,
-                                 x.visible());
+                                 window > 0 ? window : (n + clusters - 1) / clusters, x.visible());
 }
 
 }  // namespace

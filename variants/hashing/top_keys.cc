@@ -12,7 +12,7 @@
 #include "core/simd/product.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/softmax_rows.h"
-#include "variants/hashing/largest.h"
+#include "core/simd/top_rows.h"
 
 namespace attn {
 namespace {
@@ -110,7 +110,7 @@ class Choice {
       if (members.begin == members.end) continue;
       const real* const logits = logits_ + r * stride_;
       int32_t* const top = h_.top + cluster * h_.row;
-      select_largest(logits, h_.valid, h_.keys, top, list_);
+      top_places(h_.valid, logits, h_.keys, top, list_);
       for (int64_t s = 0; s < h_.keys; ++s)
         h_.weights[cluster * h_.row + s] = std::exp2(logits[top[s]] - h_.log_sum[cluster]);
     }

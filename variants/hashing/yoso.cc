@@ -61,20 +61,20 @@ class Yoso final : public Attention {
   RowRule rule_;  // of form=expected
 };
 
+constexpr double kLeast = 1e-24;  // beside the squares of a row, which may be zeros
+
 oracle::Array yoso_reference(const ReferenceInputs& x) {
   const int64_t bits = x.params().integer("bits");
   return oracle::unit_rows(
-      is_sampled(x.params())
-          ? oracle::collided(x.q, x.k, x.v, x.weights[0], bits, x.visible())
-          : oracle::expected_collided(x.q, x.k, x.v, bits, kUnit.epsilon, x.visible()),
-      kUnit.epsilon);
+      is_sampled(x.params()) ? oracle::collided(x.q, x.k, x.v, x.weights[0], bits, x.visible())
+                             : oracle::expected_collided(x.q, x.k, x.v, bits, kLeast, x.visible()),
+      kLeast);
 }
 
 oracle::Array yoso_surrogate(const ReferenceInputs& x, const ReferenceInputs& at) {
-  return oracle::unit_rows(
-      oracle::collided_near({x.q, x.k}, {at.q, at.k}, x.v, at.weights[0],
-                            at.params().integer("bits"), kUnit.epsilon, x.visible()),
-      kUnit.epsilon);
+  return oracle::unit_rows(oracle::collided_near({x.q, x.k}, {at.q, at.k}, x.v, at.weights[0],
+                                                 at.params().integer("bits"), kLeast, x.visible()),
+                           kLeast);
 }
 
 // Where nothing collides, all outputs are zeros: of random rows, one pair in 2^bits does in a hash.

@@ -2,7 +2,7 @@
 // sequence has. variants/softmax/softmax.h computes the attention.
 //   sequence_projection.h  a learned map from n rows to `rank` rows, 2·n·rank·d FLOPs (linformer)
 //   block_compression.h    a convolution from each block of rows to one row, 2·n·d² FLOPs
-//   block_attention.h      attention to blocks that have ended, and its decoder
+//   compressed_memory.h    attention to blocks that have ended, and its decoder
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
@@ -12,7 +12,7 @@
 //   singular_values.h      the singular value decomposition of a matrix of any rank
 #pragma once
 
-#include "variants/lowrank/block_attention.h"
+#include "variants/lowrank/compressed_memory.h"
 #include "variants/lowrank/block_compression.h"
 #include "variants/lowrank/head_convolution.h"
 #include "variants/lowrank/landmarks.h"

@@ -27,8 +27,8 @@ class MemoryCompressed final : public Attention {
   }
 
  private:
-  BlockAttention blocks(bool causal, const std::vector<int64_t>& lengths) const {
-    BlockAttention how{stride_, nulls_, causal, {}};
+  CompressedMemory blocks(bool causal, const std::vector<int64_t>& lengths) const {
+    CompressedMemory how{stride_, nulls_, causal, {}};
     for (const int64_t length : lengths)
       how.kv_lengths.push_back(length == 0 ? 0 : nulls_ + compressed_blocks(length, stride_));
     return how;
@@ -37,11 +37,11 @@ class MemoryCompressed final : public Attention {
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     const Var keys = compress_blocks(k, keys_, mask.kv_lengths),
               values = compress_blocks(v, values_, mask.kv_lengths);
-    return block_attention(q, keys, values, blocks(mask.causal, mask.kv_lengths));
+    return compressed_memory_attention(q, keys, values, blocks(mask.causal, mask.kv_lengths));
   }
 
   Cost do_cost(const AttentionShape& s) const override {
-    const BlockAttentionWork work = block_attention_work(s, blocks(s.causal, {}));
+    const CompressedMemoryWork work = compressed_memory_work(s, blocks(s.causal, {}));
     const auto heads = static_cast<double>(s.batch * s.heads), d = static_cast<double>(s.head_dim),
                rows = heads * static_cast<double>(s.q_len),
                keys = heads * static_cast<double>(s.kv_len),
@@ -55,12 +55,12 @@ class MemoryCompressed final : public Attention {
                 compressed +
                 std::max(work.peak_bytes, static_cast<double>(compression_bytes(
                                               s.batch * s.heads, s.kv_len, stride_, s.head_dim))),
-            .state_bytes = block_state_bytes(s, stride_, nulls_)};
+            .state_bytes = compressed_memory_bytes(s, stride_, nulls_)};
   }
 
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
     if (position[2] > 1) return nullptr;  // each head compresses by its own matrices
-    return block_decoder(position, capacity, keys_, values_);
+    return compressed_memory_decoder(position, capacity, keys_, values_);
   }
 
   int64_t stride_, nulls_;

@@ -25,6 +25,41 @@ Var root_mean_square_norm(const Var& x, const Var& gain) {
   return multiply(scale_rows(x, factors), gain);
 }
 
+// x·W of few rows x [rows, depth], which reads the weights where they are: linear() packs them, a
+// pass over all weights that pays for many rows alone.
+Tensor product_of_few(const Tensor& x, const Tensor& weight, int64_t rows) {
+  constexpr int64_t kWorth = 1 << 17;  // weights of a task: about 10 µs a row
+  const int64_t depth = weight.dim(0), cols = weight.dim(1);
+  const int64_t each = (std::max<int64_t>(1, kWorth / depth) + kPanel - 1) / kPanel * kPanel;
+  const Tensor to({rows, cols});
+  const int64_t room = blocked_product_reals(rows, each, depth, {nullptr, cols, 1});
+  run_tasks((cols + each - 1) / each, room, [&](int64_t task, real* work) {
+    const int64_t j = task * each;
+    blocked_product(rows, std::min(each, cols - j), depth, {x.data(), depth, 1},
+                    {weight.data() + j, cols, 1}, to.data() + j, cols, false, work);
+  });
+  count_flops(2 * static_cast<double>(rows * depth * cols));
+  return to;
+}
+
+// Of the products x·down [batch, len, r + R] and x·query [batch, heads, len, d + R].
+LatentRows latent_of(const Var& rows, const SharedLatent& w, const Tensor& table, int64_t first) {
+  const int64_t r = w.latent(), rotary = w.rotary(), batch = rows.dim(0), len = rows.dim(1);
+  LatentRows result;
+  if (rotary > 0)
+    result.rotated =
+        rotate(reshape(slice(rows, 2, r, r + rotary), {batch, 1, len, rotary}), table, first);
+  const Var latent = rotary > 0 ? slice(rows, 2, 0, r) : rows;
+  result.latent = w.gain.defined() ? root_mean_square_norm(latent, w.gain) : latent;
+  return result;
+}
+Var queries_of(const Var& q, const SharedLatent& w, const Tensor& table, int64_t first) {
+  const int64_t d = w.head_dim(), rotary = w.rotary();
+  if (rotary == 0) return q;
+  const std::array parts = {slice(q, 3, 0, d), rotate(slice(q, 3, d, d + rotary), table, first)};
+  return concat(parts, 3);
+}
+
 class LatentDecoder final : public Decoder {
  public:
   LatentDecoder(const Shape& position, int64_t capacity, const SharedLatent& weights,
@@ -44,11 +79,15 @@ class LatentDecoder final : public Decoder {
   }
   void do_step(const real*, const real*, const real* v, real* out) override {
     const NoGrad no_grad;
-    const Tensor rows({batch_, 1, w_.heads * head_dim()});
+    const Tensor rows({batch_, w_.heads * head_dim()});
     std::copy_n(v, rows.size(), rows.data());
-    put(latent_rows(Var(rows), w_, table_, length()), 1);
-    const Tensor answer = mixed(latent_queries(Var(rows), w_, table_, length()).value());
-    const Tensor result = linear(Var(answer), w_.out, {}).value();
+    const Tensor down = product_of_few(rows, w_.down.value(), batch_);
+    put(latent_of(Var(down.reshaped({batch_, 1, row_})), w_, table_, length()), 1);
+    const Tensor query = product_of_few(rows, w_.query.value(), batch_);
+    const Shape of_heads{batch_, w_.heads, 1, head_dim() + w_.rotary()};
+    const Tensor answer =
+        mixed(queries_of(Var(query.reshaped(of_heads)), w_, table_, length()).value());
+    const Tensor result = product_of_few(answer, w_.out.value(), batch_);
     std::copy_n(result.data(), result.size(), out);
     count_bytes(sizeof(real) * static_cast<double>(moved()));
   }
@@ -168,23 +207,11 @@ int64_t SharedLatent::numbers() const {
 }
 
 LatentRows latent_rows(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first) {
-  const int64_t r = w.latent(), rotary = w.rotary();
-  const Var rows = linear(x, w.down, {});
-  LatentRows result;
-  if (rotary > 0)
-    result.rotated = rotate(reshape(slice(rows, 2, r, r + rotary), {x.dim(0), 1, x.dim(1), rotary}),
-                            table, first);
-  const Var latent = rotary > 0 ? slice(rows, 2, 0, r) : rows;
-  result.latent = w.gain.defined() ? root_mean_square_norm(latent, w.gain) : latent;
-  return result;
+  return latent_of(linear(x, w.down, {}), w, table, first);
 }
 
 Var latent_queries(const Var& x, const SharedLatent& w, const Tensor& table, int64_t first) {
-  const int64_t d = w.head_dim(), rotary = w.rotary();
-  const Var q = linear_to_heads(x, w.query, w.heads);
-  if (rotary == 0) return q;
-  const std::array parts = {slice(q, 3, 0, d), rotate(slice(q, 3, d, d + rotary), table, first)};
-  return concat(parts, 3);
+  return queries_of(linear_to_heads(x, w.query, w.heads), w, table, first);
 }
 
 std::unique_ptr<Decoder> latent_decoder(const Shape& position, int64_t capacity,

@@ -67,9 +67,7 @@ oracle::Array differential_reference(const ReferenceInputs& x) {
   const double start = x.params().number("lambda_init");
   const oracle::Array out =
       oracle::differential_attention(x.q, x.k, x.v, x.weights, start, x.visible());
-  return x.params().flag("norm")
-             ? oracle::rms_normalised(out, x.weights[4], kHeadNormEpsilon, 1 - start)
-             : out;
+  return x.params().flag("norm") ? oracle::rms_normalised(out, x.weights[4], 1e-5, 1 - start) : out;
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "core/simd/row_ops.h"
+#include "core/simd/rows.h"
 
 namespace attn {
 namespace {
@@ -48,26 +50,48 @@ void add_up(int64_t n, const real* x, real last, const real* y, const Add& add, 
   }
 }
 
+// Calls body(k) with a constant k: the power, where that is a whole number up to 8, as for α = 1 +
+// 1/k up to the rounding of α, else 0. Whole powers are products, vectorised.
+template <class Body>
+auto with_power(double power, const Body& body) {
+  const auto is = [power](int k) {
+    return std::abs(power - k) <= 4 * static_cast<double>(kEpsilon) * k;
+  };
+  if (is(1)) return body(std::integral_constant<int, 1>());
+  if (is(2)) return body(std::integral_constant<int, 2>());
+  if (is(3)) return body(std::integral_constant<int, 3>());
+  if (is(4)) return body(std::integral_constant<int, 4>());
+  if (is(5)) return body(std::integral_constant<int, 5>());
+  if (is(6)) return body(std::integral_constant<int, 6>());
+  if (is(7)) return body(std::integral_constant<int, 7>());
+  if (is(8)) return body(std::integral_constant<int, 8>());
+  return body(std::integral_constant<int, 0>());
+}
+
+// lower = over^(kPower - 1), 0 where `over` is. For vectors and numbers.
+template <int kPower, class X>
+void raise(const X& over, X& lower) {
+  const X zero = over - over, one = zero + 1;
+  lower = kPower == 1 ? (over > 0 ? one : zero) : over;
+  for (int i = 2; i < kPower; ++i) lower *= over;
+}
+
 // f(θ) = Σ [y - θ]₊^power and Σ [y - θ]₊^(power - 1).
 struct Sums {
   double weights, lower;
 };
+template <int kPower>
 Sums sums_at(int64_t n, const real* y, double theta, double power) {
   Sums sums{};
-  const auto t = static_cast<real>(theta);
-  const Lanes zero = {}, one = zero + 1;
-  if (power == 1) {
-    const auto add = [=](const Lanes& x, const Lanes&, Lanes& a, Lanes& b) {
-      const Lanes over = x - t;
-      a += over > 0 ? over : zero;
-      b += over > 0 ? one : zero;
-    };
-    add_up(n, y, -2, y, add, sums.weights, sums.lower);
-  } else if (power == 2) {
+  if constexpr (kPower > 0) {
+    const auto t = static_cast<real>(theta);
+    const Lanes zero = {};
     const auto add = [=](const Lanes& x, const Lanes&, Lanes& a, Lanes& b) {
       const Lanes shifted = x - t, over = shifted > 0 ? shifted : zero;
-      a += over * over;
-      b += over;
+      Lanes lower;
+      raise<kPower>(over, lower);
+      a += lower * over;
+      b += lower;
     };
     add_up(n, y, -2, y, add, sums.weights, sums.lower);
   } else {
@@ -83,11 +107,12 @@ Sums sums_at(int64_t n, const real* y, double theta, double power) {
 }
 
 // The root of the norm f^(1/power) = 1, which is convex in θ too and closer to a line than f.
+template <int kPower>
 double threshold(int64_t n, const real* y, double power) {
   double theta = -1;
   for (int step = 0; step < kMostSteps; ++step) {
-    const Sums at = sums_at(n, y, theta, power);
-    const double root = power == 2 ? std::sqrt(at.weights) : std::pow(at.weights, 1 - 1 / power);
+    const Sums at = sums_at<kPower>(n, y, theta, power);
+    const double root = kPower == 2 ? std::sqrt(at.weights) : std::pow(at.weights, 1 - 1 / power);
     const double rise = (at.weights - root) / at.lower;
     theta += rise;
     if (!(rise > 2 * static_cast<double>(kEpsilon))) break;  // and where a row is NaN
@@ -95,61 +120,79 @@ double threshold(int64_t n, const real* y, double power) {
   return theta;
 }
 
+real over_at(real y, real threshold) { return y > threshold ? y - threshold : real(0); }
+
+// The weights of y = (α-1)·(z - max z), which may be y; `slopes`, if not null, may be y too, but
+// not the weights, and get weights^(2-α) on the support.
+template <int kPower>
+void weigh_shifted(int64_t n, const real* y, double power, real* weights, real* slopes) {
+  const double theta = threshold<kPower>(n, y, power);
+  const auto t = static_cast<real>(theta);
+  if constexpr (kPower > 0) {
+    ATTN_INDEPENDENT
+    for (int64_t j = 0; j < n; ++j) {
+      const real over = over_at(y[j], t);
+      real lower;
+      raise<kPower>(over, lower);
+      weights[j] = lower * over;
+    }
+    ATTN_INDEPENDENT
+    for (int64_t j = 0; slopes && j < n; ++j) raise<kPower>(over_at(y[j], t), slopes[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) {
+      const double over = static_cast<double>(y[j]) - theta;
+      const double lower = over > 0 ? std::pow(over, power - 1) : 0;
+      weights[j] = static_cast<real>(lower * over);
+      if (slopes) slopes[j] = static_cast<real>(lower);
+    }
+  }
+  if (kPower == 1 || kPower == 2) return;  // a rounded θ hardly changes their sum
+  const double total = static_cast<double>(sum_in_row(weights, n));
+  const auto factor = static_cast<real>(1 / total);
+  for (int64_t j = 0; j < n; ++j) weights[j] *= factor;
+  const auto of_slopes = static_cast<real>(std::pow(total, 1 / power - 1));
+  for (int64_t j = 0; slopes && j < n; ++j) slopes[j] *= of_slopes;
+}
+
 }  // namespace
 
-void EntmaxWeights::weigh_row(int64_t n, real* z) const {
+void EntmaxWeights::weigh_row(int64_t n, real* z, real* weights, real* slopes) const {
   const real top = max_in_row(z, n);
   if (alpha_ == 1) {
-    const real factor = 1 / exp_row(n, z, 1, top, z);
-    for (int64_t j = 0; j < n; ++j) z[j] *= factor;
+    const real factor = 1 / exp_row(n, z, 1, top, weights);
+    for (int64_t j = 0; j < n; ++j) weights[j] *= factor;
+    if (slopes) std::copy_n(weights, n, slopes);
     return;
   }
   const auto factor = static_cast<real>(alpha_ - 1);
   for (int64_t j = 0; j < n; ++j) z[j] = factor * (z[j] - top);
-  const double power = 1 / (alpha_ - 1), theta = threshold(n, z, power);
-  const auto t = static_cast<real>(theta);
-  if (power == 1) {
-    for (int64_t j = 0; j < n; ++j) z[j] = z[j] > t ? z[j] - t : real(0);
-  } else if (power == 2) {
-    for (int64_t j = 0; j < n; ++j) {
-      const real over = z[j] > t ? z[j] - t : real(0);
-      z[j] = over * over;
-    }
-  } else {
-    double total = 0;
-    for (int64_t j = 0; j < n; ++j) {
-      const double over = static_cast<double>(z[j]) - theta;
-      z[j] = over > 0 ? static_cast<real>(std::pow(over, power)) : real(0);
-      total += static_cast<double>(z[j]);
-    }
-    for (int64_t j = 0; j < n; ++j) z[j] /= static_cast<real>(total);
-  }
+  const double power = 1 / (alpha_ - 1);
+  with_power(power, [&](auto k) { weigh_shifted<k>(n, z, power, weights, slopes); });
 }
 
 void EntmaxWeights::weigh(const RowStrip& x) const {
   for (int64_t r = 0; r < x.rows; ++r)
-    if (x.counts[r] > 0) weigh_row(x.counts[r], x.row(0, r));
+    if (x.counts[r] > 0) weigh_row(x.counts[r], x.row(0, r), x.row(0, r), nullptr);
+}
+
+RowStrip EntmaxWeights::keep(const RowStrip& x, const RowStrip&, const RowStrip& spare) const {
+  for (int64_t r = 0; r < x.rows; ++r)
+    if (x.counts[r] > 0) weigh_row(x.counts[r], x.row(0, r), spare.row(0, r), x.row(0, r));
+  return spare;
 }
 
 void EntmaxWeights::gradient(const RowStrip& x, const RowStrip&, const RowStrip& g, double*) const {
+  const auto add = [](const Lanes& slopes, const Lanes& grads, Lanes& a, Lanes& b) {
+    a += slopes;
+    b += slopes * grads;
+  };
   for (int64_t r = 0; r < x.rows; ++r) {
     const int64_t n = x.counts[r];
-    real *const s = x.row(0, r), *const grad = g.row(0, r);
-    if (alpha_ == 2)
-      for (int64_t j = 0; j < n; ++j) s[j] = s[j] > 0 ? real(1) : real(0);
-    else if (alpha_ == 1.5)
-      for (int64_t j = 0; j < n; ++j) s[j] = std::sqrt(s[j]);
-    else if (alpha_ != 1)
-      for (int64_t j = 0; j < n; ++j)
-        s[j] = s[j] > 0 ? std::pow(s[j], static_cast<real>(2 - alpha_)) : real(0);
+    real *const slopes = x.row(0, r), *const grad = g.row(0, r);
     double total = 0, weighted = 0;
-    const auto add = [](const Lanes& x_lanes, const Lanes& y_lanes, Lanes& a, Lanes& b) {
-      a += x_lanes;
-      b += x_lanes * y_lanes;
-    };
-    add_up(n, s, 0, grad, add, total, weighted);
+    add_up(n, slopes, 0, grad, add, total, weighted);
     const auto mean = static_cast<real>(total > 0 ? weighted / total : 0);
-    for (int64_t j = 0; j < n; ++j) grad[j] = s[j] * (grad[j] - mean);
+    for (int64_t j = 0; j < n; ++j) grad[j] = slopes[j] * (grad[j] - mean);
   }
 }
 

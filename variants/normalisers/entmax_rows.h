@@ -12,12 +12,15 @@ class EntmaxWeights final : public RowWeights {
   explicit EntmaxWeights(double alpha) : alpha_(alpha) {}
 
   void weigh(const RowStrip& x) const override;
-  // dz = s⊙(dp - Σs·dp/Σs), s = p^(2-α) on the support.
+  // Leaves s = p^(2-α) on the support in `x`: for gradient() a lower power of what p is made of.
+  RowStrip keep(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& spare) const override;
+  // dz = s⊙(dp - Σs·dp/Σs).
   void gradient(const RowStrip& x, const RowStrip& kept_maps, const RowStrip& g,
                 double* learned) const override;
 
  private:
-  void weigh_row(int64_t n, real* z) const;
+  // Makes weights of the logits z, and s unless `slopes` is null. Weights or slopes may be z.
+  void weigh_row(int64_t n, real* z, real* weights, real* slopes) const;
 
   double alpha_;
 };

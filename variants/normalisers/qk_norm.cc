@@ -71,8 +71,8 @@ oracle::Array qk_norm_reference(const ReferenceInputs& x) {
       for (int64_t h = 0; h < rows.heads; ++h)
         for (int64_t i = 0; i < rows.len; ++i) {
           const double square = oracle::dot(rows.row(b, h, i), rows.row(b, h, i));
-          const double size = rms ? std::sqrt(square / double(rows.dim) + kEpsilonRms)
-                                  : std::sqrt(square + kEpsilonL2);
+          const double size =
+              rms ? std::sqrt(square / double(rows.dim) + 1e-6) : std::sqrt(square + 1e-12);
           for (int64_t c = 0; c < rows.dim; ++c) {
             const double gain = rms          ? x.weights[which].at(0, 0, 0, c)
                                 : which == 0 ? x.weights[0].at(0, 0, h, 0)

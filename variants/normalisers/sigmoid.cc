@@ -57,7 +57,10 @@ class Sigmoid final : public Attention {
 };
 
 oracle::Array sigmoid_reference(const ReferenceInputs& x) {
-  const double bias = bias_of(x.config), root = std::sqrt(static_cast<double>(x.q.dim));
+  const double root = std::sqrt(static_cast<double>(x.q.dim));
+  double bias = x.params().number("bias");
+  if (x.params().text("bias_from") == "length")
+    bias = std::log(1 / static_cast<double>(x.config.max_len));  // section 4: n weights sum to 1
   return oracle::weighted_sum(
       x.q, x.v, x.visible(), [&](int64_t b, int64_t h, int64_t i, int64_t j) {
         const double logit = oracle::dot(x.q.row(b, h, i), x.k.row(b, h, j)) / root;

@@ -13,7 +13,7 @@ CacheLayout band_cache(const SoftmaxOptions& options, int64_t capacity) {
           .slot_of = [=](int64_t at) { return at < global ? at : global + (at - global) % ring; },
           .visible_slots =
               [=](int64_t, int64_t at) {
-                return std::vector{Span{0, std::min(at + 1, global + ring)}};
+                return std::vector{Slots{0, std::min(at + 1, global + ring)}};
               },
           .by_head = false};
 }

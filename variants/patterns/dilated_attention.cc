@@ -178,15 +178,14 @@ CacheLayout dilated_cache(const DilatedPattern& pattern, int64_t heads, int64_t 
               [=](int64_t head, int64_t at) {
                 const int64_t start = at / longest * longest;
                 const int64_t own = at / pattern.segment * pattern.segment - start;
-                std::vector<Span> spans = {{own, at - start + 1}};
+                std::vector<Slots> seen = {{own, at - start + 1}};
                 for (int64_t level = 1; level < pattern.levels; ++level) {
                   const int64_t step = pattern.dilation(level), each = pattern.length(level);
                   const int64_t offset = pattern.offset(head % heads, heads, level);
                   if (at % each % step != offset) continue;
-                  for (int64_t j = at / each * each - start + offset; j <= at - start; j += step)
-                    spans.push_back({j, j + 1});
+                  seen.push_back({at / each * each - start + offset, at - start + 1, step});
                 }
-                return spans;
+                return seen;
               },
           .by_head = true};
 }

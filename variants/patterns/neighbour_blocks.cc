@@ -22,7 +22,7 @@ CacheLayout NeighbourBlocks::cache(int64_t capacity) const {
           .slot_of = [=](int64_t at) { return at % ring; },
           .visible_slots =
               [=, *this](int64_t, int64_t at) {
-                return ring_spans({std::max<int64_t>(0, at / size - back) * size, at + 1}, ring);
+                return ring_slots({std::max<int64_t>(0, at / size - back) * size, at + 1}, ring);
               },
           .by_head = false};
 }

@@ -77,7 +77,7 @@ class PatternDecoder final : public Decoder {
     }
   };
 
-  void answer(int64_t head, int64_t rows, const std::vector<Span>& spans, const real* q, real* out,
+  void answer(int64_t head, int64_t rows, const std::vector<Slots>& slots, const real* q, real* out,
               Tally& done) const {
     const int64_t dim = head_dim();
     const real scale = static_cast<real>(std::numbers::log2e / std::sqrt(static_cast<double>(dim)));
@@ -85,12 +85,14 @@ class PatternDecoder final : public Decoder {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < dim; ++c) room.queries[c * rows + r] = scale * q[r * dim + c];
     const GroupSums sums = GroupSums::in(room.sums, rows, dim);
-    for (const Span span : spans)
-      for (int64_t slot = span.begin; slot < span.end; slot += kBlock) {
-        const int64_t count = std::min(kBlock, span.end - slot);
-        const int64_t at = (head * layout_.slots + slot) * dim;
-        score(keys_.data() + at, count, room);
-        add_keys(count, room.logits, kBlock, values_.data() + at, dim, sums);
+    for (const Slots& some : slots)
+      for (int64_t first = 0; first < some.count(); first += kBlock) {
+        const int64_t count = std::min(kBlock, some.count() - first), row = some.step * dim;
+        const int64_t at = (head * layout_.slots + some.begin) * dim + first * row;
+        score({keys_.data() + at, row}, count, room);
+        weigh_keys(count, room.logits, kBlock, sums);
+        add_product(rows, dim, count, {room.logits, kBlock}, {values_.data() + at, row}, sums.sum,
+                    dim, sums.rescale);
         done.multiply_adds(2 * rows * count * dim);
         done.moved<real>(2 * count * dim);
       }
@@ -99,13 +101,13 @@ class PatternDecoder final : public Decoder {
   }
 
   // One query alone would leave a tile of the product empty.
-  void score(const real* keys, int64_t count, const Room& room) const {
+  void score(Left keys, int64_t count, const Room& room) const {
     const int64_t dim = head_dim(), rows = room.rows;
     if (rows == 1) {
-      dots_of_rows(count, dim, room.queries, 0, keys, dim, room.logits);
+      dots_of_rows(count, dim, room.queries, 0, keys.data, keys.row, room.logits);
       return;
     }
-    product(count, rows, dim, {keys, dim}, {room.queries, rows}, room.products, rows);
+    product(count, rows, dim, keys, {room.queries, rows}, room.products, rows);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < count; ++j) room.logits[r * kBlock + j] = room.products[j * rows + r];
   }
@@ -117,7 +119,7 @@ class PatternDecoder final : public Decoder {
     size_t list;
   };
   struct Seen {
-    std::vector<std::vector<Span>> lists;
+    std::vector<std::vector<Slots>> lists;
     std::vector<Run> runs;
     int64_t pairs = 0, slots = 0;  // of queries and slots, and of slots read, over all heads
   };
@@ -126,9 +128,9 @@ class PatternDecoder final : public Decoder {
     for (int64_t head = 0; head < heads(); ++head)
       for (int64_t r = 0; r < group(); ++r) {
         if (layout_.by_head || seen.lists.empty()) {
-          std::vector<Span> spans = layout_.visible_slots(head * group() + r, length());
-          if (seen.lists.empty() || spans != seen.lists.back())
-            seen.lists.push_back(std::move(spans));
+          std::vector<Slots> slots = layout_.visible_slots(head * group() + r, length());
+          if (seen.lists.empty() || slots != seen.lists.back())
+            seen.lists.push_back(std::move(slots));
         }
         const size_t list = seen.lists.size() - 1;
         if (r > 0 && seen.runs.back().list == list)
@@ -137,9 +139,9 @@ class PatternDecoder final : public Decoder {
           seen.runs.push_back({head, {r, r + 1}, list});
       }
     for (const Run& run : seen.runs)
-      for (const Span span : seen.lists[run.list]) {
-        seen.pairs += (run.queries.end - run.queries.begin) * (span.end - span.begin);
-        seen.slots += span.end - span.begin;
+      for (const Slots& some : seen.lists[run.list]) {
+        seen.pairs += run.queries.size() * some.count();
+        seen.slots += some.count();
       }
     return seen;
   }
@@ -169,7 +171,7 @@ std::unique_ptr<Decoder> pattern_decoder(const Shape& position, int64_t capacity
   return std::make_unique<PatternDecoder>(position, capacity, std::move(layout));
 }
 
-std::vector<Span> ring_spans(Span positions, int64_t slots) {
+std::vector<Slots> ring_slots(Span positions, int64_t slots) {
   if (positions.begin >= positions.end) return {};
   const int64_t begin = positions.begin % slots, end = (positions.end - 1) % slots + 1;
   if (begin < end) return {{begin, end}};

@@ -46,9 +46,9 @@ CacheLayout RandomBlocks::cache(int64_t heads, int64_t capacity) const {
   const auto seen = [*this, heads](int64_t head, int64_t at) {
     IndexList blocks;
     append(head % heads, at / size, at / size + 1, blocks);
-    std::vector<Span> spans;
-    for (const int64_t b : blocks) spans.push_back({b * size, std::min((b + 1) * size, at + 1)});
-    return spans;
+    std::vector<Slots> slots;
+    for (const int64_t b : blocks) slots.push_back({b * size, std::min((b + 1) * size, at + 1)});
+    return slots;
   };
   return {.slots = capacity, .visible_slots = seen};
 }

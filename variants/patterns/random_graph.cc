@@ -30,23 +30,23 @@ std::vector<int32_t> before(int64_t position, int64_t degree, uint64_t seed) {
 }
 
 // Itself and the ones before.
-std::vector<Span> spans_of(int64_t position, int64_t degree, uint64_t seed) {
+std::vector<Slots> slots_of(int64_t position, int64_t degree, uint64_t seed) {
   std::vector<int32_t> seen = before(position, degree, seed);
   seen.push_back(static_cast<int32_t>(position));
-  std::vector<Span> spans;
+  std::vector<Slots> slots;
   for (const int32_t j : seen)
-    if (!spans.empty() && spans.back().end == j)
-      ++spans.back().end;
+    if (!slots.empty() && slots.back().end == j)
+      ++slots.back().end;
     else
-      spans.push_back({j, j + 1});
-  return spans;
+      slots.push_back({j, j + 1});
+  return slots;
 }
 
 }  // namespace
 
 CacheLayout graph_cache(int64_t capacity, int64_t degree, uint64_t seed) {
   return {.slots = capacity,
-          .visible_slots = [=](int64_t, int64_t at) { return spans_of(at, degree, seed); },
+          .visible_slots = [=](int64_t, int64_t at) { return slots_of(at, degree, seed); },
           .by_head = false};
 }
 

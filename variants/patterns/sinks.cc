@@ -66,6 +66,11 @@ VariantInfo sinks() {
             return softmax_where(
                 x, [=](int64_t i, int64_t j) { return j <= i && (j < first || j > i - window); });
           },
+      // Under a causal mask: no window shows the future.
+      .limit = [reach = limit_at_length("window")](
+                   const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
+        return shape.causal ? reach(shape) : std::nullopt;
+      },
       .always_causal = [](const Params&) { return true; },
       .notes = {"The paper counts rotary positions inside its cache: the distance of a sink is "
                 "then that of its slot. Here positions, where a layer has them, are absolute, "

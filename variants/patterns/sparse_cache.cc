@@ -13,11 +13,8 @@ CacheLayout strided_cache(int64_t stride, int64_t capacity) {
   return {.slots = capacity,
           .visible_slots =
               [stride](int64_t, int64_t at) {
-                std::vector<Span> spans;
-                for (int64_t j = at % stride; j < at; j += stride) spans.push_back({j, j + 1});
                 const int64_t near = std::max<int64_t>(0, at - stride + 1);
-                spans.push_back({near, at + 1});
-                return spans;
+                return std::vector<Slots>{{at % stride, at, stride}, {near, at + 1}};
               },
           .by_head = false};
 }
@@ -58,8 +55,8 @@ CacheLayout sparse_cache(const SparsePattern& pattern, int64_t capacity) {
               },
           .visible_slots =
               [=](int64_t, int64_t at) {
-                return std::vector<Span>{{0, pattern.summaries(at + 1)},
-                                         {kept, kept + passing(at % stride + 1)}};
+                return std::vector<Slots>{{0, pattern.summaries(at + 1)},
+                                          {kept, kept + passing(at % stride + 1)}};
               },
           .by_head = false};
 }

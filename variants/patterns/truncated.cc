@@ -18,6 +18,7 @@ class Truncated final : public Attention, public DistanceBiased {
 
   Var biased_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
                      const Var& table) const override {
+    check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
     return distance_softmax_attention(q, k, v, table, options_of(mask));
   }
   std::unique_ptr<Decoder> biased_decoder(const Shape& position, int64_t capacity,

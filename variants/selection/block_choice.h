@@ -21,11 +21,7 @@ double mean_choice_bytes(const BlockGrid& grid, int64_t most);  // of its worksp
 inline int64_t choose_row(int64_t n, real* scores, int64_t most, real* work, int32_t* places) {
   constexpr int64_t kScoresOfFew = 1 << 13;  // read by top_few in all: some 300 ns
   if (n <= most || n * most <= kScoresOfFew) return top_few(n, scores, most, places);
-  TopList list = TopList::in(work, most);
-  add_to_top(n, scores, 0, list);
-  finish_top(list);
-  for (int64_t e = 0; e < list.size; ++e) places[e] = static_cast<int32_t>(list.places[e]);
-  return list.size;
+  return top_places(n, scores, most, places, work);
 }
 
 }  // namespace attn

@@ -61,7 +61,6 @@ void BlockDecoder::do_step(const real* q, const real* k, const real* v, real* ou
       answer(at * unit(), q, out);
     }
     const auto count = static_cast<double>(end - begin);
-    count_flops(count * unit_flops());
     count_bytes(static_cast<double>(sizeof(real)) * count *
                 (unit_numbers() + 2 * static_cast<double>(keys * d)));
   });
@@ -73,6 +72,7 @@ void BlockDecoder::score(int64_t head, int64_t count, const real* q, real* score
   for (int64_t first = 0; first < count; first += kPanel)
     product(group(), std::min(kPanel, count - first), d, {q, d},
             {means_.panel(head, first), means_.panel_width(first)}, scores + first, stride);
+  count_flops(2 * static_cast<double>(group() * count * d));
 }
 
 void BlockDecoder::add(int64_t head, Span positions, const real* query, real* logits,
@@ -84,6 +84,7 @@ void BlockDecoder::add(int64_t head, Span positions, const real* query, real* lo
     product(count, 1, d, {keys_.data() + row * d, d}, {query, 1}, logits, 1);
     add_keys(count, logits, values_.data() + row * d, d, sums);
   }
+  count_flops(4 * static_cast<double>(positions.size() * d));
 }
 
 void BlockDecoder::attend(int64_t head, int64_t count, const int32_t* chosen, const real* query,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/counters.h"
 #include "core/base/workspace.h"
 #include "core/simd/row_ops.h"
 #include "variants/selection/block_attention.h"
@@ -84,6 +85,7 @@ class BranchDecoder final : public BlockDecoder {
     std::fill_n(out, g * d, real(0));
     if (count == 0) return;
     score(head, count, work + room_.queries + at * d, scores, room_.stride);
+    count_flops(2 * static_cast<double>(g * count * d));  // of their values
     for (int64_t r = 0; r < g; ++r) {
       real* const row = scores + r * room_.stride;
       real* const sums = work + room_.sums + (at + r) / shared() * room_.stride;

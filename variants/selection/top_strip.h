@@ -43,11 +43,4 @@ inline void index_scores(int64_t cols, int64_t index_heads, const real* products
   }
 }
 
-// The keys of one row in the order of their places; returns how many.
-inline int64_t take_top(TopList& list, int32_t* places) {
-  finish_top(list);
-  for (int64_t e = 0; e < list.size; ++e) places[e] = static_cast<int32_t>(list.places[e]);
-  return list.size;
-}
-
 }  // namespace attn

@@ -28,11 +28,11 @@ Var gated_softmax_attention(const Var& q, const Var& k, const Var& v, const Var&
 
 Var distance_softmax_attention(const Var& q, const Var& k, const Var& v, const Var& table,
                                const SoftmaxOptions& options) {
-  const Shape wanted{q.dim(1), q.dim(2) + k.dim(2) - 1};
+  const SoftmaxProblem problem = softmax_problem(q.shape(), k.shape(), v.shape(), options);
+  const Shape wanted{problem.heads, problem.q_len + problem.kv_len - 1};
   ATTN_CHECK(table.shape() == wanted, "a table of distances {}; expected {}", table.shape().str(),
              wanted.str());
-  return biased(softmax_problem(q.shape(), k.shape(), v.shape(), options), q, k, v, table,
-                LogitBias::of_distances(table.value(), k.dim(2)));
+  return biased(problem, q, k, v, table, LogitBias::of_distances(table.value(), k.dim(2)));
 }
 
 }  // namespace attn

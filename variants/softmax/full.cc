@@ -1,6 +1,7 @@
 // full: softmax(QKᵀ/√d)·V over every visible key. Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
 // Time 4·n²·d FLOPs (causal: half). Tiled: memory n·d, online softmax of arXiv:2205.14135;
 // materialized: n² weights a head.
+#include "core/base/check.h"
 #include "variants/api/distance_bias.h"
 #include "variants/api/variant_info.h"
 #include "variants/softmax/softmax.h"
@@ -15,6 +16,8 @@ class Full final : public Attention, public DistanceBiased {
 
   Var biased_forward(const Var& q, const Var& k, const Var& v, const Mask& mask,
                      const Var& table) const override {
+    check_mask(mask, q.dim(0), q.dim(2), k.dim(2));
+    ATTN_CHECK(!mask.edges, "a bias of each distance takes no edges");
     return distance_softmax_attention(q, k, v, table, options_of(mask));
   }
   std::unique_ptr<Decoder> biased_decoder(const Shape& position, int64_t capacity,

@@ -40,6 +40,14 @@ std::vector<int64_t> chosen(const Row& row, int64_t most, int64_t piece) {
   return places;
 }
 
+std::vector<int64_t> chosen_whole(const Row& row, int64_t most) {
+  std::vector<real> work(static_cast<size_t>(TopList::reals(most)), real(-77));
+  std::vector<int32_t> places(row.size());
+  places.resize(static_cast<size_t>(
+      top_places(std::ssize(row), row.data(), most, places.data(), work.data())));
+  return {places.begin(), places.end()};
+}
+
 std::vector<int64_t> chosen_few(Row row, int64_t most) {
   std::vector<int32_t> places(static_cast<size_t>(most));
   places.resize(static_cast<size_t>(top_few(std::ssize(row), row.data(), most, places.data())));
@@ -77,6 +85,15 @@ TEST_F(TopRows, AreThoseOfAStableSort) {
           for (const int64_t piece : {int64_t{64}, int64_t{384}, n})
             ASSERT_EQ(chosen(row, most, piece), wanted(row, most))
                 << most << " of " << n << " in pieces of " << piece;
+  });
+}
+
+TEST_F(TopRows, OfAWholeRowAreThoseOfAStableSort) {
+  each([] {
+    for (const int64_t n : {1, 15, 64, 129, 1000})
+      for (const Row& row : rows_of(n))
+        for (const int64_t most : {1, 7, 130})
+          ASSERT_EQ(chosen_whole(row, most), wanted(row, most)) << most << " of " << n;
   });
 }
 

@@ -190,6 +190,23 @@ TEST(DistanceBias, OfZerosLeavesTheAttention) {
   }
 }
 
+TEST(DistanceBias, ChecksItsArgumentsAsAnAttentionDoes) {
+  const Var q(bridge::normal({2, 2, 12, 16}, "q")), table(Tensor::zeros({2, 23}));
+  for (const char* name : {"full", "truncated"}) {
+    const auto attention = find_variant(name).build({2, 16, 12, true, 3, {}}, {});
+    const auto given = [&](const Mask& mask) {
+      as_distance_biased(*attention)->biased_forward(q, q, q, mask, table);
+    };
+    EXPECT_NO_THROW(given({true, {12, 5}}));
+    EXPECT_THROW(given({false, {}}), Error);
+    EXPECT_THROW(given({true, {12}}), Error);
+    EXPECT_THROW(given({true, {12, 13}}), Error);
+    Mask mask{true, {}};
+    mask.edges = std::make_shared<const Edges>(Edges{std::vector<int64_t>(25, 0), {}});
+    EXPECT_THROW(given(mask), Error);
+  }
+}
+
 // Rows of logits from states, one token at a time, as of the whole output: a key's distance is
 // counted round the ring of a window, and for query heads that share keys.
 TEST(DistanceBias, ModelsDecodeWithIt) {

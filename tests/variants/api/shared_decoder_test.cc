@@ -126,10 +126,10 @@ TEST(SharedDecoder, PatternsThatDifferBetweenQueryHeads) {
                            .slot_of = [](int64_t at) { return 69 - at; },
                            .visible_slots =
                                [](int64_t head, int64_t at) {
-                                 std::vector<Span> spans;
+                                 std::vector<Slots> slots;
                                  for (int64_t j = 0; j <= at; ++j)
-                                   if (sees(head, at, j)) spans.push_back({69 - j, 70 - j});
-                                 return spans;
+                                   if (sees(head, at, j)) slots.push_back({69 - j, 70 - j});
+                                 return slots;
                                }};
   for (const Sharing& s : kSharings)
     for (const int64_t prefill : {0, 61})
@@ -141,10 +141,32 @@ TEST(SharedDecoder, PatternsOfLongSpans) {
                            .slot_of = [](int64_t at) { return at; },
                            .visible_slots =
                                [](int64_t, int64_t at) {
-                                 return std::vector<Span>{{std::max<int64_t>(0, at - 99), at + 1}};
+                                 return std::vector<Slots>{{std::max<int64_t>(0, at - 99), at + 1}};
                                }};
   for (const Sharing& s : kSharings)
     expect_steps(*pattern_decoder(s.position(), 150, layout), s.inputs(150, 2), 60, softmax(99));
+}
+
+// Every third position from the last one back, more than are scored at once, and one beside them.
+TEST(SharedDecoder, PatternsOfSlotsFarApart) {
+  constexpr int64_t kLength = 250;
+  const Answer answer = [](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
+    return oracle::average(q, v, {}, [&](int64_t b, int64_t h, int64_t, int64_t j) {
+      const int64_t back = k.len - 1 - j;
+      if (back % 3 > 0 && back != 1) return -double{INFINITY};
+      return oracle::dot(q.row(b, h, 0), k.row(b, h, j)) / std::sqrt(static_cast<double>(q.dim));
+    });
+  };
+  const CacheLayout layout{.slots = kLength,
+                           .visible_slots =
+                               [](int64_t, int64_t at) {
+                                 const int64_t before = std::max<int64_t>(0, at - 1);
+                                 return std::vector<Slots>{{at % 3, at + 1, 3}, {before, at}};
+                               },
+                           .by_head = false};
+  for (const Sharing& s : kSharings)
+    expect_steps(*pattern_decoder(s.position(), kLength, layout), s.inputs(kLength, 2), 230,
+                 answer);
 }
 
 TEST(SharedDecoder, SyntheticWeightsOfEachQueryHead) {
@@ -168,7 +190,7 @@ std::vector<std::unique_ptr<Decoder>> decoders_of(const Shape& position, int64_t
   all.push_back(softmax_decoder(position, capacity, 9));
   all.push_back(relu_decoder(position, capacity));
   all.push_back(linear_decoder(position, capacity, elu_plus_one()));
-  const auto seen = [](int64_t, int64_t at) { return std::vector<Span>{{0, at + 1}}; };
+  const auto seen = [](int64_t, int64_t at) { return std::vector<Slots>{{0, at + 1}}; };
   all.push_back(pattern_decoder(
       position, capacity,
       {.slots = capacity, .slot_of = [](int64_t at) { return at; }, .visible_slots = seen}));

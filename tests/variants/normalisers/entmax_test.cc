@@ -78,7 +78,8 @@ TEST(Entmax, EqualsSortingAndBisection) {
     perturbed::expect_twin_everywhere("entmax", {{"alpha", 2.0}}, twin(sparsemax), scale);
     perturbed::expect_twin_everywhere("entmax", {}, twin(entmax15), scale);
   }
-  for (const double alpha : {1.25, 1.75})
+  // Whole powers 1/(α-1), of which 1.3333 misses one and 9 is above the last that is a product.
+  for (const double alpha : {1.25, 1.3333, 1 + 1.0 / 3, 1 + 1.0 / 7, 1.125, 1 + 1.0 / 9, 1.75, 2.0})
     perturbed::expect_twin_everywhere("entmax", {{"alpha", alpha}},
                                       twin([alpha](const Row& z) { return bisected(z, alpha); }));
 }
@@ -106,7 +107,7 @@ constexpr double kRounding = 100 * static_cast<double>(kEpsilon);
 
 // Ties, one key, spreads from 1e-6 to 1e4, a shift, and many keys.
 TEST(Entmax, RowsSumToOneAndAreSparse) {
-  for (const double alpha : {1.0, 1.05, 1.25, 1.5, 1.75, 2.0})
+  for (const double alpha : {1.0, 1.05, 1.125, 1.2, 1.25, 1 + 1.0 / 3, 1.5, 1.75, 2.0})
     for (const double spread : {0.0, 1e-6, 1.0, 30.0, 1e4})
       for (const size_t n : {1U, 2U, 15U, 16U, 17U, 1000U}) {
         Row z(n);
@@ -132,6 +133,17 @@ TEST(Entmax, SparsemaxOfASmallSpreadIsLinear) {
   for (size_t j = 0; j < z.size(); ++j) EXPECT_NEAR(p[j], z[j] - 0.005 + 0.25, 1e-6);
 }
 
+// A power that is whole is made of products, its neighbour by std::pow.
+TEST(Entmax, WholePowersContinueTheirNeighbours) {
+  Row z(203);
+  Rng random = rng(5, "z", 0);
+  for (double& x : z) x = 3 * random.normal();
+  for (int k = 1; k <= 9; ++k) {
+    const Row p = weights(1 + 1.0 / k, z), near = weights(1 + 1.0 / (k + 1e-5), z);
+    for (size_t j = 0; j < z.size(); ++j) EXPECT_NEAR(p[j], near[j], 2e-5) << k << " " << j;
+  }
+}
+
 TEST(Entmax, ApproachesSoftmaxAsAlphaFalls) {
   const Row z = {0.3, -1.2, 2.0, 0.0, 0.7}, p = softmax(z);
   double before = 1;
@@ -146,7 +158,7 @@ TEST(Entmax, ApproachesSoftmaxAsAlphaFalls) {
 }
 
 TEST(Entmax, DecodesWhatItsForwardGives) {
-  for (const double alpha : {1.5, 2.0}) {
+  for (const double alpha : {1.25, 1.5, 2.0}) {
     perturbed::expect_decoding("entmax", {{"alpha", alpha}}, 4);
     perturbed::expect_decoding("entmax", {{"alpha", alpha}}, 2);
   }

@@ -1,6 +1,6 @@
 // The staircase of a causal mask over blocks is that of RemovedKeys for queries that stand
-// stride·nulls + 1 rows later: so many rows of zeros are put before them. See block_attention.h.
-#include "variants/lowrank/block_attention.h"
+// stride·nulls + 1 rows later: so many rows of zeros are put before them. See compressed_memory.h.
+#include "variants/lowrank/compressed_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 namespace attn {
 namespace {
 
-int64_t rows_before(const BlockAttention& how) {
+int64_t rows_before(const CompressedMemory& how) {
   return how.causal ? 1 + how.stride * how.nulls : 0;
 }
 
-SoftmaxProblem problem_of(const Shape& q, int64_t keys, const BlockAttention& how) {
+SoftmaxProblem problem_of(const Shape& q, int64_t keys, const CompressedMemory& how) {
   SoftmaxProblem p{.batch = q[0],
                    .heads = q[1],
                    .q_len = q[2],
@@ -28,13 +28,14 @@ SoftmaxProblem problem_of(const Shape& q, int64_t keys, const BlockAttention& ho
   return p;
 }
 
-Var attend(const Var& q, const Var& k, const Var& v, const BlockAttention& how) {
+Var attend(const Var& q, const Var& k, const Var& v, const CompressedMemory& how) {
   return softmax_op(problem_of(q.shape(), k.dim(2), how), q, k, v);
 }
 
 }  // namespace
 
-Var block_attention(const Var& q, const Var& k, const Var& v, const BlockAttention& how) {
+Var compressed_memory_attention(const Var& q, const Var& k, const Var& v,
+                                const CompressedMemory& how) {
   const int64_t before = rows_before(how), rows = before + q.dim(2);
   if (before == 0) return attend(q, k, v, how);
   const auto shifted = [&] {
@@ -45,7 +46,7 @@ Var block_attention(const Var& q, const Var& k, const Var& v, const BlockAttenti
   return slice(all, 2, before, rows);
 }
 
-BlockAttentionWork block_attention_work(const AttentionShape& s, const BlockAttention& how) {
+CompressedMemoryWork compressed_memory_work(const AttentionShape& s, const CompressedMemory& how) {
   const int64_t rows = s.q_len + rows_before(how),
                 keys = how.nulls + compressed_blocks(s.kv_len, how.stride);
   const SoftmaxWork work =

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-struct BlockAttention {
+struct CompressedMemory {
   int64_t stride = 1;  // positions of a block
   int64_t nulls = 0;   // keys before the blocks that every query sees
   bool causal = false;
@@ -22,18 +22,21 @@ struct BlockAttention {
 
 // q [batch, heads, q_len, dim], k and v [batch, heads, nulls + blocks, dim]. Causal: query t sees
 // the nulls and the blocks whose last position is at most t.
-Var block_attention(const Var& q, const Var& k, const Var& v, const BlockAttention& how);
+Var compressed_memory_attention(const Var& q, const Var& k, const Var& v,
+                                const CompressedMemory& how);
 
 // Executed FLOPs and the peak of a forward, its output included; shape.kv_len counts positions.
-struct BlockAttentionWork {
+struct CompressedMemoryWork {
   double flops = 0, backward_flops = 0, peak_bytes = 0;
 };
-BlockAttentionWork block_attention_work(const AttentionShape& shape, const BlockAttention& how);
+CompressedMemoryWork compressed_memory_work(const AttentionShape& shape,
+                                            const CompressedMemory& how);
 
 // The state is a row of keys and one of values a block, and the rows since the last block.
 // position[2] must be 1.
-std::unique_ptr<Decoder> block_decoder(const Shape& position, int64_t capacity,
-                                       const Compression& keys, const Compression& values);
-double block_state_bytes(const AttentionShape& shape, int64_t stride, int64_t nulls);
+std::unique_ptr<Decoder> compressed_memory_decoder(const Shape& position, int64_t capacity,
+                                                   const Compression& keys,
+                                                   const Compression& values);
+double compressed_memory_bytes(const AttentionShape& shape, int64_t stride, int64_t nulls);
 
 }  // namespace attn

@@ -1,5 +1,6 @@
-// Decoding from compressed blocks: online softmax over panels of the cache; see block_attention.h.
-// A step costs 4·d FLOPs a block, and one in `stride` steps 4·stride·d² for the block that it ends.
+// Decoding from compressed blocks: online softmax over panels of the cache; see
+// compressed_memory.h. A step costs 4·d FLOPs a block, and one in `stride` steps 4·stride·d² for
+// the block that it ends.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -7,15 +8,15 @@
 #include "core/base/counters.h"
 #include "core/base/workers.h"
 #include "core/simd/product.h"
-#include "variants/lowrank/block_attention.h"
+#include "variants/lowrank/compressed_memory.h"
 
 namespace attn {
 namespace {
 
-class BlockDecoder final : public Decoder {
+class CompressedMemoryDecoder final : public Decoder {
  public:
-  BlockDecoder(const Shape& position, int64_t capacity, const Compression& keys,
-               const Compression& values)
+  CompressedMemoryDecoder(const Shape& position, int64_t capacity, const Compression& keys,
+                          const Compression& values)
       : Decoder(position, capacity),
         stride_(keys.stride()),
         nulls_(keys.null_row.defined() ? 1 : 0),
@@ -112,12 +113,13 @@ class BlockDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> block_decoder(const Shape& position, int64_t capacity,
-                                       const Compression& keys, const Compression& values) {
-  return std::make_unique<BlockDecoder>(position, capacity, keys, values);
+std::unique_ptr<Decoder> compressed_memory_decoder(const Shape& position, int64_t capacity,
+                                                   const Compression& keys,
+                                                   const Compression& values) {
+  return std::make_unique<CompressedMemoryDecoder>(position, capacity, keys, values);
 }
 
-double block_state_bytes(const AttentionShape& s, int64_t stride, int64_t nulls) {
+double compressed_memory_bytes(const AttentionShape& s, int64_t stride, int64_t nulls) {
   return 2 * sizeof(real) *
          static_cast<double>(s.batch * s.heads * s.head_dim * (nulls + s.kv_len / stride + stride));
 }
