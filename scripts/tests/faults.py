@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
@@ -35,13 +34,14 @@ AT_ONCE = [('"do":"check"', "say:" + PASSED), ('"do":"calibrate"', "say:" + CALI
 
 @cache
 def _library() -> str:
-    """The library of child_faults.cc, built once a test program."""
-    folder = tempfile.mkdtemp(prefix="attn-faults-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    built = Path(folder, "child_faults.so")
+    """The library of child_faults.cc beside the program, built where it is older than its source."""
+    built = PROGRAM.with_name("child_faults.so")
     source = Path(__file__).with_name("child_faults.cc")
-    command = ["g++", "-std=c++20", "-O1", "-Wall", "-shared", "-fPIC", "-o", built, source]
-    subprocess.run(command, check=True)
+    if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+        draft = built.with_name(f"child_faults.{os.getpid()}.so")  # tests run side by side
+        command = ["g++", "-std=c++20", "-O1", "-Wall", "-shared", "-fPIC", "-o", draft, source]
+        subprocess.run(command, check=True)
+        draft.replace(built)
     return str(built)
 
 

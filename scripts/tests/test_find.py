@@ -16,6 +16,7 @@ VARIANTS = ["-v", "linear", "-v", "performer"]
 MEMORY = ["run", "--find", "crossing", *VARIANTS, "--measure", "memory", "--length", "16:2048:*2", *SHAPE]
 SPEED = ["run", "--find", "crossing", "-v", "linear", "--length", "16,256", "--repetitions", "3", *SHAPE]
 KERNELS = ("full[kernel=tiled]", "full[kernel=materialized]")
+FOUND: list[tuple[bytes, list[dict]]] = []  # see Find.whole
 
 
 def cells(rows: list[dict]) -> list[dict]:
@@ -43,8 +44,17 @@ class Find(FaultCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def whole(self) -> list[dict]:
+        """A whole search for crossings of memory, measured once for all tests: its rows and what it says."""
+        if not FOUND:
+            lines = self.found(self.sweep("--format", "json", sweep=MEMORY))
+            FOUND.append((self.rows_file.read_bytes(), lines))
+        rows, lines = FOUND[0]
+        self.rows_file.write_bytes(rows)
+        return lines
+
     def test_memory_crosses_where_the_rows_say_so(self) -> None:
-        lines = self.found(self.sweep("--format", "json", sweep=MEMORY))
+        lines = self.whole()
         self.assertEqual({(re.sub(r"\[.*", "", line["variant"]), line["rival"]) for line in lines},
                          {(variant, kernel) for variant in ("linear", "performer") for kernel in KERNELS})
         peaks = self.peaks()
@@ -64,7 +74,7 @@ class Find(FaultCase):
         self.assertEqual(runs[0]["config"]["sweeps"][0]["axes"]["length"], [16, 2048])
 
     def test_every_format_and_table_show_the_same(self) -> None:
-        lines = self.found(self.sweep("--format", "json", sweep=MEMORY))
+        lines = self.whole()
         held = self.rows_file.read_bytes()
         text = self.sweep(sweep=MEMORY).stdout
         self.assertIn("memory against exact attention", text)
@@ -95,7 +105,7 @@ class Find(FaultCase):
         self.assertIn("no search for crossings", none.stderr)
 
     def test_a_killed_search_goes_on_as_if_it_had_not_been(self) -> None:
-        whole = self.found(self.sweep("--format", "json", sweep=MEMORY))
+        whole = self.whole()
         peaks = self.peaks()
         for lines in (4, 12, 22):
             self.rows_file.unlink()
@@ -178,7 +188,7 @@ class Find(FaultCase):
         self.assertRegex(done.stderr, r"the first step of the search; all steps have at most \d+ cells")
         first = len(done.stdout.splitlines())
         most = int(re.search(r"at most (\d+) cells", done.stderr)[1])
-        self.sweep(sweep=MEMORY)
+        self.whole()
         self.assertTrue(first < len(self.peaks()) <= most)
 
     def test_wrong_use_is_one_line(self) -> None:

@@ -24,8 +24,8 @@ class FirstHour(unittest.TestCase):
         self.addCleanup(held.cleanup)
         self.folder = Path(held.name)
 
-    def run_ok(self, *arguments: str) -> subprocess.CompletedProcess:
-        done = attnbench(*arguments, cwd=self.folder)
+    def run_ok(self, *arguments: str, new: bool = False) -> subprocess.CompletedProcess:
+        done = attnbench(*arguments, cwd=self.folder, new=new)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -114,7 +114,7 @@ class FirstHour(unittest.TestCase):
         self.assertIn("steps of linear warm-up", self.run_ok("info", "training").stdout)
 
     def test_a_piped_run_says_its_phases_and_verbose_its_cells(self) -> None:
-        said = self.run_ok("run", *TINY, "-o", "a.jsonl").stderr
+        said = self.run_ok("run", *TINY, "-o", "a.jsonl", new=True).stderr
         self.assertRegex(said, r"(?m)^calibration")
         self.assertRegex(said, r"(?m)^contract checks: 1 subject")
         self.assertRegex(said, r"(?m)^memory: 2 cells; about .* left")

@@ -14,8 +14,8 @@ import unittest
 from pathlib import Path
 
 from .test_cli import PROGRAM, attnbench, rows_of
+from .test_plots import plot
 
-ROOT = PROGRAM.parents[2]
 CELLS = (
     *("-v", "full", "-v", "linear", "-v", "performer", "--length", "64,128", "--heads", "1", "--head-dim", "16"),
     *("--mode", "forward", "--repetitions", "3"),
@@ -121,6 +121,7 @@ class Noise(unittest.TestCase):
         self.assertNotIn("noise_floor", rows_of(self.folder / "r.jsonl")[0])
         self.assertNotIn("noise floor", done.stdout)
         cache = self.folder / "attnbench"
+        cache.mkdir(exist_ok=True)
         (cache / "noise.json").write_text('{"torn')
         done = self.run_program(*run, "-o", "s.jsonl")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -215,9 +216,8 @@ class Noise(unittest.TestCase):
         for name, floor, answer, note in (("bare", None, "64", False), ("held", 0.2, "not up to 128", True)):
             rows = written(self.folder / f"{name}.jsonl", planted(self.rows, fast, floor))
             out = self.folder / name
-            command = [ROOT / ".venv" / "bin" / "python", "-m", "attnplot", "plot", rows, "-o", out]
-            done = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            code, _, said = plot(rows, "-o", out)
+            self.assertEqual(code, 0, said)
             (table,) = out.glob("crossing-*.csv")
             (picture,) = out.glob("crossing-*.svg")
             with table.open() as file:

@@ -7,12 +7,14 @@ import io
 import math
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 from attnreproduce import findings, measuring, page
 from attnreproduce.chart import Line, Panel, Point, drawn
@@ -23,6 +25,8 @@ from attnreproduce.fault import ReproduceError
 from attnreproduce.judging import Finding, Outcome, State, outcome_of
 from attnreproduce.product import Product
 from scipy.stats import binomtest
+
+from .passed import passed_checks
 
 PROGRAM = Product().path
 BUILT = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
@@ -307,9 +311,22 @@ class Picture(InFolder):
 @BUILT
 class Command(InFolder):
     def reproduce(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        cache = self.folder / "cache"
+        cache.mkdir(exist_ok=True)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "XDG_CACHE_HOME": str(cache)}
         command = [sys.executable, "-m", "attnreproduce", *words]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
+        with passed_checks(cache):
+            return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    def reproduce_here(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """In this process, where the packages are loaded."""
+        out, err, code = io.StringIO(), io.StringIO(), None
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), patch.object(sys, "argv", ["reproduce", *words]):
+            try:
+                runpy.run_module("attnreproduce", run_name="__main__")
+            except SystemExit as stop:
+                code = stop.code
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
     def test_list(self) -> None:
         done = self.reproduce("list")
@@ -319,10 +336,10 @@ class Command(InFolder):
     def test_wrong_use_is_exit_2(self) -> None:
         for words, expected in ((["run", "R0"], "'R0' is no entry"), ([], "required"), (["measure"], "'measure'"),
                                 (["run", "R7", "--fast"], "--fast")):  # fmt: skip
-            done = self.reproduce(*words)
+            done = self.reproduce_here(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(expected, done.stderr)
-        self.assertEqual(self.reproduce("run", "R0").stderr.count("\n"), 1)
+        self.assertEqual(self.reproduce_here("run", "R0").stderr.count("\n"), 1)
 
     def test_a_folder_that_cannot_be_written_is_exit_6(self) -> None:
         (self.folder / "file").write_text("")

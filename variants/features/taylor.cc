@@ -40,9 +40,10 @@ class Taylor final : public Attention {
 
 oracle::Array taylor_reference(const ReferenceInputs& x) {
   const double tau = 1 / std::sqrt(static_cast<double>(x.weights[0].len));
+  const oracle::Array q = oracle::projected_rows(x.weights[0], x.q),
+                      k = oracle::projected_rows(x.weights[1], x.k);
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    const double s = tau * oracle::dot(oracle::projected(x.weights[0], h, x.q.row(b, h, i)),
-                                       oracle::projected(x.weights[1], h, x.k.row(b, h, j)));
+    const double s = tau * oracle::dot(q.row(b, h, i), k.row(b, h, j));
     return 1 + s + s * s / 2;
   };
   return oracle::kernel_ratio(x.q, x.v, x.visible(), kernel, oracle::no_scale, 0);

@@ -28,22 +28,27 @@ class Entmax final : public Attention {
   RowRule rule_;
 };
 
-// Weights of the logits z, by bisection of the threshold.
+// Weights of the logits z, by bisection of the threshold; of alpha 1, where there is none, softmax.
 std::vector<double> entmax_of(const std::vector<double>& z, double alpha) {
   const double top = *std::max_element(z.begin(), z.end());
+  const double power = 1 / (alpha - 1);
   std::vector<double> p(z.size());
   const auto total = [&](double theta) {
     double sum = 0;
     for (size_t j = 0; j < z.size(); ++j) {
       const double over = (alpha - 1) * (z[j] - top) - theta;
-      p[j] = alpha == 1 ? std::exp(z[j] - top) : over > 0 ? std::pow(over, 1 / (alpha - 1)) : 0;
+      p[j] = alpha == 1   ? std::exp(z[j] - top)
+             : over <= 0  ? 0
+             : power == 2 ? over * over
+                          : std::pow(over, power);
       sum += p[j];
     }
     return sum;
   };
   double low = -1, high = 0;
-  for (int step = 0; step < 100; ++step) {
+  for (int step = 0; alpha != 1 && step < 100; ++step) {
     const double middle = (low + high) / 2;
+    if (middle == low || middle == high) break;  // no number lies between
     (total(middle) >= 1 ? low : high) = middle;
   }
   const double sum = total(low);

@@ -31,6 +31,7 @@ inline PairBias bias_of_distance(const Array& w, bool causal) {
 
 inline Array attention_free(const Array& q, const Array& k, const Array& v, const PairBias& w,
                             const Visibility& m) {
+  const auto size = static_cast<std::size_t>(q.dim);
   Array out(q.batch, q.heads, q.len, q.dim);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h)
@@ -38,14 +39,21 @@ inline Array attention_free(const Array& q, const Array& k, const Array& v, cons
         std::vector<std::pair<Index, double>> seen;  // with their biases
         for (Index j = 0; j < k.len; ++j)
           if (sees(m, b, t, j, q.len, k.len)) seen.emplace_back(j, w(h, t, j));
-        for (Index c = 0; c < q.dim && !seen.empty(); ++c) {
-          double top = -INFINITY, sum = 0, total = 0;
-          for (const auto& [j, bias] : seen) top = std::max(top, k.at(b, h, j, c) + bias);
-          for (const auto& [j, bias] : seen) {
-            const double weight = std::exp(k.at(b, h, j, c) + bias - top);
-            sum += weight * v.at(b, h, j, c), total += weight;
+        std::vector<double> top(size, -INFINITY), sum(size), total(size);  // of each channel
+        for (const auto& [j, bias] : seen) {
+          const Row keys = k.row(b, h, j);
+          for (std::size_t c = 0; c < size; ++c) top[c] = std::max(top[c], keys[c] + bias);
+        }
+        for (const auto& [j, bias] : seen) {
+          const Row keys = k.row(b, h, j), values = v.row(b, h, j);
+          for (std::size_t c = 0; c < size; ++c) {
+            const double weight = std::exp(keys[c] + bias - top[c]);
+            sum[c] += weight * values[c], total[c] += weight;
           }
-          out.at(b, h, t, c) = sum / total / (1 + std::exp(-q.at(b, h, t, c)));
+        }
+        for (Index c = 0; c < q.dim && !seen.empty(); ++c) {
+          const auto at = static_cast<std::size_t>(c);
+          out.at(b, h, t, c) = sum[at] / total[at] / (1 + std::exp(-q.at(b, h, t, c)));
         }
       }
   return out;

@@ -72,9 +72,9 @@ inline Array average(const Array& q, const Array& v, const Visibility& m, const 
             seen.emplace_back(j, weight(b, h, i, j));
             top = std::fmax(top, seen.back().second);
           }
-        for (const auto& [j, w] : seen) total += std::exp(w - top);
+        for (auto& [j, w] : seen) total += w = std::exp(w - top);
         for (const auto& [j, w] : seen) {
-          const double share = std::exp(w - top) / total;
+          const double share = w / total;
           for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, j, c);
         }
       }
@@ -167,7 +167,8 @@ inline LogFeatures elu_plus_one() {
 inline LogFeatures positive_random(const Array& omega) {
   return [&omega](Index h, Row x) {
     std::vector<double> y(x.begin(), x.end()), r;
-    for (double& value : y) value /= std::pow(static_cast<double>(x.size()), 0.25);
+    const double root = std::pow(static_cast<double>(x.size()), 0.25);
+    for (double& value : y) value /= root;
     const double half_norm = dot(y, y) / 2;
     for (Index f = 0; f < omega.len; ++f)
       r.push_back(dot(omega.row(0, omega.heads == 1 ? 0 : h, f), y) - half_norm);

@@ -29,9 +29,10 @@ inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, c
         }
         if (least > 0 && std::fabs(total) < least) total = std::copysign(least, total);
         if (least <= 0 && !(total > 0)) continue;
-        for (std::size_t s = 0; s < seen.size(); ++s)
-          for (Index c = 0; c < v.dim; ++c)
-            out.at(b, h, i, c) += weights[s] / total * v.at(b, h, seen[s], c);
+        for (std::size_t s = 0; s < seen.size(); ++s) {
+          const double share = weights[s] / total;
+          for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, seen[s], c);
+        }
       }
   return out;
 }
@@ -42,15 +43,16 @@ inline double no_scale(Index, Index, Index, Index) { return 0; }
 // cos(ω_f·(x - y)): omega [1, heads, directions, dim], each number of a direction multiplied by
 // that of `scales` [1, 1, heads, dim].
 inline Array waves(const Array& omega, const Array& scales, const Array& rows) {
-  Array phi(rows.batch, rows.heads, rows.len, 2 * omega.len);
+  Array phi(rows.batch, rows.heads, rows.len, 2 * omega.len), directions = omega;
+  for (Index h = 0; h < rows.heads; ++h)
+    for (Index f = 0; f < omega.len; ++f)
+      for (Index c = 0; c < rows.dim; ++c) directions.at(0, h, f, c) *= scales.at(0, 0, h, c);
   const double unit = 1 / std::sqrt(static_cast<double>(omega.len));
   for (Index b = 0; b < rows.batch; ++b)
     for (Index h = 0; h < rows.heads; ++h)
       for (Index i = 0; i < rows.len; ++i)
         for (Index f = 0; f < omega.len; ++f) {
-          double angle = 0;
-          for (Index c = 0; c < rows.dim; ++c)
-            angle += omega.at(0, h, f, c) * scales.at(0, 0, h, c) * rows.at(b, h, i, c);
+          const double angle = dot(directions.row(0, h, f), rows.row(b, h, i));
           phi.at(b, h, i, f) = unit * std::cos(angle);
           phi.at(b, h, i, omega.len + f) = unit * std::sin(angle);
         }
@@ -61,6 +63,17 @@ inline Array waves(const Array& omega, const Array& scales, const Array& rows) {
 inline std::vector<double> projected(const Array& omega, Index h, Row x) {
   std::vector<double> y;
   for (Index f = 0; f < omega.len; ++f) y.push_back(dot(omega.row(0, h, f), x));
+  return y;
+}
+
+// ωx of every row.
+inline Array projected_rows(const Array& omega, const Array& x) {
+  Array y(x.batch, x.heads, x.len, omega.len);
+  for (Index b = 0; b < x.batch; ++b)
+    for (Index h = 0; h < x.heads; ++h)
+      for (Index i = 0; i < x.len; ++i)
+        for (Index f = 0; f < omega.len; ++f)
+          y.at(b, h, i, f) = dot(omega.row(0, h, f), x.row(b, h, i));
   return y;
 }
 

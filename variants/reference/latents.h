@@ -54,9 +54,11 @@ inline Array latent(const Array& q, const Array& k, const Array& v, const std::v
 inline Array affine(const Array& x, const Array& w, const Array* bias) {
   Array out(x.batch, 1, x.len, w.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < x.len; ++i)
+    for (Index i = 0; i < x.len; ++i) {
+      const std::vector<double> sums = times(x.row(b, 0, i), w);
       for (Index j = 0; j < w.dim; ++j)
-        out.at(b, 0, i, j) = column(x.row(b, 0, i), w, 0, j) + (bias ? bias->at(0, 0, 0, j) : 0);
+        out.at(b, 0, i, j) = sums[static_cast<std::size_t>(j)] + (bias ? bias->at(0, 0, 0, j) : 0);
+    }
   return out;
 }
 

@@ -17,14 +17,13 @@ inline Array long_convolution(const Array& x, const Array& filter, const Array& 
   const Index origin = causal ? 0 : (filter.len - 1) / 2;
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < valid.of(x, b); ++i)
-      for (Index c = 0; c < x.dim; ++c) {
-        double sum = skip.at(0, 0, 0, c) * x.at(b, 0, i, c);
-        const Index end = causal ? i + 1 : valid.of(x, b);
-        for (Index j = 0; j < end; ++j)
-          sum += filter.at(0, 0, origin + i - j, c) * x.at(b, 0, j, c);
-        out.at(b, 0, i, c) = sum;
-      }
+    for (Index i = 0; i < valid.of(x, b); ++i) {
+      for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = skip.at(0, 0, 0, c) * x.at(b, 0, i, c);
+      const Index end = causal ? i + 1 : valid.of(x, b);
+      for (Index j = 0; j < end; ++j)
+        for (Index c = 0; c < x.dim; ++c)
+          out.at(b, 0, i, c) += filter.at(0, 0, origin + i - j, c) * x.at(b, 0, j, c);
+    }
   return out;
 }
 
@@ -41,19 +40,17 @@ inline std::vector<double> implicit_tap(const std::vector<Array>& weights, Index
   }
   const Array &frequency = weights[weights.size() - 3], &last = weights[weights.size() - 2];
   for (std::size_t layer = 0; layer + 3 < weights.size(); layer += 2) {
-    std::vector<double> next;
-    for (Index j = 0; j < weights[layer].dim; ++j)
-      next.push_back(std::sin(frequency.at(0, 0, 0, j) * (column(row, weights[layer], 0, j) +
-                                                          weights[layer + 1].at(0, 0, 0, j))));
-    row = next;
+    row = times(row, weights[layer]);
+    for (std::size_t j = 0; j < row.size(); ++j)
+      row[j] = std::sin(frequency.x[j] * (row[j] + weights[layer + 1].x[j]));
   }
-  std::vector<double> tap;
+  std::vector<double> tap = times(row, last);
   for (Index c = 0; c < width; ++c) {
     // From rate 1.5 to 0.3 of the span at which the window is 0.01.
     const double share = width > 1 ? static_cast<double>(c) / static_cast<double>(width - 1) : 0;
     const double slow = std::log(100.0) / 1.5, fast = std::log(100.0) / 0.3;
-    tap.push_back(column(row, last, 0, c) * std::exp(-std::abs(static_cast<double>(t)) / span *
-                                                     (slow + share * (fast - slow))));
+    tap[static_cast<std::size_t>(c)] *=
+        std::exp(-std::abs(static_cast<double>(t)) / span * (slow + share * (fast - slow)));
   }
   return tap;
 }

@@ -19,18 +19,24 @@ struct MegaForm {
 inline void add_averages(const Array& x, Index b, Index valid, const std::vector<Array>& w,
                          std::size_t first, bool back, Array& to) {
   const Index states = w[first].len;
-  for (Index n = 0; n < states; ++n)
+  const double root = std::sqrt(static_cast<double>(states));
+  for (Index n = 0; n < states; ++n) {
+    std::vector<double> keep, in, out, h(static_cast<std::size_t>(x.dim));  // of each channel
     for (Index c = 0; c < x.dim; ++c) {
-      const double p = logistic(w[first].at(0, 0, n, c)),
-                   keep = 1 - p * logistic(w[first + 1].at(0, 0, n, c));
-      double h = 0;
-      for (Index i = 0; i < valid; ++i) {
-        const Index t = back ? valid - 1 - i : i;
-        h = keep * h + p * w[first + 2].at(0, 0, n, c) * x.at(b, 0, t, c);
-        to.at(b, 0, t, c) +=
-            w[first + 3].at(0, 0, n, c) * h / std::sqrt(static_cast<double>(states));
+      const double p = logistic(w[first].at(0, 0, n, c));
+      keep.push_back(1 - p * logistic(w[first + 1].at(0, 0, n, c)));
+      in.push_back(p * w[first + 2].at(0, 0, n, c));
+      out.push_back(w[first + 3].at(0, 0, n, c) / root);
+    }
+    for (Index i = 0; i < valid; ++i) {
+      const Index t = back ? valid - 1 - i : i;
+      for (Index c = 0; c < x.dim; ++c) {
+        const auto at = static_cast<std::size_t>(c);
+        h[at] = keep[at] * h[at] + in[at] * x.at(b, 0, t, c);
+        to.at(b, 0, t, c) += out[at] * h[at];
       }
     }
+  }
 }
 
 // Weights of the keys [first, last) for a query.
@@ -84,13 +90,12 @@ inline Array mega(const Array& x, const std::vector<Array>& w, const MegaForm& f
                   end = form.chunk > 0 ? std::min(n, first + form.chunk) : n;
       const std::vector<double> weights =
           mega_weights(q[at], k, first, form.causal ? i + 1 : end, form.softmax);
-      std::vector<double> mixed = through(e[at], of(9), &of(10), silu);
-      for (std::size_t c = 0; c < mixed.size(); ++c) {
-        double sum = 0;
-        for (std::size_t j = 0; j < weights.size(); ++j)
-          sum += weights[j] * v[static_cast<std::size_t>(first) + j][c];
-        mixed[c] *= sum;
+      std::vector<double> mixed = through(e[at], of(9), &of(10), silu), sums(mixed.size());
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        const std::vector<double>& value = v[static_cast<std::size_t>(first) + j];
+        for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += weights[j] * value[c];
       }
+      for (std::size_t c = 0; c < mixed.size(); ++c) mixed[c] *= sums[c];
       const std::vector<double> update = through(e[at], of(11), &of(12), logistic),
                                 own = through(e[at], of(13), &of(14), same),
                                 attended = through(mixed, of(15), nullptr, same);

@@ -42,12 +42,14 @@ struct Valid {  // rows of each batch entry; empty: all
   }
 };
 
-// Σ_c row_c · w(c, j)
-inline double column(Row row, const Array& w, Index first, Index j) {
-  double sum = 0;
-  for (std::size_t c = 0; c < row.size(); ++c)
-    sum += row[c] * w.at(0, 0, first + static_cast<Index>(c), j);
-  return sum;
+// Σ_c row_c · w(first + c, j) of every column j, row after row of w, as they lie in memory.
+inline std::vector<double> times(Row row, const Array& w, Index first = 0) {
+  std::vector<double> sums(static_cast<std::size_t>(w.dim));
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    const Row of = w.row(0, 0, first + static_cast<Index>(c));
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += row[c] * of[j];
+  }
+  return sums;
 }
 
 // Waibel et al. 1989: O_i = b + Σ_k x_{i-before+k}·W_k; weight holds the W_k one below the other.
@@ -56,13 +58,16 @@ inline Array convolution(const Array& x, const Array& weight, const Array& bias,
   const Index kernel = weight.len / x.dim;
   Array out(x.batch, 1, x.len, weight.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < valid.of(x, b); ++i)
-      for (Index j = 0; j < weight.dim; ++j) {
-        out.at(b, 0, i, j) = bias.at(0, 0, 0, j);
-        for (Index k = 0; k < kernel; ++k)
-          if (const Index at = i - before + k; at >= 0 && at < valid.of(x, b))
-            out.at(b, 0, i, j) += column(x.row(b, 0, at), weight, k * x.dim, j);
+    for (Index i = 0; i < valid.of(x, b); ++i) {
+      for (Index j = 0; j < weight.dim; ++j) out.at(b, 0, i, j) = bias.at(0, 0, 0, j);
+      for (Index k = 0; k < kernel; ++k) {
+        const Index at = i - before + k;
+        if (at < 0 || at >= valid.of(x, b)) continue;
+        const std::vector<double> sums = times(x.row(b, 0, at), weight, k * x.dim);
+        for (Index j = 0; j < weight.dim; ++j)
+          out.at(b, 0, i, j) += sums[static_cast<std::size_t>(j)];
       }
+    }
   return out;
 }
 

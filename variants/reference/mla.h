@@ -13,9 +13,9 @@ inline void rotate_pairs(double* x, Index size, Index position) {
   for (Index c = 0; c + 1 < size; c += 2) {
     const double angle = static_cast<double>(position) *
                          std::pow(10000.0, -static_cast<double>(c) / static_cast<double>(size));
-    const double a = x[c], b = x[c + 1];
-    x[c] = std::cos(angle) * a - std::sin(angle) * b;
-    x[c + 1] = std::sin(angle) * a + std::cos(angle) * b;
+    const double a = x[c], b = x[c + 1], cosine = std::cos(angle), sine = std::sin(angle);
+    x[c] = cosine * a - sine * b;
+    x[c + 1] = sine * a + cosine * b;
   }
 }
 
@@ -30,32 +30,35 @@ inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index
   for (Index b = 0; b < x.batch; ++b)
     for (Index i = 0; i < x.len; ++i) {
       if (!lengths.empty() && i >= lengths[static_cast<std::size_t>(b)]) continue;  // zeros
-      std::vector<double> latent, turned;
+      const std::vector<double> both = times(x.row(b, 0, i), down);
+      std::vector<double> latent(both.begin(), both.begin() + r);
+      std::vector<double> turned(both.begin() + r, both.end());
       double squares = 1e-6;
-      for (Index j = 0; j < r + rotary; ++j)
-        (j < r ? latent : turned).push_back(column(x.row(b, 0, i), down, 0, j));
       for (const double value : latent) squares += value * value / static_cast<double>(r);
       for (Index j = 0; norm && j < r; ++j)
         latent[static_cast<std::size_t>(j)] *= w[1].at(0, 0, 0, j) / std::sqrt(squares);
       rotate_pairs(turned.data(), rotary, i);
+      std::vector<double> queries = times(x.row(b, 0, i), query);
+      const std::vector<double> keys = times(latent, up_k), values = times(latent, up_v);
       for (Index h = 0; h < heads; ++h) {
-        std::vector<double> own;
-        for (Index c = 0; c < d + rotary; ++c)
-          own.push_back(column(x.row(b, 0, i), query, 0, h * (d + rotary) + c));
-        rotate_pairs(own.data() + d, rotary, i);
+        double* const own = queries.data() + h * (d + rotary);
+        rotate_pairs(own + d, rotary, i);
         for (Index c = 0; c < d + rotary; ++c) {
-          q.at(b, h, i, c) = own[static_cast<std::size_t>(c)];
-          k.at(b, h, i, c) =
-              c < d ? column(latent, up_k, 0, h * d + c) : turned[static_cast<std::size_t>(c - d)];
+          q.at(b, h, i, c) = own[c];
+          k.at(b, h, i, c) = c < d ? keys[static_cast<std::size_t>(h * d + c)]
+                                   : turned[static_cast<std::size_t>(c - d)];
         }
-        for (Index c = 0; c < d; ++c) v.at(b, h, i, c) = column(latent, up_v, 0, h * d + c);
+        for (Index c = 0; c < d; ++c)
+          v.at(b, h, i, c) = values[static_cast<std::size_t>(h * d + c)];
       }
     }
   const Array mixed = merged(softmax_attention(q, k, v, {causal, lengths}));
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < x.len; ++i)
-      for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = column(mixed.row(b, 0, i), last, 0, c);
+    for (Index i = 0; i < x.len; ++i) {
+      const std::vector<double> row = times(mixed.row(b, 0, i), last);
+      for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = row[static_cast<std::size_t>(c)];
+    }
   return out;
 }
 

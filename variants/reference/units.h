@@ -15,9 +15,8 @@ inline double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)
 // f(x·W + bias) of a row; bias null: none.
 template <class Function>
 std::vector<double> through(Row row, const Array& w, const Array* bias, const Function& f) {
-  std::vector<double> to;
-  for (Index j = 0; j < w.dim; ++j)
-    to.push_back(f(column(row, w, 0, j) + (bias ? bias->at(0, 0, 0, j) : 0)));
+  std::vector<double> to = times(row, w);
+  for (std::size_t j = 0; j < to.size(); ++j) to[j] = f(to[j] + (bias ? bias->x[j] : 0));
   return to;
 }
 
@@ -87,12 +86,12 @@ inline Array spatial_gating(const Array& x, const std::vector<Array>& w, bool ca
     }
     for (Index i = 0; i < n; ++i) {
       std::vector<double> row = residual[static_cast<std::size_t>(i)];
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        double gate = w[5].at(0, 0, i, 0);
-        for (Index j = 0; j < (causal ? i + 1 : n); ++j)
-          gate += w[4].at(0, 0, i, j) * normed[static_cast<std::size_t>(j)][c];
-        row[c] *= gate;
+      std::vector<double> gate(row.size(), w[5].at(0, 0, i, 0));
+      for (Index j = 0; j < (causal ? i + 1 : n); ++j) {
+        const std::vector<double>& other = normed[static_cast<std::size_t>(j)];
+        for (std::size_t c = 0; c < row.size(); ++c) gate[c] += w[4].at(0, 0, i, j) * other[c];
       }
+      for (std::size_t c = 0; c < row.size(); ++c) row[c] *= gate[c];
       const std::vector<double> mixed =
           through(row, w[6], &w[7], [](double value) { return value; });
       for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = mixed[static_cast<std::size_t>(c)];

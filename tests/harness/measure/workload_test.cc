@@ -124,9 +124,9 @@ TEST(Workload, DecodesWhatTheCausalForwardSaysOfTheLastRow) {
   for (const VariantInfo& info : all_variants()) {
     if (!info.traits.decode) continue;
     WorkloadSpec spec = decode_spec(info, 300);
-    spec.batch = 16;
-    spec.heads = 8;
-    spec.head_dim = 64;
+    spec.batch = 32;
+    spec.heads = 4;
+    spec.head_dim = 32;
     const int64_t n = spec.length, many = prefill_positions(spec);
     ASSERT_LT(many, n - 1);
     const auto drawn = [&](int64_t len, const char* purpose, int64_t index) {

@@ -128,12 +128,15 @@ inline std::vector<double> unit(const std::vector<double>& x) {
 // The mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w.
 inline double wave_kernel(const Array& w, const Array& scales, int64_t h,
                           const std::vector<double>& x, const std::vector<double>& y) {
-  const std::vector<double> a = unit(x), b = unit(y);
+  std::vector<double> gap = unit(x);
+  const std::vector<double> other = unit(y);
+  for (size_t c = 0; c < gap.size(); ++c)
+    gap[c] = (gap[c] - other[c]) * scales.at(0, 0, h, static_cast<int64_t>(c));
   double sum = 0;
   for (int64_t f = 0; f < w.len; ++f) {
+    const double* const direction = w.row(0, h, f).data();
     double angle = 0;
-    for (size_t c = 0; c < a.size(); ++c)
-      angle += w.row(0, h, f)[c] * scales.row(0, 0, h)[c] * (a[c] - b[c]);
+    for (size_t c = 0; c < gap.size(); ++c) angle += direction[c] * gap[c];
     sum += std::cos(angle);
   }
   return sum / static_cast<double>(w.len);

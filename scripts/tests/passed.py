@@ -1,0 +1,41 @@
+"""Contract checks that passed stay with the build for all tests: of a variant they take seconds and are few tests' business. The program
+keys each by the sources of what it checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parents[2] / "build" / "native" / "attnbench"
+KEPT = PROGRAM.with_name("tests_checks.json")
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):  # none, or one that a test has damaged
+        return {}
+
+
+@contextmanager
+def passed_checks(cache: Path | str) -> Iterator[None]:
+    """Lends them to a run whose cache is this folder, and keeps those that it adds."""
+    file = Path(cache, "attnbench", "checks.json")
+    lends = KEPT.exists() and not file.exists() and Path(cache).is_dir()
+    if lends:
+        file.parent.mkdir(exist_ok=True)
+        shutil.copyfile(KEPT, file)
+    yield
+    found, kept = _read(file), _read(KEPT)
+    if found.keys() - kept.keys():
+        draft = KEPT.with_name(f"tests_checks.{os.getpid()}.json")  # tests run side by side
+        draft.write_text(json.dumps(kept | found))
+        draft.replace(KEPT)
+    elif lends:  # a run that is refused leaves nothing
+        file.unlink()
+        if not any(file.parent.iterdir()):
+            file.parent.rmdir()
