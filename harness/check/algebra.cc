@@ -77,7 +77,7 @@ void check_rows(const Tensor& weights, const AttentionShape& shape,
 
 // Far larger values than a normal distribution has: what is clipped shows.
 void check_linearity(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 4);
     const Tensor other = make_inputs(*attention, shape, 5).v;
@@ -94,7 +94,7 @@ void check_linearity(const Subject& subject, Verdict& verdict) {
 
 void check_convexity(const Subject& subject, Verdict& verdict) {
   if (!subject.info.convex(subject.params)) return;
-  for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all, 65)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 6);
     check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape), leaves_of(x.gates)), shape, {},
@@ -107,7 +107,7 @@ void check_convexity(const Subject& subject, Verdict& verdict) {
 }
 
 void check_permutation(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     if (shape.causal) continue;
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 7);
@@ -127,7 +127,7 @@ void check_permutation(const Subject& subject, Verdict& verdict) {
 }
 
 void check_range(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::self)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::self)) {
     const auto attention = subject.build(shape);
     for (const double scale : {0.0, 1e-20, 60.0}) {  // logits up to about ±1e4
       const Inputs x = make_inputs(*attention, shape, 8, scale);

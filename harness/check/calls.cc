@@ -64,7 +64,7 @@ std::vector<Tensor> values_of(const Attention& attention) {
 }  // namespace
 
 void check_calls(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all, kLongestCall)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all, kLongestCall)) {
     const Inputs x = make_inputs(*subject.build(shape), shape, 80);
     const Tensor fresh = output_of(*subject.build(shape), x, mask_of(shape));
     const Gradients back = passes(*subject.build(shape), shape, 86);
@@ -90,7 +90,7 @@ void check_calls(const Subject& subject, Verdict& verdict) {
 }
 
 void check_weights(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all, kLongestCall)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all, kLongestCall)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 84);
     const std::vector<Weight> weights = attention->weights();

@@ -123,7 +123,7 @@ void check_determinism(const Subject& subject, Verdict& verdict) {
     moved = std::max(moved, gap(run(subject, shape, 2, 1).output, first.output).size);
     longest = std::max(longest, shape.kv_len);
   };
-  const std::vector<AttentionShape> shapes = subject.shapes(Lengths::all);
+  const std::vector<AttentionShape> shapes = subject.shapes(ShapeKind::all);
   for (const AttentionShape& shape : shapes) compare(shape);
   if (longest > 0 && moved == 0) {
     AttentionShape shape = shapes.front();
@@ -137,7 +137,7 @@ void check_determinism(const Subject& subject, Verdict& verdict) {
 
 // Recording gradients changes no output, and neither pass changes its inputs.
 void check_recording(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 62),
                  before = make_inputs(*attention, shape, 62);
@@ -166,7 +166,7 @@ void check_recording(const Subject& subject, Verdict& verdict) {
 void check_threads(const Subject& subject, Verdict& verdict) {
   constexpr int kMore[] = {3, 5, 4, 8};  // in turn: more than there are cores, even and odd
   size_t turn = 0;
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     if (shape.q_len > 5 && shape.q_len < 65)
       continue;  // one short, then those that split into tiles
     const Gradients one = run(subject, shape, 1, 1), two = run(subject, shape, 1, 2);

@@ -97,7 +97,7 @@ void without_any(const Attention& attention, const AttentionShape& shape, Verdic
 }  // namespace
 
 void check_edges(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto attention = subject.build(shape),
                everything = seeing_all(subject, shape).build(shape);
     std::vector<std::vector<int64_t>> lengths = {{}};

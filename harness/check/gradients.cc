@@ -118,7 +118,7 @@ void require_what_is_read(const Subject& subject, const std::map<std::string, bo
 
 void check_gradients(const Subject& subject, Verdict& verdict) {
   std::map<std::string, bool> moves;
-  for (const AttentionShape& shape : subject.shapes(Lengths::all, 65)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all, 65)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 31);
     const int directions = subject.full() ? 3 : 1;

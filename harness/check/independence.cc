@@ -14,7 +14,7 @@ namespace {
 // The usual shapes, and one with 5 batch entries and 7 heads: a variant may keep a table that is
 // too small.
 std::vector<AttentionShape> with_many(const Subject& subject) {
-  std::vector<AttentionShape> shapes = subject.shapes(Lengths::all);
+  std::vector<AttentionShape> shapes = subject.shapes(ShapeKind::all);
   AttentionShape many{.batch = 5, .heads = 7, .q_len = 9, .kv_len = 9, .head_dim = 5};
   if (!subject.can_run(many)) many.causal = true;
   if (!subject.only && subject.can_run(many)) shapes.push_back(many);
@@ -113,7 +113,7 @@ void check_heads(const Subject& subject, Verdict& verdict) {
 // The last queries alone, against all keys, give the last rows: cross-attention agrees with
 // self-attention.
 void check_queries(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::self)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::self)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 24);
     const Tensor base = output_of(*attention, x, mask_of(shape));
@@ -134,7 +134,7 @@ void check_queries(const Subject& subject, Verdict& verdict) {
 
 // Each query of cross-attention alone, whatever its place, is answered as beside the others.
 void check_rowwise(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     AttentionShape one = shape;
     one.q_len = 1;
     if (shape.causal || !subject.can_run(one)) continue;

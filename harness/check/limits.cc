@@ -47,7 +47,7 @@ void compare_with_limit(const Attention& attention, const AttentionShape& shape,
 }  // namespace
 
 void check_exact(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto attention = subject.build(shape);
     std::vector<std::vector<int64_t>> lengths = {{}};
     if (subject.info.traits.padding && shape.kv_len > 1)
@@ -60,7 +60,7 @@ void check_exact(const Subject& subject, Verdict& verdict) {
 
 // Without padding: a projection of all keys (Linformer) keeps the rows that padding leaves empty.
 void check_limit(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto limit = subject.info.limit(shape);
     if (!limit) continue;
     const Subject limiting(subject.info, subject.info.at_limit(subject.given, *limit),

@@ -145,7 +145,7 @@ void check_causality(const Subject& subject, Verdict& verdict) {
   // A small weight on the future shows where the future is large. Where rounding grows with the
   // future, it would hide such a weight.
   const double scale = rounds_with_all && rounds_with_all(subject.params) ? 1 : 1e3;
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     if (!shape.causal) continue;
     const auto attention = subject.build(shape);
     const Inputs inputs = make_inputs(*attention, shape, 1);
@@ -164,7 +164,7 @@ void check_causality(const Subject& subject, Verdict& verdict) {
 }
 
 void check_padding(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const int64_t n = shape.kv_len;
     if (n < 2) continue;
     const auto attention = subject.build(shape);
@@ -181,7 +181,7 @@ void check_padding(const Subject& subject, Verdict& verdict) {
 }
 
 void check_empty_rows(const Subject& subject, Verdict& verdict) {
-  for (const AttentionShape& shape : subject.shapes(Lengths::all)) {
+  for (const AttentionShape& shape : subject.shapes(ShapeKind::all)) {
     const auto attention = subject.build(shape);
     const Inputs inputs = make_inputs(*attention, shape, 3);
     const Tensor seed = seed_of_rows(shape, shape.q_len);

@@ -1,4 +1,4 @@
-// Shapes, inputs and comparisons of the checks; see subject.h. Lengths are at most about 130.
+// Shapes, inputs and comparisons of the checks; see subject.h. ShapeKind are at most about 130.
 #include "harness/check/subject.h"
 
 #include <algorithm>
@@ -29,15 +29,15 @@ AttentionShape shape_of(Pair lengths, bool causal) {
           .causal = causal};
 }
 
-std::vector<Pair> pairs(Lengths lengths, bool full) {
+std::vector<Pair> pairs(ShapeKind lengths, bool full) {
   std::vector<Pair> result;
-  if (lengths != Lengths::cross) {
+  if (lengths != ShapeKind::cross) {
     if (full)
       result = {{1, 1}, {2, 2}, {7, 7}, {33, 33}, {64, 64}, {65, 65}, {130, 130}};
     else
       result = {{1, 1}, {7, 7}, {65, 65}};
   }
-  if (lengths != Lengths::self) {
+  if (lengths != ShapeKind::self) {
     result.push_back({5, 33});
     if (full) result.insert(result.end(), {{33, 5}, {1, 65}, {65, 64}});
   }
@@ -68,10 +68,10 @@ bool Subject::defaults() const {
   return params.values() == Params(info.name, info.params).values();
 }
 
-std::vector<AttentionShape> Subject::shapes(Lengths lengths, int64_t longest) const {
+std::vector<AttentionShape> Subject::shapes(ShapeKind lengths, int64_t longest) const {
   std::vector<AttentionShape> result;
   if (only) {
-    if (lengths != Lengths::cross && can_run(*only)) result.push_back(*only);
+    if (lengths != ShapeKind::cross && can_run(*only)) result.push_back(*only);
     return result;
   }
   const auto add_runnable = [&](Pair pair) {
@@ -83,7 +83,7 @@ std::vector<AttentionShape> Subject::shapes(Lengths lengths, int64_t longest) co
     if (pair.kv_len <= longest) add_runnable(pair);
   // Parameters such as a large rank may rule out all of these: the shortest longer one then stands
   // for them.
-  if (lengths != Lengths::cross)
+  if (lengths != ShapeKind::cross)
     for (int64_t n = 257; result.empty() && n < 5000; n = 2 * n - 1) add_runnable({n, n});
   return result;
 }

@@ -71,7 +71,7 @@ struct Gap {
   int64_t row = 0;  // index of the maximum in the third dimension
 };
 
-enum class Lengths { self, cross, all };
+enum class ShapeKind { self, cross, all };
 
 struct Subject {
   Subject(const VariantInfo& variant, std::map<std::string, ParamValue> given_params,
@@ -81,7 +81,7 @@ struct Subject {
   bool defaults() const;  // whether all parameters have their defaults
   // The shapes that the variant can run, of lengths up to `longest`: odd and even lengths near the
   // tile sizes, causal and bidirectional.
-  std::vector<AttentionShape> shapes(Lengths lengths, int64_t longest = 130) const;
+  std::vector<AttentionShape> shapes(ShapeKind lengths, int64_t longest = 130) const;
   bool can_run(const AttentionShape& shape) const { return !info.why_not(shape, params); }
   std::string why_no_shape() const;  // if shapes() is empty: the reason for the first shape
   std::unique_ptr<Attention> build(const AttentionShape& shape, uint64_t seed = 1) const;
