@@ -1,8 +1,8 @@
 // Compares outputs and gradients with the variant's declared reference (VariantInfo::reference):
 // the lengths lie on both sides of 64, 128, 256 and 512, which kernels use as tile sizes, and reach
 // 1025, with one to seven heads, head sizes from 1 to 129, one and two threads, recorded or not,
-// and a max_len at or above the length. Costs a forward pass of the reference per case, and two per
-// compared gradient.
+// and a max_len at or above the length. Costs a forward pass of the reference per case, and two for
+// all gradients together.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "harness/check/tied_rows.h"
 #include "harness/check/variant_checks.h"
 
 namespace attn {
@@ -24,6 +25,8 @@ constexpr double kReferenceStep = 1e-6;
 // Of a second try where that step crossed a kink, as it may among ten thousands of relus: the
 // slopes on both sides then differ.
 constexpr double kShorterReferenceStep = 3e-8;
+// Gradients with smaller units are compared alone: their share of a step would cross kinks.
+constexpr double kLeastUnit = 0.1;
 constexpr double kReferenceSlope = kIsDouble ? 1e-6 : 1e-3;
 constexpr int64_t kLongestGradients = 140, kLongestAtQuick = 70;  // lengths
 constexpr int64_t kMostReferenceWork =
@@ -62,21 +65,6 @@ std::vector<Size> sizes(bool full) {
                                  {200, 513, 1, 2, 5},
                                  {600, 600, 1, 1, 5},
                                  {1025, 1025, 1, 1, 5}});
-  return result;
-}
-
-// The largest difference over max(largest entry of `wanted`, 0.1), and its row. NaN is the largest.
-Gap gap_to(const Tensor& got, const oracle::Array& wanted) {
-  double scale = 0.1;
-  for (const double value : wanted.x) scale = std::max(scale, std::abs(value));
-  Gap result;
-  for (int64_t i = 0; i < got.size(); i++) {
-    const double difference =
-        std::abs(static_cast<double>(got[i]) - wanted.x[static_cast<size_t>(i)]) / scale;
-    if (difference <= result.size) continue;
-    result = {difference, i / wanted.dim % wanted.len};
-    if (std::isnan(difference)) break;
-  }
   return result;
 }
 
@@ -142,28 +130,53 @@ Made make(const ReferenceCase& c) {
   return made;
 }
 
-void compare_outputs(const ReferenceCase& c, const Made& made, const Tensor& recorded,
+// Whether all rows were compared: a row whose choice of keys is within rounding of a tie is not.
+bool compare_outputs(const ReferenceCase& c, const Made& made, const Tensor& recorded,
                      Verdict& verdict) {
   const oracle::Array wanted = c.subject.info.reference(made.reference);
   const double allowed = c.scale * tolerance(c.shape.kv_len);
+  std::vector<bool> tied;
   const auto expect = [&](const Tensor& got, const char* how) {
-    const Gap off = gap_to(got, wanted);
+    Gap off = gap_to(got, wanted, tied);
+    if (!(off.size <= allowed) && tied.empty()) {
+      tied = tied_rows(c.subject.info.reference, made.reference, wanted, allowed);
+      off = gap_to(got, wanted, tied);
+    }
     verdict.expect(off.size, allowed, "row {} is off by {:.1e} against the reference{} ({})",
                    off.row, off.size, how, c.name());
   };
   expect(output_of(*made.attention, made.x, made.reference.mask), "");
   expect(recorded, " when gradients are recorded");
+  return std::find(tied.begin(), tied.end(), true) == tied.end();
 }
 
-// One of the arrays of a reference.
-using ArrayOf = std::function<oracle::Array&(ReferenceInputs&)>;
+// A gradient and the array of a reference that it belongs to.
+struct Part {
+  std::string name;
+  std::function<oracle::Array&(ReferenceInputs&)> input;
+  Tensor gradient;
 
-// What the gradient gives along one random direction of the entries that are finite, and what the
-// reference gives; `unit`: by which their difference is divided.
+  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves
+  // rounding of the size of the seed, which grows with the logits: they are sums of head_dim
+  // products.
+  double unit(const ReferenceCase& c, const Tensor& seed) const {
+    const double rounding = 0.01 * (1 + static_cast<double>(c.shape.head_dim) / 32);
+    return length(gradient) + rounding * length(seed);
+  }
+  static double length(const Tensor& t) {
+    double sum = 0;
+    for (int64_t i = 0; i < t.size(); i++)
+      sum += static_cast<double>(t[i]) * static_cast<double>(t[i]);
+    return std::sqrt(sum);
+  }
+};
+
+// What gradients give along one random direction of the entries that are finite, and what the
+// reference gives.
 struct Slopes {
-  double claimed = 0, wanted = 0, unit = 0;
+  double claimed = 0, wanted = 0;
   double above = 0, below = 0;  // the reference a step up and a step down, times the seed
-  double gap() const { return std::abs(claimed - wanted) / unit; }
+  double difference() const { return std::abs(claimed - wanted); }
 };
 
 double dot_with(const Tensor& seed, const oracle::Array& outputs) {
@@ -173,54 +186,84 @@ double dot_with(const Tensor& seed, const oracle::Array& outputs) {
   return sum;
 }
 
-Slopes slopes_of(const ReferenceCase& c, const Made& made, const std::string& name,
-                 const Reference& of, const ArrayOf& input, const Tensor& gradient,
-                 const Tensor& seed, double step) {
+// Along all parts at once. `shares` has the length of the direction in the entries of each part.
+Slopes slopes_of(const Made& made, const std::vector<const Part*>& parts,
+                 const std::vector<double>& shares, const Reference& of, const Tensor& seed,
+                 double step) {
   ReferenceInputs up = made.reference, down = made.reference;
-  const auto entries = [&](ReferenceInputs& of) -> std::vector<double>& { return input(of).x; };
-  Rng random = rng(73, name);
-  double claimed = 0, size = 0;
-  for (int64_t i = 0; i < gradient.size(); i++) {
-    const auto at = static_cast<size_t>(i);
-    const double along = random.normal(), slope = static_cast<double>(gradient[i]);
-    if (!std::isfinite(entries(up)[at])) continue;  // padding
-    entries(up)[at] += step * along;
-    entries(down)[at] -= step * along;
-    claimed += slope * along;
-    size += slope * slope;
+  Slopes result;
+  for (size_t part = 0; part < parts.size(); part++) {
+    std::vector<double>&higher = parts[part]->input(up).x, &lower = parts[part]->input(down).x;
+    const Tensor& gradient = parts[part]->gradient;
+    Rng random = rng(73, parts[part]->name);
+    for (int64_t i = 0; i < gradient.size(); i++) {
+      const auto at = static_cast<size_t>(i);
+      const double along = shares[part] * random.normal();
+      if (!std::isfinite(higher[at])) continue;  // padding
+      higher[at] += step * along;
+      lower[at] -= step * along;
+      result.claimed += static_cast<double>(gradient[i]) * along;
+    }
   }
   const oracle::Array high = of(up), low = of(down);
-  double wanted = 0, seeds = 0;
   for (int64_t i = 0; i < seed.size(); i++) {
     const auto at = static_cast<size_t>(i);
-    wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * step);
-    seeds += static_cast<double>(seed[i]) * static_cast<double>(seed[i]);
+    result.wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * step);
   }
-  const double above = dot_with(seed, high), below = dot_with(seed, low);
-  // A wrong gradient is off by about its own length. A gradient that cancels to zero leaves
-  // rounding of the size of the seed, which grows with the logits: they are sums of head_dim
-  // products.
-  const double rounding = 0.01 * (1 + static_cast<double>(c.shape.head_dim) / 32);
-  return {claimed, wanted, std::sqrt(size) + rounding * std::sqrt(seeds), above, below};
+  result.above = dot_with(seed, high);
+  result.below = dot_with(seed, low);
+  return result;
 }
 
-void compare_gradient(const ReferenceCase& c, const Made& made, const std::string& name,
-                      const Reference& of, const ArrayOf& input, const Tensor& gradient,
-                      const Tensor& seed, Verdict& verdict) {
-  const double allowed =
-      c.scale * (c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope);
-  Slopes slopes = slopes_of(c, made, name, of, input, gradient, seed, kReferenceStep);
+double allowed_slope(const ReferenceCase& c) {
+  return c.scale * (c.shape.kv_len == kOneLongGradient ? kLongReferenceSlope : kReferenceSlope);
+}
+
+void compare_gradient(const ReferenceCase& c, const Made& made, const Part& part,
+                      const Reference& of, const Tensor& seed, Verdict& verdict) {
+  const double allowed = allowed_slope(c), unit = part.unit(c, seed);
+  Slopes slopes = slopes_of(made, {&part}, {1}, of, seed, kReferenceStep);
   const auto has_kink = [&] {
     const double middle = dot_with(seed, of(made.reference));
-    return std::abs(slopes.above + slopes.below - 2 * middle) / kReferenceStep >
-           allowed * slopes.unit;
+    return std::abs(slopes.above + slopes.below - 2 * middle) / kReferenceStep > allowed * unit;
   };
-  if (!(slopes.gap() <= allowed) && has_kink())
-    slopes = slopes_of(c, made, name, of, input, gradient, seed, kShorterReferenceStep);
-  verdict.expect(slopes.gap(), allowed,
+  if (!(slopes.difference() <= allowed * unit) && has_kink())
+    slopes = slopes_of(made, {&part}, {1}, of, seed, kShorterReferenceStep);
+  verdict.expect(slopes.difference() / unit, allowed,
                  "the gradient of {} gives {:.6g} along a direction where the reference gives "
                  "{:.6g} ({})",
-                 name, slopes.claimed, slopes.wanted, c.name());
+                 part.name, slopes.claimed, slopes.wanted, c.name());
+}
+
+// One direction through all parts, with each part's share over its unit: a wrong gradient of any
+// shows as much as alone, for two evaluations of the reference in all. Only where the sums disagree
+// is each part compared alone.
+void compare_together(const ReferenceCase& c, const Made& made,
+                      const std::vector<const Part*>& parts, const Reference& of,
+                      const Tensor& seed, Verdict& verdict) {
+  std::vector<const Part*> together;
+  std::vector<double> shares;
+  std::string names;
+  for (const Part* part : parts) {
+    const double unit = part->unit(c, seed);
+    if (!(unit >= kLeastUnit)) {
+      compare_gradient(c, made, *part, of, seed, verdict);
+      continue;
+    }
+    together.push_back(part);
+    shares.push_back(1 / unit);
+    names += (names.empty() ? "" : ", ") + part->name;
+  }
+  if (together.empty()) return;
+  const Slopes slopes = slopes_of(made, together, shares, of, seed, kReferenceStep);
+  if (!(slopes.difference() <= allowed_slope(c))) {
+    for (const Part* part : together) compare_gradient(c, made, *part, of, seed, verdict);
+    return;
+  }
+  verdict.expect(slopes.difference(), allowed_slope(c),
+                 "the gradients of {} give {:.6g} along a direction where the reference gives "
+                 "{:.6g} ({})",
+                 names, slopes.claimed, slopes.wanted, c.name());
 }
 
 // The declared surrogate around the inputs of the case, where it must equal the reference.
@@ -239,30 +282,31 @@ Reference surrogate_at(const ReferenceCase& c, const Made& made, Verdict& verdic
 void compare_gradients(const ReferenceCase& c, const Made& made, const Gradients& back,
                        const Tensor& seed, Verdict& verdict) {
   const VariantInfo& info = c.subject.info;
-  const auto compare = [&](const std::string& name, const ArrayOf& input, const Tensor& gradient) {
-    compare_gradient(c, made, name, info.reference, input, gradient, seed, verdict);
-  };
-  const Reference of_logits =
-      info.has_surrogate(c.subject.params) ? surrogate_at(c, made, verdict) : info.reference;
-  compare_gradient(
-      c, made, "q", of_logits, [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q,
-      seed, verdict);
-  compare_gradient(
-      c, made, "k", of_logits, [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k,
-      seed, verdict);
-  compare(
-      "v", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, back.v);
+  std::vector<Part> parts = {
+      {"q", [](ReferenceInputs& of) -> oracle::Array& { return of.q; }, back.q},
+      {"k", [](ReferenceInputs& of) -> oracle::Array& { return of.k; }, back.k},
+      {"v", [](ReferenceInputs& of) -> oracle::Array& { return of.v; }, back.v}};
+  constexpr size_t kLogits = 2;  // parts whose gradients a surrogate declares
   for (size_t i = 0; i < back.gates.size(); i++)
-    compare(
-        "gate " + made.attention->gates()[i].name,
-        [i](ReferenceInputs& of) -> oracle::Array& { return of.gates[i]; }, back.gates[i]);
+    parts.push_back({"gate " + made.attention->gates()[i].name,
+                     [i](ReferenceInputs& of) -> oracle::Array& { return of.gates[i]; },
+                     back.gates[i]});
   size_t learned = 0;
   const std::vector<Weight> weights = made.attention->weights();
   for (size_t i = 0; i < weights.size(); i++)
     if (weights[i].learned)
-      compare(
-          weights[i].name, [i](ReferenceInputs& of) -> oracle::Array& { return of.weights[i]; },
-          back.weights[learned++]);
+      parts.push_back({weights[i].name,
+                       [i](ReferenceInputs& of) -> oracle::Array& { return of.weights[i]; },
+                       back.weights[learned++]});
+  std::vector<const Part*> chosen;
+  for (const Part& part : parts) chosen.push_back(&part);
+  if (info.has_surrogate(c.subject.params)) {
+    const auto rest = chosen.begin() + kLogits;
+    compare_together(c, made, {chosen.begin(), rest}, surrogate_at(c, made, verdict), seed,
+                     verdict);
+    chosen.erase(chosen.begin(), rest);
+  }
+  compare_together(c, made, chosen, info.reference, seed, verdict);
 }
 
 void compare_case(const ReferenceCase& c, bool gradients, Verdict& verdict) {
@@ -271,12 +315,12 @@ void compare_case(const ReferenceCase& c, bool gradients, Verdict& verdict) {
   const Tensor seed =
       Tensor::normal({s.batch, s.heads, s.q_len, s.head_dim}, rng(74, "check reference"));
   const Gradients back = gradients_of(*made.attention, made.x, made.reference.mask, seed);
-  compare_outputs(c, made, back.output, verdict);
-  if (gradients) compare_gradients(c, made, back, seed, verdict);
+  if (compare_outputs(c, made, back.output, verdict) && gradients)
+    compare_gradients(c, made, back, seed, verdict);
 }
 
-// A gradient takes two evaluations of the reference for each input and weight: of the large sizes,
-// outputs alone are compared. So are heads beyond 65, where variants that scale no logit round
+// Gradients take two evaluations of the reference more: of the large sizes, outputs alone are
+// compared. So are heads beyond 65, where variants that scale no logit round
 // their gradients away.
 bool has_gradients(const AttentionShape& s, bool full) {
   if (s.head_dim > 65) return false;

@@ -10,6 +10,7 @@ from attnplot.names import spec_among
 from attnplot.rows import Cell, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import TaskGroup, one_line, score, short_titles, task_groups
+from attnplot.trained import told_apart
 
 GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
 WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range
@@ -48,7 +49,7 @@ ORDERS = (
 def table(path: Path) -> str:
     """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval."""
     rows = read_rows([path])
-    styles, groups = Styles(rows), task_groups(rows.of("accuracy"))
+    styles, groups = Styles(rows), task_groups(told_apart(rows.of("accuracy")))
     every = [c for group in groups for c in group.cells]
     keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
     found: dict[str, list[tuple[str, ...]]] = {}

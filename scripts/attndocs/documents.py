@@ -18,11 +18,12 @@ from attnoverhead import table as overhead
 from attnpeers.__main__ import main as peers
 from attnpeers.install import ROOT
 
-from . import breakdown, by_family, captured, catalog, passes, ranks, sentences, shares
+from . import breakdown, by_family, captured, catalog, crossings, passes, ranks, sentences, shares
 
 TABLES: dict[str, Callable[..., str]] = {
     "shares": lambda rows: shares.table(Path(rows)),
     "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
+    "crossings": lambda rows, length: crossings.table(Path(rows), int(length)),
     "machine": lambda rows: passes.machine(Path(rows)),
     "floors": lambda rows, length: passes.floors(Path(rows), int(length)),
     "settings": lambda rows, length: passes.settings(Path(rows), int(length)),

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attndocs import breakdown, by_family, catalog, documents, passes, sentences, shares
+from attndocs import breakdown, by_family, catalog, crossings, documents, passes, sentences, shares
 from attnpeers.install import ROOT
 from attnplot.overview import overview
 from attnplot.rows import read_rows
@@ -29,7 +29,7 @@ class Documents(unittest.TestCase):
         found = documents.documents()
         self.assertEqual(
             [path.name for path in found],
-            ["README.md", "peers.md", "performance.md", "python.md", "recurrences.md", "reference.md", "variants.md"],
+            ["README.md", "peers.md", "performance.md", "python.md", "recurrences.md", "reference.md", "survey.md", "variants.md"],
         )
         for path in found:
             text = path.read_text(encoding="utf-8")
@@ -132,6 +132,17 @@ class ScoresByFamily(unittest.TestCase):
         self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50 (0.25 to 0.75)"))
         self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
 
+    def test_settings_of_training_are_no_seeds(self):
+        head, *cells = trained({"full": [0.5, 1.0]}).splitlines()
+        rotary = json.loads(cells[1])
+        rotary["training"]["positions"] = "none"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text("\n".join([head, cells[0], json.dumps(rotary)]) + "\n", encoding="utf-8")
+            told = by_family.table(path).splitlines()[2:]
+        scores = {"none" if "positions=none" in line else "learned": line.split(" | ")[2][:4] for line in told[:2]}
+        self.assertEqual(scores, {"learned": "0.50", "none": "1.00"})
+
     def test_pairs_in_a_published_order_are_counted(self):
         told = self.printed(by_family.orders, {
             "conv[kernel=4]+deltanet": [0.9, 0.7], "conv[kernel=4]+kda": [0.4], "conv[kernel=4]+gla": [0.5],
@@ -173,6 +184,16 @@ class TablesOfRows(unittest.TestCase):
             ],
         )
 
+    def test_crossings_tell_where_a_variant_overtakes_and_what_its_choice_costs(self):
+        times = {"full": (1, 2, 8), "topk": (3, 2.5, 4)}
+        path, _, _ = self.rows(
+            *(("speed", {"length": 64 << i, "causal": True}, {"median": time, "variant": name, "breakdown": {"shares": {"selection": 0.25}}})
+              for name, of in times.items() for i, time in enumerate(of))
+        )  # fmt: skip
+        (line,) = crossings.table(path, 256).splitlines()[2:]
+        self.assertTrue(line.startswith("| forward, causal | `topk` | 152 |"), line)
+        self.assertTrue(line.endswith("| 256 | 0.50 | 25 |"), line)
+
     def rows(self, *settings):
         """A file of the run line and, for each setting, one cell with these axes, measure and metrics; medians are in seconds."""
         lines = []
@@ -180,8 +201,12 @@ class TablesOfRows(unittest.TestCase):
             head, cell = one_cell()
             cell.update(measure=measure, cell=f"{number:016x}", axes={**cell["axes"], "heads": 1, "head_dim": 64, "threads": 1, **axes})
             cell["metrics"].update({"peak_fraction": 0.5, **metrics})
+            if "variant" in metrics:
+                cell["variant"] = {"name": metrics["variant"], "params": {}}
             if "median" in metrics:
-                cell["metrics"]["time_s"].update(median=metrics["median"], min=metrics["median"])
+                time = metrics["median"]
+                cell["metrics"]["time_s"].update(median=time, min=time, ci_low=time, ci_high=time)
+                cell["samples"] = [time] * 9
             lines = lines or [head]
             lines.append(cell)
         folder = tempfile.TemporaryDirectory()

@@ -8,6 +8,7 @@ foreach(stem
     cli/options
     check/derive
     check/fit
+    check/tied_rows
     check/undeclared
     compare/compare
     compare/compare_simulation

@@ -77,6 +77,10 @@ struct VariantInfo {
   // Whether trait `convex` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> convex_if;
 
+  // Whether weights are sums of terms of both signs in a state. At huge logits the terms cancel:
+  // rounding then takes outputs out of the hull of the values.
+  bool weights_cancel = false;
+
   // What the gradients of queries and keys differentiate, where trait `surrogate_gradients` holds:
   // a function of the queries and keys of `x` that equals the reference at x = `at`; the gradients
   // are its derivatives there. The other gradients are derivatives of the forward.

@@ -87,7 +87,8 @@ VariantInfo taylor() {
                 "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once.",
                 "The kernel is at least 1/2, but states hold s and s²/2 apart: at huge logits the "
                 "terms of a negative s cancel, and digits are lost that one pair alone would keep.",
-                "s is divided by √dim, as in the paper; fla's parallel mode does not."}};
+                "s is divided by √dim, as in the paper; fla's parallel mode does not."},
+      .weights_cancel = true};
 }
 
 }  // namespace attn::variants
