@@ -188,7 +188,7 @@ double dot_with(const Tensor& seed, const oracle::Array& outputs) {
 
 // Along all parts at once. `shares` has the length of the direction in the entries of each part.
 Slopes slopes_of(const Made& made, const std::vector<const Part*>& parts,
-                 const std::vector<double>& shares, const Reference& of, const Tensor& seed,
+                 const std::vector<double>& shares, const Reference& reference, const Tensor& seed,
                  double step) {
   ReferenceInputs up = made.reference, down = made.reference;
   Slopes result;
@@ -205,7 +205,7 @@ Slopes slopes_of(const Made& made, const std::vector<const Part*>& parts,
       result.claimed += static_cast<double>(gradient[i]) * along;
     }
   }
-  const oracle::Array high = of(up), low = of(down);
+  const oracle::Array high = reference(up), low = reference(down);
   for (int64_t i = 0; i < seed.size(); i++) {
     const auto at = static_cast<size_t>(i);
     result.wanted += static_cast<double>(seed[i]) * (high.x[at] - low.x[at]) / (2 * step);
@@ -220,15 +220,15 @@ double allowed_slope(const ReferenceCase& c) {
 }
 
 void compare_gradient(const ReferenceCase& c, const Made& made, const Part& part,
-                      const Reference& of, const Tensor& seed, Verdict& verdict) {
+                      const Reference& reference, const Tensor& seed, Verdict& verdict) {
   const double allowed = allowed_slope(c), unit = part.unit(c, seed);
-  Slopes slopes = slopes_of(made, {&part}, {1}, of, seed, kReferenceStep);
+  Slopes slopes = slopes_of(made, {&part}, {1}, reference, seed, kReferenceStep);
   const auto has_kink = [&] {
-    const double middle = dot_with(seed, of(made.reference));
+    const double middle = dot_with(seed, reference(made.reference));
     return std::abs(slopes.above + slopes.below - 2 * middle) / kReferenceStep > allowed * unit;
   };
   if (!(slopes.difference() <= allowed * unit) && has_kink())
-    slopes = slopes_of(made, {&part}, {1}, of, seed, kShorterReferenceStep);
+    slopes = slopes_of(made, {&part}, {1}, reference, seed, kShorterReferenceStep);
   verdict.expect(slopes.difference() / unit, allowed,
                  "the gradient of {} gives {:.6g} along a direction where the reference gives "
                  "{:.6g} ({})",
@@ -239,7 +239,7 @@ void compare_gradient(const ReferenceCase& c, const Made& made, const Part& part
 // shows as much as alone, for two evaluations of the reference in all. Only where the sums disagree
 // is each part compared alone.
 void compare_together(const ReferenceCase& c, const Made& made,
-                      const std::vector<const Part*>& parts, const Reference& of,
+                      const std::vector<const Part*>& parts, const Reference& reference,
                       const Tensor& seed, Verdict& verdict) {
   std::vector<const Part*> together;
   std::vector<double> shares;
@@ -247,7 +247,7 @@ void compare_together(const ReferenceCase& c, const Made& made,
   for (const Part* part : parts) {
     const double unit = part->unit(c, seed);
     if (!(unit >= kLeastUnit)) {
-      compare_gradient(c, made, *part, of, seed, verdict);
+      compare_gradient(c, made, *part, reference, seed, verdict);
       continue;
     }
     together.push_back(part);
@@ -255,9 +255,9 @@ void compare_together(const ReferenceCase& c, const Made& made,
     names += (names.empty() ? "" : ", ") + part->name;
   }
   if (together.empty()) return;
-  const Slopes slopes = slopes_of(made, together, shares, of, seed, kReferenceStep);
+  const Slopes slopes = slopes_of(made, together, shares, reference, seed, kReferenceStep);
   if (!(slopes.difference() <= allowed_slope(c))) {
-    for (const Part* part : together) compare_gradient(c, made, *part, of, seed, verdict);
+    for (const Part* part : together) compare_gradient(c, made, *part, reference, seed, verdict);
     return;
   }
   verdict.expect(slopes.difference(), allowed_slope(c),

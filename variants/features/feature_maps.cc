@@ -18,6 +18,10 @@ FeatureMap positive_random(const Tensor& omega, double scale) {
   return {.kind = FeatureMap::Kind::positive, .omega = Var(omega), .number = scale};
 }
 
+FeatureMap trigonometric_random(const Tensor& omega, double scale) {
+  return {.kind = FeatureMap::Kind::waves, .omega = Var(omega), .number = scale};
+}
+
 FeatureMap relu_random(const Tensor& omega, double epsilon) {
   return {.kind = FeatureMap::Kind::relu, .omega = Var(omega), .number = epsilon};
 }

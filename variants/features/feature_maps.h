@@ -8,6 +8,7 @@
 
 #include "core/autograd/var.h"
 #include "core/base/rng.h"
+#include "variants/features/normalizer.h"
 
 namespace attn {
 
@@ -30,7 +31,10 @@ struct FeatureMap {
     return kind == Kind::positive || (kind == Kind::waves && !unit_rows);
   }
   bool has_positions() const { return kind == Kind::cosine; }  // φ depends on the position
-  bool is_signed() const { return kind == Kind::waves; }       // φ(q)·φ(k) may be negative
+  Divisor divisor() const {  // φ(q)·φ(k) of waves may be negative
+    if (kind != Kind::waves) return Divisor::positive;
+    return unit_rows ? Divisor::either_sign : Divisor::floored;
+  }
   void check_fits(const Shape& x) const;  // Error unless it fits x [batch, heads, len, dim]
 };
 
@@ -43,6 +47,11 @@ FeatureMap elu_plus_one();
 // (arXiv:2009.14794), eq. 7. Each row is divided by its largest entry, so that it cannot overflow
 // and does not depend on other rows; log_scale is the logarithm of that entry.
 FeatureMap positive_random(const Tensor& omega, double scale);
+
+// φ(x) = e^{|y|²/2}·[sin(ωy), cos(ωy)]/√directions with y = scale·x, so that φ(x)·φ(x') is another
+// such estimate, e^{(|y|²+|y'|²)/2} times the mean of cos(ω(y - y')): exact for x = x', negative at
+// times elsewhere. Same paper, lemma 1. log_scale is |y|²/2. Divisors are floored, normalizer.h.
+FeatureMap trigonometric_random(const Tensor& omega, double scale);
 
 // φ(x) = relu(ωx) + epsilon, the generalised kernel of the same paper, section 2.2.
 FeatureMap relu_random(const Tensor& omega, double epsilon);

@@ -37,8 +37,8 @@ struct LinearOptions {
 };
 
 // q [batch, heads, q_len, width], k [batch, heads, kv_len, width], v [batch, heads, kv_len, dim];
-// features must be >= 0 or the map signed. A query whose weights sum to less than 1e8 times the
-// smallest normal number gets zeros and zero gradients; of a signed map, see normalizer.h.
+// features must be >= 0 or waves. A query whose weights sum to less than 1e8 times the
+// smallest normal number gets zeros and zero gradients; of waves, see normalizer.h.
 // Differentiable by q, k, v, the gate and the map's directions.
 Var linear_attention(const Var& q, const Var& k, const Var& v, const LinearOptions& options = {});
 

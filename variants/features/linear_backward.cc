@@ -32,8 +32,7 @@ class TwoPasses final : public LinearGradient {
       const Chunk chunk = chunk_of(p_, h.number, c);
       const FeatureRows queries = queries_of(h, chunk, work);
       const AugmentedRows grads = output_gradients(h, chunk, work);
-      if (needs_keys())
-        add_to_state(p_, queries, grads.matrix, grads.column, chunk.rows, grad_state);
+      if (needs_keys()) add_to_state(p_, queries, grads, chunk.rows, grad_state);
       if (!needs_queries()) return;
       through_state(grads, chunk.rows, state, work);
       add_query_gradient(h, chunk, queries, work);
@@ -51,6 +50,8 @@ class TwoPasses final : public LinearGradient {
       const AugmentedRows weighted = scaled_values(h, chunk, running_max, work);
       if (needs_phi_of_keys()) {
         through_state(weighted, chunk.keys, grad_state, work);
+        clear_bound_gradient(work);
+        add_bound_gradient(weighted.column, chunk.keys, grad_state, work);
         add_key_gradient(h, chunk, keys, work);
       }
       if (grad_v_.defined()) add_value_gradient(h, chunk, keys, weighted.column, grad_state, work);

@@ -35,13 +35,14 @@ class Sweeps final : public LinearGradient {
 
   // The pairs inside a chunk; masked ones are 0. grad_weights_ij = dw_ij·scale and, if keys are
   // given, weights_ij = w_ij·scale, where scale = exp(log_scale_j - M_i); rescale_i = exp(M before
-  // - M_i).
+  // - M_i). With keys, also the part of grad_bounds that comes from these queries.
   void make_inside(const Head& h, const Chunk& chunk, real running_max, const AugmentedRows& grads,
                    const FeatureRows* queries, const FeatureRows* keys, real* work) const {
     const int64_t m = p_.features, d = p_.dim, row_reals = p_.chunk();
     real *const panels = work + layout_.packed_values, *const rescale = work + layout_.rescale;
     pack_transposed(values_of(h, chunk), chunk.keys, d, d, panels);
     if (keys) pack_transposed(keys->data, chunk.keys, m, keys->row, work + layout_.packed_keys);
+    if (keys) clear_bound_gradient(work);
     RunningScales running(scales_of(h, chunk), running_max, work + layout_.scales);
     for (int64_t first = 0; first < chunk.rows; first += LinearProblem::kChunkStrip) {
       const int64_t count = std::min(LinearProblem::kChunkStrip, chunk.rows - first),
@@ -62,6 +63,8 @@ class Sweeps final : public LinearGradient {
         for (int64_t j = 0; j < visible; ++j) row[j] += grads.column[first + r];
         running.apply(row, chunk.keys);
         if (keys) running.apply(weight + r * row_reals, chunk.keys);
+        if (keys && p_.floored())
+          running.add_to(work + layout_.grad_bounds, grads.bounds[first + r]);
       }
       count_flops(2 * static_cast<double>(count * seen * (d + (keys ? m : 0))));
     }
@@ -107,7 +110,7 @@ class Sweeps final : public LinearGradient {
     if (chunk.keys == 0) return;
     const real running_max = raise_running_max(p_, state, scales_of(h, chunk), chunk.keys);
     const AugmentedRows weighted = scaled_values(h, chunk, running_max, work);
-    add_to_state(p_, keys, weighted.matrix, weighted.column, chunk.keys, state);
+    add_to_state(p_, keys, weighted, chunk.keys, state);
   }
 
   // Causal: dk and dv, from the last chunk to the first, with the grad_state of the later queries,
@@ -132,7 +135,7 @@ class Sweeps final : public LinearGradient {
       for (int64_t i = 0; i < p_.state_reals() - 1; ++i) grad_state[i] *= factor;
     const AugmentedRows back =
         scaled_rows(grads, p_.scaled ? work + layout_.rescale : nullptr, chunk.rows, work);
-    add_to_state(p_, queries, back.matrix, back.column, chunk.rows, grad_state);
+    add_to_state(p_, queries, back, chunk.rows, grad_state);
   }
 
   void add_key_gradients(const Head& h, int64_t c, const Chunk& chunk, const FeatureRows& keys,
@@ -147,6 +150,7 @@ class Sweeps final : public LinearGradient {
       if (of_phi) {
         pack_state(grad_state, work);
         through_state(weighted, chunk.keys, grad_state, work);
+        add_bound_gradient(weighted.column, chunk.keys, grad_state, work);
       }
       if (grad_v_.defined()) add_value_gradient(h, chunk, keys, weighted.column, grad_state, work);
     }

@@ -24,7 +24,8 @@ namespace attn {
 
 // Sizes, mask and feature map. The state of a prefix of the keys is an array of state_reals()
 // numbers: S = Σ_j exp(log_scale_j - M)·φ(k_j)ᵀv_j [m, d]; z = Σ_j exp(log_scale_j - M)·φ(k_j) [m];
-// and M, the maximum of their log_scale, -inf without keys.
+// if the divisor is floored, its bound Σ_j exp(log_scale_j - M); and M, the maximum of their
+// log_scale, -inf without keys.
 struct LinearProblem {
   int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0;
   int64_t width = 0;  // columns of q and k, the input of the feature map
@@ -43,13 +44,15 @@ struct LinearProblem {
   int64_t key_chunks() const { return chunks_of(kv_len, chunk()); }
   int64_t row_chunks() const { return causal ? key_chunks() : chunks_of(q_len, chunk()); }
 
+  bool floored() const { return map.divisor() == Divisor::floored; }
   bool given() const { return map.kind == FeatureMap::Kind::given; }
   // Row stride of features in the workspace. A stride of a multiple of 1 KiB would use few cache
   // sets.
   int64_t feature_row() const { return features % 256 == 0 ? features + 16 : features; }
   int64_t feature_reals() const { return given() ? 0 : chunk() * feature_row(); }
   int64_t sum_reals() const { return features * dim; }
-  int64_t state_reals() const { return sum_reals() + features + 1; }
+  int64_t bound_at() const { return sum_reals() + features; }  // in a state, if floored
+  int64_t state_reals() const { return bound_at() + floored() + 1; }
   int64_t total_heads() const { return batch * heads; }
   int64_t offset() const { return kv_len - q_len; }  // sequences are aligned at the end
   int64_t length(int64_t head) const {
@@ -137,6 +140,12 @@ class RunningScales {
       for (int64_t j = 0; j < seen_; ++j) row[j] *= work_[j];
     std::fill(row + seen_, row + keys, real(0));
   }
+  // Of keys with a log_scale: the sum of the scales of the visible ones; and out_j +=
+  // factor·scale_j.
+  real sum() const { return sum_in_row(work_, seen_); }
+  void add_to(real* out, real factor) const {
+    for (int64_t j = 0; j < seen_; ++j) out[j] += factor * work_[j];
+  }
 
  private:
   const real* log_scale_;
@@ -205,11 +214,19 @@ inline void merge_states(const LinearProblem& p, const real* from, real* into) {
   into[numbers] = running_max;
 }
 
-// S += φᵀ·values, z += φᵀ·scales; values [rows, dim], scales [rows].
-inline void add_to_state(const LinearProblem& p, const FeatureRows& phi, const real* values,
-                         const real* scales, int64_t rows, real* state) {
-  add_product(p.features, p.dim, rows, phi.transposed(), {values, p.dim}, state, p.dim);
-  add_product(1, p.features, rows, {scales, 0, 1}, phi.right(), state + p.sum_reals(), p.features);
+// A matrix [rows, dim] and a column [rows]: values and scales of keys, or what their gradients are
+// made of. `bounds` [rows] are what the rows add to the bound, if the divisor is floored.
+struct AugmentedRows {
+  const real *matrix, *column, *bounds;
+};
+
+// S += φᵀ·matrix, z += φᵀ·column.
+inline void add_to_state(const LinearProblem& p, const FeatureRows& phi, const AugmentedRows& add,
+                         int64_t rows, real* state) {
+  add_product(p.features, p.dim, rows, phi.transposed(), {add.matrix, p.dim}, state, p.dim);
+  add_product(1, p.features, rows, {add.column, 0, 1}, phi.right(), state + p.sum_reals(),
+              p.features);
+  if (p.floored()) state[p.bound_at()] += sum_in_row(add.bounds, rows);
   count_flops(2 * static_cast<double>(rows * p.features * (p.dim + 1)));
 }
 
@@ -222,11 +239,12 @@ inline void scale_rows_by(const real* x, const real* factors, int64_t rows, int6
 // The tensors that a forward saves for its backward.
 struct LinearSaved {
   Tensor q, k, v, out;
-  Tensor log_scale;   // [batch, heads, kv_len], if the problem is scaled
-  Tensor normalizer;  // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i)
-  Tensor states;      // [batch·heads, state_reals], of all keys; not causal
-  Tensor gate;        // [batch, heads, kv_len, 1], if the problem is gated
-  Tensor shifts;      // [batch·heads, key_chunks]: what the gates add to M at the end of a chunk
+  Tensor log_scale;  // [batch, heads, kv_len], if the problem is scaled
+  // [batch·heads, q_len]: Σ_j w_ij exp(log_scale_j - M_i), or a floored_normalizer() of it
+  Tensor normalizer;
+  Tensor states;  // [batch·heads, state_reals], of all keys; not causal
+  Tensor gate;    // [batch, heads, kv_len, 1], if the problem is gated
+  Tensor shifts;  // [batch·heads, key_chunks]: what the gates add to M at the end of a chunk
 };
 
 int64_t linear_workspace(const LinearProblem& problem);  // of a forward: numbers for each worker

@@ -68,7 +68,8 @@ Cost linear_cost(const AttentionShape& shape, const FeatureMap& map, bool gated)
       size * heads * (static_cast<double>(p.q_len) * d + static_cast<double>(states)) +
       static_cast<double>(
           workspace_bytes(p.total_heads() * std::max(pieces, summed), linear_workspace(p)));
-  cost.state_bytes = size * heads * static_cast<double>(p.features * (p.dim + 1) + p.scaled);
+  cost.state_bytes =
+      size * heads * static_cast<double>(p.features * (p.dim + 1) + p.floored() + p.scaled);
   return cost;
 }
 

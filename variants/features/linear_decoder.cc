@@ -1,6 +1,6 @@
 // Updates the state by one position, or by many in one product; see linear_decoder.h. If the map
 // has a log_scale, S and z are relative to its running maximum, as in the causal forward: they
-// cannot overflow, and a larger maximum rescales them.
+// cannot overflow, and a larger maximum rescales them. So is the bound of a floored divisor.
 #include "variants/features/linear_decoder.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ class LinearDecoder final : public Decoder {
   int64_t do_state_bytes() const override {
     return static_cast<int64_t>(sizeof(real)) *
            (sums_.size() + normalizers_.size() +
-            (running_max_.defined() ? running_max_.size() : 0));
+            (running_max_.defined() ? running_max_.size() : 0) +
+            (bounds_.defined() ? bounds_.size() : 0));
   }
   double do_step_flops() const override {
     const auto heads_of = static_cast<double>(heads()), m = static_cast<double>(features_),
@@ -69,11 +70,13 @@ class LinearDecoder final : public Decoder {
   int64_t directions_;  // 0: none
   // Of the next key. A step that is taken back stays in the sums, as a position of its own.
   int64_t position_ = 0;
-  bool gated_, is_signed_, has_positions_;
+  Divisor divisor_;
+  bool gated_, has_positions_;
   int64_t panel_reals_;        // of the directions of one head and side
   int64_t sides_;              // 2 where keys have directions of their own
   Tensor sums_, normalizers_;  // S [heads, features, dim] and z [heads, features]
   Tensor running_max_;         // [heads], of log_scale; undefined without one
+  Tensor bounds_;              // [heads], of a floored divisor; undefined without one
   Block panels_, work_;        // the maps' directions, packed; of a step, for each head
   std::vector<Maps> maps_;     // of each head of a batch entry
 };
@@ -97,14 +100,15 @@ LinearDecoder::LinearDecoder(const Shape& position, int64_t capacity, const Feat
     : Decoder(position, capacity, std::vector<int64_t>(gated ? 1 : 0, 1)),
       features_(map.features(head_dim())),
       directions_(map.omega.defined() ? map.omega.dim(1) : 0),
+      divisor_(map.divisor()),
       gated_(gated),
-      is_signed_(map.is_signed()),
       has_positions_(map.has_positions()),
       panel_reals_(RowFeatures::panel_reals(map)),
       sides_(map.key_omega.defined() ? 2 : 1),
       sums_(Tensor::zeros({heads(), features_, head_dim()})),
       normalizers_(Tensor::zeros({heads(), features_})) {
   map.check_fits(position);
+  if (divisor_ == Divisor::floored) bounds_ = Tensor::zeros({heads()});
   if (map.has_log_scale() || gated) running_max_ = Tensor::full({heads()}, -kInfinity);
   const int64_t count = position[1];
   panels_ =
@@ -145,6 +149,7 @@ void LinearDecoder::add_keys(int64_t head, int64_t at, int64_t rows, const Tenso
   if (old != 1)
     for (int64_t f = 0; f < features_; ++f) normalizer(head)[f] *= old;
   add_column_sums(normalizer(head), phi, rows, features_);
+  if (bounds_.defined()) bounds_[head] = bounds_[head] * old + sum_in_row(log_scale, rows);
   if (gated_) running_max_[head] += shift;
   count_flops(2 * static_cast<double>(rows * features_ * (dim + 1)));
 }
@@ -195,10 +200,12 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
   real* const z = normalizer(head);
   for (int64_t f = 0; f < m; ++f) z[f] = z[f] * old + phi_k[f];
   done.multiply_adds((1 + queries) * m);
-  done.moved<real>(2 * m + (running_max_.defined() ? 2 : 0));
+  if (bounds_.defined()) bounds_[head] = bounds_[head] * old + *log_scale;
+  done.moved<real>(2 * m + (running_max_.defined() ? 2 : 0) + (bounds_.defined() ? 2 : 0));
   for (int64_t i = 0; i < queries; ++i) {
-    const real total = row_dot(phi_q + i * m, z, m);
-    const real inverse = inverse_normalizer(total, is_signed_);
+    real total = row_dot(phi_q + i * m, z, m);
+    if (bounds_.defined()) total = floored_normalizer(total, bounds_[head]);
+    const real inverse = inverse_normalizer(total, divisor_);
     real* const row = out + i * dim;
     for (int64_t c = 0; c < dim; ++c) row[c] = inverse == 0 ? real(0) : row[c] * inverse;
   }

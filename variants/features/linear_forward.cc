@@ -134,7 +134,7 @@ class LinearForward {
         values = work + layout_.values;
       }
     }
-    add_to_state(p_, keys, values, scales, chunk.keys, state);
+    add_to_state(p_, keys, {values, scales, scales}, chunk.keys, state);
   }
 
   // out and normalizer of rows through the keys that a state holds; not yet divided.
@@ -150,7 +150,7 @@ class LinearForward {
   void divide(const Chunk& chunk, real* out, const real* normalizer) const {
     const Mark mark(Part::normalisation);
     for (int64_t r = 0; r < chunk.rows; ++r) {
-      const real inverse = inverse_normalizer(normalizer[r], p_.map.is_signed());
+      const real inverse = inverse_normalizer(normalizer[r], p_.map.divisor());
       real* const row = out + r * p_.dim;
       if (inverse == 0)
         std::fill_n(row, p_.dim, real(0));
@@ -165,6 +165,8 @@ class LinearForward {
       const Chunk chunk = chunk_of(p_, h.number, c);
       real *const out = out_of(h, chunk), *const normalizer = normalizer_of(h, chunk, work);
       add_state(chunk, queries_of(h, chunk, work), state, out, normalizer);
+      for (int64_t r = 0; p_.floored() && r < chunk.rows; ++r)
+        normalizer[r] = floored_normalizer(normalizer[r], state[p_.bound_at()]);
       divide(chunk, out, normalizer);
     });
   }
@@ -176,12 +178,11 @@ class LinearForward {
       if (chunk.rows > 0) {
         real *const out = out_of(h, chunk), *const normalizer = normalizer_of(h, chunk, work);
         const FeatureRows queries = queries_of(h, chunk, work);
-        const real before = state[p_.state_reals() - 1];
-        if (before != -kInfinity)
+        if (state[p_.state_reals() - 1] != -kInfinity)
           add_state(chunk, queries, state, out, normalizer);
         else
           std::fill_n(normalizer, chunk.rows, real(0));  // and `out` is overwritten
-        add_inside(h, chunk, queries, keys, before, out, normalizer, work);
+        add_inside(h, chunk, queries, keys, state, out, normalizer, work);
         divide(chunk, out, normalizer);
       }
       if (c + 1 < p_.key_chunks()) add_chunk(h, chunk, keys, state, work);
@@ -189,15 +190,16 @@ class LinearForward {
     });
   }
 
-  // Adds what rows see inside their own chunk; they hold what they see before it, relative to
-  // `before`.
+  // Adds what rows see inside their own chunk; they hold what they see before it, relative to M of
+  // the state before.
   void add_inside(const Head& h, const Chunk& chunk, const FeatureRows& queries,
-                  const FeatureRows& keys, real before, real* out, real* normalizer,
+                  const FeatureRows& keys, const real* before, real* out, real* normalizer,
                   real* work) const {
     real *const weights = work + layout_.weights, *const rescale = work + layout_.rescale;
     real* const panels = work + layout_.packed_keys;
     pack_transposed(keys.data, chunk.keys, p_.features, keys.row, panels);
-    RunningScales running(scales_of(h, chunk, work), before, work + layout_.scales);
+    RunningScales running(scales_of(h, chunk, work), before[p_.state_reals() - 1],
+                          work + layout_.scales);
     for (int64_t first = 0; first < chunk.rows; first += LinearProblem::kChunkStrip) {
       const int64_t count = std::min(LinearProblem::kChunkStrip, chunk.rows - first),
                     seen = chunk.visible(p_, first + count - 1);
@@ -211,14 +213,17 @@ class LinearForward {
   }
 
   // Weights of the rows of a strip: scaled, 0 where masked, and added to their normalizers.
-  void mask_strip(const Chunk& chunk, RunningScales& running, real before, Span strip,
+  void mask_strip(const Chunk& chunk, RunningScales& running, const real* before, Span strip,
                   real* weights, real* rescale, real* normalizer) const {
     const Mark mark(Part::masks);
     const int64_t seen = chunk.visible(p_, strip.end - 1);
     for (int64_t i = strip.begin; i < strip.end; ++i, weights += p_.chunk(), ++rescale) {
-      *rescale = scale_between(before, running.advance(chunk.visible(p_, i)));
+      *rescale = scale_between(before[p_.state_reals() - 1], running.advance(chunk.visible(p_, i)));
       running.apply(weights, seen);
       normalizer[i] = normalizer[i] * *rescale + sum_in_row(weights, seen);
+      if (p_.floored())
+        normalizer[i] =
+            floored_normalizer(normalizer[i], before[p_.bound_at()] * *rescale + running.sum());
     }
   }
 

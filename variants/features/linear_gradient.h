@@ -2,9 +2,11 @@
 // share. With G = dO/normalizer and g = -(dO·o)/normalizer, the gradient of a weight is dw_ij =
 // G_i·v_j + g_i. The gradients of queries need the state S, z of the keys that they see; those of
 // keys and values need its gradient, dS = Σ φ(q)ᵀG, dz = Σ φ(q)·g, over the queries that see them.
-// 2·m·d FLOPs each.
+// Where a floor divides, g is 0, and the bound of the state gets a gradient instead. 2·m·d FLOPs
+// each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -31,6 +33,9 @@ struct GradientLayout {
     scaled = parts.take(chunk * p.dim);
     grad_out_column = parts.take(chunk);
     scaled_column = parts.take(chunk);
+    grad_out_bounds = parts.take(p.floored() ? chunk : 0);
+    scaled_bounds = parts.take(p.floored() ? chunk : 0);
+    grad_bounds = parts.take(p.floored() ? chunk : 0);
     scales = parts.take(chunk);
     rescale = parts.take(chunk);
     packed_state = parts.take(packed_reals(p.features, p.dim));
@@ -42,8 +47,8 @@ struct GradientLayout {
   }
   WorkspaceParts parts;
   int64_t panels, key_panels, map_scratch, keys, queries, grad_phi, grad_out, scaled,
-      grad_out_column, scaled_column, scales, rescale, packed_state, packed_keys, packed_values,
-      weights, grad_weights, state;
+      grad_out_column, scaled_column, grad_out_bounds, scaled_bounds, grad_bounds, scales, rescale,
+      packed_state, packed_keys, packed_values, weights, grad_weights, state;
 };
 
 class LinearGradient {
@@ -76,13 +81,6 @@ class LinearGradient {
   bool needs_phi_of_keys() const { return grad_k_.defined() || learned_.has_keys(); }
   bool needs_keys() const { return needs_phi_of_keys() || grad_v_.defined(); }
 
-  // A matrix [rows, dim] and a column [rows]: G and g of queries, or scaled values and scales of
-  // keys.
-  struct AugmentedRows {
-    const real* matrix;
-    const real* column;
-  };
-
   FeatureRows queries_of(const Head& h, const Chunk& chunk, real* work) const {
     return make_rows(p_, h.queries, s_.q, queries_at(p_, h.number, chunk), work + layout_.queries,
                      nullptr);
@@ -97,21 +95,25 @@ class LinearGradient {
     return s_.v.data() + (h.number * p_.kv_len + chunk.key) * p_.dim;
   }
 
-  // G and g of the queries of a chunk.
+  // G, g and the gradients of the bounds of the queries of a chunk.
   AugmentedRows output_gradients(const Head& h, const Chunk& chunk, real* work) const {
     const Mark mark(Part::normalisation);
-    real *const matrix = work + layout_.grad_out, *const column = work + layout_.grad_out_column;
+    real *const matrix = work + layout_.grad_out, *const column = work + layout_.grad_out_column,
+                *const bounds = work + layout_.grad_out_bounds;
     for (int64_t r = 0; r < chunk.rows; ++r) {
       const int64_t at = h.number * p_.q_len + chunk.row + r;
-      const bool is_signed = p_.map.is_signed();
-      const real inverse = inverse_normalizer(s_.normalizer[at], is_signed);
+      const Divisor divisor = p_.map.divisor();
+      const real inverse = inverse_normalizer(s_.normalizer[at], divisor);
       const real* const grad = grad_out_.data() + at * p_.dim;
       scale_rows_by(grad, &inverse, 1, p_.dim, matrix + r * p_.dim);
-      column[r] = is_replaced(s_.normalizer[at], is_signed)
-                      ? real(0)
-                      : -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse;
+      const bool replaced = is_replaced(s_.normalizer[at], divisor);
+      const bool needed = !replaced || p_.floored();
+      const real grad_divisor =
+          needed ? -row_dot(grad, s_.out.data() + at * p_.dim, p_.dim) * inverse : real(0);
+      column[r] = replaced ? real(0) : grad_divisor;
+      if (p_.floored()) bounds[r] = replaced ? kLeastShare * grad_divisor : real(0);
     }
-    return {matrix, column};
+    return {matrix, column, bounds};
   }
 
   // Each row multiplied by its factor; null factors are 1.
@@ -121,7 +123,9 @@ class LinearGradient {
     const Mark mark(Part::normalisation);
     scale_rows_by(augmented.matrix, factors, rows, p_.dim, work + layout_.scaled);
     scale_rows_by(augmented.column, factors, rows, 1, work + layout_.scaled_column);
-    return {work + layout_.scaled, work + layout_.scaled_column};
+    if (p_.floored())
+      scale_rows_by(augmented.bounds, factors, rows, 1, work + layout_.scaled_bounds);
+    return {work + layout_.scaled, work + layout_.scaled_column, work + layout_.scaled_bounds};
   }
 
   // The values and scales of the keys of a chunk, relative to M = running_max.
@@ -130,9 +134,9 @@ class LinearGradient {
     const Mark mark(Part::normalisation);
     real* const scales = work + layout_.scales;
     relative_scales(scales_of(h, chunk), running_max, 0, chunk.keys, scales);
-    if (!p_.scaled) return {values_of(h, chunk), scales};
+    if (!p_.scaled) return {values_of(h, chunk), scales, scales};
     scale_rows_by(values_of(h, chunk), scales, chunk.keys, p_.dim, work + layout_.scaled);
-    return {work + layout_.scaled, scales};
+    return {work + layout_.scaled, scales, scales};
   }
 
   // dφ of rows: matrix·Sᵀ + column·zᵀ. The state must be packed.
@@ -155,6 +159,7 @@ class LinearGradient {
     const RowFeatures& features;
     const Tensor &x, &grad;
     real* grad_omega;
+    const real* grad_log_scale;
   };
   void add_gradient(const Into& into, const RowsAt& which, const FeatureRows& phi,
                     real* work) const {
@@ -171,7 +176,8 @@ class LinearGradient {
                                          .phi_row = phi.row,
                                          .grad_x = to,
                                          .grad_omega = into.grad_omega,
-                                         .scratch = work + layout_.map_scratch});
+                                         .scratch = work + layout_.map_scratch,
+                                         .grad_log_scale = into.grad_log_scale});
     const Mark mark(Part::elementwise);
     for (int64_t r = 0; to && r < which.rows; ++r)
       for (int64_t c = 0; c < p_.width; ++c)
@@ -179,8 +185,8 @@ class LinearGradient {
   }
   void add_query_gradient(const Head& h, const Chunk& chunk, const FeatureRows& phi,
                           real* work) const {
-    add_gradient({h.queries, s_.q, grad_q_, h.grad_omega}, queries_at(p_, h.number, chunk), phi,
-                 work);
+    add_gradient({h.queries, s_.q, grad_q_, h.grad_omega, nullptr}, queries_at(p_, h.number, chunk),
+                 phi, work);
   }
   void add_key_gradient(const Head& h, const Chunk& chunk, const FeatureRows& phi,
                         real* work) const {
@@ -190,7 +196,20 @@ class LinearGradient {
       dots_of_rows(which.rows, p_.features, phi.data, phi.row, grad_phi, p_.feature_row(),
                    grad_log_scale);
     }
-    add_gradient({h.keys, s_.k, grad_k_, h.grad_key_omega}, which, phi, work);
+    add_gradient({h.keys, s_.k, grad_k_, h.grad_key_omega,
+                  p_.floored() ? work + layout_.grad_bounds : nullptr},
+                 which, phi, work);
+  }
+
+  // The gradient of the bound reaches the log_scale of each key.
+  void clear_bound_gradient(real* work) const {
+    if (p_.floored()) std::fill_n(work + layout_.grad_bounds, p_.chunk(), real(0));
+  }
+  void add_bound_gradient(const real* scales, int64_t keys, const real* grad_state,
+                          real* work) const {
+    real* const to = work + layout_.grad_bounds;
+    for (int64_t j = 0; p_.floored() && j < keys; ++j)
+      to[j] += grad_state[p_.bound_at()] * scales[j];
   }
 
   // Adds the part of dv that comes from a grad_state.

@@ -5,12 +5,18 @@
 
 #include "variants/api/variant_info.h"
 #include "variants/features/features.h"
+#include "variants/reference/features.h"
 
 namespace attn::variants {
 namespace {
 
+bool is_trigonometric(const Params& params) {
+  return params.text("as") == "paper" && params.text("features_kind") == "trigonometric";
+}
+
 class Performer final : public Attention {
  public:
+  static constexpr double kFloor = 1e-3;  // the authors' own: no query is left without weights
   explicit Performer(const AttentionConfig& config) : Attention(config) {
     if (params().text("as") == "lra") return;
     omega_ = weight("omega", directions(config), false);
@@ -18,11 +24,11 @@ class Performer final : public Attention {
 
  private:
   // hyperbolic: ω and -ω next to each other, so that the features are e^{ωx} and e^{-ωx}; of an odd
-  // number the last one stands alone.
+  // number the last one stands alone. trigonometric: sin(ωx) and cos(ωx).
   Tensor directions(const AttentionConfig& config) const {
     const int64_t features = params().integer("features"), dim = config.head_dim;
     const bool pairs = params().text("features_kind") == "hyperbolic";
-    const int64_t drawn = pairs ? (features + 1) / 2 : features;
+    const int64_t drawn = pairs || is_trigonometric(params()) ? (features + 1) / 2 : features;
     const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
                                            rng(config.seed, "performer.omega"));
     return pairs ? opposite_pairs(start, features) : start;
@@ -37,24 +43,27 @@ class Performer final : public Attention {
   }
 
   FeatureMap map() const {
-    constexpr double kFloor = 1e-3;  // the authors' own: no query is left without weights
     if (!omega_.defined()) return relu_plain(kFloor);
     if (params().text("kernel") == "relu") return relu_random(omega_.value(), kFloor);
     // The scale on both sides makes 1/√d on the product.
-    return positive_random(omega_.value(), std::pow(static_cast<double>(config().head_dim), -0.25));
+    const double scale = std::pow(static_cast<double>(config().head_dim), -0.25);
+    return is_trigonometric(params()) ? trigonometric_random(omega_.value(), scale)
+                                      : positive_random(omega_.value(), scale);
   }
 
   Var omega_;  // [heads, features, head_dim]; undefined as=lra
 };
 
 oracle::Array performer_reference(const ReferenceInputs& x) {
-  constexpr double kFloor = 1e-3;
   const auto with = [&](const oracle::LogFeatures& features) {
     return oracle::kernel_attention(x.q, x.k, x.v, x.visible(), features);
   };
-  if (x.params().text("as") == "lra") return with(oracle::relu_plain(kFloor));
+  if (x.params().text("as") == "lra") return with(oracle::relu_plain(Performer::kFloor));
   const oracle::Array& omega = x.weights[0];
-  if (x.params().text("kernel") == "relu") return with(oracle::relu_random(omega, kFloor));
+  if (x.params().text("kernel") == "relu")
+    return with(oracle::relu_random(omega, Performer::kFloor));
+  if (is_trigonometric(x.params()))
+    return oracle::trigonometric_attention(x.q, x.k, x.v, x.visible(), omega, 0.1);
   return with(oracle::positive_random(omega));
 }
 
@@ -78,8 +87,9 @@ VariantInfo performer() {
                      .when("as", "paper"),
                  ParamSpec("orthogonal", true, "directions orthogonal in blocks of head_dim")
                      .when("as", "paper"),
-                 ParamSpec("features_kind", {"positive", "hyperbolic"},
-                           "hyperbolic: each direction and its opposite, lemma 1")
+                 ParamSpec("features_kind", {"positive", "hyperbolic", "trigonometric"},
+                           "hyperbolic: each direction and its opposite; trigonometric: sine and "
+                           "cosine of features/2 directions, rounded up; lemma 1")
                      .when("as", "paper"),
                  {"as",
                   {"paper", "lra"},
@@ -95,9 +105,19 @@ VariantInfo performer() {
             .input_scale = 0.25,
             .sampled = true};
       },
-      .notes = {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
-                "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no "
-                "softmax."}};
+      .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
+        if (!is_trigonometric(params) || params.text("kernel") == "softmax") return std::nullopt;
+        return "features_kind=trigonometric is of kernel=softmax";
+      },
+      .notes =
+          {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
+           "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no softmax.",
+           "features_kind=trigonometric: weights are without bias and, of rows over "
+           "head_dim^(1/4), have a variance of exp(|q|² + |k|²)·(1 - exp(-|q - k|²))²/features, 0 "
+           "where q = k and, relative to the weight, largest where q = -k. Popular code divides by "
+           "their sum, which has a random sign for N(0, 1) rows, and outputs explode. Here the "
+           "divisor is at least 0.1 of its largest value, the sum of exp((|q|² + |k|²)/2)."},
+      .convex_if = [](const Params& params) { return !is_trigonometric(params); }};
 }
 
 }  // namespace attn::variants

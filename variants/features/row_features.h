@@ -38,6 +38,8 @@ class RowFeatures {
     real* grad_x;      // is added to; null: not asked for
     real* grad_omega;  // [directions, dim], is added to; null: not asked for
     real* scratch;     // [scratch_reals]
+    const real* grad_log_scale =
+        nullptr;  // [rows], of trigonometric keys, beside phi·grad_phi; or null
   };
   static int64_t scratch_reals(const FeatureMap& map, int64_t dim);
   // The divisor of a row is treated as a constant, since attention multiplies by it again; but that

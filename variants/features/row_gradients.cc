@@ -78,7 +78,10 @@ void RowFeatures::add_gradient(const Gradient& g) const {
     }
     if (kind_ == Kind::waves) {
       if (to && !unit_rows_ && side_ == Side::keys)
-        add_multiple(x, to, dim_, number * number * row_dot(made, grad, features_));
+        add_multiple(x, to, dim_,
+                     number * number *
+                         (row_dot(made, grad, features_) +
+                          (g.grad_log_scale ? g.grad_log_scale[i] : real(0))));
       turn(made, directions_, unit_rows_ ? real(1) : number, grad);
     }
     if (kind_ == Kind::cosine && to) {

@@ -6,17 +6,19 @@
 
 namespace oracle {
 
-// Σ_j kernel·e^log_scale·v_j / Σ_j kernel·e^log_scale over the visible keys, log_scale relative to
-// the largest of them. A divisor of at most 0 gives zeros; with `least` > 0 kernels may be
-// negative, and a divisor nearer to 0 becomes `least` with its sign.
+// What divides, of Σ_j kernel·e^log_scale and Σ_j e^log_scale; 0: the outputs are zeros.
+using OfSums = std::function<double(double total, double bound)>;
+
+// Σ_j kernel·e^log_scale·v_j / divisor over the visible keys, log_scale relative to the largest of
+// them.
 inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, const OfPair& kernel,
-                          const OfPair& log_scale, double least) {
+                          const OfPair& log_scale, const OfSums& divisor) {
   Array out(q.batch, q.heads, q.len, v.dim);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h)
       for (Index i = 0; i < q.len; ++i) {
         std::vector<Index> seen;
-        double top = -INFINITY, total = 0;
+        double top = -INFINITY, total = 0, bound = 0;
         for (Index j = 0; j < v.len; ++j)
           if (sees(m, b, i, j, q.len, v.len) && (!m.allows || m.allows(b, h, i, j))) {
             seen.push_back(j);
@@ -24,17 +26,29 @@ inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, c
           }
         std::vector<double> weights;
         for (const Index j : seen) {
-          weights.push_back(kernel(b, h, i, j) * std::exp(log_scale(b, h, i, j) - top));
+          const double scale = std::exp(log_scale(b, h, i, j) - top);
+          weights.push_back(kernel(b, h, i, j) * scale);
           total += weights.back();
+          bound += scale;
         }
-        if (least > 0 && std::fabs(total) < least) total = std::copysign(least, total);
-        if (least <= 0 && !(total > 0)) continue;
+        total = divisor(total, bound);
+        if (total == 0) continue;
         for (std::size_t s = 0; s < seen.size(); ++s) {
           const double share = weights[s] / total;
           for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, seen[s], c);
         }
       }
   return out;
+}
+
+// The same divided by Σ_j kernel·e^log_scale: if that is at most 0, the outputs are zeros; with
+// `least` > 0 kernels may be negative, and a divisor nearer to 0 becomes `least` with its sign.
+inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, const OfPair& kernel,
+                          const OfPair& log_scale, double least) {
+  return kernel_ratio(q, v, m, kernel, log_scale, [least](double total, double) {
+    if (least <= 0) return total > 0 ? total : 0;
+    return std::fabs(total) < least ? std::copysign(least, total) : total;
+  });
 }
 
 inline double no_scale(Index, Index, Index, Index) { return 0; }
@@ -57,6 +71,32 @@ inline Array waves(const Array& omega, const Array& scales, const Array& rows) {
           phi.at(b, h, i, omega.len + f) = unit * std::sin(angle);
         }
   return phi;
+}
+
+// x/dim^¼, so that products of rows are q·k/√dim.
+inline Array scaled_rows(const Array& x) {
+  Array y = x;
+  for (double& value : y.x) value *= std::pow(static_cast<double>(x.dim), -0.25);
+  return y;
+}
+
+// Weights e^{|k|²/2}·mean of cos(ω(q - k)) of rows over dim^¼, divided by their sum, but at least
+// by `share` of Σ_j e^{|k_j|²/2}.
+inline Array trigonometric_attention(const Array& q, const Array& k, const Array& v,
+                                     const Visibility& m, const Array& omega, double share) {
+  Array ones(1, 1, omega.heads, omega.dim);
+  for (double& value : ones.x) value = 1;
+  const Array keys = scaled_rows(k), phi_q = waves(omega, ones, scaled_rows(q)),
+              phi_k = waves(omega, ones, keys);
+  const auto kernel = [&](Index b, Index h, Index i, Index j) {
+    return dot(phi_q.row(b, h, i), phi_k.row(b, h, j));
+  };
+  const auto log_scale = [&](Index b, Index h, Index, Index j) {
+    return dot(keys.row(b, h, j), keys.row(b, h, j)) / 2;
+  };
+  return kernel_ratio(q, v, m, kernel, log_scale, [share](double total, double bound) {
+    return std::fmax(total, share * bound);
+  });
 }
 
 // ωx of head h.

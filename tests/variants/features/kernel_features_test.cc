@@ -145,8 +145,10 @@ TEST(Hedgehog, WithoutProjectionsItIsTheMean) {
 }
 
 TEST(KernelFeatures, DecodeEqualsForwardWithMovedWeights) {
+  const std::string trigonometric = "trigonometric";
   const std::vector<std::pair<std::string, Choices>> variants = {
-      {"cosformer", {}}, {"taylor", {}}, {"rfa", {}}, {"hedgehog", {}}, {"gated_rfa", {}}};
+      {"cosformer", {}}, {"taylor", {}},    {"rfa", {}},
+      {"hedgehog", {}},  {"gated_rfa", {}}, {"performer", {{"features_kind", trigonometric}}}};
   constexpr int64_t n = 150;
   for (const auto& [name, params] : variants)
     for (const int64_t prefill : {0, 1, 64, 130}) {

@@ -155,7 +155,8 @@ TEST(LinearAttention, PiecesForThreadsAddUp) {
   const int before = threads();
   const Tensor omega = random_directions(1, 16, 8, true, rng(2, "omega"));
   for (const double scale : {1.0, 3.0})
-    for (const FeatureMap& map : {elu_plus_one(), positive_random(omega, 0.6)})
+    for (const FeatureMap& map :
+         {elu_plus_one(), positive_random(omega, 0.6), trigonometric_random(omega, 0.6)})
       for (const auto& [q_len, kv_len] :
            {std::pair<int64_t, int64_t>{900, 900}, {70, 300}, {300, 70}, {1, 1}})
         for (const bool causal : {false, true}) {
