@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnplot.markdown import markdown
 from attnplot.names import spec_among
-from attnplot.rows import Cell, read_rows
+from attnplot.rows import Cell, Params, read_rows
 from attnplot.style import Styles
 from attnplot.tasks import TaskGroup, one_line, score, short_titles, task_groups
-from attnplot.trained import told_apart
+from attnplot.trained import SETTING, shown, told_apart, without_settings
 
 GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
 WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range
@@ -55,7 +55,7 @@ def table(path: Path) -> str:
     found: dict[str, list[tuple[str, ...]]] = {}
     for key in keys:
         own = tuple(_entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
-        found.setdefault(styles.kind(key[0]), []).append((f"`{spec_among(*key, every)}`", *own))
+        found.setdefault(styles.kind(key[0]), []).append((_told_by(*key, every), *own))
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
     heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups))]
@@ -78,6 +78,13 @@ def orders(path: Path) -> str:
             lines.append([order.claim, order.source, f"`{one_line(group)}`", _told(above), _told(below), f"{right} of {count}"])
     heads = ["what papers report", "source", "task", "above", "below", "pairs in that order"]
     return markdown(heads, lines)
+
+
+def _told_by(variant: str, params: Params, every: list[Cell]) -> str:
+    """Its spec, and the settings of training in which it differs: `full`, positions=alibi."""
+    plain = [replace(cell, params=without_settings(cell.params)) for cell in every]
+    settings = (f"{shown(k)}={v}" for k, v in params if k.startswith(SETTING))
+    return ", ".join([f"`{spec_among(variant, without_settings(params), plain)}`", *settings])
 
 
 def _entry(cells: list[Cell]) -> str:
