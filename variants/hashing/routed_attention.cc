@@ -211,7 +211,7 @@ Cost balanced_cost(const AttentionShape& s, int64_t clusters, int64_t window) {
           .bytes = size * (4 * whole + 4 * grouped) * of(d),
           // Queries and keys at length √d, the result, and what the backward reads.
           .peak_bytes = size * (3 * whole * of(d) + whole + grouped * of(d + 1) +
-                                of(chunk * rows) * of(4 * d + 1)) +
+                                of(chunk * rows) * of(3 * d)) +
                         softmax_work(group).workspace_bytes};
 }
 
