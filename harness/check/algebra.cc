@@ -132,13 +132,15 @@ void check_range(const Subject& subject, Verdict& verdict) {
     for (const double scale : {0.0, 1e-20, 60.0}) {  // logits up to about ±1e4
       const Inputs x = make_inputs(*attention, shape, 8, scale);
       const double size = largest(output_of(*attention, x, mask_of(shape)));
-      // At such logits random features, whose order of keys does not matter, underflow, and terms
-      // of both signs cancel: coarse weights only have to stay finite.
+      // Random features, whose order of keys does not matter, underflow at such logits: their
+      // coarse weights only have to stay finite. Where terms of both signs cancel, rounding may be
+      // as large as the values.
       const Traits& traits = subject.info.traits;
-      const bool coarse =
-          scale > 1 && ((traits.random && traits.permutable) || subject.info.weights_cancel);
-      const bool hull = subject.info.convex(subject.params) && !coarse;
-      const double bound = hull ? largest(x.v) * (1 + tolerance(shape.kv_len)) : 1e30;
+      const bool hull =
+          subject.info.convex(subject.params) && !(traits.random && traits.permutable && scale > 1);
+      const double rounding =
+          scale > 1 && subject.info.weights_cancel ? 1 : tolerance(shape.kv_len);
+      const double bound = hull ? largest(x.v) * (1 + rounding) : 1e30;
       verdict.expect(size, bound, "outputs reach {:.7g} for queries and keys of scale {:g} ({})",
                      size, scale, text(shape));
       const Gradients back = gradients_of(*attention, x, mask_of(shape), make_seed(shape, 9));

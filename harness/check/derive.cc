@@ -1,4 +1,4 @@
-// The candidate terms and the shapes; see derive.h. ShapeKind in the grid are multiples of 192 and
+// The candidate terms and the shapes; see derive.h. Lengths in the grid are multiples of 192 and
 // dimensions multiples of 16. Tiles, strips and chunks are then complete, and formulas can be
 // exact.
 #include "harness/check/derive.h"

@@ -1,4 +1,4 @@
-// Shapes, inputs and comparisons of the checks; see subject.h. ShapeKind are at most about 130.
+// Shapes, inputs and comparisons of the checks; see subject.h. Lengths are at most about 130.
 #include "harness/check/subject.h"
 
 #include <algorithm>

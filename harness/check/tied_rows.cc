@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/base/rng.h"
 
@@ -24,40 +25,55 @@ void jitter(oracle::Array& of, Rng& random) {
   for (double& value : of.x) value += kRounding * random.normal();
 }
 
+// The largest difference between one row and that of `outputs`; NaN if an entry is not a number.
+double difference(const Tensor& got, const oracle::Array& outputs, int64_t row) {
+  double largest = 0;
+  for (int64_t i = row * outputs.dim; i < (row + 1) * outputs.dim; i++) {
+    const double off = std::abs(static_cast<double>(got[i]) - outputs.x[static_cast<size_t>(i)]);
+    if (!(off <= largest)) largest = off;
+    if (std::isnan(off)) break;
+  }
+  return largest;
+}
+
 }  // namespace
 
-Gap gap_to(const Tensor& got, const oracle::Array& wanted, const std::vector<bool>& left_out) {
-  const double scale = scale_of(wanted);
+Gap gap_to(const Tensor& got, const Wanted& wanted) {
+  const oracle::Array& outputs = wanted.outputs;
+  const double scale = scale_of(outputs);
   Gap result;
-  for (int64_t i = 0; i < got.size(); i++) {
-    const int64_t row = i / wanted.dim;
-    if (!left_out.empty() && left_out[static_cast<size_t>(row)]) continue;
-    const double difference =
-        std::abs(static_cast<double>(got[i]) - wanted.x[static_cast<size_t>(i)]) / scale;
-    if (difference <= result.size) continue;
-    result = {difference, row % wanted.len};
-    if (std::isnan(difference)) break;
+  for (int64_t row = 0; row < got.size() / outputs.dim; row++) {
+    double off = difference(got, outputs, row);
+    if (wanted.is_tied(row))
+      for (const oracle::Array& other : wanted.others)
+        off = std::min(off, difference(got, other, row));  // NaN stays
+    if (off / scale <= result.size) continue;
+    result = {off / scale, row % outputs.len};
+    if (std::isnan(off)) break;
   }
   return result;
 }
 
-std::vector<bool> tied_rows(const Reference& reference, const ReferenceInputs& at,
-                            const oracle::Array& wanted, double allowed) {
-  const double scale = scale_of(wanted);
-  const auto dim = static_cast<size_t>(wanted.dim);
-  std::vector<bool> tied(wanted.x.size() / dim, false);
+void find_ties(const Reference& reference, const ReferenceInputs& at, double allowed,
+               Wanted& wanted) {
+  const double scale = scale_of(wanted.outputs);
+  const auto dim = static_cast<size_t>(wanted.outputs.dim);
+  std::vector<bool> tied(wanted.outputs.x.size() / dim, false);
+  std::vector<oracle::Array> others;
   Rng random = rng(75, "tied rows");
   for (int draw = 0; draw < kDraws; draw++) {
     ReferenceInputs near = at;
     jitter(near.q, random);
     jitter(near.k, random);
-    const oracle::Array moved = reference(near);
-    for (size_t i = 0; i < moved.x.size(); i++)
-      if (std::abs(moved.x[i] - wanted.x[i]) > allowed * scale) tied[i / dim] = true;
+    others.push_back(reference(near));
+    const std::vector<double>& moved = others.back().x;
+    for (size_t i = 0; i < moved.size(); i++)
+      if (std::abs(moved[i] - wanted.outputs.x[i]) > allowed * scale) tied[i / dim] = true;
   }
   const auto count = static_cast<size_t>(std::count(tied.begin(), tied.end(), true));
-  if (count == 0 || count > std::max(kLeastTied, tied.size() / kMostShare)) return {};
-  return tied;
+  if (count == 0 || count > std::max(kLeastTied, tied.size() / kMostShare)) return;
+  wanted.tied = std::move(tied);
+  wanted.others = std::move(others);
 }
 
 }  // namespace attn

@@ -9,14 +9,24 @@
 
 namespace attn {
 
-// The largest difference over max(largest entry of `wanted`, 0.1), and its row, without the rows
-// that `left_out` marks [batch · heads · len]; empty: none. NaN is the largest.
-Gap gap_to(const Tensor& got, const oracle::Array& wanted, const std::vector<bool>& left_out);
+// A reference's outputs, and what it gives where rounding decides otherwise.
+struct Wanted {
+  oracle::Array outputs;
+  // Rows [batch · heads · len] of which rounding decides; empty: none.
+  std::vector<bool> tied;
+  std::vector<oracle::Array> others;  // outputs for inputs within rounding
 
-// The rows [batch · heads · len] of `wanted`, the reference at `at`, that changes of queries and
-// keys within rounding move by more than `allowed`, in the unit of gap_to. Empty where there are
-// none or more than a few: then no tie explains a difference. Costs eight evaluations.
-std::vector<bool> tied_rows(const Reference& reference, const ReferenceInputs& at,
-                            const oracle::Array& wanted, double allowed);
+  bool is_tied(int64_t row) const { return !tied.empty() && tied[static_cast<size_t>(row)]; }
+};
+
+// The largest difference over max(largest entry of the outputs, 0.1), and its row; of a tied row
+// the smallest of those from the outputs and from the others. NaN is the largest.
+Gap gap_to(const Tensor& got, const Wanted& wanted);
+
+// Marks the rows that changes of queries and keys within rounding move by more than `allowed`, in
+// the unit of gap_to, and keeps what they then give. Marks none where there are more than a few: no
+// tie explains a difference there. Costs eight evaluations.
+void find_ties(const Reference& reference, const ReferenceInputs& at, double allowed,
+               Wanted& wanted);
 
 }  // namespace attn

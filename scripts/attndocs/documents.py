@@ -39,7 +39,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "summary": lambda rows: sentences.table(Path(rows)),
 }
 PLACE = re.compile(
-    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n\n)(.*?)(\n\n<!-- end of table -->)", re.S
+    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n)((?:(?!<!-- ).)*)(<!-- end of table -->)", re.S
 )
 
 
@@ -55,7 +55,7 @@ def printed(command: str) -> str:
 
 def renewed(text: str, table: Callable[[str], str] = printed) -> str:
     """The document with each table as its command prints it now."""
-    return PLACE.sub(lambda found: found[1] + table(found[2]) + found[4], text)
+    return PLACE.sub(lambda found: f"{found[1]}\n{table(found[2])}\n\n{found[4]}", text)
 
 
 def commands(text: str) -> list[str]:

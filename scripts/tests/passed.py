@@ -29,13 +29,19 @@ def passed_checks(cache: Path | str) -> Iterator[None]:
     if lends:
         file.parent.mkdir(exist_ok=True)
         shutil.copyfile(KEPT, file)
-    yield
+    try:
+        yield
+    finally:
+        _keep(file, lends)
+
+
+def _keep(file: Path, lent: bool) -> None:
     found, kept = _read(file), _read(KEPT)
     if found.keys() - kept.keys():
         draft = KEPT.with_name(f"tests_checks.{os.getpid()}.json")  # tests run side by side
         draft.write_text(json.dumps(kept | found))
         draft.replace(KEPT)
-    elif lends:  # a run that is refused leaves nothing
-        file.unlink()
-        if not any(file.parent.iterdir()):
+    elif lent:  # a run that is refused leaves nothing
+        file.unlink(missing_ok=True)
+        if file.parent.is_dir() and not any(file.parent.iterdir()):
             file.parent.rmdir()

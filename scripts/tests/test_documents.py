@@ -24,6 +24,13 @@ class Documents(unittest.TestCase):
         made = documents.renewed(text, lambda command: f"of {command}")
         self.assertEqual(made, text.replace("old", "of scripts/peers --table x"))
 
+    def test_a_place_without_a_table_ends_at_its_own_mark(self):
+        empty = "<!-- scripts/peers --table x -->\n\n<!-- end of table -->\n\nkept\n\n"
+        text = f"{empty}<!-- scripts/peers --table y -->\n\nold\n\n<!-- end of table -->\n"
+        self.assertEqual(documents.commands(text), ["scripts/peers --table x", "scripts/peers --table y"])
+        made = documents.renewed(text, lambda command: f"of {command[-1]}")
+        self.assertEqual(made, text.replace("-->\n\n<!-- end", "-->\n\nof x\n\n<!-- end", 1).replace("old", "of y"))
+
     @BUILT  # for the tables of the catalogue
     def test_every_table_in_docs_is_what_its_command_prints(self):
         found = documents.documents()

@@ -25,8 +25,9 @@ inline constexpr real kLeastNormalizer = std::numeric_limits<real>::min() * real
 inline constexpr real kLeastSignedNormalizer = real(1e-3);
 
 // Divisor::floored: D is replaced where it is below this share of its bound, the sum of the scales
-// of the visible keys, which D reaches where all of them equal the query. It is above the noise of
-// D, a deviation of at most 256^-1/2 = 0.06 of the bound for 256 trigonometric features.
+// of the visible keys, which D reaches where all of them equal the query. For
+// 256 trigonometric features it is above the noise of D, a deviation of at most 256^-1/2 = 0.06 of
+// the bound; for fewer than 100 it is not, and the side of the floor is by chance.
 inline constexpr real kLeastShare = real(0.1);
 
 // D, or the floor with its sign turned, which tells a backward that it divides. NaN stays.

@@ -1,9 +1,10 @@
-// Which rows of a reference a tie of two candidates excuses, and which it does not.
+// Which rows of a reference a tie of two candidates leaves open, and what they may be.
 #include "harness/check/tied_rows.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace attn::tied_rows_test {
@@ -39,35 +40,47 @@ ReferenceInputs queries(int64_t ties) {
   return x;
 }
 
-std::vector<bool> tied(const Reference& reference, int64_t ties) {
+Wanted with_ties(const Reference& reference, int64_t ties) {
   const ReferenceInputs x = queries(ties);
-  return tied_rows(reference, x, reference(x), kAllowed);
+  Wanted wanted{reference(x), {}, {}};
+  find_ties(reference, x, kAllowed, wanted);
+  return wanted;
 }
 
 TEST(TiedRows, AreThoseThatRoundingMoves) {
-  const std::vector<bool> found = tied(nearest_of_two, 2);
-  ASSERT_EQ(found.size(), kRows);
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i < 2) << "row " << i;
+  const Wanted found = with_ties(nearest_of_two, 2);
+  ASSERT_EQ(found.tied.size(), kRows);
+  for (int64_t row = 0; row < kRows; ++row) EXPECT_EQ(found.is_tied(row), row < 2) << "row " << row;
 }
 
-TEST(TiedRows, AreNoneWhereChoicesAreClear) { EXPECT_TRUE(tied(nearest_of_two, 0).empty()); }
+TEST(TiedRows, AreNoneWhereChoicesAreClear) {
+  EXPECT_TRUE(with_ties(nearest_of_two, 0).tied.empty());
+}
 
-TEST(TiedRows, ExcuseNothingWhereManyTie) { EXPECT_TRUE(tied(nearest_of_two, 5).empty()); }
+TEST(TiedRows, ExcuseNothingWhereManyTie) {
+  EXPECT_TRUE(with_ties(nearest_of_two, 5).tied.empty());
+}
 
 TEST(TiedRows, AreNoneOfASmoothFunction) {
-  EXPECT_TRUE(tied([](const ReferenceInputs& x) { return x.q; }, 2).empty());
+  EXPECT_TRUE(with_ties([](const ReferenceInputs& x) { return x.q; }, 2).tied.empty());
 }
 
-TEST(TiedRows, AreLeftOutOfTheGap) {
-  const ReferenceInputs x = queries(0);
-  const oracle::Array wanted = nearest_of_two(x);
+TEST(TiedRows, MayBeEitherChoiceAndNothingElse) {
+  const Wanted wanted = with_ties(nearest_of_two, 2);
   const Tensor got = Tensor::full({1, 1, kRows, 1}, 1);
-  got[3] = -1;
-  EXPECT_EQ(gap_to(got, wanted, {}).size, 2);
-  EXPECT_EQ(gap_to(got, wanted, {}).row, 3);
-  std::vector<bool> left_out(kRows, false);
-  left_out[3] = true;
-  EXPECT_EQ(gap_to(got, wanted, left_out).size, 0);
+  for (const real choice : {1, -1}) {
+    got[1] = choice;
+    EXPECT_EQ(gap_to(got, wanted).size, 0) << choice;
+  }
+  got[1] = real(0.5);
+  EXPECT_EQ(gap_to(got, wanted).size, 0.5);
+  EXPECT_EQ(gap_to(got, wanted).row, 1);
+  got[1] = std::numeric_limits<real>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(gap_to(got, wanted).size));
+  got[1] = 1;
+  got[3] = -1;  // a clear choice
+  EXPECT_EQ(gap_to(got, wanted).size, 2);
+  EXPECT_EQ(gap_to(got, wanted).row, 3);
 }
 
 }  // namespace

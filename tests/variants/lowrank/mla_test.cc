@@ -137,23 +137,33 @@ TEST(Mla, WithoutRotationAndNormIsMultiHeadAttention) {
   }
 }
 
-TEST(Mla, AbsorbedDecodeEqualsTheNaiveForwardBeyondABlock) {
-  const Case at{2, 3, 300, 4, true, {}};
-  const auto mla = build("mla", at, Setting{6, 4, true, true}.given());
+void expect_decode(const Case& at, const Setting& setting, double allowed) {
+  const auto mla = build("mla", at, setting.given());
   draw_weights(*mla);
   const Tensor x = Tensor::normal(at.rows(), rng(1, "x"));
   const NoGrad no_grad;
   const Tensor all = as_mixer(*mla)->mix(Var(x), at.mask()).value();
-  const auto decoder = mla->decoder(2, at.len);
-  const Tensor heads = split_heads(Var(x), 3).value(), out({2, 3, 1, 4});
+  const auto decoder = mla->decoder(at.batch, at.len);
+  const int64_t width = at.heads * at.head_dim;
+  const Tensor heads = split_heads(Var(x), at.heads).value(), out({at.batch, at.heads, 1, at.head_dim});
   for (int64_t t = 0; t < at.len; ++t) {
     const Tensor row = slice(Var(heads), 2, t, t + 1).value();
     decoder->step(row, row, row, out);
     for (int64_t i = 0; i < out.size(); ++i)
       ASSERT_NEAR(static_cast<double>(out[i]),
-                  static_cast<double>(all[(i / 12 * at.len + t) * 12 + i % 12]), 2e3 * kEpsilon)
-          << t;
+                  static_cast<double>(all[(i / width * at.len + t) * width + i % width]), allowed)
+          << "position " << t << ", batch " << at.batch << ", width " << width;
   }
+}
+
+TEST(Mla, AbsorbedDecodeEqualsTheNaiveForwardBeyondABlock) {
+  expect_decode({2, 3, 300, 4, true, {}}, {6, 4, true, true}, 2e3 * kEpsilon);
+}
+
+// Weights of several tasks, for few rows in place and for many packed.
+TEST(Mla, DecodesWideRowsInPartsOfTheWeights) {
+  for (const int64_t batch : {2, 32})
+    expect_decode({batch, 8, 5, 64, true, {}}, {48, 16, true, true}, 1e5 * kEpsilon);
 }
 
 TEST(Mla, BytesOfStateDoNotDependOnHeads) {
