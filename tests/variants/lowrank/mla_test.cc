@@ -145,7 +145,8 @@ void expect_decode(const Case& at, const Setting& setting, double allowed) {
   const Tensor all = as_mixer(*mla)->mix(Var(x), at.mask()).value();
   const auto decoder = mla->decoder(at.batch, at.len);
   const int64_t width = at.heads * at.head_dim;
-  const Tensor heads = split_heads(Var(x), at.heads).value(), out({at.batch, at.heads, 1, at.head_dim});
+  const Tensor heads = split_heads(Var(x), at.heads).value(),
+               out({at.batch, at.heads, 1, at.head_dim});
   for (int64_t t = 0; t < at.len; ++t) {
     const Tensor row = slice(Var(heads), 2, t, t + 1).value();
     decoder->step(row, row, row, out);
