@@ -1,3 +1,4 @@
+// Rows where rounding decides which keys a query gets; see tied_rows.h.
 #include "harness/check/tied_rows.h"
 
 #include <algorithm>

@@ -89,7 +89,8 @@ inline Array truncated_weights(const Array& q, const Array& k, const Array& v, I
       // weights·Σ_r right_r·(right_r·v), right_r = a_r/σ_r
       for (Index r = 0; r < rank; ++r) {
         const std::size_t at = order[static_cast<std::size_t>(r)];
-        if (!(squares[at] > 0)) break;
+        // Below, a row is rounding, and its direction chance; what it adds is at most its σ.
+        if (!(squares[at] > 1e-24 * squares[order.front()])) break;
         Array read(1, 1, 1, v.dim);
         for (Index j = 0; j < n; ++j)
           for (Index c = 0; c < v.dim; ++c)
