@@ -71,7 +71,7 @@ auto with_power(double power, const Body& body) {
 // lower = over^(kPower - 1), 0 where `over` is. For vectors and numbers.
 template <int kPower, class X>
 void raise(const X& over, X& lower) {
-  const X zero = over - over, one = zero + 1;
+  const X zero = {}, one = zero + 1;
   lower = kPower == 1 ? (over > 0 ? one : zero) : over;
   for (int i = 2; i < kPower; ++i) lower *= over;
 }
