@@ -12,12 +12,17 @@ LEAST = 0.02  # parts below it are left out
 MODES = ("forward", "train")
 
 
+def shares_of(cell: Cell) -> dict[str, Any]:
+    """The share of the threads' time of each part; empty without `--breakdown`."""
+    return (cell.metrics.get("breakdown") or {}).get("shares") or {}
+
+
 def entry(cell: Cell | None) -> str:
     """`products 85, softmax 10, other 3`: percent of the threads' time, the largest part first;
     `other`, what no mark names, last."""
     if cell is None or not cell.ok:
         return "—"
-    shares: dict[str, Any] = (cell.metrics.get("breakdown") or {}).get("shares", {})
+    shares = shares_of(cell)
     parts = [part for part in shares if part != "other" and shares[part] >= LEAST]
     parts.sort(key=lambda part: -shares[part])
     if shares.get("other", 0) >= LEAST:

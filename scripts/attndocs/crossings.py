@@ -12,6 +12,10 @@ from attnplot.panels import pages
 from attnplot.rows import Cell, read_rows
 from attnplot.style import Series, Styles
 from attnplot.timings import Verdict, verdicts
+from attnreport.book import Book
+from attnreport.curves import measured
+
+from .breakdown import shares_of
 
 HEADS = ["pass", "variant", "faster from (95 % interval)", "beyond the noise from"]
 
@@ -20,12 +24,11 @@ def table(path: Path, length: int) -> str:
     """A line for each pass and variant. The last columns are of `length`: the time over that of
     exact attention, and the percent of the threads' time that goes to selection."""
     rows = read_rows([path])
-    styles = Styles(rows)
+    book = Book(rows, Styles(rows))
     lines = []
     for panel in (panel for _, own in pages("speed", rows.of("speed")) for panel in own):
-        series = styles.series([c for c in panel.cells if c.status != "skipped"])
         which = f"{MODE_WORDS[mode_of(panel.cells[0])]}, {contract(panel.cells[0])}"
-        for verdict in verdicts(panel, series, styles, floors_of(rows)):
+        for verdict in verdicts(panel, measured(panel, book), book.styles, floors_of(rows)):
             own, exact = at(verdict.series, length), at(verdict.baseline, length)
             lines.append([which, f"`{verdict.series.label}`", *_told(verdict), _ratio(own, exact), _selection(own)])
     return markdown([*HEADS, f"time / exact's at {length:,}", f"selection at {length:,}, %"], lines)
@@ -45,5 +48,5 @@ def _ratio(own: Cell | None, exact: Cell | None) -> str:
 
 
 def _selection(cell: Cell | None) -> str:
-    shares = ((cell.metrics.get("breakdown") or {}).get("shares") or {}) if cell else {}
+    shares = shares_of(cell) if cell else {}
     return f"{100 * shares.get('selection', 0):.0f}" if shares else "—"

@@ -1,5 +1,5 @@
-"""Contract checks that passed stay with the build for all tests: of a variant they take seconds and are few tests' business. The program
-keys each by the sources of what it checked."""
+"""A file of the contract checks that passed, which all tests share: a check takes seconds, and few tests are about checks. The program
+keeps each result under a hash of the sources of what it checked."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@
 #include "core/base/parallel.h"
 #include "core/base/workers.h"
 #include "core/simd/rows.h"
+#include "variants/hashing/row_sums.h"
 #include "variants/hashing/top_keys.h"
 #include "variants/softmax/softmax.h"
 
@@ -91,16 +92,6 @@ void for_clusters(const Problem& p, const Body& body) {
   });
 }
 
-// Loops on plain pointers: through tensors they do not vectorise.
-void add_row(const real* from, real* to, int64_t size) {
-  ATTN_INDEPENDENT
-  for (int64_t c = 0; c < size; ++c) to[c] += from[c];
-}
-void add_scaled_row(real factor, const real* from, real* to, int64_t size) {
-  ATTN_INDEPENDENT
-  for (int64_t c = 0; c < size; ++c) to[c] += factor * from[c];
-}
-
 // The sums of the members' rows of x, each times `share(members)`.
 template <class Share>
 void sum_members(const Problem& p, const Tensor& x, const Tensor& to, const Share& share) {
@@ -109,7 +100,7 @@ void sum_members(const Problem& p, const Tensor& x, const Tensor& to, const Shar
     real* const sum = to.data() + at;
     const real* const rows = x.data() + head;
     std::fill_n(sum, d, real(0));
-    for (int64_t m = 0; m < count; ++m) add_row(rows + members[m] * d, sum, d);
+    for (int64_t m = 0; m < count; ++m) add_row(sum, 1, rows + members[m] * d, d);
     for (int64_t c = 0; count > 0 && c < d; ++c) sum[c] *= share(count);
   });
 }
@@ -121,8 +112,7 @@ void add_to_members(const Problem& p, const Tensor& x, const Tensor& to, const S
   for_clusters(p, [&](int64_t at, const int32_t* members, int64_t count, int64_t head) {
     const real factor = count > 0 ? share(count) : real(0);
     real* const rows = to.data() + head;
-    for (int64_t m = 0; m < count; ++m)
-      add_scaled_row(factor, x.data() + at, rows + members[m] * d, d);
+    for (int64_t m = 0; m < count; ++m) add_row(rows + members[m] * d, factor, x.data() + at, d);
   });
 }
 

@@ -12,13 +12,10 @@
 #include "core/base/workers.h"
 #include "core/simd/row_ops.h"
 #include "variants/hashing/bucket_lists.h"
+#include "variants/hashing/row_sums.h"
 
 namespace attn {
 namespace {
-
-void add_row(real* to, real factor, const real* from, int64_t dim) {
-  for (int64_t c = 0; c < dim; ++c) to[c] += factor * from[c];
-}
 
 // What the passes of one head read and add to; rows are `dim` numbers apart.
 struct Head {

@@ -13,7 +13,7 @@
 //   sign_codes.h           codes of sign bits of many hashes
 //   collision_attention.h  sums of the values of a bucket, 2·hashes·bits·d FLOPs a row; a decoder
 //   collision_weights.h    their expectation, for attention in strips, 4·n²·d FLOPs
-// Internal: bucket_lists.h, gathered_chunks.h, top_keys.h.
+// Internal: bucket_lists.h, gathered_chunks.h, row_sums.h, top_keys.h.
 #pragma once
 
 #include "variants/hashing/bucket_attention.h"

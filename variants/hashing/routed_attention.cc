@@ -10,6 +10,7 @@
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
 #include "variants/hashing/routes.h"
+#include "variants/hashing/row_sums.h"
 
 namespace attn {
 namespace {
@@ -74,9 +75,8 @@ struct Balanced {
         const int64_t at = routes.regroup.from[static_cast<size_t>(row)];
         if (at < 0) continue;
         const real share = shared ? shares[at] : real(1);
-        const real* const in = rows.data() + (row - which.begin * routes.regroup.rows) * width;
-        real* const sum = to.data() + at * width;
-        for (int64_t c = 0; c < width; ++c) sum[c] += share * in[c];
+        add_row(to.data() + at * width, share,
+                rows.data() + (row - which.begin * routes.regroup.rows) * width, width);
       }
     });
   }
