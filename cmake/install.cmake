@@ -23,6 +23,10 @@ install(DIRECTORY core variants tasks DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/at
 install(FILES harness/plugin/entry.h ${PROJECT_BINARY_DIR}/interface/harness/plugin/interface.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnbench/harness/plugin)
 
+# What draws, reports and exports; the program starts it (harness/process/python_process.cc), and says what Python lacks.
+install(DIRECTORY python/attnbench DESTINATION share/attnbench/python PATTERN "__pycache__" EXCLUDE)
+install(FILES results/schema.json DESTINATION share/attnbench/python/attnbench)
+
 configure_package_config_file(cmake/attnbenchConfig.cmake.in ${PROJECT_BINARY_DIR}/attnbenchConfig.cmake
   INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnbenchConfigVersion.cmake COMPATIBILITY ExactVersion)

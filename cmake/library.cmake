@@ -4,7 +4,7 @@
 # namespace attn_f64. It depends on those of DEPS that exist in double.
 # COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
 # cold: it checks gradients and computes references.
-# Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of core
+# Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of other libraries
 # are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
 # includes again for each instruction set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles
 # every file alone and without a precompiled header.

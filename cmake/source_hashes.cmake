@@ -13,11 +13,15 @@ set(bystanders # folders of harness/
   export       # shows rows
   store        # writes rows
   tables)      # shows rows
-set(planning # files of harness/sweep/: which cells there are, in which order, and what becomes of their processes
-  amounts axes cells costs filter forecast grammar interrupt labels noise_floors outcome pilots process profile_texts profiles
-  python_process python_variants resolve rules run_line sweep sweep_file sweeper
-  sweeper_gate sweeper_run_line time_left toml_reader toml_text user_cache
+# Files of harness/plan, harness/run and harness/process that cannot change a figure either.
+set(plan_bystanders # which cells there are, and what they will take
+  amounts axes cells costs filter forecast grammar idle_flags labels machine_and_build pilots plan profile_texts profiles
+  python_variants resolve rules rules_reader setting_names sweep_file toml_reader toml_text total_time training_settings
   variant_choices)
+set(run_bystanders # in which order cells are measured, and what becomes of their answers
+  noise_floors pilot_runs run run_line sweeper sweeper_gate sweeper_run_line time_left)
+set(process_bystanders # how processes start and end
+  interrupt outcome process python_process)
 # A catalog only lists: a new plug-in leaves the others' rows as they are.
 set(catalogs variants/catalog.cc variants/catalog.h tasks/catalog.cc tasks/catalog.h)
 
@@ -64,8 +68,10 @@ file(GLOB rooms LIST_DIRECTORIES true RELATIVE ${ROOT} ${ROOT}/harness/*)
 list(JOIN bystanders "|" unable)
 list(FILTER rooms EXCLUDE REGEX "^harness/(${unable})$")
 sources_of(harness ${rooms})
-list(JOIN planning "|" unable)
-list(FILTER harness EXCLUDE REGEX "^harness/sweep/(${unable})\\.(h|cc|cc\\.in)$")
+foreach(room plan run process)
+  list(JOIN ${room}_bystanders "|" unable)
+  list(FILTER harness EXCLUDE REGEX "^harness/${room}/(${unable})\\.(h|cc|cc\\.in)$")
+endforeach()
 
 set(rows "")
 foreach(folder variants tasks)
@@ -97,11 +103,10 @@ hash_of(hash ${judges} ${references})
 string(SUBSTRING ${hash} 0 16 hash)
 string(APPEND rows "    {\"harness/check\", \"${hash}\"},\n")
 file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by cmake/source_hashes.cmake at build time.
-#include <array>
 #include <string>
 #include <utility>
 
-#include "harness/sweep/typed_choice.h"
+#include "harness/cell/source_hash.h"
 
 namespace attn {
 

@@ -1,6 +1,8 @@
-// The precompiled header: the headers that nearly every file uses (cmake/library.cmake). No file
-// may include it or rely on it. Each file includes the headers it uses, and builds without this one
-// (-DATTN_UNITY=OFF).
+// The precompiled header: what nearly every file uses of other libraries (cmake/library.cmake). No
+// file may include it or rely on it. Each file includes the headers it uses, and builds without
+// this one (-DATTN_UNITY=OFF). Headers of this project stay out: ccache looks for a precompiled
+// header by its text without comments and macros, while the compiler compares the files byte by
+// byte, so after a change of a comment it would serve one that the compiler does not accept.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,12 +27,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "core/autograd/var.h"
-#include "core/base/check.h"
-#include "core/base/memory.h"
-#include "core/base/parallel.h"
-#include "core/base/params.h"
-#include "core/base/rng.h"
-#include "core/ops/ops.h"
-#include "core/tensor/tensor.h"

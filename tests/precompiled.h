@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "core/precompiled.h"
-#include "variants/api/variant_info.h"
 
 #ifndef ATTN_DOUBLE  // the harness is float alone
 #include <nlohmann/json.hpp>

@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/fork.h"
 #include "core/base/poison.h"
 #include "core/base/recycled.h"
 #include "core/base/spoil.h"
@@ -65,10 +66,12 @@ class Pool {
  public:
   void* allocate(size_t bytes, Purpose purpose);
   void free(void* data, size_t bytes, Purpose purpose) noexcept;
+  std::mutex& mutex() { return mutex_; }
   MemoryUse use() {
+    const int64_t fetches = recycled_fetches();  // before the lock: fork() takes one lock at a time
     const std::lock_guard lock(mutex_);
     MemoryUse now = use_;
-    now.system_calls += recycled_fetches();
+    now.system_calls += fetches;
     return now;
   }
   void reset_peak() {
@@ -163,9 +166,14 @@ void Pool::release_locked() noexcept {
   free_bytes_ = 0;
 }
 
+Pool& pool();
+std::mutex& pool_mutex() { return pool().mutex(); }
+
 Pool& pool() {
-  static Pool* const instance =
-      new Pool;  // never destroyed: static tensors may be freed after main
+  static Pool* const instance = [] {
+    hold_over_fork<pool_mutex>();
+    return new Pool;  // never destroyed: static tensors may be freed after main
+  }();
   return *instance;
 }
 

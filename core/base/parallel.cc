@@ -2,6 +2,7 @@
 // a loop on the calling thread has no overhead.
 #include "core/base/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -44,15 +45,27 @@ void run_piece(const Inherited& inherited, FunctionRef<void()> piece) {
   piece();
 }
 
+// Whether each loop starts threads of its own. libgomp keeps its threads for the next loop; a child
+// of fork() has none of them, and its first loop would wait for them for ever.
+#ifdef ATTN_STD_THREADS
+constexpr bool starts_threads = true;
+#else
+bool starts_threads = false;
+[[maybe_unused]] const int watched =
+    pthread_atfork(nullptr, nullptr, [] { starts_threads = true; });
+#endif
+
 // Calls run(p) for each p in [0, pieces), each on a thread of its own.
 template <class Run>
 void on_threads(int pieces, const Run& run) {
-#ifdef ATTN_STD_THREADS
-  std::vector<std::thread> others;
-  for (int p = 1; p < pieces; p++) others.emplace_back([&run, p] { run(p); });
-  run(0);
-  for (std::thread& other : others) other.join();
-#else
+  if (starts_threads) {
+    std::vector<std::thread> others;
+    for (int p = 1; p < pieces; p++) others.emplace_back([&run, p] { run(p); });
+    run(0);
+    for (std::thread& other : others) other.join();
+    return;
+  }
+#ifndef ATTN_STD_THREADS
 #pragma omp parallel for schedule(static, 1) num_threads(pieces)
   for (int p = 0; p < pieces; p++) run(p);
 #endif
@@ -86,11 +99,11 @@ void pin_threads(const std::vector<int>& cpus) {
     for (const int cpu : list) CPU_SET(static_cast<size_t>(cpu), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) refused = list[0];  // 0: this thread
   };
-#ifdef ATTN_STD_THREADS  // each loop starts threads of its own, which inherit the mask
-  pin_to(cpus);
-#else
-  on_threads(static_cast<int>(cpus.size()), [&](int p) { pin_to({cpus[static_cast<size_t>(p)]}); });
-#endif
+  if (starts_threads)
+    pin_to(cpus);  // which the threads inherit
+  else
+    on_threads(static_cast<int>(cpus.size()),
+               [&](int p) { pin_to({cpus[static_cast<size_t>(p)]}); });
   ATTN_CHECK(refused < 0, "the system does not let a thread stay on processor {}", refused.load());
 }
 

@@ -1,5 +1,5 @@
-// Parallel loops. Only this file starts threads: by OpenMP, or by std::thread under
-// ThreadSanitizer, which does not understand libgomp.
+// Parallel loops. Only this file starts threads: by OpenMP, or by std::thread in a child of fork(),
+// which libgomp does not survive, and under ThreadSanitizer, which does not understand libgomp.
 #pragma once
 
 #include <cstdint>

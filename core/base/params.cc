@@ -154,8 +154,8 @@ Params::Params(std::string_view owner, const std::vector<ParamSpec>& specs,
   for (const auto& [name, value] : given) {
     if (values_.count(name)) continue;
     ATTN_CHECK(!names.empty(), "{}: unknown parameter '{}'; it has none", owner, name);
-    throw_error(fmt::format("{}: unknown parameter '{}'; nearest is '{}' (known: {})", owner, name,
-                            nearest(name, names), join(names, ", ")));
+    throw_error(fmt::format("{}: unknown parameter '{}'{} (known: {})", owner, name,
+                            nearest_note(name, names), join(names, ", ")));
   }
   for (const ParamSpec& spec : specs)
     ATTN_CHECK(values_[spec.name] == spec.value || spec.counts(values_),

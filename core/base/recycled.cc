@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/fork.h"
 #include "core/base/poison.h"
 
 namespace attn {
@@ -25,8 +26,14 @@ struct Lists {
   int64_t fetches = 0;
 };
 
+Lists& lists();
+std::mutex& lists_mutex() { return lists().mutex; }
+
 Lists& lists() {
-  static Lists* const instance = new Lists;  // never destroyed: static tensors outlive main
+  static Lists* const instance = [] {
+    hold_over_fork<lists_mutex>();
+    return new Lists;  // never destroyed: static tensors outlive main
+  }();
   return *instance;
 }
 

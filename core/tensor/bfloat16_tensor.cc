@@ -2,6 +2,7 @@
 #include "core/tensor/bfloat16_tensor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/marks.h"
 #include "core/base/parallel.h"
@@ -19,6 +20,16 @@ BFloat16Tensor::BFloat16Tensor(Shape shape)
       storage_(std::allocate_shared<Block>(Recycled<Block>(),
                                            static_cast<size_t>(shape.size()) * sizeof(BFloat16),
                                            MemoryScope::current())) {}
+
+BFloat16Tensor BFloat16Tensor::over(Shape shape, BFloat16* data,
+                                    std::shared_ptr<const void> owner) {
+  BFloat16Tensor result;
+  result.shape_ = shape;
+  result.storage_ = std::allocate_shared<Block>(
+      Recycled<Block>(), data, static_cast<size_t>(shape.size()) * sizeof(BFloat16),
+      std::move(owner));
+  return result;
+}
 
 BFloat16Tensor rounded(const Tensor& x) {
   const KernelMark mark(Part::elementwise);

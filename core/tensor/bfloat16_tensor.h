@@ -14,6 +14,8 @@ class BFloat16Tensor {
  public:
   BFloat16Tensor() = default;            // undefined: no storage
   explicit BFloat16Tensor(Shape shape);  // uninitialised, counted under MemoryScope::current()
+  // Over memory that belongs to `owner`, without a copy, as Tensor::over().
+  static BFloat16Tensor over(Shape shape, BFloat16* data, std::shared_ptr<const void> owner);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }

@@ -40,6 +40,7 @@ void fields(Archive& archive, ListedVariant& variant) {
   archive("name", variant.name);
   archive("order", variant.order);
   archive("family", variant.family);
+  archive.maybe("params", variant.params);
 }
 
 // The calibration stands among the facts of the environment.
@@ -110,7 +111,9 @@ void fields(Archive& archive, Request& request) {
   archive.maybe("repetitions", request.repetitions);
   archive.maybe("cpus", request.cpus);
   archive.maybe("breakdown", request.breakdown);
+  archive.maybe("draw", request.draw);
   archive.maybe("batch", request.batch);
+  archive.maybe("steps", request.steps);
   archive.maybe("threads", request.threads);
   archive.maybe("max_memory_bytes", request.max_memory_bytes);
   archive.maybe("folder", request.folder);
@@ -142,6 +145,7 @@ void fields(Archive& archive, Visit& visit) {
   archive.maybe("witness", visit.witness);
   archive.maybe("disturbance", visit.disturbance);
   archive.maybe("marked", visit.marked);
+  archive.maybe("verified", visit.verified);
 }
 
 template <class Archive>
@@ -197,6 +201,13 @@ FloorAt floor_at_of(const Json& json) { return read_json<FloorAt>(json); }
 
 std::string id_of(const CellKey& key) { return hash_of(to_json(key)); }
 
+std::string group_of(const CellKey& key) {
+  CellKey group = key;
+  group.variant = {};
+  group.source = {};
+  return to_json(group).dump();
+}
+
 Json reply_with(const Visit& visit) { return ok_reply(visit); }
 Json reply_with(const CheckReply& verdict) { return ok_reply(verdict); }
 Json reply_with(const Calibration& calibration) {
@@ -212,6 +223,7 @@ Json reply_with(Measure measure, const CellResult& result) {
   figures(archive, measure, found);
   archive.maybe("cost", result.cost);
   archive.maybe("dtype", result.dtype);
+  archive.maybe("verified", result.verified);
   return std::move(archive.object);
 }
 
@@ -234,6 +246,7 @@ Reply reply_of(const Json& json) {
   reader("status", reply.status);
   reader.text_or_null("reason", reply.reason);
   reader.maybe(kStopped, reply.was_stopped);
+  reader.maybe(kWrong, reply.is_wrong);
   ATTN_CHECK(reply.status != Status::skipped && reply.status != Status::timeout,
              "status {} is not a child's to give", name_of(reply.status));
   ATTN_CHECK(!reply.is_ok() || reader.is_null("reason"), "a reason beside the status ok");
@@ -249,13 +262,14 @@ Visit visit_of(const Reply& reply) {
 }
 
 CellResult result_of(const Reply& reply, Measure measure) {
-  CellResult result{.status = reply.status, .reason = reply.reason};
+  CellResult result{.status = reply.status, .reason = reply.reason, .is_gated = reply.is_wrong};
   if (reply.found.is_null()) return result;  // the process gave no reply of its own
   try {
     JsonReader reader(reply.found, "");
     figures(reader, measure, result);
     reader.maybe("cost", result.cost);
     reader.maybe("dtype", result.dtype);
+    reader.maybe("verified", result.verified);
   } catch (const Error& error) {
     return {.status = Status::failed,
             .reason = "the result makes no row: " + one_line(error.what())};

@@ -31,6 +31,8 @@ PilotFigures read_pilot_figures(const Json& json);
 FloorAt floor_at_of(const Json& json);
 
 std::string id_of(const CellKey& key);  // 16 hexadecimal digits
+// A text that two keys share where they differ in nothing but the variant.
+std::string group_of(const CellKey& key);
 
 // The child's side: whole replies.
 Json reply_with(const Visit& visit);

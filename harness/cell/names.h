@@ -5,6 +5,7 @@
 
 #include "core/base/enum_names.h"
 #include "harness/measure/fidelity.h"
+#include "harness/measure/verified.h"
 #include "harness/measure/workload.h"
 
 namespace attn {
@@ -18,7 +19,7 @@ enum class DtypePath { native, converted };
 // Why a speed cell was not visited again: all rounds were done, the interval was as narrow as
 // asked, the time of the cell was up, or the most visits that a cell gets were done.
 enum class VisitsEnd { rounds, precision, max_time, max_visits };
-// Why the times of a row are unreliable; harness/sweep/noisy.h has the rules.
+// Why the times of a row are unreliable; harness/run/noisy.h has the rules.
 enum class Noise { stopped, witness, steal, switches };
 
 // In the order in which a sweep measures.
@@ -63,6 +64,12 @@ constexpr std::array<EnumName<CostSource>, 2> names_of(CostSource) {
 
 constexpr std::array<EnumName<DtypePath>, 2> names_of(DtypePath) {
   return {{{DtypePath::native, "native"}, {DtypePath::converted, "converted"}}};
+}
+
+constexpr std::array<EnumName<VerifiedBy>, 3> names_of(VerifiedBy) {
+  return {{{VerifiedBy::reference, "reference"},
+           {VerifiedBy::pieces, "pieces"},
+           {VerifiedBy::identities, "identities"}}};
 }
 
 constexpr std::array<EnumName<VisitsEnd>, 4> names_of(VisitsEnd) {

@@ -46,7 +46,9 @@ struct Request {
   int64_t repetitions = 0;              // of a visit of a speed cell
   std::vector<int64_t> cpus;            // of a visit: the processors its threads stay on; or none
   bool breakdown = false;               // of a visit: where its time goes too
+  int64_t draw = 0;                     // of speed and memory: which inputs, those of a visit
   int64_t batch = 0;                    // of a pilot: sequences a training step
+  int64_t steps = 0;                    // of a pilot of training: its steps
   int64_t threads = 0;                  // of calibrate
   int64_t max_memory_bytes = 0;         // 0: no limit
   std::string folder;  // of the sweep, where processes leave each other captured inputs; "": none
@@ -63,6 +65,7 @@ struct Visit {
   std::optional<Witness> witness;      // the slower of before and after
   std::optional<Disturbance> disturbance;
   MarkedPasses marked;  // empty: not asked for
+  std::optional<Verified> verified;
 };
 
 // Of the contract checks of a variant or a task.
@@ -81,6 +84,8 @@ struct PilotFigures {
 // A field of an answer: true where its process was stopped and went on, so that its times say
 // nothing.
 inline constexpr const char* kStopped = "stopped";
+// A field of a reply of status failed: true where the answer that was measured is wrong.
+inline constexpr const char* kWrong = "wrong";
 
 // The answer of a child: `found` holds a Visit, CellResult, Calibration, CheckReply or
 // PilotFigures, by what was asked, and is read by codec.h.
@@ -88,7 +93,8 @@ struct Reply {
   Status status = Status::ok;
   std::string reason;  // "" for ok
   bool was_stopped = false;
-  Json found;
+  Json found = nullptr;
+  bool is_wrong = false;  // the answer that was measured is
 
   bool is_ok() const { return status == Status::ok; }
 };

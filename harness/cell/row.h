@@ -13,6 +13,7 @@
 #include "harness/cell/noise_floor.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/disturbance.h"
+#include "harness/measure/verified.h"
 #include "harness/store/rows.h"
 
 namespace attn {
@@ -41,7 +42,9 @@ struct CellResult {
   std::optional<VisitsEnd> visits_ended_by;
   std::optional<int64_t> rounds;
   std::optional<uint64_t> order_seed;  // of the order of visits
-  bool is_gated = false;               // the subject's contract checks are red
+  // The subject's contract checks are red, or the answer that was measured is wrong.
+  bool is_gated = false;
+  std::optional<Verified> verified;  // of speed and memory; nullopt: rows of earlier versions
 };
 
 // What the variant was given, for the parity ledger.
@@ -109,6 +112,9 @@ struct ListedVariant {
   std::string name;
   int64_t order = 0;
   std::string family;
+  // Its defaults, by which readers know exact attention as it is usually run; absent in rows of
+  // earlier versions and of a stack of several variants.
+  std::optional<Params> params;
 };
 
 struct RunLine {

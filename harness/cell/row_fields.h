@@ -246,6 +246,19 @@ void fields(Archive& archive, Ledger& ledger) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Verified& verified) {
+  archive("by", verified.by);
+  archive("shape", verified.shape);
+  archive("rows", verified.rows);
+  archive("error", verified.error);
+  archive("bound", verified.bound);
+  archive.maybe("gradient_error", verified.gradient_error);
+  archive.maybe("gradient_bound", verified.gradient_bound);
+  archive.maybe("identities", verified.identities);
+  archive("seconds", verified.seconds);
+}
+
+template <class Archive>
 void fields(Archive& archive, StoredDtype& dtype) {
   archive("name", dtype.name);
   archive("path", dtype.path);
@@ -337,6 +350,7 @@ void fields(Archive& archive, Row& row) {
   archive.maybe("dtype", result.dtype);
   archive.maybe("ledger", row.ledger);
   archive.maybe("referenced", row.referenced);
+  archive.maybe("verified", result.verified);
   archive.maybe("provided_by", row.provided_by);
   archive.maybe("plugin", row.plugin);
   if constexpr (Archive::reads)

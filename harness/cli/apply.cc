@@ -2,6 +2,7 @@
 // on request.
 #include <cmath>
 
+#include "harness/cli/apply_inputs.h"
 #include "harness/cli/apply_run.h"
 #include "harness/cli/npy.h"
 #include "harness/cli/specs.h"
@@ -11,80 +12,6 @@
 
 namespace attn::cli {
 namespace {
-
-Array read_finite(const std::string& option, const std::string& path) {
-  Array array = read_npy(path);
-  ATTN_CHECK(array.is_float(), "--{} {}: type '{}'; expected float32 ('<f4') or float64 ('<f8')",
-             option, path, array.type);
-  for (size_t i = 0; i < array.values.size(); i++)
-    ATTN_CHECK(std::isfinite(array.values[i]),
-               "--{} {}: value {} at flat index {}; expected finite numbers", option, path,
-               array.values[i], i);
-  return array;
-}
-
-Array read_input(const Arguments& arguments, const std::string& option) {
-  ATTN_CHECK(arguments.has(option), "apply needs --{} FILE.npy", option);
-  Array array = read_finite(option, arguments.get(option));
-  ATTN_CHECK(array.shape.size() == 4, "--{} {}: shape {}; expected [batch, heads, len, head_dim]",
-             option, arguments.get(option), array.shape_text());
-  for (const int64_t dim : array.shape)
-    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option),
-               array.shape_text());
-  return array;
-}
-
-void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
-                  std::vector<size_t> dims) {
-  bool same = a.shape.size() == b.shape.size();
-  for (const size_t i : dims) same = same && a.shape[i] == b.shape[i];
-  ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(),
-             b_name, b.shape_text(),
-             dims.size() == 4 ? "every dimension" : "batch, heads and head_dim");
-  ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name,
-             a.type, b_name, b.type);
-}
-
-std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int64_t kv_len) {
-  if (!arguments.has("kv-lengths")) return {};
-  const std::string path = arguments.get("kv-lengths");
-  const Array array = read_npy(path);
-  ATTN_CHECK(!array.is_float(), "--kv-lengths {}: type '{}'; expected int32 or int64", path,
-             array.type);
-  ATTN_CHECK(array.shape.size() == 1 && array.shape[0] == batch,
-             "--kv-lengths {}: shape {}; expected [{}], one a batch entry", path,
-             array.shape_text(), batch);
-  std::vector<int64_t> lengths;
-  for (const double value : array.values) {
-    ATTN_CHECK(value >= 0 && value <= static_cast<double>(kv_len),
-               "--kv-lengths {}: length {} is not in 0..{}", path, value, kv_len);
-    lengths.push_back(static_cast<int64_t>(value));
-  }
-  return lengths;
-}
-
-// The files of an option that is given as NAME=FILE.npy, by name.
-std::map<std::string, std::string> named_files(const Arguments& arguments,
-                                               const std::string& option) {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : arguments.all(option)) {
-    const size_t equals = text.find('=');
-    ATTN_CHECK(equals != std::string::npos && equals > 0,
-               "--{} {} is not valid; expected NAME=FILE.npy", option, text);
-    files[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return files;
-}
-
-std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
-                                                     const std::string& option) {
-  std::map<std::string, attn_apply::Values> arrays;
-  for (const auto& [name, path] : named_files(arguments, option)) {
-    Array array = read_finite(option, path);
-    arrays[name] = {array.shape, std::move(array.values)};
-  }
-  return arrays;
-}
 
 // ‖out − exact‖ / ‖exact‖, Frobenius.
 double relative_error(const std::vector<double>& out, const std::vector<double>& exact) {
@@ -102,8 +29,8 @@ struct Result {
   const std::vector<double>* values;
 };
 
-void require_finite(const std::string& option, const std::vector<double>& values,
-                    const std::string& type) {
+void require_finite_result(const std::string& option, const std::vector<double>& values,
+                           const std::string& type) {
   for (size_t i = 0; i < values.size(); i++)
     ATTN_CHECK(std::isfinite(values[i]),
                "the result for --{} is {} at flat index {}: the inputs are too large for '{}'",
@@ -118,78 +45,115 @@ attn_apply::Output applied(const attn_apply::Request& request, bool in_float) {
   }
 }
 
+// What is given and not read: its shape counts alone.
+void tell_unread(const Arguments& arguments, const std::string& variant,
+                 const VariantInfo::Reads& read) {
+  std::string what, options;
+  const auto add = [&](bool is_read, const char* option, const char* name) {
+    if (is_read || !arguments.has(option)) return;
+    what += (what.empty() ? "" : " and ") + std::string(name);
+    options += fmt::format("{}--{}", options.empty() ? "" : " and ", option);
+  };
+  add(read.queries, "q", "queries");
+  add(read.keys, "k", "keys");
+  if (!what.empty())
+    warn(fmt::format("{} reads no {}: of {} the shape alone counts\n", variant, what, options));
+}
+
+attn_apply::Request request_of(const Arguments& arguments, const Chosen& chosen,
+                               const ApplyInputs& in) {
+  return {.variant = chosen.variant->name,
+          .params = chosen.params,
+          .q = {in.q.shape, in.q.values},
+          .k = {in.k.shape, in.k.values},
+          .v = {in.v.shape, in.v.values},
+          .causal = arguments.has("causal"),
+          .kv_lengths = in.kv_lengths,
+          .gates = read_named(arguments, "input", in.kv_lengths),
+          .weights = read_named(arguments, "set"),
+          .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
+          .grad_out = {}};
+}
+
+void require_runnable(const Chosen& chosen, const Params& params, const AttentionShape& shape) {
+  const VariantInfo& info = *chosen.variant;
+  if (const auto reason = info.why_not(shape, params))
+    throw_error(fmt::format("{} cannot run here: {}{}", info.name, *reason,
+                            info.lacks_causal(shape) ? "; add --causal" : ""));
+}
+
+// Reads --grad-out, if gradients are asked for.
+void add_gradients(const Arguments& arguments, const ApplyInputs& in,
+                   const std::map<std::string, std::string>& of_gates,
+                   attn_apply::Request& request) {
+  const bool wanted = arguments.has("grad-q") || arguments.has("grad-k") ||
+                      arguments.has("grad-v") || !of_gates.empty();
+  ATTN_CHECK(arguments.has("grad-out") == wanted, "{}",
+             wanted ? "--grad-q, --grad-k, --grad-v and --grad-input need --grad-out FILE.npy"
+                    : "--grad-out needs at least one of --grad-q, --grad-k, --grad-v, "
+                      "--grad-input");
+  for (const auto& [name, path] : of_gates)
+    ATTN_CHECK(request.gates.contains(name), "--grad-input {}: no --input has that name", name);
+  if (!wanted) return;
+  const Array grad = read_attention_array(arguments, "grad-out");
+  require_finite("grad-out", arguments.get("grad-out"), grad);
+  require_same(grad, "grad-out", in.q, "q", {0, 1, 2, 3});
+  request.grad_out = {grad.shape, grad.values};
+}
+
+// A variant that hides the future under every mask is compared with exact attention that hides it
+// too: the difference would be mostly the future.
+void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request request,
+                const std::vector<double>& out) {
+  const VariantInfo& info = *chosen.variant;
+  if (const auto why = why_no_fidelity({.variant = &info, .params = chosen.params}))
+    return print(fmt::format("no error against exact attention: {} {}\n", info.name, *why));
+  const bool hides = !request.causal && info.always_causal && info.always_causal(params);
+  if (hides)
+    warn(fmt::format(
+        "{} hides the future without --causal too: exact attention here is the causal one\n",
+        info.name));
+  request.causal = request.causal || hides;
+  request.variant = exact_reference().name;
+  request.params.clear(), request.weights.clear(), request.gates.clear(), request.grad_out = {};
+  print(fmt::format("relative error against {}exact attention: {:.3e}\n", hides ? "causal " : "",
+                    relative_error(out, attn_apply::run_double(request).out)));
+}
+
 int run_apply(const Arguments& arguments) {
   ATTN_CHECK(arguments.has("variant"),
              "apply needs --variant SPEC (attnbench list variants shows them)");
   const Chosen chosen = choose_variant(arguments.get("variant"));
-  const Array q = read_input(arguments, "q"), k = read_input(arguments, "k"),
-              v = read_input(arguments, "v");
-  require_same(q, "q", k, "k", {0, 1, 3});
-  require_same(k, "k", v, "v", {0, 1, 2, 3});
-  ATTN_CHECK(arguments.has("out"), "apply needs --out FILE.npy");
-
-  attn_apply::Request request{
-      .variant = chosen.variant->name,
-      .params = chosen.params,
-      .q = {q.shape, q.values},
-      .k = {k.shape, k.values},
-      .v = {v.shape, v.values},
-      .causal = arguments.has("causal"),
-      .kv_lengths = read_lengths(arguments, k.shape[0], k.shape[2]),
-      .gates = read_named(arguments, "input"),
-      .weights = read_named(arguments, "set"),
-      .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
-      .grad_out = {}};
-  const AttentionShape shape = {q.shape[0], q.shape[1], q.shape[2],
-                                k.shape[2], q.shape[3], request.causal};
   const Params params(chosen.variant->name, chosen.variant->params, chosen.params);
-  if (const auto reason = chosen.variant->why_not(shape, params))
-    throw_error(fmt::format("{} cannot run here: {}", chosen.variant->name, *reason));
-
+  const VariantInfo::Reads read = chosen.variant->read_by(params);
+  const ApplyInputs in = read_inputs(arguments, read);
+  ATTN_CHECK(arguments.has("out"), "apply needs --out FILE.npy");
+  attn_apply::Request request = request_of(arguments, chosen, in);
+  require_runnable(
+      chosen, params,
+      {in.q.shape[0], in.q.shape[1], in.q.shape[2], in.k.shape[2], in.q.shape[3], request.causal});
   const std::map<std::string, std::string> of_gates = named_files(arguments, "grad-input");
-  const bool wants_gradients = arguments.has("grad-q") || arguments.has("grad-k") ||
-                               arguments.has("grad-v") || !of_gates.empty();
-  ATTN_CHECK(arguments.has("grad-out") == wants_gradients, "{}",
-             wants_gradients ? "--grad-q, --grad-k, --grad-v and --grad-input need --grad-out "
-                               "FILE.npy"
-                             : "--grad-out needs at least one of --grad-q, --grad-k, --grad-v, "
-                               "--grad-input");
-  for (const auto& [name, path] : of_gates) {
-    ATTN_CHECK(request.gates.contains(name), "--grad-input {}: no --input has that name", name);
-    require_writable(path);
-  }
-  if (wants_gradients) {
-    const Array grad = read_input(arguments, "grad-out");
-    require_same(grad, "grad-out", q, "q", {0, 1, 2, 3});
-    request.grad_out = {grad.shape, grad.values};
-  }
+  add_gradients(arguments, in, of_gates, request);
+  for (const auto& [name, path] : of_gates) require_writable(path);
   for (const char* const option : {"out", "grad-q", "grad-k", "grad-v"})
     if (arguments.has(option)) require_writable(arguments.get(option));
 
-  const attn_apply::Output output = applied(request, q.type == "<f4");
-  const std::vector<Result> results = {{"out", &q, &output.out},
-                                       {"grad-q", &q, &output.grad_q},
-                                       {"grad-k", &k, &output.grad_k},
-                                       {"grad-v", &v, &output.grad_v}};
-  for (const Result& result : results) require_finite(result.option, *result.values, q.type);
+  const attn_apply::Output output = applied(request, in.q.type == "<f4");
+  const std::vector<Result> results = {{"out", &in.q, &output.out},
+                                       {"grad-q", &in.q, &output.grad_q},
+                                       {"grad-k", &in.k, &output.grad_k},
+                                       {"grad-v", &in.v, &output.grad_v}};
+  for (const Result& result : results)
+    require_finite_result(result.option, *result.values, in.q.type);
   for (const auto& [name, values] : output.grad_gates)
-    require_finite("grad-input " + name, values, q.type);
+    require_finite_result("grad-input " + name, values, in.q.type);
   for (const Result& result : results)
     if (arguments.has(result.option))
-      write_npy(arguments.get(result.option), {result.like->shape, *result.values, q.type});
+      write_npy(arguments.get(result.option), {result.like->shape, *result.values, in.q.type});
   for (const auto& [name, path] : of_gates)
-    write_npy(path, {request.gates.at(name).shape, output.grad_gates.at(name), q.type});
-
-  const WorkloadSpec spec = {.variant = chosen.variant, .params = chosen.params};
-  if (const auto why = why_no_fidelity(spec)) {
-    print(fmt::format("no error against exact attention: {} {}\n", request.variant, *why));
-    return kOk;
-  }
-  attn_apply::Request exact = request;
-  exact.variant = exact_reference().name, exact.params.clear(), exact.weights.clear(),
-  exact.gates.clear(), exact.grad_out = {};
-  const double error = relative_error(output.out, attn_apply::run_double(exact).out);
-  print(fmt::format("relative error against exact attention: {:.3e}\n", error));
+    write_npy(path, {request.gates.at(name).shape, output.grad_gates.at(name), in.q.type});
+  tell_unread(arguments, chosen.variant->name, read);
+  tell_error(chosen, params, std::move(request), output.out);
   return kOk;
 }
 
@@ -200,27 +164,32 @@ Verb apply_verb() {
       .name = "apply",
       .usage = "--variant SPEC --q Q.npy --k K.npy --v V.npy --out O.npy [OPTION...]",
       .summary = "runs one variant on your own q, k, v arrays (NumPy .npy) and writes the output",
-      .options = {{"variant", 'v', "SPEC", "for example linformer[rank=64]"},
-                  {"q", 0, "FILE", "float32 or float64, C order, [batch, heads, q_len, head_dim]"},
-                  {"k", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
-                  {"v", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
-                  {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
-                  {"kv-lengths", 0, "FILE",
-                   "int32 or int64 [batch]: valid keys; the others are padding"},
-                  {"set", 0, "NAME=FILE",
-                   "replaces a weight (attnbench info NAME lists them); repeatable", true},
-                  {"input", 0, "NAME=FILE",
-                   "a gate, [batch, heads, kv_len, width] (attnbench info NAME lists them); "
-                   "repeatable",
-                   true},
-                  {"seed", 0, "N", "of weights that are not set; default 0"},
-                  {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as q"},
-                  {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
-                  {"grad-q", 0, "FILE", "gradient of q to write"},
-                  {"grad-k", 0, "FILE", "gradient of k to write"},
-                  {"grad-v", 0, "FILE", "gradient of v to write"},
-                  {"grad-input", 0, "NAME=FILE", "gradient of a gate to write; repeatable", true},
-                  plugin_option()},
+      .options =
+          {{"variant", 'v', "SPEC", "for example linformer[rank=64]"},
+           {"q", 0, "FILE",
+            "float32 or float64, C order, [batch, heads, q_len, head_dim]; not needed where the "
+            "variant reads no queries"},
+           {"k", 0, "FILE",
+            "[batch, heads, kv_len, head_dim]; not needed where the variant reads no keys"},
+           {"v", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
+           {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
+           {"kv-lengths", 0, "FILE",
+            "int32 or int64 [batch]: valid keys; the others are padding and may hold anything, "
+            "NaN too, and so may queries of self-attention there"},
+           {"set", 0, "NAME=FILE", "replaces a weight (attnbench info NAME lists them); repeatable",
+            true},
+           {"input", 0, "NAME=FILE",
+            "a gate, [batch, heads, kv_len, width] (attnbench info NAME lists them); "
+            "repeatable",
+            true},
+           {"seed", 0, "N", "of weights that are not set; default 0"},
+           {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as v"},
+           {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
+           {"grad-q", 0, "FILE", "gradient of q to write"},
+           {"grad-k", 0, "FILE", "gradient of k to write"},
+           {"grad-v", 0, "FILE", "gradient of v to write"},
+           {"grad-input", 0, "NAME=FILE", "gradient of a gate to write; repeatable", true},
+           plugin_option()},
       .run = run_apply};
 }
 

@@ -7,8 +7,8 @@
 #include "harness/cli/specs.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/plan/python_variants.h"
 #include "harness/store/fields.h"
-#include "harness/sweep/python_variants.h"
 
 namespace attn::cli {
 namespace {

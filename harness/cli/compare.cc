@@ -5,8 +5,8 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/compare/report.h"
-#include "harness/sweep/amounts.h"
-#include "harness/sweep/grammar.h"
+#include "harness/plan/amounts.h"
+#include "harness/plan/grammar.h"
 
 namespace attn::cli {
 namespace {
@@ -71,7 +71,8 @@ int run_compare(const Arguments& arguments) {
   deliver(report(comparison, format, !to_file && wants_color(color, Stream::out)), output, files);
   warn(summary_line(comparison) + "\n");
   if (comparison.pairs.empty()) return kNothingMatched;
-  return comparison.has_regression() ? kRegression : kOk;
+  if (comparison.has_regression()) return kRegression;
+  return arguments.has("strict") && comparison.count(Judgement::undecided) > 0 ? kUndecided : kOk;
 }
 
 }  // namespace
@@ -86,6 +87,7 @@ Verb compare_verb() {
                   {"measure", 0, "LIST", "speed,memory,accuracy,fidelity; default all"},
                   {"across-machines", 0, "", "of two machines: times as ratios to exact attention"},
                   {"across-builds", 0, "", "of two compilers or flags: compare times all the same"},
+                  {"strict", 0, "", "exit 7 where something is undecided and nothing got worse"},
                   {"format", 0, "KIND", "table (default), md, csv, json, latex or junit"},
                   {"output", 'o', "FILE", "default: standard output"},
                   {"color", 0, "WHEN", "auto (default), always or never"}},

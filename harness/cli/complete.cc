@@ -7,7 +7,7 @@
 #include "harness/cli/run_options.h"
 #include "harness/cli/topics.h"
 #include "harness/cli/variant_filter.h"
-#include "harness/sweep/profiles.h"
+#include "harness/plan/profiles.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 

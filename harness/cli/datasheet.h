@@ -1,5 +1,5 @@
 // The datasheet of a task: what is asked, how long, how balanced, how far apart, and what scores
-// without attention. The one source of `info TASK` and of docs/tasks.md.
+// without attention. The one source of `info TASK` and of results/tasks.md.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ struct Datasheet {
 Datasheet datasheet_of(const TaskInfo& info, const std::map<std::string, ParamValue>& given);
 
 std::string plain_text_of(const Datasheet& sheet);
-std::string markdown_of(const Datasheet& sheet);  // a section of docs/tasks.md
+std::string markdown_of(const Datasheet& sheet);  // a section of results/tasks.md
 Json json_of(const Datasheet& sheet);
-std::string tasks_page();  // docs/tasks.md: every task at its preset `standard`, else its defaults
+// results/tasks.md: every task at its preset `standard`, else its defaults.
+std::string tasks_page();
 
 }  // namespace attn::cli

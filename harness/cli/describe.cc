@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
-#include "harness/sweep/python_variants.h"
+#include "harness/plan/python_variants.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 

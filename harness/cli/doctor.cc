@@ -12,9 +12,9 @@
 #include "harness/cli/verbs.h"
 #include "harness/measure/build_info.h"
 #include "harness/measure/environment.h"
-#include "harness/sweep/process.h"
-#include "harness/sweep/run_line.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/process/process.h"
+#include "harness/run/run_line.h"
+#include "harness/store/user_cache.h"
 #include "harness/tables/table.h"
 
 namespace attn::cli {

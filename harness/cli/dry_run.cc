@@ -8,14 +8,16 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
-#include "harness/sweep/labels.h"
-#include "harness/sweep/pilots.h"
+#include "harness/plan/labels.h"
+#include "harness/plan/total_time.h"
+#include "harness/run/pilot_runs.h"
 #include "harness/tables/table.h"
 
 namespace attn::cli {
@@ -100,11 +102,24 @@ int dry_run(const SweepRequest& request, Plan& plan, const DryRun& how) {
   print_cells(plan, how.format);
   const auto runnable = std::count_if(plan.cells.begin(), plan.cells.end(),
                                       [](const Cell& cell) { return cell.skip.empty(); });
-  warn(fmt::format("{} cell{}, {} skipped; about {} in all; {} was run\n", plan.cells.size(),
+  const bool by_formula = std::any_of(plan.cells.begin(), plan.cells.end(), [](const Cell& cell) {
+    return cell.skip.empty() && cell.key.measure == Measure::accuracy && !cell.is_piloted;
+  });
+  warn(fmt::format("{} cell{}, {} skipped; about {} in all{}; {} was run\n", plan.cells.size(),
                    plan.cells.size() == 1 ? "" : "s", std::ssize(plan.cells) - runnable,
                    human_seconds(forecast_total(request, plan)),
+                   by_formula && !how.with_pilots
+                       ? ", trainings as on another machine (--pilots measures this one)"
+                       : "",
                    how.with_pilots ? "nothing but pilots" : "nothing"));
   return kOk;
+}
+
+int forecast_on_this_machine(const SweepRequest& request, Plan& plan) {
+  bool told = false;
+  return run_few_pilots(request, plan, held_cells(request), [&](const std::string&) {
+    if (!std::exchange(told, true)) warn("a few steps of trainings, for the forecast\n");
+  });
 }
 
 bool agrees_to_long_run(const SweepRequest& request, const Plan& plan) {

@@ -4,6 +4,7 @@
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/cli/wrapper.h"
 
 namespace attn::cli {
 namespace {
@@ -13,10 +14,7 @@ int run_export(const Arguments& arguments) {
              export_verb().usage);
   const std::string format = arguments.one_of("format", {"csv", "json", "gbench"});
   const std::string output = arguments.get("output");
-  ATTN_CHECK(!output.ends_with(".parquet"),
-             "--output '{}' would be Parquet, which scripts/bench export writes; the program "
-             "itself writes csv, json and gbench",
-             output);
+  if (output.ends_with(".parquet")) hand_to_python(export_verb(), arguments);
   const bool by_sample = arguments.has("samples");
   ATTN_CHECK(!by_sample || format != "gbench",
              "--samples goes with csv and json; gbench always has an entry for each sample");
@@ -52,7 +50,7 @@ Verb export_verb() {
                        "the times as Google Benchmark's JSON"},
                       {"samples", 0, "", "csv and json: a line for each sample of a time"},
                       {"output", 'o', "FILE",
-                       "default: standard output; scripts/bench export also writes FILE.parquet"}},
+                       "default: standard output; FILE.parquet is written by Python with pyarrow"}},
           .max_words = 1000,
           .run = run_export};
 }

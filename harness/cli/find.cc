@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "harness/sweep/grammar.h"
-#include "harness/sweep/labels.h"
-#include "harness/sweep/profiles.h"
+#include "harness/plan/grammar.h"
+#include "harness/plan/labels.h"
+#include "harness/plan/profiles.h"
+#include "harness/run/run.h"
 
 namespace attn::cli {
 namespace {

@@ -11,7 +11,8 @@
 
 #include "harness/cli/options.h"
 #include "harness/crossing/contests.h"
-#include "harness/sweep/sweep.h"
+#include "harness/plan/plan.h"
+#include "harness/run/run.h"
 
 namespace attn::cli {
 

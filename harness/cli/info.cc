@@ -5,8 +5,8 @@
 #include "harness/cli/specs.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
+#include "harness/plan/python_variants.h"
 #include "harness/store/fields.h"
-#include "harness/sweep/python_variants.h"
 #include "harness/train/train.h"
 #include "tasks/data/png.h"
 #include "variants/api/counted_cost.h"
@@ -75,25 +75,47 @@ std::string cost_line(const ShownCost& cost, bool decodes) {
 }
 
 // The weights of a variant in Python are made there; its cost is neither declared nor known here.
-void show_python(const PythonVariant& python, const Chosen& chosen, bool json) {
+Json weights_of_python(const PythonVariant& python, const Chosen& chosen) {
+  const Params params(chosen.variant->name, chosen.variant->params, chosen.params);
+  return answer_of_python(python, "weights",
+                          {{"params", attn::json_of(params.values())},
+                           {"heads", kShown.heads},
+                           {"head_dim", kShown.head_dim},
+                           {"max_len", kShown.kv_len}})
+      .at("weights");
+}
+
+Json json_of_variant(const Chosen& chosen) {
   const VariantInfo& info = *chosen.variant;
-  const Params params(info.name, info.params, chosen.params);
-  const Json answer = answer_of_python(python, "weights",
-                                       {{"params", attn::json_of(params.values())},
-                                        {"heads", kShown.heads},
-                                        {"head_dim", kShown.head_dim},
-                                        {"max_len", kShown.kv_len}});
-  const Json& weights = answer.at("weights");
-  if (json) {
-    Json all = describe(info);
-    all.update({{"file", python.file},
-                {"hash", python.hash},
-                {"python", python.python},
-                {"torch", python.torch},
-                {"weights", weights}});
-    print(all.dump(2) + "\n");
-    return;
+  Json all = describe(info);
+  if (const PythonVariant* const python = python_variant(info.name)) {
+    all.update({{"file", python->file},
+                {"hash", python->hash},
+                {"python", python->python},
+                {"torch", python->torch},
+                {"weights", weights_of_python(*python, chosen)}});
+    return all;
   }
+  const auto attention = build_shown(chosen);
+  Json weights = Json::array();
+  for (const Weight& weight : attention->weights()) {
+    Json shape = Json::array();
+    for (int i = 0; i < weight.value.shape().rank(); i++) shape.push_back(weight.value.dim(i));
+    weights.push_back({{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
+  }
+  Json gates = Json::array();
+  for (const GateInput& gate : attention->gates())
+    gates.push_back(
+        {{"name", gate.name}, {"width", gate.width}, {"rank", gate.rank}, {"help", gate.help}});
+  all.update({{"weights", weights},
+              {"gates", gates},
+              {"cost", cost_json(cost_shown(chosen, *attention))}});
+  return all;
+}
+
+void show_python(const PythonVariant& python, const Chosen& chosen) {
+  const VariantInfo& info = *chosen.variant;
+  const Json weights = weights_of_python(python, chosen);
   print(fmt::format("{}: {}\nfile     {}, {} (Python {}, torch {})\n", info.name, info.summary,
                     python.file, python.attribute, python.python, python.torch));
   print("traits\n" + explained_traits(info.traits));
@@ -107,28 +129,12 @@ void show_python(const PythonVariant& python, const Chosen& chosen, bool json) {
                       weight.at("learned").get<bool>() ? "learned" : "not learned"));
 }
 
-void show_variant(const Chosen& chosen, bool json) {
+void show_variant(const Chosen& chosen) {
   const VariantInfo& info = *chosen.variant;
   if (const PythonVariant* const python = python_variant(info.name))
-    return show_python(*python, chosen, json);
+    return show_python(*python, chosen);
   const auto attention = build_shown(chosen);
   const ShownCost cost = cost_shown(chosen, *attention);
-  if (json) {
-    Json weights = Json::array();
-    for (const Weight& weight : attention->weights()) {
-      Json shape = Json::array();
-      for (int i = 0; i < weight.value.shape().rank(); i++) shape.push_back(weight.value.dim(i));
-      weights.push_back({{"name", weight.name}, {"shape", shape}, {"learned", weight.learned}});
-    }
-    Json gates = Json::array();
-    for (const GateInput& gate : attention->gates())
-      gates.push_back(
-          {{"name", gate.name}, {"width", gate.width}, {"rank", gate.rank}, {"help", gate.help}});
-    Json all = describe(info);
-    all.update({{"weights", weights}, {"gates", gates}, {"cost", cost_json(cost)}});
-    print(all.dump(2) + "\n");
-    return;
-  }
   print(fmt::format("{}: {}\npaper    {}\ncost     {}\n", info.name, info.summary, info.paper,
                     info.cost_formula.empty() ? "no formula" : info.cost_formula));
   print(cost_line(cost, info.traits.decode));
@@ -155,23 +161,34 @@ void show_variant(const Chosen& chosen, bool json) {
                       weight.learned ? "learned" : "drawn at random, by seed"));
 }
 
+void write_picture(const Chosen& chosen, const std::string& path) {
+  const auto task = chosen.task->build(chosen.params);
+  const Example example = task->example(0, Split::train, 0);
+  const int64_t width = task->picture_width();
+  ATTN_CHECK(width > 0, "{} has no picture; its examples are not images", chosen.task->name);
+  const std::vector<uint8_t> pixels = task->picture(example);
+  require_writable(path);
+  const int64_t height = static_cast<int64_t>(pixels.size()) / width;
+  data::write_grey_png(path, {width, height, pixels});
+}
+
 void show_task(const Chosen& chosen, const Arguments& arguments) {
-  if (arguments.has("picture")) {
-    const auto task = chosen.task->build(chosen.params);
-    const Example example = task->example(0, Split::train, 0);
-    const int64_t width = task->picture_width();
-    ATTN_CHECK(width > 0, "{} has no picture; its examples are not images", chosen.task->name);
-    const std::vector<uint8_t> pixels = task->picture(example);
-    require_writable(arguments.get("picture"));
-    const int64_t height = static_cast<int64_t>(pixels.size()) / width;
-    data::write_grey_png(arguments.get("picture"), {width, height, pixels});
-    return;
-  }
+  if (arguments.has("picture")) return write_picture(chosen, arguments.get("picture"));
   const Datasheet sheet = datasheet_of(*chosen.task, chosen.params);
-  if (arguments.has("json"))
-    print(json_of(sheet).dump(2) + "\n");
-  else
-    print(arguments.has("markdown") ? markdown_of(sheet) : plain_text_of(sheet));
+  print(arguments.has("markdown") ? markdown_of(sheet) : plain_text_of(sheet));
+}
+
+// One object, whatever the name is of: where it is of a variant and a task, that of the variant,
+// whose member `task` is that of the task.
+Json json_of_all(const std::vector<Chosen>& chosen) {
+  std::optional<Json> variant, task;
+  for (const Chosen& one : chosen)
+    if (one.variant)
+      variant = json_of_variant(one);
+    else
+      task = json_of(datasheet_of(*one.task, one.params));
+  if (variant && task) (*variant)["task"] = *task;
+  return variant ? *variant : task.value();
 }
 
 // The settings of run --train.
@@ -209,17 +226,13 @@ int run_info(const Arguments& arguments) {
   if (of_tasks) std::erase_if(chosen, [](const Chosen& one) { return !one.task; });
   ATTN_CHECK(!chosen.empty(), "--picture and --markdown are for tasks; {} is a variant",
              arguments.words()[0]);
-  if (chosen.size() > 1 && !arguments.has("json"))
-    warn(fmt::format("{} names a variant and a task\n", arguments.words()[0]));
-  const bool list = chosen.size() > 1 && arguments.has("json");
-  for (size_t i = 0; i < chosen.size(); i++) {
-    if (list) print(i == 0 ? "[\n" : ",\n");
-    if (chosen[i].variant)
-      show_variant(chosen[i], arguments.has("json"));
+  if (arguments.has("json")) return print(json_of_all(chosen).dump(2) + "\n"), kOk;
+  if (chosen.size() > 1) warn(fmt::format("{} names a variant and a task\n", arguments.words()[0]));
+  for (const Chosen& one : chosen)
+    if (one.variant)
+      show_variant(one);
     else
-      show_task(chosen[i], arguments);
-  }
-  if (list) print("]\n");
+      show_task(one, arguments);
   return kOk;
 }
 
@@ -230,9 +243,11 @@ Verb info_verb() {
           .usage = "NAME|training [--json | --markdown | --picture FILE.png]",
           .summary =
               "one variant's cost and weights, one task's datasheet and an example, or `training`",
-          .options = {{"json", 0, "", "print JSON"},
+          .options = {{"json", 0, "",
+                       "print JSON: one object; of a variant and a task of one name the variant's, "
+                       "with the task's as its member `task`"},
                       {"picture", 0, "FILE.png", "image tasks: write the first example instead"},
-                      {"markdown", 0, "", "a task, or `tasks` for all: as in docs/tasks.md"},
+                      {"markdown", 0, "", "a task, or `tasks` for all: as in results/tasks.md"},
                       plugin_option()},
           .max_words = 1,
           .run = run_info};

@@ -6,10 +6,10 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/variant_filter.h"
 #include "harness/cli/verbs.h"
+#include "harness/plan/profiles.h"
+#include "harness/plan/python_variants.h"
 #include "harness/store/fields.h"
-#include "harness/sweep/profiles.h"
-#include "harness/sweep/python_variants.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/store/user_cache.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
 

@@ -14,7 +14,7 @@
 #include "core/simd/isa.h"
 #include "core/simd/product.h"
 #include "harness/measure/environment.h"
-#include "harness/sweep/noise_floors.h"
+#include "harness/run/noise_floors.h"
 #include "harness/tables/table.h"
 
 namespace attn::cli {

@@ -11,18 +11,18 @@
 #include <new>
 
 #include "core/base/io_error.h"
-#include "core/base/params.h"
+#include "core/base/nearest.h"
 #include "core/simd/isa.h"
+#include "harness/child/one_cell.h"
 #include "harness/cli/complete.h"
 #include "harness/cli/manual.h"
 #include "harness/cli/terminal.h"
 #include "harness/cli/topics.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/environment.h"
+#include "harness/plan/grammar.h"
+#include "harness/plan/python_variants.h"
 #include "harness/plugin/load.h"
-#include "harness/sweep/grammar.h"
-#include "harness/sweep/python_variants.h"
-#include "harness/sweep/sweep.h"
 
 namespace attn::cli {
 namespace {
@@ -48,9 +48,12 @@ std::string overview() {
       "memory;\n"
       "  2 wrong usage; 3 compare found something worse, or repro something else; 4 nothing "
       "matched;\n"
-      "  5 a contract check is red; 6 input or output failed (a full disk, no permission, a file "
-      "that\n"
-      "  cannot be read); 130, 143 interrupted; 141 the reader of a pipe left\n";
+      "  5 a contract check is red, or an answer that was measured is wrong; 6 input or output "
+      "failed\n"
+      "  (a full disk, no permission, a file that cannot be read);\n"
+      "  7 compare --strict: something is undecided; 130, 143 interrupted; 141 the reader of a "
+      "pipe "
+      "left\n";
   return text;
 }
 
@@ -65,9 +68,9 @@ std::string version() {
 }
 
 std::string unknown_word(const char* what, const std::string& name,
-                         std::vector<std::string> names) {
-  return fmt::format("unknown {} '{}'; nearest is '{}' (attnbench --help lists them)", what, name,
-                     nearest(name, names));
+                         const std::vector<std::string>& names) {
+  return fmt::format("unknown {} '{}'{} (attnbench --help lists them)", what, name,
+                     nearest_note(name, names));
 }
 
 const Verb& find_verb(const std::string& name) {

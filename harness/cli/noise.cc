@@ -13,8 +13,9 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/compare/noise_report.h"
-#include "harness/sweep/noise_floors.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/run/noise_floors.h"
+#include "harness/run/run.h"
+#include "harness/store/user_cache.h"
 
 namespace attn::cli {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -116,10 +117,11 @@ Array parse_npy(const std::string& path, const std::string& all) {
   ATTN_CHECK(
       field(path, header, "fortran_order").compare(0, 4, "True") != 0 || array.shape.size() <= 1,
       "{}: Fortran order; expected C order (numpy.ascontiguousarray)", path);
-  size_t count = 1;
+  const bool is_empty = std::count(array.shape.begin(), array.shape.end(), 0) > 0;
+  size_t count = is_empty ? 0 : 1;
   const size_t stored = (all.size() - start - length) / item;
   for (const int64_t dim : array.shape) {
-    ATTN_CHECK(dim == 0 || count <= stored / static_cast<size_t>(dim) + 1,
+    ATTN_CHECK(is_empty || count <= stored / static_cast<size_t>(dim) + 1,
                "{}: shape {} needs more than the {} values stored", path, array.shape_text(),
                stored);
     count *= static_cast<size_t>(dim);

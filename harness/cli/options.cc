@@ -9,8 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/io_error.h"
-#include "core/base/params.h"
+#include "core/base/nearest.h"
 
 namespace attn::cli {
 namespace {
@@ -46,8 +47,8 @@ std::string unknown_option(const Verb& verb, const std::string& name) {
                        name);
   std::vector<std::string> names;
   for (const Option& option : verb.options) names.push_back(option.name);
-  return fmt::format("unknown option '{}'; nearest is '{}' (attnbench {} --help lists them)", name,
-                     nearest(name, names), verb.name);
+  return fmt::format("unknown option '{}'{} (attnbench {} --help lists them)", name,
+                     nearest_note(name, names), verb.name);
 }
 
 std::string without_dashes(std::string name) {
@@ -75,7 +76,8 @@ std::vector<po::option> config_lines(std::istream& file) {
   std::vector<po::option> options;
   std::string line;
   for (int64_t number = 1; std::getline(file, line); number++) {
-    const std::string_view text = without_blanks(std::string_view(line).substr(0, line.find('#')));
+    const std::string_view all = number == 1 ? past_byte_order_mark(line) : std::string_view(line);
+    const std::string_view text = without_blanks(all.substr(0, all.find('#')));
     if (text.empty()) continue;
     const size_t equals = text.find('=');
     ATTN_CHECK(equals != std::string_view::npos && equals > 0, "line {}: '{}' is not name = value",

@@ -16,8 +16,8 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/measure/calibrate.h"
+#include "harness/run/run_line.h"
 #include "harness/store/parse.h"
-#include "harness/sweep/run_line.h"
 #include "variants/catalog.h"
 
 namespace attn::cli {

@@ -6,7 +6,7 @@
 namespace attn::cli {
 namespace {
 
-int run_plot(const Arguments& arguments) { hand_to_wrapper(plot_verb(), arguments); }
+int run_plot(const Arguments& arguments) { hand_to_python(plot_verb(), arguments); }
 
 }  // namespace
 

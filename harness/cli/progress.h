@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "harness/sweep/sweep.h"
+#include "harness/run/run.h"
 
 namespace attn::cli {
 

@@ -5,7 +5,7 @@
 namespace attn::cli {
 namespace {
 
-int run_report(const Arguments& arguments) { hand_to_wrapper(report_verb(), arguments); }
+int run_report(const Arguments& arguments) { hand_to_python(report_verb(), arguments); }
 
 }  // namespace
 

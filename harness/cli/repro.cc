@@ -11,10 +11,11 @@
 #include "harness/cli/verbs.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/machines.h"
-#include "harness/sweep/axes.h"
-#include "harness/sweep/python_variants.h"
-#include "harness/sweep/sweep.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/plan/axes.h"
+#include "harness/plan/plan.h"
+#include "harness/plan/python_variants.h"
+#include "harness/run/run.h"
+#include "harness/store/user_cache.h"
 #include "harness/tables/table.h"
 
 namespace attn::cli {

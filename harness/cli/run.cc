@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "core/base/cgroup.h"
@@ -18,8 +19,11 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verbs.h"
 #include "harness/crossing/report.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/measure/workload.h"
+#include "harness/run/run.h"
+#include "harness/store/user_cache.h"
 #include "harness/tables/table.h"
+#include "variants/catalog.h"
 
 namespace attn::cli {
 namespace {
@@ -91,9 +95,36 @@ void warn_of_no_breakdown(const SweepRequest& request, const SweepResult& result
                     lack));
 }
 
-void require_output(const SweepRequest& request) {
+// Where no cell of a variant can run, whatever its parameters are, the options contradict each
+// other or leave out what a stack needs. A part of a sweep may hold the cells that cannot.
+void refuse_contradictions(const SweepRequest& request, const Plan& sweep) {
+  if (request.shards > 1) return;
+  struct Found {
+    std::string reason;
+    bool is_contradictory = true, has_scope = false;
+  };
+  std::map<std::string, Found> variants;
+  for (const Cell& cell : sweep.cells) {
+    Found& found = variants[cell.key.variant.name];
+    const auto reason = cell.key.measure == Measure::accuracy
+                            ? std::nullopt
+                            : why_contradictory(workload_of(cell.key));
+    found.is_contradictory = found.is_contradictory && reason;
+    found.has_scope = found.has_scope || cell.key.axes.scope;
+    if (reason) found.reason = *reason;
+  }
+  for (const auto& [name, found] : variants)
+    if (found.is_contradictory)
+      throw_error(fmt::format("no cell of {} can run: {}{}", name, found.reason,
+                              !find_variant(name).is_stack() ? ""
+                              : found.has_scope
+                                  ? "; say --scope model"
+                                  : "; say --measure speed --scope model, or -t TASK"));
+}
+
+void require_output(const SweepRequest& request, bool quiet) {
   if (request.output == kStdoutPath) return;
-  require_writable(request.output);
+  require_writable(request.output, quiet);
   ATTN_CHECK(request.resume || request.force || !std::filesystem::exists(request.output),
              "'{}' exists; --resume continues it, --force starts over", request.output);
 }
@@ -132,6 +163,7 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
   CrossingSearch search(request);
   Plan first = search.next();
   if (first.cells.empty()) return nothing_matched();
+  refuse_contradictions(request, first);
   require_speed(request, first);
   if (arguments.has("dry-run")) {
     const int code = dry_run(request, first, {shown.format, false, shown.quiet});
@@ -141,7 +173,7 @@ int run_find(const Arguments& arguments, SweepRequest request, const Shown& show
   }
   if (!shown.quiet && !arguments.has("yes") && !agrees_to_long_run(request, first)) return kOk;
   if (!shown.quiet) warn_of_shared_cores(first);
-  require_output(request);
+  require_output(request, shown.quiet);
   while (!search.next().cells.empty()) {
     if (!shown.quiet && shown.progress != "none")
       warn(fmt::format("step {}: {} cells\n", search.number(), search.next().cells.size()));
@@ -170,13 +202,17 @@ int run_run(const Arguments& given) {
 
   Plan sweep = plan(request);
   if (sweep.cells.empty()) return nothing_matched();
+  refuse_contradictions(request, sweep);
   require_speed(request, sweep);
   if (arguments.has("dry-run"))
     return dry_run(request, sweep, {shown.format, arguments.has("pilots"), shown.quiet});
-  if (!shown.quiet && !arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
-
+  if (!shown.quiet) {
+    if (const int signal = forecast_on_this_machine(request, sweep))
+      return warn("interrupted; nothing was run but pilots\n"), 128 + signal;
+    if (!arguments.has("yes") && !agrees_to_long_run(request, sweep)) return kOk;
+  }
   if (!shown.quiet) warn_of_shared_cores(sweep);
-  require_output(request);
+  require_output(request, shown.quiet);
   SweepResult result;
   {
     ProgressLine line = shown.line();

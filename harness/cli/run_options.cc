@@ -87,7 +87,9 @@ std::vector<Option> run_options() {
        "crossing: measure few lengths between the first and the last (default 64,16384), then more "
        "around those where a variant and exact attention of either kernel change places, until "
        "each crossing is known to 5 %; speed and memory"},
-      {"max-time", 0, "TIME", "with --precision: of the visits of a cell; default 60s"},
+      {"max-time", 0, "TIME",
+       "speed: of the visits of a cell; with --precision default 60s; alone: goes on until as many "
+       "visits as usual were not disturbed, and counts these"},
       {"pin", 0, "LIST",
        "speed: processors that threads stay on; auto (default: a core for each), none, or 2-3"},
       {"breakdown", 0, "",

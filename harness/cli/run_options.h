@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/cli/options.h"
-#include "harness/sweep/axes.h"
+#include "harness/plan/axes.h"
 
 namespace attn::cli {
 

@@ -5,8 +5,8 @@
 
 #include "core/base/check.h"
 #include "core/base/nearest.h"
-#include "harness/sweep/grammar.h"
-#include "harness/sweep/python_variants.h"
+#include "harness/plan/grammar.h"
+#include "harness/plan/python_variants.h"
 
 namespace attn::cli {
 namespace {

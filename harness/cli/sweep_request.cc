@@ -13,16 +13,16 @@
 #include "core/base/io_error.h"
 #include "harness/cli/run_options.h"
 #include "harness/cli/terminal.h"
+#include "harness/plan/amounts.h"
+#include "harness/plan/axes.h"
+#include "harness/plan/grammar.h"
+#include "harness/plan/profiles.h"
+#include "harness/plan/python_variants.h"
+#include "harness/plan/toml_text.h"
 #include "harness/plugin/load.h"
+#include "harness/run/run_line.h"
 #include "harness/store/parse.h"
-#include "harness/sweep/amounts.h"
-#include "harness/sweep/axes.h"
-#include "harness/sweep/grammar.h"
-#include "harness/sweep/profiles.h"
-#include "harness/sweep/python_variants.h"
-#include "harness/sweep/run_line.h"
-#include "harness/sweep/toml_text.h"
-#include "harness/sweep/user_cache.h"
+#include "harness/store/user_cache.h"
 
 namespace attn::cli {
 namespace {
@@ -164,9 +164,9 @@ SweepRequest request_from(const Arguments& arguments) {
     ATTN_CHECK(request.precision > 0, "--precision {} would never be reached; expected such as 2%",
                arguments.get("precision"));
     request.max_time_s = parse_seconds(arguments.get("max-time", kMaxTime));
+  } else if (arguments.has("max-time")) {
+    request.max_time_s = parse_seconds(arguments.get("max-time"));
   }
-  ATTN_CHECK(request.precision > 0 || !arguments.has("max-time"),
-             "--max-time bounds --precision, which is not given; --timeout bounds a cell");
   request.breakdown = arguments.has("breakdown");
   request.pin = arguments.get("pin", request.pin);
   if (arguments.has("max-memory"))

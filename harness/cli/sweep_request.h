@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/cli/options.h"
-#include "harness/sweep/sweep.h"
+#include "harness/plan/plan.h"
 
 namespace attn::cli {
 

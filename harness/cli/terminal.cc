@@ -37,12 +37,13 @@ bool wants_color(const std::string& choice, Stream stream) {
   return is_terminal(stream) && !(term && std::strcmp(term, "dumb") == 0);
 }
 
-void require_writable(const std::string& path) {
+void require_writable(const std::string& path, bool quiet) {
   namespace fs = std::filesystem;
   const fs::path folder =
       fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
   std::error_code error;
-  fs::create_directories(folder, error);
+  if (fs::create_directories(folder, error) && !quiet)
+    warn(fmt::format("made the folder '{}'\n", folder.string()));
   ATTN_IO_CHECK(fs::is_directory(folder), "cannot make the folder '{}' for '{}': {}",
                 folder.string(), path,
                 error ? error.message() : "a file of that name is in the way");

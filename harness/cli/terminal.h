@@ -19,7 +19,7 @@ bool wants_color(const std::string& choice,
 bool is_terminal(Stream stream);
 
 // IoError unless the folder of `path` exists (or can be made) and a file of that name can be
-// written there.
-void require_writable(const std::string& path);
+// written there. Says so where it makes the folder, unless `quiet`.
+void require_writable(const std::string& path, bool quiet = false);
 
 }  // namespace attn::cli

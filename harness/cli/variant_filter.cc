@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "core/base/check.h"
-#include "core/base/params.h"
+#include "core/base/nearest.h"
 #include "harness/cli/describe.h"
-#include "harness/sweep/grammar.h"
-#include "harness/sweep/python_variants.h"
+#include "harness/plan/grammar.h"
+#include "harness/plan/python_variants.h"
 #include "variants/catalog.h"
 
 namespace attn::cli {
@@ -24,8 +24,8 @@ std::vector<std::string> words_of(const Arguments& arguments, const std::string&
   for (const std::string& given : arguments.all(option))
     for (const std::string& word : expand_values("--" + option, given)) {
       ATTN_CHECK(std::find(known.begin(), known.end(), word) != known.end(),
-                 "unknown {0} '{1}'; nearest is '{2}' (known: {3})", option, word,
-                 nearest(word, known), join(known, ", "));
+                 "unknown {} '{}'{} (known: {})", option, word, nearest_note(word, known),
+                 join(known, ", "));
       words.push_back(word);
     }
   return words;

@@ -7,7 +7,7 @@ namespace attn::cli {
 
 // Exit codes of the contract; 130 and 143 come from signals.
 inline constexpr int kOk = 0, kCellFailed = 1, kUsage = 2, kRegression = 3, kNothingMatched = 4,
-                     kCheckFailed = 5, kInputOutput = 6;
+                     kCheckFailed = 5, kInputOutput = 6, kUndecided = 7;
 
 Verb list_verb();
 Verb info_verb();

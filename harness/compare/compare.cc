@@ -11,7 +11,7 @@
 #include "harness/compare/score_pairs.h"
 #include "harness/compare/time_pairs.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/rounds.h"
+#include "harness/plan/rounds.h"
 #include "harness/tables/floors.h"
 
 namespace attn {
@@ -34,25 +34,66 @@ void require_comparable(const RowsFile& before, const RowsFile& after,
              before.path, after.path, build);
 }
 
+// Of two machines or builds each file has its own best; else the better of both counts, since one
+// file may have been disturbed from its beginning to its end.
+BothMachines machines_of(const RowsFile& before, const RowsFile& after,
+                         const CompareRequest& request) {
+  const auto empty_of = [](const RowsFile& file) {
+    const auto threads = file.run.environment.find("threads");
+    const bool is_known = threads != file.run.environment.end() && threads->is_number_integer();
+    return MachineSeen(is_known ? std::max<int64_t>(1, threads->get<int64_t>()) : 1);
+  };
+  const bool is_one = !request.across_machines && !request.across_builds;
+  BothMachines seen{empty_of(before), empty_of(after)};
+  for (const Row& row : before.rows) {
+    seen.before.add(row);
+    if (is_one) seen.after.add(row);
+  }
+  for (const Row& row : after.rows) {
+    seen.after.add(row);
+    if (is_one) seen.before.add(row);
+  }
+  return seen;
+}
+
+// Of no change beyond the threshold; nullopt where there is no test: a single visit does not tell,
+// or nothing bounds a disturbance.
+std::optional<double> probability_of(const Tested& pair) {
+  if (pair.bounded) return pair.bounded->probability_within(pair.margin);
+  if (!pair.change || pair.is_disturbed) return std::nullopt;
+  return std::max(probability_within(*pair.change, pair.margin), pair.least_p);
+}
+
+Judgement verdict_of_pair(const Tested& pair) {
+  if (pair.bounded) return verdict_of(*pair.bounded, pair.margin, *pair.shown.corrected);
+  if (!pair.change) return Judgement::undecided;
+  return verdict_of(*pair.change, pair.margin, pair.shown.corrected.value_or(1));
+}
+
 // Each tested pair's corrected probability and verdict.
 void judge(std::vector<Tested>& tested, Comparison& comparison) {
   std::vector<double> p;
-  for (Tested& pair : tested)
-    if (pair.change && !pair.is_disturbed) {
-      p.push_back(std::max(probability_within(*pair.change, pair.margin), pair.least_p));
-      pair.shown.p = p.back();
-    }
+  for (Tested& pair : tested) {
+    pair.shown.p = probability_of(pair);
+    if (pair.shown.p) p.push_back(*pair.shown.p);
+  }
   const std::vector<double> corrected = holm(p);
   auto next = corrected.begin();
   for (Tested& pair : tested) {
-    if (pair.change && pair.is_disturbed) {
-      pair.shown.verdict = verdict_of(*pair.change, pair.margin, 1);  // same, or undecided
-    } else if (pair.change) {
-      pair.shown.corrected = *next++;
-      pair.shown.verdict = verdict_of(*pair.change, pair.margin, *pair.shown.corrected);
-    }
+    if (pair.shown.p) pair.shown.corrected = *next++;
+    pair.shown.verdict = verdict_of_pair(pair);
     comparison.pairs.push_back(std::move(pair.shown));
   }
+}
+
+void add_note_of_bounds(Comparison& comparison) {
+  const auto judged = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
+                                    [](const Compared& pair) { return pair.widened.has_value(); });
+  if (judged > 0)
+    comparison.notes.push_back(
+        fmt::format("{} judged with the interval widened by what the witness and the system's "
+                    "counts say: the machine was disturbed; OLD and NEW are the fastest visits",
+                    judged == 1 ? "1 time was" : fmt::format("{} times were", judged)));
 }
 
 double median_of_all(std::vector<double> values) {
@@ -135,15 +176,17 @@ Comparison compare(const RowsFile& before, const RowsFile& after, const CompareR
                         .before_only = found.before_only,
                         .after_only = found.after_only,
                         .notes = {}};
-  std::vector<Tested> tested = request.across_machines
-                                   ? times_to_exact(times, request.threshold, comparison.left_out)
-                                   : times_alone(times, request.threshold);
+  const BothMachines seen = machines_of(before, after, request);
+  std::vector<Tested> tested =
+      request.across_machines ? times_to_exact(times, request.threshold, seen, comparison.left_out)
+                              : times_alone(times, request.threshold, seen);
   for (Tested& pair : compared_scores(scores, request.threshold)) tested.push_back(std::move(pair));
   if (!request.across_machines) {
     add_notes_of_times(before, after, tested, comparison);
     add_note_of_floors(times, before, after, comparison);
   }
   judge(tested, comparison);
+  add_note_of_bounds(comparison);
   for (const RowPair& pair : exact)
     comparison.pairs.push_back(compared_exactly(pair, request.threshold));
   std::stable_sort(comparison.pairs.begin(), comparison.pairs.end(),

@@ -25,9 +25,12 @@ struct Compared {
   CellKey key;       // of accuracy without its seed
   std::string unit;  // "s", "ratio to full", "bytes", "accuracy", "relative error"
   double before = 0, after = 0;
-  bool is_ratio = true;                // else a change is a difference: of scores
-  std::optional<double> change;        // after over before, or after less before; nullopt: over 0
-  std::optional<double> low, high;     // its 95 % interval
+  bool is_ratio = true;             // else a change is a difference: of scores
+  std::optional<double> change;     // after over before, or after less before; nullopt: over 0
+  std::optional<double> low, high;  // its 95 % interval
+  // By how much `high` over `low` is greater, because the machine was disturbed; nullopt: it was
+  // not, or nothing says by how much. `before` and `after` are then of the fastest visits.
+  std::optional<double> widened;
   std::optional<double> p, corrected;  // of no change beyond the threshold; by holm()
   Judgement verdict = Judgement::undecided;
   std::string basis;  // "3 and 3 visits", "2 seeds", "1024 examples of one seed", "exact"

@@ -12,7 +12,7 @@
 #include "harness/compare/time_pairs.h"
 #include "harness/compare/times.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/rounds.h"
+#include "harness/plan/rounds.h"
 
 namespace attn {
 namespace {

@@ -53,15 +53,16 @@ std::string figures(const Row& row) {
   return hash_of(metrics);
 }
 
-// In one run of many a disturbance is part of the scatter between runs, which the interval holds.
-std::vector<Noise> noise_of_most(const std::vector<const Row*>& rows) {
+// In one run of many a disturbance is part of the scatter between runs, which the interval holds. A
+// witness that fell tells of its visit, so that compare can take it into account.
+std::vector<Noise> pooled_noise(const std::vector<const Row*>& rows) {
   std::vector<Noise> noisy;
   for (const auto& [reason, name] : names_of(Noise{})) {
     const auto has = [reason = reason](const Row* row) {
       return std::count(row->result.noisy.begin(), row->result.noisy.end(), reason) > 0;
     };
-    if (2 * std::count_if(rows.begin(), rows.end(), has) > std::ssize(rows))
-      noisy.push_back(reason);
+    const auto runs = std::count_if(rows.begin(), rows.end(), has);
+    if (reason == Noise::witness ? runs > 0 : 2 * runs > std::ssize(rows)) noisy.push_back(reason);
   }
   return noisy;
 }
@@ -84,7 +85,7 @@ Row pooled_row(const std::vector<const Row*>& rows) {
   if (!has_times) return whole;
   const Summary time = summarize(whole.result.times, whole.result.visits);
   scale_rates(std::get<SpeedMetrics>(whole.result.metrics), time);
-  whole.result.noisy = noise_of_most(rows);
+  whole.result.noisy = pooled_noise(rows);
   whole.result.rounds = std::ssize(whole.result.visits);
   return whole;
 }

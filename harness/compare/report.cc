@@ -138,7 +138,7 @@ std::vector<Table> comparison_tables(const Comparison& comparison) {
 
 std::vector<Json> pairs_json(const Comparison& comparison) {
   std::vector<Json> pairs;
-  for (const Compared& pair : comparison.pairs)
+  for (const Compared& pair : comparison.pairs) {
     pairs.push_back({{"measure", name_of(pair.measure)},
                      {"label", pair.label},
                      {"variant", to_json(pair.key.variant)},
@@ -156,6 +156,8 @@ std::vector<Json> pairs_json(const Comparison& comparison) {
                      {"verdict", name_of(pair.verdict)},
                      {"word", verdict_word(pair.measure, pair.verdict)},
                      {"basis", pair.basis}});
+    if (pair.widened) pairs.back()["widened"] = finite_or_null(*pair.widened);
+  }
   return pairs;
 }
 

@@ -12,7 +12,7 @@
 #include "core/base/one_line.h"
 #include "harness/cell/codec.h"
 #include "harness/compare/machines.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 
 namespace attn {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "harness/compare/compare.h"
+#include "harness/compare/undisturbed.h"
 
 namespace attn {
 
@@ -13,6 +14,8 @@ struct Tested {
   double margin = 0;             // half of the band, in the units of `change`
   double least_p = 0;            // of a second test; the greater probability counts
   bool is_disturbed = false;     // a row is marked as noisy: what differs may be the disturbance
+  // Of a disturbed pair that is not the same as it was seen; nullopt: nothing bounds it.
+  std::optional<BoundedChange> bounded;
 };
 
 }  // namespace attn

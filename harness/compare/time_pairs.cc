@@ -53,6 +53,40 @@ Tested tested_times(const RowPair& pair, const char* unit, double before, double
   return tested;
 }
 
+// Times that hardly differ, for all that the machine did, are the same.
+bool needs_bounds(const Tested& tested) {
+  return tested.is_disturbed && tested.change &&
+         verdict_of(*tested.change, tested.margin, 1) != Judgement::same;
+}
+
+// Of the pair of a cell, and of that of exact attention beside it where ratios to it are compared.
+void judge_by_bounds(const std::vector<const RowPair*>& pairs, const BothMachines& seen,
+                     Tested& tested) {
+  std::vector<TimeBounds> added, taken;
+  double before = 0, after = 0;  // logarithms of what the fastest visits give
+  for (const RowPair* pair : pairs) {
+    const bool is_exact = pair != pairs[0];
+    const double spread = least_spread({pair->before, pair->after});
+    const auto old_time = time_bounds(*pair->before, seen.before, spread);
+    const auto new_time = time_bounds(*pair->after, seen.after, spread);
+    if (!old_time || !new_time) return;
+    (is_exact ? taken : added).push_back(*new_time);
+    (is_exact ? added : taken).push_back(*old_time);
+    before += is_exact ? -old_time->high : old_time->high;
+    after += is_exact ? -new_time->high : new_time->high;
+  }
+  const BoundedChange bounded = change_within(added, taken);
+  Compared& shown = tested.shown;
+  shown.before = std::exp(before);
+  shown.after = std::exp(after);
+  shown.change = std::exp(after - before);
+  shown.low = std::exp(bounded.low());
+  shown.high = std::exp(bounded.high());
+  shown.widened = std::exp(bounded.most - bounded.least);
+  shown.basis += fmt::format(", interval widened by {:.3g} x", *shown.widened);
+  tested.bounded = bounded;
+}
+
 bool is_exact_reference(const Plugin& variant) {
   const VariantInfo& exact = exact_reference();
   return variant.name == exact.name && variant.params == Params(exact.name, exact.params);
@@ -66,17 +100,21 @@ std::string surroundings(CellKey key) {
 
 }  // namespace
 
-std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, double threshold) {
+std::vector<Tested> times_alone(const std::vector<RowPair>& pairs, double threshold,
+                                const BothMachines& seen) {
   const BothTimes times = times_of(pairs);
   std::vector<Tested> all;
-  for (size_t i = 0; i < pairs.size(); i++)
-    all.push_back(tested_times(pairs[i], "s", times.before[i].mean, times.after[i].mean,
+  for (size_t i = 0; i < pairs.size(); i++) {
+    const RowPair& pair = pairs[i];
+    all.push_back(tested_times(pair, "s", times.before[i].mean, times.after[i].mean,
                                change_of({times.after[i]}, {times.before[i]}), threshold));
+    if (needs_bounds(all.back())) judge_by_bounds({&pair}, seen, all.back());
+  }
   return all;
 }
 
 std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, double threshold,
-                                   std::vector<LeftOut>& left_out) {
+                                   const BothMachines& seen, std::vector<LeftOut>& left_out) {
   const BothTimes times = times_of(pairs);
   std::map<std::string, size_t> exact;
   for (size_t i = 0; i < pairs.size(); i++)
@@ -99,6 +137,7 @@ std::vector<Tested> times_to_exact(const std::vector<RowPair>& pairs, double thr
         times.after[i].mean - times.after[e].mean,
         change_of({times.after[i], times.before[e]}, {times.before[i], times.after[e]}),
         threshold));
+    if (needs_bounds(all.back())) judge_by_bounds({&pairs[i], &pairs[e]}, seen, all.back());
   }
   return all;
 }

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 #include "harness/compare/times.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "variants/catalog.h"
 
 namespace attn {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 
 namespace attn {
 namespace {

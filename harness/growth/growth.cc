@@ -9,7 +9,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 
 namespace attn {
 namespace {

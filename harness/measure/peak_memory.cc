@@ -31,6 +31,7 @@ int64_t rss_peak_bytes() {
 
 MemoryFigures measure_memory(Workload& workload) {
   workload.run();  // what is made once (threads' workspaces, gradients) is not the run's own
+  workload.forget();
   release_free_memory();
   reset_memory_peak();
   const int64_t before = memory_use().live_total;

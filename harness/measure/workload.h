@@ -14,7 +14,8 @@
 
 namespace attn {
 
-struct LayerConfig;  // harness/model/residual_blocks.h
+struct LayerConfig;    // harness/model/residual_blocks.h
+struct WorkloadState;  // workload_state.h
 
 // train: forward and backward; decode: a step of the last of `length` tokens after prefill
 enum class Mode { forward, train, decode };
@@ -38,16 +39,44 @@ struct WorkloadSpec {
   bool causal = false;            // mode decode: true
   int threads = 1;
   uint64_t seed = 0;
+  uint64_t draw = 0;  // which inputs of the seed: those of each draw are others
 
   int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   int64_t group() const { return heads / key_heads(); }  // query heads that share a head of keys
   AttentionShape shape() const;                          // q_len = kv_len = length
   Params chosen() const;                                 // `params`, and defaults for the others
+  uint64_t input_seed() const;                           // of `seed` and `draw`
+};
+
+// What an attention read in a pass and what it answered. Of a decoded token, `out` is of the last
+// position alone.
+struct SeenPass {
+  const VariantInfo* variant = nullptr;
+  std::map<std::string, ParamValue> params;  // as given
+  const Attention* attention = nullptr;
+  Tensor q, k, v;  // [batch, heads, len, head_dim], each query head with its own keys and values
+  std::vector<Tensor> gates;  // [batch, heads, len, width]
+  Tensor out;                 // as q; of a decoded token, one row a head
+  bool causal = false;
+  bool widened = false;  // in bfloat16: read in float32
+};
+
+// Tokens that mode decode answered after the same positions. A cache has forgotten the first when
+// it answers the second; a sum holds both.
+enum class SeenToken { first, second, second_after_first, last };
+
+// A gradient of a pass in mode train.
+struct LeafGradient {
+  std::string name;  // "q", "k", "v", "x", the name of a gate or of a weight
+  Tensor value, gradient;
 };
 
 // The reason why the workload cannot run; nullopt if it can. The constructor of Workload throws
 // this reason; a sweep skips the cell.
 std::optional<std::string> why_not(const WorkloadSpec& spec);
+// Why scope, mode and numbers cannot go together, for a stack or for any variant; nullopt: they
+// can.
+std::optional<std::string> why_contradictory(const WorkloadSpec& spec);
 
 // The encoder layer of scopes layer and model, whose feed-forward is four times as wide as the
 // model (Vaswani et al. 2017, section 3.3).
@@ -59,10 +88,12 @@ int64_t prefill_positions(const WorkloadSpec& spec);
 int64_t prefill_bytes(const WorkloadSpec& spec);
 
 // Inputs N(0, 1), gates (random_gates) and weights are made once. run() does one pass: in mode
-// train with gradients of the inputs, in mode decode always of the same token. Keys and values have
-// kv_heads heads; a pass repeats them for the query heads, as the multi-head layer does. A decoder
-// keeps kv_heads heads in its state where the variant can. In bfloat16 inputs are rounded once,
-// before any pass; what a variant widens to float32 is part of a pass.
+// train with gradients of the inputs, in mode decode of one token after the same positions. Before
+// each pass the last row of one input changes (of a decoded token, all of it), so that an answer
+// that was kept from an earlier pass is wrong. Keys and values have kv_heads heads; a pass repeats
+// them for the query heads, as the multi-head layer does. A decoder keeps kv_heads heads in its
+// state where the variant can. In bfloat16 inputs are rounded once, before any pass; what a variant
+// widens to float32 is part of a pass.
 class Workload {
  public:
   explicit Workload(const WorkloadSpec& spec);
@@ -92,11 +123,24 @@ class Workload {
   std::optional<int64_t> state_bytes() const;
   int64_t layers() const;  // 1 but at scope model
   Tensor decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
+  // Frees the answer of the last run(), which is kept until the next.
+  void forget();
+
+  // What attentions saw in the last run(). At scope layer or model it runs once more, with the same
+  // inputs, watches, and is an Error where the answer is another one. Not of mode decode.
+  std::vector<SeenPass> seen();
+  // Of mode decode, after two runs or more.
+  SeenPass seen(SeenToken which);
+  // Of the last run() in mode train at scope attention.
+  std::vector<LeafGradient> gradients() const;
+  // The gradient of the output with which run() goes backward; and a pass with another, and with
+  // the inputs of the last run().
+  const Tensor& output_gradient() const;
+  void run_again(const Tensor& output_gradient);
   const WorkloadSpec& spec() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<WorkloadState> state_;
 };
 
 }  // namespace attn

@@ -44,21 +44,31 @@ std::string to_string(ScopeKind scope) {
   return scope == ScopeKind::layer ? "layer" : "model";
 }
 
-std::optional<std::string> why_not(const WorkloadSpec& spec) {
-  const AttentionShape shape = spec.shape();
-  const Params params = spec.chosen();
+std::optional<std::string> why_contradictory(const WorkloadSpec& spec) {
   if (spec.variant->is_stack() && spec.scope != ScopeKind::model)
     return "a stack of layers is measured at scope model alone";
-  if (auto reason = why_no_repetition(*spec.variant, spec.layers)) return reason;
-  if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
   const bool is_bfloat16 = spec.dtype == Dtype::bfloat16;
   if (is_bfloat16 && spec.mode == Mode::train)
     return "bfloat16 has no backward pass; its modes are forward and decode";
   if (is_bfloat16 && spec.scope != ScopeKind::attention)
     return "bfloat16 is measured at scope attention alone";
-  if (spec.mode != Mode::decode) return spec.variant->why_not(shape, params);
+  if (spec.mode != Mode::decode) return std::nullopt;
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not(const WorkloadSpec& spec) {
+  const AttentionShape shape = spec.shape();
+  const Params params = spec.chosen();
+  if (auto reason = why_contradictory(spec)) return reason;
+  if (auto reason = why_no_repetition(*spec.variant, spec.layers)) return reason;
+  if (auto reason = why_no_sharing(*spec.variant, spec.heads, spec.kv_heads)) return reason;
+  if (spec.mode != Mode::decode) {
+    auto reason = spec.variant->why_not(shape, params);
+    if (reason && spec.variant->lacks_causal(shape)) *reason += "; add --causal true";
+    return reason;
+  }
   return spec.variant->why_no_decoder(shape, params);
 }
 

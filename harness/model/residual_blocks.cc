@@ -130,14 +130,18 @@ struct AttentionBlock::State {
     if (biased)
       return biased->biased_forward(heads.q, repeat_kv(heads.k), repeat_kv(heads.v), mask,
                                     config.distances->table(heads.q.dim(2), heads.k.dim(2)));
-    const Var keys = repeat_kv(heads.k);
-    if (config.watch) config.watch(*attention, heads.q.value(), keys.value(), mask);
-    return attention->forward(heads.q, keys, repeat_kv(heads.v), mask, heads.gates);
+    const Var keys = repeat_kv(heads.k), values = repeat_kv(heads.v);
+    const Var out = attention->forward(heads.q, keys, values, mask, heads.gates);
+    if (config.watch)
+      config.watch({attention.get(), heads.q.value(), keys.value(), values.value(),
+                    values_of(heads.gates), mask, out.value()});
+    return out;
   }
 
   // The mixer's rows, which no W_o follows: it has its own weights.
   Var mixed(const Var& from, const Mask& mask, const Var& residual) const {
     const Var rows = mixer->mix(from, mask);
+    if (config.watch) config.watch({mixer, {}, {}, from.value(), {}, mask, rows.value()});
     return residual.defined() ? add(residual, rows) : rows;
   }
 

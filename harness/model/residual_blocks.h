@@ -17,10 +17,18 @@ namespace attn {
 
 enum class Norm { pre, post };
 
-// Is told what an attention reads at each forward pass: queries and keys [batch, heads, len,
-// head_dim], each query head with its own keys, as after rotary positions. Not of mixers.
-using AttentionWatch =
-    std::function<void(const Attention&, const Tensor& q, const Tensor& k, const Mask&)>;
+// What an attention read and answered in a forward pass: [batch, heads, len, head_dim], each query
+// head with its own keys and values, as after rotary positions. Of a mixer, `v` and `out` are rows
+// [batch, len, width], and q and k are undefined.
+struct AttentionPass {
+  const Attention* attention = nullptr;
+  Tensor q, k, v;
+  std::vector<Tensor> gates;
+  Mask mask;
+  Tensor out;
+};
+// Is told of each forward pass, but of those with biases of distances.
+using AttentionWatch = std::function<void(const AttentionPass&)>;
 
 struct LayerConfig {
   const VariantInfo* variant = nullptr;

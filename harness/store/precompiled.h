@@ -1,4 +1,4 @@
-// What core precompiles and the JSON of rows, for all that reads or writes rows
+// What core precompiles, and the JSON of rows, for all that reads or writes rows
 // (cmake/library.cmake). No file relies on it.
 #pragma once
 

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/io_error.h"
 #include "harness/store/parse.h"
 
@@ -182,7 +183,7 @@ void sync_folder(const std::string& path) {
 Contents take_over(int file, const std::string& path, bool truncate) {
   const std::string text = read_all(file, path);
   const bool is_empty = text.find_first_not_of('\0') == std::string::npos;
-  const std::string_view start = std::string_view(text).substr(0, kFirstBytes.size());
+  const std::string_view start = past_byte_order_mark(text).substr(0, kFirstBytes.size());
   ATTN_CHECK(is_empty || kFirstBytes.substr(0, start.size()) == start,
              "{} is not a rows file of {}; left as it is", path, kSchema);
   Contents contents;

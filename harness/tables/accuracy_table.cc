@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "harness/measure/statistics.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/floors.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
@@ -19,32 +19,45 @@ namespace {
 // Exact attention, by its name: the baseline of every line.
 const std::string& baseline() { return exact_reference().name; }
 
+// Of rows of one set of axes: each variant with one set of parameters, that of most rows.
+Grid of_most_lengths(const std::vector<const Row*>& rows) {
+  std::map<std::string, std::map<std::string, size_t>> counts;  // by name and label
+  for (const Row* row : rows) counts[marked_name(row->key.variant.name)][label_of(*row)]++;
+  std::map<std::string, std::string> chosen;  // label by name
+  for (const Row* row : rows) {
+    const std::string name = marked_name(row->key.variant.name), label = label_of(*row);
+    const auto held = chosen.try_emplace(name, label).first;
+    if (counts[name][label] > counts[name][held->second]) held->second = label;
+  }
+  Grid grid;
+  for (const Row* row : rows) {
+    const std::string name = marked_name(row->key.variant.name);
+    if (label_of(*row) == chosen[name]) grid.add(name, length_text(*row), *row);
+  }
+  return grid;
+}
+
 // The cells of one measure by length, of the set of axes that has most cells of attention's forward
 // pass or of decoding, of equals that in float32; exact attention as it is by default, other
-// variants by their first parameters.
+// variants by the parameters with which they were measured at most lengths, of equals the first.
 Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::forward) {
-  std::map<std::string, Grid> groups;
+  std::map<std::string, std::vector<const Row*>> groups;
   for (const Row& row : rows) {
     const Axes& axes = row.key.axes;
     if (row.key.measure != measure || axes.mode.value_or(Mode::forward) != mode ||
         axes.scope.value_or(ScopeKind::attention) != ScopeKind::attention ||
         axes.causal.value_or(false) != (mode == Mode::decode))
       continue;
-    Grid& grid = groups[axes_text(row, {"length", "repetitions"})];
-    const std::string name = marked_name(row.key.variant.name), label = label_of(row);
-    const bool is_other = name == baseline() && label != baseline();
-    const auto held = std::find_if(grid.cells.begin(), grid.cells.end(), [&](const auto& cell) {
-      return cell.first.first == name && label_of(*cell.second) != label;
-    });
-    if (!is_other && held == grid.cells.end()) grid.add(name, length_text(row), row);
+    if (row.key.variant.name != baseline() || label_of(row) == baseline())
+      groups[axes_text(row, {"length", "repetitions"})].push_back(&row);
   }
   Grid largest;
   const auto rank = [](const Grid& grid) {
     const bool is_float32 = !grid.cells.empty() && !grid.cells.begin()->second->key.axes.dtype;
     return std::pair(grid.cells.size(), is_float32);
   };
-  for (auto& [axes, grid] : groups)
-    if (rank(grid) > rank(largest)) largest = std::move(grid);
+  for (const auto& [axes, members] : groups)
+    if (Grid grid = of_most_lengths(members); rank(grid) > rank(largest)) largest = std::move(grid);
   if (!largest.cells.empty()) largest.sort_columns_as_numbers();
   return largest;
 }

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
 #include "variants/catalog.h"
 

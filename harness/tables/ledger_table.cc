@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
 
 namespace attn {

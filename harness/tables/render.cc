@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/table.h"
 
 namespace attn {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
 
 namespace attn {

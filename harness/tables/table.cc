@@ -8,10 +8,11 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "harness/sweep/labels.h"
+#include "harness/plan/labels.h"
 #include "harness/tables/faster_from.h"
 #include "harness/tables/floors.h"
 #include "harness/tables/grid.h"
+#include "harness/tables/verified_notes.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -34,8 +35,8 @@ std::string noise_text(Noise noise) {
 std::string show_time(const Row& row) {
   const Summary& time = row.speed().time;
   const double half = (time.ci_high - time.ci_low) / 2;
-  return fmt::format("{:.3g} ±{:.0f}%{}", time.median * 1e3, std::ceil(100 * half / time.median),
-                     row.result.noisy.empty() ? "" : "*");
+  return fmt::format("{:.3g} ±{:.0f}%{}{}", time.median * 1e3, std::ceil(100 * half / time.median),
+                     row.result.noisy.empty() ? "" : "*", verified_mark(row));
 }
 
 // "" where the axis does not apply.
@@ -175,6 +176,8 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
     }
     for (const std::string& group : order) {
       tables.push_back(make(group, groups[group]));
+      for (std::string& note : verified_notes(members[group]))
+        tables.back().notes.push_back(std::move(note));
       for (std::string& note : contract_notes(members[group]))
         tables.back().notes.push_back(std::move(note));
     }
@@ -192,7 +195,7 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
             .notes = {}};
         for (const std::string& column : grid.columns) table.columns.push_back(column);
         fill(table, grid, [](const Row& row) {
-          return human_bytes(static_cast<double>(row.memory().peak_bytes));
+          return human_bytes(static_cast<double>(row.memory().peak_bytes)) + verified_mark(row);
         });
         return table;
       });

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/cell/codec.h"
-#include "harness/sweep/grammar.h"
+#include "harness/plan/grammar.h"
 #include "harness/tables/grid.h"
 
 namespace attn {

@@ -27,8 +27,9 @@ std::optional<std::string> why_no_mimicry(const VariantInfo& variant, const Para
 }
 
 AttentionWatch MimicryFit::watch() {
-  return [this](const Attention& attention, const Tensor& q, const Tensor& k, const Mask& mask) {
-    if (watches_ && as_mimicking(attention)) seen_.push_back({&attention, q, k, mask});
+  return [this](const AttentionPass& pass) {
+    if (watches_ && as_mimicking(*pass.attention))
+      seen_.push_back({pass.attention, pass.q, pass.k, pass.mask});
   };
 }
 

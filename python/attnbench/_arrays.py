@@ -1,4 +1,5 @@
-"""What stands between arrays of NumPy or torch and the library: memory is shared, never copied."""
+"""What stands between arrays of NumPy or torch and the library: memory is shared where it is
+contiguous, and copied else."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import numpy as np
 
 from ._core import Error
 
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # of this machine's byte order
+# Of this machine's byte order. NumPy has no bfloat16: arrays hold its bits.
+KINDS = {
+    np.dtype(np.float32): "float32",
+    np.dtype(np.float64): "float64",
+    np.dtype(np.int16): "bfloat16",
+}
 
 
 def is_tensor(value: Any) -> bool:
@@ -19,44 +25,55 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def shared(name: str, value: Any) -> np.ndarray:
-    """`value` as a NumPy array over the same memory.
-
-    Raises Error where that memory is not a C-contiguous float32 or float64 array of the processor.
-    """
+def contiguous(name: str, value: Any) -> Any:
+    """`value` itself where its memory can be read in place, else a copy, through which gradients of
+    torch flow. Raises Error where it is no array of numbers that the library computes with."""
     if isinstance(value, np.ndarray):
-        if value.dtype not in FLOATS:
+        if value.dtype.char not in "fd" or not value.dtype.isnative:
             raise Error(f"{name} is {value.dtype}; expected float32 or float64")
-        if not value.flags.c_contiguous or not value.flags.aligned:
-            raise Error(f"{name} is not contiguous (strides {value.strides} bytes); "
-                        f"pass numpy.ascontiguousarray({name})")  # fmt: skip
-        return value
+        in_place = value.flags.c_contiguous and value.flags.aligned
+        return value if in_place else value.copy(order="C")
     if not is_tensor(value):
         kind = type(value).__name__
         raise Error(f"{name} is a {kind}; expected a NumPy array or a torch tensor")
+    torch = sys.modules["torch"]
     if not value.is_cpu:
         raise Error(f"{name} is on {value.device}; expected a tensor on the cpu")
-    kind = str(value.dtype).removeprefix("torch.")
-    if kind not in ("float32", "float64"):
-        raise Error(f"{name} is {kind}; expected float32 or float64")
-    if not value.is_contiguous() or value.is_neg():
-        raise Error(f"{name} is not contiguous (strides {tuple(value.stride())}); "
-                    f"pass {name}.contiguous()")  # fmt: skip
-    return value.detach().numpy() if value.requires_grad else value.numpy()
+    if value.dtype not in (torch.float32, torch.float64, torch.bfloat16):
+        kind = str(value.dtype).removeprefix("torch.")
+        raise Error(f"{name} is {kind}; expected float32, float64 or bfloat16")
+    if value.layout is not torch.strided:
+        raise Error(f"{name} is {value.layout}; expected a dense tensor")
+    return value.resolve_neg().contiguous() if value.is_neg() else value.contiguous()
 
 
-def query_key_value(q: Any, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The three arrays, of one kind, one dtype and shapes that fit each other."""
+def shared(value: Any) -> np.ndarray:
+    """A NumPy array over the memory of what contiguous() gave."""
+    if isinstance(value, np.ndarray):
+        return value
+    tensor = value.detach() if value.requires_grad else value
+    torch = sys.modules["torch"]
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def query_key_value(q: Any, k: Any, v: Any) -> tuple[tuple[Any, Any, Any], list[np.ndarray]]:
+    """The three, contiguous, and their memory; of one kind, one dtype and shapes with four sizes."""
     if not is_tensor(q) == is_tensor(k) == is_tensor(v):
         raise Error("q, k and v are of two kinds; expected all NumPy arrays or all torch tensors")
-    arrays = shared("q", q), shared("k", k), shared("v", v)
+    inputs = contiguous("q", q), contiguous("k", k), contiguous("v", v)
+    arrays = [shared(x) for x in inputs]
     for name, array in zip("qkv", arrays):
         if array.ndim != 4 or 0 in array.shape:
             raise Error(f"{name} has shape {list(array.shape)}; "
                         "expected [batch, heads, len, head_dim], none of them 0")  # fmt: skip
-        if array.dtype != arrays[0].dtype:
-            raise Error(f"{name} is {array.dtype}, q is {arrays[0].dtype}; expected one dtype")
-    return arrays
+        same_dtype(name, array, arrays[0])
+    return inputs, arrays
+
+
+def same_dtype(name: str, array: np.ndarray, q: np.ndarray) -> None:
+    """Raises Error where an array has another dtype than q."""
+    if array.dtype != q.dtype:
+        raise Error(f"{name} is {KINDS[array.dtype]}, q is {KINDS[q.dtype]}; expected one dtype")
 
 
 def lengths(kv_lengths: Iterable[int] | None) -> list[int]:

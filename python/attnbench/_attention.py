@@ -9,22 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import Error, is_tensor, lengths, query_key_value, shared
-
-
-class Call:
-    """A forward pass that can be made again: everything but the arrays."""
-
-    def __init__(self, spec: str, causal: bool, kv_lengths: list[int], names: list[str],
-                 seed: int, threads: int) -> None:  # fmt: skip
-        self.spec, self.causal, self.kv_lengths = spec, causal, kv_lengths
-        self.names, self.seed, self.threads = names, seed, threads
-
-    def forward(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, weights: list[np.ndarray],
-                gradients: bool) -> Any:  # fmt: skip
-        named = dict(zip(self.names, weights))
-        return _core.forward(self.spec, q, k, v, self.causal, self.kv_lengths, named, self.seed,
-                             self.threads, gradients, q.dtype == np.float64)  # fmt: skip
+from ._arrays import KINDS, contiguous, is_tensor, lengths, query_key_value, same_dtype, shared
+from ._call import Call
+from ._core import Error
 
 
 @cache
@@ -48,44 +35,59 @@ def attention(
 
     Args:
         spec: A variant and its parameters, as on the command line: "full", "performer[features=64]".
-        q: Queries [batch, heads, q_len, head_dim], float32 or float64.
+        q: Queries [batch, heads, q_len, head_dim], float32 or float64; tensors also bfloat16.
         k: Keys [batch, heads, kv_len, head_dim].
         v: Values, of the shape of k.
         causal: Whether query i sees keys j <= i + kv_len - q_len alone.
         kv_lengths: The number of valid keys of each batch entry, each in [0, kv_len]; None: all.
         weights: Values of learned or random weights by name, as initial_weights() lists them; the
-            others are drawn from `seed`.
+            others are drawn from `seed`. Of the dtype of q, or float32 where q is bfloat16.
         seed: Of weights that are not given and of random features.
         threads: How many threads compute; None: one for each core of this process, as of its
             first call.
 
     Returns:
-        [batch, heads, q_len, head_dim], of the kind and dtype of q. float32 is computed in float32
-        and float64 in float64. Inputs are read where they are: C-contiguous arrays are not copied,
-        and others are refused. The interpreter lock is released while the library computes.
+        [batch, heads, q_len, head_dim], contiguous, of the kind and dtype of q. float32 is computed
+        in float32 and float64 in float64. C-contiguous arrays and tensors are read where they are;
+        others, such as those of transpose(1, 2), are copied first, as torch's own functions do.
+        The interpreter lock is released while the library computes.
 
         Of torch tensors the result is differentiable, by the library's own backward pass, in q, k,
         v and the learned weights among `weights`. Second derivatives are not supported.
 
+        bfloat16 has no backward pass. Variants with the trait `bfloat16` compute in it; the others
+        widen to float32 and round the output.
+
+        In a process that fork() made, such as a worker of torch's DataLoader, each loop starts its
+        threads anew, which takes some 50 microseconds.
+
     Raises:
-        Error: an unknown variant or parameter, shapes, dtypes or strides that do not fit, or a
-            shape that the variant does not take, such as a causal Linformer.
+        Error: an unknown variant or parameter, shapes or dtypes that do not fit, a gradient asked
+            of bfloat16, or a shape that the variant does not take, such as a causal Linformer.
         MemoryError: there is not enough memory.
     """
-    arrays = query_key_value(q, k, v)
-    given = dict(weights or {})
-    values = [shared(f"weights['{name}']", weight) for name, weight in given.items()]
-    for name, array in zip(given, values):
-        if array.dtype != arrays[0].dtype:
-            raise Error(f"weights['{name}'] is {array.dtype}, q is {arrays[0].dtype}; "
-                        "expected one dtype")  # fmt: skip
+    inputs, arrays = query_key_value(q, k, v)
+    given = {name: _weight(name, value, arrays[0]) for name, value in (weights or {}).items()}
     count = _cores() if threads is None else threads
     call = Call(spec, bool(causal), lengths(kv_lengths), list(given), seed, count)
+    values = [shared(weight) for weight in given.values()]
     if is_tensor(q):
         from ._torch_attention import on_tensors
 
-        return on_tensors(call, (*arrays, *values), (q, k, v, *given.values()))
+        return on_tensors(call, [*arrays, *values], (*inputs, *given.values()))
     return call.forward(*arrays, values, False).output()
+
+
+def _weight(name: str, value: Any, q: np.ndarray) -> Any:
+    """A weight as contiguous() gives it, of the dtype of q; float32 beside bfloat16."""
+    called = f"weights['{name}']"
+    weight = contiguous(called, value)
+    array = shared(weight)
+    if KINDS[q.dtype] != "bfloat16":
+        same_dtype(called, array, q)
+    elif KINDS[array.dtype] == "float64":
+        raise Error(f"{called} is float64, q is bfloat16; expected bfloat16 or float32")
+    return weight.float() if KINDS[array.dtype] == "bfloat16" else weight
 
 
 def initial_weights(

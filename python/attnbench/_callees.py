@@ -6,65 +6,16 @@ call(q, k, v, causal, kv_lengths, weights, gradients) -> (output, backward or No
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ._called_as import is_unsaid, refuse, refuse_other_signatures
 from ._core import Error
-
-Weights = list[tuple[str, np.ndarray, bool]]
-
-
-@dataclass(frozen=True)
-class Function:
-    """What the user gave, and how it is called."""
-
-    call: Callable[..., Any]
-    framework: str  # "numpy" or "torch"
-    causal: bool  # whether it takes `causal`
-    padding: bool  # whether it takes `kv_lengths`
-    random: bool  # whether it draws random numbers
-    backward: Callable[..., Any] | None = None  # of a NumPy function
-    params: dict[str, Any] = field(default_factory=dict)  # further keywords
-
-    @property
-    def is_class(self) -> bool:
-        return inspect.isclass(self.call)
-
-    @property
-    def has_gradients(self) -> bool:
-        return self.framework == "torch" or self.backward is not None
-
-    def make(self, heads: int, head_dim: int, max_len: int, causal: bool, seed: int,
-             in_double: bool, params: dict[str, Any] | None = None) -> NumpyCallee | Any:  # fmt: skip
-        """A callee for this configuration; `params` are keywords beside the function's own."""
-        function = replace(self, params={**self.params, **(params or {})})
-        if self.framework == "numpy":
-            return NumpyCallee(function, seed)
-        from ._torch_callees import TorchCallee
-
-        config = {"heads": heads, "head_dim": head_dim, "max_len": max_len, "causal": causal}
-        return TorchCallee(function, config, seed, in_double)
-
-    def options(self, causal: bool, kv_lengths: Any) -> dict[str, Any]:
-        """The keywords of one call of a function."""
-        named = {**self.params, **({"causal": causal} if self.causal else {})}
-        return {**named, "kv_lengths": kv_lengths} if self.padding else named
-
-
-def answer_of(function: Function, output: Any, q: np.ndarray) -> np.ndarray:
-    """The output as an array of the shape and dtype of q, or TypeError, ValueError."""
-    if not isinstance(output, np.ndarray):
-        kind = "a torch tensor" if function.framework == "torch" else "a NumPy array"
-        raise TypeError(f"returned a {type(output).__name__}, expected {kind}")
-    if output.dtype != q.dtype:
-        raise TypeError(f"returned {output.dtype} for q of {q.dtype}")
-    return np.ascontiguousarray(output)
-
+from ._function import Function, Weights, answer_of
 
 class NumpyCallee:
     def __init__(self, function: Function, seed: int) -> None:
@@ -92,9 +43,21 @@ class NumpyCallee:
         return output, back
 
 
+def make_callee(function: Function, heads: int, head_dim: int, max_len: int, causal: bool, seed: int,
+                in_double: bool, params: dict[str, Any] | None = None) -> NumpyCallee | Any:  # fmt: skip
+    """A callee for this configuration; `params` are keywords beside the function's own."""
+    function = replace(function, params={**function.params, **(params or {})})
+    if function.framework == "numpy":
+        return NumpyCallee(function, seed)
+    from ._torch_callees import TorchCallee
+
+    config = {"heads": heads, "head_dim": head_dim, "max_len": max_len, "causal": causal}
+    return TorchCallee(function, config, seed, in_double)
+
+
 def function_of(fn: Callable[..., Any], framework: str | None, **known: Any) -> Function:
     """The function with what is known of it; `framework` None: of torch where it is a module, or
-    returns a tensor for tensors."""
+    returns a tensor for tensors. Raises Error where it does not take what it is called with."""
     if not callable(fn):
         raise Error(f"{fn!r} cannot be called; expected a function of q, k and v, or a class")
     if framework not in (None, "numpy", "torch"):
@@ -102,6 +65,8 @@ def function_of(fn: Callable[..., Any], framework: str | None, **known: Any) -> 
     made = Function(call=fn, framework=framework or "numpy", **known)
     if made.is_class and framework == "numpy":
         raise Error(f"{fn.__name__} is a class; expected a torch.nn.Module, or a function")
+    if not made.is_class:
+        refuse_other_signatures(made)
     if framework is None and (made.is_class or _returns_tensors(made)):
         made = Function(call=fn, framework="torch", **known)
     if made.framework == "torch":
@@ -113,7 +78,17 @@ def function_of(fn: Callable[..., Any], framework: str | None, **known: Any) -> 
             raise Error(f"{fn.__name__} is no torch.nn.Module; expected one, or a function")
         if made.backward is not None:
             raise Error("backward is for NumPy functions; torch has its own gradients")
+    if made.is_class:
+        refuse_other_signatures(made)
+    if is_unsaid(made):
+        _try(made, framework)
     return made
+
+
+def _zeros_of_torch() -> list[Any]:
+    """Small q, k and v; none where torch is not imported."""
+    torch = sys.modules.get("torch")
+    return [torch.zeros(1, 1, 1, 1) for _ in range(3)] if torch else []
 
 
 def _returns_tensors(function: Function) -> bool:
@@ -122,12 +97,35 @@ def _returns_tensors(function: Function) -> bool:
         return False
     if isinstance(function.call, torch.nn.Module):
         return True
-    inputs = [torch.zeros(1, 1, 1, 1) for _ in range(3)]
     try:
-        output = function.call(*inputs, **function.options(False, None))
+        output = function.call(*_zeros_of_torch(), **function.options(False, None))
     except Exception:  # of any kind: a NumPy function that meets tensors
         return False
     return isinstance(output, torch.Tensor)
+
+
+def _try(function: Function, framework: str | None) -> None:
+    """Raises Error where a class cannot be made, or each call on small inputs is a TypeError."""
+    calls = []
+    if function.is_class:
+        calls.append(lambda: make_callee(function, 1, 1, 1, False, 0, False))
+    else:
+        inputs = [_zeros_of_torch()] if framework != "numpy" else []
+        if function.framework == "numpy":
+            inputs.append([np.zeros((1, 1, 1, 1), np.float32) for _ in range(3)])
+        options = function.options(False, None)
+        calls += [lambda x=x: function.call(*x, **options) for x in inputs if x]
+    errors = []
+    for call in calls:
+        try:
+            call()
+        except TypeError as error:
+            errors.append(error)
+        except Exception:  # of any other kind: for the checks to tell
+            return
+        else:
+            return
+    refuse(function, errors[0])
 
 
 def refuses_double(function: Function, causal: bool, length: int) -> str | None:
@@ -135,7 +133,7 @@ def refuses_double(function: Function, causal: bool, length: int) -> str | None:
     x = np.linspace(-1, 1, 2 * 2 * length * 4).reshape(2, 2, length, 4)
     lengths = [length, length] if function.padding else None
     try:
-        callee = function.make(2, 4, length, causal, 1, True)
+        callee = make_callee(function, 2, 4, length, causal, 1, True)
         values = [array for _, array, _ in callee.weights()]
         callee.call(x, x.copy(), x.copy(), causal, lengths, values, False)
     except Exception as error:  # of any kind: what it says is told

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from . import _core
-from ._callees import Function, function_of, refuses_double
+from ._callees import function_of, make_callee, refuses_double
 from ._core import Error
+from ._function import Function
 
 NOT_COUNTED = "the cost of a Python function is not counted"
 PROMISES = ("exact", "causal", "cross", "padding", "convex", "permutable", "rowwise", "random",
@@ -122,7 +124,8 @@ def check(
         exception of the function is a failed check.
 
     Raises:
-        Error: `fn` cannot be called, or an argument is not valid.
+        Error: `fn` does not take what it is called with, which is said before any check; or an
+            argument is not valid.
         KeyboardInterrupt: Ctrl-C, also where the function caught it last.
     """
     promised = {"exact": exact, "causal": causal, "cross": cross, "padding": padding,
@@ -169,6 +172,6 @@ def _results(function: Function, promises: dict[str, Any], names: list[str],
 
 def _one(function: Function, promises: dict[str, Any], name: str, quick: bool,
          in_double: bool) -> Iterator[Result]:  # fmt: skip
-    found = Result(*_core.check(promises, function.make, name, not quick, in_double))
+    found = Result(*_core.check(promises, partial(make_callee, function), name, not quick, in_double))
     if found.detail != "not one of the quick checks":
         yield found

@@ -39,7 +39,7 @@ def forward(
     seed: int,
     threads: int,
     gradients: bool,
-    in_double: bool,
+    dtype: str,  # of q, k, v and the output: float32, float64, or bfloat16, whose bits are int16
 ) -> Pass: ...
 def weights(
     spec: str, heads: int, head_dim: int, max_len: int, causal: bool, seed: int

@@ -18,7 +18,8 @@ import numpy as np
 
 from . import _core
 from ._attention import attention
-from ._callees import Function, function_of
+from ._callees import function_of, make_callee
+from ._function import Function
 from ._check import Report, check
 from ._core import Error
 from ._rows import Rows, load
@@ -69,7 +70,7 @@ def measure(
         attention in float64. Where a quick check is red, the rows are `failed` and hold no figures.
 
     Raises:
-        Error: an argument is not valid, or what run() refuses.
+        Error: an argument is not valid, or what check() or run() refuses.
     """
     for given in measure:
         if given not in MEASURES:
@@ -144,7 +145,7 @@ class _Case:
         self.inputs = [stream.standard_normal(shape, dtype=np.float32) for _ in range(3)]
         _, heads, length, head_dim = shape
         self.function, self.shape, self.causal, self.train = function, shape, causal, train
-        self.callee = function.make(heads, head_dim, length, causal, 0, False)
+        self.callee = make_callee(function, heads, head_dim, length, causal, 0, False)
         self.weights = [array.copy() for _, array, _ in self.callee.weights()]
 
     def __call__(self) -> np.ndarray:

@@ -10,34 +10,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _core
+from . import _place
 from ._core import Error
-
-HERE = Path(__file__).resolve().parent
 
 
 def program() -> Path:
-    """The program: $ATTNBENCH_PROGRAM, the one installed with the package, or, in a clone of the
-    repository, the one that scripts/bench builds. Raises Error where there is none."""
-    named = os.environ.get("ATTNBENCH_PROGRAM")
-    beside, built = HERE / "bin" / "attnbench", HERE.parents[1] / "build" / "native" / "attnbench"
-    for path in [Path(named)] if named else [beside, built]:
-        if path.is_file():
-            return path
-    raise Error(f"the program attnbench is not at {named or beside}; "
+    """The program (_place.program). Raises Error where there is none."""
+    path = _place.program()
+    if path.is_file():
+        return path
+    raise Error(f"the program attnbench is not at {path}; "
                 "install the package by pip, or name the program in ATTNBENCH_PROGRAM")  # fmt: skip
 
 
 def main() -> NoReturn:
-    """The console script: becomes the program."""
+    """The console script: becomes the program, whose pictures and variants in Python are this
+    interpreter's."""
     path = str(program())
-    os.execv(path, [path, *sys.argv[1:]])
+    os.execve(path, [path, *sys.argv[1:]], environment())
 
 
 def environment() -> dict[str, str]:
     """Variables of the program: cells of variants in Python run in this interpreter and package."""
-    folder = str(Path(_core.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(_place.IMPORTED), os.environ.get("PYTHONPATH")]))
     return {"ATTNBENCH_PYTHON": sys.executable, **os.environ, "PYTHONPATH": path}
 
 

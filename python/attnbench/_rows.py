@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._program import Error, HERE, program, said_last
+from ._place import SCHEMA
+from ._program import Error, program, said_last
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -132,13 +133,11 @@ def table(rows: Source | list[Source], **options: Any) -> str:
 def _drawable(rows: Source | list[Source]) -> Any:
     """Rows as the pictures and the report read them, whole or not at all."""
     try:
-        from attnplot.rows import RowsError, read_rows
+        from .plots.rows import RowsError, read_rows
     except ImportError as error:
         raise _lacks(error) from None
-    schema = HERE / "schema.json"
-    clone = HERE.parents[1] / "results" / "schema.json"
     try:
-        return read_rows(_files(rows), schema if schema.is_file() else clone)
+        return read_rows(_files(rows), SCHEMA)
     except RowsError as error:
         raise Error(str(error)) from None
     except ImportError as error:
@@ -184,14 +183,13 @@ def plot(
     """
     read = _drawable(rows)
     try:
-        from attnplot.gallery import draw_all
-        from attnplot.page import save
+        from .plots.gallery import draw_all, draw_named
+        from .plots.page import save
     except ImportError as error:
         raise _lacks(error) from None
-    drawn = draw_all(read)
-    pictures = [p for p in drawn if kind is None or p.name.startswith(kind)]
+    pictures = draw_all(read) if kind is None else draw_named(read, kind)
     if not pictures:
-        names = ", ".join(p.name for p in drawn)
+        names = ", ".join(p.name for p in draw_all(read))
         raise Error(f"no picture is named {kind}…; these rows give {names or 'none'}")
     if output is not None:
         save(pictures, Path(output))
@@ -216,7 +214,7 @@ def report(
     """
     read = _drawable(rows)
     try:
-        from attnreport.document import document
+        from .reports.document import document
 
         text = document(read)
     except ImportError as error:

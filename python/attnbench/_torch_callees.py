@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._callees import Function, Weights, answer_of
+from ._function import Function, Weights, answer_of
 
 
 def visible_pairs(

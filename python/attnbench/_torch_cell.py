@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from . import _core
+from ._callees import make_callee
 from ._check import Result, _results
 from ._torch_counted import Counted
 from ._variant_file import Described, find, load, one_line
@@ -21,7 +22,7 @@ def _register(described: Described, file: str, name: str, tracks_memory: bool) -
              params: dict[str, Any]) -> Counted:  # fmt: skip
         function = described.function({})
         try:
-            callee = function.make(heads, head_dim, max_len, causal, seed, in_double, params)
+            callee = make_callee(function, heads, head_dim, max_len, causal, seed, in_double, params)
         except Exception as error:
             raise RuntimeError(one_line(error, file)) from None
         return Counted(callee, tracks_memory)
@@ -74,7 +75,7 @@ def weights(asked: dict[str, Any], file: str, attribute: str, name: str) -> dict
     """Name, shape and whether it is learned, of each weight for one configuration."""
     described = find(load(file), attribute)
     sizes = [asked[of] for of in ("heads", "head_dim", "max_len")]
-    callee = described.function(asked["params"]).make(*sizes, False, 0, False)
+    callee = make_callee(described.function(asked["params"]), *sizes, False, 0, False)
     return {"weights": [{"name": of, "shape": list(array.shape), "learned": learned}
                         for of, array, learned in callee.weights()]}  # fmt: skip
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from ._arrays import Error
-
-if TYPE_CHECKING:
-    from ._tasks import Batch, Task
+from ._batch import Batch, Source
 
 
 def tensors_of(batch: Batch, labels: torch.dtype) -> dict[str, torch.Tensor]:
@@ -21,7 +19,7 @@ def tensors_of(batch: Batch, labels: torch.dtype) -> dict[str, torch.Tensor]:
     return {**found, "labels": torch.from_numpy(batch.labels).to(labels)}
 
 
-def _kind_of_labels(task: Task) -> torch.dtype:
+def _kind_of_labels(task: Source) -> torch.dtype:
     if task.edges:
         raise Error(f"{task.spec} has edges, which no tensor of one shape holds; "
                     "use batch()")  # fmt: skip
@@ -31,7 +29,7 @@ def _kind_of_labels(task: Task) -> torch.dtype:
 class Examples(Dataset):
     """See Task.dataset()."""
 
-    def __init__(self, task: Task, split: str, count: int, seed: int) -> None:
+    def __init__(self, task: Source, split: str, count: int, seed: int) -> None:
         if not 1 <= count <= task.count(split):
             raise Error(f"{count} examples of {split}, which has {task.count(split)}")
         self.task, self.split, self.count, self.seed = task, split, count, seed
@@ -50,7 +48,7 @@ class Examples(Dataset):
 class Stream(IterableDataset):
     """See Task.stream()."""
 
-    def __init__(self, task: Task, split: str, size: int, seed: int) -> None:
+    def __init__(self, task: Source, split: str, size: int, seed: int) -> None:
         if not 1 <= size <= task.count(split):
             raise Error(f"batches of {size} examples of {split}, which has {task.count(split)}")
         self.task, self.split, self.size, self.seed = task, split, size, seed

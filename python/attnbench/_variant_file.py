@@ -1,7 +1,8 @@
 """Variants in a file of Python: which classes and functions it holds, their parameters and promises.
 
 A class of torch.nn.Module is made as Class(heads=, head_dim=, max_len=, causal=, **params) and
-called as module(q, k, v, mask); a function is called as f(q, k, v, causal[, kv_lengths], **params).
+called as module(q, k, v, mask); a function is called as f(q, k, v, causal=, kv_lengths=, **params),
+with those of causal and kv_lengths that it takes.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ._callees import Function
+from ._called_as import CONFIG, refuse_other_signatures
+from ._function import Function
 from ._check import PROMISES
 from ._core import Error
 
-CONFIG = ("heads", "head_dim", "max_len", "causal")  # what every class is made with
 MASKS = ("causal", "kv_lengths")  # what a function may take beside q, k and v
 KINDS = (bool, int, float, str)  # of parameters
 
@@ -67,9 +68,17 @@ class Described:
 
     def function(self, params: dict[str, Any]) -> Function:
         """As the checks call it."""
-        taken = MASKS if inspect.isclass(self.value) else _named(self.attribute, self.value)
-        return Function(self.value, "torch", causal="causal" in taken, padding="kv_lengths" in taken,
-                        random=self.promises["random"], params=params)  # fmt: skip
+        return _function(self.value, self.promises, params)
+
+
+def _function(
+    value: Callable[..., Any], promises: dict[str, Any], params: dict[str, Any]
+) -> Function:
+    """It gets what it takes, and what it promises to take."""
+    taken = MASKS if inspect.isclass(value) else _named(value)
+    return Function(value, "torch", causal="causal" in taken or promises["causal"],
+                    padding="kv_lengths" in taken or promises["padding"],
+                    random=promises["random"], params=params)  # fmt: skip
 
 
 def candidates(module: ModuleType) -> list[Described]:
@@ -93,8 +102,9 @@ def describe(name: str, value: Callable[..., Any], module: str) -> Described:
     promises: dict[str, Any] = {promise: False for promise in PROMISES}
     fault = ""
     try:
-        params = params_of(name, value)
-        promises = promises_of(name, value)
+        promises = promises_of(value)
+        refuse_other_signatures(_function(value, promises, {}))
+        params = params_of(value)
     except Error as error:
         fault = str(error)
     kind = "a class of torch.nn.Module" if inspect.isclass(value) else "a function of torch"
@@ -102,29 +112,19 @@ def describe(name: str, value: Callable[..., Any], module: str) -> Described:
                      {"multiple_of": 1, **promises}, fault)  # fmt: skip
 
 
-def _named(name: str, value: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def _named(value: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The parameters of the constructor or function that are no q, k, v and no self."""
     parameters = dict(inspect.signature(value).parameters)
-    kinds = {p.kind for p in parameters.values()}
     if inspect.isclass(value):
-        if inspect.Parameter.VAR_KEYWORD not in kinds:
-            for wanted in CONFIG:
-                if wanted not in parameters:
-                    raise Error(f"its __init__ does not take '{wanted}'; a class is made as "
-                                f"{name}(heads=, head_dim=, max_len=, causal=)")  # fmt: skip
         return {n: p for n, p in parameters.items() if n not in CONFIG}
-    if len(parameters) < 3:
-        count = f"{len(parameters)} argument{'s' * (len(parameters) != 1)}"
-        raise Error(f"it takes {count}; a function is called as "
-                    f"{name}(q, k, v, causal)")  # fmt: skip
     return dict(list(parameters.items())[3:])
 
 
-def params_of(name: str, value: Callable[..., Any]) -> list[dict[str, Any]]:
+def params_of(value: Callable[..., Any]) -> list[dict[str, Any]]:
     """Name, default and help of each parameter that a spec may set. Raises Error for one without a
     default of a kind that a row can hold."""
     found = []
-    for of, parameter in _named(name, value).items():
+    for of, parameter in _named(value).items():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
         if not inspect.isclass(value) and of in MASKS:
@@ -139,10 +139,10 @@ def params_of(name: str, value: Callable[..., Any]) -> list[dict[str, Any]]:
     return found
 
 
-def promises_of(name: str, value: Callable[..., Any]) -> dict[str, Any]:
+def promises_of(value: Callable[..., Any]) -> dict[str, Any]:
     """What it promises, as check() takes it: a class masks by `mask`, a function by the arguments
     that it takes; its attribute `promises` says more, or takes back."""
-    taken = MASKS if inspect.isclass(value) else _named(name, value)
+    taken = MASKS if inspect.isclass(value) else _named(value)
     promises = {promise: False for promise in PROMISES}
     promises |= {"causal": "causal" in taken, "padding": "kv_lengths" in taken, "multiple_of": 1}
     given = getattr(value, "promises", {})

@@ -1,6 +1,6 @@
 // Cells of a sweep for variants written in Python: the catalogue gets an entry whose attention
 // calls Python, and requests are answered as `attnbench cell` answers them
-// (harness/sweep/one_cell.h).
+// (harness/child/one_cell.h).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -13,12 +13,11 @@
 #include "core/simd/isa.h"
 #include "harness/cell/codec.h"
 #include "harness/check/contract.h"
+#include "harness/child/one_cell.h"
+#include "harness/child/training_cell.h"
+#include "harness/plan/python_variants.h"
+#include "harness/process/process.h"
 #include "harness/store/parse.h"
-#include "harness/sweep/one_cell.h"
-#include "harness/sweep/process.h"
-#include "harness/sweep/python_variants.h"
-#include "harness/sweep/sweep.h"
-#include "harness/sweep/training_cell.h"
 #include "harness/train/learner.h"
 #include "python/extension/bindings.h"
 #include "python/extension/maker.h"

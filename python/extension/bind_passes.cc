@@ -20,12 +20,16 @@ namespace {
 
 class BoundPass {
  public:
-  BoundPass(const PassRequest& request, bool in_double) : in_double_(in_double) {
+  BoundPass(const PassRequest& request, const std::string& dtype)
+      : in_double_(dtype == "float64"), of_bits_(dtype == "bfloat16") {
     const nb::gil_scoped_release unlocked;
-    pass_ = in_double ? pass_in_double(request) : pass_in_float(request);
+    pass_ = (of_bits_ ? pass_in_bfloat16 : in_double_ ? pass_in_double : pass_in_float)(request);
   }
 
-  nb::object output() const { return numpy_over(pass_->output(), in_double_); }
+  nb::object output() const {
+    const Array output = pass_->output();
+    return of_bits_ ? numpy_over_bits(output) : numpy_over(output, in_double_);
+  }
 
   // (of q, of k, of v, {name: of a weight})
   nb::tuple backward(nb::handle grad_output) {
@@ -43,14 +47,14 @@ class BoundPass {
   }
 
  private:
-  const bool in_double_;
+  const bool in_double_, of_bits_;
   std::unique_ptr<Pass> pass_;
 };
 
 std::unique_ptr<BoundPass> forward(const std::string& spec, nb::handle q, nb::handle k,
                                    nb::handle v, bool causal, std::vector<int64_t> kv_lengths,
                                    const nb::dict& weights, uint64_t seed, int threads,
-                                   bool gradients, bool in_double) {
+                                   bool gradients, const std::string& dtype) {
   const attn::cli::Chosen chosen = attn::cli::choose_variant(spec);
   PassRequest request{.variant = chosen.variant->name,
                       .params = chosen.params,
@@ -65,7 +69,7 @@ std::unique_ptr<BoundPass> forward(const std::string& spec, nb::handle q, nb::ha
                       .gradients = gradients};
   for (const auto& [name, array] : weights)
     request.weights[nb::cast<std::string>(name)] = array_of(array);
-  return std::make_unique<BoundPass>(request, in_double);
+  return std::make_unique<BoundPass>(request, dtype);
 }
 
 // {name: (values, whether it is learned)}
@@ -87,7 +91,7 @@ void bind_passes(nb::module_& module) {
       .def("backward", &BoundPass::backward, nb::arg("grad_output"));
   module.def("forward", forward, nb::arg("spec"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
              nb::arg("causal"), nb::arg("kv_lengths"), nb::arg("weights"), nb::arg("seed"),
-             nb::arg("threads"), nb::arg("gradients"), nb::arg("in_double"));
+             nb::arg("threads"), nb::arg("gradients"), nb::arg("dtype"));
   module.def("weights", weights, nb::arg("spec"), nb::arg("heads"), nb::arg("head_dim"),
              nb::arg("max_len"), nb::arg("causal"), nb::arg("seed"));
 }

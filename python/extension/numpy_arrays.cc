@@ -19,17 +19,22 @@ std::shared_ptr<const void> kept(nb::handle object) {
           }};
 }
 
-}  // namespace
-
-nb::object numpy_over(const Array& array, bool in_double) {
+nb::object numpy_of(const Array& array, nb::dlpack::dtype dtype) {
   using Owner = std::shared_ptr<const void>;
   const nb::capsule owner(new Owner(array.owner),
                           [](void* held) noexcept { delete static_cast<Owner*>(held); });
   const std::vector<size_t> shape(array.shape.begin(), array.shape.end());
-  const nb::dlpack::dtype dtype = in_double ? nb::dtype<double>() : nb::dtype<float>();
   return nb::ndarray<nb::numpy>(array.data, shape.size(), shape.data(), owner, nullptr, dtype)
       .cast();
 }
+
+}  // namespace
+
+nb::object numpy_over(const Array& array, bool in_double) {
+  return numpy_of(array, in_double ? nb::dtype<double>() : nb::dtype<float>());
+}
+
+nb::object numpy_over_bits(const Array& array) { return numpy_of(array, nb::dtype<int16_t>()); }
 
 Array array_of(nb::handle numpy) {
   using Contiguous = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;

@@ -13,17 +13,20 @@ namespace attn_python {
 namespace ATTN_PRECISION {
 namespace {
 
-std::unique_ptr<attn::Attention> build(const PassRequest& request) {
+std::unique_ptr<attn::Attention> build(const PassRequest& request,
+                                       attn::Dtype dtype = attn::Dtype::float32) {
   const attn::VariantInfo& info = attn::find_variant(request.variant);
   const attn::AttentionShape shape{.batch = request.q.shape.at(0),
                                    .heads = request.q.shape.at(1),
                                    .q_len = request.q.shape.at(2),
                                    .kv_len = request.k.shape.at(2),
                                    .head_dim = request.q.shape.at(3),
-                                   .causal = request.causal};
+                                   .causal = request.causal,
+                                   .dtype = dtype};
   const attn::Params params(info.name, info.params, request.params);
   if (const auto reason = info.why_not(shape, params))
-    attn::throw_error(fmt::format("{} {}", info.name, *reason));
+    attn::throw_error(fmt::format("{} {}{}", info.name, *reason,
+                                  info.lacks_causal(shape) ? "; say causal=True" : ""));
   return info.build({.heads = shape.heads,
                      .head_dim = shape.head_dim,
                      .max_len = shape.kv_len,
@@ -48,6 +51,13 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, A
     weight.value.set_value(tensor_over(array));
   }
 }
+
+#ifndef ATTN_DOUBLE
+attn::BFloat16Tensor bfloat16_tensor_over(const Array& array) {
+  return attn::BFloat16Tensor::over(shape_of(array.shape), static_cast<attn::BFloat16*>(array.data),
+                                    array.owner);
+}
+#endif
 
 // An input that the output does not depend on has no gradient: zeros.
 Array gradient_of(const attn::Var& var) {
@@ -110,6 +120,38 @@ std::unique_ptr<Pass> pass_in_double(const PassRequest& request) {
 }
 #else
 std::unique_ptr<Pass> pass_in_float(const PassRequest& request) { return in_float::pass(request); }
+
+namespace {
+
+class BFloat16Pass final : public Pass {
+ public:
+  explicit BFloat16Pass(const PassRequest& request) {
+    const auto attention = in_float::build(request, attn::Dtype::bfloat16);
+    in_float::set_weights(*attention, request.weights);
+    const attn::ScopedThreads scoped(request.threads);
+    output_ = attention->forward(in_float::bfloat16_tensor_over(request.q),
+                                 in_float::bfloat16_tensor_over(request.k),
+                                 in_float::bfloat16_tensor_over(request.v),
+                                 {.causal = request.causal, .kv_lengths = request.kv_lengths});
+  }
+
+  Array output() const override {
+    return {in_float::dims_of(output_.shape()), output_.data(),
+            std::make_shared<const attn::BFloat16Tensor>(output_)};
+  }
+
+  PassGradients backward(const Array&) override { throw Refused("bfloat16 has no backward pass"); }
+
+ private:
+  attn::BFloat16Tensor output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pass> pass_in_bfloat16(const PassRequest& request) {
+  return in_float::translated(
+      [&]() -> std::unique_ptr<Pass> { return std::make_unique<BFloat16Pass>(request); });
+}
 
 std::vector<NamedArray> initial_weights(const std::string& variant, const ParamValues& params,
                                         int64_t heads, int64_t head_dim, int64_t max_len,

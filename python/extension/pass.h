@@ -39,6 +39,8 @@ class Pass {
 // Refused: what the variant does not take, in one line. NoMemory.
 std::unique_ptr<Pass> pass_in_float(const PassRequest& request);
 std::unique_ptr<Pass> pass_in_double(const PassRequest& request);
+// q, k, v and the output are bfloat16, weights float. Without a backward pass.
+std::unique_ptr<Pass> pass_in_bfloat16(const PassRequest& request);
 
 struct NamedArray {
   std::string name;

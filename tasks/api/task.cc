@@ -2,6 +2,8 @@
 // of its task before it is returned. O(length).
 #include "tasks/api/task.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,6 +11,7 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/nearest.h"
 
 namespace attn {
 namespace {
@@ -247,8 +250,8 @@ Params TaskInfo::resolve(const std::map<std::string, ParamValue>& given) const {
     values.insert(preset.values.begin(), preset.values.end());
     return Params(name, params, values);
   }
-  throw_error(fmt::format("{}: unknown preset '{}'; nearest is '{}'", name, wanted,
-                          nearest(wanted, known)));
+  throw_error(fmt::format("{}: unknown preset '{}'{} (known: {})", name, wanted,
+                          nearest_note(wanted, known), fmt::join(known, ", ")));
 }
 
 std::unique_ptr<Task> TaskInfo::build(const std::map<std::string, ParamValue>& given) const {

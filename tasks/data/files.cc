@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/byte_order_mark.h"
 #include "core/base/io_error.h"
 
 namespace attn::data {
@@ -63,9 +64,13 @@ void for_each_line(
   int64_t number = 0, start = 0;  // of the line that `held` begins
   std::string held;
   const auto emit = [&](std::string_view text) {
-    const int64_t offset = std::exchange(start, start + std::ssize(text) + 1);
+    int64_t offset = std::exchange(start, start + std::ssize(text) + 1);
     if (text.ends_with('\r')) text.remove_suffix(1);
-    line(++number, offset, text);
+    if (++number == 1 && text.starts_with(kByteOrderMark)) {
+      text = past_byte_order_mark(text);
+      offset += std::ssize(kByteOrderMark);
+    }
+    line(number, offset, text);
   };
   for (int64_t at = 0; at < file.size(); at += kBlock) {
     const std::string block = file.read(at, std::min(kBlock, file.size() - at));

@@ -101,7 +101,16 @@ TEST_P(BrokenVariants, TurnsExactlyTheIntendedCheckRed) {
   if (last != "bfloat16") std::erase(found, "bfloat16");
   EXPECT_EQ(found, GetParam().red) << lines(results);
 }
-INSTANTIATE_TEST_SUITE_P(Planted, BrokenVariants, testing::ValuesIn(broken_variants()),
+// Of those that show in float too, the float program looks at what turns red.
+std::vector<BrokenVariant> broken_here() {
+  std::vector<BrokenVariant> all = broken_variants();
+  if (kIsDouble)
+    std::erase_if(all, [](const BrokenVariant& one) {
+      return std::find(one.red.begin(), one.red.end(), "gradients") == one.red.end();
+    });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Planted, BrokenVariants, testing::ValuesIn(broken_here()),
                          [](const auto& one) { return one.param.info.name; });
 
 }  // namespace

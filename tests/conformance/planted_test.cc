@@ -16,12 +16,16 @@ namespace {
 
 using attn_check::Level;
 
+// In double, where the checks are compiled for gradients, what also shows in float is left to
+// float.
+constexpr Level kLevel = kIsDouble ? Level::quick : Level::full;
+
 TEST(Faultless, PassesEveryCheck) {
   for (const bool referenced : {false, true}) {
-    const auto results = check_variant(faultless(referenced), {}, Level::full);
+    const auto results = check_variant(faultless(referenced), {}, kLevel);
     EXPECT_TRUE(all_passed(results)) << lines(results);
   }
-  const auto gated = check_variant(faultless_gated(true), {}, Level::full);
+  const auto gated = check_variant(faultless_gated(true), {}, kLevel);
   EXPECT_TRUE(all_passed(gated)) << lines(gated);
 }
 
@@ -51,7 +55,17 @@ TEST(PlantedAtShapes, AreCaughtAtTheShapeThatIsPublished) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedVariants, testing::ValuesIn(planted_variants()),
+std::vector<PlantedVariant> planted_here() {
+  std::vector<PlantedVariant> all = planted_variants();
+  if (kIsDouble)
+    std::erase_if(all, [](const PlantedVariant& one) {
+      const std::vector<std::string> also = double_check_names(one.info);
+      return std::find(also.begin(), also.end(), one.caught_by) == also.end() ||
+             (!one.at_quick && one.caught_by != "gradients");
+    });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, PlantedVariants, testing::ValuesIn(planted_here()),
                          [](const auto& one) { return one.param.info.name; });
 
 }  // namespace

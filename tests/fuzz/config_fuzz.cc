@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "harness/cli/options.h"
-#include "harness/sweep/amounts.h"
+#include "harness/plan/amounts.h"
 #include "tests/fuzz/oracle.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,6 +1,6 @@
 // What a child process writes: it makes a reply whatever it holds, and of each measure a result.
 #include "harness/cell/codec.h"
-#include "harness/sweep/outcome.h"
+#include "harness/process/outcome.h"
 #include "tests/fuzz/oracle.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/params.h"
-#include "harness/sweep/grammar.h"
+#include "harness/plan/grammar.h"
 #include "tests/fuzz/oracle.h"
 #include "tests/fuzz/targets.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/params.h"
-#include "harness/sweep/axes.h"
-#include "harness/sweep/sweep_file.h"
+#include "harness/plan/axes.h"
+#include "harness/plan/sweep_file.h"
 #include "tests/fuzz/oracle.h"
 #include "tests/fuzz/targets.h"
 

@@ -37,26 +37,38 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"harness/check",
        {"core/", "harness/model/", "variants/api/", "variants/catalog.h", "tasks/api/"}},
       {"harness/measure", {"core/", "harness/model/", "variants/api/"}},
+      {"harness/verify",
+       {"core/", "harness/model/", "harness/measure/", "harness/check/", "variants/api/"}},
       {"harness/store", {"core/"}},
       {"harness/plugin", {"core/", "harness/store/", "variants/catalog.h", "tasks/catalog.h"}},
+      // The catalogs say which sources and plug-ins stand behind a name.
       {"harness/cell",
-       {"core/", "harness/measure/", "harness/store/", "variants/api/", "variants/catalog.h"}},
-      {"harness/sweep",
-       {"core/", "harness/model/", "harness/train/", "harness/measure/", "harness/check/",
-        "harness/store/", "harness/cell/", "variants/api/", "variants/catalog.h", "tasks/api/",
+       {"core/", "harness/measure/", "harness/store/", "variants/api/", "variants/catalog.h",
         "tasks/catalog.h"}},
+      {"harness/process", {"core/", "harness/store/", "harness/cell/"}},
+      {"harness/child",
+       {"core/", "harness/train/", "harness/measure/", "harness/check/", "harness/verify/",
+        "harness/store/", "harness/cell/", "harness/process/", "variants/catalog.h",
+        "tasks/catalog.h"}},
+      {"harness/plan",
+       {"core/", "harness/train/", "harness/measure/", "harness/verify/", "harness/store/",
+        "harness/cell/", "harness/process/", "variants/api/", "variants/catalog.h", "tasks/api/",
+        "tasks/catalog.h"}},
+      {"harness/run",
+       {"core/", "harness/measure/", "harness/check/", "harness/store/", "harness/cell/",
+        "harness/process/", "harness/plan/", "variants/catalog.h", "tasks/catalog.h"}},
       {"harness/tables",
-       {"core/", "harness/store/", "harness/cell/", "harness/sweep/", "harness/measure/",
-        "variants/catalog.h", "tasks/api/"}},
+       {"core/", "harness/store/", "harness/cell/", "harness/plan/grammar.h",
+        "harness/plan/labels.h", "harness/measure/", "variants/catalog.h", "tasks/api/"}},
       {"harness/compare",
-       {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h",
-        "harness/sweep/rounds.h", "harness/measure/", "harness/tables/", "variants/catalog.h",
+       {"core/", "harness/store/", "harness/cell/", "harness/plan/labels.h",
+        "harness/plan/rounds.h", "harness/measure/", "harness/tables/", "variants/catalog.h",
         "tasks/api/"}},
       {"harness/crossing",
-       {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
+       {"core/", "harness/store/", "harness/cell/", "harness/plan/labels.h", "harness/measure/",
         "harness/compare/", "harness/tables/", "variants/catalog.h"}},
       {"harness/growth",
-       {"core/", "harness/store/", "harness/cell/", "harness/sweep/labels.h", "harness/measure/",
+       {"core/", "harness/store/", "harness/cell/", "harness/plan/labels.h", "harness/measure/",
         "harness/tables/", "variants/catalog.h"}},
       {"harness/export",
        {"core/", "harness/store/", "harness/cell/", "harness/compare/", "harness/measure/"}},
@@ -88,7 +100,7 @@ bool is_header(std::string_view path) { return path.ends_with(".h"); }
 
 // The command line, and the child process of a cell, which is spoken to over its standard streams.
 bool may_print(std::string_view path) {
-  return path.starts_with("harness/cli/") || path == "harness/sweep/one_cell.cc";
+  return path.starts_with("harness/cli/") || path == "harness/child/one_cell.cc";
 }
 
 // Whether a header of a family of variants is included from outside that family, and is not the one
@@ -117,12 +129,11 @@ std::string include_fault(std::string_view path, std::string_view line) {
   if (only_in("hwy/", {"core/simd/"})) return "Highway stays in core/simd";
   if (only_in("png.h", {"tasks/data/"})) return "libpng stays in tasks/data";
   if (only_in("nanobind/", {"python/extension/"})) return "nanobind stays in python/extension";
-  if (only_in("toml++/", {"harness/sweep/toml_text.cc"}))
-    return "toml++ stays in harness/sweep/toml_text.cc";
+  if (only_in("toml++/", {"harness/plan/toml_text.cc"}))
+    return "toml++ stays in harness/plan/toml_text.cc";
   if (only_in("benchmark/", {"harness/measure/"}))
     return "Google Benchmark stays in harness/measure";
-  if (only_in("nlohmann/", {"harness/store/", "harness/sweep/", "harness/tables/", "harness/cli/"}))
-    return "JSON stays in store, sweep, tables and cli";
+  if (only_in("nlohmann/", {"harness/store/"})) return "JSON comes by harness/store/rows.h";
   if (header == "iostream" && !may_print(path)) return "nothing prints below harness/cli";
   return "";
 }
@@ -262,9 +273,13 @@ TEST(House, PlantedFaultsAreSeen) {
   EXPECT_FALSE(seen("variants/softmax/full.cc", "#include \"variants/softmax/band.h\""));
   EXPECT_TRUE(seen("harness/model/layer.cc", "#include \"variants/catalog.h\""));
   EXPECT_TRUE(seen("harness/store/rows.cc", "#include \"harness/train/train.h\""));
+  EXPECT_TRUE(seen("harness/plan/cells.cc", "#include \"harness/run/run.h\""));
+  EXPECT_TRUE(seen("harness/child/one_cell.cc", "#include \"harness/plan/plan.h\""));
+  EXPECT_TRUE(seen("harness/process/outcome.cc", "#include \"harness/plan/plan.h\""));
+  EXPECT_FALSE(seen("harness/run/sweeper.cc", "#include \"harness/plan/plan.h\""));
   EXPECT_TRUE(seen("core/ops/ops.h", "#include <Eigen/Core>"));
-  EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <boost/program_options.hpp>"));
-  EXPECT_TRUE(seen("harness/sweep/sweep.cc", "#include <benchmark/benchmark.h>"));
+  EXPECT_TRUE(seen("harness/plan/cells.cc", "#include <boost/program_options.hpp>"));
+  EXPECT_TRUE(seen("harness/plan/cells.cc", "#include <benchmark/benchmark.h>"));
   EXPECT_TRUE(seen("variants/softmax/full.cc", "#include <hwy/highway.h>"));
   EXPECT_FALSE(seen("core/simd/product.cc", "#include <hwy/highway.h>"));
   EXPECT_TRUE(seen("tasks/lra/image.cc", "#include <png.h>"));
@@ -272,7 +287,7 @@ TEST(House, PlantedFaultsAreSeen) {
   EXPECT_TRUE(seen("harness/cli/main.cc", "#include \"python/extension/pass.h\""));
   EXPECT_FALSE(seen("python/extension/module.cc", "#include <nanobind/nanobind.h>"));
   EXPECT_FALSE(seen("tasks/data/png.cc", "#include <png.h>"));
-  EXPECT_TRUE(seen("harness/sweep/sweep_file.cc", "#include <toml++/toml.h>"));
+  EXPECT_TRUE(seen("harness/plan/sweep_file.cc", "#include <toml++/toml.h>"));
   EXPECT_TRUE(seen("harness/train/train.h", "#include <nlohmann/json.hpp>"));
   EXPECT_TRUE(seen("core/autograd/var.cc", "#include <iostream>"));
   EXPECT_TRUE(seen("variants/softmax/full.cc", "#pragma omp parallel for"));

@@ -12,6 +12,8 @@ foreach(stem
     check/undeclared
     compare/compare
     compare/compare_simulation
+    compare/disturbed_simulation
+    compare/undisturbed
     compare/noise
     compare/report
     compare/variances
@@ -43,33 +45,34 @@ foreach(stem
     store/merged
     store/rows
     store/schema
-    sweep/speed_cell
-    sweep/captured_cells
-    sweep/cells
-    sweep/costs
-    sweep/grammar
-    sweep/dtype_axis
-    sweep/kv_heads
-    sweep/variant_choices
-    sweep/outcome
-    sweep/passed_checks
-    sweep/pilots
-    sweep/process_group
-    sweep/process
-    sweep/profiles
-    sweep/time_left
-    sweep/resume
-    sweep/shards
-    sweep/rounds
-    sweep/precision
-    sweep/noisy
-    sweep/stopping
-    sweep/rules
-    sweep/sweep
-    sweep/sweep_file
-    sweep/test_on
-    sweep/test_with
-    sweep/twins
+    run/speed_cell
+    plan/captured_cells
+    plan/cells
+    plan/costs
+    plan/grammar
+    plan/dtype_axis
+    plan/kv_heads
+    plan/variant_choices
+    process/outcome
+    run/passed_checks
+    run/pilot_runs
+    process/process_group
+    process/process
+    plan/profiles
+    run/time_left
+    run/resume
+    plan/shards
+    run/sweeper_rounds
+    run/precision
+    run/noisy
+    run/stopping
+    plan/rules
+    run/sweeper
+    plan/sweep_file
+    plan/test_on
+    plan/training_settings
+    plan/test_with
+    run/twins
     tables/breakdown_table
     tables/closing
     tables/faster_from
@@ -88,9 +91,13 @@ foreach(stem
     train/sequence_learner
     train/steady_step
     train/train_error
-    train/train)
+    train/train
+    verify/verify)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()
+list(APPEND float_tests
+  ${CMAKE_CURRENT_LIST_DIR}/verify/bare_fault.cc
+  ${CMAKE_CURRENT_LIST_DIR}/verify/late_fault.cc)
 foreach(stem
     model/distance_bias
     model/encoder_decoder

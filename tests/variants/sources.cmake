@@ -6,6 +6,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/initial_weights_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/softmax_accuracy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shared_inputs_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/api/skip_reasons_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/step_cost_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/visible_pairs_test.cc)
 list(APPEND both_tests

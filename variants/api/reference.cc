@@ -6,7 +6,7 @@
 namespace attn {
 
 oracle::Visibility ReferenceInputs::visible() const {
-  oracle::Visibility seen{.causal = mask.causal, .lengths = mask.kv_lengths};
+  oracle::Visibility seen{.causal = mask.causal, .lengths = mask.kv_lengths, .rows = rows};
   if (mask.edges)
     seen.allows = [edges = mask.edges, queries = q.len](int64_t b, int64_t, int64_t i, int64_t j) {
       const auto row = edges->first.begin() + b * queries + i;

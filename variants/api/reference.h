@@ -24,6 +24,9 @@ struct ReferenceInputs {
   std::vector<oracle::Array> gates = {};
   AttentionConfig config;
   Mask mask;
+  // The queries whose outputs are asked for, ascending; empty: all. A reference may leave the
+  // outputs of the others at 0.
+  std::vector<int64_t> rows = {};
 
   const Params& params() const { return config.params; }
   // Keys of batch entry b that are not padding.

@@ -44,8 +44,14 @@ std::optional<std::string> VariantInfo::why_not(const AttentionShape& shape,
     if (auto reason = variant->why_not(shape, Params(variant->name, variant->params, own)))
       return fmt::format("{}: {}", variant->name, *reason);
   if (shape.causal && !traits.causal) return "cannot be causal";
+  if (causal_alone && !shape.causal) return "defined for causal attention alone";
   if (shape.q_len != shape.kv_len && !traits.cross) return "has no cross-attention";
   return skip_reason ? skip_reason(shape, chosen) : std::nullopt;
+}
+
+bool VariantInfo::lacks_causal(const AttentionShape& shape) const {
+  const auto is_alone = [](const LayerVariant& layer) { return layer.variant->causal_alone; };
+  return !shape.causal && (causal_alone || std::any_of(layers.begin(), layers.end(), is_alone));
 }
 
 std::optional<std::string> VariantInfo::why_no_decoder(const AttentionShape& shape,

@@ -63,6 +63,9 @@ struct VariantInfo {
   // trait `gated`. The parameters of `config` are complete.
   std::function<std::vector<GateInput>(const AttentionConfig& config)> gates;
 
+  // Whether the mechanism is defined for causal attention alone: other shapes cannot run.
+  bool causal_alone = false;
+
   // Whether the variant hides the future even under a mask that is not causal; empty: never.
   std::function<bool(const Params&)> always_causal;
 
@@ -98,9 +101,11 @@ struct VariantInfo {
   // `given` overlaid by the limit's parameters, without parameters that then have no effect.
   std::map<std::string, ParamValue> at_limit(std::map<std::string, ParamValue> given,
                                              const Limit& of) const;
-  // Why the shape cannot run: by the traits causal and cross, then by `skip_reason`; nullopt: it
-  // can.
+  // Why the shape cannot run: by the traits causal and cross and by causal_alone, then by
+  // `skip_reason`; nullopt: it can.
   std::optional<std::string> why_not(const AttentionShape& shape, const Params& params) const;
+  // Whether the variant, or a layer of a stack, is causal_alone and the shape is not causal.
+  bool lacks_causal(const AttentionShape& shape) const;
   // Why the shape cannot decode: by trait decode, `no_decoder`, then why_not(); nullopt: it can.
   std::optional<std::string> why_no_decoder(const AttentionShape& shape,
                                             const Params& params) const;

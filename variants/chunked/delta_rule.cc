@@ -85,7 +85,7 @@ oracle::Array delta_reference(const ReferenceInputs& x) {
       x.gates.back(), lengths, [](int64_t, double gate) { return 1 / (1 + std::exp(-gate)); });
   return oracle::delta_attention(oracle::unit_rows(x.q, 1e-6), oracle::unit_rows(x.k, 1e-6), x.v,
                                  log_decay, strength, 1 / std::sqrt(static_cast<double>(x.q.dim)),
-                                 lengths);
+                                 lengths, x.rows);
 }
 
 std::vector<std::string> delta_notes(const std::vector<std::string>& more) {

@@ -55,7 +55,8 @@ oracle::Array gla_reference(const ReferenceInputs& x) {
       x.gates[0], x.mask.kv_lengths,
       [temperature](int64_t, double gate) { return -oracle::softplus(-gate) / temperature; });
   return oracle::decayed_attention(x.q, x.k, x.v, log_decay, {},
-                                   1 / std::sqrt(static_cast<double>(x.q.dim)), x.mask.kv_lengths);
+                                   1 / std::sqrt(static_cast<double>(x.q.dim)), x.mask.kv_lengths,
+                                   x.rows);
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ oracle::Array hgrn2_reference(const ReferenceInputs& x) {
     return std::log(gamma + (1 - gamma) / (1 + std::exp(-gate)));
   });
   return oracle::decayed_attention(x.q, keys, x.v, log_decay, {},
-                                   1 / std::sqrt(static_cast<double>(x.q.dim)), x.mask.kv_lengths);
+                                   1 / std::sqrt(static_cast<double>(x.q.dim)), x.mask.kv_lengths,
+                                   x.rows);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ oracle::Array lightning_reference(const ReferenceInputs& x) {
       x.q, x.k, x.v,
       {.log_decay = [&](auto, auto h, auto,
                         auto) { return -factor * slopes[static_cast<size_t>(h)]; }},
-      x.mask.kv_lengths);
+      x.mask.kv_lengths, x.rows);
   for (double& number : out.x) number /= std::sqrt(static_cast<double>(x.q.dim));
   return out;
 }

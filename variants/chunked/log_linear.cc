@@ -80,7 +80,7 @@ oracle::Array log_linear_reference(const ReferenceInputs& x) {
       x.gates[0], x.mask.kv_lengths, [](int64_t, double gate) { return oracle::softplus(gate); });
   return oracle::level_attention(x.q, x.k, x.v, log_decay_reference(x, x.gates[0]), delta,
                                  oracle::level_weights(x.gates[1], x.mask.kv_lengths),
-                                 x.mask.kv_lengths);
+                                 x.mask.kv_lengths, x.rows);
 }
 
 }  // namespace

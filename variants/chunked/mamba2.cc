@@ -63,7 +63,7 @@ oracle::Array mamba2_reference(const ReferenceInputs& x) {
   const oracle::Array delta = oracle::of_gates(
       x.gates[0], lengths, [](int64_t, double gate) { return oracle::softplus(gate); });
   return oracle::decayed_attention(x.q, x.k, x.v, log_decay_reference(x, x.gates[0]), delta, 1,
-                                   lengths);
+                                   lengths, x.rows);
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ std::vector<GateInput> mesa_gates(const AttentionConfig& config) {
 
 oracle::Array mesa_reference(const ReferenceInputs& x) {
   return oracle::mesa_attention(oracle::unit_rows(x.q, 1e-6), oracle::unit_rows(x.k, 1e-6), x.v,
-                                x.gates[0], x.gates[1], x.weights[0], 0.25, x.mask.kv_lengths);
+                                x.gates[0], x.gates[1], x.weights[0], 0.25, x.mask.kv_lengths,
+                                x.rows);
 }
 
 }  // namespace

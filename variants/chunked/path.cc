@@ -78,7 +78,7 @@ oracle::Array path_reference(const ReferenceInputs& x) {
   const oracle::Array strength = oracle::of_gates(
       x.gates[1], lengths, [](int64_t, double gate) { return 2 / (1 + std::exp(-gate)); });
   return oracle::path_attention(x.q, x.k, x.v, oracle::unit_rows(x.gates[0], 1e-6), strength,
-                                lengths);
+                                lengths, x.rows);
 }
 
 }  // namespace

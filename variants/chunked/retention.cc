@@ -85,10 +85,11 @@ oracle::Array retention_reference(const ReferenceInputs& x) {
   oracle::Array out = oracle::state_outputs(
       oracle::rotated_by_position(x.q), oracle::rotated_by_position(x.k), x.v,
       {.log_decay = [&](auto, auto h, auto, auto) { return std::log(decay(h)); }},
-      x.mask.kv_lengths);
+      x.mask.kv_lengths, x.rows);
+  const std::vector<int64_t> rows = oracle::wanted_rows(x.rows, out.len);
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t h = 0; h < out.heads; ++h)
-      for (int64_t i = 0; i < out.len; ++i) {
+      for (const int64_t i : rows) {
         double row = 0;
         for (int64_t j = 0; j <= i; ++j) row += std::pow(decay(h), static_cast<double>(i - j));
         for (int64_t c = 0; c < out.dim; ++c)

@@ -71,7 +71,7 @@ oracle::Array rwkv6_reference(const ReferenceInputs& x) {
       x.q, x.k, x.v,
       {.log_decay = [&](auto b, auto h, auto t, auto c) { return decay.at(b, h, t, c); },
        .bonus = [&](auto h, auto c) { return x.weights[0].at(0, 0, h, c); }},
-      x.mask.kv_lengths);
+      x.mask.kv_lengths, x.rows);
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ VariantInfo rwkv7() {
       .reference =
           [](const ReferenceInputs& x) {
             return oracle::goose_attention(x.q, x.k, x.v, x.gates[0], x.gates[1], x.weights[0],
-                                           x.weights[1], x.mask.kv_lengths);
+                                           x.weights[1], x.mask.kv_lengths, x.rows);
           },
       .gates = rwkv7_gates,
       .always_causal = [](const Params&) { return true; },

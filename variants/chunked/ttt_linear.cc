@@ -84,7 +84,7 @@ oracle::Array ttt_linear_reference(const ReferenceInputs& x) {
   oracle::Array rates = oracle::of_gates(x.gates[0], x.mask.kv_lengths, [&](int64_t, double gate) {
     return x.params().number("base_rate") / (1 + std::exp(-gate)) / static_cast<double>(x.q.dim);
   });
-  return oracle::trained_outputs(x.q, x.k, x.v, rates, x.weights, x.mask.kv_lengths);
+  return oracle::trained_outputs(x.q, x.k, x.v, rates, x.weights, x.mask.kv_lengths, x.rows);
 }
 
 }  // namespace

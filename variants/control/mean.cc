@@ -40,7 +40,8 @@ VariantInfo mean() {
           .make = make_as<Mean>,
           .reference = [](const ReferenceInputs& x) {
             return oracle::split(
-                oracle::mean(oracle::merged(x.v), x.mask.causal, {x.mask.kv_lengths}), x.v.heads);
+                oracle::mean(oracle::merged(x.v), x.mask.causal, {x.mask.kv_lengths}, x.rows),
+                x.v.heads);
           }};
 }
 

@@ -98,7 +98,7 @@ VariantInfo hyena() {
       .reference =
           [](const ReferenceInputs& x) {
             return oracle::gated_convolution(x.q, x.k, x.v, x.weights, x.config.max_len - 1,
-                                             x.config.causal, {x.mask.kv_lengths});
+                                             x.config.causal, {x.mask.kv_lengths}, x.rows);
           },
       .rounds_with_all = uses_fourier,
       .notes = {

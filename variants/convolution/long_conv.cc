@@ -51,7 +51,7 @@ class LongConv final : public Mixer {
 
 oracle::Array long_conv_reference(const ReferenceInputs& x) {
   return oracle::split(oracle::long_convolution(oracle::merged(x.v), x.weights[0], x.weights[1],
-                                                x.config.causal, {x.mask.kv_lengths}),
+                                                x.config.causal, {x.mask.kv_lengths}, x.rows),
                        x.v.heads);
 }
 

@@ -42,10 +42,10 @@ VariantInfo window_mlp() {
                 std::vector<oracle::Array> weights;
                 for (const oracle::Array& weight : x.weights)
                   weights.push_back(oracle::flat(weight));
-                return oracle::split(
-                    oracle::window_network(oracle::merged(x.v), weights,
-                                           x.params().integer("window"), {x.mask.kv_lengths}),
-                    x.v.heads);
+                return oracle::split(oracle::window_network(oracle::merged(x.v), weights,
+                                                            x.params().integer("window"),
+                                                            {x.mask.kv_lengths}, x.rows),
+                                     x.v.heads);
               },
           .notes = {"Weights [rows, in, out] for x·W, the earliest position first."}};
 }

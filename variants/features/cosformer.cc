@@ -57,12 +57,15 @@ oracle::Array cosformer_reference(const ReferenceInputs& x) {
 }
 
 std::optional<std::string> why_beyond_span(const AttentionShape& shape, const Params& params) {
-  if (!shape.causal && shape.q_len > shape.kv_len)
-    return fmt::format("cosformer: {} queries are more than the {} keys", shape.q_len,
-                       shape.kv_len);
-  const int64_t span = params.integer("span");
-  if (span == 0 || shape.kv_len <= span) return {};
-  return fmt::format("cosformer: {} positions exceed span={}", shape.kv_len, span);
+  const int64_t span = params.integer("span"),
+                reach = shape.causal ? shape.kv_len : std::max(shape.q_len, shape.kv_len);
+  if (reach <= (span > 0 ? span : shape.kv_len)) return {};
+  if (span > 0)
+    return fmt::format("{} positions exceed span={}, the distance where weights end", reach, span);
+  return fmt::format(
+      "{} queries are more than the {} keys, whose number is the span, the distance where weights "
+      "end; span={} suffices",
+      shape.q_len, shape.kv_len, shape.q_len);
 }
 
 }  // namespace

@@ -55,15 +55,19 @@ class Hedgehog final : public Attention, public Mimicking {
 };
 
 oracle::Array hedgehog_reference(const ReferenceInputs& x) {
-  const auto features = [](const oracle::Array& weight, const oracle::Array& rows) {
+  const auto features = [](const oracle::Array& weight, const oracle::Array& rows,
+                           const std::vector<bool>& wanted) {
     std::vector<std::vector<double>> phi;
     for (int64_t b = 0; b < rows.batch; ++b)
       for (int64_t h = 0; h < rows.heads; ++h)
         for (int64_t i = 0; i < rows.len; ++i)
-          phi.push_back(oracle::softmax_pair(oracle::projected(weight, h, rows.row(b, h, i))));
+          phi.push_back(wanted[static_cast<size_t>(i)]
+                            ? oracle::softmax_pair(oracle::projected(weight, h, rows.row(b, h, i)))
+                            : std::vector<double>());
     return phi;
   };
-  const auto of_q = features(x.weights[0], x.q), of_k = features(x.weights[1], x.k);
+  const auto of_q = features(x.weights[0], x.q, oracle::wanted_of(x.rows, x.q.len)),
+             of_k = features(x.weights[1], x.k, oracle::wanted_of({}, x.k.len));
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     return oracle::dot(of_q[static_cast<size_t>((b * x.q.heads + h) * x.q.len + i)],
                        of_k[static_cast<size_t>((b * x.k.heads + h) * x.k.len + j)]);

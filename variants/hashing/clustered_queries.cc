@@ -29,7 +29,7 @@ oracle::Array clustered_reference(const ReferenceInputs& x, int64_t keys) {
   const oracle::Array planes =
       oracle::reshaped(x.weights[0], 1, x.q.heads, p.integer("bits"), x.q.dim + 1);
   return oracle::clustered(x.q, x.k, x.v, planes, p.integer("clusters"), p.integer("iterations"),
-                           keys, x.mask.kv_lengths);
+                           keys, x.mask.kv_lengths, x.rows);
 }
 
 std::string cluster_note() {

@@ -65,7 +65,7 @@ oracle::Array routing_reference(const ReferenceInputs& x) {
   const oracle::Array centroids = oracle::reshaped(x.weights[0], 1, x.q.heads, clusters, x.q.dim);
   const int64_t window = x.params().integer("window");
   if (x.params().text("assignment") == "balanced")
-    return oracle::balanced_routing(x.q, x.k, x.v, centroids, window, x.mask.kv_lengths);
+    return oracle::balanced_routing(x.q, x.k, x.v, centroids, window, x.mask.kv_lengths, x.rows);
   return oracle::nearest_routing(x.q, x.v, centroids,
                                  window > 0 ? window : (n + clusters - 1) / clusters, x.visible());
 }

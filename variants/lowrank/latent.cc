@@ -87,7 +87,7 @@ VariantInfo latent() {
       .reference =
           [](const ReferenceInputs& x) {
             return oracle::latent(x.q, x.k, x.v, x.weights, x.params().integer("layers"),
-                                  x.mask.kv_lengths);
+                                  x.mask.kv_lengths, x.rows);
           },
       .notes = {"The attention of a Perceiver as one layer: rows read keys and values, pass "
                 "`layers` layers of attention with a residual, and are the keys and values "

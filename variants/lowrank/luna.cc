@@ -65,7 +65,7 @@ VariantInfo luna() {
           .make = make_as<Luna>,
           .reference =
               [](const ReferenceInputs& x) {
-                return oracle::luna(x.q, x.k, x.v, x.weights[0], x.mask.kv_lengths);
+                return oracle::luna(x.q, x.k, x.v, x.weights[0], x.mask.kv_lengths, x.rows);
               },
           .notes = {"latents [heads, latents, head_dim] stand for the projected rows P. Keys and "
                     "values are packed with the same weights: the paper packs the layer's input, "

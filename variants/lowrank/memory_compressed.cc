@@ -97,7 +97,7 @@ VariantInfo memory_compressed() {
             const bool null = x.params().flag("null");
             return oracle::memory_compressed(
                 x.q, x.k, x.v, {&w[0], null ? &w[3] : nullptr, null ? &w[4] : nullptr},
-                {&w[1], &w[2], null ? &w[5] : nullptr}, x.mask.causal, x.mask.kv_lengths);
+                {&w[1], &w[2], null ? &w[5] : nullptr}, x.mask.causal, x.mask.kv_lengths, x.rows);
           },
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {
         return VariantInfo::Limit{.params = {{"stride", int64_t{1}}, {"null", false}},

@@ -96,7 +96,7 @@ VariantInfo mla() {
             return oracle::split(
                 oracle::latent_attention(oracle::merged(x.v), x.weights, x.v.heads,
                                          x.params().integer("rotary"), x.params().flag("norm"),
-                                         x.mask.causal, x.mask.kv_lengths),
+                                         x.mask.causal, x.mask.kv_lengths, x.rows),
                 x.v.heads);
           },
       .notes = {"The whole attention of the paper: it reads the layer's input, and its "

@@ -85,7 +85,7 @@ VariantInfo nystrom() {
             return oracle::nystrom(x.q, x.k, x.v,
                                    {p.integer("landmarks"), p.integer("iterations"),
                                     p.integer("convolution") > 0 ? &x.weights[0] : nullptr},
-                                   x.mask.kv_lengths);
+                                   x.mask.kv_lengths, x.rows);
           },
       .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
         return VariantInfo::Limit{.params = {{"landmarks", shape.kv_len},

@@ -59,10 +59,11 @@ std::vector<double> entmax_of(const std::vector<double>& z, double alpha) {
 oracle::Array entmax_reference(const ReferenceInputs& x) {
   const double alpha = x.params().number("alpha"), root = std::sqrt(static_cast<double>(x.q.dim));
   const oracle::Visibility seen = x.visible();
+  const std::vector<int64_t> rows = oracle::wanted_rows(x.rows, x.q.len);
   oracle::Array out(x.q.batch, x.q.heads, x.q.len, x.v.dim);
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t h = 0; h < out.heads; ++h)
-      for (int64_t i = 0; i < out.len; ++i) {
+      for (const int64_t i : rows) {
         std::vector<int64_t> keys;
         std::vector<double> z;
         for (int64_t j = 0; j < x.k.len; ++j) {
@@ -73,8 +74,7 @@ oracle::Array entmax_reference(const ReferenceInputs& x) {
         if (keys.empty()) continue;
         const std::vector<double> p = entmax_of(z, alpha);
         for (size_t at = 0; at < keys.size(); ++at)
-          for (int64_t c = 0; c < out.dim; ++c)
-            out.at(b, h, i, c) += p[at] * x.v.at(b, h, keys[at], c);
+          oracle::add_times(p[at], x.v.line(b, h, keys[at]), out.line(b, h, i), out.dim);
       }
   return out;
 }

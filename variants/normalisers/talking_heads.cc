@@ -61,27 +61,29 @@ oracle::Array talking_heads_reference(const ReferenceInputs& x) {
   const auto entry = [&](size_t which, int64_t from, int64_t to) {
     return x.weights[which].at(0, 0, from, to);
   };
+  const std::vector<int64_t> rows = oracle::wanted_rows(x.rows, x.q.len);
   oracle::Array out(x.q.batch, heads, x.q.len, x.v.dim);
   for (int64_t b = 0; b < x.q.batch; ++b)
-    for (int64_t i = 0; i < x.q.len; ++i) {
+    for (const int64_t i : rows) {
       std::vector<int64_t> keys;
       for (int64_t j = 0; j < x.k.len; ++j)
         if (oracle::sees(seen, b, i, j, x.q.len, x.k.len)) keys.push_back(j);
-      std::vector<double> mixed(keys.size());
+      oracle::Array logits(1, 1, heads, std::ssize(keys));  // of each head
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t at = 0; at < logits.dim; ++at)
+          logits.at(0, 0, h, at) =
+              oracle::dot(x.q.row(b, h, i), x.k.row(b, h, keys[static_cast<size_t>(at)])) / root;
       for (int64_t g = 0; g < heads; ++g) {
+        std::vector<double> mixed(keys.size());
         double top = -INFINITY, total = 0;
-        for (size_t at = 0; at < keys.size(); ++at) {
-          mixed[at] = 0;
-          for (int64_t h = 0; h < heads; ++h)
-            mixed[at] +=
-                entry(0, h, g) * oracle::dot(x.q.row(b, h, i), x.k.row(b, h, keys[at])) / root;
-          top = std::fmax(top, mixed[at]);
-        }
+        for (int64_t h = 0; h < heads; ++h)
+          oracle::add_times(entry(0, h, g), logits.line(0, 0, h), mixed.data(), logits.dim);
+        for (const double z : mixed) top = std::fmax(top, z);
         for (double& z : mixed) total += z = std::exp(z - top);
         for (size_t at = 0; at < keys.size(); ++at)  // of weights of g in every head
           for (int64_t h = 0; h < heads; ++h)
-            for (int64_t c = 0; c < out.dim; ++c)
-              out.at(b, h, i, c) += entry(1, g, h) * mixed[at] / total * x.v.at(b, h, keys[at], c);
+            oracle::add_times(entry(1, g, h) * mixed[at] / total, x.v.line(b, h, keys[at]),
+                              out.line(b, h, i), out.dim);
       }
     }
   return out;

@@ -33,28 +33,47 @@ int64_t mean_size(int64_t i, int64_t j, int64_t block) {
   return size;
 }
 
-std::vector<double> mean_of(const oracle::Array& x, int64_t b, int64_t h, int64_t i, int64_t size,
-                            int64_t valid) {
-  std::vector<double> sum(static_cast<size_t>(x.dim));
-  const int64_t first = i / size * size, last = std::min(first + size, valid);
-  for (int64_t j = first; j < last; ++j)
-    for (int64_t c = 0; c < x.dim; ++c)
-      sum[static_cast<size_t>(c)] += x.at(b, h, j, c) / static_cast<double>(last - first);
-  return sum;
-}
+// The means of x over blocks of each size, of the positions before valid(b).
+class Means {
+ public:
+  Means(const oracle::Array& x, std::function<int64_t(int64_t b)> valid)
+      : x_(x), valid_(std::move(valid)) {}
+
+  oracle::Row of(int64_t b, int64_t h, int64_t i, int64_t size) {
+    auto at = by_size_.find(size);
+    if (at == by_size_.end()) at = by_size_.emplace(size, over(size)).first;
+    return at->second.row(b, h, i / size);
+  }
+
+ private:
+  oracle::Array over(int64_t size) const {
+    oracle::Array means(x_.batch, x_.heads, (x_.len + size - 1) / size, x_.dim);
+    for (int64_t b = 0; b < x_.batch; ++b)
+      for (int64_t h = 0; h < x_.heads; ++h)
+        for (int64_t j = 0; j < valid_(b); ++j) {
+          const int64_t first = j / size * size, last = std::min(first + size, valid_(b));
+          oracle::add_times(1 / static_cast<double>(last - first), x_.line(b, h, j),
+                            means.line(b, h, j / size), x_.dim);
+        }
+    return means;
+  }
+
+  const oracle::Array& x_;
+  std::function<int64_t(int64_t b)> valid_;
+  std::map<int64_t, oracle::Array> by_size_;
+};
 
 oracle::Array hierarchical_reference(const ReferenceInputs& x) {
   const int64_t block = x.params().integer("block");
+  const bool causal = x.mask.causal;
   oracle::Visibility seen = x.visible();
-  seen.allows = [&](int64_t b, int64_t, int64_t i, int64_t) {
-    return x.mask.causal || i < x.valid(b);
-  };
+  seen.allows = [&](int64_t b, int64_t, int64_t i, int64_t) { return causal || i < x.valid(b); };
+  const auto valid = [&](int64_t b) { return x.valid(b); };
+  Means of_k(x.k, valid), of_q(x.q, valid);
   return oracle::average(x.q, x.v, seen, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const int64_t size = mean_size(i, j, block);
-    const auto key = mean_of(x.k, b, h, j, size, x.valid(b));
-    const auto query =
-        mean_of(x.q, b, h, i, x.mask.causal ? 1 : size, x.mask.causal ? x.q.len : x.valid(b));
-    return oracle::dot(query, key) / std::sqrt(static_cast<double>(x.q.dim));
+    const oracle::Row query = causal ? x.q.row(b, h, i) : of_q.of(b, h, i, size);
+    return oracle::dot(query, of_k.of(b, h, j, size)) / std::sqrt(static_cast<double>(x.q.dim));
   });
 }
 

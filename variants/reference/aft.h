@@ -29,13 +29,24 @@ inline PairBias bias_of_distance(const Array& w, bool causal) {
   };
 }
 
+// Exponentials of keys are taken over the largest of their channel in the sequence, and over the
+// largest that a query sees by one factor more: e^(k - top) = e^(k - most)·e^(most - top).
 inline Array attention_free(const Array& q, const Array& k, const Array& v, const PairBias& w,
                             const Visibility& m) {
   const auto size = static_cast<std::size_t>(q.dim);
+  const std::vector<Index> rows = wanted_rows(m.rows, q.len);
   Array out(q.batch, q.heads, q.len, q.dim);
   for (Index b = 0; b < q.batch; ++b)
-    for (Index h = 0; h < q.heads; ++h)
-      for (Index t = 0; t < q.len; ++t) {
+    for (Index h = 0; h < q.heads; ++h) {
+      const Index valid = m.lengths.empty() ? k.len : m.lengths[static_cast<std::size_t>(b)];
+      std::vector<double> most(size, -INFINITY);
+      for (Index j = 0; j < valid; ++j)
+        for (std::size_t c = 0; c < size; ++c) most[c] = std::max(most[c], k.row(b, h, j)[c]);
+      Array powers(1, 1, valid, q.dim);
+      for (Index j = 0; j < valid; ++j)
+        for (std::size_t c = 0; c < size; ++c)
+          powers.line(0, 0, j)[c] = std::exp(k.row(b, h, j)[c] - most[c]);
+      for (const Index t : rows) {
         std::vector<std::pair<Index, double>> seen;  // with their biases
         for (Index j = 0; j < k.len; ++j)
           if (sees(m, b, t, j, q.len, k.len)) seen.emplace_back(j, w(h, t, j));
@@ -44,10 +55,16 @@ inline Array attention_free(const Array& q, const Array& k, const Array& v, cons
           const Row keys = k.row(b, h, j);
           for (std::size_t c = 0; c < size; ++c) top[c] = std::max(top[c], keys[c] + bias);
         }
+        std::vector<double> unbiased(size);
+        for (std::size_t c = 0; c < size; ++c) unbiased[c] = std::exp(most[c] - top[c]);
         for (const auto& [j, bias] : seen) {
-          const Row keys = k.row(b, h, j), values = v.row(b, h, j);
+          std::vector<double> factor = unbiased;
+          for (std::size_t c = 0; bias != 0 && c < size; ++c)
+            factor[c] = std::exp(most[c] - top[c] + bias);
+          const double* const power = powers.line(0, 0, j);
+          const double* const values = v.line(b, h, j);
           for (std::size_t c = 0; c < size; ++c) {
-            const double weight = std::exp(keys[c] + bias - top[c]);
+            const double weight = power[c] * factor[c];
             sum[c] += weight * values[c], total[c] += weight;
           }
         }
@@ -56,6 +73,7 @@ inline Array attention_free(const Array& q, const Array& k, const Array& v, cons
           out.at(b, h, t, c) = sum[at] / total[at] / (1 + std::exp(-q.at(b, h, t, c)));
         }
       }
+    }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <numeric>
 
 #include "variants/reference/attention.h"
@@ -20,15 +21,13 @@ inline std::vector<std::vector<Index>> clusters_of(const Array& q, const Array& 
     for (Index i = 0; i < count; ++i) lists[at(i)] = {i};
     return lists;
   }
-  using Code = std::vector<bool>;
+  using Code = std::bitset<64>;  // of at most 64 planes
   std::vector<Code> codes, centroids;
   for (Index i = 0; i < count; ++i) {
     Code code;
     for (Index s = 0; s < planes.len; ++s) {
       const Row plane = planes.row(0, h, s);
-      double score = plane[at(q.dim)];
-      for (Index c = 0; c < q.dim; ++c) score += plane[at(c)] * q.at(b, h, i, c);
-      code.push_back(score > 0);
+      code[at(s)] = plane[at(q.dim)] + dot(plane.first(at(q.dim)), q.row(b, h, i)) > 0;
     }
     codes.push_back(code);
   }
@@ -38,9 +37,7 @@ inline std::vector<std::vector<Index>> clusters_of(const Array& q, const Array& 
     for (Index i = 0; i < count; ++i) {
       Index best = 0, least = planes.len + 1;
       for (Index c = 0; c < clusters; ++c) {
-        Index distance = 0;
-        for (Index s = 0; s < planes.len; ++s)
-          distance += codes[at(i)][at(s)] != centroids[at(c)][at(s)];
+        const auto distance = static_cast<Index>((codes[at(i)] ^ centroids[at(c)]).count());
         if (distance < least) least = distance, best = c;
       }
       lists[at(best)].push_back(i);
@@ -67,7 +64,8 @@ inline std::vector<double> softmax_of(const std::vector<double>& logits) {
 // keys: the top keys that members weigh again; 0: none.
 inline Array clustered(const Array& q, const Array& k, const Array& v, const Array& planes,
                        Index clusters, Index iterations, Index keys,
-                       const std::vector<Index>& lengths) {
+                       const std::vector<Index>& lengths, const std::vector<Index>& rows = {}) {
+  const std::vector<bool> wanted = wanted_of(rows, q.len);
   Array out(q.batch, q.heads, q.len, q.dim);
   const double scale = 1 / std::sqrt(static_cast<double>(q.dim));
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
@@ -88,6 +86,7 @@ inline Array clustered(const Array& q, const Array& k, const Array& v, const Arr
         order.resize(at(std::min(keys, valid)));
         const std::vector<double> weights = softmax_of(logits);
         for (const Index i : members) {
+          if (!wanted[at(i)]) continue;
           std::vector<double> own = weights, again;
           double mass = 0;
           for (const Index j : order) {
@@ -97,7 +96,7 @@ inline Array clustered(const Array& q, const Array& k, const Array& v, const Arr
           again = softmax_of(again);
           for (std::size_t s = 0; s < order.size(); ++s) own[at(order[s])] = mass * again[s];
           for (Index j = 0; j < valid; ++j)
-            for (Index c = 0; c < q.dim; ++c) out.at(b, h, i, c) += own[at(j)] * v.at(b, h, j, c);
+            add_times(own[at(j)], v.line(b, h, j), out.line(b, h, i), q.dim);
         }
       }
     }

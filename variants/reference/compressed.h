@@ -25,25 +25,25 @@ inline Array compressed(const Array& x, const Compressed& by, const std::vector<
   const Index stride = by.weight->heads, nulls = by.null ? 1 : 0;
   Array out(x.batch, x.heads, nulls + (x.len + stride - 1) / stride, x.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index h = 0; h < x.heads; ++h)
-      for (Index c = 0; c < x.dim; ++c) {
-        if (by.null) out.at(b, h, 0, c) = by.null->at(0, 0, h, c);
-        for (Index i = 0; i < valid_of(x, b, lengths); ++i) {
-          double& to = out.at(b, h, nulls + i / stride, c);
-          if (by.bias && i % stride == 0) to += by.bias->at(0, 0, h, c);
-          for (Index a = 0; a < x.dim; ++a)
-            to += x.at(b, h, i, a) * by.weight->at(h, i % stride, a, c);
-        }
+    for (Index h = 0; h < x.heads; ++h) {
+      if (by.null) add_times(1, by.null->line(0, 0, h), out.line(b, h, 0), x.dim);
+      for (Index i = 0; i < valid_of(x, b, lengths); ++i) {
+        double* const to = out.line(b, h, nulls + i / stride);
+        if (by.bias && i % stride == 0) add_times(1, by.bias->line(0, 0, h), to, x.dim);
+        for (Index a = 0; a < x.dim; ++a)
+          add_times(x.at(b, h, i, a), by.weight->line(h, i % stride, a), to, x.dim);
       }
+    }
   return out;
 }
 
 // Liu et al. 2018, section 4.2.4; causal: a block is seen from its last position on.
 inline Array memory_compressed(const Array& q, const Array& k, const Array& v,
                                const Compressed& keys, const Compressed& values, bool causal,
-                               const std::vector<Index>& lengths) {
+                               const std::vector<Index>& lengths,
+                               const std::vector<Index>& rows = {}) {
   const Index stride = keys.weight->heads, nulls = keys.null ? 1 : 0;
-  Visibility seen;
+  Visibility seen{.rows = rows};
   seen.allows = [&](Index b, Index, Index i, Index slot) {
     const Index valid = valid_of(k, b, lengths);
     if (valid == 0) return false;

@@ -14,9 +14,10 @@ using OfSums = std::function<double(double total, double bound)>;
 inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, const OfPair& kernel,
                           const OfPair& log_scale, const OfSums& divisor) {
   Array out(q.batch, q.heads, q.len, v.dim);
+  const std::vector<Index> rows = wanted_rows(m.rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h)
-      for (Index i = 0; i < q.len; ++i) {
+      for (const Index i : rows) {
         std::vector<Index> seen;
         double top = -INFINITY, total = 0, bound = 0;
         for (Index j = 0; j < v.len; ++j)
@@ -34,8 +35,7 @@ inline Array kernel_ratio(const Array& q, const Array& v, const Visibility& m, c
         total = divisor(total, bound);
         if (total == 0) continue;
         for (std::size_t s = 0; s < seen.size(); ++s) {
-          const double share = weights[s] / total;
-          for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += share * v.at(b, h, seen[s], c);
+          add_times(weights[s] / total, v.line(b, h, seen[s]), out.line(b, h, i), v.dim);
         }
       }
   return out;

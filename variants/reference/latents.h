@@ -21,8 +21,7 @@ inline Array times_heads(const Array& x, const Array& w) {
     for (Index h = 0; h < x.heads; ++h)
       for (Index i = 0; i < x.len; ++i)
         for (Index c = 0; c < x.dim; ++c)
-          for (Index j = 0; j < w.dim; ++j)
-            out.at(b, h, i, j) += x.at(b, h, i, c) * w.at(0, h, c, j);
+          add_times(x.at(b, h, i, c), w.line(0, h, c), out.line(b, h, i), w.dim);
   return out;
 }
 
@@ -32,22 +31,23 @@ inline Array sum_of(Array a, const Array& b) {
 }
 
 inline Array luna(const Array& q, const Array& k, const Array& v, const Array& rows,
-                  const std::vector<Index>& lengths) {
+                  const std::vector<Index>& lengths, const std::vector<Index>& wanted = {}) {
   const Array p = for_each_entry(rows, k.batch);
   const Visibility valid{false, lengths};
   return softmax_attention(q, softmax_attention(p, k, k, valid), softmax_attention(p, k, v, valid),
-                           {});
+                           {.rows = wanted});
 }
 
 // w: rows, then q, k and v of each layer.
 inline Array latent(const Array& q, const Array& k, const Array& v, const std::vector<Array>& w,
-                    Index layers, const std::vector<Index>& lengths) {
+                    Index layers, const std::vector<Index>& lengths,
+                    const std::vector<Index>& wanted = {}) {
   Array z = softmax_attention(for_each_entry(w[0], k.batch), k, v, {false, lengths});
   std::size_t next = 1;
   for (Index layer = 0; layer < layers; ++layer, next += 3)
     z = sum_of(z, softmax_attention(times_heads(z, w[next]), times_heads(z, w[next + 1]),
                                     times_heads(z, w[next + 2]), {}));
-  return softmax_attention(q, z, z, {});
+  return softmax_attention(q, z, z, {.rows = wanted});
 }
 
 // Rows [batch, 1, len, width] times w plus a bias.

@@ -30,17 +30,19 @@ inline Array level_weights(Array gates, const std::vector<Index>& lengths) {
 // j in the padding, whose g is 0.
 inline Array level_attention(const Array& q, const Array& k, const Array& v, const Array& log_decay,
                              const Array& strength, const Array& weights,
-                             const std::vector<Index>& lengths) {
+                             const std::vector<Index>& lengths,
+                             const std::vector<Index>& wanted = {}) {
   Array out(q.batch, q.heads, q.len, v.dim);
+  const std::vector<Index> rows = wanted_rows(wanted, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h)
-      for (Index i = 0; i < q.len; ++i) {
+      for (const Index i : rows) {
         double sum = 0;  // g_{j+1} + … + g_i
         for (Index j = i; j >= 0; --j) {
           if (lengths.empty() || j < lengths[static_cast<std::size_t>(b)]) {
             const double weight = weights.at(b, h, i, level_of(i, j)) * std::exp(sum) *
                                   dot(q.row(b, h, i), k.row(b, h, j)) * strength.at(b, h, j, 0);
-            for (Index c = 0; c < v.dim; ++c) out.at(b, h, i, c) += weight * v.at(b, h, j, c);
+            add_times(weight, v.line(b, h, j), out.line(b, h, i), v.dim);
           }
           sum += log_decay.at(b, h, j, 0);
         }

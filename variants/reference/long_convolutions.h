@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <complex>
 #include <numbers>
 
 #include "variants/reference/mixers.h"
@@ -13,16 +12,20 @@ namespace oracle {
 // Σ_j h_{i-j}·x_j + skip·x_i for each channel; filter [1, 1, taps, width], causal from distance 0
 // on, else with distance 0 in its middle.
 inline Array long_convolution(const Array& x, const Array& filter, const Array& skip, bool causal,
-                              const Valid& valid) {
+                              const Valid& valid, const std::vector<Index>& wanted = {}) {
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   const Index origin = causal ? 0 : (filter.len - 1) / 2;
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < valid.of(x, b); ++i) {
+    for (const Index i : rows) {
+      if (i >= valid.of(x, b)) continue;
       for (Index c = 0; c < x.dim; ++c) out.at(b, 0, i, c) = skip.at(0, 0, 0, c) * x.at(b, 0, i, c);
       const Index end = causal ? i + 1 : valid.of(x, b);
-      for (Index j = 0; j < end; ++j)
-        for (Index c = 0; c < x.dim; ++c)
-          out.at(b, 0, i, c) += filter.at(0, 0, origin + i - j, c) * x.at(b, 0, j, c);
+      for (Index j = 0; j < end; ++j) {
+        const double *const taps = filter.line(0, 0, origin + i - j), *const from = x.line(b, 0, j);
+        double* const to = out.line(b, 0, i);
+        for (Index c = 0; c < x.dim; ++c) to[c] += taps[c] * from[c];
+      }
     }
   return out;
 }
@@ -71,45 +74,54 @@ inline Array implicit_filter(const std::vector<Array>& weights, Index len, Index
 // Poli et al. 2023, definition 3.1 for order 2: q ⊙ (h∗(k⊙v) + skip ⊙ k⊙v); weights.back(): skip.
 inline Array gated_convolution(const Array& q, const Array& k, const Array& v,
                                const std::vector<Array>& weights, Index longest, bool causal,
-                               const Valid& valid) {
+                               const Valid& valid, const std::vector<Index>& rows = {}) {
   Array gated = v;
   for (std::size_t i = 0; i < gated.x.size(); ++i) gated.x[i] *= k.x[i];
   Array out =
       split(long_convolution(merged(gated), implicit_filter(weights, v.len, longest, causal),
-                             weights.back(), causal, valid),
+                             weights.back(), causal, valid, rows),
             v.heads);
   for (std::size_t i = 0; i < out.x.size(); ++i) out.x[i] *= q.x[i];
   return out;
 }
 
+// cos and -sin of 2π·r·c/n, [1, 1, n, n].
+struct Turns {
+  Array real, imaginary;
+};
+inline Turns turns_of(Index n) {
+  Turns turns{Array(1, 1, n, n), Array(1, 1, n, n)};
+  for (Index r = 0; r < n; ++r)
+    for (Index c = 0; c < n; ++c) {
+      const double angle =
+          2 * std::numbers::pi * static_cast<double>(r * c % n) / static_cast<double>(n);
+      turns.real.at(0, 0, r, c) = std::cos(angle);
+      turns.imaginary.at(0, 0, r, c) = -std::sin(angle);
+    }
+  return turns;
+}
+
 // Lee-Thorp et al. 2021, eq. 3: the real part of the transform along both axes, over valid rows.
-inline Array fourier_mixing(const Array& x, const Valid& valid) {
+inline Array fourier_mixing(const Array& x, const Valid& valid,
+                            const std::vector<Index>& wanted = {}) {
   Array out(x.batch, 1, x.len, x.dim);
-  const auto turns_of = [](Index n) {  // e^(-2πi·k/n)
-    std::vector<std::complex<double>> turns;
-    for (Index k = 0; k < n; ++k)
-      turns.push_back(
-          std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
-    return turns;
-  };
-  const auto of_channels = turns_of(x.dim);
+  const Turns of_channels = turns_of(x.dim);
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   for (Index b = 0; b < x.batch; ++b) {
     const Index n = valid.of(x, b);
-    const auto of_rows = turns_of(n);
-    for (Index r = 0; r < x.dim; ++r) {
-      std::vector<std::complex<double>> across;  // Σ_c x[a, c]·e^(-2πi·r·c/dim) of each row
-      for (Index a = 0; a < n; ++a) {
-        across.emplace_back(0);
-        for (Index c = 0; c < x.dim; ++c)
-          across.back() += x.at(b, 0, a, c) * of_channels[static_cast<std::size_t>(r * c % x.dim)];
-      }
-      for (Index p = 0; p < n; ++p) {
-        std::complex<double> sum = 0;
-        for (Index a = 0; a < n; ++a)
-          sum += across[static_cast<std::size_t>(a)] * of_rows[static_cast<std::size_t>(p * a % n)];
-        out.at(b, 0, p, r) = sum.real();
-      }
+    std::vector<std::vector<double>> real, imaginary;  // the transform of each row
+    for (Index a = 0; a < n; ++a) {
+      real.push_back(times(x.row(b, 0, a), of_channels.real));
+      imaginary.push_back(times(x.row(b, 0, a), of_channels.imaginary));
     }
+    for (const Index p : rows)
+      for (Index a = 0; p < n && a < n; ++a) {
+        const double angle =
+            2 * std::numbers::pi * static_cast<double>(p * a % n) / static_cast<double>(n);
+        const auto at = static_cast<std::size_t>(a);  // Re((u + iw)·(cos - i·sin))
+        add_times(std::cos(angle), real[at].data(), out.line(b, 0, p), x.dim);
+        add_times(std::sin(angle), imaginary[at].data(), out.line(b, 0, p), x.dim);
+      }
   }
   return out;
 }

@@ -62,7 +62,8 @@ inline std::vector<double> mega_weights(const std::vector<double>& q,
 // w: of each direction δ, α, β, γ; ω; then matrix and bias of z, scale and shift of queries and of
 // keys, matrix and bias of v, r, u and the candidate, and U.
 inline Array mega(const Array& x, const std::vector<Array>& w, const MegaForm& form,
-                  const Valid& valid) {
+                  const Valid& valid, const std::vector<Index>& wanted = {}) {
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   const std::size_t skip = form.causal ? 4 : 8;
   const auto of = [&](std::size_t i) -> const Array& { return w[skip + i]; };
   const auto same = [](double value) { return value; };
@@ -84,7 +85,8 @@ inline Array mega(const Array& x, const std::vector<Array>& w, const MegaForm& f
       }
       v.push_back(through(x.row(b, 0, i), of(7), &of(8), silu));
     }
-    for (Index i = 0; i < n; ++i) {
+    for (const Index i : rows) {
+      if (i >= n) continue;
       const auto at = static_cast<std::size_t>(i);
       const Index first = form.chunk > 0 ? i / form.chunk * form.chunk : 0,
                   end = form.chunk > 0 ? std::min(n, first + form.chunk) : n;
@@ -93,7 +95,7 @@ inline Array mega(const Array& x, const std::vector<Array>& w, const MegaForm& f
       std::vector<double> mixed = through(e[at], of(9), &of(10), silu), sums(mixed.size());
       for (std::size_t j = 0; j < weights.size(); ++j) {
         const std::vector<double>& value = v[static_cast<std::size_t>(first) + j];
-        for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += weights[j] * value[c];
+        add_times(weights[j], value.data(), sums.data(), static_cast<Index>(sums.size()));
       }
       for (std::size_t c = 0; c < mixed.size(); ++c) mixed[c] *= sums[c];
       const std::vector<double> update = through(e[at], of(11), &of(12), logistic),

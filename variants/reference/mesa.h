@@ -28,10 +28,12 @@ inline void solve_symmetric(std::vector<double>& a, std::vector<double>& b) {
 // β_t·k_tᵀ·v_t with a = σ(decay), β = σ(beta), λ = softplus(ridge [1, 1, heads, dim]) + least.
 inline Array mesa_attention(const Array& q, const Array& k, const Array& v, const Array& decay,
                             const Array& beta, const Array& ridge, double least,
-                            const std::vector<Index>& lengths) {
+                            const std::vector<Index>& lengths,
+                            const std::vector<Index>& rows = {}) {
   const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
   const auto at = [&](Index i, Index j) { return static_cast<std::size_t>(i * q.dim + j); };
   Array out(q.batch, q.heads, q.len, v.dim);
+  const std::vector<bool> wanted = wanted_of(rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       std::vector<double> system(at(q.dim, 0));
@@ -41,12 +43,15 @@ inline Array mesa_attention(const Array& q, const Array& k, const Array& v, cons
           const double a = logistic(decay.at(b, h, t, 0)), strength = logistic(beta.at(b, h, t, 0));
           for (Index i = 0; i < q.dim; ++i) {
             const double key = strength * k.at(b, h, t, i);
-            for (Index j = 0; j < q.dim; ++j)
-              system[at(i, j)] = a * system[at(i, j)] + key * k.at(b, h, t, j);
-            for (Index j = 0; j < v.dim; ++j)
-              sums.at(0, 0, i, j) = a * sums.at(0, 0, i, j) + key * v.at(b, h, t, j);
+            double* const of_keys = &system[at(i, 0)];
+            double* const of_values = sums.line(0, 0, i);
+            for (Index j = 0; j < q.dim; ++j) of_keys[j] *= a;
+            for (Index j = 0; j < v.dim; ++j) of_values[j] *= a;
+            add_times(key, k.line(b, h, t), of_keys, q.dim);
+            add_times(key, v.line(b, h, t), of_values, v.dim);
           }
         }
+        if (!wanted[static_cast<std::size_t>(t)]) continue;
         std::vector<double> left = system, x;
         for (Index i = 0; i < q.dim; ++i) {
           x.push_back(q.at(b, h, t, i));
@@ -54,8 +59,7 @@ inline Array mesa_attention(const Array& q, const Array& k, const Array& v, cons
         }
         solve_symmetric(left, x);
         for (Index i = 0; i < q.dim; ++i)
-          for (Index j = 0; j < v.dim; ++j)
-            out.at(b, h, t, j) += x[static_cast<std::size_t>(i)] * sums.at(0, 0, i, j);
+          add_times(x[static_cast<std::size_t>(i)], sums.line(0, 0, i), out.line(b, h, t), v.dim);
       }
     }
   return out;

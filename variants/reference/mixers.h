@@ -46,19 +46,20 @@ struct Valid {  // rows of each batch entry; empty: all
 inline std::vector<double> times(Row row, const Array& w, Index first = 0) {
   std::vector<double> sums(static_cast<std::size_t>(w.dim));
   for (std::size_t c = 0; c < row.size(); ++c) {
-    const Row of = w.row(0, 0, first + static_cast<Index>(c));
-    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += row[c] * of[j];
+    add_times(row[c], w.line(0, 0, first + static_cast<Index>(c)), sums.data(), w.dim);
   }
   return sums;
 }
 
 // Waibel et al. 1989: O_i = b + Σ_k x_{i-before+k}·W_k; weight holds the W_k one below the other.
 inline Array convolution(const Array& x, const Array& weight, const Array& bias, Index before,
-                         const Valid& valid) {
+                         const Valid& valid, const std::vector<Index>& wanted = {}) {
   const Index kernel = weight.len / x.dim;
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   Array out(x.batch, 1, x.len, weight.dim);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < valid.of(x, b); ++i) {
+    for (const Index i : rows) {
+      if (i >= valid.of(x, b)) continue;
       for (Index j = 0; j < weight.dim; ++j) out.at(b, 0, i, j) = bias.at(0, 0, 0, j);
       for (Index k = 0; k < kernel; ++k) {
         const Index at = i - before + k;
@@ -73,10 +74,10 @@ inline Array convolution(const Array& x, const Array& weight, const Array& bias,
 
 // Bengio et al. 2003, eq. 1: c + U·tanh(b + H·window)
 inline Array window_network(const Array& x, const std::vector<Array>& h_b_u_c, Index before,
-                            const Valid& valid) {
-  Array hidden = convolution(x, h_b_u_c[0], h_b_u_c[1], before, valid);
+                            const Valid& valid, const std::vector<Index>& rows = {}) {
+  Array hidden = convolution(x, h_b_u_c[0], h_b_u_c[1], before, valid, rows);
   for (double& value : hidden.x) value = std::tanh(value);
-  return convolution(hidden, h_b_u_c[2], h_b_u_c[3], 0, valid);
+  return convolution(hidden, h_b_u_c[2], h_b_u_c[3], 0, valid, rows);
 }
 
 inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -85,59 +86,53 @@ struct RecurrentState {
   std::vector<double> h, c;
 };
 
-// Weights are given to lstm() and gru() with the columns of a product as rows.
-inline Array transposed(const Array& a) {
-  Array result(1, 1, a.dim, a.len);
-  for (Index i = 0; i < a.len; ++i)
-    for (Index j = 0; j < a.dim; ++j) result.at(0, 0, j, i) = a.at(0, 0, i, j);
-  return result;
+// Σ of the products of x with `input` plus the bias, and of h with `state`, of every column.
+struct GateSums {
+  std::vector<double> input, state;
+};
+inline GateSums gate_sums(Row x, Row h, const std::vector<Array>& w) {
+  GateSums sums{times(x, w[0]), times(h, w[2])};
+  for (std::size_t j = 0; j < sums.input.size(); ++j) sums.input[j] += w[1].x[j];
+  return sums;
 }
 
 // i f g o, as Gers et al. 2000, section 2
 inline void lstm(RecurrentState& s, Row x, const std::vector<Array>& w) {
-  const std::vector<double> h = s.h;
-  const Index n = static_cast<Index>(h.size());
-  for (Index j = 0; j < n; ++j) {
-    const auto gate = [&](Index g) {
-      return dot(x, w[0].row(0, 0, g * n + j)) + w[1].at(0, 0, 0, g * n + j) +
-             dot(h, w[2].row(0, 0, g * n + j));
-    };
-    double& c = s.c[static_cast<std::size_t>(j)];
+  const std::size_t n = s.h.size();
+  const GateSums sums = gate_sums(x, s.h, w);
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto gate = [&](std::size_t g) { return sums.input[g * n + j] + sums.state[g * n + j]; };
+    double& c = s.c[j];
     c = logistic(gate(1)) * c + logistic(gate(0)) * std::tanh(gate(2));
-    s.h[static_cast<std::size_t>(j)] = logistic(gate(3)) * std::tanh(c);
+    s.h[j] = logistic(gate(3)) * std::tanh(c);
   }
 }
 
 // r z n: Cho et al. 2014, eqs. 5-8. `after`: r times the product with the state and its bias (as
 // cuDNN); else the product with r times the state (as in the paper).
 inline void gru(RecurrentState& s, Row x, const std::vector<Array>& w, bool after) {
-  const std::vector<double> h = s.h;
-  const Index n = static_cast<Index>(h.size());
-  const auto input = [&](Index g, Index j) {
-    return dot(x, w[0].row(0, 0, g * n + j)) + w[1].at(0, 0, 0, g * n + j);
-  };
+  const std::size_t n = s.h.size();
+  const GateSums sums = gate_sums(x, s.h, w);
   std::vector<double> r, reset;
-  for (Index j = 0; j < n; ++j) {
-    r.push_back(logistic(input(0, j) + dot(h, w[2].row(0, 0, j))));
-    reset.push_back(r.back() * h[static_cast<std::size_t>(j)]);
+  for (std::size_t j = 0; j < n; ++j) {
+    r.push_back(logistic(sums.input[j] + sums.state[j]));
+    reset.push_back(r.back() * s.h[j]);
   }
-  for (Index j = 0; j < n; ++j) {
-    const auto at = static_cast<std::size_t>(j);
-    const double z = logistic(input(1, j) + dot(h, w[2].row(0, 0, n + j))), c = w[3].at(0, 0, 0, j);
-    const double part = after ? r[at] * (dot(h, w[2].row(0, 0, 2 * n + j)) + c)
-                              : dot(reset, w[2].row(0, 0, 2 * n + j)) + c;
-    s.h[at] = (1 - z) * std::tanh(input(2, j) + part) + z * h[at];
+  const std::vector<double> of_reset = after ? sums.state : times(reset, w[2]);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double z = logistic(sums.input[n + j] + sums.state[n + j]), c = w[3].x[j];
+    const double state = of_reset[2 * n + j];
+    const double part = after ? r[j] * (state + c) : state + c;
+    s.h[j] = (1 - z) * std::tanh(sums.input[2 * n + j] + part) + z * s.h[j];
   }
 }
 
 enum class CellKind { lstm, gru, gru_reset_before };
 
 // w: input, bias, state and, of a GRU, the candidate's bias.
-inline Array recurrent(const Array& x, const std::vector<Array>& weights, CellKind cell,
-                       bool reverse, const Valid& valid) {
-  std::vector<Array> w = weights;
-  w[0] = transposed(weights[0]), w[2] = transposed(weights[2]);
-  const Index dim = weights[2].len;
+inline Array recurrent(const Array& x, const std::vector<Array>& w, CellKind cell, bool reverse,
+                       const Valid& valid) {
+  const Index dim = w[2].len;
   Array out(x.batch, 1, x.len, dim);
   for (Index b = 0; b < x.batch; ++b) {
     RecurrentState s{std::vector<double>(static_cast<std::size_t>(dim), 0.0),
@@ -147,20 +142,21 @@ inline Array recurrent(const Array& x, const std::vector<Array>& weights, CellKi
       if (i < valid.of(x, b) && cell == CellKind::lstm) lstm(s, x.row(b, 0, i), w);
       if (i < valid.of(x, b) && cell != CellKind::lstm)
         gru(s, x.row(b, 0, i), w, cell == CellKind::gru);
-      for (Index j = 0; j < dim; ++j) out.at(b, 0, i, j) = s.h[static_cast<std::size_t>(j)];
+      std::copy(s.h.begin(), s.h.end(), out.line(b, 0, i));
     }
   }
   return out;
 }
 
-inline Array mean(const Array& x, bool causal, const Valid& valid) {
+inline Array mean(const Array& x, bool causal, const Valid& valid,
+                  const std::vector<Index>& wanted = {}) {
   Array out(x.batch, 1, x.len, x.dim);
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   for (Index b = 0; b < x.batch; ++b)
-    for (Index i = 0; i < x.len; ++i) {
+    for (const Index i : rows) {
       const Index count = std::min(valid.of(x, b), causal ? i + 1 : x.len);
-      for (Index c = 0; c < x.dim; ++c)
-        for (Index j = 0; j < count; ++j)
-          out.at(b, 0, i, c) += x.at(b, 0, j, c) / static_cast<double>(count);
+      for (Index j = 0; j < count; ++j)
+        add_times(1 / static_cast<double>(count), x.line(b, 0, j), out.line(b, 0, i), x.dim);
     }
   return out;
 }

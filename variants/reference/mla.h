@@ -22,7 +22,8 @@ inline void rotate_pairs(double* x, Index size, Index position) {
 // Rows x [batch, 1, len, width]; w: down, the gain if `norm`, up_k, up_v, query, out.
 inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index heads,
                               Index rotary, bool norm, bool causal,
-                              const std::vector<Index>& lengths) {
+                              const std::vector<Index>& lengths,
+                              const std::vector<Index>& wanted = {}) {
   const Array &down = w[0], &up_k = w[norm ? 2 : 1], &up_v = w[norm ? 3 : 2],
               &query = w[norm ? 4 : 3], &last = w[norm ? 5 : 4];
   const Index r = up_k.len, d = x.dim / heads;
@@ -52,7 +53,8 @@ inline Array latent_attention(const Array& x, const std::vector<Array>& w, Index
           v.at(b, h, i, c) = values[static_cast<std::size_t>(h * d + c)];
       }
     }
-  const Array mixed = merged(softmax_attention(q, k, v, {causal, lengths}));
+  const Array mixed =
+      merged(softmax_attention(q, k, v, {.causal = causal, .lengths = lengths, .rows = wanted}));
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b)
     for (Index i = 0; i < x.len; ++i) {

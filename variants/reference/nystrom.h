@@ -78,8 +78,9 @@ struct Nystrom {
 };
 
 inline Array nystrom(const Array& q, const Array& k, const Array& v, const Nystrom& how,
-                     const std::vector<Index>& lengths) {
+                     const std::vector<Index>& lengths, const std::vector<Index>& rows_of_q = {}) {
   Array out(q.batch, q.heads, q.len, v.dim);
+  const std::vector<Index> wanted = wanted_rows(rows_of_q, q.len);
   const double tau = 1 / std::sqrt(static_cast<double>(q.dim));
   const auto weights = [&](const Square& a, const Square& b) {
     Square w(a.size(), std::vector<double>(b.size()));
@@ -117,10 +118,14 @@ inline Array nystrom(const Array& q, const Array& k, const Array& v, const Nystr
                    read = times(weights(of_q, rows(k, n)), rows(v, n));
       const Square held = how.steps > 0 ? times(iterated_inverse(between, how.steps), read)
                                         : solution(between, read);
-      const Square result = times(weights(rows(q, q.len), of_k), held);
-      for (Index i = 0; i < q.len; ++i)
+      Square queries;
+      for (const Index i : wanted)
+        queries.emplace_back(q.row(b, h, i).begin(), q.row(b, h, i).end());
+      const Square result = times(weights(queries, of_k), held);
+      for (std::size_t at = 0; at < wanted.size(); ++at)
         for (Index c = 0; c < v.dim; ++c) {
-          out.at(b, h, i, c) = result[static_cast<std::size_t>(i)][static_cast<std::size_t>(c)];
+          const Index i = wanted[at];
+          out.at(b, h, i, c) = result[at][static_cast<std::size_t>(c)];
           for (Index t = 0; how.filter && i < n && t < how.filter->dim; ++t)
             if (const Index j = i - how.filter->dim / 2 + t; j >= 0 && j < n)
               out.at(b, h, i, c) += how.filter->at(0, 0, h, t) * v.at(b, h, j, c);

@@ -51,7 +51,8 @@ inline Hashing hashing(const Array& q, const Array& rotations, Index rounds, Ind
 
 // P of a round for one head: which keys each query may see there.
 inline std::vector<std::vector<Index>> sets_of(const Hashing& hashing, Index b, Index h,
-                                               Index round, Index valid, bool causal) {
+                                               Index round, Index valid, bool causal,
+                                               const std::vector<bool>& wanted) {
   std::vector<Index> order;
   for (Index i = 0; i < valid; ++i) order.push_back(i);
   const auto bucket = [&](Index i) { return hashing.bucket(b, h, round, i); };
@@ -60,6 +61,7 @@ inline std::vector<std::vector<Index>> sets_of(const Hashing& hashing, Index b, 
   std::vector<std::vector<Index>> sets(static_cast<std::size_t>(valid));
   for (Index s = 0; s < valid; ++s)
     for (Index t = 0; t < valid; ++t) {
+      if (!wanted[static_cast<std::size_t>(order[static_cast<std::size_t>(s)])]) break;
       const Index i = order[static_cast<std::size_t>(s)], j = order[static_cast<std::size_t>(t)];
       const Index apart = s / hashing.chunk - t / hashing.chunk;
       const bool near = causal ? t < s && s - t <= hashing.chunk : apart == 0 || apart == 1;
@@ -78,13 +80,15 @@ inline std::vector<double> unit(Row x) {
 inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, const Visibility& m,
                       double scale = 1) {
   Array out(q.batch, q.heads, q.len, q.dim);
+  const std::vector<bool> wanted = wanted_of(m.rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
       std::vector<std::vector<std::vector<Index>>> rounds;
       for (Index r = 0; r < hashing.rounds; ++r)
-        rounds.push_back(sets_of(hashing, b, h, r, valid, m.causal));
+        rounds.push_back(sets_of(hashing, b, h, r, valid, m.causal, wanted));
       for (Index i = 0; i < valid; ++i) {
+        if (!wanted[static_cast<std::size_t>(i)]) continue;
         double total = 0;  // Σ_r exp(z^r)
         for (const auto& sets : rounds)
           for (const Index j : sets[static_cast<std::size_t>(i)]) {
@@ -96,7 +100,7 @@ inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, co
             const double weight =
                 std::exp(scale * dot(q.row(b, h, i), unit(q.row(b, h, j))) - std::log(times));
             total += weight;
-            for (Index c = 0; c < q.dim; ++c) out.at(b, h, i, c) += weight * v.at(b, h, j, c);
+            add_times(weight, v.line(b, h, j), out.line(b, h, i), q.dim);
           }
         for (Index c = 0; c < q.dim; ++c)
           out.at(b, h, i, c) = total > 0 ? out.at(b, h, i, c) / total : v.at(b, h, i, c);
@@ -110,6 +114,7 @@ inline Array reformer(const Array& q, const Array& v, const Hashing& hashing, co
 inline Array reformer_lra(const Array& q, const Array& v, const Hashing& hashing, Index chunks,
                           const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
+  const std::vector<bool> wanted = wanted_of(m.rows, q.len);
   const double scale = std::sqrt(static_cast<double>(q.dim));
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
@@ -125,6 +130,7 @@ inline Array reformer_lra(const Array& q, const Array& v, const Hashing& hashing
         });
         for (Index s = 0; s < valid; ++s)
           for (Index t = 0; t < valid; ++t) {
+            if (!wanted[static_cast<std::size_t>(order[static_cast<std::size_t>(s)])]) break;
             const Index mine = s / chunk, theirs = t / chunk, before = (mine + count - 1) % count;
             if (theirs == mine || theirs == before)
               seen[static_cast<std::size_t>(order[static_cast<std::size_t>(s)])].push_back(

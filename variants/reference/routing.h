@@ -36,15 +36,16 @@ inline std::vector<double> attend_to(Row query, const Array& k, const Array& v, 
   }
   for (double& x : logits) total += x = std::exp(x - top);
   for (std::size_t s = 0; s < keys.size(); ++s)
-    for (Index c = 0; c < v.dim; ++c)
-      sum[static_cast<std::size_t>(c)] += logits[s] / total * v.at(b, h, keys[s], c);
+    add_times(logits[s] / total, v.line(b, h, keys[s]), sum.data(), v.dim);
   return sum;
 }
 
 // centroids [1, heads, clusters, dim]; window 0: ⌈length / clusters⌉
 inline Array balanced_routing(const Array& q, const Array& k, const Array& v,
                               const Array& centroids, Index window,
-                              const std::vector<Index>& lengths) {
+                              const std::vector<Index>& lengths,
+                              const std::vector<Index>& rows = {}) {
+  const std::vector<bool> wanted = wanted_of(rows, q.len);
   const Array x = layer_normalised(q), y = layer_normalised(k);
   Array out(q.batch, q.heads, q.len, q.dim);
   for (Index b = 0; b < q.batch; ++b)
@@ -54,9 +55,11 @@ inline Array balanced_routing(const Array& q, const Array& k, const Array& v,
       const auto chosen = [&](const Array& of, Index c) {
         std::vector<Index> order(static_cast<std::size_t>(valid));
         std::iota(order.begin(), order.end(), Index{0});
+        std::vector<double> scores;
+        for (Index i = 0; i < valid; ++i)
+          scores.push_back(dot(of.row(b, h, i), centroids.row(0, h, c)));
         std::stable_sort(order.begin(), order.end(), [&](Index i, Index j) {
-          return dot(of.row(b, h, i), centroids.row(0, h, c)) >
-                 dot(of.row(b, h, j), centroids.row(0, h, c));
+          return scores[static_cast<std::size_t>(i)] > scores[static_cast<std::size_t>(j)];
         });
         order.resize(static_cast<std::size_t>(std::min(each, valid)));
         return order;
@@ -65,6 +68,7 @@ inline Array balanced_routing(const Array& q, const Array& k, const Array& v,
       for (Index c = 0; c < centroids.len; ++c) {
         const std::vector<Index> keys = chosen(y, c);
         for (const Index i : chosen(x, c)) {
+          if (!wanted[static_cast<std::size_t>(i)]) continue;
           times[static_cast<std::size_t>(i)] += 1;
           const std::vector<double> answer = attend_to(x.row(b, h, i), y, v, b, h, keys);
           for (Index e = 0; e < q.dim; ++e)
@@ -82,6 +86,7 @@ inline Array balanced_routing(const Array& q, const Array& k, const Array& v,
 inline Array nearest_routing(const Array& q, const Array& v, const Array& centroids, Index window,
                              const Visibility& m) {
   const Array x = layer_normalised(q);
+  const std::vector<bool> wanted = wanted_of(m.rows, q.len);
   Array out(q.batch, q.heads, q.len, q.dim);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
@@ -97,6 +102,7 @@ inline Array nearest_routing(const Array& q, const Array& v, const Array& centro
       }
       for (const std::vector<Index>& list : members)
         for (Index s = 0; s < std::ssize(list); ++s) {
+          if (!wanted[static_cast<std::size_t>(list[static_cast<std::size_t>(s)])]) continue;
           std::vector<Index> keys;
           for (Index t = 0; t < std::ssize(list); ++t) {
             const Index apart = s / window - t / window;

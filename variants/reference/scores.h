@@ -16,7 +16,7 @@ inline Array projected(const Array& x, const Array& w) {
     for (Index h = 0; h < x.heads; ++h)
       for (Index i = 0; i < x.len; ++i)
         for (Index c = 0; c < w.len; ++c)
-          for (Index u = 0; u < w.dim; ++u) y.at(b, h, i, u) += x.at(b, h, i, c) * w.at(0, h, c, u);
+          add_times(x.at(b, h, i, c), w.line(0, h, c), y.line(b, h, i), w.dim);
   return y;
 }
 
@@ -24,11 +24,21 @@ inline Array projected(const Array& x, const Array& w) {
 inline Array additive_attention(const Array& q, const Array& k, const Array& v, const Array& to_q,
                                 const Array& to_k, const Array& w, const Visibility& m) {
   const Array of_q = projected(q, to_q), of_k = projected(k, to_k);
+  const auto doubled = [](Array x) {  // e^2x
+    for (double& value : x.x) value = std::exp(2 * value);
+    return x;
+  };
+  const Array power_q = doubled(of_q), power_k = doubled(of_k);
   return average(q, v, m, [&](Index b, Index h, Index i, Index j) {
-    const Row a = of_q.row(b, h, i), c = of_k.row(b, h, j);
+    const Row a = power_q.row(b, h, i), c = power_k.row(b, h, j);
     double sum = 0;
-    for (std::size_t u = 0; u < a.size(); ++u)
-      sum += w.at(0, 0, h, static_cast<Index>(u)) * std::tanh(a[u] + c[u]);
+    for (std::size_t u = 0; u < a.size(); ++u) {  // tanh(x) = 1 - 2/(e^2x + 1)
+      const double power = a[u] * c[u];
+      const double value = std::isnan(power)
+                               ? std::tanh(of_q.row(b, h, i)[u] + of_k.row(b, h, j)[u])
+                               : 1 - 2 / (power + 1);
+      sum += w.at(0, 0, h, static_cast<Index>(u)) * value;
+    }
     return sum;
   });
 }

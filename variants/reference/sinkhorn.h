@@ -60,8 +60,7 @@ inline std::vector<double> sorted_row(const Array& x, const Matrix& sort, Index 
   for (Index j = 0; j * block + r < valid; ++j) {
     const double weight = sort[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
     total += weight;
-    for (Index c = 0; c < x.dim; ++c)
-      row[static_cast<std::size_t>(c)] += weight * x.at(b, h, j * block + r, c);
+    add_times(weight, x.line(b, h, j * block + r), row.data(), x.dim);
   }
   for (double& value : row) value /= total;
   return r < valid ? row : std::vector<double>();
@@ -80,18 +79,18 @@ inline void add_answer(Row query, const std::vector<std::vector<double>>& keys,
     total += weights.back();
   }
   for (std::size_t j = 0; j < keys.size(); ++j)
-    for (Index c = 0; c < out.dim; ++c)
-      out.at(b, h, i, c) += weights[j] / total * values[j][static_cast<std::size_t>(c)];
+    add_times(weights[j] / total, values[j].data(), out.line(b, h, i), out.dim);
 }
 
 inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Array& weight,
                       const SinkhornSettings& s, const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
+  const std::vector<Index> wanted = wanted_rows(m.rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
       const Matrix sort = sorting(q, weight, b, h, valid, s);
-      for (Index i = 0; i < q.len; ++i) {
+      for (const Index i : wanted) {
         const Index own = i / s.block;
         if (own * s.block >= valid) continue;  // a block of padding sees nothing
         std::vector<std::vector<double>> keys, values;
@@ -100,8 +99,9 @@ inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Arra
             keys.push_back(copy_of(k.row(b, h, own * s.block + r)));
             values.push_back(copy_of(v.row(b, h, own * s.block + r)));
           }
-          if (sorted_row(k, sort, b, h, valid, s.block, own, r).empty()) continue;
-          keys.push_back(sorted_row(k, sort, b, h, valid, s.block, own, r));
+          std::vector<double> key = sorted_row(k, sort, b, h, valid, s.block, own, r);
+          if (key.empty()) continue;
+          keys.push_back(std::move(key));
           values.push_back(sorted_row(v, sort, b, h, valid, s.block, own, r));
         }
         add_answer(q.row(b, h, i), keys, values, out, b, h, i);
@@ -117,6 +117,7 @@ inline Array sinkhorn(const Array& q, const Array& k, const Array& v, const Arra
 inline Array sinkhorn_lra(const Array& q, const Array& k, const Array& v, Index block,
                           const Visibility& m) {
   Array out(q.batch, q.heads, q.len, q.dim);
+  const std::vector<Index> wanted = wanted_rows(m.rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       const Index valid = m.lengths.empty() ? q.len : m.lengths[static_cast<std::size_t>(b)];
@@ -131,7 +132,7 @@ inline Array sinkhorn_lra(const Array& q, const Array& k, const Array& v, Index 
           row_keys[row][at] += k.at(b, h, j, c);
           row_values[row][at] += v.at(b, h, j, c);
         }
-      for (Index i = 0; i < q.len; ++i) {
+      for (const Index i : wanted) {
         std::vector<std::vector<double>> keys, values;
         for (Index j = i % columns; j < valid; j += columns) {
           keys.push_back(copy_of(k.row(b, h, j)));

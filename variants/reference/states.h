@@ -20,18 +20,20 @@ struct StateGates {
 // the step + diag(u)·k_tᵀ·v_t). A position at or beyond the length leaves the state alone, and its
 // query reads it.
 inline Array state_outputs(const Array& q, const Array& k, const Array& v, const StateGates& gates,
-                           const std::vector<Index>& lengths = {}) {
+                           const std::vector<Index>& lengths = {},
+                           const std::vector<Index>& rows = {}) {
   const Index m = k.dim, d = v.dim;
   Array out(q.batch, q.heads, q.len, d);
+  const std::vector<bool> wanted = wanted_of(rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       Array state(1, 1, m, d);
       const Index length = lengths.empty() ? q.len : lengths[static_cast<std::size_t>(b)];
       for (Index t = 0; t < q.len; ++t) {
+        const bool is_wanted = wanted[static_cast<std::size_t>(t)];
         const auto read = [&] {
-          for (Index e = 0; e < d; ++e)
-            for (Index c = 0; c < m; ++c)
-              out.at(b, h, t, e) += q.at(b, h, t, c) * state.at(0, 0, c, e);
+          for (Index c = 0; is_wanted && c < m; ++c)
+            add_times(q.at(b, h, t, c), state.line(0, 0, c), out.line(b, h, t), d);
         };
         if (t >= length) {
           read();
@@ -39,32 +41,30 @@ inline Array state_outputs(const Array& q, const Array& k, const Array& v, const
         }
         if (gates.bonus) {
           read();
-          for (Index e = 0; e < d; ++e)
-            for (Index c = 0; c < m; ++c)
-              out.at(b, h, t, e) +=
-                  q.at(b, h, t, c) * gates.bonus(h, c) * k.at(b, h, t, c) * v.at(b, h, t, e);
+          for (Index c = 0; is_wanted && c < m; ++c)
+            add_times(q.at(b, h, t, c) * gates.bonus(h, c) * k.at(b, h, t, c), v.line(b, h, t),
+                      out.line(b, h, t), d);
         }
-        std::vector<double> erased(static_cast<std::size_t>(d));
-        for (Index e = 0; gates.erase && e < d; ++e)
-          for (Index c = 0; c < m; ++c)
-            erased[static_cast<std::size_t>(e)] += gates.erase(b, h, t, c) * state.at(0, 0, c, e);
-        if (gates.log_decay)
-          for (Index c = 0; c < m; ++c)
-            for (Index e = 0; e < d; ++e)
-              state.at(0, 0, c, e) *= std::exp(gates.log_decay(b, h, t, c));
+        std::vector<double> erased(static_cast<std::size_t>(d)), held = erased, written;
+        for (Index c = 0; gates.erase && c < m; ++c)
+          add_times(gates.erase(b, h, t, c), state.line(0, 0, c), erased.data(), d);
+        for (Index c = 0; gates.log_decay && c < m; ++c) {
+          const double kept = std::exp(gates.log_decay(b, h, t, c));
+          double* const line = state.line(0, 0, c);
+          for (Index e = 0; e < d; ++e) line[e] *= kept;
+        }
         for (Index c = 0; gates.remove && c < m; ++c)
-          for (Index e = 0; e < d; ++e)
-            state.at(0, 0, c, e) -= gates.remove(b, h, t, c) * erased[static_cast<std::size_t>(e)];
-        std::vector<double> written;
+          add_times(-gates.remove(b, h, t, c), erased.data(), state.line(0, 0, c), d);
+        for (Index c = 0; gates.beta && c < m; ++c)
+          add_times(k.at(b, h, t, c), state.line(0, 0, c), held.data(), d);
         for (Index e = 0; e < d; ++e) {
-          double held = 0;
-          for (Index c = 0; c < m; ++c) held += k.at(b, h, t, c) * state.at(0, 0, c, e);
           const double value = v.at(b, h, t, e);
-          written.push_back(gates.beta ? gates.beta(b, h, t) * (value - held) : value);
+          written.push_back(gates.beta
+                                ? gates.beta(b, h, t) * (value - held[static_cast<std::size_t>(e)])
+                                : value);
         }
         for (Index c = 0; c < m; ++c)
-          for (Index e = 0; e < d; ++e)
-            state.at(0, 0, c, e) += k.at(b, h, t, c) * written[static_cast<std::size_t>(e)];
+          add_times(k.at(b, h, t, c), written.data(), state.line(0, 0, c), d);
         if (!gates.bonus) read();
       }
     }

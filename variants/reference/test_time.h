@@ -25,12 +25,14 @@ inline std::pair<std::vector<double>, double> normalised(const std::vector<doubl
 // `weights`: theta [1, 1, 1, mini_batch], gain and shift of LN [1, 1, heads, dim], W [1, heads,
 // dim, dim] and b [1, 1, heads, dim] at the start.
 inline Array trained_outputs(const Array& q, const Array& k, const Array& v, const Array& rate,
-                             const std::vector<Array>& weights, const std::vector<Index>& lengths) {
+                             const std::vector<Array>& weights, const std::vector<Index>& lengths,
+                             const std::vector<Index>& rows = {}) {
   const Array &theta = weights[0], &gains = weights[1], &shift = weights[2], &start = weights[3],
               &bias = weights[4];
   const Index d = q.dim, mini_batch = theta.dim;
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   Array out(q.batch, q.heads, q.len, d);
+  const std::vector<bool> wanted = wanted_of(rows, q.len);
   for (Index b = 0; b < q.batch; ++b)
     for (Index h = 0; h < q.heads; ++h) {
       Array before(1, 1, d + 1, d);  // W, then b
@@ -38,11 +40,8 @@ inline Array trained_outputs(const Array& q, const Array& k, const Array& v, con
         for (Index e = 0; e < d; ++e)
           before.at(0, 0, c, e) = c < d ? start.at(0, h, c, e) : bias.at(0, 0, h, e);
       const auto model = [&](const Array& state, Row x) {
-        std::vector<double> z(at(d));
-        for (Index e = 0; e < d; ++e) {
-          z[at(e)] = state.at(0, 0, d, e);
-          for (Index c = 0; c < d; ++c) z[at(e)] += x[at(c)] * state.at(0, 0, c, e);
-        }
+        std::vector<double> z(state.line(0, 0, d), state.line(0, 0, d) + d);
+        for (Index c = 0; c < d; ++c) add_times(x[at(c)], state.line(0, 0, c), z.data(), d);
         return z;
       };
       Array sum(1, 1, d + 1, d), now = before;
@@ -60,18 +59,19 @@ inline Array trained_outputs(const Array& q, const Array& k, const Array& v, con
             mean += pull[at(c)] / static_cast<double>(d);
             along += pull[at(c)] * normal[at(c)] / static_cast<double>(d);
           }
-          for (Index e = 0; e < d; ++e) {
-            const double grad = inverse * (pull[at(e)] - mean - normal[at(e)] * along);
-            for (Index c = 0; c <= d; ++c)
-              sum.at(0, 0, c, e) += rate.at(b, h, i, 0) * (c < d ? k.at(b, h, i, c) : 1) * grad;
-          }
+          std::vector<double> grad;
+          for (Index e = 0; e < d; ++e)
+            grad.push_back(inverse * (pull[at(e)] - mean - normal[at(e)] * along));
+          for (Index c = 0; c <= d; ++c)
+            add_times(rate.at(b, h, i, 0) * (c < d ? k.at(b, h, i, c) : 1), grad.data(),
+                      sum.line(0, 0, c), d);
           const Index in_batch = i % mini_batch;
           const double token_rate =
               std::fmax(0, 1 / static_cast<double>(in_batch + 1) + theta.x[at(in_batch)]);
           for (std::size_t n = 0; n < now.x.size(); ++n)
             now.x[n] = before.x[n] - token_rate * sum.x[n];
         }
-        if (valid == 0) continue;
+        if (valid == 0 || !wanted[at(i)]) continue;
         const std::vector<double> normal = normalised(model(now, q.row(b, h, i))).first;
         for (Index c = 0; c < d; ++c)
           out.at(b, h, i, c) =

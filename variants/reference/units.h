@@ -22,8 +22,9 @@ std::vector<double> through(Row row, const Array& w, const Array* bias, const Fu
 
 // Hua et al. 2022, section 3.1. w: gate, value, base, scale and shift of queries and of keys, out.
 inline Array gated_unit(const Array& x, const std::vector<Array>& w, bool causal,
-                        const Valid& valid) {
+                        const Valid& valid, const std::vector<Index>& wanted = {}) {
   const auto same = [](double value) { return value; };
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b) {
     const Index n = valid.of(x, b);
@@ -38,14 +39,15 @@ inline Array gated_unit(const Array& x, const std::vector<Array>& w, bool causal
       }
       v.push_back(through(x.row(b, 0, i), w[1], nullptr, silu));
     }
-    for (Index i = 0; i < n; ++i) {
+    for (const Index i : rows) {
+      if (i >= n) continue;
       const Index seen = causal ? i + 1 : n;
       std::vector<double> mixed(static_cast<std::size_t>(w[1].dim));
       for (Index j = 0; j < seen; ++j) {
         const auto at = static_cast<std::size_t>(j);
         const double score = dot(q[static_cast<std::size_t>(i)], k[at]) / static_cast<double>(seen);
         const double weight = score > 0 ? score * score : 0;
-        for (std::size_t c = 0; c < mixed.size(); ++c) mixed[c] += weight * v[at][c];
+        add_times(weight, v[at].data(), mixed.data(), w[1].dim);
       }
       const std::vector<double> gate = through(x.row(b, 0, i), w[0], nullptr, silu);
       for (std::size_t c = 0; c < mixed.size(); ++c) mixed[c] *= gate[c];
@@ -73,7 +75,8 @@ inline std::vector<double> normalised(std::vector<double> row, const Array& gain
 // Liu et al. 2021, section 3: s = z1 ⊙ (W·norm(z2) + b), z = gelu(x·in). w: in, in_bias, gain,
 // shift, spatial, spatial_bias [1, 1, max_len, 1], out, out_bias.
 inline Array spatial_gating(const Array& x, const std::vector<Array>& w, bool causal,
-                            const Valid& valid) {
+                            const Valid& valid, const std::vector<Index>& wanted = {}) {
+  const std::vector<Index> rows = wanted_rows(wanted, x.len);
   Array out(x.batch, 1, x.len, x.dim);
   for (Index b = 0; b < x.batch; ++b) {
     const Index n = valid.of(x, b);
@@ -84,12 +87,13 @@ inline Array spatial_gating(const Array& x, const std::vector<Array>& w, bool ca
       residual.emplace_back(z.begin(), middle);
       normed.push_back(normalised({middle, z.end()}, w[2], w[3]));
     }
-    for (Index i = 0; i < n; ++i) {
+    for (const Index i : rows) {
+      if (i >= n) continue;
       std::vector<double> row = residual[static_cast<std::size_t>(i)];
       std::vector<double> gate(row.size(), w[5].at(0, 0, i, 0));
       for (Index j = 0; j < (causal ? i + 1 : n); ++j) {
-        const std::vector<double>& other = normed[static_cast<std::size_t>(j)];
-        for (std::size_t c = 0; c < row.size(); ++c) gate[c] += w[4].at(0, 0, i, j) * other[c];
+        add_times(w[4].at(0, 0, i, j), normed[static_cast<std::size_t>(j)].data(), gate.data(),
+                  static_cast<Index>(gate.size()));
       }
       for (std::size_t c = 0; c < row.size(); ++c) row[c] *= gate[c];
       const std::vector<double> mixed =

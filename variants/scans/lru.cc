@@ -107,7 +107,9 @@ VariantInfo lru() {
                  {"max_phase", 6.28, "largest angle of a at the start", 1e-6, 6.2832}},
       .make = make_as<Lru>,
       .reference =
-          [](const ReferenceInputs& x) { return oracle::lru(x.v, x.weights, {x.mask.kv_lengths}); },
+          [](const ReferenceInputs& x) {
+            return oracle::lru(x.v, x.weights, {x.mask.kv_lengths}, x.rows);
+          },
       .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
         if (params.number("r_min") <= params.number("r_max")) return std::nullopt;
         return "r_min is above r_max";

@@ -72,7 +72,9 @@ VariantInfo s4d() {
       .params = {{"states", 64, "states of each channel, in conjugate pairs", 2, 1024}},
       .make = make_as<S4d>,
       .reference =
-          [](const ReferenceInputs& x) { return oracle::s4d(x.v, x.weights, {x.mask.kv_lengths}); },
+          [](const ReferenceInputs& x) {
+            return oracle::s4d(x.v, x.weights, {x.mask.kv_lengths}, x.rows);
+          },
       .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
         if (params.integer("states") % 2 == 0) return std::nullopt;
         return "an odd number of states has one without its conjugate";

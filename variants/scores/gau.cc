@@ -87,7 +87,7 @@ VariantInfo gau() {
       .reference =
           [](const ReferenceInputs& x) {
             return oracle::split(oracle::gated_unit(oracle::merged(x.v), x.weights, x.mask.causal,
-                                                    {x.mask.kv_lengths}),
+                                                    {x.mask.kv_lengths}, x.rows),
                                  x.v.heads);
           },
       .notes = {"The whole unit of the paper: it reads the layer's input, makes its projections "

@@ -85,7 +85,7 @@ VariantInfo mega() {
                                               {.causal = x.config.causal,
                                                .softmax = x.params().text("score") == "softmax",
                                                .chunk = x.params().integer("chunk")},
-                                              {x.mask.kv_lengths}),
+                                              {x.mask.kv_lengths}, x.rows),
                                  x.v.heads);
           },
       .notes = {"The whole layer of the paper: it reads the layer's input, makes its projections "

@@ -99,7 +99,7 @@ VariantInfo dsa() {
       .limit = [](const AttentionShape& s) -> std::optional<VariantInfo::Limit> {
         return VariantInfo::Limit{.params = {{"keys", s.kv_len}}};
       },
-      .skip_reason = causal_alone,
+      .causal_alone = true,
       .notes = {
           "The paper's indexer is one for all heads and reads the layer's input; this one is of "
           "each "

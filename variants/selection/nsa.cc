@@ -62,7 +62,8 @@ oracle::Array nsa_reference(const ReferenceInputs& x) {
   return oracle::native_sparse_attention(
       x.q, x.k, x.v, x.gates[0], x.mask.kv_lengths,
       {x.params().integer("block"), x.params().integer("blocks"), x.params().integer("shared_by"),
-       x.params().integer("window")});
+       x.params().integer("window")},
+      x.rows);
 }
 
 }  // namespace
@@ -90,11 +91,11 @@ VariantInfo nsa() {
       .skip_reason = [](const AttentionShape& shape,
                         const Params& params) -> std::optional<std::string> {
         const int64_t shared = params.integer("shared_by");
-        if (shape.heads % shared != 0)
-          return fmt::format("{} heads are not a multiple of shared_by {}", shape.heads, shared);
-        return causal_alone(shape, params);
+        if (shape.heads % shared == 0) return std::nullopt;
+        return fmt::format("{} heads are not a multiple of shared_by {}", shape.heads, shared);
       },
       .gates = nsa_gates,
+      .causal_alone = true,
       .notes = {
           "Means stand for the paper's learned compression, over the blocks that are chosen among, "
           "as in fla's code; the paper's blocks of 32 positions at a stride of 16 overlap. Keys "

@@ -10,7 +10,6 @@
 //   block_decoder.h  decoding by chosen blocks
 //   compressed_attention.h, gated_branches.h, branch_decoder.h  the branches of native sparse
 //                    attention (Yuan et al. 2025, arXiv:2502.11089)
-//   causal_alone.h   why other shapes cannot run
 // Internal: top_problem.h, top_strip.h.
 #pragma once
 
@@ -19,7 +18,6 @@
 #include "variants/selection/block_decoder.h"
 #include "variants/selection/block_lists.h"
 #include "variants/selection/branch_decoder.h"
-#include "variants/selection/causal_alone.h"
 #include "variants/selection/compressed_attention.h"
 #include "variants/selection/gated_branches.h"
 #include "variants/selection/indexer.h"

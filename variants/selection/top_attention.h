@@ -9,20 +9,9 @@
 #include "core/autograd/var.h"
 #include "variants/api/cost.h"
 #include "variants/api/mask.h"
+#include "variants/selection/index_rows.h"
 
 namespace attn {
-
-// Scores of an indexer, I(i, j) = Σ_c w(i, c)·relu(q(i, c)·k(j)), over the index heads c of a head.
-struct IndexScores {
-  Tensor q;        // [batch, heads, q_len, index_heads·dim]
-  Tensor k;        // [batch, heads, kv_len, dim]
-  Tensor weights;  // [batch, heads, q_len, index_heads]; undefined: 1
-  bool has_relu = true;
-
-  bool defined() const { return q.defined(); }
-  int64_t dim() const { return k.dim(3); }
-  int64_t index_heads() const { return q.dim(3) / k.dim(3); }
-};
 
 // q [batch, heads, q_len, dim], k, v [batch, heads, kv_len, dim] -> [batch, heads, q_len, dim]. Of
 // equal scores that of the earlier key is larger. Without `index` the scores are q·k. The bits do

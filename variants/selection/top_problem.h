@@ -10,7 +10,8 @@
 #include "core/base/memory.h"
 #include "core/base/workspace.h"
 #include "core/simd/top_rows.h"
-#include "variants/selection/top_attention.h"
+#include "variants/api/mask.h"
+#include "variants/selection/index_rows.h"
 #include "variants/selection/top_strip.h"
 
 namespace attn {

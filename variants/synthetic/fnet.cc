@@ -36,8 +36,9 @@ VariantInfo fnet() {
       .make = make_as<FNet>,
       .reference =
           [](const ReferenceInputs& x) {
-            return oracle::split(oracle::fourier_mixing(oracle::merged(x.v), {x.mask.kv_lengths}),
-                                 x.v.heads);
+            return oracle::split(
+                oracle::fourier_mixing(oracle::merged(x.v), {x.mask.kv_lengths}, x.rows),
+                x.v.heads);
           },
       .notes = {"Nothing is scaled, as in the paper: outputs are about √(n·d) times as large as "
                 "the input, which the norm of the block around it undoes.",

@@ -76,7 +76,7 @@ VariantInfo gmlp() {
       .reference =
           [](const ReferenceInputs& x) {
             return oracle::split(oracle::spatial_gating(oracle::merged(x.v), x.weights,
-                                                        x.mask.causal, {x.mask.kv_lengths}),
+                                                        x.mask.causal, {x.mask.kv_lengths}, x.rows),
                                  x.v.heads);
           },
       .skip_reason = [](const AttentionShape& shape,

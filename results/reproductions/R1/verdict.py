@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 NEAR = 0.15  # of a squared error: 500 000 draws know it to some hundredths
 BIAS = 0.01  # of a mean

@@ -1,6 +1,6 @@
 """Linear attention with decay and the delta rule in three forms, against the library's outputs."""
 
-from attnreproduce.forms import GATED, VARIANTS, chunked, difference, drawn, of_library, overflow, recurrent
+from attnbench.reproduce.forms import GATED, VARIANTS, chunked, difference, drawn, of_library, overflow, recurrent
 
 LENGTH, DIM = 512, 32
 CHUNKS = (16, 64, 256)

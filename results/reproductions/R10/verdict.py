@@ -1,9 +1,9 @@
 """R10: differences of the forms and of the library from the recurrent one, and where products of gates overflow."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # relative, over 512 positions
 NEAR = 0.05  # of a logarithm: numbers of queries and keys are not 1

@@ -2,10 +2,10 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 NEAR = 1e-3  # of a weight, and of an output of order 1: far above float32's rounding of the result
 SHORT = 64  # the length of the claim; longer ones show what float32 makes of the encoding

@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import difference, exact, ratio_of_times
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import difference, exact, ratio_of_times
+from attnbench.reproduce.judging import Finding, Verdict
 
 RANK = "linformer[rank=128]"
 TEXTBOOK = "full[kernel=materialized]"

@@ -1,8 +1,8 @@
 """R17: exponents of time and memory of training, over length."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, time_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, time_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 SLOPE = 0.15
 LEAST = -1.0  # what is linear may have a constant part that is larger: its exponent is less than 1

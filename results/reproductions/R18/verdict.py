@@ -1,8 +1,8 @@
 """R18: the time of all tokens of an image, with a state, with a cache and without either."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import Estimate, quotient, time_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import Estimate, quotient, time_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 IMAGES = {784: "MNIST", 3072: "CIFAR-10"}
 KINDS = ("no cache", "cache", "state")

@@ -2,11 +2,11 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.crossings import crossings_of
-from attnreproduce.estimates import exact, quotient
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.crossings import crossings_of
+from attnbench.reproduce.estimates import exact, quotient
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"
 NAMES = {"truncated": "local"}  # as the paper calls them

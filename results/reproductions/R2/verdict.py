@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import difference, exact, mean_of
-from attnreproduce.judging import Finding, State, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import difference, exact, mean_of
+from attnbench.reproduce.judging import Finding, State, Verdict
 
 BIAS = 0.01  # of a mean
 

@@ -2,10 +2,10 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.crossings import crossings_of
-from attnreproduce.estimates import Estimate, exact
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.crossings import crossings_of
+from attnbench.reproduce.estimates import Estimate, exact
+from attnbench.reproduce.judging import Finding, Verdict
 
 RIVALS = {"full[kernel=tiled]": "tiled", "full[kernel=materialized]": "textbook"}
 FACTOR = 2.0

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import Estimate, difference, mean_of, score_of
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import Estimate, difference, mean_of, score_of
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 SMALL = 0.01  # a loss below is a copy without a fault
 FACTOR = 1.5  # of softmax's loss, where that is larger

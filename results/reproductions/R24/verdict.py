@@ -1,9 +1,9 @@
 """R24: scores of trained weights with other rounds of hashing than those of the training."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 TRAINED = (4, 2, 1)
 TESTED = ("full", "8", "4", "2", "1")  # in the order of the published columns

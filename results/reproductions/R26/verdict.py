@@ -1,8 +1,8 @@
 """R26: where the published ListOps scores lie among predictors that evaluate no nested operator."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import difference, mean_of, share
-from attnreproduce.judging import Finding, State, Verdict, decided
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import difference, mean_of, share
+from attnbench.reproduce.judging import Finding, State, Verdict, decided
 
 TREES = 2000  # taken as the size of the published test set
 ROOT = "root operator"

@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import Estimate, mean_of
-from attnreproduce.judging import Finding, State, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import Estimate, mean_of
+from attnbench.reproduce.judging import Finding, State, Verdict
 
 NEAR = 0.1  # of the size of the outputs: closer than this counts as the same mechanism
 

@@ -1,9 +1,9 @@
 """R28: scores beyond the training length, by the kind of positions."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import mean_of
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import mean_of
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 TASKS = ("copy", "induction")
 RIVALS = ("sinusoidal", "rotary")

@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import mean_of
-from attnreproduce.judging import Finding, State, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import mean_of
+from attnbench.reproduce.judging import Finding, State, Verdict
 
 USUAL = 1.0  # the scale of the paper: queries and keys of unit variance
 

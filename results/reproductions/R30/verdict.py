@@ -1,10 +1,10 @@
 """R30: accuracy and time of windows against exact attention on synthetic frames of speech."""
 
-from attnplot.tuned import winners
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import mean_of, ratio_of_times, score_of
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.plots.tuned import winners
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import mean_of, ratio_of_times, score_of
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 LOSS = 0.01  # of accuracy: closer than this counts as equal
 SHARE = 0.1  # of exact attention's time

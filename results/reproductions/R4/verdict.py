@@ -1,8 +1,8 @@
 """R4: movement of earlier outputs by a later key."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 LEAK = 0.01  # relative: what no rounding explains
 ROUNDING = 1e-12  # of float64, over 64 keys

@@ -2,9 +2,9 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 GROWS = 2.0  # times, over the lengths: more than draws differ by
 ROUNDING = 1e-4  # relative, of float32 over sums of up to 64 products

@@ -1,8 +1,8 @@
 """R6: how much of an attention matrix its largest singular values hold."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import mean_of
-from attnreproduce.judging import Finding, State, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import mean_of
+from attnbench.reproduce.judging import Finding, State, Verdict
 
 
 def verdict(evidence):

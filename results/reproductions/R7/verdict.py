@@ -2,10 +2,10 @@
 
 import math
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 SLOPE = 0.15  # around the exponents 1 and 2: constant terms bend a short range
 FACTOR = 2.0  # around the published savings: dropout masks and half precision are not measured here

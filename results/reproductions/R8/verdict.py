@@ -1,8 +1,8 @@
 """R8: keys found by several rounds of hashing against the formula for independent rounds."""
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.judging import Finding, Verdict
 
 NEAR = 0.03  # of a probability: closer than this counts as equal
 MOST_SEEN = 2 * 64 / 1024  # of the keys: a chunk and the one before it, each of 64

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attnreproduce.chart import Line, Panel, Point
-from attnreproduce.estimates import exact, mean_of
-from attnreproduce.fault import MissingError
-from attnreproduce.judging import Finding, Verdict
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.estimates import exact, mean_of
+from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.judging import Finding, Verdict
 
 NOTHING = 1e-12  # a squared error of float64's rounding, over 64 products
 NEAR = 0.1  # of a closed form

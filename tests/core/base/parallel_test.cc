@@ -3,6 +3,8 @@
 #include "core/base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -111,6 +113,42 @@ TEST_F(Parallel, ThreadsBelongToTheThreadThatSetThem) {
   }).join();
   EXPECT_EQ(threads(), 3);
   EXPECT_GE(hardware_threads(), 1);
+}
+
+// The sum of [0, 1000) by a loop on three threads that takes memory of the pool.
+int64_t sum_on_threads() {
+  set_threads(3);
+  std::atomic<int64_t> sum = 0;
+  parallel_for(1000, 10, [&](int64_t begin, int64_t end) {
+    const Block block(64, Purpose::workspace);
+    for (int64_t i = begin; i < end; i++) sum += i;
+  });
+  return sum;
+}
+
+TEST_F(Parallel, AChildOfForkRunsLoopsToo) {
+#ifdef ATTN_STD_THREADS
+  GTEST_SKIP() << "ThreadSanitizer refuses threads in a child of fork()";
+#endif
+  std::atomic<bool> ended = false;
+  std::thread other([&] {  // holds the mutex of the pool now and then
+    while (!ended) const Block block(64, Purpose::workspace);
+  });
+  for (int i = 0; i < 20 && !HasFailure(); i++) {
+    EXPECT_EQ(sum_on_threads(), 499500);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      const auto first = sum_on_threads(), second = sum_on_threads();
+      _exit(first == 499500 && second == 499500 ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "signal 14: the child hung";
+  }
+  ended = true;
+  other.join();
+  EXPECT_EQ(sum_on_threads(), 499500) << "and the parent still does";
 }
 
 }  // namespace

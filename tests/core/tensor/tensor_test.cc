@@ -9,6 +9,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/parallel.h"
+#include "core/tensor/bfloat16_tensor.h"
 
 namespace attn::tensor_test {
 namespace {
@@ -68,6 +69,17 @@ TEST(Tensor, OverMemoryOfAnother) {
   EXPECT_EQ(numbers.use_count(), 1);
   EXPECT_EQ(*numbers, (std::vector<real>{5, 4, 4, 4, 4, 4}));
   EXPECT_THROW(Tensor::over({2}, numbers->data(), nullptr), Error);
+}
+
+TEST(Tensor, BFloat16IsReadWhereItIsToo) {
+  const auto numbers = std::make_shared<std::vector<BFloat16>>(3, to_bfloat16(1.5F));
+  const int64_t live = memory_use().live_total;
+  const BFloat16Tensor over = BFloat16Tensor::over({3}, numbers->data(), numbers);
+  EXPECT_EQ(over.data(), numbers->data());
+  EXPECT_EQ(memory_use().live_total, live);
+  (*numbers)[2] = to_bfloat16(-2.0F);
+  EXPECT_EQ(widened(over)[0], real(1.5));
+  EXPECT_EQ(widened(over)[2], real(-2));
 }
 
 TEST(Tensor, FillAddCopy) {

@@ -270,7 +270,11 @@ TEST(Codec, ARunLineIsTheSameAfterwards) {
                                           .threads = 5},
                .calibration_fault = "",
                .started_at = "2026-11-20T12:00:00Z",
-               .variants = {{.name = "full", .order = 0, .family = "exact"}},
+               .variants = {{.name = "full",
+                             .order = 0,
+                             .family = "exact",
+                             .params = Params::unchecked({{"kernel", std::string("tiled")}})},
+                            {.name = "linear", .order = 1, .family = "kernel"}},
                .order_seed = 77};
   line.environment.erase("calibration");
   const Json json = to_json(line);
@@ -280,6 +284,8 @@ TEST(Codec, ARunLineIsTheSameAfterwards) {
   EXPECT_TRUE(read.config.asks_the_same(line.config));
   EXPECT_EQ(read.calibration.value().copy_bytes_per_s_one, 3);
   EXPECT_EQ(read.order_seed, 77u);
+  EXPECT_EQ(json["variants"][0]["params"]["kernel"], "tiled");
+  EXPECT_FALSE(read.variants.at(1).params) << "rows of earlier versions have none";
   EXPECT_FALSE(json.contains("noise_floor")) << "none was measured";
   EXPECT_EQ(json["environment"]["calibration"]["threads"], 5);
   line.calibration.reset();
@@ -339,12 +345,14 @@ TEST(Codec, ARequestReachesTheChildAsItWasAsked) {
                       .of = PilotOf::shortcuts,
                       .key = full_key(),
                       .batch = 8,
+                      .steps = 5,
                       .max_memory_bytes = 1 << 20};
   const Request read = request_of(to_json(asked));
   EXPECT_EQ(read.what, Asked::pilot);
   EXPECT_EQ(read.of, PilotOf::shortcuts);
   EXPECT_EQ(read.key, asked.key);
   EXPECT_EQ(read.batch, 8);
+  EXPECT_EQ(read.steps, 5);
   EXPECT_EQ(read.max_memory_bytes, 1 << 20);
   Request check{.what = Asked::check, .variant = Plugin{"full", {}}, .shapes = {{.heads = 8}}};
   EXPECT_EQ(to_json(check).dump().find("kv_heads"), std::string::npos) << "as before it was there";

@@ -34,6 +34,15 @@ TEST(Options, AConfigFileIsLinesOfNameAndValue) {
   EXPECT_FALSE(found.has("quiet"));
 }
 
+TEST(Options, AByteOrderMarkOfAConfigFileIsSkipped) {
+  EXPECT_EQ(merged("\xEF\xBB\xBFlength = 64\n").get("length"), "64");
+}
+
+TEST(Options, AnOptionLikeNoneGetsNoSuggestion) {
+  EXPECT_EQ(fault_of([] { merged("zzz = 1"); }),
+            "sweep.conf: unknown option 'zzz' (attnbench run --help lists them)");
+}
+
 TEST(Options, AFaultOfAConfigFileIsNamed) {
   EXPECT_EQ(fault_of([] { merged("length = 64\n[section]\n"); }),
             "sweep.conf: line 2: '[section]' is not name = value");

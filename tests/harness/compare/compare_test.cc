@@ -72,8 +72,8 @@ TEST(Compare, AllPairsAreCorrectedTogether) {
   EXPECT_NEAR(all.pairs[0].corrected.value(), 6 * all.pairs[0].p.value(), 1e-12);
 }
 
-// What was measured on a disturbed machine is no regression, and takes no power from the others.
-TEST(Compare, ADisturbedTimeDecidesNothing) {
+// Where nothing says by how much, and it takes no power from the others.
+TEST(Compare, ADisturbanceThatNothingBoundsDecidesNothing) {
   Row after = speed("linear", 64, around(2));
   after.result.noisy = {Noise::switches};
   const Compared pair = only(speed("linear", 64, around(1)), after);
@@ -83,6 +83,70 @@ TEST(Compare, ADisturbedTimeDecidesNothing) {
   Row same = speed("linear", 64, around(1));
   same.result.noisy = {Noise::witness};
   EXPECT_EQ(only(same, speed("linear", 64, around(1))).verdict, Judgement::same);
+}
+
+// Visits on a machine that was up to 2.5 times as slow: 14.9 times, 8.1 to 27.3 by their scatter.
+Row on_a_busy_machine() {
+  Row slow = speed("linear", 64, {14.9 / 1.276, 14.9, 14.9 * 1.276});
+  slow.result.witness.flops_per_s = {8e8, 4e8, 5e8};
+  slow.result.witness.copy_bytes_per_s = {1e9, 1e9, 1e9};
+  slow.result.noisy = {Noise::witness};
+  return slow;
+}
+
+Row with_witness(Row row, double flops_per_s) {
+  row.result.witness.flops_per_s.assign(3, flops_per_s);
+  row.result.witness.copy_bytes_per_s.assign(3, 1e9);
+  return row;
+}
+
+TEST(Compare, AChangeThatNoDisturbanceExplainsIsFound) {
+  const Row calm = with_witness(speed("linear", 64, around(1)), 1e9);
+  const Comparison found = compare(file({calm}), file({on_a_busy_machine()}), {});
+  const Compared& pair = found.pairs.at(0);
+  EXPECT_EQ(pair.verdict, Judgement::worse);
+  EXPECT_TRUE(found.has_regression());
+  EXPECT_GT(pair.low.value(), 14.9 / 2.5);
+  EXPECT_LT(pair.low.value(), 8.1 / 0.8) << "the calmest visit has a bound too";
+  EXPECT_NEAR(pair.change.value(), 14.9 / 1.276 / 0.999, 1e-9) << "of the fastest visits";
+  EXPECT_LT(pair.corrected.value(), 0.05);
+  EXPECT_EQ(pair.basis, fmt::format("3 and 3 visits, disturbed, interval widened by {:.3g} x",
+                                    pair.widened.value()));
+  EXPECT_TRUE(found.notes.back().starts_with("1 time was judged with the interval widened"))
+      << found.notes.back();
+  EXPECT_EQ(verdict(on_a_busy_machine(), calm), Judgement::better);
+}
+
+// Twice as long, on a machine that may have been 2.5 times as slow.
+TEST(Compare, AChangeThatTheDisturbanceMayExplainIsUndecided) {
+  Row after = with_witness(speed("linear", 64, around(2)), 4e8);
+  after.result.noisy = {Noise::witness};
+  const Row calm = with_witness(speed("linear", 64, around(1)), 1e9);
+  const Compared pair = only(calm, after);
+  EXPECT_EQ(pair.verdict, Judgement::undecided);
+  EXPECT_LT(pair.low.value(), 1);
+  EXPECT_GT(pair.high.value(), 2);
+  EXPECT_EQ(verdict(calm, with_witness(speed("linear", 64, around(2)), 4e8)), Judgement::worse)
+      << "not marked";
+}
+
+TEST(Compare, AcrossMachinesTheDisturbanceOfExactAttentionCountsToo) {
+  const auto rows = [](double linear, double full_witness) {
+    std::vector<Row> both = {with_witness(speed("full", 64, around(8)), full_witness),
+                             with_witness(speed("linear", 64, around(linear)), 1e9),
+                             with_witness(speed("performer", 64, around(1)), 1e9)};
+    both[1].result.noisy = {Noise::witness};
+    return both;
+  };
+  const auto verdict_at = [&](double linear, double full_witness) {
+    return compare(file(rows(1, full_witness), "A"), file(rows(linear, full_witness), "B"),
+                   {.across_machines = true})
+        .pairs.at(0)
+        .verdict;
+  };
+  EXPECT_EQ(verdict_at(3, 1e9), Judgement::worse);
+  EXPECT_EQ(verdict_at(3, 2.5e8), Judgement::undecided);
+  EXPECT_EQ(verdict_at(30, 2.5e8), Judgement::worse);
 }
 
 TEST(Compare, BytesCompareByTheirRatio) {

@@ -1,7 +1,11 @@
-// The gates of all positions of a workload of mode decode: of its prefill and of its step.
+// What a workload of mode decode has read and answered: the gates of all positions, of its prefill
+// and of its step; its answer beside the last rows of a forward pass.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/ops/ops.h"
@@ -26,6 +30,19 @@ inline std::vector<Var> gates_of_all_positions(const Workload& workload) {
     all.push_back(concat(parts[i], 2));
   }
   return all;
+}
+
+// Expects of what a workload has decoded, [batch, heads, 1, head_dim], the last rows of `all`,
+// [batch, heads, length, head_dim].
+inline void expect_last_rows(const Workload& workload, const Tensor& all) {
+  const int64_t n = workload.spec().length, dim = workload.spec().head_dim;
+  const Tensor& out = workload.decoded();
+  real largest = 1;  // sums that cancel are as inexact as the largest of them
+  for (int64_t i = 0; i < out.size(); i++) largest = std::max(largest, std::abs(out[i]));
+  for (int64_t i = 0; i < out.size(); i++) {
+    const real expected = all[(i / dim * n + n - 1) * dim + i % dim];
+    ASSERT_NEAR(out[i], expected, 1e-5 * largest) << workload.spec().variant->name << " at " << i;
+  }
 }
 
 }  // namespace attn

@@ -15,6 +15,7 @@
 namespace attn::encoder_test {
 namespace {
 
+using toy::check_gradients;
 using toy::plain;
 using toy::tiny;
 
@@ -25,35 +26,6 @@ Batch tokens(std::vector<int64_t> lengths = {}) {
           .values = {},
           .lengths = std::move(lengths),
           .targets = {2, 0}};
-}
-
-double loss_of(const Encoder& model, const Batch& batch) {
-  const NoGrad no_grad;
-  return static_cast<double>(cross_entropy(model.forward(batch), batch.targets).value()[0]);
-}
-
-void check_gradients(const ModelConfig& config, const Batch& batch) {
-  const Encoder model(config);
-  cross_entropy(model.forward(batch), batch.targets).backward();
-  // The step balances truncation (step²) against rounding (epsilon / step) of a loss of size 1.
-  const double step = std::cbrt(static_cast<double>(kEpsilon)),
-               tolerance = (kIsDouble ? 1 : 10) * step * step;
-  for (const Weight& weight : model.weights()) {
-    ASSERT_TRUE(weight.value.grad().defined()) << weight.name;
-    for (real& x : weight.value.value().values()) {
-      const int64_t i = &x - weight.value.value().data();
-      const real before = x;
-      x = before + static_cast<real>(step);
-      const double above = loss_of(model, batch);
-      x = before - static_cast<real>(step);
-      const double below = loss_of(model, batch);
-      x = before;
-      const double expected = (above - below) / (2 * step),
-                   got = static_cast<double>(weight.value.grad()[i]);
-      EXPECT_TRUE(std::abs(got - expected) <= 50 * tolerance)
-          << weight.name << "[" << i << "] " << got << " " << expected;
-    }
-  }
 }
 
 // But for what starts as a constant.

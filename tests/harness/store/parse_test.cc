@@ -10,8 +10,8 @@
 #include <iterator>
 
 #include "core/base/check.h"
-#include "harness/sweep/outcome.h"
-#include "harness/sweep/pilots.h"
+#include "harness/plan/pilots.h"
+#include "harness/process/outcome.h"
 #include "tests/harness/store/sample_rows.h"
 #include "tests/places.h"
 

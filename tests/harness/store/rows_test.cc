@@ -102,6 +102,19 @@ TEST_F(Rows, LeavesStrangersFilesAlone) {
   EXPECT_EQ(text(), "dear diary");
 }
 
+// Which an editor wrote, where somebody looked at the rows.
+TEST_F(Rows, AByteOrderMarkIsSkipped) {
+  write_two();
+  const std::string rows = text();
+  std::filesystem::remove(path_);
+  put("\xEF\xBB\xBF" + rows);
+  EXPECT_EQ(read_rows(path_).size(), 2u);
+  RowWriter writer(path_);
+  EXPECT_EQ(writer.existing().size(), 2u);
+  writer.append(sample_cell("memory"));
+  EXPECT_EQ(read_rows(path_).size(), 3u);
+}
+
 TEST_F(Rows, TruncateStartsOver) {
   write_two();
   RowWriter writer(path_, true);

@@ -4,24 +4,13 @@
 #include <string>
 
 #include "harness/tables/table.h"
+#include "tests/harness/tables/speed_row.h"
 
 namespace attn::breakdown_table_test {
 namespace {
 
 Row row_of(const std::string& variant, int64_t length, Mode mode,
            std::vector<std::pair<std::string, double>> shares) {
-  Row row;
-  row.key.measure = Measure::speed;
-  row.key.variant = {.name = variant, .params = {}};
-  row.key.axes = {.length = length,
-                  .batch = 1,
-                  .heads = 4,
-                  .head_dim = 64,
-                  .mode = mode,
-                  .scope = ScopeKind::attention,
-                  .causal = false,
-                  .threads = 1,
-                  .seed = 0};
   SpeedMetrics metrics{.time = {.median = 0.1}};
   if (!shares.empty())
     metrics.breakdown = Breakdown{.passes = 6,
@@ -29,8 +18,7 @@ Row row_of(const std::string& variant, int64_t length, Mode mode,
                                   .marks = 100,
                                   .overhead = 0.004,
                                   .shares = std::move(shares)};
-  row.result.metrics = metrics;
-  return row;
+  return speed_row_of({.name = variant, .params = {}}, length, metrics, mode);
 }
 
 TEST(BreakdownTable, HasAColumnForEachPartThatMatters) {

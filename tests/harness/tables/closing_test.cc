@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "harness/tables/table.h"
+#include "tests/harness/tables/speed_row.h"
 
 namespace attn::closing_test {
 namespace {
@@ -20,21 +21,8 @@ Plugin variant(const std::string& name, int64_t features = 0) {
 }
 
 Row speed_row(const Plugin& of, int64_t length, double seconds) {
-  Row row;
-  row.key.measure = Measure::speed;
-  row.key.variant = of;
-  row.key.axes = {.length = length,
-                  .batch = 1,
-                  .heads = 4,
-                  .head_dim = 64,
-                  .mode = Mode::forward,
-                  .scope = ScopeKind::attention,
-                  .causal = false,
-                  .threads = 1,
-                  .seed = 0};
-  row.result.metrics =
-      SpeedMetrics{.time = {.median = seconds, .ci_low = 0.9 * seconds, .ci_high = 1.1 * seconds}};
-  return row;
+  return speed_row_of(
+      of, length, {.time = {.median = seconds, .ci_low = 0.9 * seconds, .ci_high = 1.1 * seconds}});
 }
 
 Row scored_row(const Plugin& of, double test, int64_t seed = 0, int64_t steps = 100) {
@@ -74,6 +62,21 @@ TEST(Closing, AVariantMayLackTheFirstLength) {
   const std::optional<Table> table = closing_table(rows);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->rows.at(1).at(0), "performer[features=8]");
+}
+
+// As where a sweep measures further parameters at one length.
+TEST(Closing, AVariantHasTheParametersOfMostLengths) {
+  std::vector<Row> rows = {
+      speed_row(variant("performer", 32), 512, 0.3), speed_row(variant("full"), 512, 0.1),
+      speed_row(variant("full"), 1024, 0.4),         speed_row(variant("performer", 8), 512, 0.2),
+      speed_row(variant("performer", 8), 1024, 0.2), scored_row(variant("full"), 0.9),
+      scored_row(variant("performer", 8), 0.5)};
+  const std::optional<Table> table = closing_table(rows);
+  ASSERT_TRUE(table);
+  const auto line = line_of(*table, "performer");
+  EXPECT_EQ(line.at(0), "performer[features=8]");
+  EXPECT_EQ(line.at(1), "1024") << "faster from";
+  EXPECT_EQ(line.at(2), "0.5");
 }
 
 TEST(Closing, AScoreIsTheMeanOverSeeds) {

@@ -8,6 +8,7 @@
 
 #include "harness/tables/closing.h"
 #include "harness/tables/table.h"
+#include "tests/harness/tables/speed_row.h"
 
 namespace attn::floors_test {
 namespace {
@@ -32,7 +33,7 @@ double share_at(const NoiseFloor& floors, Mode mode, int64_t threads, int64_t le
   return found ? found->share : -1;
 }
 
-// As scripts/tests/test_faster.py.
+// As tests/python/plots/test_faster.py.
 TEST(Floors, TheNearestLengthOfTheSameModeAndThreadsCounts) {
   const NoiseFloor floors = known();
   EXPECT_EQ(share_at(floors, Mode::forward, 1, 16), 0.03);
@@ -64,20 +65,9 @@ TEST(Floors, TheNoteIsOneShortLine) {
 }
 
 Row timed(const std::string& variant, int64_t length, double seconds) {
-  Row row;
-  row.key.measure = Measure::speed;
-  row.key.variant = {.name = variant, .params = {}};
-  row.key.axes = {.length = length,
-                  .batch = 1,
-                  .heads = 4,
-                  .head_dim = 64,
-                  .mode = Mode::forward,
-                  .scope = ScopeKind::attention,
-                  .causal = false,
-                  .threads = 1,
-                  .seed = 0};
-  row.result.metrics = SpeedMetrics{
-      .time = {.median = seconds, .ci_low = 0.999 * seconds, .ci_high = 1.001 * seconds}};
+  Row row = speed_row_of(
+      {.name = variant, .params = {}}, length,
+      {.time = {.median = seconds, .ci_low = 0.999 * seconds, .ci_high = 1.001 * seconds}});
   row.result.visits = {1, 1, 1};
   return row;
 }

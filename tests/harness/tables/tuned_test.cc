@@ -8,7 +8,8 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "tests/harness/sweep/fake_cell.h"
+#include "harness/run/run.h"
+#include "tests/harness/run/fake_cell.h"
 
 namespace attn::tuned_test {
 namespace {

@@ -84,32 +84,8 @@ TEST(PairHead, IsThePapersInteractionAndThreeLayers) {
   }
 }
 
-double loss_of(const Encoder& model, const Batch& batch) {
-  const NoGrad no_grad;
-  return static_cast<double>(cross_entropy(model.forward(batch), batch.targets).value()[0]);
-}
-
 TEST(PairsGradients, EveryWeightAgainstCentralDifferences) {
-  const Batch batch = pairs({3, 5, 4, 2});
-  const Encoder model(tiny());
-  cross_entropy(model.forward(batch), batch.targets).backward();
-  const double step = std::cbrt(static_cast<double>(kEpsilon)),
-               tolerance = (kIsDouble ? 1 : 10) * step * step;
-  for (const Weight& weight : model.weights()) {
-    ASSERT_TRUE(weight.value.grad().defined()) << weight.name;
-    for (real& x : weight.value.value().values()) {
-      const int64_t i = &x - weight.value.value().data();
-      const real before = x;
-      x = before + static_cast<real>(step);
-      const double above = loss_of(model, batch);
-      x = before - static_cast<real>(step);
-      const double below = loss_of(model, batch);
-      x = before;
-      EXPECT_TRUE(std::abs(static_cast<double>(weight.value.grad()[i]) -
-                           (above - below) / (2 * step)) <= 50 * tolerance)
-          << weight.name << "[" << i << "]";
-    }
-  }
+  toy::check_gradients(tiny(), pairs({3, 5, 4, 2}));
 }
 
 TEST(Pairs, PaddingOfEitherDocumentDoesNotChangeLogits) {

@@ -82,33 +82,39 @@ constexpr bool kCounts = false;
 constexpr bool kCounts = true;
 #endif
 
+struct Case {
+  int threads;
+  double dropout;
+  bool padded;
+};
+// Each pair of choices is met in one of these.
+constexpr Case kCases[] = {{1, 0, false}, {1, 0.1, true}, {2, 0, true}, {2, 0.1, false}};
+
 TEST(SteadyStep, TakesNothingFromTheSystem) {
-  constexpr int kWarmUp = kCounts ? 4 : 1, kSteps = kCounts ? 6 : 1;
+  constexpr int kWarmUp = kCounts ? 4 : 1, kSteps = kCounts ? 4 : 1;
   for (const VariantInfo& variant : all_variants())
-    for (const int count : {1, 2})
-      for (const double dropout : {0.0, 0.1})
-        for (const bool padded : {false, true}) {
-          if (!kCounts && (count == 1 || dropout == 0)) continue;
-          if (padded && !variant.traits.padding) continue;
-          SCOPED_TRACE(::testing::Message() << variant.name << ", " << count << " threads, dropout "
-                                            << dropout << ", padded " << padded);
-          set_threads(count);
-          Training training(variant, dropout, padded);
-          for (int i = 0; i < kWarmUp; ++i) training.step();
-          const Taken before = taken();
-          for (int i = 0; i < kSteps; ++i) training.step();
-          const Taken after = taken();
-          set_threads(1);
-          if (!kCounts) continue;
-          EXPECT_EQ(after.system_calls, before.system_calls);
-          // The lengths of a padded batch are a std::vector in Mask: each op that keeps them copies
-          // these few numbers.
-          EXPECT_LE(after.allocations - before.allocations, padded ? 20 * kSteps : 0);
-          // A step touches hundreds of pages of activations; the kernel may move a few under us.
-          if (allocations_are_ours()) {
-            EXPECT_LE(after.faults - before.faults, 20);
-          }
-        }
+    for (const auto& [count, dropout, wants_padding] : kCases) {
+      if (!kCounts && count == 1) continue;
+      const bool padded = wants_padding && variant.traits.padding;
+      SCOPED_TRACE(::testing::Message() << variant.name << ", " << count << " threads, dropout "
+                                        << dropout << ", padded " << padded);
+      set_threads(count);
+      Training training(variant, dropout, padded);
+      for (int i = 0; i < kWarmUp; ++i) training.step();
+      const Taken before = taken();
+      for (int i = 0; i < kSteps; ++i) training.step();
+      const Taken after = taken();
+      set_threads(1);
+      if (!kCounts) continue;
+      EXPECT_EQ(after.system_calls, before.system_calls);
+      // The lengths of a padded batch are a std::vector in Mask: each op that keeps them copies
+      // these few numbers.
+      EXPECT_LE(after.allocations - before.allocations, padded ? 20 * kSteps : 0);
+      // A step touches hundreds of pages of activations; the kernel may move a few under us.
+      if (allocations_are_ours()) {
+        EXPECT_LE(after.faults - before.faults, 20);
+      }
+    }
 }
 
 TEST(SteadyStep, TheCountersCount) {

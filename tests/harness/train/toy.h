@@ -2,6 +2,8 @@
 // eight tokens: what the tests of model and training run on, so that they need neither catalog.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -147,6 +149,36 @@ inline TaskInfo counting() {
                  {"evidence", false, "the first token, and one of the others"}};
   info.make = make_task<Counting>;
   return info;
+}
+
+inline double loss_of(const Encoder& model, const Batch& batch) {
+  const NoGrad no_grad;
+  return static_cast<double>(cross_entropy(model.forward(batch), batch.targets).value()[0]);
+}
+
+// The gradient of every weight against central differences.
+inline void check_gradients(const ModelConfig& config, const Batch& batch) {
+  const Encoder model(config);
+  cross_entropy(model.forward(batch), batch.targets).backward();
+  // The step balances truncation (step²) against rounding (epsilon / step) of a loss of size 1.
+  const double step = std::cbrt(static_cast<double>(kEpsilon)),
+               tolerance = (kIsDouble ? 1 : 10) * step * step;
+  for (const Weight& weight : model.weights()) {
+    ASSERT_TRUE(weight.value.grad().defined()) << weight.name;
+    for (real& x : weight.value.value().values()) {
+      const int64_t i = &x - weight.value.value().data();
+      const real before = x;
+      x = before + static_cast<real>(step);
+      const double above = loss_of(model, batch);
+      x = before - static_cast<real>(step);
+      const double below = loss_of(model, batch);
+      x = before;
+      const double expected = (above - below) / (2 * step),
+                   got = static_cast<double>(weight.value.grad()[i]);
+      EXPECT_TRUE(std::abs(got - expected) <= 50 * tolerance)
+          << weight.name << "[" << i << "] " << got << " " << expected;
+    }
+  }
 }
 
 }  // namespace attn::toy

@@ -31,6 +31,14 @@ TEST(Files, LinesWithTheirNumbersAndOffsets) {
   EXPECT_EQ(lines_of("a\r\nb"), (Lines{{1, 0, "a"}, {2, 3, "b"}}));
 }
 
+// The mark is no part of the first line; offsets are of the file. Elsewhere its bytes are a text's.
+TEST(Files, AByteOrderMarkIsSkipped) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(lines_of(mark + "a\nb"), (Lines{{1, 3, "a"}, {2, 5, "b"}}));
+  EXPECT_EQ(lines_of(mark + "\r\nb"), (Lines{{1, 3, ""}, {2, 5, "b"}}));
+  EXPECT_EQ(lines_of("a\n" + mark + "b"), (Lines{{1, 0, "a"}, {2, 2, mark + "b"}}));
+}
+
 TEST(Files, LinesAcrossBlocks) {
   constexpr size_t kBlock = size_t{1} << 20;
   for (const size_t first : {kBlock - 1, kBlock, kBlock + 1, 3 * kBlock}) {

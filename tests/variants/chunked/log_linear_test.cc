@@ -8,6 +8,8 @@
 
 #include "core/base/counters.h"
 #include "core/base/memory.h"
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "tests/variants/chunked/stepwise.h"
 #include "variants/catalog.h"
 #include "variants/chunked/level_attention.h"

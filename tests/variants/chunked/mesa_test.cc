@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "core/ops/ops.h"
 #include "tests/variants/chunked/stepwise.h"
 #include "variants/catalog.h"
 #include "variants/chunked/chunked.h"

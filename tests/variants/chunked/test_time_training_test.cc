@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "tests/variants/chunked/stepwise.h"
 #include "variants/catalog.h"
 #include "variants/chunked/chunked.h"

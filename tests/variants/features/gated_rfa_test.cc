@@ -17,8 +17,11 @@ Array gated_twin(const std::vector<Array>& x, const Array& w, const std::vector<
   Array out(x[0].batch, x[0].heads, x[0].len, x[2].dim);
   for (int64_t b = 0; b < out.batch; ++b)
     for (int64_t h = 0; h < out.heads; ++h) {
-      std::vector<double> share;  // of each key in the state
+      std::vector<double> share;                  // of each key in the state
+      std::vector<std::vector<double>> features;  // of each key
       for (int64_t i = 0; i < out.len; ++i) {
+        features.push_back(wave_features(w, x[4], h, row_of(x[1], b, h, i)));
+        const std::vector<double> asked = wave_features(w, x[4], h, row_of(x[0], b, h, i));
         if (lengths.empty() || i < lengths[static_cast<size_t>(b)]) {
           const double keep = 1 / (1 + std::exp(-x[3].at(b, h, i, 0)));
           for (double& value : share) value *= keep;
@@ -27,8 +30,7 @@ Array gated_twin(const std::vector<Array>& x, const Array& w, const std::vector<
         double total = 0;
         for (int64_t j = 0; j < static_cast<int64_t>(share.size()); ++j) {
           const double weight =
-              share[static_cast<size_t>(j)] *
-              wave_kernel(w, x[4], h, row_of(x[0], b, h, i), row_of(x[1], b, h, j));
+              share[static_cast<size_t>(j)] * product(asked, features[static_cast<size_t>(j)]);
           total += weight;
           for (int64_t c = 0; c < out.dim; ++c) out.at(b, h, i, c) += weight * x[2].at(b, h, j, c);
         }

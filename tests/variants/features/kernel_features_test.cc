@@ -101,13 +101,16 @@ TEST(Taylor, QueriesOfZeroGetTheRunningMean) {
 
 TEST(Rfa, EqualsItsTwin) {
   for (const int64_t directions : {64, 71})
-    expect_twins("rfa", {{"directions", directions}, {"orthogonal", true}}, 5,
-                 [](const Attention& attention, const std::vector<Array>& x) -> Pair {
-                   const Array w = bridge::array_of(attention.weights()[0].value.value());
-                   return [w, &x](const auto& q, const auto& k, int64_t h, int64_t) {
-                     return wave_kernel(w, x[3], h, q, k);
-                   };
-                 });
+    expect_twins_of("rfa", {{"directions", directions}, {"orthogonal", true}}, 5,
+                    [](const Attention& attention, const Sizes& s) -> bridge::Twins {
+                      const Array w = bridge::array_of(attention.weights()[0].value.value());
+                      return [w, s](const std::vector<Array>& x) {
+                        const Features waves = [&](const auto& row, int64_t h) {
+                          return wave_features(w, x[3], h, row);
+                        };
+                        return ratio_of_features(x, s.causal, s.lengths, waves, waves);
+                      };
+                    });
 }
 
 TEST(Rfa, ManyDirectionsApproachTheSoftmaxOfUnitRows) {
@@ -125,9 +128,12 @@ TEST(Rfa, ManyDirectionsApproachTheSoftmaxOfUnitRows) {
 }
 
 TEST(Hedgehog, EqualsItsTwin) {
-  expect_twins("hedgehog", {}, 5, [](const Attention&, const std::vector<Array>& x) -> Pair {
-    return [&x](const auto& q, const auto& k, int64_t h, int64_t) {
-      return softmax_kernel(times(x[3], h, q), times(x[4], h, k));
+  expect_twins_of("hedgehog", {}, 5, [](const Attention&, const Sizes& s) -> bridge::Twins {
+    return [s](const std::vector<Array>& x) {
+      const auto by = [](const Array& w) -> Features {
+        return [&w](const auto& row, int64_t h) { return softmax_features(times(w, h, row)); };
+      };
+      return ratio_of_features(x, s.causal, s.lengths, by(x[3]), by(x[4]));
     };
   });
 }

@@ -51,23 +51,48 @@ inline double product(const std::vector<double>& x, const std::vector<double>& y
 
 inline std::vector<double> times(const Array& w, int64_t h, const std::vector<double>& x) {
   std::vector<double> y;
-  for (int64_t f = 0; f < w.len; ++f) y.push_back(product(row_of(w, 0, h, f), x));
+  for (int64_t f = 0; f < w.len; ++f) {
+    const double* const row = w.row(0, h, f).data();
+    double sum = 0;
+    for (size_t c = 0; c < x.size(); ++c) sum += row[c] * x[c];
+    y.push_back(sum);
+  }
   return y;
 }
 
-inline double softmax_kernel(std::vector<double> x, std::vector<double> y) {
-  double sum = 0;
+// The features of a row of a head.
+using Features = std::function<std::vector<double>(const std::vector<double>& row, int64_t h)>;
+
+// ratio() of the weights of_q(x)·of_k(y), with the features of each row computed once.
+inline Array ratio_of_features(const std::vector<Array>& x, bool causal,
+                               const std::vector<int64_t>& lengths, const Features& of_q,
+                               const Features& of_k) {
+  const auto mapped = [](const Array& rows, const Features& of) {
+    Array result;
+    for (int64_t b = 0; b < rows.batch; ++b)
+      for (int64_t h = 0; h < rows.heads; ++h)
+        for (int64_t i = 0; i < rows.len; ++i) {
+          const std::vector<double> f = of(row_of(rows, b, h, i), h);
+          if (result.x.empty())
+            result = Array(rows.batch, rows.heads, rows.len, static_cast<int64_t>(f.size()));
+          std::copy(f.begin(), f.end(), &result.at(b, h, i, 0));
+        }
+    return result;
+  };
+  return ratio({mapped(x[0], of_q), mapped(x[1], of_k), x[2]}, causal, lengths,
+               [](const auto& f, const auto& g, int64_t, int64_t) { return product(f, g); });
+}
+
+// softmax(x) and softmax(-x), one after the other.
+inline std::vector<double> softmax_features(std::vector<double> x) {
+  std::vector<double> features;
   for (int sign = 0; sign < 2; ++sign) {
-    for (std::vector<double>* z : {&x, &y}) {
-      double total = 0;
-      for (const double value : *z) total += std::exp(value);
-      for (double& value : *z) value = std::log(std::exp(value) / total);
-    }
-    for (size_t c = 0; c < x.size(); ++c) sum += std::exp(x[c] + y[c]);
+    double total = 0;
+    for (const double value : x) total += std::exp(value);
+    for (const double value : x) features.push_back(std::exp(value) / total);
     for (double& value : x) value = -value;
-    for (double& value : y) value = -value;
   }
-  return sum;
+  return features;
 }
 
 inline void move_weights(const Attention& attention) {
@@ -96,11 +121,11 @@ inline std::vector<Sizes> sizes() {
   return result;
 }
 
-// expect_twin with moved weights.
-inline void expect_twins(
-    const std::string& variant, const Choices& params, int64_t dim,
-    const std::function<Pair(const Attention&, const std::vector<Array>&)>& weight,
-    double scale = 1, double step = 1e-4) {
+// The twin at these sizes.
+using TwinAt = std::function<bridge::Twins(const Attention& attention, const Sizes& s)>;
+
+inline void expect_twins_of(const std::string& variant, const Choices& params, int64_t dim,
+                            const TwinAt& twin, double scale = 1, double step = 1e-4) {
   for (const Sizes& s : sizes()) {
     SCOPED_TRACE(testing::Message() << variant << " " << s.length << (s.causal ? " causal" : "")
                                     << (s.lengths.empty() ? "" : " padded"));
@@ -112,11 +137,21 @@ inline void expect_twins(
                                .causal = s.causal};
     bridge::expect_twin({variant, params, shape, s.lengths, scale, step},
                         [&](const Attention& attention, const Tensor&) -> bridge::Twins {
-                          return [&, s](const std::vector<Array>& x) {
-                            return ratio(x, s.causal, s.lengths, weight(attention, x));
-                          };
+                          return twin(attention, s);
                         });
   }
+}
+
+inline void expect_twins(
+    const std::string& variant, const Choices& params, int64_t dim,
+    const std::function<Pair(const Attention&, const std::vector<Array>&)>& weight,
+    double scale = 1, double step = 1e-4) {
+  const TwinAt twin = [&](const Attention& attention, const Sizes& s) -> bridge::Twins {
+    return [&, s](const std::vector<Array>& x) {
+      return ratio(x, s.causal, s.lengths, weight(attention, x));
+    };
+  };
+  expect_twins_of(variant, params, dim, twin, scale, step);
 }
 
 inline std::vector<double> unit(const std::vector<double>& x) {
@@ -125,21 +160,16 @@ inline std::vector<double> unit(const std::vector<double>& x) {
   return y;
 }
 
-// The mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w.
-inline double wave_kernel(const Array& w, const Array& scales, int64_t h,
-                          const std::vector<double>& x, const std::vector<double>& y) {
-  std::vector<double> gap = unit(x);
-  const std::vector<double> other = unit(y);
-  for (size_t c = 0; c < gap.size(); ++c)
-    gap[c] = (gap[c] - other[c]) * scales.at(0, 0, h, static_cast<int64_t>(c));
-  double sum = 0;
-  for (int64_t f = 0; f < w.len; ++f) {
-    const double* const direction = w.row(0, h, f).data();
-    double angle = 0;
-    for (size_t c = 0; c < gap.size(); ++c) angle += direction[c] * gap[c];
-    sum += std::cos(angle);
-  }
-  return sum / static_cast<double>(w.len);
+// Features whose products are the mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w: cosines and sines.
+inline std::vector<double> wave_features(const Array& w, const Array& scales, int64_t h,
+                                         const std::vector<double>& x) {
+  std::vector<double> scaled = unit(x), features;
+  for (size_t c = 0; c < scaled.size(); ++c)
+    scaled[c] *= scales.at(0, 0, h, static_cast<int64_t>(c));
+  for (const double angle : times(w, h, scaled))
+    for (const double part : {std::cos(angle), std::sin(angle)})
+      features.push_back(part / std::sqrt(static_cast<double>(w.len)));
+  return features;
 }
 
 struct Gated {

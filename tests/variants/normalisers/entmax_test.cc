@@ -49,8 +49,7 @@ Row bisected(const Row& z, double alpha) {
   const double top = (alpha - 1) * sorted(z)[0];
   double low = top - 1, high = top;
   Row p = z;
-  for (int step = 0; step < 200; ++step) {
-    const double middle = (low + high) / 2;
+  for (double middle = (low + high) / 2; low < middle && middle < high; middle = (low + high) / 2) {
     double sum = 0;
     for (size_t j = 0; j < z.size(); ++j)
       sum += p[j] = std::pow(std::fmax(0, (alpha - 1) * z[j] - middle), 1 / (alpha - 1));

@@ -61,6 +61,7 @@ TEST(BigBird, SeesNeighboursEndsAndRandomBlocks) {
 
 // Long Range Arena's code, at any length above.
 TEST(BigBird, AsLraDrawsFromTheFirst1024Positions) {
+  if (kIsDouble) GTEST_SKIP() << "what is drawn is the same in float";
   constexpr int64_t kSize = 128, kBlocks = 12, n = kSize * kBlocks;
   constexpr int64_t kDim = 128;  // few forwards read off all weights
   Given params = given(kSize, 1, 0, 3);

@@ -2,6 +2,7 @@
 // nor ties decide what is seen.
 #include <gtest/gtest.h>
 
+#include "core/base/parallel.h"
 #include "tests/variants/selection/choices.h"
 
 namespace attn::moba_test {

@@ -1,0 +1,138 @@
+// Reads .npy files and checks shapes and numbers; see apply_inputs.h. A pass over each array.
+#include "harness/cli/apply_inputs.h"
+
+#include <cmath>
+#include <optional>
+
+#include "core/base/check.h"
+
+namespace attn::cli {
+namespace {
+
+Array read_floats(const std::string& option, const std::string& path) {
+  Array array = read_npy(path);
+  ATTN_CHECK(array.is_float(), "--{} {}: type '{}'; expected float32 ('<f4') or float64 ('<f8')",
+             option, path, array.type);
+  return array;
+}
+
+// Whether value `i` of an array [batch, heads, len, width] stands at or behind the length of its
+// batch entry. Shapes that do not fit are refused elsewhere.
+bool is_padding(const Array& array, size_t i, const std::vector<int64_t>& kv_lengths) {
+  const std::vector<int64_t>& s = array.shape;
+  if (s.size() != 4 || std::ssize(kv_lengths) != s[0]) return false;
+  const auto at = static_cast<int64_t>(i) / s[3];  // in [batch, heads, len]
+  return at % s[2] >= kv_lengths[static_cast<size_t>(at / s[2] / s[1])];
+}
+
+void require_finite_values(const std::string& option, const std::string& path, const Array& array,
+                           const std::vector<int64_t>& kv_lengths) {
+  for (size_t i = 0; i < array.values.size(); i++)
+    ATTN_CHECK(std::isfinite(array.values[i]) || is_padding(array, i, kv_lengths),
+               "--{} {}: value {} at flat index {}; expected finite numbers{}", option, path,
+               array.values[i], i, kv_lengths.empty() ? "" : " before the padding");
+}
+
+std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int64_t kv_len) {
+  if (!arguments.has("kv-lengths")) return {};
+  const std::string path = arguments.get("kv-lengths");
+  const Array array = read_npy(path);
+  ATTN_CHECK(!array.is_float(), "--kv-lengths {}: type '{}'; expected int32 or int64", path,
+             array.type);
+  ATTN_CHECK(array.shape.size() == 1 && array.shape[0] == batch,
+             "--kv-lengths {}: shape {}; expected [{}], one a batch entry", path,
+             array.shape_text(), batch);
+  std::vector<int64_t> lengths;
+  for (const double value : array.values) {
+    ATTN_CHECK(value >= 0 && value <= static_cast<double>(kv_len),
+               "--kv-lengths {}: length {} is not in 0..{}", path, value, kv_len);
+    lengths.push_back(static_cast<int64_t>(value));
+  }
+  return lengths;
+}
+
+// Nothing, where the variant does not read it and it is not given.
+std::optional<Array> read_if_needed(const Arguments& arguments, const std::string& option,
+                                    bool is_read) {
+  if (!is_read && !arguments.has(option)) return std::nullopt;
+  return read_attention_array(arguments, option);
+}
+
+Array zeros_like(const Array& v) {
+  return {.shape = v.shape, .values = std::vector<double>(v.values.size()), .type = v.type};
+}
+
+}  // namespace
+
+Array read_attention_array(const Arguments& arguments, const std::string& option) {
+  ATTN_CHECK(arguments.has(option), "apply needs --{} FILE.npy", option);
+  Array array = read_floats(option, arguments.get(option));
+  ATTN_CHECK(array.shape.size() == 4, "--{} {}: shape {}; expected [batch, heads, len, head_dim]",
+             option, arguments.get(option), array.shape_text());
+  for (const int64_t dim : array.shape)
+    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option),
+               array.shape_text());
+  return array;
+}
+
+void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
+                  const std::vector<size_t>& dims) {
+  bool same = a.shape.size() == b.shape.size();
+  for (const size_t i : dims) same = same && a.shape[i] == b.shape[i];
+  ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(),
+             b_name, b.shape_text(),
+             dims.size() == 4 ? "every dimension" : "batch, heads and head_dim");
+  ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name,
+             a.type, b_name, b.type);
+}
+
+ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& read) {
+  ApplyInputs in;
+  const std::optional<Array> q = read_if_needed(arguments, "q", read.queries),
+                             k = read_if_needed(arguments, "k", read.keys);
+  in.v = read_attention_array(arguments, "v");
+  in.q = q.value_or(zeros_like(in.v));
+  in.k = k.value_or(zeros_like(in.v));
+  require_same(in.q, "q", in.k, "k", {0, 1, 3});
+  require_same(in.k, "k", in.v, "v", {0, 1, 2, 3});
+  in.kv_lengths = read_lengths(arguments, in.k.shape[0], in.k.shape[2]);
+  const bool of_one_sequence = in.q.shape[2] == in.k.shape[2];
+  const auto q_lengths = of_one_sequence ? in.kv_lengths : std::vector<int64_t>();
+  if (read.queries) require_finite_values("q", arguments.get("q"), in.q, q_lengths);
+  if (read.keys) require_finite_values("k", arguments.get("k"), in.k, in.kv_lengths);
+  require_finite_values("v", arguments.get("v"), in.v, in.kv_lengths);
+  // Padding of keys and values is never read; that of queries makes rows of the output.
+  for (double& value : in.q.values)
+    if (!std::isfinite(value)) value = 0;
+  return in;
+}
+
+std::map<std::string, std::string> named_files(const Arguments& arguments,
+                                               const std::string& option) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : arguments.all(option)) {
+    const size_t equals = text.find('=');
+    ATTN_CHECK(equals != std::string::npos && equals > 0,
+               "--{} {} is not valid; expected NAME=FILE.npy", option, text);
+    files[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return files;
+}
+
+std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
+                                                     const std::string& option,
+                                                     const std::vector<int64_t>& kv_lengths) {
+  std::map<std::string, attn_apply::Values> arrays;
+  for (const auto& [name, path] : named_files(arguments, option)) {
+    Array array = read_floats(option, path);
+    require_finite_values(option, path, array, kv_lengths);
+    arrays[name] = {array.shape, std::move(array.values)};
+  }
+  return arrays;
+}
+
+void require_finite(const std::string& option, const std::string& path, const Array& array) {
+  require_finite_values(option, path, array, {});
+}
+
+}  // namespace attn::cli

@@ -1,0 +1,45 @@
+// The arrays that `apply` reads: queries, keys, values, lengths and those that are given by name.
+// Error of one line names the option, the file and the value that does not fit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/cli/apply_run.h"
+#include "harness/cli/npy.h"
+#include "harness/cli/options.h"
+#include "variants/api/variant_info.h"
+
+namespace attn::cli {
+
+struct ApplyInputs {
+  Array q, k, v;
+  std::vector<int64_t> kv_lengths;  // a batch entry; empty: no padding
+};
+
+// What the variant does not read may be left out: zeros of the shape of v stand for it. Numbers
+// must be finite but where nobody reads them: in padding, which for queries of self-attention is
+// at the same positions, and in what the variant does not read.
+ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& read);
+
+// [batch, heads, len, head_dim], of floats.
+Array read_attention_array(const Arguments& arguments, const std::string& option);
+
+void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
+                  const std::vector<size_t>& dims);
+
+// The files of an option that is given as NAME=FILE.npy, by name.
+std::map<std::string, std::string> named_files(const Arguments& arguments,
+                                               const std::string& option);
+
+// Their arrays. Padding may hold anything; no lengths: there is none.
+std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
+                                                     const std::string& option,
+                                                     const std::vector<int64_t>& kv_lengths = {});
+
+// Error unless all numbers of the array are finite.
+void require_finite(const std::string& option, const std::string& path, const Array& array);
+
+}  // namespace attn::cli

@@ -1,0 +1,39 @@
+// See budget.h.
+#include "harness/verify/budget.h"
+
+#include <chrono>
+
+#include "harness/check/subject.h"
+#include "harness/verify/chosen_rows.h"
+#include "harness/verify/outputs.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kLeastLength = 2048;
+constexpr double kQuadratic = 3.2;
+
+double seconds_at(const SeenPass& seen, int64_t length, int64_t positions) {
+  const auto first = [&](const Tensor& x) { return part(x, 2, 0, length); };
+  SeenPass shorter = seen;
+  shorter.q = first(seen.q), shorter.k = first(seen.k), shorter.v = first(seen.v);
+  for (Tensor& gate : shorter.gates) gate = first(gate);
+  const ReferenceInputs inputs =
+      reference_inputs(shorter, chosen_rows(length, positions, rng(1, "forecast")));
+  const auto start = std::chrono::steady_clock::now();
+  seen.variant->reference(inputs);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+double forecast_of_reference(const SeenPass& seen, int64_t positions) {
+  const int64_t n = seen.k.dim(2);
+  if (n < kLeastLength) return 0;
+  const double sixteenth = seconds_at(seen, n / 16, positions),
+               eighth = seconds_at(seen, n / 8, positions);
+  // Time grows by 2 from the one to the other where a reference skips rows, by 4 where it does not.
+  return eighth * (eighth > kQuadratic * sixteenth ? 64 : 8);
+}
+
+}  // namespace attn

@@ -1,0 +1,160 @@
+// What is compared with what; see verify.h. Costs the reference at some rows (chosen_rows.h) and,
+// in mode train, two evaluations of it and a pass more.
+#include "harness/verify/verify.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "harness/check/subject.h"
+#include "harness/verify/budget.h"
+#include "harness/verify/chosen_rows.h"
+#include "harness/verify/identities.h"
+#include "harness/verify/outputs.h"
+#include "harness/verify/slopes.h"
+#include "harness/verify/tokens.h"
+#include "variants/api/stack.h"
+
+namespace attn {
+namespace {
+
+constexpr int64_t kFirstPiece = 1025;  // as the longest that the contract checks compare whole
+
+[[noreturn]] void refuse(const std::string& fault) {
+  throw WrongAnswer("wrong answer at the shape that was measured: " + fault);
+}
+
+void take_outputs(int64_t rows, double error, double bound, VerifiedBy by, Verified& all) {
+  all.rows += rows;
+  all.by = std::max(all.by, by);
+  if (error * std::max(all.bound, 1e-30) < all.error * bound) return;
+  all.error = error;
+  all.bound = bound;
+}
+
+void take_gradients(double error, double bound, Verified& all) {
+  all.gradient_error = error;
+  all.gradient_bound = bound;
+}
+
+std::vector<int64_t> rows_to_compare(const WorkloadSpec& spec, const SeenPass& seen) {
+  return chosen_rows(seen.q.dim(2), positions_to_compare(seen.q.dim(0), seen.q.dim(1)),
+                     rng(spec.input_seed(), "compared rows"));
+}
+
+// Output, and gradients by two evaluations along a direction.
+constexpr double kEvaluations = 1, kWithGradients = 3;
+
+bool is_affordable(const WorkloadSpec& spec, const SeenPass& seen, double evaluations,
+                   double budget_s) {
+  if (!seen.variant->reference) return false;
+  const int64_t positions =
+      spec.mode == Mode::decode ? 1 : positions_to_compare(seen.q.dim(0), seen.q.dim(1));
+  constexpr int kAttempts = 2;  // another process may disturb a forecast
+  for (int attempt = 0; attempt < kAttempts; ++attempt)
+    if (evaluations * forecast_of_reference(seen, positions) <= budget_s) return true;
+  return false;
+}
+
+void verify_by_reference(Workload& workload, const SeenPass& seen, bool gradients, Verified& all) {
+  const WorkloadSpec& spec = workload.spec();
+  const ReferenceInputs inputs = reference_inputs(seen, rows_to_compare(spec, seen));
+  const ComparedRows outputs = compare_outputs(seen, inputs, spec.dtype);
+  if (outputs.fault) refuse(*outputs.fault);
+  take_outputs(outputs.rows, outputs.error, outputs.bound, VerifiedBy::reference, all);
+  if (!gradients) return;
+  const ComparedSlopes slopes = compare_slopes(workload, seen, inputs, outputs.tied);
+  if (slopes.fault) refuse(*slopes.fault);
+  take_gradients(slopes.error, slopes.bound, all);
+}
+
+void verify_by_identities(Workload& workload, const SeenPass& seen, bool gradients, Verified& all) {
+  if (gradients) {  // before another pass takes the place of the timed one
+    if (const auto found = compare_differences(workload)) {
+      if (found->fault) refuse("identity differences: " + *found->fault);
+      take_gradients(found->error, found->bound, all);
+      all.identities.emplace_back("differences");
+    }
+  }
+  const ComparedIdentities found = compare_identities(seen, workload.spec().dtype);
+  if (found.fault) refuse(*found.fault);
+  take_outputs(found.rows, found.error, found.bound, VerifiedBy::identities, all);
+  all.identities.insert(all.identities.end(), found.names.begin(), found.names.end());
+}
+
+// The first positions of a causal pass beside the reference of these alone; true where there are
+// such. The rest is compared by identities, among them the decoder's answer to the last position.
+bool verify_first_piece(const WorkloadSpec& spec, const SeenPass& seen, Verified& all) {
+  if (!seen.variant->reference || !seen.causal) return false;
+  const int64_t count = std::min(kFirstPiece, seen.q.dim(2));
+  SeenPass piece = seen;
+  for (Tensor* x : {&piece.q, &piece.k, &piece.v, &piece.out}) *x = part(*x, 2, 0, count);
+  for (Tensor& gate : piece.gates) gate = part(gate, 2, 0, count);
+  const ComparedRows found =
+      compare_outputs(piece, reference_inputs(piece, rows_to_compare(spec, piece)), spec.dtype);
+  if (found.fault) refuse(*found.fault);
+  take_outputs(found.rows, found.error, found.bound, VerifiedBy::reference, all);
+  return true;
+}
+
+// Passes of the last run; gradients where the workload is an attention alone.
+void verify_passes(Workload& workload, const VerifyOptions& options, Verified& all) {
+  const WorkloadSpec spec = workload.spec();
+  const bool gradients =
+      options.whole && spec.mode == Mode::train && spec.scope == ScopeKind::attention;
+  for (const SeenPass& seen : workload.seen()) {
+    if (is_affordable(spec, seen, gradients ? kWithGradients : kEvaluations, options.budget_s)) {
+      verify_by_reference(workload, seen, gradients, all);
+      continue;
+    }
+    const bool has_piece = verify_first_piece(spec, seen, all);
+    verify_by_identities(workload, seen, gradients, all);
+    if (has_piece) all.by = VerifiedBy::pieces;
+  }
+}
+
+// What stands in a layer or a model, each once: its gradients at the shape that it has there.
+void verify_attentions(const WorkloadSpec& spec, const VerifyOptions& options, Verified& all) {
+  std::vector<LayerVariant> done;
+  for (int64_t i = 0; i < (spec.scope == ScopeKind::model ? spec.layers : 1); ++i) {
+    const LayerVariant layer = layer_variant(*spec.variant, spec.params, i);
+    if (std::find(done.begin(), done.end(), layer) != done.end()) continue;
+    done.push_back(layer);
+    WorkloadSpec alone = spec;
+    alone.variant = layer.variant.get();
+    alone.params = layer.params;
+    alone.scope = ScopeKind::attention;
+    if (alone.variant->traits.mixer) alone.kv_heads = 0;
+    Workload workload(alone);
+    workload.run();
+    verify_passes(workload, options, all);
+  }
+}
+
+}  // namespace
+
+Verified verify(Workload& workload, const VerifyOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const WorkloadSpec spec = workload.spec();
+  Verified all;
+  all.shape = {spec.batch, spec.heads, spec.length, spec.head_dim};
+  if (spec.mode == Mode::decode) {
+    const bool by_reference = is_affordable(spec, workload.seen(SeenToken::first),
+                                            options.whole ? 3 : 1, options.budget_s);
+    const ComparedTokens tokens = compare_tokens(workload, options.whole, by_reference);
+    if (tokens.compared.fault) refuse(*tokens.compared.fault);
+    take_outputs(tokens.compared.rows, tokens.compared.error, tokens.compared.bound, tokens.by,
+                 all);
+    if (tokens.by != VerifiedBy::reference) all.identities = {"forward"};
+  } else {
+    verify_passes(workload, options, all);
+    if (options.whole && spec.mode == Mode::train && spec.scope != ScopeKind::attention)
+      verify_attentions(spec, options, all);
+  }
+  all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return all;
+}
+
+}  // namespace attn

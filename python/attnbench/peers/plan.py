@@ -1,0 +1,140 @@
+"""What is measured: blocks of one subject at one shape, which every side loads once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .variants import FEW, NAMES, PYTORCH, VARIANTS, Compared
+
+PEERS = ("torch", "jax", "onnxruntime", "ggml")
+TITLES = {
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "onnxruntime": "onnxruntime",
+    "ggml": "ggml",
+    # Only when asked for: they compile for 10 s and more a shape.
+    "flex": "PyTorch flex",
+    "compiled": "PyTorch compiled",
+}
+STEP = "step"
+SUBJECTS = (*NAMES, STEP)
+QUICK = (*FEW, STEP)
+HEADS, HEAD_DIM, BATCH = 8, 64, 1
+# Width, heads, hidden width of the feed-forward: Long Range Arena's small encoder, one between, and its base encoder.
+MODELS = ((64, 2, 128), (128, 4, 512), (256, 4, 1024))
+STEP_BATCH, LAYERS, VOCAB, CLASSES = 32, 2, 32, 10
+ADAMW = {
+    "learning_rate": 1e-3,
+    "beta1": 0.9,
+    "beta2": 0.98,
+    "epsilon": 1e-9,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One subject at one shape on so many threads; `modes` are timed one after the other."""
+
+    subject: str  # a variant, or "step"
+    length: int
+    threads: int
+    modes: tuple[str, ...]
+    peers: tuple[str, ...]
+    budget_s: float
+    causal: bool = False
+    batch: int = BATCH
+    heads: int = HEADS
+    head_dim: int = HEAD_DIM
+    params: dict[str, Any] = field(default_factory=dict)
+    feed_forward: int = 0  # of the step's model
+    reads: str = "qkv"  # which of them the variant reads
+    longest: int | None = None  # beyond it a call of the peer takes minutes
+
+    @property
+    def width(self) -> int:
+        return self.heads * self.head_dim
+
+    @property
+    def spec(self) -> str:
+        """As `attnbench` takes it: `linformer[rank=128]`."""
+        inside = ",".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.subject}[{inside}]" if inside else self.subject
+
+    def title(self) -> str:
+        if self.subject == STEP:
+            return f"training step, d_model {self.width}, length {self.length}"
+        return f"{self.spec}{', causal' if self.causal else ''}, length {self.length}"
+
+    def axes(self, mode: str) -> dict[str, Any]:
+        return {
+            "mode": mode,
+            "length": self.length,
+            "batch": self.batch,
+            "heads": self.heads,
+            "head_dim": self.head_dim,
+            "causal": self.causal,
+            "threads": self.threads,
+        }
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The command line, resolved."""
+
+    subjects: tuple[str, ...]
+    peers: tuple[str, ...]
+    lengths: tuple[int, ...]
+    step_lengths: tuple[int, ...]
+    threads: tuple[int, ...]
+    quick: bool
+
+    def among(self, peers: tuple[str, ...]) -> Wanted:
+        """The same with only these libraries."""
+        return replace(self, peers=peers)
+
+
+def without_peer(catalogue: Iterable[str]) -> dict[str, str]:
+    """The variants that nobody is compared with, and why."""
+    reason = "no peer: python/attnbench/peers/variants.py does not name it"
+    return {name: reason for name in catalogue if name not in NAMES}
+
+
+def blocks(wanted: Wanted) -> list[Block]:
+    """Thread counts apart: the processes start anew for each."""
+    return [block for threads in wanted.threads for block in _blocks(wanted, threads)]
+
+
+def _blocks(wanted: Wanted, threads: int) -> Iterable[Block]:
+    for form in VARIANTS:
+        peers = tuple(peer for peer in wanted.peers if peer in form.peers)
+        if form.name not in wanted.subjects or not peers:
+            continue
+        exact = form.name == "full"  # the one that all are compared at, in every length
+        for length in wanted.lengths[-1:] if wanted.quick and not exact else wanted.lengths:
+            for causal in form.causal:
+                yield attention_block(form, length, threads, peers, causal, wanted.quick)
+    torch = tuple(peer for peer in wanted.peers if peer in PYTORCH)
+    if STEP in wanted.subjects and torch:  # the others have no training step here
+        for width, heads, feed_forward in MODELS[:1] if wanted.quick else MODELS:
+            for length in wanted.step_lengths:
+                yield Block(
+                    STEP, length, threads, (STEP,), torch, 4.0 if wanted.quick else 10.0,
+                    batch=STEP_BATCH, heads=heads, head_dim=width // heads,
+                    feed_forward=feed_forward,
+                )  # fmt: skip
+
+
+def attention_block(
+    form: Compared, length: int, threads: int, peers: tuple[str, ...], causal: bool, quick: bool
+) -> Block:
+    short, long = (4.0, 8.0) if form.name == "full" else (1.0, 1.5)
+    heads = 1 if form.mixer else HEADS
+    return Block(
+        form.name, length, threads, ("forward", "train"), peers, short if quick else long, causal,
+        heads=heads, head_dim=HEADS * HEAD_DIM // heads, params=form.params, reads=form.reads,
+        longest=form.longest,
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""The file: template, style, script, Plotly and the data, in one page that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import importlib.util
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attnbench.plots.rows import Rows
+from attnbench.plots.style import Styles
+
+from . import curves, exactness, growth, parity, parts, records, scores
+from .book import Book
+from .comparison import comparison
+from .equal_cost import equal_cost
+from .first_table import first_table
+from .history import Past, history
+from .peers import PeersFile, peers
+from .reach import reach
+from .scores import Tasks
+from .state import state
+from .summary import summary
+
+FOLDER = Path(__file__).parent
+SCRIPTS = ("units.js", "tables.js", "looks.js", "charts.js", "report.js")  # one script, in this order
+
+
+def document(
+    rows: Rows, others: Sequence[PeersFile] = (), past: Sequence[Past] = ()
+) -> str:
+    """`others`: rows of scripts/peers; `past`: the runs of a history, in their order."""
+    book = Book(rows, Styles(rows))
+    tasks = Tasks(book)
+    found = [
+        curves.speed(book),
+        curves.memory(book),
+        growth.growth(book),
+        parts.share_of_model(book),
+        parts.parts_of_pass(book),
+        exactness.fidelity(book),
+        exactness.captured(book),
+        reach(book),
+        scores.accuracy(tasks),
+        scores.by_distance(tasks),
+        scores.by_length(tasks),
+        scores.while_training(tasks),
+        scores.against_effort(tasks),
+        state(book),
+        scores.tradeoff(tasks),
+        equal_cost(book, tasks),
+        comparison(book),
+        history(past, book),
+        peers(others),
+        records.missing(book),
+        records.noisy(book),
+        parity.checks(book),
+        parity.parity(book),
+        records.sources(book, others),
+    ]
+    files = [f.name for f in (*rows.files, *(o.path for o in others))]
+    data = {
+        "files": [f.name for f in rows.sources],
+        "sections": [s for s in found if s],
+        **book.told(),  # last: sections name further series
+    }
+    return _page(", ".join(files), first_table(book), summary(book, tasks), data)
+
+
+def _page(title: str, table: str, sentences: list[str], data: dict[str, Any]) -> str:
+    packed, allowed = _plotly()
+    script = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    script = f"(() => {{\n'use strict';\n{script}\n}})();\n"
+    # Only these two scripts run, whatever the rows hold, and nothing is loaded from anywhere.
+    policy = (
+        "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
+        f"script-src {_hash(script)} {allowed}; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(title),
+        "style": (FOLDER / "report.css").read_text(encoding="utf-8"),
+        "table": table,
+        "summary": "\n".join(f"<li>{_marked(s)}</li>" for s in sentences),
+        "data": in_script(data),
+        "plotly": packed,
+        "script": script,
+    }
+    template = (FOLDER / "report.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+
+
+def in_script(data: Any) -> str:
+    """JSON that no text in it can end: HTML sees no tag and no comment, JavaScript the same data."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _marked(sentence: str) -> str:
+    """HTML of a sentence; what stands in backticks is a name."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(sentence))
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+@cache
+def _plotly() -> tuple[str, str]:
+    """Plotly's script from its Python package, packed, and its hash. Its 4.8 MB are 2.0 MB in the
+    page, which unpacks them before it draws the first picture."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("plotly is not installed; scripts/setup installs it")
+    folder = Path(spec.submodule_search_locations[0], "package_data")
+    script = (folder / "plotly.min.js").read_text(encoding="utf-8")
+    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode(), _hash(script)

@@ -1,0 +1,263 @@
+"""The summary in sentences, made from the numbers of the sections, with their uncertainty. Names of
+variants and tasks stand in backticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from attnbench.plots.answer_marks import CUT, MEANINGS, marks_of
+from attnbench.plots.caption import in_python, unique
+from attnbench.plots.context import MODE_WORDS, contract, dtype_of, mode_of, scope_of, scope_text
+from attnbench.plots.crossing import Crossing
+from attnbench.plots.fidelity import kind_of
+from attnbench.plots.fidelity_panels import EXACT, scale_of
+from attnbench.plots.memory import PEAK
+from attnbench.plots.metric import is_error, written
+from attnbench.plots.overview_rows import telling_panel
+from attnbench.plots.rows import FAILURES, Cell
+from attnbench.plots.runs import run_of
+from attnbench.plots.style import BASELINE, Series
+from attnbench.plots.tasks import Score, TaskGroup, score
+from attnbench.plots.timings import Verdict, verdicts
+from attnbench.plots.units import bytes_text, length_text
+
+from .book import Book
+from .curves import measured
+from .exactness import by_layer, groups, mean
+from .scores import Tasks
+
+MOST = 12  # sentences of one kind; the tables hold the others
+INTERVAL = "95 % interval"
+
+
+def summary(book: Book, tasks: Tasks) -> list[str]:
+    parts = (speeds(book, tasks), peaks(book), scores(book, tasks), errors(book), quality(book))
+    told = [sentence for part in parts for sentence in part]
+    cut = f"{CUT}: {MEANINGS[CUT]}." if any(CUT in sentence for sentence in told) else ""
+    return [*told, *filter(None, [cut, in_python(book.rows)])]
+
+
+def speeds(book: Book, tasks: Tasks) -> Iterator[str]:
+    """From which length on each variant is faster, in the panel that says most of attention alone;
+    at last the scores of the same variants."""
+    panel = telling_panel("speed", book.rows)
+    if panel is None or not panel.is_curve:
+        return
+    told = verdicts(panel, measured(panel, book), book.styles, book.rows)
+    where = _where(panel.cells[0])
+    shown = told if len(told) <= MOST else sorted(told, key=lambda v: v.crossing.length)[:MOST]
+    for verdict in shown:
+        words = crossing_words(book.label(verdict.series), verdict, where)
+        yield f"{words}{_score_clause(verdict.series, tasks)}."
+    if len(told) > MOST:
+        yield f"{len(told) - MOST} more variants stand in the table 'Where variants overtake exact attention'; those above are the first."
+
+
+def crossing_words(label: str, verdict: Verdict, where: str) -> str:
+    c, named = verdict.crossing, f"`{label}`"
+    first, last = length_text(c.first), length_text(c.last)
+    span = f"{where}, {first} to {last} tokens"
+    if c.unclear:
+        return f"Whether {named} is faster than exact attention cannot be told from these times ({span})"
+    if not c.is_found:
+        place = f"somewhere between {c.low:,.0f} and" if math.isfinite(c.low) else "at most"
+        return f"{named} is faster than exact attention from {place} {c.high:,.0f} tokens on ({where})"
+    if c.length == -math.inf:
+        words = f"{named} is faster than exact attention at every measured length"
+        if c.high is None or c.high == -math.inf:
+            return f"{words} ({span})"
+        return f"{words} by its median{_ends(c)}{_sure(verdict)} ({span})"
+    if c.length == math.inf:
+        sure = "" if c.low is None or c.low == math.inf else _ends(c)
+        return f"{named} is not faster than exact attention at the longest measured length{sure} ({span})"
+    if verdict.faster_from.startswith("not up to"):
+        return (
+            f"The median of {named} falls below that of exact attention from {c.length:,.0f} tokens "
+            f"on{_ends(c)}, but by less than its uncertainty at {last} tokens ({where})"
+        )
+    words = f"{named} is faster than exact attention from {c.length:,.0f} tokens on{_ends(c)}"
+    return f"{words}{_sure(verdict)} ({where})"
+
+
+def _sure(verdict: Verdict) -> str:
+    """From which length on the tables call the variant faster."""
+    found = verdict.faster_from
+    if not found or verdict.is_searched:
+        return ""
+    if not found.isdigit():
+        return ", but nowhere beyond the noise"
+    return f", and beyond the noise from the measured length {found} on"
+
+
+def _ends(c: Crossing) -> str:
+    if c.low is None or c.high is None:
+        return " (too few repetitions for an interval)"
+    low = f"{c.low:,.0f}" if math.isfinite(c.low) else f"below {length_text(c.first)}"
+    high = f"{c.high:,.0f}" if math.isfinite(c.high) else f"beyond {length_text(c.last)}"
+    return f" ({INTERVAL} {low}\u2013{high})"
+
+
+def _where(cell: Cell) -> str:
+    mode = MODE_WORDS.get(mode_of(cell), mode_of(cell))
+    return f"{scope_text(scope_of(cell))}, {mode}, {contract(cell)}"
+
+
+def _score_clause(series: Series, tasks: Tasks) -> str:
+    """What the same parameters lose: `; its accuracy on `mqar` is 0.36 where exact attention has
+    0.99`, of several tasks on how many, and where most."""
+    found = losses(series, tasks)
+    if not found:
+        scored = any(not is_error(g.metric) for g in tasks.groups)
+        return "; its score was not measured with these parameters" if scored else ""
+    worse = [f for f in found if f[2].mean - f[1].mean > (f[1].half or 0) + (f[2].half or 0)]
+    group, own, exact = max(worse or found, key=lambda f: f[2].mean - f[1].mean)
+    own_marks, exact_marks = (_marks(group, score) for score in (own, exact))
+    both = f"{_score(own, group)}{own_marks} where exact attention has {_score(exact, group)}{exact_marks}"
+    if len(found) == 1:
+        return f"; its {group.label.removeprefix('test ')} on `{group.cells[0].task}` is {both}"
+    where = "most" if worse else "the largest difference is"
+    return (
+        f"; it scores less than exact attention, beyond both intervals, on {len(worse) or 'none'} of {len(found)} tasks, "
+        f"{where} on `{group.cells[0].task}`: {both}"
+    )
+
+
+def losses(series: Series, tasks: Tasks) -> list[tuple[TaskGroup, Score, Score]]:
+    """Returns the tasks on which these parameters and exact attention have a score, with both. An
+    error is no score, and a task that a shortcut solves by design says nothing of a loss."""
+    out = []
+    for group in tasks.groups:
+        members = group.select(tasks.series)
+        exact = tasks.book.styles.baseline(members, run_of(series.params))
+        own = next((s for s in members if s.key == series.key), None)
+        both = [score(s.cells) if s else None for s in (own, exact)]
+        if both[0] and both[1] and not group.control and not is_error(group.metric):
+            out.append((group, both[0], both[1]))
+    return out
+
+
+def _marks(group: TaskGroup, found: Score) -> str:
+    """The marks of the cells behind a score."""
+    return marks_of(c for c in group.cells if c.id in found.cell.split())
+
+
+def _score(found: Score, group: TaskGroup) -> str:
+    """Writes as many digits as the interval leaves; three decimals of a share at most."""
+    if found.half is None:
+        return written(found.mean, group.metric)
+    if is_error(group.metric):
+        return _error(found)
+    places = 2 if found.half >= 0.0095 and found.mean < 0.99 else 3  # 0.996 is not 1.00
+    half = f"{found.half:.{places}f}" if found.half >= 0.0005 else "<0.001"
+    return f"{found.mean:.{places}f} \u00b1 {half}"
+
+
+def peaks(book: Book) -> Iterator[str]:
+    """The least and the most memory at the longest length that most variants have."""
+    panel = telling_panel("memory", book.rows, telling_panel("speed", book.rows))
+    if panel is None or not panel.is_curve:
+        return
+    medians = {s.key: (s, PEAK.medians(s)) for s in measured(panel, book)}
+    at = max(panel.lengths, key=lambda n: (sum(n in m for _, m in medians.values()), n))
+    held = [(m[at], s) for s, m in medians.values() if at in m]
+    if len(held) < 2:
+        return
+    (least, small), (most, large) = (f(held, key=lambda h: h[0]) for f in (min, max))
+    exact = book.styles.baseline([s for _, s in held])
+    words = f"At {length_text(at)} tokens `{book.label(small)}` needs the least memory, {bytes_text(least)}"
+    words += f", and `{book.label(large)}` the most, {bytes_text(most)}"
+    if exact is not None and exact.key not in (small.key, large.key):
+        words += f"; exact attention (`{book.label(exact)}`) needs {bytes_text(medians[exact.key][1][at])}"
+    yield f"{words} ({_where(panel.cells[0])}; peaks are exact)."
+
+
+def scores(book: Book, tasks: Tasks) -> Iterator[str]:
+    """Each task's scores, best first, beside the best trivial shortcut."""
+    for group in tasks.groups[:MOST]:
+        found = [(sc, s) for s in group.select(tasks.series) if (sc := score(s.cells))]
+        if not found:
+            continue
+        found.sort(key=lambda f: f[0].mean, reverse=not is_error(group.metric))
+        shown = [f"`{book.label(s)}` {_score(sc, group)}{marks_of(s.cells)}" for sc, s in found[:MOST]]
+        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
+        words = f"On `{group.cells[0].task}` ({group.label}) score {', '.join(shown)}{more}"
+        shortcut = group.best_shortcut()
+        if shortcut:
+            name, value = shortcut[0].replace("_", " "), written(shortcut[1], group.metric)
+            words += f"; the best trivial shortcut ({name}) has {value}"
+            words += _at_shortcut(group, found, shortcut[1], book)
+        yield f"{words}."
+
+
+def _at_shortcut(
+    group: TaskGroup, found: list[tuple[Score, Series]], level: float, book: Book
+) -> str:
+    sign = -1 if is_error(group.metric) else 1
+    below = [
+        f"`{book.label(s)}`" for sc, s in found if sign * (sc.mean - level) <= (sc.half or 0.0)
+    ]
+    return f", which {', '.join(below)} {_do(below)} not exceed by more than the interval" if below else ""
+
+
+def _do(names: list[str]) -> str:
+    return "does" if len(names) == 1 else "do"
+
+
+def errors(book: Book) -> Iterator[str]:
+    """The nearest and the farthest variant on random inputs of scale 1, and on what trained models
+    read."""
+    cells = [c for c in book.rows.of("fidelity") if c.ok and scale_of(c) == 1 and c.metric("relative_error")]
+    drawn = [c for c in cells if kind_of(c) == "random" and dtype_of(c) == "float32"]
+    for mask in unique(contract(c) for c in drawn):
+        own = [c for c in drawn if contract(c) == mask]
+        longest = max(c.length or 0 for c in own)
+        at = [c for c in own if c.length == longest]
+        yield from _nearest(at, f"random inputs at length {length_text(longest)} ({mask})", book)
+    told = 0
+    for (kind, mask, _, _, task, *_), own in groups(cells).items():
+        if kind == "trained" and told < MOST:
+            told += 1
+            ranks = by_layer([c for c in own if c.variant == BASELINE], "effective_rank")
+            rank = f"; the effective rank of exact attention's weights there is {ranks} by layer" if ranks else ""
+            yield from _nearest(own, f"what a model trained on `{task}` reads ({mask})", book, rank)
+
+
+def _nearest(cells: list[Cell], where: str, book: Book, more: str = "") -> Iterator[str]:
+    found = [(e, s) for s in book.styles.series(cells) if (e := mean(list(s.cells)))]
+    inexact = [f for f in found if f[0].mean >= EXACT]
+    if len(inexact) < 2:
+        return
+    (near, best), (far, worst) = (f(inexact, key=lambda x: x[0].mean) for f in (min, max))
+    seeds = min(len(near.seeds), len(far.seeds))
+    over = f"means over {seeds} seeds" if seeds > 1 else "one draw of inputs, no interval"
+    yield (
+        f"Of the variants that approximate, `{book.label(best)}` is nearest to exact attention on "
+        f"{where}, with a relative error of {_error(near)}, and `{book.label(worst)}` farthest, with "
+        f"{_error(far)} ({over}){more}."
+    )
+
+
+def _error(found: Score) -> str:
+    """Writes as many digits as the interval leaves."""
+    if not found.half:
+        return f"{found.mean:.2g}"
+    places = max(-math.floor(math.log10(found.half)), 0)
+    return f"{found.mean:.{places}f} \u00b1 {found.half:.{places}f}"
+
+
+def quality(book: Book) -> Iterator[str]:
+    """How much is missing, and how much of the times is unreliable."""
+    cells = book.rows.cells
+    skipped = sum(c.status == "skipped" for c in cells)
+    failed = {status: sum(c.status == status for c in cells) for status in FAILURES}
+    told = [f"{count} {status}" for status, count in failed.items() if count]
+    words = ", ".join([*told, *([f"{skipped} skipped"] if skipped else [])])
+    if words:
+        yield f"Of {len(cells):,} measurements these have no number: {words}."
+    elif cells:
+        yield f"Each of the {len(cells):,} measurements has a number."
+    timed = [c for c in book.rows.of("speed") if c.ok]
+    disturbed = sum(bool(c.noisy) for c in timed)
+    if timed:
+        yield f"{disturbed or 'None'} of {len(timed):,} times {'was' if disturbed == 1 else 'were'} measured on a disturbed machine."

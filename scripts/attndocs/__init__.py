@@ -1,1 +1,0 @@
-"""The tables of docs/ that commands make from rows."""

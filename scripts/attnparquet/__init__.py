@@ -1,1 +1,0 @@
-"""Rows as Parquet, from what `attnbench export` prints."""

@@ -1,0 +1,1 @@
+"""The tables of docs/ and results/ that commands make from rows."""

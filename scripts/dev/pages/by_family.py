@@ -1,0 +1,118 @@
+"""Markdown: test scores of many variants by family, and orders of variants that papers report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from attnbench.plots.markdown import markdown
+from attnbench.plots.names import spec_among
+from attnbench.plots.rows import Cell, Params, read_rows
+from attnbench.plots.style import Styles
+from attnbench.plots.tasks import TaskGroup, one_line, score, short_titles, task_groups
+from attnbench.plots.trained import SETTING, shown, told_apart, without_settings
+
+GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
+WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range
+DELTA = ("deltanet", "gated_deltanet", "kda", "rwkv7")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a paper says of two sets of variants on a task."""
+
+    claim: str
+    source: str
+    task: str
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+
+def _behind(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same mixers behind a layer with a short convolution."""
+    return tuple(f"conv+{name}" for name in names)
+
+
+ORDERS = (
+    Order("delta rules above gates alone on recall", "arXiv:2406.06484, arXiv:2412.06464", "mqar", _behind(DELTA), _behind(GATES)),
+    Order("what reads its input to choose above what does not, on selective copying", "arXiv:2312.00752, table 1", "selective_copy",
+          ("mamba", "mamba2", "gla"), ("s4d", "lru", "long_conv")),
+    Order("exact attention above states of constant size on recall", "arXiv:2312.04927", "mqar", ("full",), (*GATES, *DELTA, "linear", "mamba")),
+    Order("a short convolution before it makes a recurrence recall", "arXiv:2312.04927, arXiv:2312.00752", "mqar", _behind(GATES), GATES),
+    Order("one exact layer makes a recurrence recall", "arXiv:2403.19887, arXiv:2402.18668", "mqar",
+          ("linear+full", "gated_deltanet+full"), ("linear", "gated_deltanet")),
+    Order("a recurrence that is not linear above linear ones with positive decays on parity", "arXiv:2411.12537", "parity",
+          ("recurrent",), ("mamba", "mamba2", "gla", "hgrn2", "retention", "s4d")),
+)  # fmt: skip
+
+
+def table(path: Path) -> str:
+    """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval."""
+    rows = read_rows([path])
+    styles, groups = Styles(rows), task_groups(told_apart(rows.of("accuracy")))
+    every = [c for group in groups for c in group.cells]
+    keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for key in keys:
+        own = tuple(_entry([c for c in g.cells if (c.variant, c.params) == key]) for g in groups)
+        found.setdefault(styles.kind(key[0]), []).append((_told_by(*key, every), *own))
+    lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
+    shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
+    heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups))]
+    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)])
+
+
+def orders(path: Path) -> str:
+    """Each order that a paper reports: means of both sides, and how many pairs are in that order."""
+    groups = task_groups(read_rows([path]).of("accuracy"))
+    lines = []
+    for order in ORDERS:
+        for group in groups:
+            if group.cells[0].task != order.task:
+                continue
+            above, below = _means(group, order.above), _means(group, order.below)
+            if not above or not below:
+                continue
+            right = sum(a > b for a in above.values() for b in below.values())
+            count = len(above) * len(below)
+            lines.append([order.claim, order.source, f"`{one_line(group)}`", _told(above), _told(below), f"{right} of {count}"])
+    heads = ["what papers report", "source", "task", "above", "below", "pairs in that order"]
+    return markdown(heads, lines)
+
+
+def _told_by(variant: str, params: Params, every: list[Cell]) -> str:
+    """Its spec, and the settings of training in which it differs: `full`, positions=alibi."""
+    plain = [replace(cell, params=without_settings(cell.params)) for cell in every]
+    settings = (f"{shown(k)}={v}" for k, v in params if k.startswith(SETTING))
+    return ", ".join([f"`{spec_among(variant, without_settings(params), plain)}`", *settings])
+
+
+def _entry(cells: list[Cell]) -> str:
+    found = score(tuple(cells))
+    if found is None:
+        return "—"
+    if found.half is not None and found.half > WIDEST:
+        return f"{found.mean:.2f} ({min(found.seeds):.2f} to {max(found.seeds):.2f})"
+    return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
+
+
+def _means(group: TaskGroup, names: tuple[str, ...]) -> dict[str, float]:
+    """Of each variant with each of its parameters, in words that tell them apart."""
+    keys = dict.fromkeys((c.variant, c.params) for c in group.cells)
+    means = {}
+    for name in names:
+        own = [key for key in keys if _name(key[0]) == name]
+        for key in own:
+            found = score(tuple(c for c in group.cells if (c.variant, c.params) == key))
+            if found:
+                means[name if len(own) == 1 else spec_among(*key, list(group.cells))] = found.mean
+    return means
+
+
+def _name(variant: str) -> str:
+    """Without parameters: conv+gla of conv[kernel=4]+gla."""
+    return "+".join(part.partition("[")[0] for part in variant.split("+"))
+
+
+def _told(means: dict[str, float]) -> str:
+    return ", ".join(f"`{name}` {mean:.2f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))

@@ -1,0 +1,68 @@
+"""The tables of docs/ and results/, each made by the command that stands before it.
+
+A document holds `<!-- COMMAND -->`, the table, and `<!-- end of table -->`. The command is
+`scripts/peers --table ROWS.jsonl --markdown …` or a key of TABLES with what its function takes; paths start at the
+repository's root. Tables of the catalogue need the program, built by preset native.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from dev.overhead import table as overhead
+from attnbench.peers.__main__ import main as peers
+from attnbench.peers.install import ROOT
+
+from . import breakdown, by_family, captured, catalog, crossings, passes, ranks, sentences, shares
+
+TABLES: dict[str, Callable[..., str]] = {
+    "shares": lambda rows: shares.table(Path(rows)),
+    "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
+    "crossings": lambda rows, length: crossings.table(Path(rows), int(length)),
+    "machine": lambda rows: passes.machine(Path(rows)),
+    "floors": lambda rows, length: passes.floors(Path(rows), int(length)),
+    "settings": lambda rows, length: passes.settings(Path(rows), int(length)),
+    "growth": lambda rows, least: passes.growth(Path(rows), int(least)),
+    "decoding": lambda rows: passes.decoding(Path(rows)),
+    "overhead": lambda rows, kind: overhead.of_file(Path(rows), kind),
+    "ranks": lambda *rows: ranks.table(*map(Path, rows)),
+    "captured": lambda rows: captured.table(Path(rows)),
+    "families": lambda: catalog.families(catalog.listed()),
+    "variants": lambda: catalog.every(catalog.listed()),
+    "by_family": lambda rows: by_family.table(Path(rows)),
+    "orders": lambda rows: by_family.orders(Path(rows)),
+    "summary": lambda rows: sentences.table(Path(rows)),
+}
+PLACE = re.compile(
+    rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n)((?:(?!<!-- ).)*)(<!-- end of table -->)", re.S
+)
+
+
+def printed(command: str) -> str:
+    """What the command prints."""
+    words = [str(ROOT / word) if word.endswith(".jsonl") else word for word in shlex.split(command)]
+    if words[0] in TABLES:
+        return TABLES[words[0]](*words[1:])
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        peers(words[1:])
+    return out.getvalue().strip()
+
+
+def renewed(text: str, table: Callable[[str], str] = printed) -> str:
+    """The document with each table as its command prints it now."""
+    return PLACE.sub(lambda found: f"{found[1]}\n{table(found[2])}\n\n{found[4]}", text)
+
+
+def commands(text: str) -> list[str]:
+    return [found[2] for found in PLACE.finditer(text)]
+
+
+def documents() -> list[Path]:
+    """The pages that hold such tables."""
+    every = [ROOT / "README.md", *(p for f in ("docs", "results") for p in (ROOT / f).glob("*.md"))]
+    return sorted((p for p in every if commands(p.read_text(encoding="utf-8"))), key=lambda p: p.name)

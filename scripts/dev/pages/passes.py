@@ -1,0 +1,110 @@
+"""Tables of results/performance.md beside the shares of all variants: the machine, the floors, other settings, growth and decoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attnbench.plots.markdown import markdown
+from attnbench.plots.rows import Cell, Rows, read_rows
+from attnbench.plots.units import bytes_text, ratio_text
+
+from .breakdown import MODES
+from .shares import entry
+
+# The setting of the tables of all variants, by axis; a row without dtype is of float32.
+USUAL: dict[str, Any] = {"heads": 1, "head_dim": 64, "threads": 1, "causal": False, "dtype": "float32"}
+CACHES = ("L1d", "L2", "L3")
+FIRST_FIVE = ("full", "truncated", "linformer", "performer", "linear")
+
+
+def speeds(rows: Rows) -> list[Cell]:
+    return [cell for cell in rows.of("speed") if cell.ok]
+
+
+def setting(cell: Cell) -> dict[str, Any]:
+    """The axes of USUAL that the cell sets otherwise."""
+    axes = {"dtype": "float32", **cell.axes}
+    return {name: axes[name] for name in USUAL if axes[name] != USUAL[name]}
+
+
+def plain(value: float) -> str:
+    """Three digits, without an exponent."""
+    return f"{float(f'{value:.3g}'):,g}"
+
+
+def machine(path: Path) -> str:
+    """The processor of the rows, its measured peak and bandwidth, and the commit, in one line."""
+    environment: dict[str, Any] = read_rows([path]).runs[0]["environment"]
+    found = environment["calibration"]
+    sizes = {name: f"{size.rstrip('K')} KiB" for name, size in (held.split() for held in environment["caches"].split(", "))}
+    return (
+        f"{environment['cpu_model']}, kernels for `{environment['kernel_instruction_set']}`, {environment['cores']} cores, "
+        f"caches of {' / '.join(sizes[name] for name in CACHES if name in sizes)}: "
+        f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s** of fused multiply-adds by one core, "
+        f"**{found['copy_bytes_per_s_one'] / 1e9:.0f} GB/s** copied by one core; commit `{environment['commit'][:12]}`."
+    )
+
+
+def floors(path: Path, length: int, variants: tuple[str, ...] = FIRST_FIVE) -> str:
+    """What a pass must do at least, by the formulas in the rows, at the peak and the bandwidth of one core."""
+    rows = read_rows([path])
+    found = rows.runs[0]["environment"]["calibration"]
+    cells = {(c.variant, c.axes["mode"]): c for c in speeds(rows) if c.length == length and not setting(c)}
+    lines = []
+    for variant in variants:
+        flops = [cells[variant, mode].metric("flops") or 0.0 for mode in MODES]
+        moved = cells[variant, "forward"].metric("bytes") or 0.0
+        arithmetic = [1e3 * count / found["fma_flops_per_s_one"] for count in flops]
+        memory = 1e3 * moved / found["copy_bytes_per_s_one"]
+        lines.append([f"`{variant}`", f"{flops[0] / 1e6:,.0f}", f"{arithmetic[0]:.3g}", f"{moved / 1e6:.3g}", f"{memory:.2g}",
+                      f"{flops[1] / 1e6:,.0f}", f"{arithmetic[1]:.3g}"])  # fmt: skip
+    return markdown(["variant", "forward: MFLOP", "ms", "MB", "ms", "train: MFLOP", "ms"], lines)
+
+
+def timed(cell: Cell | None, usual: Cell | None) -> str:
+    """Milliseconds and share of the peak as in the shares, where the row has one, and the time over the usual setting's."""
+    if cell is None:
+        return "—"
+    median = cell.metric("time_s.median") or 0.0
+    told = entry(cell) if cell.metric("peak_fraction") is not None else f"{median * 1e3:.3g}"
+    return f"{told}, {ratio_text(median / (usual.metric('time_s.median') or 0.0))}" if usual else told
+
+
+def settings(path: Path, length: int) -> str:
+    """What passes of another setting than the usual one take."""
+    by = {(tuple(setting(c).items()), c.variant, c.axes["mode"]): c for c in speeds(read_rows([path])) if c.length == length}
+    lines = []
+    for other, variant in sorted({(other, variant) for other, variant, mode in by if mode in MODES and other}, key=str):
+        words = ", ".join(f"{name}={str(value).lower()}" for name, value in other)
+        entries = [timed(by.get((other, variant, mode)), by.get(((), variant, mode))) for mode in MODES]
+        lines.append([f"`{variant}`", f"`{words}`", *entries])
+    return markdown(["variant", "setting", *MODES], lines)
+
+
+def growth(path: Path, least: int) -> str:
+    """The factor in time of each doubling of the length from `least` on, and the workspace at the first and the last length."""
+    rows = read_rows([path])
+    cells = [c for c in rows.cells if c.ok and c.axes.get("mode") == "forward" and (c.length or 0) >= least]
+    times = {(c.variant, c.length): c.metric("time_s.median") for c in cells if c.measure == "speed"}
+    spaces = {(c.variant, c.length): c.metric("workspace_bytes") for c in cells if c.measure == "memory"}
+    lengths = sorted({length for _, length in times})
+    lines = []
+    for variant in sorted({variant for variant, _ in times}):
+        factors = [f"{times[variant, n] / times[variant, m]:.2f}" for m, n in zip(lengths, lengths[1:])]
+        lines.append([f"`{variant}`", *factors, *(bytes_text(spaces[variant, n]) for n in (lengths[0], lengths[-1]))])
+    return markdown(["variant", *(f"{m} to {n}" for m, n in zip(lengths, lengths[1:])),
+                     *(f"workspace at {n}" for n in (lengths[0], lengths[-1]))], lines)  # fmt: skip
+
+
+def decoding(path: Path) -> str:
+    """Microseconds a token by the length of what was read, and the bytes that are kept at the longest."""
+    cells = [c for c in read_rows([path]).cells if c.ok and c.axes.get("mode") == "decode"]
+    times = {(c.variant, c.length): c.metric("time_s.median") for c in cells if c.measure == "speed"}
+    states = {(c.variant, c.length): c.metric("state_bytes") for c in cells if c.measure == "memory"}
+    lengths = sorted({length for _, length in times})
+    lines = []
+    for variant in sorted({variant for variant, _ in times}):
+        line = [plain(times[variant, n] * 1e6) if (variant, n) in times else "—" for n in lengths]
+        lines.append([f"`{variant}`", *line, bytes_text(states[variant, lengths[-1]])])
+    return markdown(["variant", *map(str, lengths), f"state at {lengths[-1]}"], lines)

@@ -1,0 +1,149 @@
+"""Markdown: scores and ranks of variants by task, their stability over seeds, and which tasks and steps are redundant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from attnbench.plots.markdown import markdown
+from attnbench.plots.tasks import over_seeds
+
+from .concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
+from .scores import Scores, scores_of
+
+DRAWS, SEED = 2000, 20240607
+SHARES = (0.25, 0.5, 0.75)  # of the steps of a training
+ALIKE = 0.9  # mean tau-b from which two orders are called the same
+
+
+def table(path: Path, other: Path | None = None) -> str:
+    """`other`: rows of another sweep, whose order of the same variants is compared."""
+    tasks = scores_of(path)
+    variants = sorted({v for t in tasks for v in t.variants}, key=lambda v: (v != "full", v))
+    common = [v for v in variants if all(v in t.variants for t in tasks)]
+    parts = [_scores(tasks, variants), _seeds(tasks)]
+    if len(common) > 1:
+        parts += _over_tasks(tasks, common)
+        parts.append(_over_steps(tasks))
+        if other:
+            parts.append(_compared(tasks, common, scores_of(other), other.name))
+    return "\n\n".join(parts)
+
+
+def _entry(scores: Scores, variant: str) -> str:
+    """`0.934 ±0.117 (2)`: mean over seeds, half its 95 % interval, rank of the mean."""
+    if variant not in scores.variants:
+        return "—"
+    row = scores.variants.index(variant)
+    found = over_seeds(list(scores.test[row]), None)
+    spread = "" if found.half is None else f" ±{found.half:.3f}"
+    return f"{abs(found.mean):.3f}{spread} ({ranks_of(scores.test.mean(axis=1))[row]:g})"
+
+
+def _scores(tasks: list[Scores], variants: list[str]) -> str:
+    lines = []
+    for t in tasks:
+        entries = [_entry(t, v) for v in variants]
+        shortcut = "—" if t.best_shortcut is None else f"{t.best_shortcut:.3f}"
+        lines.append([f"`{t.task[0]}`", *entries, shortcut])
+    return markdown(["task", *(f"`{v}`" for v in variants), "best shortcut"], lines)
+
+
+def _by_seed(scores: Scores) -> np.ndarray:
+    """[seeds, variants]"""
+    return np.stack([ranks_of(column) for column in scores.test.T])
+
+
+def _seeds(tasks: list[Scores]) -> str:
+    lines = []
+    for t in tasks:
+        ranks = _by_seed(t)
+        seeds, count = ranks.shape
+        w = kendall_w(ranks) if seeds > 1 else float("nan")
+        found = "—" if np.isnan(w) else f"{w:.2f}"
+        p = "—" if np.isnan(w) else f"{exact_p(ranks):.2g}"
+        lines.append([f"`{t.task[0]}`", f"{count}", f"{seeds}", found, p])
+    return markdown(["task", "variants", "seeds", "Kendall's W over seeds", "p"], lines)
+
+
+def _common_scores(tasks: list[Scores], common: list[str]) -> list[np.ndarray]:
+    return [t.test[[t.variants.index(v) for v in common]] for t in tasks]
+
+
+def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
+    scores = _common_scores(tasks, common)
+    ranks = np.stack([ranks_of(s.mean(axis=1)) for s in scores])
+    rng = np.random.default_rng(SEED)
+    drawn_scores = []
+    best = order_of(ranks)[0]
+    for _ in range(DRAWS):
+        picked = rng.integers(0, len(tasks), len(tasks))
+        seeds = (rng.integers(0, scores[i].shape[1], scores[i].shape[1]) for i in picked)
+        drawn_scores.append([scores[i][:, own].mean(axis=1) for i, own in zip(picked, seeds)])
+    drawn = ranks_of(np.array(drawn_scores))  # [draws, tasks, variants]
+    low, high = np.nanpercentile([kendall_w(one) for one in drawn], (2.5, 97.5))
+    means_of_draws = drawn.mean(axis=1)
+    ends = np.percentile(means_of_draws, (2.5, 97.5), axis=0)
+    best_in = float(np.mean(means_of_draws[:, best] <= means_of_draws.min(axis=1) + 1e-9))
+    means = ", ".join(
+        f"`{common[i]}` {ranks[:, i].mean():.2f} ({ends[0, i]:.2f} to {ends[1, i]:.2f})" for i in order_of(ranks)
+    )
+    subset, share = smallest_subset(ranks, [t.seconds for t in tasks])
+    taus = [tau(ranks[i], ranks[j]) for i in range(len(tasks)) for j in range(i)]
+    defined = [t for t in taus if not np.isnan(t)]
+    whole = sum(t.seconds for t in tasks)
+    part = sum(tasks[i].seconds for i in subset)
+    between = (
+        f"Between two tasks tau-b is {np.median(defined):.2f} in the median, {min(defined):.2f} at least and {max(defined):.2f} at most, over "
+        f"{len(defined)} pairs; {len(taus) - len(defined)} pairs have a task on which all tie."
+        if defined
+        else "No two tasks have orders to compare."
+    )
+    return [
+        f"Over the {len(tasks)} tasks, of the {len(common)} variants that run on all of them, Kendall's W is {kendall_w(ranks):.2f} "
+        f"({low:.2f} to {high:.2f}). Mean ranks: {means}. `{common[best]}` has the best mean rank, alone or with another, in {best_in:.0%} of draws.",
+        between,
+        f"The fewest tasks with the same order as all: {', '.join(f'`{tasks[i].task[0]}`' for i in subset)}, with {part / whole:.0%} of the seconds of "
+        f"training; {share:.0%} of all choices of {_count(len(subset), 'task')} give that order, so that the choice is fitted to these rows.",
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _at(curve: dict[int, float], share: float) -> float:
+    """The best validation up to that share of the steps; NaN before the first."""
+    last = max(curve, default=0)
+    return max((v for step, v in curve.items() if step <= share * last), default=float("nan"))
+
+
+def _over_steps(tasks: list[Scores]) -> str:
+    found = {}
+    for share in SHARES:
+        taus = []
+        for t in tasks:
+            early = np.array([np.mean([_at(c, share) for c in seeds]) for seeds in t.curves])
+            late = np.array([np.mean([_at(c, 1.0) for c in seeds]) for seeds in t.curves])
+            if not np.isnan(early).any():
+                taus.append(tau(ranks_of(early), ranks_of(late)))
+        defined = [x for x in taus if not np.isnan(x)]
+        if defined:
+            found[share] = float(np.mean(defined))
+    words = ", ".join(f"{value:.2f} at {share:.0%}" for share, value in found.items())
+    enough = [s for s in found if all(found[r] >= ALIKE for r in found if r >= s)]
+    then = f"from {min(enough):.0%} of the steps on it stays at {ALIKE:g} or above" if enough else f"before the end it does not stay at {ALIKE:g}"
+    return f"Tau-b between the ranks by the best validation score so far and those at the end, the mean over tasks: {words}; {then}."
+
+
+def _compared(tasks: list[Scores], common: list[str], others: list[Scores], name: str) -> str:
+    shared = [v for v in common if all(v in t.variants for t in others)]
+    if len(shared) < 2:
+        return f"{name} has fewer than two of these variants on all of its tasks: there is no order to compare."
+    means = [
+        np.stack([ranks_of(s.mean(axis=1)) for s in _common_scores(each, shared)]).mean(axis=0) for each in (tasks, others)
+    ]
+    return (
+        f"Tau-b between these mean ranks and those of {name} ({', '.join(f'`{t.task[0]}`' for t in others)}), over "
+        f"{', '.join(f'`{v}`' for v in shared)}: {tau(*means):.2f}."
+    )

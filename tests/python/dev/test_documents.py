@@ -1,0 +1,275 @@
+"""The tables of docs/ that commands make from rows."""
+
+import html
+import json
+import re
+import shlex
+import tempfile
+import unittest
+from pathlib import Path
+
+from dev.pages import breakdown, by_family, catalog, crossings, documents, passes, sentences, shares
+from attnbench.peers.install import ROOT
+from attnbench.plots.overview import overview
+from attnbench.plots.page import noted
+from attnbench.plots.rows import read_rows
+from attnbench.plots.style import Styles
+
+from ..faults import BUILT
+
+
+class Documents(unittest.TestCase):
+    def test_a_table_is_put_between_its_marks(self):
+        text = "a\n\n<!-- scripts/peers --table x -->\n\nold\n\n<!-- end of table -->\n\nb\n"
+        self.assertEqual(documents.commands(text), ["scripts/peers --table x"])
+        made = documents.renewed(text, lambda command: f"of {command}")
+        self.assertEqual(made, text.replace("old", "of scripts/peers --table x"))
+
+    def test_a_place_without_a_table_ends_at_its_own_mark(self):
+        empty = "<!-- scripts/peers --table x -->\n\n<!-- end of table -->\n\nkept\n\n"
+        text = f"{empty}<!-- scripts/peers --table y -->\n\nold\n\n<!-- end of table -->\n"
+        self.assertEqual(documents.commands(text), ["scripts/peers --table x", "scripts/peers --table y"])
+        made = documents.renewed(text, lambda command: f"of {command[-1]}")
+        self.assertEqual(made, text.replace("-->\n\n<!-- end", "-->\n\nof x\n\n<!-- end", 1).replace("old", "of y"))
+
+    @BUILT  # for the tables of the catalogue
+    def test_every_table_in_docs_is_what_its_command_prints(self):
+        found = documents.documents()
+        self.assertEqual(
+            [path.name for path in found],
+            ["README.md", "peers.md", "performance.md", "python.md", "recurrences.md", "reference.md", "survey.md", "variants.md"],
+        )
+        for path in found:
+            text = path.read_text(encoding="utf-8")
+            for command in documents.commands(text):
+                for word in shlex.split(command):
+                    if word.endswith(".jsonl"):
+                        self.assertTrue((ROOT / word).exists(), command)
+            self.assertEqual(documents.renewed(text), text, path.name)
+
+
+class Catalogue(unittest.TestCase):
+    def variant(self, name, family, paper, **traits):
+        known = {"causal": False, "cross": False, "decode": False}
+        return {"name": name, "family": family, "paper": paper, "summary": "s", "cost_formula": "c", "traits": known | traits}
+
+    def test_a_family_is_a_line_and_a_variant_links_its_paper(self):
+        told = catalog.families([
+            self.variant("a", "kernel", "A 2020, arXiv:2006.16236, eq. 5"),
+            self.variant("b", "kernel", "B 1989, IEEE"),
+            self.variant("c", "gated", "C 2024, arXiv:2312.06635"),
+        ]).splitlines()
+        self.assertEqual(told[2:], ["| kernel | [`a`](https://arxiv.org/abs/2006.16236), `b` |",
+                                    "| gated | [`c`](https://arxiv.org/abs/2312.06635) |"])
+
+    def test_every_variant_is_a_line(self):
+        told = catalog.every([
+            self.variant("a", "kernel", "A 2020, arXiv:2006.16236, eq. 5", causal=True, decode=True),
+            self.variant("b", "kernel", "B 1989, IEEE", cross=True),
+        ]).splitlines()
+        self.assertEqual(told[2:], [
+            "| kernel | `a` | s | A 2020, [arXiv:2006.16236](https://arxiv.org/abs/2006.16236), eq. 5 | causal, decodes | c |",
+            "| | `b` | s | B 1989, IEEE | cross | c |"])
+
+
+class Made(unittest.TestCase):
+    """What results/reference holds beside rows is what the commands make of the rows."""
+
+    def test_the_report_tells_what_its_rows_tell(self):
+        reference = ROOT / "results" / "reference"
+        page = (reference / "standard.html").read_text(encoding="utf-8")
+        told = re.findall("<li>(.*?)</li>", page.partition('id="summary"')[2])
+        made = sentences.table(reference / "standard.jsonl").splitlines()
+        self.assertEqual([html.unescape(re.sub("</?code>", "`", s)) for s in told if "trained on" not in s and "measurements" not in s],
+                         [s.removeprefix("- ") for s in made if "measurements" not in s])  # its other rows add to these
+
+    def test_the_figure_of_readme_shows_its_rows(self):
+        rows = read_rows([ROOT / "results" / "reference" / "quick.jsonl"])
+        (drawn,) = overview(rows, Styles(rows))
+        held = (ROOT / "results" / "reference" / "plots" / "overview.csv").read_text(encoding="utf-8")
+        self.assertEqual(noted(drawn).to_csv(index=False, float_format="%.9g", lineterminator="\n"), held)
+
+
+def one_cell(**metrics):
+    """The run line and a speed cell of the reference rows, with these metrics, forward."""
+    rows = ROOT / "results" / "reference" / "quick.jsonl"
+    lines = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+    head = next(line for line in lines if line["kind"] == "run")
+    cell = next(
+        line
+        for line in lines
+        if line["kind"] == "cell" and line["measure"] == "speed" and line["status"] == "ok"
+    )
+    for line in (head, cell):
+        line.pop("checksum", None)
+    cell["metrics"].update(metrics)
+    cell["axes"]["mode"] = "forward"
+    return head, cell
+
+
+def trained(scores):
+    """Rows of one task in which these variants have these scores, one a seed."""
+    path = ROOT / "results" / "reference" / "quick.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    head = next(line for line in lines if line["kind"] == "run")
+    head.pop("checksum", None)
+    cell = next(x for x in lines if x["kind"] == "cell" and x["measure"] == "accuracy" and x["status"] == "ok" and x["task"]["name"] == "mqar")
+    cell.pop("checksum", None)
+    made = [head]
+    for name, tests in scores.items():
+        for seed, test in enumerate(tests):
+            one = json.loads(json.dumps(cell))
+            one.update(variant={"name": name, "params": {}}, cell=f"{len(made):016x}")
+            one["axes"]["seed"] = seed
+            one["metrics"]["test"] = test
+            made.append(one)
+    return "".join(json.dumps(line) + "\n" for line in made)
+
+
+class ScoresByFamily(unittest.TestCase):
+    def printed(self, table, scores):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text(trained(scores), encoding="utf-8")
+            return table(path).splitlines()
+
+    def test_a_variant_is_a_line_below_its_family(self):
+        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5]})
+        lines = [line.strip("| ").split(" | ") for line in told[2:]]
+        self.assertEqual([line[:2] for line in lines[:1]], [["kernel", "`performer`"]])
+        self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50 (0.25 to 0.75)"))
+        self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
+
+    def test_settings_of_training_are_no_seeds(self):
+        head, *cells = trained({"full": [0.5, 1.0]}).splitlines()
+        rotary = json.loads(cells[1])
+        rotary["training"]["positions"] = "none"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text("\n".join([head, cells[0], json.dumps(rotary)]) + "\n", encoding="utf-8")
+            told = by_family.table(path).splitlines()[2:]
+        scores = {"none" if "positions=none" in line else "learned": line.split(" | ")[2][:4] for line in told[:2]}
+        self.assertEqual(scores, {"learned": "0.50", "none": "1.00"})
+
+    def test_pairs_in_a_published_order_are_counted(self):
+        told = self.printed(by_family.orders, {
+            "conv[kernel=4]+deltanet": [0.9, 0.7], "conv[kernel=4]+kda": [0.4], "conv[kernel=4]+gla": [0.5],
+            "conv[kernel=4]+mamba2": [0.3], "gla": [0.25],
+        })  # fmt: skip
+        delta = next(line for line in told if line.startswith("| delta rules"))
+        self.assertIn("`conv+deltanet` 0.80, `conv+kda` 0.40 | `conv+gla` 0.50, `conv+mamba2` 0.30 | 3 of 4 |", delta)
+        self.assertFalse(any("parity" in line for line in told))
+
+
+class TablesOfRows(unittest.TestCase):
+    def printed(self, table, head, cell, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text(json.dumps(head) + "\n" + json.dumps(cell) + "\n", encoding="utf-8")
+            return table(path, *more).splitlines()
+
+    def test_shares_have_a_line_a_variant_and_mode_and_a_column_a_length(self):
+        head, cell = one_cell(peak_fraction=0.4)
+        cell["metrics"]["time_s"].update(median=0.002, min=0.001)
+        self.assertEqual(
+            self.printed(shares.table, head, cell),
+            [
+                f"| variant | | {cell['axes']['length']} |",
+                "|---|---|---|",
+                f"| `{cell['variant']['name']}` | forward | 2, 0.40 (0.80) |",
+            ],
+        )
+
+    def test_a_breakdown_names_the_largest_part_first_and_other_last(self):
+        parts = {"packing": 0.05, "products": 0.7, "masks": 0.01, "other": 0.24}
+        head, cell = one_cell(breakdown={"shares": parts})
+        self.assertEqual(
+            self.printed(breakdown.table, head, cell, cell["axes"]["length"]),
+            [
+                "| variant | forward | train |",
+                "|---|---|---|",
+                f"| `{cell['variant']['name']}` | products 70, packing 5, other 24 | — |",
+            ],
+        )
+
+    def test_crossings_tell_where_a_variant_overtakes_and_what_its_choice_costs(self):
+        times = {"full": (1, 2, 8), "topk": (3, 2.5, 4)}
+        path, _, _ = self.rows(
+            *(("speed", {"length": 64 << i, "causal": True}, {"median": time, "variant": name, "breakdown": {"shares": {"selection": 0.25}}})
+              for name, of in times.items() for i, time in enumerate(of))
+        )  # fmt: skip
+        (line,) = crossings.table(path, 256).splitlines()[2:]
+        self.assertTrue(line.startswith("| forward, causal | `topk` | 152 |"), line)
+        self.assertTrue(line.endswith("| 256 | 0.50 | 25 |"), line)
+
+    def rows(self, *settings):
+        """A file of the run line and, for each setting, one cell with these axes, measure and metrics; medians are in seconds."""
+        lines = []
+        for number, (measure, axes, metrics) in enumerate(settings):
+            head, cell = one_cell()
+            cell.update(measure=measure, cell=f"{number:016x}", axes={**cell["axes"], "heads": 1, "head_dim": 64, "threads": 1, **axes})
+            cell["metrics"].update({"peak_fraction": 0.5, **metrics})
+            if "variant" in metrics:
+                cell["variant"] = {"name": metrics["variant"], "params": {}}
+            if "median" in metrics:
+                time = metrics["median"]
+                cell["metrics"]["time_s"].update(median=time, min=time, ci_low=time, ci_high=time)
+                cell["samples"] = [time] * 9
+            lines = lines or [head]
+            lines.append(cell)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "rows.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        name = lines[1]["variant"]["name"]
+        return path, name, head["environment"]["calibration"]
+
+    def test_other_settings_stand_beside_the_usual_one(self):
+        path, name, _ = self.rows(
+            ("speed", {"length": 64}, {"median": 0.002}),
+            ("speed", {"length": 64, "threads": 2}, {"median": 0.001}),
+            ("speed", {"length": 64, "dtype": "bfloat16", "mode": "train"}, {"median": 0.003, "peak_fraction": None}),  # alone
+            ("speed", {"length": 128, "heads": 8}, {"median": 0.5}),
+        )
+        self.assertEqual(
+            passes.settings(path, 64).splitlines()[2:],
+            [f"| `{name}` | `dtype=bfloat16` | — | 3 |", f"| `{name}` | `threads=2` | 1, 0.50 (0.50), ×0.5 | — |"],
+        )
+
+    def test_growth_is_the_factor_of_each_doubling(self):
+        path, name, _ = self.rows(
+            *(("speed", {"length": n}, {"median": s}) for n, s in ((32, 9), (64, 1), (128, 2.5), (256, 5))),
+            *(("memory", {"length": n}, {"workspace_bytes": 1024 * n, "peak_bytes": 1}) for n in (64, 256)),
+        )
+        self.assertEqual(
+            passes.growth(path, 64).splitlines(),
+            ["| variant | 64 to 128 | 128 to 256 | workspace at 64 | workspace at 256 |", "|---|---|---|---|---|",
+             f"| `{name}` | 2.50 | 2.00 | 64 KiB | 256 KiB |"],
+        )  # fmt: skip
+
+    def test_decoding_is_in_microseconds_beside_what_is_kept(self):
+        path, name, _ = self.rows(
+            ("speed", {"length": 64, "mode": "decode"}, {"median": 2e-6}),
+            ("speed", {"length": 256, "mode": "decode"}, {"median": 7532e-6}),
+            ("speed", {"length": 512}, {"median": 1}),
+            ("memory", {"length": 256, "mode": "decode"}, {"state_bytes": 2048, "peak_bytes": 1}),
+        )
+        self.assertEqual(
+            passes.decoding(path).splitlines()[::2], ["| variant | 64 | 256 | state at 256 |", f"| `{name}` | 2 | 7,530 | 2 KiB |"]
+        )
+
+    def test_floors_are_of_one_core(self):
+        path, name, found = self.rows(
+            *(("speed", {"length": 64, "mode": mode}, {"median": 1, "flops": f * 1e6, "bytes": 1e6}) for mode, f in (("forward", 4), ("train", 10)))
+        )
+        arithmetic = [f"{f * 1e9 / found['fma_flops_per_s_one']:.3g}" for f in (4, 10)]
+        memory = f"{1e9 / found['copy_bytes_per_s_one']:.2g}"
+        self.assertEqual(
+            passes.floors(path, 64, (name,)).splitlines()[-1],
+            f"| `{name}` | 4 | {arithmetic[0]} | 1 | {memory} | 10 | {arithmetic[1]} |",
+        )
+        self.assertIn(f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s**", passes.machine(path))
+
+
+if __name__ == "__main__":
+    unittest.main()

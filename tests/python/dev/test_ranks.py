@@ -1,0 +1,116 @@
+"""Rankings and how well they agree, on known tables and on made-up rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+from dev.pages import captured, ranks
+from dev.pages.concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
+from dev.pages.scores import scores_of
+
+from .. import fixture
+
+
+class Agreement(unittest.TestCase):
+    def test_ranks_begin_at_the_best_and_ties_share(self) -> None:
+        self.assertEqual(ranks_of(np.array([0.5, 0.901, 0.899, 0.1])).tolist(), [3, 1.5, 1.5, 4])
+
+    def test_w_of_known_tables(self) -> None:
+        self.assertEqual(kendall_w(np.array([[1, 2, 3, 4]] * 3)), 1)
+        self.assertEqual(kendall_w(np.array([[1, 2, 3], [3, 2, 1]])), 0)
+        # by hand: sums 2, 4.5, 5.5, 8 about 5 give S = 18.5; one tie of two takes 2 * 6 off 4 * 60
+        self.assertAlmostEqual(kendall_w(np.array([[1, 2.5, 2.5, 4], [1, 2, 3, 4]])), 12 * 18.5 / 228)
+        self.assertTrue(math.isnan(kendall_w(np.array([[2, 2, 2], [2, 2, 2]]))))
+
+    def test_the_exact_test_counts_orders(self) -> None:
+        self.assertAlmostEqual(exact_p(np.array([[1, 2, 3]] * 3)), 1 / 36)
+        self.assertEqual(exact_p(np.array([[1, 2, 3], [3, 2, 1]])), 1)
+        with self.assertRaisesRegex(ValueError, "too many orders"):
+            exact_p(np.tile(np.arange(1, 8), (3, 1)))
+
+    def test_tau_and_order(self) -> None:
+        self.assertAlmostEqual(tau([1, 2, 3], [1, 3, 2]), 1 / 3)
+        self.assertEqual(order_of(np.array([[2, 1, 3], [3, 1, 2], [3, 1, 2]])), (1, 2, 0))
+
+    def test_the_smallest_subset_is_the_cheapest_of_its_size_and_has_no_ties(self) -> None:
+        table = np.array([[1, 2, 3], [1, 2, 3], [3, 2, 1], [2, 2, 2]], float)
+        self.assertEqual(smallest_subset(table, [5, 4, 1, 1]), ((1,), 0.5))
+
+
+def rows_of(scores: dict[str, dict[str, list[float]]], metric: str = "accuracy") -> list[dict]:
+    """A cell for each task, variant and seed."""
+    cells = []
+    for task, by in scores.items():
+        for variant, tests in by.items():
+            for seed, test in enumerate(tests):
+                curve = [
+                    {"step": s, "train_loss": 1.0, "validation": test * s / 4, "seconds": 1.0} for s in (1, 2, 3, 4)
+                ]
+                metrics = {
+                    "metric": metric, "test": test, "validation": test, "chance": 0.1, "shortcuts": {"majority": 0.2},
+                    "lift": test - 0.2, "steps": 4, "examples": 4, "train_s": 1.0, "examples_per_s": 4.0, "parameters": 1,
+                }  # fmt: skip
+                axes = {"seed": seed, "length": 8, "causal": True, "threads": 1}
+                cell = fixture.cell("accuracy", variant, {}, axes, metrics=metrics, task={"name": task, "params": {}})
+                cells.append({**cell, "samples": curve})
+    return cells
+
+
+class Pages(unittest.TestCase):
+    def page(self, cells: list[dict], table=ranks.table) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.jsonl")
+            path.write_text("\n".join(json.dumps(line) for line in [fixture.header(), *cells]) + "\n", encoding="utf-8")
+            return table(path)
+
+    def test_scores_ranks_and_sentences(self) -> None:
+        one = {"full": [0.9, 0.9], "linear": [0.5, 0.7], "mean": [0.3, 0.3]}
+        page = self.page(rows_of({"mqar": one, "copy": {k: v for k, v in one.items() if k != "mean"}}))
+        self.assertIn("| `mqar` | 0.900 ±0.000 (1) | 0.600 ±1.271 (2) | 0.300 ±0.000 (3) | 0.200 |", page)
+        self.assertIn("| `copy` | 0.900 ±0.000 (1) | 0.600 ±1.271 (2) | — | 0.200 |", page)
+        self.assertIn("| `mqar` | 3 | 2 | 1.00 | 0.17 |", page)
+        self.assertIn("of the 2 variants that run on all of them, Kendall's W is 1.00", page)
+        self.assertIn("1.00 at 25%", page)
+
+    def test_a_shared_best_rank_counts_for_each(self) -> None:
+        one = {"full": [0.9, 0.5], "linear": [0.9, 0.9]}  # in draws of the first seed alone they tie
+        page = self.page(rows_of({"mqar": one, "copy": one}))
+        self.assertIn("`linear` has the best mean rank, alone or with another, in 100% of draws", page)
+
+    def test_a_missing_seed_is_named(self) -> None:
+        cells = rows_of({"mqar": {"full": [0.9, 0.9], "linear": [0.5]}})
+        with self.assertRaisesRegex(ValueError, "no score of linear with seed 1 on mqar"):
+            self.page(cells)
+        with self.assertRaisesRegex(ValueError, "no score"):
+            self.page([], lambda path: scores_of(path))
+
+    def test_the_least_error_is_the_best(self) -> None:
+        page = self.page(rows_of({"adding": {"full": [0.1, 0.1], "linear": [0.5, 0.5]}}, "mean_squared_error"))
+        self.assertIn("| `adding` | 0.100 ±0.000 (1) | 0.500 ±0.000 (2) |", page)
+        self.assertIn("No two tasks have orders to compare.", page)
+
+    def test_captured_rows(self) -> None:
+        cells = []
+        for state in ("initial", "trained"):
+            for variant, error in (("full", 1e-7), ("linear", 0.5 if state == "initial" else 0.75)):
+                axes = {"length": 8, "batch": 1, "heads": 2, "head_dim": 8, "causal": True, "threads": 1, "seed": 0,
+                        "input": state, "input_scale": 1.0}  # fmt: skip
+                layer = {"relative_error": error, "weights_kl": None, "mass_kept": None,
+                         "effective_rank": 4.0 if state == "initial" else 2.0}  # fmt: skip
+                metrics = {"relative_error": error, "cosine": 1.0, "weights_kl": None, "mass_kept": 1.0 - (variant == "linear"), "layers": [layer]}
+                if state == "trained":
+                    metrics |= {"model_test": 0.9, "model_chance": 0.1}
+                cells.append(fixture.cell("fidelity", variant, {}, axes, metrics=metrics, task={"name": "mqar", "params": {}}))
+        page = self.page(cells, captured.table)
+        self.assertIn("| `mqar` | `full` | exact | exact | 1.00 | 1.00 |", page)
+        self.assertIn("| `mqar` | `linear` | 0.50 | 0.75 | 0.00 | 0.00 |", page)
+        self.assertIn("score 0.90 to 0.90; the effective rank of exact attention's weights over 8 positions is 4.0 by layer before training, 2.0 after", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,237 @@
+"""Pictures without a caption: as wide as asked, legible at that width, in grey too, with the numbers of the rows."""
+
+from __future__ import annotations
+
+import csv
+import re
+import unittest
+from functools import cache
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from attnbench.plots import panel_draw
+from attnbench.plots.looks import BEHIND
+from attnbench.plots.panel_data import HeatPanel, by_any
+from attnbench.plots.panel_kinds import KINDS
+from attnbench.plots.panel_style import STYLES
+from attnbench.plots.rows import Rows, _cell
+from attnbench.plots.style import Styles
+
+from . import many
+
+from .. import fixture
+from .test_plots import InFolder, plot
+
+COUNTS = (5, 60)
+SMALLEST = 5.0  # points of a text
+SHOWN = ("speed", "crossing", "accuracy", "tradeoff", "heat-scores", "heat-speedup")
+
+
+@cache
+def figures(count: int) -> dict[str, Figure]:
+    """A panel of each kind in the style of papers, as wide as a column of 3.3 inches."""
+    rows, out = many.rows(count), {}
+    styles, style = Styles(rows), STYLES["paper"]
+    with matplotlib.rc_context(style.settings):
+        for panel in (p for kind in SHOWN for p in KINDS[kind](rows, styles)[:1]):
+            for name, figure in panel_draw._figures(panel, styles, style):
+                figure.draw_without_rendering()
+                out[name] = figure
+    return out
+
+
+def tearDownModule() -> None:
+    figures.cache_clear()
+
+
+class Legible(unittest.TestCase):
+    maxDiff = None
+
+    def test_no_text_is_small_over_another_or_outside(self) -> None:
+        faults = []
+        for count in COUNTS:
+            for name, figure in figures(count).items():
+                what = f"{name} of {count}"
+                self.assertAlmostEqual(figure.get_size_inches()[0], 3.3)
+                found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+                found = [t for t in found if not _unseen(figure, t)]
+                faults += [f"{what}: {t.get_text()!r} has {t.get_fontsize()} points" for t in found if t.get_fontsize() < SMALLEST]
+                boxes = np.array([Text.get_window_extent(t).extents for t in found])
+                wide, high = figure.get_size_inches() * figure.dpi
+                outside = (boxes[:, :2] < -1).any(axis=1) | (boxes[:, 2:] > (wide + 1, high + 1)).any(axis=1)
+                faults += [f"{what}: {found[i].get_text()!r} outside" for i in np.flatnonzero(outside)]
+                boxes = boxes + np.array([0.7, 1.2, -0.7, -1.2])
+                low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+                shared = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:]) - low
+                over = np.argwhere(np.triu((shared > 0).all(axis=2), 1))
+                faults += [f"{what}: {found[a].get_text()!r} over {found[b].get_text()!r}" for a, b in over]
+        self.assertEqual(faults, [])
+
+    def test_lines_differ_without_colours_and_there_are_nine_at_most(self) -> None:
+        for count in COUNTS:
+            for name, figure in figures(count).items():
+                if name.startswith("speed"):
+                    drawn = [x for x in figure.axes[0].lines if _is_curve(x)]
+                    looks = {(x.get_marker(), x.get_fillstyle(), str(x._unscaled_dash_pattern)) for x in drawn}
+                    self.assertTrue(1 < len(drawn) <= 9, (name, len(drawn)))
+                    self.assertEqual(len(looks), len(drawn), name)
+
+    def test_every_variant_is_named(self) -> None:
+        for count in COUNTS:
+            wanted = {name for name, _, _ in many.variants(count)}
+            said = {t.get_text().partition(" ")[0] for n, f in figures(count).items() if n.startswith("speed") for t in f.findobj(Text)}
+            self.assertEqual(wanted - said, set())
+
+    def test_a_heat_map_reads_in_grey(self) -> None:
+        """A field is the darker the more, and its number stands out against it."""
+        figure = next(f for n, f in figures(5).items() if n.startswith("heat-speedup"))
+        axes = figure.axes[0]
+        self.assertIn("times as fast as exact attention", axes.get_xlabel())
+        fields = {(round(p.get_x() + 0.5), round(p.get_y() + 0.5)): p.get_facecolor() for p in axes.patches}
+        numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+", t.get_text())]
+        told = [(float(t.get_text()), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
+        told.sort(key=lambda t: t[0])
+        lightness = [color[0] for _, color, _ in told]
+        for (a, _, _), (b, _, _), one, other in zip(told, told[1:], lightness, lightness[1:]):
+            self.assertTrue(other <= one + 1e-9 or np.isclose(a, b, rtol=0.1), (a, b))
+        for _, color, text in told:
+            ink = matplotlib.colors.to_rgb(text.get_color())
+            self.assertGreater(abs(ink[0] - color[0]), 0.4)
+
+
+    def test_rows_of_a_family_stand_below_its_name(self) -> None:
+        values = [[0.5, 0.6], [0.7, 0.8], [0.9, 1.0]]
+        names = ["gla", "kda", "mamba"]
+        panel = HeatPanel("heat", "score", names, ["a", "b"], values, "score", [[""] * 2] * 3, ["gated", "gated", "state space"])
+        axes = panel_draw._heat(panel, STYLES["web"]).axes[0]
+        self.assertEqual(dict(zip(axes.get_yticks(), (t.get_text() for t in axes.get_yticklabels()), strict=True)),
+                         {1: "gla", 2: "kda", 4: "mamba"})
+        heads = {round(t.get_position()[1]): t.get_text() for t in axes.texts if t.get_style() == "italic"}
+        self.assertEqual(heads, {0: "gated", 3: "state space"})
+
+    def test_an_outlier_of_a_map_of_ratios_takes_no_lightness_from_the_others(self) -> None:
+        values = [0.5, 2.0, 1000.0]
+        panel = HeatPanel("heat", "ratio", ["one"], ["a", "b", "c"], [values], "ratio", [[""] * 3])
+        figure = panel_draw._heat(panel, STYLES["paper"])
+        self.addCleanup(plt.close, figure)
+        lightness = [p.get_facecolor()[0] for p in figure.axes[0].patches]
+        self.assertGreater(lightness[0] - lightness[1], 0.1)
+        self.assertAlmostEqual(lightness[2], matplotlib.colormaps["Greys"](0.75)[0])
+
+
+def _unseen(figure: Figure, text: Text) -> bool:
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in axis.get_major_ticks():
+                if text in (tick.label1, tick.label2) and not low <= tick.get_loc() <= high:
+                    return True
+    return False
+
+
+def _is_curve(line: Line2D) -> bool:
+    return line.get_marker() not in ("None", None, "") and line.get_color() != BEHIND and len(line.get_xdata()) > 1
+
+
+def speeds(*lengths: int) -> list:
+    """Times of attention alone in four modes and masks, of these lengths; default: all."""
+    cells = fixture.speed_cells(np.random.default_rng(7), ("attention",))
+    return [c for c in cells if not lengths or c["axes"]["length"] in lengths]
+
+
+class Options(InFolder):
+    def drawn(self, *words: str, cells: list | None = None) -> set[str]:
+        file = self.rows(speeds() if cells is None else cells)
+        code, _, err = plot(file, "-o", self.folder / "out", *words)
+        self.assertEqual((code, err), (0, ""))
+        return {f.name for f in (self.folder / "out").iterdir()}
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        with (self.folder / "out" / f"{name}.csv").open(newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    def test_a_paper_s_picture_is_a_pdf_of_its_width_without_a_caption(self) -> None:
+        names = self.drawn("--kind", "speed", "--style", "paper", "--width", "84mm")
+        self.assertIn("speed-attention-forward.pdf", names)
+        self.assertEqual({n.rpartition(".")[2] for n in names}, {"pdf", "svg", "csv"})
+        data = (self.folder / "out" / "speed-attention-forward.pdf").read_bytes()
+        box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ", data)
+        self.assertAlmostEqual(float(box[1]), 84 / 25.4 * 72, delta=0.5)
+        self.assertIn(b"/FontFile2", data)  # TrueType inside
+        svg = (self.folder / "out" / "speed-attention-forward.svg").read_text()
+        self.assertNotIn("Machine:", svg)
+
+    def test_any_axis_by_any_metric(self) -> None:
+        names = self.drawn("--x", "length", "--y", "tokens_per_s", "--by", "variant", "--facet", "mode", "--style", "paper")
+        stems = {n.rpartition(".")[0] for n in names}
+        self.assertIn("tokens_per_s-by-length-forward-not-causal", stems)
+        self.assertIn("tokens_per_s-by-length-train-causal", stems)
+        lines = self.table("tokens_per_s-by-length-forward-not-causal")
+        rows = {c["cell"]: c for c in speeds()}
+        for line in lines:
+            row = rows[line["cell"]]
+            self.assertAlmostEqual(float(line["tokens per second"]) / row["metrics"]["tokens_per_s"], 1, delta=1e-6)
+            self.assertEqual(float(line["sequence length (tokens)"]), row["axes"]["length"])
+            self.assertEqual((row["axes"]["mode"], row["axes"]["scope"], row["axes"]["causal"]), ("forward", "attention", False))
+        self.assertEqual(len(lines), 7 * 5)
+
+    def test_a_metric_of_one_measure_by_that_of_another(self) -> None:
+        kept = [c for c in fixture.fidelity_cells() if c["axes"].get("input", "random") == "random" and c["axes"]["length"] == 512]
+        cells = [*speeds(512, 2048), *(c for c in kept if c["axes"].get("input_scale", 1) in (1, 2))]
+        names = self.drawn("--x", "time_s", "--y", "relative_error", "--facet", "input_scale", cells=cells)
+        name = "relative_error-by-time_s-input_scale1.0"
+        self.assertIn(f"{name}.svg", names)
+        times = {c["cell"]: c for c in cells}
+        self.assertEqual(len(self.table(name)), 7)
+        for line in self.table(name):
+            row = times[line["cell"]]
+            same = [c for c in times.values() if c["measure"] == "speed" and c["status"] == "ok" and c["variant"] == row["variant"]
+                    and all(c["axes"][k] == v for k, v in (("length", 512), ("mode", "forward"), ("scope", "attention"), ("causal", False)))]  # fmt: skip
+            self.assertAlmostEqual(float(line["time per call"]), same[0]["metrics"]["time_s"]["median"], delta=1e-9)
+
+    def test_cells_of_two_measures_share_no_picture(self) -> None:
+        """Memory and accuracy both tell the bytes of state."""
+        held = [c for c in fixture.memory_cells() if c["axes"]["length"] == 512 and c["variant"]["name"] == "linear"]
+        scored = [{**c, "metrics": {**c["metrics"], "state_bytes": 99}} for c in fixture.accuracy_cells() if c["metrics"]]
+        rows = Rows((), [], [_cell(c) for c in (*held, *scored)])
+        panels = by_any(rows, Styles(rows), "length", "state_bytes", "variant", "mode")
+        told = {p.y for panel in panels for _, points in panel.lines for p in points}
+        self.assertEqual(told, {4096.0})
+
+    def test_a_speedup_is_the_ratio_of_the_times(self) -> None:
+        self.drawn("--kind", "heat-speedup")
+        told = {(r["row"], r["column"]): float(r["value"]) for r in self.table("heat-speedup-attention-forward")}
+        law = fixture.seconds("full", 16384) / fixture.seconds("linear", 16384)
+        self.assertAlmostEqual(told["linear", "16k"] / law, 1, delta=0.1)
+
+    def test_one_kind_of_page(self) -> None:
+        names = self.drawn("--kind", "crossing")
+        self.assertEqual(names, {f"crossing-attention.{e}" for e in ("png", "svg", "csv")})
+
+    def test_wrong_options_are_one_line(self) -> None:
+        file = self.rows(fixture.accuracy_cells())
+        for words, wanted in (
+            (("--kind", "speeds"), "--kind speeds: expected one of overview, speed"),
+            (("--kind", "speed"), "--kind speed: the rows hold nothing that it shows"),
+            (("--style", "poster"), "--style poster: expected one of paper, slide, web"),
+            (("--style", "paper", "--width", "3.3"), "--width 3.3: expected a size from 2in to 40in"),
+            (("--style", "paper", "--width", "1in"), "--width 1in: expected a size from 2in to 40in"),
+            (("--style", "paper", "--font", "DejaVu Sanz"), "--font DejaVu Sanz: this machine has no such font; nearest is 'DejaVu Sans"),
+            (("--width", "3in"), "--width goes with --style"),
+            (("--x", "length"), "--x needs --y too"),
+            (("--by", "mode"), "--by goes with --x and --y"),
+            (("--x", "length", "--y", "tests"), "--y tests: no row has it; nearest is 'test'"),
+            (("--x", "length", "--y", "test", "--kind", "speed"), "--kind and --x exclude each other"),
+        ):
+            code, out, err = plot(file, "-o", self.folder / "none", *words)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), (words, err))
+            self.assertIn(wanted, err)
+
+
+if __name__ == "__main__":
+    unittest.main()

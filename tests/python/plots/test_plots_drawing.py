@@ -1,0 +1,146 @@
+"""What is drawn where: the summary's choice of task, labels and guides in clear space, axes."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import unittest
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attnbench.plots.accuracy import accuracy
+from attnbench.plots.caption import two_lines
+from attnbench.plots.ends import spread
+from attnbench.plots.gallery import draw_all
+from attnbench.plots.guides import slope_guides
+from attnbench.plots.page import _inches, noted
+from attnbench.plots.place import Label, place_labels
+from attnbench.plots.rows import Rows, read_rows
+from attnbench.plots.style import Styles
+from attnbench.plots.tasks import controls, task_groups
+from attnbench.plots.ticks import byte_ticks
+from attnbench.plots.trade_panel import draw_trade
+from attnbench.plots.trades import telling_trade, trade_panels
+from attnbench.plots.units import bytes_text
+
+from .. import fixture
+
+
+def quick_rows() -> Rows:
+    with tempfile.TemporaryDirectory() as folder:
+        return read_rows([fixture.write(Path(folder) / "rows.jsonl", fixture.quick_cells())])
+
+
+class Drawing(unittest.TestCase):
+    def test_the_summary_shows_the_task_with_most_variants(self) -> None:
+        rows = quick_rows()
+        trade = telling_trade(trade_panels(rows, Styles(rows)))
+        self.assertEqual((trade.title, len(trade.dots)), ("image, length=256, not causal", 5))
+
+    def test_the_summary_shows_no_control_where_there_is_another_task(self) -> None:
+        cells = fixture.quick_cells()
+        for cell in cells:
+            if cell["measure"] == "accuracy" and cell["task"]["name"] == "image":
+                if cell["status"] == "ok":
+                    cell["metrics"].update(control="a bag of pixels", lift=None)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = read_rows([fixture.write(Path(folder) / "rows.jsonl", cells)])
+        panels = trade_panels(rows, Styles(rows))
+        self.assertEqual(telling_trade(panels).title, "listops, length=256, not causal")
+        self.assertNotIn("mean of", " ".join(p.title for p in panels), "of one task, no mean")
+        told = controls(task_groups(rows.of("accuracy")))
+        self.assertEqual(
+            told, "Controls, whose lift says nothing: image: a bag of pixels solves it."
+        )
+        page = accuracy(rows, Styles(rows))[0]
+        self.addCleanup(plt.close, page.figure)
+        titles = [axes.get_title(loc="left") for axes in page.figure.axes]
+        self.assertIn("image, a control", titles)
+        self.assertIn("listops", titles)
+        by_task = dict(zip(page.data["task"], page.data["control"], strict=True))
+        self.assertEqual(by_task["image"], "a bag of pixels")
+        self.assertIsNone(by_task["listops"])
+
+    def test_guides_keep_off_the_curves(self) -> None:
+        for points in ([1, 1e4], [1e4, 1], [1, 1e4, 1e4, 1]):
+            with self.subTest(points):
+                figure, axes = plt.subplots()
+                self.addCleanup(plt.close, figure)
+                axes.loglog(np.geomspace(256, 4096, len(points)), points)
+                slope_guides(axes)
+                boxes = [line.get_window_extent() for line in axes.lines]
+                to_pixels = axes.transData.transform
+                curve = to_pixels(np.column_stack(axes.lines[0].get_data()))
+                along = np.linspace(0, len(points) - 1, 999)
+                places = [np.interp(along, range(len(points)), xy) for xy in curve.T]
+                self.assertEqual(len(boxes), 3)
+                for box in boxes[1:]:
+                    self.assertFalse(any(box.contains(x, y) for x, y in zip(*places)))
+
+    def test_labels_keep_off_each_other_and_the_lines(self) -> None:
+        figure, axes = plt.subplots()
+        self.addCleanup(plt.close, figure)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        labels = [Label(0.5, y, 12, f"variant {y}", "k") for y in (0.5, 0.52, 0.56)]
+        place_labels(axes, labels, [0.5])
+        boxes = [text.get_window_extent() for text in axes.texts]
+        self.assertEqual(len(boxes), 3)
+        for a, b in itertools.combinations(boxes, 2):
+            self.assertFalse(a.overlaps(b))
+        level = axes.transData.transform((0, 0.5))[1]
+        self.assertFalse(any(box.y0 < level < box.y1 for box in boxes))
+
+    def test_names_at_line_ends_stack_in_order(self) -> None:
+        self.assertEqual(spread([5, 5, 5], [10, 10, 10], 100), [5, 15, 25])
+        self.assertEqual(spread([50, 52, 90], [10, 10, 10], 100), [46, 56, 90])
+        self.assertEqual(spread([99, 99], [10, 10], 100), [85, 95])
+        self.assertEqual(spread([], [], 100), [])
+
+    def test_an_axis_of_bytes_has_two_ticks_at_least(self) -> None:
+        """Powers of two where two lie between, else round numbers of the unit that they are written in."""
+        self.assertEqual(byte_ticks(900, 5000, 5), [1024, 2048, 4096])
+        self.assertEqual(byte_ticks(1000, 2**40, 4), [2.0**p for p in (10, 18, 26, 34)])
+        for low, high in ((48_000, 67_000), (32_700, 51_000), (66_000, 67_000)):
+            ticks = byte_ticks(low, high, 5)
+            self.assertGreater(len(ticks), 1)
+            self.assertTrue(all(low <= t <= high for t in ticks))
+            told = [bytes_text(t) for t in ticks]
+            self.assertEqual(len(set(told)), len(ticks), told)
+
+    def test_a_caption_keeps_within_two_lines_of_the_picture(self) -> None:
+        """Lines of wide letters too, where the mean width of a letter says too little."""
+        shown = "What is shown. " + "WWWW MMMM " * 30 + ". Short too."
+        origin = "Rows: a.jsonl. Machine: Intel(R) Xeon(R) Processor, 2 cores, 2 threads, avx512. attnbench 0.2.0, commit 012345678."
+        for wide in (3.0, 5.0, 9.0):
+            lines = two_lines(f"{shown}\nSkipped: none.\n{origin}", lambda line, most=wide: _inches(line, 8) <= most)
+            self.assertEqual(len(lines), 2)
+            self.assertLessEqual(max(_inches(line, 8) for line in lines), wide)
+            self.assertTrue(lines[0].startswith("What is shown.") and lines[1].startswith("Rows: a.jsonl. Machine: "), lines)
+            self.assertEqual("commit 012345678" in lines[1], wide > 3, lines)
+        self.assertIn("2 cores, 2 threads, avx512", lines[1])
+
+    def test_the_csv_holds_the_whole_caption(self) -> None:
+        (picture,) = draw_all(quick_rows(), "overview")
+        self.assertEqual(noted(picture)["note"].iloc[0].split(), picture.caption.split())
+        self.assertEqual(set(noted(picture)["note"].iloc[1:]), {""})
+
+    def test_accuracy_axis_has_regular_ticks_from_0_to_1(self) -> None:
+        rows = quick_rows()
+        for trade in trade_panels(rows, Styles(rows)):
+            with self.subTest(trade.title):
+                figure, axes = plt.subplots()
+                self.addCleanup(plt.close, figure)
+                draw_trade(axes, trade, None)
+                low, high = axes.get_ylim()
+                ticks = axes.get_yticks()
+                self.assertGreaterEqual(low, 0)
+                self.assertLessEqual(max(ticks), 1)
+                self.assertGreater(len(ticks), 3)
+                self.assertAlmostEqual(max(np.diff(ticks)), min(np.diff(ticks)))
+                self.assertTrue(all(low < d.score.mean < high for d in trade.dots if d.score))
+
+
+if __name__ == "__main__":
+    unittest.main()

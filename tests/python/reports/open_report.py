@@ -1,0 +1,50 @@
+"""How long reports of 300, 5,000 and 20,000 rows take to open and to redraw in headless Chromium, for an idle machine:
+PYTHONPATH=python .venv/bin/python -m tests.python.reports.open_report [TIMES]. It prints medians, with the least and the most."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from attnbench.plots.rows import read_rows
+from attnbench.reports.document import document
+
+from . import report_rows
+from .test_report_browser import CHROMIUM, PYTHON
+
+COUNTS = (300, 5_000, 20_000)
+
+
+def main(times: int) -> int:
+    if CHROMIUM is None or not PYTHON.exists():
+        print("open_report: needs Chromium and scripts/setup --venv browser", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as temporary:
+        pages = []
+        for count in COUNTS:
+            page = Path(temporary, f"{count}.html")
+            rows = report_rows.write(page.with_suffix(".jsonl"), count)
+            page.write_text(document(read_rows([rows])), encoding="utf-8")
+            pages.append(page)
+        command = [PYTHON, Path(__file__).with_name("drive_report.py"), times, CHROMIUM, *pages]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+            return 1
+        print(f"load average before: {os.getloadavg()[0]:.2f}; {times} openings of each, seconds: median (least to most)")
+        for page, seen in zip(pages, json.loads(done.stdout).values(), strict=True):
+            told = []
+            for name in ("open", "first picture", "redraw"):
+                values = [one[name] for one in seen]
+                told.append(f"{name} {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})")
+            print(f"{page.stem} rows, {page.stat().st_size / 1e6:.1f} MB: {', '.join(told)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))
