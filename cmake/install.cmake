@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/attnbench)
 
 set(installed attn_flags)
-foreach(library core variants tasks)
+foreach(library dense core variants tasks)
   foreach(kind IN ITEMS "" _f64)
     if(TARGET attn_${library}${kind})
       set_target_properties(attn_${library}${kind} PROPERTIES EXPORT_NAME ${library}${kind})

@@ -1,15 +1,25 @@
-# attn_library(name SOURCES file... DEPS library... [LINKS target...] [ALONE file...] [FLOAT_SOURCES file...] [FLOAT_ONLY] [COLD]
-#   [PRECOMPILED header or target])
+# attn_library(name SOURCES file... DEPS library... [LINKS target...] [FAMILIES file...] [ALONE file...] [FLOAT_SOURCES file...]
+#   [FLOAT_ONLY] [COLD] [PRECOMPILED header or target])
 # makes attn_<name> and, unless FLOAT_ONLY, attn_<name>_f64: the same sources, without FLOAT_SOURCES, with real = double in
 # namespace attn_f64. It depends on those of DEPS that exist in double.
 # COLD: code whose speed does not matter is compiled with -O1, which takes half the time. The double build is
 # cold: it checks gradients and computes references.
 # Headers cost more than code here, so several sources are compiled as one ("unity build"), and the headers of other libraries
-# are compiled once ("precompiled header"). ALONE: sources that are compiled one by one, such as kernels and what Highway
-# includes again for each instruction set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles
-# every file alone and without a precompiled header.
+# are compiled once ("precompiled header"). FAMILIES: sources that are compiled with others of their folder, as SOURCES are with
+# each other. ALONE: sources that are compiled one by one, such as kernels and what Highway includes again for each instruction
+# set. PRECOMPILED: in place of the precompiled header of core. -DATTN_UNITY=OFF compiles every file alone and without a
+# precompiled header.
 option(ATTN_UNITY "compile several sources as one, with a precompiled header" ON)
-set(ATTN_UNITY_BATCH 8) # sources compiled as one: an edit costs seconds, and all cores stay busy
+# The more sources are compiled as one, the less time they take in all; the fewer, the sooner an edit is compiled and the more cores
+# are busy.
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR batch "64 / ${cores}")
+if(batch GREATER 32)
+  set(batch 32)
+elseif(batch LESS 8)
+  set(batch 8)
+endif()
+set(ATTN_UNITY_BATCH ${batch} CACHE STRING "sources that are compiled as one")
 
 # attn_precompile(target header) compiles the header once for all sources of the target; in place of the header, another target
 # names the one whose precompiled header serves here too.
@@ -35,16 +45,37 @@ function(attn_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTN_UNITY_BATCH})
 endfunction()
 
+# attn_group(name file...) makes groups of ATTN_UNITY_BATCH sources, for targets whose sources are compiled by groups.
+function(attn_group name)
+  set(count 0)
+  foreach(file IN LISTS ARGN)
+    math(EXPR group "${count} / ${ATTN_UNITY_BATCH}")
+    math(EXPR count "${count} + 1")
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${name}_${group})
+  endforeach()
+endfunction()
+
 function(attn_library name)
-  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "PRECOMPILED" "SOURCES;DEPS;LINKS;ALONE;FLOAT_SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "FLOAT_ONLY;COLD" "PRECOMPILED" "SOURCES;DEPS;LINKS;FAMILIES;ALONE;FLOAT_SOURCES" ${ARGN})
   set(kinds "")
   if(ATTN_F64 AND NOT ARG_FLOAT_ONLY)
     set(kinds "_f64")
   endif()
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(families "")
+  foreach(file IN LISTS ARG_FAMILIES)
+    get_filename_component(family ${file} DIRECTORY)
+    list(APPEND families ${family})
+    list(APPEND of_${family} ${file})
+  endforeach()
+  list(REMOVE_DUPLICATES families)
+  foreach(family IN LISTS families)
+    attn_group(${family} ${of_${family}})
+  endforeach()
+  attn_group(others ${ARG_SOURCES})
   foreach(kind IN LISTS kinds ITEMS "")
     set(target attn_${name}${kind})
-    add_library(${target} STATIC ${ARG_SOURCES} ${ARG_ALONE})
+    add_library(${target} STATIC ${ARG_SOURCES} ${ARG_FAMILIES} ${ARG_ALONE})
     target_link_libraries(${target} PUBLIC attn_flags fmt::fmt ${ARG_LINKS})
     if(ARG_COLD OR kind)
       target_compile_options(${target} PRIVATE -O1)
@@ -60,6 +91,9 @@ function(attn_library name)
       target_compile_definitions(${target} PUBLIC ATTN_DOUBLE attn=attn_f64)
     endif()
     attn_unite(${target})
+    if(families)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+    endif()
     if(ARG_PRECOMPILED)
       attn_precompile(${target} ${ARG_PRECOMPILED})
     else()
@@ -78,6 +112,7 @@ function(attn_plugins name)
   endforeach()
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lists/${name}/list.inc CONTENT "${text}" @ONLY)
   list(TRANSFORM ARGN APPEND .cc)
+  attn_group(plugins ${ARGN})
   foreach(kind _f64 "")
     if(TARGET attn_${name}${kind})
       target_sources(attn_${name}${kind} PRIVATE ${ARGN})

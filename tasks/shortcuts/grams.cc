@@ -53,7 +53,7 @@ void count(const std::vector<int32_t>& document, Patterns patterns, Tally& tally
       tally.add(bucket(extended(extended(apart << 40, document[i]), document[i + apart])));
 }
 
-void add_gram(Row& row, size_t index, double value) {
+void add_gram(FeatureRow& row, size_t index, double value) {
   if (value != 0) row.emplace_back(static_cast<int32_t>(index), static_cast<float>(value));
 }
 
@@ -101,8 +101,8 @@ std::vector<int32_t> Symbols::of(const Example& example) const {
   return result;
 }
 
-Features pattern_counts(const Symbols& symbols, Patterns patterns) {
-  return [symbols, patterns](const Sample& sample, Row& row) {
+SampleFeatures pattern_counts(const Symbols& symbols, Patterns patterns) {
+  return [symbols, patterns](const Sample& sample, FeatureRow& row) {
     Tally one;
     count(symbols.of(*sample.example), patterns, one);
     if (sample.example->second.empty()) {
@@ -123,8 +123,8 @@ Features pattern_counts(const Symbols& symbols, Patterns patterns) {
   };
 }
 
-Features overlap(const Symbols& symbols) {
-  return [symbols](const Sample& sample, Row& row) {
+SampleFeatures overlap(const Symbols& symbols) {
+  return [symbols](const Sample& sample, FeatureRow& row) {
     const std::vector<int32_t> first = symbols.of(*sample.example);
     const std::vector<int32_t>& second = sample.example->second;
     size_t index = 0;

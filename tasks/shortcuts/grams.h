@@ -32,10 +32,10 @@ enum class Patterns {
 // Two features per pattern: its count, and 1 if it occurs. For two documents: the product and the
 // absolute difference of both counts. Patterns are hashed. O(length) per sample, times kWindow for
 // `local`.
-Features pattern_counts(const Symbols& symbols, Patterns patterns);
+SampleFeatures pattern_counts(const Symbols& symbols, Patterns patterns);
 
 // Similarity of two documents: of their n-grams of 1, 2, 3, 4, 8 and 16 symbols, of their lengths,
 // and of their first and last symbols. O(length) per sample.
-Features overlap(const Symbols& symbols);
+SampleFeatures overlap(const Symbols& symbols);
 
 }  // namespace attn

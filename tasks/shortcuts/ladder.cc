@@ -99,7 +99,7 @@ std::vector<Shortcut> of_sequences(const TaskShape& shape, const std::vector<Exa
                   [&](const Example& e) { return key(e, 0) != first_key; }))
     rungs.push_back({"length", lookup_score(train, test, key)});
   if (shape.classes > kMostClasses) return rungs;
-  const auto linear = [&](const Features& features) {
+  const auto linear = [&](const SampleFeatures& features) {
     return selected_score(fit, score, shape.classes, kWidth, features).test;
   };
   const auto window = [&] {

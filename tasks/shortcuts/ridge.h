@@ -1,6 +1,6 @@
-// Ridge regression on sparse features. Features are standardised on the training examples; the last
-// fifth of the training examples selects the strength of the penalty. Scores are the same on every
-// platform. O(examples·width² + width³).
+// Ridge regression on sparse features. SampleFeatures are standardised on the training examples;
+// the last fifth of the training examples selects the strength of the penalty. Scores are the same
+// on every platform. O(examples·width² + width³).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace attn {
 
 // The non-zero features of an example, each index at most once.
-using Row = std::vector<std::pair<int32_t, float>>;
+using FeatureRow = std::vector<std::pair<int32_t, float>>;
 
 struct Rows {
-  std::vector<Row> rows{};
+  std::vector<FeatureRow> rows{};
   std::vector<int32_t> labels{};  // one per row, in [0, classes)
   std::vector<float> wanted{};    // or one number to predict per row
 };

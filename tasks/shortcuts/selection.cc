@@ -18,7 +18,7 @@ class Ranking {
         seen_(kWideFeatures, 0),
         counts_(classes, 0.0) {}
 
-  void add(const Row& row, size_t label) {
+  void add(const FeatureRow& row, size_t label) {
     counts_[label]++;
     for (const auto& [index, value] : row) {
       const auto i = static_cast<size_t>(index);
@@ -63,14 +63,14 @@ class Ranking {
   std::vector<double> counts_;  // of each class
 };
 
-Rows narrowed(const std::vector<Sample>& samples, const Features& features,
+Rows narrowed(const std::vector<Sample>& samples, const SampleFeatures& features,
               const std::vector<int32_t>& narrow) {
   Rows result;
-  Row wide;
+  FeatureRow wide;
   for (const Sample& sample : samples) {
     wide.clear();
     features(sample, wide);
-    Row& row = result.rows.emplace_back();
+    FeatureRow& row = result.rows.emplace_back();
     for (const auto& [index, value] : wide)
       if (const int32_t kept = narrow[static_cast<size_t>(index)]; kept >= 0)
         row.emplace_back(kept, value);
@@ -82,9 +82,9 @@ Rows narrowed(const std::vector<Sample>& samples, const Features& features,
 }  // namespace
 
 RidgeScore selected_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
-                          int64_t classes, size_t width, const Features& features) {
+                          int64_t classes, size_t width, const SampleFeatures& features) {
   Ranking ranking(static_cast<size_t>(classes));
-  Row wide;
+  FeatureRow wide;
   for (size_t i = 0; i < std::min(fitted_part(train.size()), kExamples); i++) {
     wide.clear();
     features(train[i], wide);

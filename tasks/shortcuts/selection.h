@@ -21,12 +21,12 @@ inline constexpr int64_t kMostClasses = 64;
 
 // Appends the non-zero features of a sample, each index of [0, kWideFeatures) at most once.
 inline constexpr size_t kWideFeatures = size_t{1} << 16;
-using Features = std::function<void(const Sample& sample, Row& row)>;
+using SampleFeatures = std::function<void(const Sample& sample, FeatureRow& row)>;
 
 // Score of a ridge regression on `width` features: of those that occur in at least three examples,
 // the features with the largest share of variance between the classes (ties go to the smallest
 // index). O(features of all examples + width² · examples).
 RidgeScore selected_score(const std::vector<Sample>& train, const std::vector<Sample>& test,
-                          int64_t classes, size_t width, const Features& features);
+                          int64_t classes, size_t width, const SampleFeatures& features);
 
 }  // namespace attn

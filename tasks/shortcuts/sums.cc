@@ -14,18 +14,18 @@ namespace {
 constexpr int64_t kNumbers = 1024;  // regressed on at once: 8 MB of normal equations
 constexpr int64_t kMostProducts = 64;
 
-void add(Row& row, int64_t index, double value) {
+void add(FeatureRow& row, int64_t index, double value) {
   if (value != 0) row.emplace_back(static_cast<int32_t>(index), static_cast<float>(value));
 }
 
-void add_token_counts(const Example& e, Row& row) {
+void add_token_counts(const Example& e, FeatureRow& row) {
   std::map<int64_t, double> counts;
   for (const int32_t token : e.tokens) counts[token % kNumbers]++;
   for (const auto& [token, count] : counts) add(row, token, count);
 }
 
 // Each number of `stretch` positions added up by channel; one-hot tokens would be too many numbers.
-void add_stretches(const Example& e, int64_t channels, int64_t stretch, Row& row) {
+void add_stretches(const Example& e, int64_t channels, int64_t stretch, FeatureRow& row) {
   std::map<int64_t, double> sums;
   for (int64_t i = 0; i < std::ssize(e.values); i++)
     sums[i / channels / stretch * channels + i % channels] +=
@@ -33,7 +33,7 @@ void add_stretches(const Example& e, int64_t channels, int64_t stretch, Row& row
   for (const auto& [index, sum] : sums) add(row, index, sum);
 }
 
-Rows rows_of(const std::vector<Example>& examples, const Features& features) {
+Rows rows_of(const std::vector<Example>& examples, const SampleFeatures& features) {
   Rows result;
   for (const Example& e : examples) {
     features({&e, 0}, result.rows.emplace_back());
@@ -45,22 +45,22 @@ Rows rows_of(const std::vector<Example>& examples, const Features& features) {
 size_t width_of(const Rows& train, const Rows& test) {
   int32_t last = 0;
   for (const Rows* rows : {&train, &test})
-    for (const Row& row : rows->rows)
+    for (const FeatureRow& row : rows->rows)
       for (const auto& [index, value] : row) last = std::max(last, index);
   return static_cast<size_t>(last) + 1;
 }
 
 double error(const std::vector<Example>& train, const std::vector<Example>& test,
-             const Features& features) {
+             const SampleFeatures& features) {
   const Rows fit = rows_of(train, features), score = rows_of(test, features);
   return ridge_error(fit, score, width_of(fit, score));
 }
 
 }  // namespace
 
-Features whole_sums(const TaskShape& shape) {
+SampleFeatures whole_sums(const TaskShape& shape) {
   const int64_t channels = shape.channels;
-  return [channels](const Sample& sample, Row& row) {
+  return [channels](const Sample& sample, FeatureRow& row) {
     const Example& e = *sample.example;
     if (!e.tokens.empty()) return add_token_counts(e, row);
     const int64_t second = channels <= kMostProducts ? channels : 0;
@@ -81,7 +81,7 @@ double linear_error(const TaskShape& shape, const std::vector<Example>& train,
                     const std::vector<Example>& test) {
   const int64_t channels = shape.channels, most = std::max<int64_t>(1, kNumbers / channels);
   const int64_t stretch = (shape.length + most - 1) / most;
-  return error(train, test, [channels, stretch](const Sample& sample, Row& row) {
+  return error(train, test, [channels, stretch](const Sample& sample, FeatureRow& row) {
     add_stretches(*sample.example, channels, stretch, row);
   });
 }
@@ -91,7 +91,7 @@ double whole_sums_error(const TaskShape& shape, const std::vector<Example>& trai
   return error(train, test, whole_sums(shape));
 }
 
-void add_neighbours(const Sample& sample, Row& row) {
+void add_neighbours(const Sample& sample, FeatureRow& row) {
   const Example& e = *sample.example;
   const auto here = static_cast<int32_t>(sample.position);
   const int32_t own = e.tokens[sample.position];

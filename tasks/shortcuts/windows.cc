@@ -39,7 +39,7 @@ void add_tokens(const Part& part, size_t document, std::vector<size_t>& seen) {
   }
 }
 
-void add_once(std::vector<size_t>& seen, Row& row) {
+void add_once(std::vector<size_t>& seen, FeatureRow& row) {
   std::sort(seen.begin(), seen.end());
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   for (const size_t index : seen) row.emplace_back(static_cast<int32_t>(index), 1.0f);
@@ -47,7 +47,7 @@ void add_once(std::vector<size_t>& seen, Row& row) {
 
 // Numbers of positions [begin, end), the first of them `skipped` places into a window of `places`.
 void add_values(const Example& e, int64_t channels, size_t begin, size_t end, size_t skipped,
-                size_t places, Row& row) {
+                size_t places, FeatureRow& row) {
   const auto width = static_cast<size_t>(channels);
   const size_t size = places * width;
   const bool products = size * (size + 1) <= kWideFeatures;
@@ -67,8 +67,8 @@ std::pair<size_t, size_t> window(size_t size, size_t place) {
   return {begin, begin + kSize};
 }
 
-Features at_place(size_t place, const TaskShape& shape) {
-  return [place, shape](const Sample& sample, Row& row) {
+SampleFeatures at_place(size_t place, const TaskShape& shape) {
+  return [place, shape](const Sample& sample, FeatureRow& row) {
     const Example& e = *sample.example;
     const auto [begin, end] = window(static_cast<size_t>(positions(e, shape)), place);
     if (!e.values.empty())
@@ -102,8 +102,8 @@ Around around(const TaskShape& shape) {
   return shape.causal ? Around{kWindow - 1, 0} : Around{kWindow / 2, kWindow / 2 - 1};
 }
 
-Features values_around(const Around& window, const TaskShape& shape) {
-  return [window, shape](const Sample& sample, Row& row) {
+SampleFeatures values_around(const Around& window, const TaskShape& shape) {
+  return [window, shape](const Sample& sample, FeatureRow& row) {
     const Example& e = *sample.example;
     const auto [begin, end] = window.of(sample.position, static_cast<size_t>(positions(e, shape)));
     const size_t skipped = begin + static_cast<size_t>(window.before) - sample.position;
@@ -112,8 +112,8 @@ Features values_around(const Around& window, const TaskShape& shape) {
   };
 }
 
-Features tokens_around(const Around& window) {
-  return [window](const Sample& sample, Row& row) {
+SampleFeatures tokens_around(const Around& window) {
+  return [window](const Sample& sample, FeatureRow& row) {
     const std::vector<int32_t>& tokens = sample.example->tokens;
     const auto [begin, end] = window.of(sample.position, tokens.size());
     std::vector<size_t> seen;

@@ -18,8 +18,8 @@ constexpr int64_t kRealsOfTile = sizeof(TileGradient) / sizeof(real);
 static_assert(sizeof(TileGradient) % sizeof(real) == 0 && alignof(TileGradient) <= 64);
 
 // The parts of a worker's workspace.
-struct Layout {
-  explicit Layout(const ChunkedProblem& p) : tile(p, tile_parts), gradient(p, parts) {
+struct BackwardLayout {
+  explicit BackwardLayout(const ChunkedProblem& p) : tile(p, tile_parts), gradient(p, parts) {
     tiles = parts.take(p.tiles_of_chunk() * tile_parts.total());
     objects = parts.take(p.tiles_of_chunk() * kRealsOfTile);
     const int64_t rows = p.solves() ? p.tiles_of_chunk() * p.tile() : 0;
@@ -37,8 +37,8 @@ struct Layout {
 
 class HeadBackward {
  public:
-  HeadBackward(const ChunkedProblem& p, const ChunkedSaved& s, const Layout& layout, int64_t number,
-               const HeadGradients& to, real* work)
+  HeadBackward(const ChunkedProblem& p, const ChunkedSaved& s, const BackwardLayout& layout,
+               int64_t number, const HeadGradients& to, real* work)
       : p_(p),
         at_(layout),
         head_(p, s, number),
@@ -107,7 +107,7 @@ class HeadBackward {
   real* solved(int64_t t) const { return work_ + at_.solved + t * p_.tile() * p_.dim; }
 
   const ChunkedProblem& p_;
-  const Layout& at_;
+  const BackwardLayout& at_;
   const HeadArrays head_;
   real* const work_;
   const int64_t length_;
@@ -139,7 +139,7 @@ class SharedGradient {
 void chunked_backward(const ChunkedProblem& p, const ChunkedSaved& saved, const Tensor& grad_out,
                       std::span<Tensor> grads) {
   const MemoryScope scope(Purpose::workspace);
-  const Layout layout(p);
+  const BackwardLayout layout(p);
   const SharedGradient bonus(grads[kOfBonus], p, p.key_dim),
       log_decay(p.decay == Decay::head ? grads[kOfLogDecay] : Tensor(), p, 1),
       rates(grads[kOfRates], p, 1);

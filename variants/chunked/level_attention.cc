@@ -11,8 +11,8 @@ namespace attn {
 namespace {
 
 // The parts of a worker's workspace.
-struct Layout {
-  explicit Layout(const LevelProblem& p) : tile(p, parts) {
+struct LevelLayout {
+  explicit LevelLayout(const LevelProblem& p) : tile(p, parts) {
     const int64_t rows = p.tiles.tile();
     weights = parts.take(rows * rows);
     blocks = parts.take(p.blocks() * p.tiles.state_reals());
@@ -49,7 +49,7 @@ LevelProblem problem_of(const LevelInputs& x, int64_t chunk) {
   return p;
 }
 
-void forward_of_head(const LevelProblem& p, const LevelSaved& s, const Layout& layout,
+void forward_of_head(const LevelProblem& p, const LevelSaved& s, const LevelLayout& layout,
                      int64_t number, real* work) {
   const HeadArrays head(p.tiles, s.rows, number);
   const int64_t size = p.tiles.state_reals();
@@ -79,7 +79,7 @@ Var level_attention(const LevelInputs& x, int64_t chunk) {
   const bool keep = recording({x.q, x.k, x.v, x.log_decay, x.weights});
   if (keep)
     saved.rows.states = Tensor({p.tiles.total_heads(), p.chunks(), p.tiles.key_dim, p.tiles.dim});
-  const Layout layout(p);
+  const LevelLayout layout(p);
   run_tasks(p.tiles.total_heads(), layout.parts.total(),
             [&](int64_t head, real* work) { forward_of_head(p, saved, layout, head, work); });
   double moved = static_cast<double>(saved.rows.out.size());
@@ -123,7 +123,7 @@ Cost level_cost(const AttentionShape& s, int64_t levels) {
           .backward_flops = 2 * heads * static_cast<double>(backward),
           .bytes = size * (4 * numbers + heads * static_cast<double>(s.kv_len * (1 + levels))),
           .peak_bytes = size * numbers + static_cast<double>(workspace_bytes(
-                                             s.batch * s.heads, Layout(p).parts.total())),
+                                             s.batch * s.heads, LevelLayout(p).parts.total())),
           .state_bytes =
               static_cast<double>(level_state_bytes(s.batch * s.heads, levels_of(s.kv_len), d, d))};
 }

@@ -12,8 +12,8 @@ namespace attn {
 namespace {
 
 // The parts of a worker's workspace.
-struct Parts {
-  explicit Parts(const LevelProblem& p) : tile(p, parts) {
+struct LevelParts {
+  explicit LevelParts(const LevelProblem& p) : tile(p, parts) {
     const int64_t rows = p.tiles.tile(), m = p.tiles.key_dim, d = p.tiles.dim;
     weights = parts.take(rows * rows);
     grad_pairs = parts.take(rows * rows);
@@ -32,14 +32,14 @@ struct Parts {
 };
 
 // Where the gradients of a head are added; null: not needed.
-struct Gradients {
+struct LevelGradients {
   real *q, *k, *v, *log_decay, *weights;
 };
 
 class LevelBackward : public LevelTile {
  public:
-  LevelBackward(const LevelProblem& p, const LevelSaved& s, const Parts& layout, int64_t number,
-                const Gradients& to, real* work)
+  LevelBackward(const LevelProblem& p, const LevelSaved& s, const LevelParts& layout,
+                int64_t number, const LevelGradients& to, real* work)
       : LevelTile(p, HeadArrays(p.tiles, s.rows, number),
                   s.weights.data() + number * p.tiles.len * p.levels, layout.tile, work),
         parts_(layout),
@@ -168,8 +168,8 @@ class LevelBackward : public LevelTile {
     if (to_.k) add_scaled(n * m, 1, grad_k, to_.k + first_ * m);
   }
 
-  const Parts& parts_;
-  const Gradients to_;
+  const LevelParts& parts_;
+  const LevelGradients to_;
   const real* const states_;
   double* const ended_;             // what no longer passes from a chunk on
   std::array<int64_t, 64> owners_;  // the last chunk of the block whose gradient a level holds
@@ -181,14 +181,14 @@ class LevelBackward : public LevelTile {
 void level_backward(const LevelProblem& p, const LevelSaved& saved, const Tensor& grad_out,
                     std::span<Tensor> grads) {
   const MemoryScope scope(Purpose::workspace);
-  const Parts layout(p);
+  const LevelParts layout(p);
   run_tasks(p.tiles.total_heads(), layout.parts.total(), [&](int64_t head, real* work) {
     const auto rows = [&](LevelInput input) {
       const Tensor& grad = grads[input];
       return grad.defined() ? grad.data() + head * p.tiles.len * grad.dim(3) : nullptr;
     };
-    const Gradients to{rows(kLevelQ), rows(kLevelK), rows(kLevelV), rows(kLevelDecay),
-                       rows(kLevelWeights)};
+    const LevelGradients to{rows(kLevelQ), rows(kLevelK), rows(kLevelV), rows(kLevelDecay),
+                            rows(kLevelWeights)};
     LevelBackward(p, saved, layout, head, to, work)
         .run(grad_out.data() + head * p.tiles.len * p.tiles.dim);
   });

@@ -94,8 +94,8 @@ class MesaTile : public ChunkedTile {
 };
 
 // The parts of a worker's workspace.
-struct Parts {
-  explicit Parts(const ChunkedProblem& p) : tile(p, parts) {
+struct SolverParts {
+  explicit SolverParts(const ChunkedProblem& p) : tile(p, parts) {
     state = parts.take(p.state_reals());
     gradients = parts.take(cg_reals(p.tile(), p.dim));
   }
@@ -113,7 +113,7 @@ struct Problem {
 void solve_head(const Problem& problem, const ChunkedSaved& s, const real* lambda, const Tensor& q,
                 const Tensor& x, bool has_states, int64_t number, real* work) {
   const ChunkedProblem& p = problem.rows;
-  const Parts parts(p);
+  const SolverParts parts(p);
   const HeadArrays head(p, s, number);
   MesaTile tile(p, head, parts.tile, work);
   const int64_t d = p.dim, size = p.state_reals(), length = p.length(number);
@@ -156,7 +156,7 @@ void solve_head(const Problem& problem, const ChunkedSaved& s, const real* lambd
 
 void solve(const Problem& problem, const ChunkedSaved& s, const Tensor& lambda, const Tensor& q,
            const Tensor& x, bool has_states) {
-  run_tasks(problem.rows.total_heads(), Parts(problem.rows).parts.total(),
+  run_tasks(problem.rows.total_heads(), SolverParts(problem.rows).parts.total(),
             [&](int64_t head, real* work) {
               solve_head(problem, s, lambda.data(), q, x, has_states, head, work);
             });
@@ -229,7 +229,8 @@ Cost mesa_solve_cost(const AttentionShape& s, int64_t iterations) {
   cost.flops = times * (product.flops - write) + write;
   cost.backward_flops = cost.flops + product.backward_flops;
   cost.bytes = sizeof(real) * heads * static_cast<double>(p.len * (4 * d + 1));
-  cost.peak_bytes = static_cast<double>(workspace_bytes(p.total_heads(), Parts(p).parts.total()));
+  cost.peak_bytes =
+      static_cast<double>(workspace_bytes(p.total_heads(), SolverParts(p).parts.total()));
   return cost;
 }
 

@@ -38,8 +38,8 @@ PathProblem problem_of(const PathInputs& x, int64_t len, const std::vector<int64
 }
 
 // Of one worker.
-struct Layout {
-  explicit Layout(const PathProblem& p)
+struct PathLayout {
+  explicit PathLayout(const PathProblem& p)
       : logits(padded_reals(p.rows_reals())),
         queries(logits + padded_reals(p.chunk * p.chunk)),
         panels(queries + padded_reals(p.rows_reals())),
@@ -51,7 +51,7 @@ struct Layout {
 void forward_of_chunk(const PathProblem& p, const PathSaved& s, int64_t head, int64_t a,
                       real* work) {
   Tally done;
-  const Layout at(p);
+  const PathLayout at(p);
   const int64_t c = p.chunk, dim = p.dim, size = p.rows_reals();
   const auto rows = [&](const Tensor& t, int64_t b) {
     return t.data() + (head * p.chunks + b) * size;
@@ -129,7 +129,7 @@ Cost path_cost(const AttentionShape& s) {
                 made = 9 * row + 2 * copy + 4 * square + 3 * maps,
                 last = 7 * row + 2 * copy + 4 * square + maps;
   const double workspace =
-      static_cast<double>(workspace_bytes(heads * cut.chunks, Layout(p).total));
+      static_cast<double>(workspace_bytes(heads * cut.chunks, PathLayout(p).total));
   const double size = sizeof(real);
   const double peak =
       std::max({size * of_heads(std::max(near, made)), size * of_heads(last) + workspace,
@@ -149,7 +149,7 @@ Var path_attention(const PathInputs& x, int64_t len, const std::vector<int64_t>&
                   x.maps.value(), x.near.value(), Tensor(x.v.shape())};
   const bool keep = recording({x.q, x.k, x.v, x.maps, x.near});
   if (keep) saved.log_sum = Tensor({p.heads, p.chunks * p.chunk});
-  run_tasks(p.heads * p.chunks, Layout(p).total, [&](int64_t task, real* work) {
+  run_tasks(p.heads * p.chunks, PathLayout(p).total, [&](int64_t task, real* work) {
     forward_of_chunk(p, saved, task / p.chunks, task % p.chunks, work);
   });
   count_bytes(sizeof(real) *

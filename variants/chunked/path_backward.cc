@@ -13,8 +13,8 @@ namespace attn {
 namespace {
 
 // Of one worker.
-struct Layout {
-  explicit Layout(const PathProblem& p)
+struct PathBackwardLayout {
+  explicit PathBackwardLayout(const PathProblem& p)
       : weights(padded_reals(p.head_reals())),
         grads(weights + padded_reals(p.chunk * p.chunk)),
         panels(grads + padded_reals(p.chunk * p.chunk)),
@@ -131,7 +131,7 @@ class Head {
   const PathSaved& s_;
   std::span<Tensor> grads_;
   const Tensor& grad_out_;
-  Layout at_;
+  PathBackwardLayout at_;
   int64_t head_;
   real* work_;
   Tally done_;
@@ -149,7 +149,7 @@ double path_backward_flops(const PathProblem& p) {
 
 void path_backward(const PathProblem& p, const PathSaved& s, const Tensor& grad_out,
                    std::span<Tensor> grads) {
-  run_tasks(p.heads, Layout(p).total,
+  run_tasks(p.heads, PathBackwardLayout(p).total,
             [&](int64_t head, real* work) { Head(p, s, grad_out, grads, head, work).run(); });
 }
 

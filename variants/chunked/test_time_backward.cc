@@ -11,8 +11,8 @@ namespace attn {
 namespace {
 
 // The parts of a worker's workspace.
-struct Parts {
-  explicit Parts(const TrainingProblem& p) : batch(p, parts) {
+struct BackwardParts {
+  explicit BackwardParts(const TrainingProblem& p) : batch(p, parts) {
     const int64_t rows = p.rows(), numbers = rows * p.dim;
     grad_state = parts.take(p.state());
     state_panel = parts.take(packed_reals(p.dim, p.dim));
@@ -28,14 +28,14 @@ struct Parts {
 };
 
 // Where the gradients of a head are added.
-struct Gradients {
+struct StepGradients {
   real *q, *k, *v, *rate, *token_rates, *gain, *shift, *weights, *bias;
 };
 
 class TrainingBackward : public TrainingBatch {
  public:
   TrainingBackward(const TrainingProblem& p, const TrainingSaved& s, int64_t number,
-                   const Parts& parts, const Gradients& to, real* work)
+                   const BackwardParts& parts, const StepGradients& to, real* work)
       : TrainingBatch(p, s, number, parts.batch, work),
         parts_(parts),
         to_(to),
@@ -200,8 +200,8 @@ class TrainingBackward : public TrainingBatch {
     if (p_.normalise) add_column_sums(grad_state + d * d, grad, n, d);
   }
 
-  const Parts& parts_;
-  const Gradients to_;
+  const BackwardParts& parts_;
+  const StepGradients to_;
   const real* const states_;
 };
 
@@ -224,12 +224,12 @@ void training_backward(const TrainingProblem& p, const TrainingSaved& s, const T
     of_heads[i] =
         is_row && grads[i].defined() ? grads[i] : Tensor::zeros({p.total_heads(), numbers[i]});
   }
-  const Parts parts(p);
+  const BackwardParts parts(p);
   run_tasks(p.total_heads(), parts.parts.total(), [&](int64_t head, real* work) {
     const auto row = [&](size_t input) { return of_heads[input].data() + head * numbers[input]; };
-    const Gradients to{row(kTrainedQ),     row(kTrainedK),     row(kTrainedV),
-                       row(kTrainedRate),  row(kTokenRates),   row(kTrainedGain),
-                       row(kTrainedShift), row(kStartWeights), row(kStartBias)};
+    const StepGradients to{row(kTrainedQ),     row(kTrainedK),     row(kTrainedV),
+                           row(kTrainedRate),  row(kTokenRates),   row(kTrainedGain),
+                           row(kTrainedShift), row(kStartWeights), row(kStartBias)};
     TrainingBackward(p, s, head, parts, to, work).run(grad_out.data() + head * p.len * p.dim);
   });
   for (size_t i = kTokenRates; i < of_heads.size(); ++i) {

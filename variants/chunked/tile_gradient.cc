@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 16;  // rows of back substitution that are solved one by one
+constexpr int64_t kGradientBlock = 16;  // rows of back substitution that are solved one by one
 
 }  // namespace
 
@@ -108,8 +108,9 @@ void TileGradient::back_substitute(const Forward& forward) {
   real* const rows = part(parts_.grad_written);
   const real* const erase = forward.erase;
   const Mark mark(Part::recurrence);
-  for (int64_t begin = (rows_ - 1) / kBlock * kBlock; begin >= 0; begin -= kBlock) {
-    const int64_t end = std::min(rows_, begin + kBlock);
+  for (int64_t begin = (rows_ - 1) / kGradientBlock * kGradientBlock; begin >= 0;
+       begin -= kGradientBlock) {
+    const int64_t end = std::min(rows_, begin + kGradientBlock);
     if (end < rows_)
       multiply_add(end - begin, d, rows_ - end, {erase + end * tile + begin, 1, tile},
                    {rows + end * d, d}, rows + begin * d, d);

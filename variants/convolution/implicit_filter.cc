@@ -87,7 +87,7 @@ Var sine(const Var& x) {
   });
 }
 
-struct Window {
+struct DecayWindow {
   int64_t first, longest;
   Tensor rates;  // [width]
 
@@ -110,7 +110,7 @@ struct Window {
   }
 };
 
-Var windowed(const Var& taps, const Window& window) {
+Var windowed(const Var& taps, const DecayWindow& window) {
   const Tensor out(taps.shape());
   window.apply(taps.value(), out, false);
   return custom_op(out, {taps}, [window](const Tensor& grad, std::span<Tensor> grads) {

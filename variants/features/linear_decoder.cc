@@ -16,8 +16,8 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kChunk = 128;  // positions added to the state at a time
-constexpr int64_t kRows = 96;    // rows of S updated and read while they are in L1: 24 KiB
+constexpr int64_t kChunk = 128;       // positions added to the state at a time
+constexpr int64_t kDecodedRows = 96;  // rows of S updated and read while they are in L1: 24 KiB
 
 class LinearDecoder final : public Decoder {
  public:
@@ -91,7 +91,7 @@ struct StepLayout {
     features = rows + padded_reals((1 + group) * dim);
     log_scale = features + padded_reals((1 + group) * m);
     factors = log_scale + padded_reals(1 + group);
-    total = factors + padded_reals(kRows);
+    total = factors + padded_reals(kDecodedRows);
   }
 };
 
@@ -187,10 +187,10 @@ void LinearDecoder::step(int64_t head, const real* q, const real* k, const real*
   const real shift = gate_keys(head, 0, 1, log_scale);
   const real old = weigh(head, log_scale, 1, phi_k);
   if (gated_) running_max_[head] += shift;
-  std::fill_n(factors, kRows, old);
+  std::fill_n(factors, kDecodedRows, old);
   std::fill_n(out, queries * dim, real(0));
-  for (int64_t f = 0; f < m; f += kRows) {
-    const int64_t rows = std::min(kRows, m - f);
+  for (int64_t f = 0; f < m; f += kDecodedRows) {
+    const int64_t rows = std::min(kDecodedRows, m - f);
     real* const part = sum(head) + f * dim;
     add_product(rows, dim, 1, {phi_k + f, 1}, {v, dim}, part, dim, factors);
     add_product(queries, dim, rows, {phi_q + f, m}, {part, dim}, out, dim);

@@ -2,29 +2,24 @@
 // lengths (arXiv:2009.14794, section 2.4). O(heads·count·dim²). Computed in double, so that both
 // builds have the same numbers.
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
-#include <Eigen/QR>
-
+#include "core/dense/dense.h"
 #include "variants/features/feature_maps.h"
 
 namespace attn {
 namespace {
 
-using Square = Eigen::MatrixXd;
+using Square = std::vector<double>;  // [dim, dim] by columns
 
 Square gaussian(int64_t dim, Rng& rng) {
-  return Square::NullaryExpr(dim, dim, [&] { return rng.normal(); });
+  Square square(static_cast<size_t>(dim * dim));
+  for (double& x : square) x = rng.normal();
+  return square;
 }
 
-// Haar distributed. Householder's QR fixes the sign of R's diagonal by the data: without undoing
-// that, Q is biased (E[Q_jj] < 0) and the kernel estimate is off by a quarter.
-Square random_rotation(int64_t dim, Rng& rng) {
-  const Eigen::HouseholderQR<Square> qr(gaussian(dim, rng));
-  Square q = qr.householderQ() * Square::Identity(dim, dim);
-  for (int64_t j = 0; j < dim; ++j)
-    if (qr.matrixQR()(j, j) < 0) q.col(j) = -q.col(j);
-  return q;
-}
+size_t at(int64_t dim, int64_t row, int64_t col) { return static_cast<size_t>(col * dim + row); }
 
 }  // namespace
 
@@ -32,14 +27,21 @@ Tensor random_directions(int64_t heads, int64_t count, int64_t dim, bool orthogo
   const Tensor omega({heads, count, dim});
   for (int64_t head = 0; head < heads; ++head)
     for (int64_t begin = 0; begin < count; begin += dim) {
-      const Square lengths =
-          gaussian(dim, rng);  // row norms are chi distributed, whatever the direction
-      const Square block =
-          orthogonal ? Square(lengths.rowwise().norm().asDiagonal() * random_rotation(dim, rng))
-                     : lengths;
-      for (int64_t i = begin; i < std::min(count, begin + dim); ++i)
+      // Norms of rows are chi distributed, whatever the direction.
+      const Square lengths = gaussian(dim, rng);
+      Square block = orthogonal ? gaussian(dim, rng) : lengths;
+      // The signs of R's diagonal follow the data: with them in Q, E[Q_jj] would be below 0 and the
+      // estimate of the kernel off by a quarter.
+      if (orthogonal) attn_dense::orthonormalise(dim, block.data());
+      for (int64_t i = 0; i < std::min(count - begin, dim); ++i) {
+        double squares = 0;
         for (int64_t j = 0; j < dim; ++j)
-          omega[(head * count + i) * dim + j] = static_cast<real>(block(i - begin, j));
+          squares += lengths[at(dim, i, j)] * lengths[at(dim, i, j)];
+        const double length = orthogonal ? std::sqrt(squares) : 1;
+        for (int64_t j = 0; j < dim; ++j)
+          omega[(head * count + begin + i) * dim + j] =
+              static_cast<real>(length * block[at(dim, i, j)]);
+      }
     }
   return omega;
 }

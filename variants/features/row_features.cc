@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 64;  // rows at a time
+constexpr int64_t kFeatureBlock = 64;  // rows at a time
 
 // Loops on plain pointers and values: through captured references they do not vectorise.
 void relu_plus(const real* x, real* to, int64_t size, real floor) {
@@ -88,9 +88,9 @@ void RowFeatures::make(const real* x, int64_t first, int64_t rows, real* phi, in
 void RowFeatures::exponentials(const real* x, int64_t rows, real* phi, int64_t phi_row,
                                real* log_scale) const {
   const real number = real(number_);
-  real row_max[kBlock];
-  for (int64_t first = 0; first < rows; first += kBlock) {
-    const int64_t count = std::min(kBlock, rows - first);
+  real row_max[kFeatureBlock];
+  for (int64_t first = 0; first < rows; first += kFeatureBlock) {
+    const int64_t count = std::min(kFeatureBlock, rows - first);
     exp_rows(count, features_, phi + first * phi_row, phi_row, number, row_max);
     for (int64_t i = 0; log_scale && i < count; ++i) {
       const real* const row = x + (first + i) * dim_;
@@ -103,9 +103,9 @@ void RowFeatures::waves(const real* x, int64_t rows, real* phi, int64_t phi_row,
                         real* log_scale) const {
   const real number = real(number_);
   const real amplitude = real(1 / std::sqrt(static_cast<double>(directions_)));
-  real factors[kBlock];
-  for (int64_t first = 0; first < rows; first += kBlock) {
-    const int64_t count = std::min(kBlock, rows - first);
+  real factors[kFeatureBlock];
+  for (int64_t first = 0; first < rows; first += kFeatureBlock) {
+    const int64_t count = std::min(kFeatureBlock, rows - first);
     for (int64_t i = 0; i < count; ++i) {
       const real* const row = x + (first + i) * dim_;
       const real square = unit_rows_ || log_scale ? row_dot(row, row, dim_) : real(0);

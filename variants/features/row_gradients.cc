@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 64;  // rows at a time
+constexpr int64_t kGradientBlock = 64;  // rows at a time
 
 // Loops on plain pointers and values: through captured references they do not vectorise.
 void add_elu_gradient(const real* phi, const real* from, real* to, int64_t size) {
@@ -56,7 +56,7 @@ void through_softmaxes(const real* phi, int64_t size, real up_mean, real down_me
 }  // namespace
 
 int64_t RowFeatures::scratch_reals(const FeatureMap& map, int64_t dim) {
-  return map.unit_rows ? kBlock * dim : 0;
+  return map.unit_rows ? kGradientBlock * dim : 0;
 }
 
 void RowFeatures::add_gradient(const Gradient& g) const {
@@ -110,12 +110,12 @@ void RowFeatures::project_gradient(const Gradient& g) const {
 
 // With x̂ = r·x and r = 1/√(|x|² + epsilon): dx = r·(t - x̂·(x̂·t)) for the gradient t of x̂.
 void RowFeatures::project_unit_gradient(const Gradient& all) const {
-  for (int64_t first = 0; first < all.rows; first += kBlock) {
+  for (int64_t first = 0; first < all.rows; first += kGradientBlock) {
     Gradient g = all;
-    g.rows = std::min(kBlock, all.rows - first);
+    g.rows = std::min(kGradientBlock, all.rows - first);
     g.x += first * dim_;
     g.grad_phi += first * g.phi_row;
-    real inverse_squares[kBlock];
+    real inverse_squares[kGradientBlock];
     for (int64_t i = 0; i < g.rows; ++i) {
       const real* const x = g.x + i * dim_;
       inverse_squares[i] = 1 / (row_dot(x, x, dim_) + real(kRowEpsilon));

@@ -16,8 +16,8 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBlock = 64;  // keys at a time: they and their values stay in L1
-constexpr int64_t kRows = 48;   // positions hashed at once where many are appended
+constexpr int64_t kDecodedBlock = 64;  // keys at a time: they and their values stay in L1
+constexpr int64_t kDecodedRows = 48;   // positions hashed at once where many are appended
 
 int64_t ints(int64_t count) { return count * static_cast<int64_t>(sizeof(int32_t)); }
 
@@ -33,9 +33,9 @@ class BucketDecoder final : public Decoder {
     Room(int64_t dim, int64_t rounds, int64_t hash)
         : query(0),
           values(padded_reals(dim)),
-          scores(values + kBlock * dim),
+          scores(values + kDecodedBlock * dim),
           found(scores + padded_reals(hash)),
-          cursors(found + padded_reals(kBlock)),
+          cursors(found + padded_reals(kDecodedBlock)),
           total(cursors + padded_reals(2 * rounds)) {}
   };
 
@@ -155,11 +155,11 @@ void BucketDecoder::put(int64_t head, int64_t position, const real* q, const rea
 
 void BucketDecoder::do_extend(const Tensor& q, const Tensor& v) {
   const int64_t len = q.dim(2), dim = head_dim(), stride = hash_scores(rounds_, options_.hash);
-  run_tasks(heads(), kRows * (stride + rounds_), [&](int64_t head, real* work) {
-    auto* const bucket = reinterpret_cast<int32_t*>(work + kRows * stride);
+  run_tasks(heads(), kDecodedRows * (stride + rounds_), [&](int64_t head, real* work) {
+    auto* const bucket = reinterpret_cast<int32_t*>(work + kDecodedRows * stride);
     forget(head);
-    for (int64_t i = 0; i < len; i += kRows) {
-      const int64_t rows = std::min(kRows, len - i), at = (head * len + i) * dim;
+    for (int64_t i = 0; i < len; i += kDecodedRows) {
+      const int64_t rows = std::min(kDecodedRows, len - i), at = (head * len + i) * dim;
       hash(head, rows, q.data() + at, work, bucket);
       for (int64_t r = 0; r < rows; ++r)
         put(head, length() + i + r, q.data() + at + r * dim, v.data() + at + r * dim, bucket + r,
@@ -214,7 +214,7 @@ int64_t BucketDecoder::answer(int64_t head, const real* q, const real* v, real* 
     done.moved<int32_t>(rounds_);
     found[count++] = latest;
     ++total;
-    if (count == kBlock) attend(head, count, work, sums, done), count = 0;
+    if (count == kDecodedBlock) attend(head, count, work, sums, done), count = 0;
   }
   if (count > 0) attend(head, count, work, sums, done);
   if (total == 0) sums.row_sum = 1, std::copy_n(v, dim, out);  // it sees itself alone
@@ -226,7 +226,7 @@ void BucketDecoder::attend(int64_t head, int64_t count, real* work, RowSums& sum
                            Tally& done) const {
   const int64_t dim = head_dim();
   const auto* const found = reinterpret_cast<const int32_t*>(work + room_.found);
-  alignas(64) real logits[kBlock];
+  alignas(64) real logits[kDecodedBlock];
   for (int64_t j = 0; j < count; ++j) {
     const real* const key = row(head, found[j]);
     logits[j] = row_dot(work + room_.query, key, dim);

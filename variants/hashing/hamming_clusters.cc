@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kRows = 48;  // queries hashed at once
+constexpr int64_t kCodeRows = 48;  // queries hashed at once
 
 int64_t reals_of(int64_t bytes) {
   return padded_reals(bytes / static_cast<int64_t>(sizeof(real)) + 1);
@@ -34,7 +34,7 @@ int32_t nearest(uint64_t code, const uint64_t* centroids, int64_t count) {
 
 // Of one head.
 struct QueryClusters::Room {
-  real *panels, *scores;  // packed planes, [kRows, kMostBits]
+  real *panels, *scores;  // packed planes, [kCodeRows, kMostBits]
   uint64_t *codes, *centroids;
   int32_t *cluster_of, *ones, *sizes;  // [len], [clusters, kMostBits], [clusters]
 
@@ -45,7 +45,7 @@ struct QueryClusters::Room {
       return here;
     };
     panels = take(packed_reals(kMostBits, dim) * static_cast<int64_t>(sizeof(real)));
-    scores = take(kRows * kMostBits * static_cast<int64_t>(sizeof(real)));
+    scores = take(kCodeRows * kMostBits * static_cast<int64_t>(sizeof(real)));
     codes = reinterpret_cast<uint64_t*>(take(len * 8));
     centroids = reinterpret_cast<uint64_t*>(take(clusters * 8));
     cluster_of = reinterpret_cast<int32_t*>(take(len * 4));
@@ -54,9 +54,9 @@ struct QueryClusters::Room {
   }
   static int64_t reals(int64_t len, int64_t dim, int64_t clusters) {
     return reals_of(packed_reals(kMostBits, dim) * static_cast<int64_t>(sizeof(real))) +
-           reals_of(kRows * kMostBits * static_cast<int64_t>(sizeof(real))) + reals_of(len * 8) +
-           reals_of(clusters * 8) + reals_of(len * 4) + reals_of(clusters * kMostBits * 4) +
-           reals_of(clusters * 4);
+           reals_of(kCodeRows * kMostBits * static_cast<int64_t>(sizeof(real))) +
+           reals_of(len * 8) + reals_of(clusters * 8) + reals_of(len * 4) +
+           reals_of(clusters * kMostBits * 4) + reals_of(clusters * 4);
   }
 };
 
@@ -92,8 +92,8 @@ void QueryClusters::hash(const Tensor& q, const Tensor& planes, int64_t head, in
   const int64_t dim = q.dim(3);
   const real* const own = planes.data() + head % q.dim(1) * bits_ * (dim + 1);
   pack_transposed(own, bits_, dim, dim + 1, room.panels);
-  for (int64_t i = 0; i < count; i += kRows) {
-    const int64_t rows = std::min(kRows, count - i);
+  for (int64_t i = 0; i < count; i += kCodeRows) {
+    const int64_t rows = std::min(kCodeRows, count - i);
     product(rows, bits_, dim, {q.data() + (head * len_ + i) * dim, dim}, packed(room.panels, dim),
             room.scores, kMostBits);
     for (int64_t r = 0; r < rows; ++r) {

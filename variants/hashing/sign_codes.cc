@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kRows = 48;  // hashed at once
+constexpr int64_t kSignRows = 48;  // hashed at once
 
 // Eight sums side by side: one alone would wait for each addition.
 double exact_dot(const real* x, const real* y, int64_t dim) {
@@ -70,7 +70,7 @@ double SignHashes::longest_of(const Tensor& planes) {
 int64_t SignHashes::together(int64_t bits) { return std::max<int64_t>(1, kPanel / bits); }
 
 int64_t SignHashes::room_reals(int64_t dim) {
-  return padded_reals(packed_reals(kPanel, dim)) + padded_reals(kRows * kPanel);
+  return padded_reals(packed_reals(kPanel, dim)) + padded_reals(kSignRows * kPanel);
 }
 
 void SignHashes::group_codes(int64_t rows, const real* x, real* room, int32_t* codes,
@@ -79,8 +79,8 @@ void SignHashes::group_codes(int64_t rows, const real* x, real* room, int32_t* c
   const int64_t all = hashes * bits;
   real* const products = room + padded_reals(packed_reals(kPanel, dim));
   pack_transposed(planes, all, dim, dim, room);
-  for (int64_t i = 0; i < rows; i += kRows) {
-    const int64_t some = std::min(kRows, rows - i);
+  for (int64_t i = 0; i < rows; i += kSignRows) {
+    const int64_t some = std::min(kSignRows, rows - i);
     product(some, all, dim, {x + i * dim, dim}, packed(room, dim), products, kPanel);
     for (int64_t r = 0; r < some; ++r) {
       const real* const row = x + (i + r) * dim;

@@ -9,7 +9,6 @@
 //   set_block.h            attention between sets with its own projections (induced)
 //   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
 //   truncated_weights.h    the best weights of a rank, 22·n³ FLOPs (oracle_rank)
-//   singular_values.h      the singular value decomposition of a matrix of any rank
 #pragma once
 
 #include "variants/lowrank/compressed_memory.h"

@@ -16,7 +16,8 @@
 #include "core/base/marks.h"
 #include "core/base/recycled.h"
 #include "core/base/workers.h"
-#include "variants/lowrank/singular_values.h"
+#include "core/dense/dense.h"
+#include "core/dense/singular_values.h"
 
 namespace attn {
 namespace {
@@ -26,6 +27,24 @@ using Matrix = Eigen::MatrixXd;
 constexpr double kLeastGap = 1e-14;  // of squared singular values, over the largest
 
 using MatrixMap = Eigen::Map<Eigen::MatrixXd>;
+using Given = Eigen::Map<const Eigen::MatrixXd>;
+using attn_dense::Side;
+
+Given given(const Matrix& x) { return {x.data(), x.rows(), x.cols()}; }
+Given given(const MatrixMap& x) { return {x.data(), x.rows(), x.cols()}; }
+Given first_columns(const MatrixMap& x, int64_t count) { return {x.data(), x.rows(), count}; }
+
+void multiply(Side of_a, const Given& a, Side of_b, const Given& b, double* to) {
+  const bool turn_a = of_a == Side::transposed, turn_b = of_b == Side::transposed;
+  attn_dense::product(turn_a ? a.cols() : a.rows(), turn_a ? a.rows() : a.cols(),
+                      turn_b ? b.rows() : b.cols(), of_a, a.data(), of_b, b.data(), to);
+}
+
+Matrix times(Side of_a, const Given& a, const Given& b) {
+  Matrix c(of_a == Side::plain ? a.rows() : a.cols(), b.cols());
+  multiply(of_a, a, Side::plain, b, c.data());
+  return c;
+}
 
 // What find_singular_values() leaves in its workspace.
 class SingularValues {
@@ -36,7 +55,7 @@ class SingularValues {
         first_(space + 2 * matrix.size(), matrix.rows(), matrix.rows()),
         second_(space + 3 * matrix.size(), matrix.rows(), matrix.rows()),
         values_(space + 4 * matrix.size(), matrix.rows()) {
-    find_singular_values(matrix.rows(), matrix.data(), space);
+    attn_dense::find_singular_values(matrix.rows(), matrix.data(), space);
   }
   const MatrixMap& left() const { return left_; }
   const MatrixMap& right() const { return right_; }
@@ -61,7 +80,7 @@ struct Truncation {
   double scale() const { return 1 / std::sqrt(static_cast<double>(dim)); }
   // The weights of one head and their decomposition or gradient, in double.
   int64_t work_reals() const {
-    const int64_t rest = cuts(len) ? singular_value_doubles(len) : len * len;
+    const int64_t rest = cuts(len) ? attn_dense::singular_value_doubles(len) : len * len;
     return (len * len + rest) * static_cast<int64_t>(sizeof(double) / sizeof(real));
   }
   double forward_flops(int64_t n) const {
@@ -94,7 +113,8 @@ void add_rows(const Matrix& from, int64_t head, const Tensor& to) {
 }
 
 void fill_weights(const Truncation& t, const Matrix& q, const Matrix& k, MatrixMap& weights) {
-  weights.noalias() = t.scale() * q * k.transpose();
+  multiply(Side::plain, given(q), Side::transposed, given(k), weights.data());
+  weights *= t.scale();
   for (Eigen::Index i = 0; i < weights.rows(); ++i) {
     weights.row(i).array() -= weights.row(i).maxCoeff();
     weights.row(i) = weights.row(i).array().exp();
@@ -111,17 +131,18 @@ void spoil_rows(int64_t head, int64_t count, const Tensor& x) {
 // weights·x, or with `transposed` weightsᵀ·x, of rank `rank`.
 Matrix truncated_product(const SingularValues& svd, int64_t rank, bool transposed,
                          const Matrix& x) {
-  const auto left = (transposed ? svd.right() : svd.left()).leftCols(rank);
-  const auto right = (transposed ? svd.left() : svd.right()).leftCols(rank);
-  const Matrix inner = svd.values().head(rank).asDiagonal() * (right.transpose() * x);
-  return left * inner;
+  const Given left = first_columns(transposed ? svd.right() : svd.left(), rank);
+  const Given right = first_columns(transposed ? svd.left() : svd.right(), rank);
+  Matrix inner = times(Side::transposed, right, given(x));
+  for (Eigen::Index i = 0; i < rank; ++i) inner.row(i) *= svd.values()(i);
+  return times(Side::plain, left, given(inner));
 }
 
 // The gradient of the weights, from that of the truncated ones: replaces svd.first().
 void through_truncation(SingularValues& svd, int64_t rank) {
   MatrixMap &m = svd.first(), &half = svd.second();
-  half.noalias() = svd.left().transpose() * m;
-  m.noalias() = half * svd.right();
+  multiply(Side::transposed, given(svd.left()), Side::plain, given(m), half.data());
+  multiply(Side::plain, given(half), Side::plain, given(svd.right()), m.data());
   const auto& values = svd.values();
   const int64_t n = values.size();
   const double least = kLeastGap * values(0) * values(0);
@@ -136,8 +157,8 @@ void through_truncation(SingularValues& svd, int64_t rank) {
       m(i, j) = own * above + other * below;
       m(j, i) = own * below + other * above;
     }
-  half.noalias() = svd.left() * m;
-  m.noalias() = half * svd.right().transpose();
+  multiply(Side::plain, given(svd.left()), Side::plain, given(m), half.data());
+  multiply(Side::plain, given(half), Side::transposed, given(svd.right()), m.data());
 }
 
 // The softmax's backward. of_weights is overwritten.
@@ -148,8 +169,9 @@ void add_logit_gradients(const Truncation& t, const Matrix& q, const Matrix& k,
   const Eigen::VectorXd sums = of_weights.rowwise().sum();
   of_weights -= sums.asDiagonal() * weights;
   of_weights *= t.scale();
-  if (grads[0].defined()) add_rows(of_weights * k, head, grads[0]);
-  if (grads[1].defined()) add_rows(of_weights.transpose() * q, head, grads[1]);
+  if (grads[0].defined()) add_rows(times(Side::plain, given(of_weights), given(k)), head, grads[0]);
+  if (grads[1].defined())
+    add_rows(times(Side::transposed, given(of_weights), given(q)), head, grads[1]);
 }
 
 void head_backward(const Truncation& t, const Tensor (&x)[3], const Tensor& grad, int64_t head,
@@ -168,13 +190,14 @@ void head_backward(const Truncation& t, const Tensor (&x)[3], const Tensor& grad
   if (t.cuts(n)) {
     SingularValues svd(weights, space + n * n);
     if (grads[2].defined()) add_rows(truncated_product(svd, t.rank, true, g), head, grads[2]);
-    svd.first().noalias() = g * v.transpose();
+    multiply(Side::plain, given(g), Side::transposed, given(v), svd.first().data());
     through_truncation(svd, t.rank);
     add_logit_gradients(t, q, k, weights, svd.first(), head, grads);
   } else {
-    if (grads[2].defined()) add_rows(weights.transpose() * g, head, grads[2]);
+    if (grads[2].defined())
+      add_rows(times(Side::transposed, given(weights), given(g)), head, grads[2]);
     MatrixMap of_weights(space + n * n, n, n);
-    of_weights.noalias() = g * v.transpose();
+    multiply(Side::plain, given(g), Side::transposed, given(v), of_weights.data());
     add_logit_gradients(t, q, k, weights, of_weights, head, grads);
   }
   count_flops(t.backward_flops(n));
@@ -200,7 +223,7 @@ Var truncated_attention(const Var& q, const Var& k, const Var& v, int64_t rank,
     const Matrix values = rows_of(vt, head, n);
     add_rows(t.cuts(n)
                  ? truncated_product(SingularValues(weights, space + n * n), rank, false, values)
-                 : Matrix(weights * values),
+                 : times(Side::plain, given(weights), given(values)),
              head, out);
     count_flops(t.forward_flops(n));
   });

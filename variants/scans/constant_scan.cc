@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kBackwardFlops = 8 + 4 + 4 + 8 + 1 + 8;  // of a state and position
+constexpr int64_t kConstantBackwardFlops = 8 + 4 + 4 + 8 + 1 + 8;  // of a state and position
 
 ScanProblem problem_of(int64_t batch, int64_t heads, int64_t len, int64_t dim, int64_t states) {
   return {.batch = batch,
@@ -47,13 +47,13 @@ void forward_of_head(const ScanProblem& p, const Tensor& x, const Tensor& taps, 
   count_scan(p, head, kConstantFlops);
 }
 
-struct Saved {
+struct ConstantSaved {
   Tensor x, taps, states;
 };
 
 // Of one head: the gradient of x, and of its taps [4, states, dim].
-void backward_of_head(const ScanProblem& p, const Saved& s, int64_t head, const Tensor& grad_out,
-                      real* grad_x, real* grad_taps, real* work) {
+void backward_of_head(const ScanProblem& p, const ConstantSaved& s, int64_t head,
+                      const Tensor& grad_out, real* grad_x, real* grad_taps, real* work) {
   const int64_t size = p.states * p.dim;
   std::fill_n(work, p.state_reals, real(0));  // the gradient of the last state
   over_chunks_back(p, head, s.states, [&](int64_t first, int64_t count, const real* state) {
@@ -63,10 +63,10 @@ void backward_of_head(const ScanProblem& p, const Saved& s, int64_t head, const 
         {grad_x + row, grad_taps, grad_taps + size, grad_taps + 2 * size, grad_taps + 3 * size},
         work + p.state_reals);
   });
-  count_scan(p, head, kBackwardFlops);
+  count_scan(p, head, kConstantBackwardFlops);
 }
 
-void backward(const ScanProblem& p, const Saved& s, const Tensor& grad_out,
+void backward(const ScanProblem& p, const ConstantSaved& s, const Tensor& grad_out,
               std::span<Tensor> grads) {
   const int64_t size = p.states * p.dim;
   const Tensor x = Tensor::zeros(s.x.shape()), taps = Tensor::zeros({p.total_heads(), 4 * size});
@@ -92,7 +92,7 @@ Var constant_scan(const Var& x, const Var& taps, const std::vector<int64_t>& len
              "constant scan: taps {} beside x {}", taps.shape().str(), x.shape().str());
   ScanProblem p = problem_of(x.dim(0), x.dim(1), x.dim(2), x.dim(3), taps.dim(2));
   p.lengths = lengths;
-  Saved saved{x.value(), taps.value(), {}};
+  ConstantSaved saved{x.value(), taps.value(), {}};
   const bool keep = recording({x, taps});
   if (keep) saved.states = Tensor({p.total_heads(), p.chunks(), p.state_reals});
   const Tensor out(x.shape());
@@ -113,7 +113,7 @@ Cost constant_cost(const AttentionShape& s, int64_t states) {
   const auto taps = static_cast<double>(4 * p.heads * p.states * p.dim);
   Cost cost;
   cost.flops = kConstantFlops * rows * static_cast<double>(p.states);
-  cost.backward_flops = kBackwardFlops * rows * static_cast<double>(p.states);
+  cost.backward_flops = kConstantBackwardFlops * rows * static_cast<double>(p.states);
   cost.bytes = sizeof(real) * (2 * rows + taps);
   cost.peak_bytes = sizeof(real) * (rows + taps) +
                     static_cast<double>(workspace_bytes(p.total_heads(), p.state_reals));

@@ -17,7 +17,7 @@ namespace attn {
 namespace {
 
 constexpr double kLog2e = 1.44269504088896340736;
-constexpr int64_t kFlops = 6, kBackwardFlops = 19;  // of a state and position
+constexpr int64_t kFlops = 6, kSelectiveBackwardFlops = 19;  // of a state and position
 
 ScanProblem problem_of(const SelectiveInputs& x, const std::vector<int64_t>& lengths) {
   ScanProblem p{.batch = x.x.dim(0),
@@ -35,7 +35,7 @@ ScanProblem problem_of(const SelectiveInputs& x, const std::vector<int64_t>& len
   return p;
 }
 
-struct Saved {
+struct SelectiveSaved {
   Tensor x, delta, write, read, a_log;
   Tensor states;  // before each chunk; undefined without gradients
 };
@@ -46,7 +46,7 @@ void rates_of(const real* a_log, int64_t count, real* rates) {
     rates[i] = static_cast<real>(-kLog2e * std::exp(static_cast<double>(a_log[i])));
 }
 
-SelectiveRows rows_of(const ScanProblem& p, const Saved& s, int64_t head, int64_t first,
+SelectiveRows rows_of(const ScanProblem& p, const SelectiveSaved& s, int64_t head, int64_t first,
                       int64_t count, const real* rates) {
   const int64_t at = head * p.len + first;
   return {count,
@@ -61,11 +61,12 @@ SelectiveRows rows_of(const ScanProblem& p, const Saved& s, int64_t head, int64_
 
 int64_t forward_reals(const ScanProblem& p) { return 2 * p.state_reals; }  // rates and state
 
-void count_scan(const ScanProblem& p, int64_t head, int64_t flops) {
+void count_selective_scan(const ScanProblem& p, int64_t head, int64_t flops) {
   count_flops(static_cast<double>(flops * p.valid(head) * p.state_reals));
 }
 
-void forward_of_head(const ScanProblem& p, const Saved& s, int64_t head, real* out, real* work) {
+void forward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head, real* out,
+                     real* work) {
   real *const rates = work, *const state = work + p.state_reals;
   rates_of(s.a_log.data() + head % p.heads * p.state_reals, p.state_reals, rates);
   real* const rows = out + head * p.len * p.dim;
@@ -73,12 +74,12 @@ void forward_of_head(const ScanProblem& p, const Saved& s, int64_t head, real* o
     scan_selective(rows_of(p, s, head, first, count, rates), state, rows + first * p.dim);
   });
   std::fill(rows + p.valid(head) * p.dim, rows + p.len * p.dim, real(0));
-  count_scan(p, head, kFlops);
+  count_selective_scan(p, head, kFlops);
 }
 
 // Of one head: gradients of everything but A_log, and of the rates.
-void backward_of_head(const ScanProblem& p, const Saved& s, int64_t head, const Tensor& grad_out,
-                      const SelectiveGrads& all, real* work) {
+void backward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head,
+                      const Tensor& grad_out, const SelectiveGrads& all, real* work) {
   real *const rates = work, *const grad_state = work + p.state_reals;
   rates_of(s.a_log.data() + head % p.heads * p.state_reals, p.state_reals, rates);
   std::fill_n(grad_state, p.state_reals, real(0));
@@ -91,7 +92,7 @@ void backward_of_head(const ScanProblem& p, const Saved& s, int64_t head, const 
                             grad_out.data() + at * p.dim, grad_state, grads,
                             work + 2 * p.state_reals);
   });
-  count_scan(p, head, kBackwardFlops);
+  count_selective_scan(p, head, kSelectiveBackwardFlops);
 }
 
 void add(const Tensor& from, const Tensor& to) {
@@ -100,7 +101,8 @@ void add(const Tensor& from, const Tensor& to) {
 }
 
 // d/dA_log = -exp(A_log)·Δ·.. of every batch entry.
-void add_rates(const ScanProblem& p, const Saved& s, const Tensor& of_rates, const Tensor& to) {
+void add_rates(const ScanProblem& p, const SelectiveSaved& s, const Tensor& of_rates,
+               const Tensor& to) {
   if (!to.defined()) return;
   const int64_t size = p.heads * p.state_reals;
   for (int64_t i = 0; i < size; ++i) {
@@ -110,7 +112,7 @@ void add_rates(const ScanProblem& p, const Saved& s, const Tensor& of_rates, con
   }
 }
 
-void backward(const ScanProblem& p, const Saved& s, const Tensor& grad_out,
+void backward(const ScanProblem& p, const SelectiveSaved& s, const Tensor& grad_out,
               std::span<Tensor> grads) {
   const Tensor x = Tensor::zeros(s.x.shape()), delta = Tensor::zeros(s.x.shape());
   const Tensor write = Tensor::zeros(s.write.shape()), read = Tensor::zeros(s.write.shape());
@@ -130,7 +132,8 @@ void backward(const ScanProblem& p, const Saved& s, const Tensor& grad_out,
 
 Var selective_scan(const SelectiveInputs& x, const std::vector<int64_t>& lengths) {
   const ScanProblem p = problem_of(x, lengths);
-  Saved saved{x.x.value(), x.delta.value(), x.write.value(), x.read.value(), x.a_log.value(), {}};
+  SelectiveSaved saved{x.x.value(),    x.delta.value(), x.write.value(),
+                       x.read.value(), x.a_log.value(), {}};
   const bool keep = recording({x.x, x.delta, x.write, x.read, x.a_log});
   if (keep) saved.states = Tensor({p.total_heads(), p.chunks(), p.state_reals});
   const Tensor out(x.x.shape());
@@ -155,7 +158,7 @@ Cost selective_cost(const AttentionShape& s, int64_t states) {
   const auto dim = static_cast<double>(p.dim), each = rows * static_cast<double>(p.state_reals);
   Cost cost;
   cost.flops = kFlops * each;
-  cost.backward_flops = kBackwardFlops * each;
+  cost.backward_flops = kSelectiveBackwardFlops * each;
   cost.bytes = sizeof(real) * rows * (3 * dim + 2 * static_cast<double>(states));
   cost.peak_bytes = sizeof(real) * rows * dim +
                     static_cast<double>(workspace_bytes(p.total_heads(), forward_reals(p)));

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kRows = kAdditiveRows;
 
-struct Layout {  // offsets into a worker's workspace; transformed queries are at 0
+struct BackwardLayout {  // offsets into a worker's workspace; transformed queries are at 0
   int64_t panel, values, weights, grad_logits, dots, keys, sums, total;
 
-  Layout(int64_t padded, int64_t value_dim) {
+  BackwardLayout(int64_t padded, int64_t value_dim) {
     panel = padded_reals(kRows * padded);
     values = panel + kPanel * padded;
     weights = values + kPanel * value_dim;
@@ -136,7 +136,7 @@ class Backward {
   const AdditiveProblem& x_;
   const PrefixPlane& p_;
   int64_t padded_;
-  Layout layout_;
+  BackwardLayout layout_;
   const Tensor &out_, &log_sum_, &grad_;
   std::span<Tensor> grads_;
   Tensor of_units_;  // [all heads, padded units]

@@ -16,7 +16,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kPiece = PrefixPlane::kPiece;
+constexpr int64_t kReluPiece = PrefixPlane::kPiece;
 constexpr int64_t kBackwardTile = 96;   // queries: weights and gradients of a block are 96 KiB each
 constexpr int64_t kBackwardStrip = 24;  // queries, where the mask cuts through a tile
 
@@ -43,7 +43,7 @@ struct Problem {
   void square(int64_t rows, int64_t cols, real* weights) const {
     const Mark mark(Part::scores);
     for (int64_t r = 0; squared && r < rows; ++r)
-      for (int64_t c = 0; c < cols; ++c) weights[r * kPiece + c] *= weights[r * kPiece + c];
+      for (int64_t c = 0; c < cols; ++c) weights[r * kReluPiece + c] *= weights[r * kReluPiece + c];
   }
   // Of a square, 2·weight: before relu_grad_row, and before the weights are squared.
   void scale_gradient(int64_t cols, const real* weight, real* grad) const {
@@ -62,14 +62,14 @@ struct ForwardLayout {  // offsets into a worker's workspace
 
   explicit ForwardLayout(const PrefixPlane& p) {
     keys = padded_reals(p.tile_rows * p.dim);  // behind the scaled queries
-    weights = keys + padded_reals(packed_reals(std::min(kPiece, p.kv_len), p.dim));
-    total = weights + PrefixPlane::kWideStrip * kPiece;
+    weights = keys + padded_reals(packed_reals(std::min(kReluPiece, p.kv_len), p.dim));
+    total = weights + PrefixPlane::kWideStrip * kReluPiece;
   }
 };
 
-class Forward {
+class ReluForward {
  public:
-  Forward(const Problem& problem, const Tensor& out)
+  ReluForward(const Problem& problem, const Tensor& out)
       : x_(problem), p_(problem.plane), layout_(p_), out_(out) {}
 
   void run() const {
@@ -87,8 +87,8 @@ class Forward {
     x_.scale_queries(h, begin, end, work);
     double pairs = 0;
     const int64_t keys = p_.seen(h, end - 1);
-    for (int64_t j = 0; j < keys; j += kPiece) {
-      const int64_t cols = std::min(kPiece, keys - j);
+    for (int64_t j = 0; j < keys; j += kReluPiece) {
+      const int64_t cols = std::min(kReluPiece, keys - j);
       pack_transposed(x_.key(h, j), cols, p_.dim, p_.dim, work + layout_.keys);
       for (int64_t i = begin; i < end;) {
         const int64_t rows =
@@ -108,11 +108,11 @@ class Forward {
     const int64_t rows = end - begin;
     real* const weights = work + layout_.weights;
     product(rows, cols, p_.dim, {query, p_.dim}, packed(work + layout_.keys, p_.dim), weights,
-            kPiece);
-    relu_rows(rows, cols, weights, kPiece);
+            kReluPiece);
+    relu_rows(rows, cols, weights, kReluPiece);
     x_.square(rows, cols, weights);
-    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
-    add_product(rows, p_.value_dim, cols, {weights, kPiece}, {x_.value(h, first), p_.value_dim},
+    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kReluPiece, 0);
+    add_product(rows, p_.value_dim, cols, {weights, kReluPiece}, {x_.value(h, first), p_.value_dim},
                 out(h, begin), p_.value_dim);
     return static_cast<double>(rows * cols);
   }
@@ -123,17 +123,17 @@ class Forward {
   const Tensor& out_;
 };
 
-class Backward {
+class ReluBackward {
  public:
-  Backward(const Problem& problem, const Tensor& grad_out, std::span<Tensor> grads)
+  ReluBackward(const Problem& problem, const Tensor& grad_out, std::span<Tensor> grads)
       : x_(problem), p_(problem.plane), grad_(grad_out), grads_(grads) {
     const int64_t heads = p_.all_heads(), rows = std::min(kBackwardTile, p_.q_len);
     parts_ = parts_of_units(heads);
-    values_ = padded_reals(packed_reals(kPiece, p_.dim));
-    query_ = values_ + padded_reals(packed_reals(kPiece, p_.value_dim));
+    values_ = padded_reals(packed_reals(kReluPiece, p_.dim));
+    query_ = values_ + padded_reals(packed_reals(kReluPiece, p_.value_dim));
     weights_ = query_ + padded_reals(rows * p_.dim);
-    grad_scores_ = weights_ + rows * kPiece;
-    total_ = grad_scores_ + rows * kPiece;
+    grad_scores_ = weights_ + rows * kReluPiece;
+    total_ = grad_scores_ + rows * kReluPiece;
   }
 
   // In each round no two tasks touch the same keys or the same queries.
@@ -148,8 +148,8 @@ class Backward {
  private:
   void add_head(int64_t h, int64_t key_part, int64_t query_part, real* work) const {
     double pairs = 0;
-    for (int64_t j = key_part * kPiece; j < p_.length(h); j += parts_ * kPiece) {
-      const int64_t cols = std::min(kPiece, p_.length(h) - j);
+    for (int64_t j = key_part * kReluPiece; j < p_.length(h); j += parts_ * kReluPiece) {
+      const int64_t cols = std::min(kReluPiece, p_.length(h) - j);
       pack_transposed(x_.key(h, j), cols, p_.dim, p_.dim, work);
       pack_transposed(x_.value(h, j), cols, p_.value_dim, p_.value_dim, work + values_);
       for (int64_t t = query_part * kBackwardTile; t < p_.q_len; t += parts_ * kBackwardTile) {
@@ -175,27 +175,27 @@ class Backward {
     real *const weights = work + weights_, *const grad_scores = work + grad_scores_;
     const real* const grad = grad_.data() + row * dv;
     x_.scale_queries(h, begin, end, work + query_);
-    product(rows, cols, d, {work + query_, d}, packed(work, d), weights, kPiece);
-    product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), grad_scores, kPiece);
-    relu_rows(rows, cols, weights, kPiece);
-    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kPiece, 0);
+    product(rows, cols, d, {work + query_, d}, packed(work, d), weights, kReluPiece);
+    product(rows, cols, dv, {grad, dv}, packed(work + values_, dv), grad_scores, kReluPiece);
+    relu_rows(rows, cols, weights, kReluPiece);
+    p_.mask_beyond_prefix(h, begin, rows, first, cols, weights, kReluPiece, 0);
     {
       const Mark mark(Part::scores);
       for (int64_t r = 0; r < rows; ++r) {
-        x_.scale_gradient(cols, weights + r * kPiece, grad_scores + r * kPiece);
-        relu_grad_row(cols, weights + r * kPiece, x_.factor(h, begin + r),
-                      grad_scores + r * kPiece);
+        x_.scale_gradient(cols, weights + r * kReluPiece, grad_scores + r * kReluPiece);
+        relu_grad_row(cols, weights + r * kReluPiece, x_.factor(h, begin + r),
+                      grad_scores + r * kReluPiece);
       }
     }
     x_.square(rows, cols, weights);
     if (grads_[2].defined())
-      add_product(cols, dv, rows, {weights, 1, kPiece}, {grad, dv}, grads_[2].data() + key * dv,
+      add_product(cols, dv, rows, {weights, 1, kReluPiece}, {grad, dv}, grads_[2].data() + key * dv,
                   dv);
     if (grads_[1].defined())
-      add_product(cols, d, rows, {grad_scores, 1, kPiece}, {x_.q.data() + row * d, d},
+      add_product(cols, d, rows, {grad_scores, 1, kReluPiece}, {x_.q.data() + row * d, d},
                   grads_[1].data() + key * d, d);
     if (grads_[0].defined())
-      add_product(rows, d, cols, {grad_scores, kPiece}, {x_.key(h, first), d},
+      add_product(rows, d, cols, {grad_scores, kReluPiece}, {x_.key(h, first), d},
                   grads_[0].data() + row * d, d);
     return static_cast<double>(rows * cols);
   }
@@ -213,9 +213,9 @@ Var relu_attention(const Var& q, const Var& k, const Var& v, const Mask& mask, R
   const Problem problem{PrefixPlane(q.shape(), k.shape(), v.shape(), mask), q.value(), k.value(),
                         v.value(), power == ReluPower::squared};
   const Tensor out(q.shape().with(3, v.dim(3)));
-  Forward(problem, out).run();
+  ReluForward(problem, out).run();
   return custom_op(out, {q, k, v}, [problem](const Tensor& grad, std::span<Tensor> grads) {
-    Backward(problem, grad, grads).run();
+    ReluBackward(problem, grad, grads).run();
   });
 }
 

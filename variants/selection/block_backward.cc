@@ -19,15 +19,15 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kStrip = 48;     // gathered queries
-constexpr int64_t kOwnStrip = 24;  // queries of the own block, which a mask cuts through
+constexpr int64_t kBackwardStrip = 48;     // gathered queries
+constexpr int64_t kOwnBackwardStrip = 24;  // queries of the own block, which a mask cuts through
 
-struct Layout {
+struct BackwardLayout {
   int64_t stride, weights, grad_logits, query, scaled, from, to, sums, dots, keys, values, total;
 
-  explicit Layout(const BlockGrid& grid) {
+  explicit BackwardLayout(const BlockGrid& grid) {
     WorkspaceParts parts;
-    const int64_t rows = std::min(kStrip, grid.len), d = grid.dim;
+    const int64_t rows = std::min(kBackwardStrip, grid.len), d = grid.dim;
     const int64_t cols = std::min(grid.block, grid.len);
     stride = round_up(cols, kRowMultiple);
     weights = parts.take(rows * stride), grad_logits = parts.take(rows * stride);
@@ -91,17 +91,17 @@ class BlockGradient {
     pack_transposed(k_.data() + at, keys, d, d, work + layout_.keys);
     pack_transposed(v_.data() + at, keys, d, d, work + layout_.values);
     double pairs = 0;
-    for (int64_t i = own.begin; i < own.end; i += kOwnStrip) {
-      const int64_t rows = std::min(kOwnStrip, own.end - i), before = i - b * grid_.block;
+    for (int64_t i = own.begin; i < own.end; i += kOwnBackwardStrip) {
+      const int64_t rows = std::min(kOwnBackwardStrip, own.end - i), before = i - b * grid_.block;
       const int64_t cols = std::min(keys, before + rows);
       for (int64_t r = 0; r < rows; ++r) gather(row(head, i + r), r, work);
       add_strip(rows, cols, before, at, work);
       for (int64_t r = 0; r < rows; ++r) scatter(row(head, i + r), r, work);
       pairs += static_cast<double>(rows * cols);
     }
-    for (size_t first = 0; first < queries.size(); first += kStrip) {
+    for (size_t first = 0; first < queries.size(); first += kBackwardStrip) {
       const auto rows =
-          std::min<int64_t>(kStrip, std::ssize(queries) - static_cast<int64_t>(first));
+          std::min<int64_t>(kBackwardStrip, std::ssize(queries) - static_cast<int64_t>(first));
       for (int64_t r = 0; r < rows; ++r)
         gather(row(head, queries[first + static_cast<size_t>(r)]), r, work);
       add_strip(rows, keys, keys, at, work);
@@ -162,7 +162,7 @@ class BlockGradient {
   const BlockQueries& chosen_;
   const Tensor &log_sum_, &grad_;
   std::span<Tensor> grads_;
-  const Layout layout_;
+  const BackwardLayout layout_;
   const real scale_;
   Block dots_;  // dO·O of each query
 };
@@ -170,7 +170,7 @@ class BlockGradient {
 }  // namespace
 
 double block_backward_pairs(const BlockGrid& grid, int64_t most) {
-  return own_pairs(grid, kOwnStrip) + chosen_pairs(grid, most);
+  return own_pairs(grid, kOwnBackwardStrip) + chosen_pairs(grid, most);
 }
 
 void block_backward(const BlockGrid& grid, const Tensor& q, const Tensor& k, const Tensor& v,

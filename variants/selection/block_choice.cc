@@ -11,20 +11,20 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kStrip = 48;  // queries
+constexpr int64_t kChoiceStrip = 48;  // queries
 
-struct Layout {
+struct ChoiceLayout {
   int64_t stride, scores, list, total;
-  Layout(const BlockGrid& grid, int64_t most) {
+  ChoiceLayout(const BlockGrid& grid, int64_t most) {
     WorkspaceParts parts;
     stride = (grid.blocks() + kPanel - 1) / kPanel * kPanel;
-    scores = parts.take(std::min(kStrip, grid.len) * stride);
+    scores = parts.take(std::min(kChoiceStrip, grid.len) * stride);
     list = parts.take(TopList::reals(most));
     total = parts.total();
   }
 };
 
-int64_t strips_of(const BlockGrid& grid) { return (grid.len + kStrip - 1) / kStrip; }
+int64_t strips_of(const BlockGrid& grid) { return (grid.len + kChoiceStrip - 1) / kChoiceStrip; }
 
 int64_t packed_head(const BlockGrid& grid) { return packed_reals(grid.blocks(), grid.dim); }
 
@@ -35,7 +35,7 @@ void choose_by_means(const Tensor& q, const Tensor& k, const ChosenBlocks& to) {
   if (to.most() == 0) return;
   const Mark mark(Part::selection);
   const int64_t d = grid.dim, blocks = grid.blocks(), strips = strips_of(grid);
-  const Layout layout(grid, to.most());
+  const ChoiceLayout layout(grid, to.most());
   const MemoryScope scope(Purpose::workspace);
   const Tensor means({grid.heads(), blocks, d}), packed_means({grid.heads(), packed_head(grid)});
   block_means(grid, k.data(), means.data());
@@ -44,8 +44,8 @@ void choose_by_means(const Tensor& q, const Tensor& k, const ChosenBlocks& to) {
                     packed_means.data() + head * packed_head(grid));
   });
   run_tasks(grid.heads() * strips, layout.total, [&](int64_t task, real* work) {
-    const int64_t head = task / strips, begin = task % strips * kStrip;
-    const int64_t rows = std::min(kStrip, grid.len - begin);
+    const int64_t head = task / strips, begin = task % strips * kChoiceStrip;
+    const int64_t rows = std::min(kChoiceStrip, grid.len - begin);
     const int64_t cols = grid.earlier(head, begin + rows - 1);
     real* const scores = work + layout.scores;
     if (cols > to.most()) {
@@ -62,8 +62,8 @@ void choose_by_means(const Tensor& q, const Tensor& k, const ChosenBlocks& to) {
 double mean_choice_pairs(const BlockGrid& grid, int64_t most) {
   if (most == 0) return 0;  // nothing is scored
   double pairs = 0;
-  for (int64_t begin = 0; begin < grid.len; begin += kStrip) {
-    const int64_t rows = std::min(kStrip, grid.len - begin);
+  for (int64_t begin = 0; begin < grid.len; begin += kChoiceStrip) {
+    const int64_t rows = std::min(kChoiceStrip, grid.len - begin);
     const int64_t cols = grid.earlier(0, begin + rows - 1);
     if (cols > most) pairs += static_cast<double>(rows * cols);
   }
@@ -76,7 +76,7 @@ double mean_choice_bytes(const BlockGrid& grid, int64_t most) {
   return static_cast<double>(sizeof(real)) *
              static_cast<double>(grid.heads() * (grid.blocks() * grid.dim + packed_head(grid))) +
          static_cast<double>(
-             workspace_bytes(grid.heads() * strips_of(grid), Layout(grid, each).total)) +
+             workspace_bytes(grid.heads() * strips_of(grid), ChoiceLayout(grid, each).total)) +
          static_cast<double>(ChosenBlocks::bytes(grid, most));
 }
 

@@ -18,10 +18,10 @@ namespace {
 
 constexpr int64_t kStrip = 48;  // queries
 
-struct Layout {
+struct CompressedLayout {
   int64_t stride, scores, grad_logits, query, sums, row_max, row_sum, row, list, total;
 
-  Layout(const BlockGrid& grid, int64_t shared, int64_t most, bool is_backward) {
+  CompressedLayout(const BlockGrid& grid, int64_t shared, int64_t most, bool is_backward) {
     WorkspaceParts parts;
     const int64_t rows = std::min(kStrip, grid.len);
     stride = round_up(grid.blocks(), kPanel);
@@ -41,7 +41,7 @@ int64_t ended(const BlockGrid& grid, int64_t head, int64_t i) {
   return std::min(i + 1, grid.length(head)) / grid.block;
 }
 
-int64_t strips_of(const BlockGrid& grid) { return (grid.len + kStrip - 1) / kStrip; }
+int64_t query_strips_of(const BlockGrid& grid) { return (grid.len + kStrip - 1) / kStrip; }
 
 struct Problem {
   BlockGrid grid;
@@ -51,8 +51,8 @@ struct Problem {
   int64_t means(int64_t head) const { return head * grid.blocks() * grid.dim; }
 
   // Logits of `rows` queries from i on; -infinity where a block has not ended. Returns the columns.
-  int64_t score(int64_t head, int64_t i, int64_t rows, const real* panels, const Layout& layout,
-                real* work) const {
+  int64_t score(int64_t head, int64_t i, int64_t rows, const real* panels,
+                const CompressedLayout& layout, real* work) const {
     const int64_t d = grid.dim, cols = ended(grid, head, i + rows - 1);
     if (cols == 0) return 0;
     real* const scores = work + layout.scores;
@@ -66,10 +66,10 @@ struct Problem {
   }
 };
 
-class Forward {
+class CompressedForward {
  public:
-  Forward(const Problem& p, int64_t shared, const ChosenBlocks& chosen, const Tensor& out,
-          const Tensor& log_sum)
+  CompressedForward(const Problem& p, int64_t shared, const ChosenBlocks& chosen, const Tensor& out,
+                    const Tensor& log_sum)
       : p_(p),
         shared_(shared),
         chosen_(chosen),
@@ -86,7 +86,7 @@ class Forward {
       pack_transposed(p_.keys.data() + p_.means(head), grid.blocks(), grid.dim, grid.dim,
                       panels(head));
     });
-    const int64_t strips = strips_of(grid);
+    const int64_t strips = query_strips_of(grid);
     run_tasks(grid.heads() / shared_ * strips, layout_.total, [&](int64_t task, real* work) {
       const int64_t i = task % strips * kStrip, rows = std::min(kStrip, grid.len - i);
       const int64_t first = task / strips * shared_;
@@ -147,7 +147,7 @@ class Forward {
   const int64_t shared_;
   const ChosenBlocks& chosen_;
   const Tensor &out_, &log_sum_;
-  const Layout layout_;
+  const CompressedLayout layout_;
   const int64_t packed_head_;
   Block packed_;  // key means of all heads
 };
@@ -155,7 +155,7 @@ class Forward {
 void backward(const Problem& p, const Tensor& out, const Tensor& log_sum, const Tensor& grad,
               std::span<Tensor> grads) {
   const BlockGrid& grid = p.grid;
-  const Layout layout(grid, 1, 1, true);
+  const CompressedLayout layout(grid, 1, 1, true);
   const int64_t d = grid.dim, stride = layout.stride, panel = packed_reals(grid.blocks(), d);
   const real scale = real(1 / std::sqrt(static_cast<double>(d)));
   run_tasks(grid.heads(), layout.total + 2 * padded_reals(panel), [&](int64_t head, real* work) {
@@ -217,7 +217,7 @@ Var compressed_attention(const Var& q, const Var& key_means, const Var& value_me
                          const ChosenBlocks& chosen) {
   const Problem p{chosen.grid(), q.value(), key_means.value(), value_means.value()};
   const Tensor out(q.shape()), log_sum({p.grid.heads(), p.grid.len});
-  Forward(p, shared, chosen, out, log_sum).run();
+  CompressedForward(p, shared, chosen, out, log_sum).run();
   return custom_op(out, {q, key_means, value_means},
                    [p, out, log_sum](const Tensor& grad, std::span<Tensor> grads) {
                      backward(p, out, log_sum, grad, grads);
@@ -234,12 +234,12 @@ double compressed_pairs(const BlockGrid& grid) {
 }
 
 double compressed_bytes(const BlockGrid& grid, int64_t shared, int64_t most) {
-  const Layout layout(grid, shared, std::min(most, grid.blocks() - 1), false);
+  const CompressedLayout layout(grid, shared, std::min(most, grid.blocks() - 1), false);
   return static_cast<double>(sizeof(real)) *
              static_cast<double>(grid.heads() *
                                  (grid.len + packed_reals(grid.blocks(), grid.dim))) +
          static_cast<double>(
-             workspace_bytes(grid.heads() / shared * strips_of(grid), layout.total));
+             workspace_bytes(grid.heads() / shared * query_strips_of(grid), layout.total));
 }
 
 }  // namespace attn

@@ -1,4 +1,4 @@
-// Forward of attention to the keys with the largest scores; see top_attention.h. A
+// TopForward of attention to the keys with the largest scores; see top_attention.h. A
 // strip of queries goes over pieces of keys, which are packed ahead. Each query keeps a short list
 // of scores; its softmax is along the list.
 #include "variants/selection/top_attention.h"
@@ -19,9 +19,9 @@
 namespace attn {
 namespace {
 
-class Forward {
+class TopForward {
  public:
-  Forward(const TopProblem& p, const Tensor& out, const KeptKeys* kept)
+  TopForward(const TopProblem& p, const Tensor& out, const KeptKeys* kept)
       : p_(p),
         out_(out),
         kept_(kept),
@@ -142,11 +142,11 @@ Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const 
   const Tensor out(q.shape());
   const TopProblem p(q.value(), k.value(), v.value(), keep, mask, index);
   if (!recording({q, k, v})) {
-    Forward(p, out, nullptr).run();
+    TopForward(p, out, nullptr).run();
     return Var(out);
   }
   const auto kept = std::allocate_shared<KeptKeys>(Recycled<KeptKeys>(), p);
-  Forward(p, out, kept.get()).run();
+  TopForward(p, out, kept.get()).run();
   TopProblem later = p;
   later.index = {};  // the choice is made
   return custom_op(out, {q, k, v}, [later, kept](const Tensor& grad, std::span<Tensor> grads) {

@@ -22,7 +22,7 @@ namespace {
 // Keys and values of a head that fill the second-level cache so many times are prefetched. With
 // fewer the processor hides the third level by itself, and prefetching costs a tenth.
 constexpr int64_t kFetchedCaches = 4;
-constexpr int64_t kRows = 64;  // queries of a task: some 10 µs at 10 edges each
+constexpr int64_t kEdgeRows = 64;  // queries of a task: some 10 µs at 10 edges each
 
 int64_t longest_list(const Edges& edges) {
   int64_t most = 0;
@@ -49,8 +49,8 @@ struct HeadRows {
   }
 };
 
-struct Problem {
-  Problem(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& given)
+struct EdgeProblem {
+  EdgeProblem(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& given)
       : tensors{queries, keys, values},
         mask(given),
         q(queries),
@@ -91,7 +91,7 @@ void fetch(const real* from, int64_t size) {
 }
 
 // Prefetches the values of these keys and the keys of the edges to come.
-void fetch_rows(const Problem& p, std::span<const int32_t> keys, const real* all_keys,
+void fetch_rows(const EdgeProblem& p, std::span<const int32_t> keys, const real* all_keys,
                 const real* all_values) {
   // Lists lie one behind the other: what follows this one is seen by the next query.
   constexpr std::ptrdiff_t kAhead = 16;  // edges
@@ -104,7 +104,7 @@ void fetch_rows(const Problem& p, std::span<const int32_t> keys, const real* all
 }
 
 // weights[e]: of the query's e-th key. `keys` is not empty.
-void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
+void fill_weights(const EdgeProblem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
                   real* weights) {
   const real *const all_keys = p.k.row(head, 0), *const all_values = p.v.row(head, 0);
   const int64_t count = std::ssize(keys);
@@ -115,7 +115,8 @@ void fill_weights(const Problem& p, int64_t head, int64_t i, std::span<const int
   for (int64_t e = 0; e < count; ++e) weights[e] *= factor;
 }
 
-void forward_row(const Problem& p, int64_t head, int64_t i, real* weights, const HeadRows& out) {
+void forward_row(const EdgeProblem& p, int64_t head, int64_t i, real* weights,
+                 const HeadRows& out) {
   const std::span<const int32_t> keys = p.keys(head, i);
   if (!keys.empty()) fill_weights(p, head, i, keys, weights);
   weighted_rows(p.v.listed(keys), weights, p.v.row(head, 0), out.row(head, i));
@@ -126,7 +127,8 @@ struct Gradients {
 };
 
 // Adds the gradients from query i. `work` has twice the longest list: weights, then gradients dP.
-void backward_row(const Problem& p, int64_t head, int64_t i, real* work, const Gradients& grad) {
+void backward_row(const EdgeProblem& p, int64_t head, int64_t i, real* work,
+                  const Gradients& grad) {
   const std::span<const int32_t> keys = p.keys(head, i);
   if (keys.empty()) return;
   const int64_t count = std::ssize(keys);
@@ -141,25 +143,25 @@ void backward_row(const Problem& p, int64_t head, int64_t i, real* work, const G
               grad.q.row(head, i), grad.k.row(head, 0));
 }
 
-double visible_edges(const Problem& p, int64_t head, int64_t begin, int64_t end) {
+double visible_edges(const EdgeProblem& p, int64_t head, int64_t begin, int64_t end) {
   double count = 0;
   for (int64_t i = begin; i < end; ++i) count += static_cast<double>(p.keys(head, i).size());
   return count;
 }
 
-void forward(const Problem& p, const Tensor& out) {
+void forward(const EdgeProblem& p, const Tensor& out) {
   const Mark mark(Part::edges);
-  const int64_t n = p.q.len, blocks = (n + kRows - 1) / kRows;
+  const int64_t n = p.q.len, blocks = (n + kEdgeRows - 1) / kEdgeRows;
   const HeadRows to(out);
   run_tasks(p.heads * blocks, p.longest(), [&](int64_t task, real* work) {
-    const int64_t head = task / blocks, begin = task % blocks * kRows,
-                  end = std::min(n, begin + kRows);
+    const int64_t head = task / blocks, begin = task % blocks * kEdgeRows,
+                  end = std::min(n, begin + kEdgeRows);
     for (int64_t i = begin; i < end; ++i) forward_row(p, head, i, work, to);
     count_flops(2 * visible_edges(p, head, begin, end) * static_cast<double>(p.q.dim + p.v.dim));
   });
 }
 
-void backward(const Problem& p, const Tensor& grad, std::span<Tensor> grads) {
+void backward(const EdgeProblem& p, const Tensor& grad, std::span<Tensor> grads) {
   const Mark mark(Part::edges);
   const Gradients to{HeadRows(grad), HeadRows(grads[0]), HeadRows(grads[1]), HeadRows(grads[2])};
   run_tasks(p.heads, 2 * p.longest(), [&](int64_t head, real* work) {
@@ -175,7 +177,7 @@ void backward(const Problem& p, const Tensor& grad, std::span<Tensor> grads) {
 
 Var edge_attention(const Var& q, const Var& k, const Var& v, const Mask& mask) {
   ATTN_CHECK(mask.edges, "attention along edges was given none");
-  const Problem p(q.value(), k.value(), v.value(), mask);
+  const EdgeProblem p(q.value(), k.value(), v.value(), mask);
   const Tensor out(q.shape().with(3, v.dim(3)));
   forward(p, out);
   return custom_op(out, {q, k, v},
@@ -188,7 +190,7 @@ Cost edge_cost(const AttentionShape& s, const Edges& edges) {
   const double rows = heads * static_cast<double>(s.q_len),
                keys = heads * static_cast<double>(s.kv_len);
   const double flops = 4 * d * heads * static_cast<double>(edges.keys.size());
-  const int64_t tasks = s.batch * s.heads * ((s.q_len + kRows - 1) / kRows);
+  const int64_t tasks = s.batch * s.heads * ((s.q_len + kEdgeRows - 1) / kEdgeRows);
   return {.flops = flops,
           .backward_flops = 2.5 * flops,
           .bytes = size * d * 2 * (rows + keys),

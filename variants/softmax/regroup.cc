@@ -13,8 +13,8 @@ namespace {
 int64_t width_of(const Tensor& x) { return x.shape().rank() == 4 ? x.dim(3) : 1; }
 
 // body(position in x of all, or -1; row in the groups)
-template <class Body>
-void for_groups(const Regroup& r, Span which, const Body& body) {
+template <class HeadBody>
+void for_groups(const Regroup& r, Span which, const HeadBody& body) {
   const Mark mark(Part::gathering);
   parallel_for(which.end - which.begin, 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {

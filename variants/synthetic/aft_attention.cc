@@ -34,7 +34,7 @@ ExponentialPairs turned(ExponentialPairs p) {
   return p;
 }
 
-struct Problem {
+struct AftProblem {
   ExponentialPairs pairs;
   Tensor q, k, v, left, right, distance;
 
@@ -50,7 +50,7 @@ struct Saved {
   Tensor mean, exponent, inverse;
 };
 
-void forward(const Problem& x, const Saved& saved, const Tensor& out) {
+void forward(const AftProblem& x, const Saved& saved, const Tensor& out) {
   const int64_t dim = x.pairs.dim;
   const auto finish = [&](const TargetSums& s, real* gate) {
     const Mark mark(Part::elementwise);
@@ -71,7 +71,8 @@ void forward(const Problem& x, const Saved& saved, const Tensor& out) {
   exponential_sums(x.pairs, x.biases(), {x.k.data(), x.v.data()}, finish);
 }
 
-void backward(const Problem& x, const Saved& saved, const Tensor& grad, std::span<Tensor> grads) {
+void backward(const AftProblem& x, const Saved& saved, const Tensor& grad,
+              std::span<Tensor> grads) {
   const int64_t dim = x.pairs.dim;
   // Of the sums of a query: of the weighted values, and of the weights.
   const Tensor of_sum(x.q.shape()), of_total(x.q.shape());
@@ -120,13 +121,13 @@ Var aft_attention(const Var& q, const Var& k, const Var& v, const AftBiases& bia
                   const Mask& mask) {
   ATTN_CHECK(q.shape() == k.shape() && v.shape() == k.shape() && !mask.edges,
              "q {}, k {} and v {} do not fit", q.shape().str(), k.shape().str(), v.shape().str());
-  Problem x{pairs_of(q.dim(0), q.dim(1), q.dim(2), q.dim(3), mask.causal, biases),
-            q.value(),
-            k.value(),
-            v.value(),
-            {},
-            {},
-            {}};
+  AftProblem x{pairs_of(q.dim(0), q.dim(1), q.dim(2), q.dim(3), mask.causal, biases),
+               q.value(),
+               k.value(),
+               v.value(),
+               {},
+               {},
+               {}};
   x.pairs.lengths = mask.kv_lengths;
   if (x.pairs.rank) x.left = biases.left.value(), x.right = biases.right.value();
   if (biases.distance.defined()) x.distance = biases.distance.value();

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kTile = ExponentialPairs::kTile;
+constexpr int64_t kGradientTile = ExponentialPairs::kTile;
 using Sees = ExponentialPairs::Sees;
 
 class BiasGradient {
@@ -28,10 +28,10 @@ class BiasGradient {
       all.lengths.clear();
       of_queries_ = exponentials_of(all, queries);
     }
-    grad_ = padded_reals(kTile * kTile);
+    grad_ = padded_reals(kGradientTile * kGradientTile);
     pack_ = 2 * grad_;
-    left_ = pack_ + padded_reals(std::max(bias_work(p), packed_reals(kTile, 2 * dim_)));
-    factor_ = left_ + kTile * 2 * dim_;
+    left_ = pack_ + padded_reals(std::max(bias_work(p), packed_reals(kGradientTile, 2 * dim_)));
+    factor_ = left_ + kGradientTile * 2 * dim_;
     total_ = factor_ + dim_;
   }
 
@@ -54,15 +54,17 @@ class BiasGradient {
  private:
   void add_tile(int64_t entry, int64_t at, int64_t from, real* work, real* left,
                 real* right) const {
-    const int64_t rows = p_.rows(at), cols = std::min(kTile, p_.valid(entry) - from * kTile);
+    const int64_t rows = p_.rows(at),
+                  cols = std::min(kGradientTile, p_.valid(entry) - from * kGradientTile);
     real* const grad = work + grad_;
     for (int64_t h = 0; h < p_.heads && biases_.distance; ++h) {
       tile_gradient(entry, {h, h + 1}, at, from, work);
       const Mark mark(Part::sums);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < cols; ++c) {
-          const int64_t i = biases_.origin + (at - from) * kTile + r - c;
-          if (i >= 0 && i < biases_.count) right[h * biases_.count + i] += grad[r * kTile + c];
+          const int64_t i = biases_.origin + (at - from) * kGradientTile + r - c;
+          if (i >= 0 && i < biases_.count)
+            right[h * biases_.count + i] += grad[r * kGradientTile + c];
         }
     }
     if (biases_.distance) return;
@@ -70,10 +72,12 @@ class BiasGradient {
     hide(at, from, grad);
     const Mark mark(Part::products);
     const int64_t rank = p_.rank;
-    add_product(rows, rank, cols, {grad, kTile}, {biases_.right + from * kTile * rank, rank},
-                left + at * kTile * rank, rank);
-    add_product(cols, rank, rows, {grad, 1, kTile}, {biases_.left + at * kTile * rank, rank},
-                right + from * kTile * rank, rank);
+    add_product(rows, rank, cols, {grad, kGradientTile},
+                {biases_.right + from * kGradientTile * rank, rank},
+                left + at * kGradientTile * rank, rank);
+    add_product(cols, rank, rows, {grad, 1, kGradientTile},
+                {biases_.left + at * kGradientTile * rank, rank},
+                right + from * kGradientTile * rank, rank);
     count_flops(4 * static_cast<double>(rows * cols * rank));
   }
 
@@ -94,18 +98,19 @@ class BiasGradient {
   // Biases outside the window are 0 and not learned.
   void hide(int64_t at, int64_t from, real* grad) const {
     const Mark mark(Part::masks);
-    const int64_t apart = (at - from) * kTile;
-    if (std::abs(apart) + kTile <= p_.window) return;
-    for (int64_t r = 0; r < kTile; ++r)
-      for (int64_t c = 0; c < kTile; ++c)
-        if (std::abs(apart + r - c) >= p_.window) grad[r * kTile + c] = 0;
+    const int64_t apart = (at - from) * kGradientTile;
+    if (std::abs(apart) + kGradientTile <= p_.window) return;
+    for (int64_t r = 0; r < kGradientTile; ++r)
+      for (int64_t c = 0; c < kGradientTile; ++c)
+        if (std::abs(apart + r - c) >= p_.window) grad[r * kGradientTile + c] = 0;
   }
 
   void by_products(int64_t entry, Heads heads, int64_t at, int64_t from, real* weights, real* grad,
                    real* work) const {
-    const int64_t rows = p_.rows(at), cols = std::min(kTile, p_.valid(entry) - from * kTile);
+    const int64_t rows = p_.rows(at),
+                  cols = std::min(kGradientTile, p_.valid(entry) - from * kGradientTile);
     real *const left = work + left_, *const factor = work + factor_, *const pack = work + pack_;
-    std::fill_n(grad, kTile * kTile, real(0));
+    std::fill_n(grad, kGradientTile * kGradientTile, real(0));
     for (int64_t h = heads.begin; h < heads.end; ++h) {
       const int64_t head = entry * p_.heads + h;
       const real *const key_top = of_keys_.tops.data() + (head * p_.tiles() + from) * dim_,
@@ -113,7 +118,7 @@ class BiasGradient {
                             of_queries_.tops.data() + (head * p_.tiles() + at) * dim_;
       for (int64_t c = 0; c < dim_; ++c) factor[c] = key_top[c] + query_top[c];
       exp_row(dim_, factor, 1, 0, factor);  // at most e^kMostBias: each query sees each of the keys
-      const real* query = of_queries_.rows.data() + (head * p_.len + at * kTile) * 2 * dim_;
+      const real* query = of_queries_.rows.data() + (head * p_.len + at * kGradientTile) * 2 * dim_;
       for (int64_t r = 0; r < rows; ++r, query += 2 * dim_) {
         real* const to = left + r * 2 * dim_;
         ATTN_INDEPENDENT
@@ -122,22 +127,23 @@ class BiasGradient {
           to[dim_ + c] = -factor[c] * query[dim_ + c];
         }
       }
-      pack_transposed(of_keys_.rows.data() + (head * p_.len + from * kTile) * 2 * dim_, cols,
-                      2 * dim_, 2 * dim_, pack);
-      add_product(rows, cols, 2 * dim_, {left, 2 * dim_}, packed(pack, 2 * dim_), grad, kTile);
+      pack_transposed(of_keys_.rows.data() + (head * p_.len + from * kGradientTile) * 2 * dim_,
+                      cols, 2 * dim_, 2 * dim_, pack);
+      add_product(rows, cols, 2 * dim_, {left, 2 * dim_}, packed(pack, 2 * dim_), grad,
+                  kGradientTile);
     }
     const Mark mark(Part::softmax);
-    exp_row(rows * kTile, weights, 1, 0, weights);
-    for (int64_t i = 0; i < rows * kTile; ++i) grad[i] *= weights[i];
+    exp_row(rows * kGradientTile, weights, 1, 0, weights);
+    for (int64_t i = 0; i < rows * kGradientTile; ++i) grad[i] *= weights[i];
     count_flops(4 * static_cast<double>(rows * cols * heads.count() * dim_));
   }
 
   void by_pairs(int64_t entry, Heads heads, int64_t at, int64_t from, const real* weights,
                 real* grad, real* work) const {
     const Mark mark(Part::softmax);
-    const int64_t cols = std::min(kTile, p_.valid(entry) - from * kTile);
+    const int64_t cols = std::min(kGradientTile, p_.valid(entry) - from * kGradientTile);
     real* const terms = work + factor_;
-    std::fill_n(grad, kTile * kTile, real(0));
+    std::fill_n(grad, kGradientTile * kGradientTile, real(0));
     int64_t pairs = 0;
     for (int64_t r = 0; r < p_.rows(at); ++r) {
       const int64_t count = from == at && p_.sees == Sees::past ? std::min(cols, r + 1) : cols;
@@ -145,15 +151,15 @@ class BiasGradient {
       for (int64_t h = heads.begin; h < heads.end; ++h)
         for (int64_t c = 0; c < count; ++c) {
           const int64_t head = entry * p_.heads + h;
-          const int64_t query = (head * p_.len + at * kTile + r) * dim_,
-                        key = (head * p_.len + from * kTile + c) * dim_;
-          const real bias = weights[r * kTile + c];
+          const int64_t query = (head * p_.len + at * kGradientTile + r) * dim_,
+                        key = (head * p_.len + from * kGradientTile + c) * dim_;
+          const real bias = weights[r * kGradientTile + c];
           for (int64_t e = 0; e < dim_; ++e)
             terms[e] = keys_.x[key + e] + queries_.x[query + e] + bias;
           exp_row(dim_, terms, 1, 0, terms);
           for (int64_t e = 0; e < dim_; ++e)
             terms[e] *= queries_.a[query + e] * keys_.a[key + e] - queries_.b[query + e];
-          grad[r * kTile + c] += sum_in_row(terms, dim_);
+          grad[r * kGradientTile + c] += sum_in_row(terms, dim_);
         }
     }
     count_flops(4 * static_cast<double>(pairs * heads.count() * dim_));

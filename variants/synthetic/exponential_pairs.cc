@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kTile = ExponentialPairs::kTile;
+constexpr int64_t kPairTile = ExponentialPairs::kTile;
 using Sees = ExponentialPairs::Sees;
 
 // e^±30 times thousands of positions and its inverse are far from the limits of a float.
@@ -21,14 +21,16 @@ constexpr double kMostBias = 30;
 
 }  // namespace
 
-int64_t ExponentialPairs::rows(int64_t tile) const { return std::min(kTile, len - tile * kTile); }
+int64_t ExponentialPairs::rows(int64_t tile) const {
+  return std::min(kPairTile, len - tile * kPairTile);
+}
 
 ExponentialPairs::Tiles ExponentialPairs::of(int64_t at, int64_t entry) const {
-  const int64_t all = (valid(entry) + kTile - 1) / kTile, first = at * kTile;
+  const int64_t all = (valid(entry) + kPairTile - 1) / kPairTile, first = at * kPairTile;
   const int64_t begin = sees == Sees::future ? std::min(at, all) : 0,
                 end = sees == Sees::past ? std::min(at + 1, all) : all;
-  return {begin, std::clamp(std::max<int64_t>(0, first - window + 1) / kTile, begin, end),
-          std::clamp((first + window + 2 * kTile - 2) / kTile, begin, end), end};
+  return {begin, std::clamp(std::max<int64_t>(0, first - window + 1) / kPairTile, begin, end),
+          std::clamp((first + window + 2 * kPairTile - 2) / kPairTile, begin, end), end};
 }
 
 double ExponentialPairs::near_pairs(bool whole) const {
@@ -66,30 +68,30 @@ Biases biases_of(const ExponentialPairs& p, const Tensor& distance) {
   return biases;
 }
 
-int64_t bias_work(const ExponentialPairs& p) { return packed_reals(kTile, p.rank); }
+int64_t bias_work(const ExponentialPairs& p) { return packed_reals(kPairTile, p.rank); }
 
 void tile_biases(const ExponentialPairs& p, const Biases& biases, int64_t head, int64_t at,
                  int64_t from, real* work, real* to) {
   const Mark mark(Part::scores);
   const int64_t rows = p.rows(at), cols = p.rows(from);
-  const int64_t apart = (at - from) * kTile;  // of the first target and the first source
+  const int64_t apart = (at - from) * kPairTile;  // of the first target and the first source
   if (biases.distance) {
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < kTile; ++c) {
+      for (int64_t c = 0; c < kPairTile; ++c) {
         const int64_t i = biases.origin + biases.sign * (apart + r - c);
-        to[r * kTile + c] =
+        to[r * kPairTile + c] =
             i >= 0 && i < biases.count ? biases.distance[head * biases.count + i] : real(0);
       }
     return;
   }
-  pack_transposed(biases.right + from * kTile * p.rank, cols, p.rank, p.rank, work);
-  product(rows, kTile, p.rank, {biases.left + at * kTile * p.rank, p.rank}, packed(work, p.rank),
-          to, kTile);
+  pack_transposed(biases.right + from * kPairTile * p.rank, cols, p.rank, p.rank, work);
+  product(rows, kPairTile, p.rank, {biases.left + at * kPairTile * p.rank, p.rank},
+          packed(work, p.rank), to, kPairTile);
   count_flops(2 * static_cast<double>(rows * cols * p.rank));
-  if (std::abs(apart) + kTile <= p.window) return;
+  if (std::abs(apart) + kPairTile <= p.window) return;
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < kTile; ++c)
-      if (std::abs(apart + r - c) >= p.window) to[r * kTile + c] = 0;
+    for (int64_t c = 0; c < kPairTile; ++c)
+      if (std::abs(apart + r - c) >= p.window) to[r * kPairTile + c] = 0;
 }
 
 Exponentials exponentials_of(const ExponentialPairs& p, const SourceRows& from) {
@@ -99,8 +101,8 @@ Exponentials exponentials_of(const ExponentialPairs& p, const SourceRows& from) 
   parallel_for(p.all_heads() * p.tiles(), 1, [&](int64_t begin, int64_t end) {
     const Mark mark(Part::softmax);
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t head = t / p.tiles(), first = t % p.tiles() * kTile,
-                    count = std::min(kTile, p.valid(head / p.heads) - first);
+      const int64_t head = t / p.tiles(), first = t % p.tiles() * kPairTile,
+                    count = std::min(kPairTile, p.valid(head / p.heads) - first);
       real* const top = e.tops.data() + t * dim;
       std::fill_n(top, dim, -kInfinity);
       for (int64_t j = 0; j < count; ++j) {

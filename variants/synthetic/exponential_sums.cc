@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-constexpr int64_t kTile = ExponentialPairs::kTile;
+constexpr int64_t kSumTile = ExponentialPairs::kTile;
 using Sees = ExponentialPairs::Sees;
 
 class TileSums {
@@ -32,12 +32,12 @@ class TileSums {
     explicit Layout(const ExponentialPairs& p) {
       tops = 0;  // [heads, dim]
       row_tops = padded_reals(p.heads * p.dim);
-      sums = row_tops + p.heads * kTile * p.dim;  // [heads, kTile, 2·dim]
-      product = sums + p.heads * kTile * 2 * p.dim;
-      biases = product + kTile * 2 * p.dim;
-      pack = biases + padded_reals(kTile * kTile);
-      pairs = pack + padded_reals(bias_work(p));  // [kTile + 2, dim]
-      total = pairs + (kTile + 2) * p.dim;
+      sums = row_tops + p.heads * kSumTile * p.dim;  // [heads, kSumTile, 2·dim]
+      product = sums + p.heads * kSumTile * 2 * p.dim;
+      biases = product + kSumTile * 2 * p.dim;
+      pack = biases + padded_reals(kSumTile * kSumTile);
+      pairs = pack + padded_reals(bias_work(p));  // [kSumTile + 2, dim]
+      total = pairs + (kSumTile + 2) * p.dim;
     }
   };
 
@@ -58,24 +58,24 @@ class TileSums {
     for (int64_t from = range.near; from < range.far; ++from)
       if (!of_pairs(from)) add_products(entry, at, from, work);
     for (int64_t h = 0; h < p_.heads; ++h)
-      for (int64_t r = 0; r < kTile; ++r)
+      for (int64_t r = 0; r < kSumTile; ++r)
         std::copy_n(work + layout_.tops + h * p_.dim, p_.dim, row_top(h, r, work));
     for (int64_t from = range.near; from < range.far; ++from)
       if (of_pairs(from)) add_pairs(entry, at, from, work);
     for (int64_t h = 0; h < p_.heads; ++h)
-      finish_({entry * p_.heads + h, at * kTile, p_.rows(at), row_top(h, 0, work),
+      finish_({entry * p_.heads + h, at * kSumTile, p_.rows(at), row_top(h, 0, work),
                row_sums(h, 0, work)},
               work + layout_.pairs);
   }
 
   real* row_top(int64_t h, int64_t r, real* work) const {
-    return work + layout_.row_tops + (h * kTile + r) * p_.dim;
+    return work + layout_.row_tops + (h * kSumTile + r) * p_.dim;
   }
   real* row_sums(int64_t h, int64_t r, real* work) const {
-    return work + layout_.sums + (h * kTile + r) * 2 * p_.dim;
+    return work + layout_.sums + (h * kSumTile + r) * 2 * p_.dim;
   }
   int64_t sources(int64_t entry, int64_t from) const {
-    return std::min(kTile, p_.valid(entry) - from * kTile);
+    return std::min(kSumTile, p_.valid(entry) - from * kSumTile);
   }
 
   // What lies outside the window, or nothing.
@@ -84,13 +84,13 @@ class TileSums {
       real* const top = work + layout_.tops + h * p_.dim;
       if (!p_.is_local()) {
         std::fill_n(top, p_.dim, -kInfinity);
-        std::fill_n(row_sums(h, 0, work), kTile * 2 * p_.dim, real(0));
+        std::fill_n(row_sums(h, 0, work), kSumTile * 2 * p_.dim, real(0));
         continue;
       }
       const real* const state =
           far_.data() + ((entry * p_.heads + h) * p_.tiles() + at) * 3 * p_.dim;
       std::copy_n(state, p_.dim, top);
-      for (int64_t r = 0; r < kTile; ++r)
+      for (int64_t r = 0; r < kSumTile; ++r)
         std::copy_n(state + p_.dim, 2 * p_.dim, row_sums(h, r, work));
     }
   }
@@ -103,11 +103,11 @@ class TileSums {
       if (needs_biases(h)) {
         tile_biases(p_, biases_, h, at, from, work + layout_.pack, weights);
         const Mark mark(Part::softmax);
-        exp_row(rows * kTile, weights, 1, 0, weights);
+        exp_row(rows * kSumTile, weights, 1, 0, weights);
       }
-      product(rows, 2 * p_.dim, count, {weights, kTile},
-              {e_.rows.data() + (head * p_.len + from * kTile) * 2 * p_.dim, 2 * p_.dim}, products,
-              2 * p_.dim);
+      product(rows, 2 * p_.dim, count, {weights, kSumTile},
+              {e_.rows.data() + (head * p_.len + from * kSumTile) * 2 * p_.dim, 2 * p_.dim},
+              products, 2 * p_.dim);
       const Mark mark(Part::softmax);
       exponential_detail::merge(p_.dim, rows, e_.tops.data() + (head * p_.tiles() + from) * p_.dim,
                                 products, work + layout_.tops + h * p_.dim, row_sums(h, 0, work),
@@ -126,8 +126,8 @@ class TileSums {
         int64_t first = 0, last = sources(entry, from);
         if (from == at && p_.sees == Sees::past) last = std::min(last, r + 1);
         if (from == at && p_.sees == Sees::future) first = std::min(last, r);
-        add_row(entry * p_.heads + h, from * kTile + first, last - first,
-                work + layout_.biases + r * kTile + first, row_top(h, r, work),
+        add_row(entry * p_.heads + h, from * kSumTile + first, last - first,
+                work + layout_.biases + r * kSumTile + first, row_top(h, r, work),
                 row_sums(h, r, work), work + layout_.pairs);
         pairs += last - first;
       }
@@ -142,7 +142,7 @@ class TileSums {
   void add_row(int64_t head, int64_t first, int64_t count, const real* bias, real* top, real* sums,
                real* work) const {
     const int64_t dim = p_.dim, at = (head * p_.len + first) * dim;
-    real *const weights = work, *const highest = work + kTile * dim, *const keep = highest + dim;
+    real *const weights = work, *const highest = work + kSumTile * dim, *const keep = highest + dim;
     std::copy_n(top, dim, highest);
     for (int64_t j = 0; j < count; ++j) {
       const real* const x = from_.x + at + j * dim;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kPairs = 8;  // of channels in a task: a cache line of floats
 constexpr int64_t kSkew = 16;  // between arrays whose sizes are powers of two: other cache sets
-constexpr int64_t kRows = 16;  // rows of the spectrum in a task
+constexpr int64_t kFourierRows = 16;  // rows of the spectrum in a task
 
 struct Mixing {
   int64_t len, width;
@@ -27,7 +27,7 @@ struct Mixing {
   int64_t row() const { return padded_reals(2 * width) + kSkew; }
   int64_t pairs() const { return (width + 1) / 2; }
   int64_t strips() const { return (pairs() + kPairs - 1) / kPairs; }
-  int64_t blocks() const { return (half() + kRows - 1) / kRows; }
+  int64_t blocks() const { return (half() + kFourierRows - 1) / kFourierRows; }
   int64_t spectrum_reals() const { return half() * row(); }
   int64_t column_reals() const { return padded_reals(2 * len) + kSkew; }
   int64_t strip_reals() const { return (kPairs + 1) * column_reals(); }
@@ -48,8 +48,8 @@ class Pass {
               [&](int64_t task, real* work) { transform_strip(x, task * kPairs, work); });
     run_tasks(m_.blocks(), m_.row(), [&](int64_t task, real* work) {
       const Mark mark(Part::products);
-      const int64_t end = std::min(m_.half(), (task + 1) * kRows);
-      for (int64_t p = task * kRows; p < end; ++p) mix_row(p, out, accumulate, work);
+      const int64_t end = std::min(m_.half(), (task + 1) * kFourierRows);
+      for (int64_t p = task * kFourierRows; p < end; ++p) mix_row(p, out, accumulate, work);
     });
     count_flops(m_.flops());
   }
@@ -66,9 +66,9 @@ class Pass {
     };
     {
       const Mark mark(Part::gathering);
-      for (int64_t i = 0; i < n; i += kRows)
+      for (int64_t i = 0; i < n; i += kFourierRows)
         for (int64_t pair = 0; pair < pairs; ++pair) {
-          const int64_t c = 2 * (first + pair), end = std::min(n, i + kRows);
+          const int64_t c = 2 * (first + pair), end = std::min(n, i + kFourierRows);
           const bool is_whole = c + 1 < m_.width;
           Complex* const to = column(pair);
           for (int64_t r = i; r < end; ++r) {
@@ -91,10 +91,10 @@ class Pass {
   template <class Column>
   void separate(int64_t first, int64_t pairs, const Column& column) const {
     const Mark mark(Part::gathering);
-    for (int64_t begin = 0; begin < m_.half(); begin += kRows)
+    for (int64_t begin = 0; begin < m_.half(); begin += kFourierRows)
       for (int64_t pair = 0; pair < pairs; ++pair) {
         const Complex* const from = column(pair);
-        const int64_t c = 2 * (first + pair), end = std::min(m_.half(), begin + kRows);
+        const int64_t c = 2 * (first + pair), end = std::min(m_.half(), begin + kFourierRows);
         const bool is_whole = c + 1 < m_.width;
         for (int64_t p = begin; p < end; ++p) {
           const Complex z = from[p], m = from[p == 0 ? 0 : m_.len - p];

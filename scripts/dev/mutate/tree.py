@@ -29,6 +29,7 @@ COPIED = (
     "variants",
     "tasks",
     "harness",
+    "templates",
     "tests",
     "results/schema.json",
 )

@@ -41,7 +41,7 @@ TEST(Ridge, OnNoiseIsNoBetterThanChanceAndTheHeldOutPartSaysSo) {
   const auto noise = [&](size_t count) {
     Rows rows;
     for (size_t i = 0; i < count; i++) {
-      Row row;
+      FeatureRow row;
       for (int32_t k = 0; k < 100; k++) row.emplace_back(k, static_cast<float>(random.uniform()));
       rows.rows.push_back(row);
       rows.labels.push_back(random.coin());
@@ -59,7 +59,7 @@ TEST(Ridge, PredictsNumbersUpToTheirNoise) {
     Rows rows = planes(count, index, 10, 300);
     rows.labels.clear();
     Rng random = rng(6, "ridge_test", index);
-    for (const Row& row : rows.rows)
+    for (const FeatureRow& row : rows.rows)
       rows.wanted.push_back(row[0].second / 5 - row[1].second +
                             static_cast<float>(noise * random.uniform(-1, 1)));
     return rows;
@@ -87,7 +87,7 @@ TEST(Selection, KeepsTheFewFeaturesThatTellTheClassesApart) {
   std::vector<Sample> train, test;
   for (size_t i = 0; i < examples.size(); i++)
     (i < 1000 ? train : test).push_back({&examples[i], 0});
-  const Features present = [](const Sample& sample, Row& row) {
+  const SampleFeatures present = [](const Sample& sample, FeatureRow& row) {
     std::vector<bool> seen(6000);
     for (const int32_t token : sample.example->tokens) seen[static_cast<size_t>(token)] = true;
     for (int32_t token = 0; token < 6000; token++)

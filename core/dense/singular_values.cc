@@ -1,6 +1,6 @@
 // A·P = Q·R; the columns of Y = P·Rᵀ are rotated until they are orthogonal, Y·J: then A =
 // (Q·J)·(Y·J)ᵀ. Only rows of R above rounding errors take part. See singular_values.h.
-#include "variants/lowrank/singular_values.h"
+#include "core/dense/singular_values.h"
 
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 #include <Eigen/Core>
 #include <Eigen/QR>
 
-namespace attn {
+namespace attn_dense {
 namespace {
 
 using Reference = Eigen::Ref<Eigen::MatrixXd>;
@@ -135,4 +135,4 @@ void find_singular_values(int64_t n, const double* matrix, double* space) {
   Decomposition(ConstantMatrix(matrix, n, n), space);
 }
 
-}  // namespace attn
+}  // namespace attn_dense

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace attn {
+namespace attn_dense {
 
 // Of the workspace of find_singular_values().
 inline int64_t singular_value_doubles(int64_t n) { return 4 * n * n + n; }
@@ -15,4 +15,4 @@ inline int64_t singular_value_doubles(int64_t n) { return 4 * n * n + n; }
 // not 0. `space` holds left, right, two parts [n, n] that are free again afterwards, and values.
 void find_singular_values(int64_t n, const double* matrix, double* space);
 
-}  // namespace attn
+}  // namespace attn_dense
