@@ -6,12 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from attnbench.plots.looks import COLORS, DASHES, FILLS, MARKERS
-from attnbench.plots.rows import MEASURES, STATUSES, Cell, Params, Rows
-from attnbench.plots.runs import OF_RUN, RUN
-from attnbench.plots.style import BASELINE, Series, Styles
-from attnbench.plots.trained import without_settings
-from attnbench.plots.tuned import chosen_on_validation
+from attnbench.plots.rows.read import MEASURES, OF_RUN, RUN, STATUSES, Cell, Params, Rows
+from attnbench.plots.rows.settings import chosen_on_validation, without_settings
+from attnbench.plots.rows.style import BASELINE, COLORS, FILLS, MARKERS, Series, Styles
 
 from .section import rounded
 

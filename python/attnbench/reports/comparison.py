@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.caption import machine_words
-from attnbench.plots.rows import Cell
-from attnbench.plots.runs import OF_RUN
+from attnbench.plots.layout.caption import machine_words
+from attnbench.plots.rows.crossing import NoAnswer, asked
+from attnbench.plots.rows.read import OF_RUN, Cell
 
 from .book import Book
-from attnbench.plots.program import NoAnswer, asked
 from .section import Json, rounded, section, table
 
 MOST = 40  # pairs in a picture, those that changed first; the table holds all

@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attnbench.plots.caption import disturbed, repetitions
-from attnbench.plots.curves import failed_at
-from attnbench.plots.floors import floors_of
-from attnbench.plots.memory import PEAK
-from attnbench.plots.panels import Panel, pages
-from attnbench.plots.quantity import Quantity, by_length
-from attnbench.plots.speed import time_of
-from attnbench.plots.style import Series
-from attnbench.plots.timings import Verdict, against_exact, ratio, verdicts
+from attnbench.plots.kinds.crossing import Verdict, against_exact, ratio, verdicts
+from attnbench.plots.kinds.curves import PEAK, time_of
+from attnbench.plots.layout.caption import disturbed, floors_of, repetitions
+from attnbench.plots.layout.panels import Panel, Quantity, by_length, failed_at, pages
+from attnbench.plots.rows.style import Series
 
 from .book import Book
 from .section import Json, facets, rounded, section, table

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import Rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import Rows
+from attnbench.plots.rows.style import Styles
 
 from . import curves, exactness, growth, parity, parts, records, scores
 from .book import Book

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attnbench.plots.context import contract, decodes, dtype_of, scope_of
-from attnbench.plots.fidelity import KINDS, kind_of
-from attnbench.plots.fidelity_panels import EXACT, scale_of
-from attnbench.plots.metric import is_error
-from attnbench.plots.rows import Cell
-from attnbench.plots.style import BASELINE, Series
-from attnbench.plots.trained import without_settings
-from attnbench.plots.units import TEXTS, length_text, thousands_text
+from attnbench.plots.kinds.fidelity import EXACT, KINDS, kind_of, scale_of
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, scope_of, without_settings
+from attnbench.plots.rows.style import BASELINE, Series
+from attnbench.plots.rows.units import TEXTS, length_text, thousands_text
 
 from .book import Book
 from .exactness import mean

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import canonical, marked
-from attnbench.plots.runs import RUN
+from attnbench.plots.rows.crossing import NoAnswer, asked
+from attnbench.plots.rows.read import RUN, canonical, marked
 
 from .book import Book
-from attnbench.plots.program import NoAnswer, asked
 from .section import Json, rounded, section, table
 
 FITS = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from attnbench.plots.context import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
-from attnbench.plots.rows import Cell
-from attnbench.plots.units import length_text
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
+from attnbench.plots.rows.units import length_text
 
 from .book import Book
 from .change_points import LEAST, LEVEL, PERMUTATIONS, steps

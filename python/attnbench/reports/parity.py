@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attnbench.plots.context import contract, mode_of, scope_of, scope_text, shape_text
-from attnbench.plots.rows import Cell
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import contract, mode_of, scope_of, scope_text, shape_text
 
 from .book import Book
 from .section import Json, rounded, section, table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import Cell, RowsError, read_rows
+from attnbench.plots.rows.read import Cell, RowsError, read_rows
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attnbench.plots import reach as picture
+from attnbench.plots.kinds import reach as picture
 
 from .book import Book
 from .section import Json, rounded, section

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from attnbench.plots.caption import NOISE, machine_words, machines, provenance, tool_words
+from attnbench.plots.layout.caption import NOISE, machine_words, machines, provenance, tool_words
 
 from .book import Book
 from .peers import PeersFile

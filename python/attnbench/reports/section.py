@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attnbench.plots.context import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
-from attnbench.plots.rows import Cell
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
 
 Json = dict[str, Any]
 Column = tuple[str, str]  # heading, kind: text series number seconds bytes ratio score cells

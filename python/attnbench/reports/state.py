@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attnbench.plots.metric import is_error
-from attnbench.plots.state import NOTE, found, lines
+from attnbench.plots.kinds.state import NOTE, found, lines
+from attnbench.plots.rows.settings import is_error
 
 from .book import Book
 from .section import Json, rounded, section

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from attnbench.plots.rows import Cell
-from attnbench.plots.visits import central, draws, sure
 from scipy import stats
+
+from attnbench.plots.rows.crossing import central, draws, sure
+from attnbench.plots.rows.read import Cell
 
 SEED = 20240607
 Z = 1.959964  # of a 95 % interval of a normal distribution

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import Cell, Rows, RowsError, UnreadableError, read_rows
+from attnbench.plots.rows.read import Cell, Rows, RowsError, UnreadableError, read_rows
 
 from .entries import Entry, Measurement
 from .estimates import Estimate

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.names import spec_among
-from attnbench.plots.rows import Cell
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import spec_among
+from attnbench.plots.rows.units import markdown
 
 from . import recall
 from .crossings import crossings_of

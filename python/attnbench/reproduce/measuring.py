@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attnbench.plots.strict_json import parse_object
+from attnbench.plots.rows.read import parse_object
 
 from .entries import ROOT, Entry, Measurement
 from .fault import IO, ReproduceError

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from attnbench.plots.rows import Rows, RowsError, read_rows
-from attnbench.plots.state import found, lines
-from attnbench.plots.style import Styles
-from attnbench.plots.tasks import Score
+from attnbench.plots.kinds.state import found, lines
+from attnbench.plots.rows.read import Rows, RowsError, read_rows
+from attnbench.plots.rows.scores import Score
+from attnbench.plots.rows.style import Styles
 
 from .entries import ROOT
 from .estimates import Estimate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.rows import Cell, read_rows
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.units import markdown
 
 LEAST = 0.02  # parts below it are left out
 MODES = ("forward", "train")

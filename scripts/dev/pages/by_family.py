@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.names import spec_among
-from attnbench.plots.rows import Cell, Params, read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tasks import TaskGroup, one_line, score, short_titles, task_groups
-from attnbench.plots.trained import SETTING, shown, told_apart, without_settings
+from attnbench.plots.rows.read import Cell, Params, read_rows
+from attnbench.plots.rows.scores import TaskGroup, one_line, score, short_titles, task_groups
+from attnbench.plots.rows.settings import SETTING, shown, spec_among, told_apart, without_settings
+from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.units import markdown
 
 GATES = ("retention", "lightning", "mamba2", "gla", "hgrn2", "rwkv6")
 WIDEST = 0.5  # an interval of scores on both sides of a mean says nothing beyond this; the table then gives the seeds' range

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from attnbench.plots.fidelity_panels import EXACT
-from attnbench.plots.markdown import markdown
-from attnbench.plots.names import spec_among
-from attnbench.plots.rows import Cell, read_rows
+
+from attnbench.plots.kinds.fidelity import EXACT
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.settings import spec_among
+from attnbench.plots.rows.units import markdown
 
 STATES = ("initial", "trained")
 

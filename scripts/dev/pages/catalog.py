@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from attnbench.peers.install import PROGRAM
-from attnbench.plots.markdown import markdown
+from attnbench.plots.rows.units import markdown
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 Variant = dict[str, Any]

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbench.plots.context import MODE_WORDS, contract, mode_of
-from attnbench.plots.markdown import markdown
-from attnbench.plots.panels import pages
-from attnbench.plots.rows import Cell, read_rows
-from attnbench.plots.style import Series, Styles
-from attnbench.plots.timings import Verdict, verdicts
+from attnbench.plots.kinds.crossing import Verdict, verdicts
+from attnbench.plots.layout.panels import pages
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of
+from attnbench.plots.rows.style import Series, Styles
+from attnbench.plots.rows.units import markdown
 from attnbench.reports.book import Book
 from attnbench.reports.curves import measured
 

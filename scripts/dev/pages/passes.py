@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.rows import Cell, Rows, read_rows
-from attnbench.plots.units import bytes_text, ratio_text
+from attnbench.plots.rows.read import Cell, Rows, read_rows
+from attnbench.plots.rows.units import bytes_text, markdown, ratio_text
 
 from .breakdown import MODES
 from .shares import entry

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from attnbench.plots.markdown import markdown
-from attnbench.plots.tasks import over_seeds
+
+from attnbench.plots.rows.scores import over_seeds
+from attnbench.plots.rows.units import markdown
 
 from .concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
 from .scores import Scores, scores_of

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from attnbench.plots.metric import is_error
-from attnbench.plots.rows import Cell, read_rows
-from attnbench.plots.tasks import TaskGroup, task_groups
-from attnbench.plots.tuned import winners
+
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.scores import TaskGroup, task_groups
+from attnbench.plots.rows.settings import is_error, winners
 
 Level = tuple[str, tuple]  # a task and its parameters
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary

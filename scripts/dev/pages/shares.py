@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.rows import Cell, read_rows
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.units import markdown
 
 
 def entry(cell: Cell | None) -> str:

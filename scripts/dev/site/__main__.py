@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from attnbench.plots.rows import read_rows
+from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 from attnbench.reports.peers import read_peers
 

@@ -8,12 +8,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from dev.pages import breakdown, by_family, catalog, crossings, documents, passes, sentences, shares
 from attnbench.peers.install import ROOT
-from attnbench.plots.overview import overview
-from attnbench.plots.page import noted
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.overview import overview
+from attnbench.plots.layout.page import noted
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
+from dev.pages import breakdown, by_family, catalog, crossings, documents, passes, sentences, shares
 
 from ..faults import BUILT
 

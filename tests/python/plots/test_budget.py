@@ -10,11 +10,11 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from attnbench.plots.budget import BOUND, BUDGETS, budget
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.page import Picture
-from attnbench.plots.rows import RowsError, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.budget import BOUND, BUDGETS, budget
+from attnbench.plots.layout.page import Picture
+from attnbench.plots.rows.read import RowsError, read_rows
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import unittest
 from pathlib import Path
 
-from attnbench.plots.fidelity import fidelity
-from attnbench.plots.rows import read_rows as cells_of
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.fidelity import fidelity
+from attnbench.plots.rows.read import read_rows as cells_of
+from attnbench.plots.rows.style import Styles
 
 from ..faults import BUILT, FaultCase, read_rows
 

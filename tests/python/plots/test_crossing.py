@@ -7,8 +7,7 @@ import unittest
 
 import numpy as np
 
-from attnbench.plots.crossing import find_crossing
-from attnbench.plots.visits import draws
+from attnbench.plots.rows.crossing import draws, find_crossing
 
 LENGTHS = (256, 512, 1024, 2048, 4096)
 

@@ -6,9 +6,9 @@ import json
 import unittest
 from pathlib import Path
 
-from attnbench.plots.faster import Floor, faster_from
-from attnbench.plots.floors import Floors
-from attnbench.plots.rows import Cell
+from attnbench.plots.layout.caption import Floors
+from attnbench.plots.rows.crossing import Floor, faster_from
+from attnbench.plots.rows.read import Cell
 
 CASES = Path(__file__).resolve().parents[3] / "tests" / "data" / "faster_from.json"
 

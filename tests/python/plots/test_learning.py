@@ -5,14 +5,13 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-from attnbench.plots.learning import spread, while_training
-from attnbench.plots.panel_kinds import numbered, panels_of
-from attnbench.plots.rows import Rows, _cell
-from attnbench.plots.style import Styles
-
-from . import many, probe_rows
+from attnbench.plots.kinds.panel_kinds import numbered, panels_of
+from attnbench.plots.kinds.training import spread, while_training
+from attnbench.plots.rows.read import Rows, _cell
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
+from . import many, probe_rows
 
 
 def trained(seed: int, curve: dict[int, float], **more: Any) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from attnbench.plots.caption import NOISE, disturbed, provenance
-from attnbench.plots.rows import read_rows
 from PIL import Image
+
+from attnbench.plots.layout.caption import NOISE, disturbed, provenance
+from attnbench.plots.rows.read import read_rows
 
 from .. import fixture
 from .test_plots import InFolder, sketch
-
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,16 +14,16 @@ from unittest import mock
 import numpy as np
 
 from attnbench._place import program
-from attnbench.plots import searched
-from attnbench.plots.crossing_page import crossings
-from attnbench.plots.overview import overview
-from attnbench.plots.overview_rows import Line, Overview, overview_of
-from attnbench.plots.rows import Rows, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.crossing import crossings
+from attnbench.plots.kinds.overview import overview
+from attnbench.plots.kinds.overview_rows import Line, Overview, overview_of
+from attnbench.plots.rows import crossing
+from attnbench.plots.rows.read import Rows, read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.first_table import first_table
-from attnbench.reports.summary import speeds
 from attnbench.reports.scores import Tasks
+from attnbench.reports.summary import speeds
 
 from .. import fixture
 from ..faults import BUILT, ROOT
@@ -212,8 +212,8 @@ class Searched(InOverview):
             self.line("performer[features=64]", "tiled", low=2000.0, high=3000.0),
         ]
         head = fixture.header() | {"config": {"find": "crossing"}}
-        searched._asked.cache_clear()
-        with mock.patch.object(searched, "asked", return_value=answer) as asked:
+        crossing._asked.cache_clear()
+        with mock.patch.object(crossing, "asked", return_value=answer) as asked:
             rows = self.rows(planted() + [time_row("full", MATERIALIZED, n) for n in LENGTHS], head)
             styles = Styles(rows)
             found = overview_of(rows, styles)
@@ -243,18 +243,18 @@ class Searched(InOverview):
         ):
             answer = [self.line("linear", "tiled", becomes=None, outcome=words)]
             answer += [{**one, "measure": "memory", "becomes": "less", "crossing": 66.0, "low": 64.0, "high": 68.0} for one in answer]
-            with mock.patch.object(searched, "asked", return_value=answer):
+            with mock.patch.object(crossing, "asked", return_value=answer):
                 rows = self.rows(planted(), fixture.header() | {"config": {"find": "crossing"}})
                 found = overview_of(rows, Styles(rows))
             (line,) = [line for line in found.lines if line.series.variant == "linear"]
             self.assertEqual((line.time_from.text, line.time_from.detail), (text, detail), words)
             self.assertEqual((line.memory_from.text, line.memory_from.detail), ("66", "64–68"))
-            searched._asked.cache_clear()
+            crossing._asked.cache_clear()
 
     def test_without_the_program_the_caption_says_so(self) -> None:
         head = fixture.header() | {"config": {"find": "crossing"}}
-        searched._asked.cache_clear()
-        with mock.patch.object(searched, "asked", side_effect=searched.NoAnswer("not built")):
+        crossing._asked.cache_clear()
+        with mock.patch.object(crossing, "asked", side_effect=crossing.NoAnswer("not built")):
             rows = self.rows(planted(), head)
             (picture,) = crossings(rows, Styles(rows))
         self.assertIn("The search's own crossings are missing: rows.jsonl: not built.", picture.caption)

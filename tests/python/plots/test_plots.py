@@ -19,9 +19,8 @@ from PIL import Image
 
 from attnbench.plots.__main__ import main
 from attnbench.plots.gallery import KINDS, STEMS, draw_named
-from attnbench.plots.looks import COLORS, DASHES, MARKERS
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import COLORS, DASHES, MARKERS, Styles
 
 from .. import decode_rows, fixture
 

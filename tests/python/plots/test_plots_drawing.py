@@ -10,20 +10,19 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from attnbench.plots.accuracy import accuracy
-from attnbench.plots.caption import two_lines
-from attnbench.plots.ends import spread
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.guides import slope_guides
-from attnbench.plots.page import _inches, noted
-from attnbench.plots.place import Label, place_labels
-from attnbench.plots.rows import Rows, read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tasks import controls, task_groups
-from attnbench.plots.ticks import byte_ticks
-from attnbench.plots.trade_panel import draw_trade
-from attnbench.plots.trades import telling_trade, trade_panels
-from attnbench.plots.units import bytes_text
+from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.curves import slope_guides
+from attnbench.plots.kinds.tradeoff import draw_trade
+from attnbench.plots.kinds.trades import telling_trade, trade_panels
+from attnbench.plots.layout.axes import byte_ticks, spread
+from attnbench.plots.layout.caption import two_lines
+from attnbench.plots.layout.labels import Label, place_labels
+from attnbench.plots.layout.page import _inches, noted
+from attnbench.plots.rows.read import Rows, read_rows
+from attnbench.plots.rows.scores import controls, task_groups
+from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.units import bytes_text
 
 from .. import fixture
 

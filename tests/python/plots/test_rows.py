@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnbench.plots.caption import repetitions
-from attnbench.plots.rows import Rows, RowsError, read_rows
-from attnbench.plots.runs import run_of
-from attnbench.plots.style import Styles
+from attnbench.plots.layout.caption import repetitions
+from attnbench.plots.rows.read import Rows, RowsError, read_rows, run_of
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
 

@@ -6,15 +6,15 @@ import unittest
 from typing import Any
 
 import numpy as np
-from attnbench.plots.pareto import pareto_front
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tradeoff import trade_words
-from attnbench.plots.trades import Trade, front, trade_panels
 
-from . import many
+from attnbench.plots.kinds.tradeoff import trade_words
+from attnbench.plots.kinds.trades import Trade, front, trade_panels
+from attnbench.plots.rows.joined import pareto_front
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
+from . import many
 from .probe_rows import cell
 from .test_plots import InFolder
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attnbench.plots.rows import read_rows
-from attnbench.plots.tuned import choice_of, chosen_on_validation, tuning_note
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.settings import choice_of, chosen_on_validation, tuning_note
 
 from . import tuned_rows
 from .test_plots import InFolder, sketch

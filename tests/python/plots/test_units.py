@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from attnbench.plots.units import bytes_text, length_text, ratio_text, seconds_text, thousands_text
+from attnbench.plots.rows.units import bytes_text, length_text, ratio_text, seconds_text, thousands_text
 
 
 class Units(unittest.TestCase):

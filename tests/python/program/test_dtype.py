@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unittest
 
-from attnbench.plots.context import dtype_of, shape_name, shape_of, shape_text
-from attnbench.plots.operating import context_of
-from attnbench.plots.rows import Cell
+from attnbench.plots.rows.joined import context_of
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import dtype_of, shape_name, shape_of, shape_text
 
 from ..faults import BUILT, FaultCase, read_rows
 

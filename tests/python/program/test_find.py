@@ -10,10 +10,9 @@ import re
 import signal
 import unittest
 
-from attnbench.plots.overview_costs import peaks_of
-from attnbench.plots.overview_rows import telling_panel
-from attnbench.plots.rows import read_rows as plotted
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.overview_rows import peaks_of, telling_panel
+from attnbench.plots.rows.read import read_rows as plotted
+from attnbench.plots.rows.style import Styles
 
 from ..faults import BUILT, EASY, SHAPE, FaultCase, read_rows
 

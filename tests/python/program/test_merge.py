@@ -6,7 +6,7 @@ import json
 import math
 import unittest
 
-from attnbench.plots.rows import read_rows as read_to_plot
+from attnbench.plots.rows.read import read_rows as read_to_plot
 
 from ..faults import BUILT, SHAPE, FaultCase, read_rows
 

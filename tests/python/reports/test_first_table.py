@@ -7,8 +7,8 @@ import re
 import unittest
 
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.first_table import first_table
 

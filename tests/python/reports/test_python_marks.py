@@ -7,10 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnbench.plots.caption import caption
-from attnbench.plots.cell import PYTHON, PYTHON_NOTE
-from attnbench.plots.rows import Rows, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.layout.caption import caption
+from attnbench.plots.rows.read import PYTHON, PYTHON_NOTE, Rows, read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary

@@ -20,20 +20,18 @@ from unittest import mock
 import numpy as np
 
 from attnbench._place import ROOT
-from attnbench.plots import program
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
 from attnbench.reports.document import document, in_script
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary
 
-from . import report_rows
-
 from .. import fixture
 from ..plots.test_plots import InFolder
+from . import report_rows
 
 LENGTHS = (64, 128, 256, 512, 1024)
 LIMIT = 6_000_000  # bytes of a report of MOST rows
@@ -97,7 +95,7 @@ class InReport(InFolder):
     def setUpClass(cls) -> None:
         """Without the program, whose sections test_report_sections.py tests."""
         super().setUpClass()
-        absent = mock.patch.object(program, "program", lambda: Path("/nowhere/attnbench"))
+        absent = mock.patch.object(crossing, "program", lambda: Path("/nowhere/attnbench"))
         absent.start()
         cls.addClassCleanup(absent.stop)
 

@@ -13,16 +13,14 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import read_rows
+from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 from attnbench.reports.past import read_history
 from attnbench.reports.peers import read_peers
 
-from . import report_rows
-
 from .. import fixture
-
 from ..plots import golden, many
+from . import report_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".venv-browser" / "bin" / "python"

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbench.plots.rows import RowsError, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import RowsError, read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.change_points import LEVEL, steps
 from attnbench.reports.history import history

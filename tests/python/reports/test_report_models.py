@@ -9,8 +9,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from attnbench.plots.fidelity import fidelity as pictures
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.fidelity import fidelity as pictures
+from attnbench.plots.rows.style import Styles
 from attnbench.reports import exactness
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks

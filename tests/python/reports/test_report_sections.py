@@ -12,17 +12,16 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports import comparison, equal_cost, growth, parity, parts, peers, state
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
 
 from .. import fixture
-
-from ..reproduce import planted
 from ..faults import BUILT, PROGRAM, ROOT
+from ..reproduce import planted
 
 PEERS = ROOT / "results" / "reference" / "peers.jsonl"
 Json = dict[str, Any]

@@ -16,15 +16,24 @@ import unittest
 from pathlib import Path
 from unittest.mock import patch
 
+from scipy.stats import binomtest
+
 from attnbench.reproduce import findings, measuring, page
 from attnbench.reproduce.chart import Line, Panel, Point, drawn
 from attnbench.reproduce.crossings import crossing_of, crossings_of
-from attnbench.reproduce.entries import FOLDER, ROOT, chosen, entry_ids, read_entries, read_entry, read_left_out
+from attnbench.reproduce.entries import (
+    FOLDER,
+    ROOT,
+    chosen,
+    entry_ids,
+    read_entries,
+    read_entry,
+    read_left_out,
+)
 from attnbench.reproduce.estimates import Estimate, difference, exact, mean_of, quotient, share
 from attnbench.reproduce.fault import ReproduceError
 from attnbench.reproduce.judging import Finding, Outcome, State, outcome_of
 from attnbench.reproduce.product import Product
-from scipy.stats import binomtest
 
 from ..faults import calibrated
 from ..passed import passed_checks
@@ -306,7 +315,7 @@ class Picture(InFolder):
         lines = (Line("full", (Point(16, exact(1)), Point(32, exact(2)))),
                  Line("full", (Point(16, exact(1)), Point(32, exact(3))), published=True),
                  Line("other", (Point(16, Estimate(1, 0.5, 2)),)))  # fmt: skip
-        from attnbench.plots.rows import Rows
+        from attnbench.plots.rows.read import Rows
 
         picture = drawn(entry, [Panel("t", "x", "y", lines)], Rows((), [], []), [])
         assert picture.figure is not None

@@ -9,8 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnbench.plots.names import spec_among
-from attnbench.plots.rows import Cell, read_rows
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.settings import spec_among
 from attnbench.reproduce import findings, recall
 from attnbench.reproduce.entries import FOLDER, read_entry
 from attnbench.reproduce.page import judge
