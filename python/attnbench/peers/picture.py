@@ -19,8 +19,7 @@ from attnbench.plots.rows.style import GREY, INK
 from attnbench.plots.rows.units import length_text
 
 from .plan import TITLES
-from .ratios import LEAST
-from .record import Record
+from .record import LEAST, Record
 from .table import subject_text
 
 ROW, CHARACTER = 0.17, 0.064  # inches: a line's height, a name's character

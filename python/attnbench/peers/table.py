@@ -9,7 +9,7 @@ from typing import Any
 from attnbench.plots.rows.units import Units, in_units
 
 from .plan import TITLES
-from .ratios import Ratio
+from .record import Ratio
 
 Row = dict[str, Any]
 RATIO = "times faster [95 %] (range)"

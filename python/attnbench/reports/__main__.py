@@ -11,7 +11,7 @@ from pathlib import Path
 from attnbench.plots.command import Parser
 from attnbench.plots.rows.read import Rows, RowsError, UnreadableError
 
-from .past import Past, read_history
+from .history import Past, read_history
 from .peers import PeersFile, is_peers_file, read_peers
 
 

@@ -12,10 +12,9 @@ from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error,
 from attnbench.plots.rows.style import BASELINE, Series
 from attnbench.plots.rows.units import TEXTS, length_text, thousands_text
 
-from .book import Book
+from .book import Book, Json, rounded, section, table
 from .exactness import mean
 from .scores import Tasks
-from .section import Json, rounded, section, table
 
 BUDGETS = ((0.25, "1/4 of "), (0.5, "1/2 of "), (1.0, ""))  # of the cost of exact attention
 COSTS = {  # title of the axis, kind of number

@@ -12,8 +12,7 @@ from attnbench.plots.rows.settings import contract, dtype_of
 from attnbench.plots.rows.style import Series
 from attnbench.plots.rows.units import length_text
 
-from .book import Book
-from .section import Json, rounded, section, table
+from .book import Book, Json, rounded, section, table
 
 MODELS = ("initial", "trained")  # kinds of inputs that a model reads
 OVER_SEEDS = "Means over seeds with 95 % t-intervals between them; no interval where n = 1."

@@ -9,9 +9,8 @@ from attnbench.plots.rows.settings import MODE_WORDS, SCOPE_WORDS, contract, mod
 from attnbench.plots.rows.style import Series
 from attnbench.plots.rows.units import length_text
 
-from .book import Book
+from .book import Book, Json, facets, rounded, section, table
 from .curves import LENGTH
-from .section import Json, facets, rounded, section, table
 
 LAYERS = {"layer": 1, "model": 2}  # of the workload of this scope, harness/measure/workload.cc
 LEAST = 0.02  # parts below it count as other, as in results/performance.md

@@ -10,7 +10,7 @@ from typing import Any
 from attnbench.plots.rows.read import RowsError, UnreadableError, parse_object
 from attnbench.plots.rows.units import length_text
 
-from .section import Json, rounded, section, table
+from .book import Json, rounded, section, table
 
 SCHEMA = "attnbench-peers/1"
 COMPARISONS = (

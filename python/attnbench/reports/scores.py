@@ -18,8 +18,7 @@ from attnbench.plots.rows.settings import chosen_on_validation, is_error, tuning
 from attnbench.plots.rows.settings import name as metric_name
 from attnbench.plots.rows.style import Series
 
-from .book import Book
-from .section import Json, rounded, section, table
+from .book import Book, Json, rounded, section, table
 
 SCORES = (
     ("task", "text"),

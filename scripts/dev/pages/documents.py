@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dev.overhead import table as overhead
 from attnbench.peers.__main__ import main as peers
-from attnbench.peers.install import ROOT
+from attnbench._place import ROOT
 
 from . import breakdown, by_family, captured, catalog, crossings, passes, ranks, sentences, shares
 

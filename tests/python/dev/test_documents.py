@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnbench.peers.install import ROOT
+from attnbench._place import ROOT
 from attnbench.plots.kinds.overview import overview
 from attnbench.plots.layout.page import noted
 from attnbench.plots.rows.read import read_rows

@@ -14,12 +14,12 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+
+from attnbench._place import ROOT
 from attnbench.peers import loading, plan
 from attnbench.peers.inputs import write_inputs
-from attnbench.peers.plan import ADAMW, Block
-from attnbench._place import ROOT
+from attnbench.peers.plan import ADAMW, FEW, Block
 from attnbench.peers.sides import Side, SideError, start_ours
-from attnbench.peers.variants import FEW
 
 PROGRAM = ROOT / "build" / "native" / "attnbench"
 

@@ -10,11 +10,8 @@ import unittest
 from pathlib import Path
 
 from attnbench.peers.__main__ import main
-from attnbench.peers.command import parsed
-from attnbench.peers.install import ROOT
 from attnbench.peers.plan import Block
-from attnbench.peers.ratios import Ratio
-from attnbench.peers.record import Record, comparison
+from attnbench.peers.record import Ratio, Record, comparison
 
 PEAK = 1e9
 

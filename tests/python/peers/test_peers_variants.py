@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
+from attnbench._place import IMPORTED, ROOT
 from attnbench.peers import inputs, loading, plan
 from attnbench.peers.inputs import write_inputs, write_pattern
+from attnbench.peers.plan import NAMES, VARIANTS
 from attnbench.peers.session import refusal
-from attnbench._place import IMPORTED, ROOT
 from attnbench.peers.sides import SideError, start_ours, start_peer
-from attnbench.peers.variants import NAMES, VARIANTS
 
 PROGRAM = ROOT / "build" / "native" / "attnbench"
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"

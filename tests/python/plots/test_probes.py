@@ -19,7 +19,7 @@ from attnbench.plots.rows.settings import choice_of, chosen_on_validation
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import scores
 from attnbench.reports.book import Book
-from attnbench.reports.reach import reach
+from attnbench.reports.curves import reach
 
 from .. import fixture
 from . import probe_rows

@@ -15,7 +15,7 @@ from typing import Any
 
 from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
-from attnbench.reports.past import read_history
+from attnbench.reports.history import read_history
 from attnbench.reports.peers import read_peers
 
 from .. import fixture

@@ -12,9 +12,7 @@ import numpy as np
 from attnbench.plots.rows.read import RowsError, read_rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
-from attnbench.reports.change_points import LEVEL, steps
-from attnbench.reports.history import history
-from attnbench.reports.past import read_history
+from attnbench.reports.history import LEVEL, history, read_history, steps
 
 from .. import fixture
 

@@ -7,9 +7,10 @@ import math
 from pathlib import Path
 
 import numpy as np
-from attnbench.reproduce.measuring import load
 
-from .planted import TEXTBOOK, TILED, Plant, entry_file, plant, records
+from attnbench.reproduce.product import load
+
+from .planted import TEXTBOOK, TILED, entry_file, plant, records
 
 
 def r1(folder: Path, kind: str) -> None:

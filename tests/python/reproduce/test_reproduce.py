@@ -18,20 +18,28 @@ from unittest.mock import patch
 
 from scipy.stats import binomtest
 
-from attnbench.reproduce import findings, measuring, page
+from attnbench.reproduce import findings, page, product
 from attnbench.reproduce.chart import Line, Panel, Point, drawn
-from attnbench.reproduce.crossings import crossing_of, crossings_of
 from attnbench.reproduce.entries import (
     FOLDER,
     ROOT,
+    ReproduceError,
     chosen,
     entry_ids,
     read_entries,
     read_entry,
     read_left_out,
 )
-from attnbench.reproduce.estimates import Estimate, difference, exact, mean_of, quotient, share
-from attnbench.reproduce.fault import ReproduceError
+from attnbench.reproduce.estimates import (
+    Estimate,
+    crossing_of,
+    crossings_of,
+    difference,
+    exact,
+    mean_of,
+    quotient,
+    share,
+)
 from attnbench.reproduce.judging import Finding, Outcome, State, outcome_of
 from attnbench.reproduce.product import Product
 
@@ -230,7 +238,7 @@ class Measuring(InFolder):
     def measured(self, **options: bool) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            code = measuring.measure(self.entry(), Product(), self.folder / "rows", **options)
+            code = product.measure(self.entry(), Product(), self.folder / "rows", **options)
         return code, said.getvalue()
 
     def test_rows_that_are_there_are_kept(self) -> None:
@@ -267,8 +275,8 @@ class Measuring(InFolder):
         (self.folder / "R99" / "find.py").write_text(program)
         text = ENTRY.replace('sweep = "memory.toml"', 'program = "find.py"').replace("small =", "options = [] #")
         entry = self.entry(text)
-        measuring.measure(entry, Product(), self.folder / "rows", small=True)
-        head, records = measuring.read_records(self.folder / "rows" / "find.jsonl")
+        product.measure(entry, Product(), self.folder / "rows", small=True)
+        head, records = product.read_records(self.folder / "rows" / "find.jsonl")
         self.assertIn("cpu_model", head["environment"])
         self.assertEqual([(r["small"], r["found"]) for r in records], [(True, 0.5)])
 
@@ -306,7 +314,7 @@ class Page(unittest.TestCase):
         for entry in read_entries():
             for one in entry.measurements:
                 if one.rows(entry.folder).exists():
-                    measuring.check_source(entry, one, entry.folder)
+                    product.check_source(entry, one, entry.folder)
 
 
 class Picture(InFolder):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnbench.plots.rows.read import Cell, read_rows
 from attnbench.plots.rows.settings import spec_among
-from attnbench.reproduce import findings, recall
+from attnbench.reproduce import findings
 from attnbench.reproduce.entries import FOLDER, read_entry
 from attnbench.reproduce.page import judge
 from attnbench.reproduce.product import Product
@@ -92,7 +92,7 @@ class FindingsPage(unittest.TestCase):
         """By hand from these rows: linear attention keeps 16896 bytes, and the rate 1e-3 or 3e-3 that is better on validation counts."""
         line = self.lines("Recall against bytes of state", "mqar", "`linear`", "[standard](")
         self.assertEqual(len(line), 1)
-        cells = read_rows([recall.REFERENCE / "standard.jsonl"]).cells
+        cells = read_rows([findings.REFERENCE / "standard.jsonl"]).cells
         own = [c for c in cells if (c.task, c.variant, c.measure) == ("mqar", "linear", "accuracy")]
         by: dict[float, list[Cell]] = {}
         for cell in own:
@@ -100,20 +100,20 @@ class FindingsPage(unittest.TestCase):
         best = max(by.values(), key=lambda of: sum(c.metrics["validation"] for c in of))
         mean = sum(c.metrics["test"] for c in best) / len(best)
         tasks = {row.split("|")[1].partition(",")[0].strip() for row in self.lines("Recall against bytes of state", ".jsonl)")}
-        self.assertLessEqual(tasks, set(recall.TASKS))
+        self.assertLessEqual(tasks, set(findings.TASKS))
         found = [part.strip() for part in line[0].split("|")]
         self.assertEqual((found[3], found[5]), ("16896", str(len(best))))
         self.assertEqual(found[4].partition(" ")[0], f"{mean:.3g}")
 
     def test_the_sweep_of_recall_has_every_variant_that_decodes(self) -> None:
         listed = json.loads(subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True).stdout)
-        plan = [PROGRAM, "run", recall.REFERENCE / "recall.toml", "--dry-run", "-o", "-", "--format", "json"]
+        plan = [PROGRAM, "run", findings.REFERENCE / "recall.toml", "--dry-run", "-o", "-", "--format", "json"]
         planned = json.loads(subprocess.run(plan, capture_output=True, text=True, check=True).stdout)
         decode = {v["name"] for v in listed["variants"] if v["traits"]["decode"]}
         self.assertEqual({cell["variant"]["name"] for cell in planned if not cell["skipped"]}, decode)
 
     def test_recall_without_rows_says_so(self) -> None:
-        self.assertEqual(recall.table(Path(), [Path("no such.jsonl")]), [])
+        self.assertEqual(findings.recall_lines(Path(), [Path("no such.jsonl")]), [])
 
 
 class TheFindingsPage(unittest.TestCase):
