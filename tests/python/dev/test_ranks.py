@@ -9,9 +9,10 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+
 from dev.pages import captured, ranks
-from dev.pages.concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
-from dev.pages.scores import scores_of
+from dev.pages.by_family import scores_of
+from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
 
 from .. import fixture
 

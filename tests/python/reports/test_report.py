@@ -21,6 +21,7 @@ import numpy as np
 
 from attnbench._place import ROOT
 from attnbench.plots.gallery import draw_all
+from attnbench.plots.rows import crossing
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports.__main__ import main

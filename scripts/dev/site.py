@@ -1,4 +1,5 @@
-"""Copies the documents and what they link to, so that every link leads somewhere on the site."""
+"""The static web site: python -m dev.site ROOT FOLDER writes mkdocs.yml and the pages that it builds a
+site of into FOLDER, with the report. Copies the documents and what they link to, so that every link leads somewhere on the site."""
 
 from __future__ import annotations
 
@@ -6,8 +7,13 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from attnbench.plots.rows.read import read_rows
+from attnbench.reports.document import document
+from attnbench.reports.peers import read_peers
 
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 FOLDERS = ("results/reference",)  # whole: the rows are what the site is about
@@ -115,3 +121,21 @@ def _settings(root: Path, documents: list[Path]) -> str:
         "validation": {"nav": {"omitted_files": "ignore", "not_found": "warn"}, "links": {"not_found": "warn"}},
     }
     return json.dumps(settings, indent=1)
+
+
+# Of one program and machine, and no point twice: one series a variant.
+ROWS = ("results/reference/standard.jsonl", "results/reference/captured.jsonl")
+PEERS = "results/reference/peers.jsonl"
+
+
+def main(root: Path, folder: Path) -> int:
+    pages = folder / "pages"
+    settings = gathered(root, pages)
+    text = document(read_rows([root / rows for rows in ROWS]), [read_peers(root / PEERS)])
+    (pages / "report.html").write_text(text, encoding="utf-8")
+    (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
