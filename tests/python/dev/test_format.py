@@ -7,7 +7,8 @@ import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import ROOT
+
 CLANG_FORMAT = Path(sys.executable).parent / "clang-format"
 
 

@@ -6,11 +6,10 @@ another means, or join its overloads, without a word from the compiler.
 
 import ast
 import collections
-import pathlib
 import re
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[3]
+from ..faults import ROOT
 
 
 def compiled_alone():

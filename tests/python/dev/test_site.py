@@ -13,7 +13,8 @@ from unittest import mock
 
 from dev import site
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import ROOT
+
 MKDOCS = ROOT / ".venv-site" / "bin" / "mkdocs"
 
 

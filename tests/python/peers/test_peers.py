@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnbench._place import IMPORTED, ROOT
+from attnbench._place import IMPORTED
 from attnbench.peers import plan
 from attnbench.peers.__main__ import main
 from attnbench.peers.command import parsed
@@ -25,8 +25,9 @@ from attnbench.peers.record import LEAST, ratio_of
 from attnbench.peers.session import ROUNDS, SLOW_ROUNDS, refusal, take_turns
 from attnbench.peers.sides import SideError, cores
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
-built = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+from ..faults import BUILT, PROGRAM
+
+built = BUILT
 EVERYTHING = Wanted(plan.SUBJECTS, plan.PEERS, (512, 8192), (512,), (1, 2), quick=False)
 
 

@@ -15,13 +15,12 @@ from unittest import mock
 
 import numpy as np
 
-from attnbench._place import ROOT
 from attnbench.peers import loading, plan
 from attnbench.peers.inputs import write_inputs
 from attnbench.peers.plan import ADAMW, FEW, Block
 from attnbench.peers.sides import Side, SideError, start_ours
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM
 
 
 def softmax(logits):
@@ -116,7 +115,7 @@ def loss_of(weights, tokens, targets):
     return loss
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class OurSide(unittest.TestCase):
     def setUp(self):
         self.side = start_ours(PROGRAM, 1)

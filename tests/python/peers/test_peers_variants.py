@@ -22,9 +22,10 @@ from attnbench.peers.plan import NAMES, VARIANTS
 from attnbench.peers.session import refusal
 from attnbench.peers.sides import SideError, start_ours, start_peer
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM
+
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
-built = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+built = BUILT
 SMALL = {
     "truncated": {"window": 7},
     "local": {"block": 8, "look_back": 1},

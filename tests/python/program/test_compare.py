@@ -12,7 +12,8 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from .test_cli import CACHE, PROGRAM, attnbench, rows_of
+from ..faults import BUILT, PROGRAM
+from .test_cli import CACHE, attnbench, rows_of
 
 SWEEP = (
     *("run", "-v", "full", "-v", "linear", "-t", "majority", "--measure", "speed,memory,accuracy,fidelity"),
@@ -48,7 +49,7 @@ def elsewhere(row):
         row["environment"]["cpu_model"] = "Another CPU"
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class Comparisons(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .test_cli import ROOT, attnbench
+from ..faults import ROOT
+from .test_cli import attnbench
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"{f}/{p.name}" for f in ("docs", "results") for p in (ROOT / f).glob("*.md")))
 PLACEHOLDERS = ("NAME", "VERB", "softplus", "python:mine.py", "…")  # of a variant or task that the reader adds

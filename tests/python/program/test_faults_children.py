@@ -1,12 +1,18 @@
-"""Children that hang, flood stdout, fork away, exit 0 with nonsense or run out of memory: rows that say so, and no process left."""
+"""Children that hang, flood stdout, fork away, exit 0 with nonsense or run out of memory; SIGSTOP and SIGCONT
+in mid-measurement; kill -9 at random moments of a sweep: rows that say so, nothing lost, no process left. 30
+moments; ATTN_KILLS=1000 asks for a thousand."""
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import signal
+import time
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, CELLS, PROGRAM, SHAPE, FaultCase, control_group, read_rows
+from ..faults import BUILT, CELLS, EASY, PROGRAM, SHAPE, FaultCase, control_group, read_rows
 
 CHOSEN = '"length":16,'  # the cell whose child misbehaves
 
@@ -112,6 +118,190 @@ class OutOfMemory(FaultCase):
                 if self.rows_file.exists():
                     read_rows(self.rows_file)
         self.assertEqual(self.sweep("--force").returncode, 0)
+
+
+# Of three visits. A child stops itself after it computed for 20 ms; twelve passes take longer on any core.
+SPEED = "run -v full --measure speed --length 2048 --heads 2 --head-dim 32 --repetitions 30".split()
+MODEL = "steps=150,width=32,layers=1,heads=2,batch=16,eval_every=75"
+MODEL += ",validation_examples=32,test_examples=32"
+TASK = "mqar[vocab=32,pairs=4,length=64,train_examples=256]"
+TRAINING = ["run", "-v", "full", "-t", TASK, "--train", MODEL]
+
+
+@BUILT
+class Stopped(FaultCase):
+    def stopped_sweep(self, times: int, sweep: list[str]) -> dict:
+        """The only row of a sweep whose children are stopped `times` times."""
+        files = {
+            "ATTN_TEST_STOPS": str(self.folder / "stops"),
+            "ATTN_TEST_LOG": str(self.folder / "log"),
+        }
+        faults = [('"do":"measure"', f"stop:{times}")]
+        done = self.sweep(sweep=sweep, faults=faults, more=files)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.folder / "stops").read_text(), str(times))
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertEqual(row["status"], "ok")
+        held = self.rows_file.read_bytes()
+        self.assertEqual(self.sweep(sweep=sweep).returncode, 0)
+        self.assertEqual(self.rows_file.read_bytes(), held)
+        return row
+
+    def visits_made(self) -> int:
+        lines = (self.folder / "log").read_text().splitlines()
+        return sum(json.loads(line)["do"] == "measure" for line in lines)
+
+    def test_a_visit_is_measured_again(self) -> None:
+        row = self.stopped_sweep(1, SPEED)
+        self.assertNotIn("stopped", row.get("noisy", []))
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 4, "more where the machine itself stood still")
+
+    def test_a_visit_that_is_stopped_each_time_is_marked(self) -> None:
+        row = self.stopped_sweep(4, SPEED)
+        self.assertIn("stopped", row["noisy"])
+        self.assertEqual(row["visits"], [10, 10, 10])
+        self.assertGreaterEqual(self.visits_made(), 6)
+
+    def test_a_frozen_container_is_measured_again(self) -> None:
+        """No signal tells of it, but the program itself stood still."""
+        log = self.folder / "log"
+        with control_group(self, "freezer") as (group, version_two):
+            state = group / ("cgroup.freeze" if version_two else "freezer.state")
+            frozen, thawed = ("1", "0") if version_two else ("FROZEN", "THAWED")
+            join = ["bash", "-c", f'echo $$ > "{group}/cgroup.procs"; exec "$@"', "bash"]
+            running = self.start(sweep=SPEED, before=join, ATTN_TEST_LOG=str(log))
+            try:
+                self.wait_until(self.measures(log), running=running)
+                state.write_text(frozen)
+                time.sleep(3)
+            finally:
+                state.write_text(thawed)
+            self.assertEqual(running.wait(timeout=120), 0)
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertNotIn("stopped", row.get("noisy", []))
+        self.assertGreaterEqual(self.visits_made(), 4)
+
+    def test_a_training_is_marked(self) -> None:
+        row = self.stopped_sweep(1, TRAINING)
+        self.assertEqual((row["noisy"], self.visits_made()), (["stopped"], 1))
+
+    def test_a_stopped_sweep_counts_no_time(self) -> None:
+        """Ctrl-Z stops the program alone: a child that ended meanwhile in time is not too late."""
+        log = self.folder / "log"
+        sweep = ["run", "-v", "mean", "--measure", "memory", "--length", "8", *SHAPE]
+        slow = [('"do":"measure"', "sleep:700")]
+        running = self.start("--timeout", "2s", sweep=sweep, faults=slow, ATTN_TEST_LOG=str(log))
+        self.wait_until(self.measures(log), running=running)
+        running.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        running.send_signal(signal.SIGCONT)
+        self.assertEqual(running.wait(timeout=60), 0)
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertEqual(row["status"], "ok", row["reason"])
+
+    def test_a_stopped_child_counts_no_time(self) -> None:
+        """A child that is stopped past its limit is in time once it goes on."""
+        sweep = ["run", "-v", "mean", "--measure", "memory", "--length", "8", *SHAPE]
+        log = self.folder / "log"
+        slow = [('"do":"measure"', "sleep:700")]
+        running = self.start("--timeout", "2s", sweep=sweep, faults=slow, ATTN_TEST_LOG=str(log))
+        self.wait_until(self.measures(log), running=running)
+        [child] = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(int(child), signal.SIGCONT)
+        self.assertEqual(running.wait(timeout=60), 0)
+        [row] = read_rows(self.rows_file)[1:]
+        self.assertEqual(row["status"], "ok", row["reason"])
+
+
+KILLS = int(os.environ.get("ATTN_KILLS", "30"))
+TINY = ["run", "-v", "mean", "--measure", "memory,fidelity,speed", "--repetitions", "2"]
+TINY += ["--length", "8:64:+8", *SHAPE, "-j", "2"]
+KILLED_CELLS = 24
+# Cells are EASY, so that a kill often meets the moment of a write.
+
+
+def cells_of(folder: Path) -> list[int]:
+    """Processes of this folder: `attnbench cell`, wherever their parent went."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cwd").resolve() == folder.resolve():
+                if b"\0cell\0" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@BUILT
+class KilledSweeps(FaultCase):
+    def assert_nothing_runs(self) -> None:
+        for _ in range(200):
+            if not cells_of(self.folder):
+                return
+            time.sleep(0.05)
+        self.fail(f"processes outlived the sweep: {cells_of(self.folder)}")
+
+    def whole_lines(self) -> list[dict]:
+        """Those that end with a newline, each by itself valid."""
+        if not self.rows_file.exists():
+            return []
+        text = self.rows_file.read_text()
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+    def test_at_random_moments(self) -> None:
+        """Each sweep is killed and resumed until it is whole, then the next one starts."""
+        chosen = random.Random(KILLS)
+        kills, sweeps, held, longest = 0, 0, [], 0.5
+        while kills < KILLS:
+            started = time.monotonic()
+            running = self.start(sweep=TINY, faults=EASY)
+            try:
+                running.wait(timeout=chosen.uniform(0, longest))
+            except Exception:  # it still runs: the moment has come
+                running.kill()
+            running.communicate()
+            ended = running.returncode
+            self.assertIn(ended, (0, -signal.SIGKILL))
+            kills += ended != 0
+            now = self.whole_lines()
+            self.assertEqual(now[: len(held)], held, "what was there stays")
+            held = now
+            if ended == 0:
+                longest = max(longest, 1.2 * (time.monotonic() - started))
+                self.assert_whole(sweeps)
+                sweeps, held = sweeps + 1, []
+                self.rows_file.unlink()
+        self.assert_nothing_runs()
+        self.assertEqual(self.sweep(sweep=TINY, faults=EASY).returncode, 0)
+        self.assert_whole(sweeps)
+        if KILLS > 100:
+            print(f"{kills} kills in {sweeps + 1} sweeps of {KILLED_CELLS} cells")
+
+    def assert_whole(self, sweep: int) -> None:
+        rows = read_rows(self.rows_file)
+        ids = [row["cell"] for row in rows if row["kind"] == "cell"]
+        self.assertEqual((len(ids), len(set(ids))), (KILLED_CELLS, KILLED_CELLS), f"sweep {sweep}")
+        self.assertLessEqual({row["status"] for row in rows[1:]}, {"ok", "skipped"})
+
+    def test_no_process_outlives_it(self) -> None:
+        """Also of a sweep that a second Ctrl-C ends at once."""
+        for ends in ([signal.SIGKILL], [signal.SIGINT, signal.SIGINT], [signal.SIGTERM]):
+            self.rows_file.unlink(missing_ok=True)
+            hanging = [('"do":"measure"', "hang")]
+            log = self.folder / f"log of {ends[-1]}"
+            running = self.start(sweep=TINY, faults=hanging, ATTN_TEST_LOG=str(log))
+            self.wait_until(self.measures(log), running=running)
+            for end in ends:
+                running.send_signal(end)
+                time.sleep(0.01)
+            self.assertIn(running.wait(timeout=60), (-9, 130, 143))
+            self.assert_nothing_runs()
+            self.assertEqual(self.sweep(sweep=TINY, faults=EASY).returncode, 0)
+            self.assert_whole(0)
 
 
 if __name__ == "__main__":

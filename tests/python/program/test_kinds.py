@@ -8,8 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import validator
-from .test_cli import PROGRAM, attnbench
+from ..faults import BUILT, validator
+from .test_cli import attnbench
 
 SMALL = (
     "steps=4,width=16,heads=2,layers=1,feed_forward=16,warmup=0,eval_every=2,"
@@ -21,7 +21,7 @@ GRAPH = "graph[length=32,train_examples=64]"
 INDUCTION = "induction[length=8,train_examples=64]"
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class Kinds(unittest.TestCase):
     def setUp(self) -> None:
         self._folder = tempfile.TemporaryDirectory()

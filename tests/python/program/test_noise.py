@@ -13,10 +13,10 @@ import time
 import unittest
 from pathlib import Path
 
-from .test_cli import PROGRAM, attnbench, rows_of
-from ..faults import calibrated
+from ..faults import BUILT, PROGRAM, calibrated
 from ..passed import passed_checks
 from ..plots.test_plots import plot
+from .test_cli import attnbench, rows_of
 
 CELLS = (
     *("-v", "full", "-v", "linear", "-v", "performer", "--length", "64,128", "--heads", "1", "--head-dim", "16"),
@@ -45,7 +45,7 @@ def planted(rows, factors, floor=None):
     return rows
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class Noise(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -10,8 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, calibrated, validator
-from .test_cli import ROOT
+from ..faults import BUILT, ROOT, calibrated, validator
 
 NAME = "own_scores"
 LATE = ("late_fault", "bare_fault")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM
+
 SPLITS = ("train", "validation", "test")
 MEAN, DEVIATION = 0.48, 0.24  # of CIFAR-10's grey levels, as the task `image` scales them
 
@@ -46,7 +46,7 @@ def evaluate(words: list[str]) -> int | list:
     return int(word) if word.isdigit() else "]" if word == "]" else [word]
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class Sample(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()

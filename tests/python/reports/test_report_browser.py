@@ -19,10 +19,10 @@ from attnbench.reports.history import read_history
 from attnbench.reports.peers import read_peers
 
 from .. import fixture
+from ..faults import ROOT
 from ..plots import golden, many
 from . import report_rows
 
-ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".venv-browser" / "bin" / "python"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 COUNTS = (300, 5_000)  # open_report.py opens 20,000 too

@@ -1,7 +1,11 @@
-"""results/tasks.md is what the program writes, and `info` gives every task's datasheet."""
+"""Notebooks of docs/ that Jupyter reads, without outputs, in Python that compiles
+(tests/python/package/test_documents.py executes them); results/packages.md is of the packages that are pinned
+and of the reasons that are written down (making it needs .venv-packages); results/tasks.md is what the
+program writes, and `info` gives every task's datasheet."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -11,13 +15,99 @@ from pathlib import Path
 
 from PIL import Image
 
-from ..program.test_cli import PROGRAM, ROOT, attnbench
+from dev.packages.reasons import REASONS
+
+from ..faults import BUILT, ROOT
+from ..program.test_cli import attnbench
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+IMPORTED = {"attnbench", "numpy", "torch"}
+
+
+class Notebooks(unittest.TestCase):
+    def setUp(self) -> None:
+        self.read = {path: json.loads(path.read_text(encoding="utf-8")) for path in NOTEBOOKS}
+        self.assertGreaterEqual(len(self.read), 3)
+
+    def cells(self, kind: str) -> list[tuple[str, str]]:
+        """(name of the notebook, text) of its cells of a kind."""
+        found = []
+        for path, notebook in self.read.items():
+            found += [(path.name, "".join(c["source"])) for c in notebook["cells"] if c["cell_type"] == kind]
+        return found
+
+    def test_the_format_is_jupyters(self) -> None:
+        for path, notebook in self.read.items():
+            with self.subTest(path.name):
+                self.assertEqual((notebook["nbformat"], notebook["nbformat_minor"]), (4, 5))
+                self.assertEqual(notebook["metadata"]["kernelspec"]["name"], "python3")
+                ids = [cell["id"] for cell in notebook["cells"]]
+                self.assertEqual(len(set(ids)), len(ids))
+                self.assertRegex("".join(notebook["cells"][0]["source"]), "^# ")
+
+    def test_nothing_of_the_machine_that_ran_them_is_kept(self) -> None:
+        for path, notebook in self.read.items():
+            with self.subTest(path.name):
+                for cell in notebook["cells"]:
+                    self.assertEqual(cell["metadata"], {})
+                    if cell["cell_type"] == "code":
+                        self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None))
+                self.assertNotRegex(path.read_text(encoding="utf-8"), r"/(home|root|work|tmp|Users)/")
+
+    def test_the_code_compiles_and_imports_what_the_page_asks_for(self) -> None:
+        for name, text in self.cells("code"):
+            tree = ast.parse(text, name)
+            for node in ast.walk(tree):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                self.assertLessEqual({n.split(".")[0] for n in names}, IMPORTED, name)
+
+    def test_links_lead_somewhere_and_each_notebook_is_linked(self) -> None:
+        for name, text in self.cells("markdown"):
+            for target in re.findall(r"\]\(([^)#]+)", text):
+                self.assertTrue((ROOT / "docs" / "notebooks" / target).exists(), f"{name}: {target}")
+        for page in ("README.md", "docs/python.md"):
+            text = (ROOT / page).read_text(encoding="utf-8")
+            for path in NOTEBOOKS:
+                self.assertIn(f"notebooks/{path.name}", text, page)
+
+
+class Packages(unittest.TestCase):
+    def setUp(self) -> None:
+        self.page = (ROOT / "results" / "packages.md").read_text(encoding="utf-8")
+        self.rows = re.findall(r"^\| ([a-z0-9-]+) ([0-9.]+) \|.*\| (.*) \|$", self.page, re.M)
+        self.assertGreaterEqual(len(self.rows), 12)
+
+    def test_versions_are_those_that_are_pinned(self) -> None:
+        pinned = (ROOT / "scripts" / "requirements-packages.txt").read_text().splitlines()
+        for package, version, _ in self.rows:
+            self.assertIn(f"{package}=={version}", pinned)
+        python = (ROOT / "scripts" / "requirements-python.txt").read_text().splitlines()
+        for name in ("torch", "numpy"):
+            self.assertEqual([p for p in pinned if p.startswith(f"{name}==")], [p for p in python if p.startswith(f"{name}==")])
+
+    def test_each_red_check_has_its_reason(self) -> None:
+        red = {(package, check) for package, _, checks in self.rows for check in re.findall(r"`(\w+)`", checks)}
+        self.assertEqual(red, set(REASONS))
+        for (package, check), reason in REASONS.items():
+            self.assertIn(f"- **{package}, `{check}`**: {reason} The check says: ", self.page)
+
+    def test_the_words_of_the_page_are_those_of_the_command(self) -> None:
+        source = (ROOT / "scripts" / "dev" / "packages" / "__main__.py").read_text(encoding="utf-8")  # imports the packages
+        head, tail = (re.search(f'^{name} = """(.*?)"""', source, re.M | re.S)[1] for name in ("HEAD", "TAIL"))
+        self.assertTrue(self.page.startswith(head))
+        self.assertIn(tail.partition("{torch}")[0], self.page)
+
+    def test_each_package_has_its_adapter(self) -> None:
+        adapters = (ROOT / "scripts" / "dev" / "packages" / "adapters.py").read_text(encoding="utf-8")
+        self.assertEqual([p for p, _, _ in self.rows], re.findall(r'^    "([a-z0-9-]+)": \(', adapters, re.M))
+
 
 ALL = bool(os.environ.get("ATTN_GOLDEN_ALL"))
 SOON = ("mqar", "copy", "induction", "parity", "listops")
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class TasksPage(unittest.TestCase):
     maxDiff = 2000
 
@@ -87,7 +177,7 @@ class TasksPage(unittest.TestCase):
             self.assertIn("majority is a control: a bag of tokens solves it", done.stdout)
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class Datasheet(unittest.TestCase):
     def test_counts_add_up(self) -> None:
         sheet = json.loads(attnbench("info", "mqar[preset=small]", "--json").stdout)
@@ -139,3 +229,7 @@ class Datasheet(unittest.TestCase):
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), wrong)
             done = attnbench("info", "image", "--picture", "/proc/x.png")
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (6, 1), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
