@@ -269,7 +269,3 @@ class TablesOfRows(unittest.TestCase):
             f"| `{name}` | 4 | {arithmetic[0]} | 1 | {memory} | 10 | {arithmetic[1]} |",
         )
         self.assertIn(f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s**", passes.machine(path))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -32,7 +32,3 @@ class Format(unittest.TestCase):
         planted.write_text("int  main ( ) { }\n")
         self.addCleanup(planted.unlink)
         self.assertIn("code should be clang-formatted", faults([planted]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -66,7 +66,3 @@ class Imports(unittest.TestCase):
                     self.assertFalse(needs & {"attnbench._core", "attnbench._program"}, module)
         program = "import sys, attnbench.plots.rows.read; sys.exit('attnbench._core' in sys.modules)"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(ROOT / "python")}).returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

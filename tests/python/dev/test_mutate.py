@@ -198,7 +198,3 @@ class Finding(unittest.TestCase):
 
         places = numbered(places_of("variants/features/linear.cc"))
         self.assertTrue(places)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -165,7 +165,3 @@ class Names(unittest.TestCase):
         for folder in ("core", "variants", "tasks", "harness", "python"):
             for path in (ROOT / folder).rglob("*.cc"):
                 self.assertNotRegex(path.read_text(), r"(?m)^using namespace (?!std)", str(path))
-
-
-if __name__ == "__main__":
-    unittest.main()

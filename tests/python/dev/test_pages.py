@@ -229,7 +229,3 @@ class Datasheet(unittest.TestCase):
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), wrong)
             done = attnbench("info", "image", "--picture", "/proc/x.png")
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (6, 1), done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -110,7 +110,3 @@ class Built(unittest.TestCase):
                             faults.append(f"{page.relative_to(folder / 'site')}: {link}")
             self.assertEqual(faults, [])
             self.assertGreater(seen, 300)
-
-
-if __name__ == "__main__":
-    unittest.main()

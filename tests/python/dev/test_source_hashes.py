@@ -213,7 +213,3 @@ class SourceHashes(unittest.TestCase):
             self.assertGreater(len(names), 15)
             for name in names:
                 self.assertIn(f'"{folder}/{name}"', text)
-
-
-if __name__ == "__main__":
-    unittest.main()

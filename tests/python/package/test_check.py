@@ -247,7 +247,3 @@ class Said(unittest.TestCase):
 
     def test_an_option_that_is_true_has_no_value(self) -> None:
         self.assertEqual(_words({"crossings": True, "format": "md"}), ["--crossings", "--format=md"])
-
-
-if __name__ == "__main__":
-    unittest.main()

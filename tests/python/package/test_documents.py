@@ -73,7 +73,3 @@ class Notebooks(unittest.TestCase):
                 shown = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
                 pictures = [o for o in shown if "data:image/png" in o.get("data", {}).get("text/html", "")]
                 self.assertTrue(pictures, f"{path.name} shows no picture")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -110,7 +110,3 @@ class Forked(unittest.TestCase):
                 return [row["status"] for row in rows]
 
             self.assertEqual(in_child(self, sweep), ["ok"])
-
-
-if __name__ == "__main__":
-    unittest.main()

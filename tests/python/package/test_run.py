@@ -223,7 +223,3 @@ class Examples(unittest.TestCase):
         ):
             with self.subTest(words), self.assertRaisesRegex(attnbench.Error, words):
                 call()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -163,7 +163,3 @@ class Forked(unittest.TestCase):
                             multiprocessing_context="fork")  # fmt: skip
         for one, other in zip(loader, here, strict=True):
             self.assertTrue(torch.equal(one, other))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -251,7 +251,3 @@ class CommandLine(unittest.TestCase):
             main(["--help"])
         self.assertEqual(end.exception.code, 0)
         self.assertIn("--quick", out.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

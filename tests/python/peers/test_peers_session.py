@@ -332,7 +332,3 @@ class Tables(unittest.TestCase):
         self.written()
         for option in (["--quick"], ["-o", "x.jsonl"], ["--program", "x"], ["--python", "x"]):
             self.assertIn("drop one of them", self.wrong(*option))
-
-
-if __name__ == "__main__":
-    unittest.main()

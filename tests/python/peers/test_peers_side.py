@@ -237,7 +237,3 @@ class OurSide(unittest.TestCase):
             self.addCleanup(side.close)
             with self.assertRaisesRegex(SideError, "^sh answered 'forward' by"):
                 side.ask("forward", repeat=1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -239,7 +239,3 @@ class WithTheLibraries(Sided):
         for (block, request, mine), line in zip(blocks, done.stdout.splitlines(), strict=True):
             with self.subTest(block.title()):
                 self.assertLess(loading.difference(mine, np.array(json.loads(line))), 1e-6)
-
-
-if __name__ == "__main__":
-    unittest.main()

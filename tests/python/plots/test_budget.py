@@ -180,7 +180,3 @@ class Budgets(unittest.TestCase):
         keys, _, rank = picture.figure.axes
         self.assertIn("truncated", self.names(keys))
         self.assertEqual(self.names(rank), set())
-
-
-if __name__ == "__main__":
-    unittest.main()

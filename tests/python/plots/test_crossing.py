@@ -204,7 +204,3 @@ class NearestFloor(unittest.TestCase):
         )
         self.assertIn("No noise floor", self.floors.note([cell(64, "decode")]))
         self.assertEqual(self.floors.note([cell(64, run="b")]), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -209,7 +209,3 @@ class Looks(unittest.TestCase):
         for group in Styles(many.rows(60)).groups:
             for name in group.variants:
                 self.assertIn(family[name], group.title)
-
-
-if __name__ == "__main__":
-    unittest.main()

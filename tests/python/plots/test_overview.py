@@ -285,7 +285,3 @@ class AsTheProgram(unittest.TestCase):
                     self.assertEqual(f"{answer.value:.3f}", told[head].partition(" ")[0])
                     compared += 1
         self.assertGreaterEqual(compared, 10)
-
-
-if __name__ == "__main__":
-    unittest.main()

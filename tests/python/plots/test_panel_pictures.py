@@ -228,7 +228,3 @@ class Options(InFolder):
             code, out, err = plot(file, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (words, err))
             self.assertIn(wanted, err)
-
-
-if __name__ == "__main__":
-    unittest.main()

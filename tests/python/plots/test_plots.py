@@ -276,7 +276,3 @@ class Stability(InFolder):
             for c in COLORS[:5]
         )
         self.assertGreater(min(b - a for a, b in zip(greys, greys[1:], strict=False)), 0.07)
-
-
-if __name__ == "__main__":
-    unittest.main()

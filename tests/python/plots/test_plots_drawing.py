@@ -179,7 +179,3 @@ class Drawing(unittest.TestCase):
                 self.assertGreater(len(ticks), 3)
                 self.assertAlmostEqual(max(np.diff(ticks)), min(np.diff(ticks)))
                 self.assertTrue(all(low < d.score.mean < high for d in trade.dots if d.score))
-
-
-if __name__ == "__main__":
-    unittest.main()

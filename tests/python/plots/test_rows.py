@@ -277,7 +277,3 @@ def _named(schema: object, name: str) -> Iterator[dict]:
             if key == name and "items" in value:
                 yield value
             yield from _named(value, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -282,7 +282,3 @@ class Fronts(InFolder):
         _, chance = self.front(("full", 0.7, 0, 1.02), ("linear", 0.6, 0, 1), samples=0.05)
         self.assertEqual(chance["full"], 1)
         self.assertTrue(0.3 < chance["linear"] < 0.9, chance)
-
-
-if __name__ == "__main__":
-    unittest.main()

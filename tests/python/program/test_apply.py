@@ -394,7 +394,3 @@ class ApplyGates(unittest.TestCase):
             "--grad-input dt: no --input has that name",
             self.refusal("gla", "--input", f"decay={raw}", *up, "--grad-input", f"dt={raw}"),
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

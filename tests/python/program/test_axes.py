@@ -233,7 +233,3 @@ class StackPictures(unittest.TestCase):
         self.assertGreater(context_of(plain), context_of(deep))  # the ordinary one is preferred
         self.assertIn("6 layers", shape_text(deep))
         self.assertNotIn("layers", shape_text(plain))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -392,7 +392,3 @@ class CommandLine(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 6)
         self.assertEqual(done.stderr.count("\n"), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -294,7 +294,3 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(sum("build 1: " in t for t in titles), sum("build 2: Another CPU" in t for t in titles))
         self.assertGreater(len(titles), 7)
         self.refused(2, "is in '.*a.jsonl' and in '.*b.jsonl'.*attnbench compare", "table", self.a, self.b)
-
-
-if __name__ == "__main__":
-    unittest.main()

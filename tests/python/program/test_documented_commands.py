@@ -89,7 +89,3 @@ class DocumentedCommands(unittest.TestCase):
 
     def wrote(self, words: list[str]) -> bool:
         return any((self.folder / w).exists() for w in words if "." in w)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -334,7 +334,3 @@ class RowsOnStdout(unittest.TestCase):
         done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.returncode, 6)
         self.assertRegex(done.stderr, r"\Aattnbench: standard output: .*No space left.*\n\Z")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -302,7 +302,3 @@ class KilledSweeps(FaultCase):
             self.assert_nothing_runs()
             self.assertEqual(self.sweep(sweep=TINY, faults=EASY).returncode, 0)
             self.assert_whole(0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -203,7 +203,3 @@ class ReadOnly(FaultCase):
         self.assert_one_line(done, 6, "Read-only file system")
         mount_tmpfs(self, disk, "remount,rw,size=1m")
         self.assert_resumes()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -283,7 +283,3 @@ class Cores(FaultCase):
         found = self.environment_of_run()
         cores = min(2, len(os.sched_getaffinity(0)))
         self.assertEqual((found["cpu_quota"], found["threads"]), (1.5, cores))
-
-
-if __name__ == "__main__":
-    unittest.main()

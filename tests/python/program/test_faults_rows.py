@@ -221,7 +221,3 @@ class ClosedStreams(FaultCase):
             with self.subTest(closed=closed):
                 self.assert_rows_are_whole(closed, 6)
                 self.assertEqual(self.run_without(closed, "-").returncode, 6)
-
-
-if __name__ == "__main__":
-    unittest.main()

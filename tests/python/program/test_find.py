@@ -224,7 +224,3 @@ class Find(FaultCase):
             find = [] if "--find" in words else ["--find", "crossing"]
             self.assert_one_line(self.run_program(*base, *find, *words), 2, pattern)
         self.assertEqual(list(self.folder.glob("**/*.jsonl")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -314,7 +314,3 @@ class Shell(unittest.TestCase):
         if enabled.exists():
             (line,) = (line for line in lines if "huge pages" in line)
             self.assertEqual(line.startswith("advice"), "[never]" in enabled.read_text())
-
-
-if __name__ == "__main__":
-    unittest.main()

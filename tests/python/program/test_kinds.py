@@ -171,7 +171,3 @@ class Kinds(unittest.TestCase):
         graph = first(GRAPH)
         self.assertTrue(all(0 <= a < 32 and 0 <= b < 32 for a, b in graph["edges"]))
         self.assertEqual(graph["edges"], sorted(graph["edges"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -238,7 +238,3 @@ class Undeclared(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn(said, done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

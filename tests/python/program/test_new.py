@@ -263,7 +263,3 @@ class PythonVariants(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
                 self.assertIn(words, done.stderr)
         self.assertFalse((self.folder / "none.jsonl").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -228,7 +228,3 @@ class Noise(unittest.TestCase):
             self.assertEqual(lines["linear"]["faster_than_full_from"], answer)
             self.assertEqual(lines["performer"]["faster_than_full_from"], "64")
             self.assertEqual("Noise floor of this machine" in picture.read_text(), note)
-
-
-if __name__ == "__main__":
-    unittest.main()

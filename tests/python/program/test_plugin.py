@@ -187,7 +187,3 @@ class Plugin(unittest.TestCase):
                 self.assertEqual((row["status"], row["gate"], row["metrics"]), ("failed", "red", None))
                 self.assertIn("wrong answer at the shape that was measured", row["reason"])
             self.assertIn("~", done.stdout)  # beside what no reference was compared with
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -63,7 +63,3 @@ class Metadata(unittest.TestCase):
             names |= {(n.module or "").split(".")[0] for n in tops if isinstance(n, ast.ImportFrom) and not n.level}
             if not path.stem.startswith("_torch"):
                 self.assertFalse({"torch", "pandas", "matplotlib"} & names, path.name)
-
-
-if __name__ == "__main__":
-    unittest.main()

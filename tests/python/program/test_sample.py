@@ -288,7 +288,3 @@ class Refuses(Sample):
         self.write("basic_train.tsv", "Source\tTarget\n( ( [MAX 4 ) ] )\tx\n")
         said = self.refused("sample", f"listops[data={self.folder}]")
         self.assertIn("basic_train.tsv line 2: label 'x'", said)
-
-
-if __name__ == "__main__":
-    unittest.main()

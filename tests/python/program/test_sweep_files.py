@@ -341,7 +341,3 @@ class TunedRun(unittest.TestCase):
         self.assertIn("interrupted", err.splitlines()[-1])
         left = {path.name for path in self.folder.rglob("*") if path.is_file()}
         self.assertLessEqual(left, {"pilots.json"})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -157,7 +157,3 @@ class Regress(FaultCase):
         done = self.regress("same", "HEAD", *MEASURE)
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not build: cmake --preset failed", done.stderr.splitlines()[-1])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -388,7 +388,3 @@ class Refusals(InReport):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, f"{self.folder / 'rows-report.html'}\n")
         self.assertTrue((self.folder / "rows-report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>"))
-
-
-if __name__ == "__main__":
-    unittest.main()

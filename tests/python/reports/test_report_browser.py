@@ -223,7 +223,3 @@ class Browser(unittest.TestCase):
         self.assertTrue(any("&lt;" in label for label in labels))
         self.assertEqual([label for label in labels if "<" in label], [])
         self.assertIn(report_rows.HOSTILE, self.seen["hostile"]["shown"])
-
-
-if __name__ == "__main__":
-    unittest.main()

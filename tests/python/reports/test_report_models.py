@@ -306,7 +306,3 @@ class Marks(unittest.TestCase):
             named = [s for s in sentences if "python_linear" in s]
             self.assertEqual(bool(named), bool(count))
             self.assertFalse([s for s in named if "python_linear`" in s])
-
-
-if __name__ == "__main__":
-    unittest.main()

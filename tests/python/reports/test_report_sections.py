@@ -308,7 +308,3 @@ class Parts(InSections):
         self.assertAlmostEqual(told["other"], 0.1, delta=1e-6)
         (line,) = found["panels"][0]["lines"]
         self.assertAlmostEqual(sum(line["parts"]), 1, delta=1e-6)
-
-
-if __name__ == "__main__":
-    unittest.main()

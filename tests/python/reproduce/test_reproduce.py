@@ -396,7 +396,3 @@ class Command(InFolder):
                     words = ["run", one.source, *one.words(small), "--dry-run", "-o", self.folder / "rows.jsonl"]
                     done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=ROOT)
                     self.assertEqual(done.returncode, 0, f"{entry.id} {one.source.name}: {done.stderr}")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -241,7 +241,3 @@ class TheFindingsPage(unittest.TestCase):
             self.assertEqual(unlinked, [], title)
             for path in re.findall(r"\(([^)]*\.jsonl)\)", text):
                 self.assertTrue((findings.PAGE.parent / path).exists(), path)
-
-
-if __name__ == "__main__":
-    unittest.main()
