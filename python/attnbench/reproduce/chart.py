@@ -65,10 +65,6 @@ class Panel:
         return max(LEAST, ROW * (len(self.names) + 0.6)) if self.names else TALL
 
 
-def lines_of(label: str, xs: Sequence[float], found: Sequence[Estimate], **more: Any) -> Line:
-    return Line(label, tuple(Point(x, e) for x, e in zip(xs, found)), **more)
-
-
 def drawn(entry: Entry, panels: Sequence[Panel], rows: Rows, cells: list[Cell]) -> Picture:
     """`rows` and `cells` tell the caption where the figures come from."""
     looks = _looks(panels)

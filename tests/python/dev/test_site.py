@@ -13,7 +13,7 @@ from unittest import mock
 
 from dev import site
 
-from ..faults import ROOT
+from ..faults import ROOT, InFolder
 
 MKDOCS = ROOT / ".venv-site" / "bin" / "mkdocs"
 
@@ -36,12 +36,7 @@ class Links(HTMLParser):
                 self.loads.append(str(found[name]))
 
 
-class Gathered(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class Gathered(InFolder):
     def small(self, **texts: str) -> Path:
         root = self.folder / "root"
         for name in ("docs/decisions", "results/reference/plots"):

@@ -8,9 +8,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -20,7 +17,7 @@ from attnbench.peers.inputs import write_inputs
 from attnbench.peers.plan import ADAMW, FEW, Block
 from attnbench.peers.sides import Side, SideError, start_ours
 
-from ..faults import BUILT, PROGRAM
+from ..faults import BUILT, PROGRAM, InFolder
 
 
 def softmax(logits):
@@ -116,13 +113,11 @@ def loss_of(weights, tokens, targets):
 
 
 @BUILT
-class OurSide(unittest.TestCase):
+class OurSide(InFolder):
     def setUp(self):
+        super().setUp()
         self.side = start_ours(PROGRAM, 1)
         self.addCleanup(self.side.close)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def test_every_variant_with_all_gradients(self):
         for block in small_blocks():

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 import unittest
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from attnbench.peers.plan import NAMES, VARIANTS
 from attnbench.peers.session import refusal
 from attnbench.peers.sides import SideError, start_ours, start_peer
 
-from ..faults import BUILT, PROGRAM
+from ..faults import BUILT, PROGRAM, InFolder
 
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 built = BUILT
@@ -72,15 +70,13 @@ def form_of(name):
     return next(form for form in VARIANTS if form.name == name)
 
 
-class Sided(unittest.TestCase):
+class Sided(InFolder):
     """Our side, and a folder for arrays."""
 
     def setUp(self):
+        super().setUp()
         self.ours = start_ours(PROGRAM, 1)
         self.addCleanup(self.ours.close)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def request(self, block):
         return write_inputs(block, self.folder, 0) | write_pattern(block, self.ours, self.folder)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -26,7 +24,7 @@ from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import speeds
 
 from .. import fixture
-from ..faults import BUILT, ROOT
+from ..faults import BUILT, ROOT, InFolder
 
 LENGTHS = (64, 256, 1024, 4096)
 REFERENCE = ROOT / "results" / "reference" / "quick.jsonl"
@@ -64,12 +62,7 @@ def planted(**changes: Any) -> list[dict[str, Any]]:
     return cells
 
 
-class InOverview(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-
+class InOverview(InFolder):
     def rows(self, cells: list[dict[str, Any]], head: dict[str, Any] | None = None) -> Rows:
         return read_rows([fixture.write(self.folder / "rows.jsonl", cells, head)])
 

@@ -7,7 +7,6 @@ import csv
 import io
 import os
 import tempfile
-import unittest
 from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
@@ -22,7 +21,7 @@ from attnbench.plots.gallery import KINDS, STEMS, draw_named
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import COLORS, DASHES, MARKERS, Styles
 
-from .. import decode_rows, fixture
+from .. import decode_rows, faults, fixture
 
 NAMES = (
     *("overview", "memory-attention", "accuracy", "accuracy-learning", "accuracy-effort", "tradeoff", "fidelity"),
@@ -55,12 +54,7 @@ def sketch(*arguments: object) -> tuple[int, str, str]:
         return plot(*arguments)
 
 
-class InFolder(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-
+class InFolder(faults.InFolder):
     def rows(self, cells: list, name: str = "rows.jsonl") -> Path:
         return fixture.write(self.folder / name, cells)
 

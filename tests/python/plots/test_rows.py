@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,12 +26,7 @@ from .test_plots import InFolder, sketch
 SCHEMA = Path(__file__).resolve().parents[3] / "results" / "schema.json"
 
 
-class ReadRows(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-
+class ReadRows(InFolder):
     def fault(self, text: str | bytes) -> str:
         file = self.folder / "rows.jsonl"
         file.write_bytes(text if isinstance(text, bytes) else text.encode())

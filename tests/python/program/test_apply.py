@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..faults import BUILT, PROGRAM
+from ..faults import BUILT, PROGRAM, InFolder
 
 BATCH, HEADS, DIM = 2, 2, 4
 RANK, FEATURES, WINDOW = 3, 12, 2
@@ -327,11 +327,9 @@ def mamba2(q, k, v, gate, a_log):
 
 
 @BUILT
-class ApplyGates(unittest.TestCase):
+class ApplyGates(InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.rng = np.random.default_rng(5)
         self.q, self.k, self.v, self.upstream = (
             self.rng.normal(size=(GATED_BATCH, GATED_HEADS, LENGTH, GATED_DIM)) for _ in range(4)

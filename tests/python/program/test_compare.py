@@ -8,11 +8,10 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from ..faults import BUILT, PROGRAM
+from ..faults import BUILT, PROGRAM, InFolder
 from .test_cli import CACHE, attnbench, rows_of
 
 SWEEP = (
@@ -50,7 +49,7 @@ def elsewhere(row):
 
 
 @BUILT
-class Comparisons(unittest.TestCase):
+class Comparisons(InFolder):
     @classmethod
     def setUpClass(cls):
         held = tempfile.TemporaryDirectory()
@@ -64,9 +63,7 @@ class Comparisons(unittest.TestCase):
         cls.rows = rows_of(cls.runs / "a.jsonl")
 
     def setUp(self):
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         self.a, self.b = self.runs / "a.jsonl", self.runs / "b.jsonl"
 
     def write(self, name, change):

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import tempfile
-import unittest
-from pathlib import Path
 
 import numpy as np
 
-from ..faults import ROOT
+from ..faults import ROOT, InFolder
 from .test_cli import attnbench
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"{f}/{p.name}" for f in ("docs", "results") for p in (ROOT / f).glob("*.md")))
@@ -32,11 +29,9 @@ def commands(document: str) -> list[list[str]]:
     return found
 
 
-class DocumentedCommands(unittest.TestCase):
+class DocumentedCommands(InFolder):
     def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         array = np.random.default_rng(0).normal(size=(1, 2, 8, 16)).astype(np.float32)
         for name in "qkv":
             np.save(self.folder / f"{name}.npy", array)

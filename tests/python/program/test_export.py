@@ -10,13 +10,10 @@ import math
 import os
 import statistics
 import subprocess
-import tempfile
-import unittest
-from pathlib import Path
 
 from attnbench.plots.rows.read import read_rows as read_to_plot
 
-from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, read_rows
+from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_rows
 from .test_cli import TINY, attnbench, rows_of
 
 SWEEP = ["run", "-v", "full", "-v", "linear", "--measure", "speed,memory", "--length", "64", *SHAPE, "--repetitions", "4", "-q"]
@@ -288,12 +285,7 @@ class Merge(FaultCase):
 
 
 @BUILT
-class RowsOnStdout(unittest.TestCase):
-    def setUp(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.folder = Path(self._folder.name)
-
+class RowsOnStdout(InFolder):
     def test_rows_alone_are_on_stdout_and_tables_beside_them(self) -> None:
         done = attnbench("run", *TINY, "-o", "-", cwd=self.folder, cache="/dev/null/home")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import time
-import unittest
 from pathlib import Path
 
 from ..faults import BUILT, CELLS, EASY, PROGRAM, SHAPE, FaultCase, control_group, read_rows

@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import unittest
 from collections.abc import Iterator
 from pathlib import Path
 

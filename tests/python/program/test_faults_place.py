@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 from ..faults import BUILT, CELLS, PROGRAM, SWEEP, FaultCase, control_group, read_rows, tool

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import unittest
 
 from ..faults import BUILT, CELLS, PROGRAM, SWEEP, FaultCase, read_rows
 

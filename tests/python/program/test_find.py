@@ -8,7 +8,6 @@ import json
 import math
 import re
 import signal
-import unittest
 
 from attnbench.plots.kinds.overview_rows import peaks_of, telling_panel
 from attnbench.plots.rows.read import read_rows as plotted

@@ -15,19 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..faults import BUILT, PROGRAM, ROOT
+from ..faults import BUILT, PROGRAM, ROOT, InFolder
 from .test_cli import TINY, attnbench
 
 MODEL = "width=16,heads=1,layers=1,feed_forward=16,batch=8,steps=2,validation_examples=8,test_examples=8"
 TASK = "mqar[vocab=32,pairs=2,length=16,train_examples=64]"
 
 
-class FirstHour(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class FirstHour(InFolder):
     def run_ok(self, *arguments: str, new: bool = False) -> subprocess.CompletedProcess:
         done = attnbench(*arguments, cwd=self.folder, new=new)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
-import unittest
-from pathlib import Path
 
-from ..faults import BUILT, validator
+from ..faults import BUILT, InFolder, validator
 from .test_cli import attnbench
 
 SMALL = (
@@ -22,12 +19,7 @@ INDUCTION = "induction[length=8,train_examples=64]"
 
 
 @BUILT
-class Kinds(unittest.TestCase):
-    def setUp(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.folder = Path(self._folder.name)
-
+class Kinds(InFolder):
     def sweep(self, variants: list[str], tasks: list[str], train: str = "", *more: str) -> tuple[list, str]:
         """Its cells, each valid, and what was printed."""
         command = ["run", "--measure", "accuracy", "-q", "-f", "-o", "rows.jsonl", "--ledger"]

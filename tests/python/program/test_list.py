@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, SHAPE, FaultCase
+from ..faults import BUILT, SHAPE, FaultCase, InFolder
 from .test_cli import attnbench, rows_of
 
 
@@ -134,11 +134,9 @@ class Fit(FaultCase):
 TINY = ["--length", "64", "--heads", "1", "--head-dim", "8"]
 
 
-class Breakdown(unittest.TestCase):
+class Breakdown(InFolder):
     def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         self.rows = self.folder / "rows.jsonl"
 
     def run_verb(self, *arguments: str):

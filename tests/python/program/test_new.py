@@ -8,11 +8,8 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
-import unittest
-from pathlib import Path
 
-from ..faults import BUILT, PROGRAM, ROOT, calibrated, validator
+from ..faults import BUILT, PROGRAM, ROOT, InFolder, calibrated, validator
 from .test_cli import attnbench
 
 FORMAT = ROOT / ".venv" / "bin" / "clang-format"
@@ -27,12 +24,7 @@ LISTS = (
 
 
 @BUILT
-class New(unittest.TestCase):
-    def setUp(self):
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class New(InFolder):
     def new(self, *arguments, cwd=None):
         return attnbench("new", *arguments, cwd=cwd or self.folder)
 
@@ -157,11 +149,9 @@ else:
 
 
 @BUILT
-class PythonVariants(unittest.TestCase):
+class PythonVariants(InFolder):
     def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         (self.folder / "fake").write_text(FAKE)
         (self.folder / "fake").chmod(0o755)
         self.write("class Cosine: pass\nclass Bad: pass\n")

@@ -10,10 +10,9 @@ import signal
 import subprocess
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
-from ..faults import BUILT, PROGRAM, calibrated
+from ..faults import BUILT, PROGRAM, InFolder, calibrated
 from ..passed import passed_checks
 from ..plots.test_plots import plot
 from .test_cli import attnbench, rows_of
@@ -46,7 +45,7 @@ def planted(rows, factors, floor=None):
 
 
 @BUILT
-class Noise(unittest.TestCase):
+class Noise(InFolder):
     @classmethod
     def setUpClass(cls):
         held = tempfile.TemporaryDirectory()
@@ -55,11 +54,6 @@ class Noise(unittest.TestCase):
         cls.done = attnbench("noise", *CELLS, "-o", "tiny", "--format", "json", cwd=cls.runs, cache=cls.runs / "cache")
         assert cls.done.returncode == 0, cls.done.stderr
         cls.rows = rows_of(cls.runs / "tiny-a.jsonl")
-
-    def setUp(self):
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
 
     def run_program(self, *arguments):
         return attnbench(*arguments, cwd=self.folder)

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import tempfile
-import unittest
-from pathlib import Path
 
 from PIL import Image
 
-from ..faults import BUILT, PROGRAM
+from ..faults import BUILT, PROGRAM, InFolder
 
 SPLITS = ("train", "validation", "test")
 MEAN, DEVIATION = 0.48, 0.24  # of CIFAR-10's grey levels, as the task `image` scales them
@@ -47,12 +44,7 @@ def evaluate(words: list[str]) -> int | list:
 
 
 @BUILT
-class Sample(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-
+class Sample(InFolder):
     def write(self, name: str, content: str | bytes) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,11 +9,9 @@ import re
 import shlex
 import signal
 import subprocess
-import tempfile
-import unittest
 from pathlib import Path
 
-from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, read_rows
+from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_rows
 from .test_cli import attnbench, rows_of
 
 TINY = """
@@ -38,12 +36,7 @@ def planned(*arguments: str, cwd: Path, text: str | None = None) -> list[dict]:
 
 
 @BUILT
-class SweepFiles(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class SweepFiles(InFolder):
     def write(self, text: str, name: str = "mine.toml") -> str:
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
@@ -252,11 +245,9 @@ TUNE = ["--tune", "learning_rate=[1e-3,3e-3]", "--seed", "0,1", "-q", "-o", "row
 
 
 @BUILT
-class TunedRun(unittest.TestCase):
+class TunedRun(InFolder):
     def setUp(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.folder = Path(self._folder.name)
+        super().setUp()
         self.rows = self.folder / "rows.jsonl"
 
     def run_sweep(self, *more: str) -> subprocess.CompletedProcess[str]:

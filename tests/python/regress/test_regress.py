@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import unittest
 
 from ..faults import BUILT, EASY, PROGRAM, ROOT, SHAPE, FaultCase, read_rows
 

@@ -11,7 +11,6 @@ import math
 import re
 import subprocess
 import sys
-import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any

@@ -27,7 +27,7 @@ from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary
 
 from .. import fixture
-from ..faults import ROOT
+from ..faults import ROOT, InFolder
 from .test_report import InReport, crossing_cells
 from .test_report_sections import InSections, rows_of
 
@@ -167,12 +167,7 @@ class ChangePoints(unittest.TestCase):
         self.assertEqual(steps([1.0, 1.0, 1.0, 9.0, 9.0]), [])
 
 
-class History(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class History(InFolder):
     def runs(self, factor_of: dict[str, list[float]], count: int = RUNS, noise: float = 0.01) -> None:
         """Times with noise, of 1 % by default; `factor_of` a variant by run. Names of files go against their times."""
         rng = np.random.default_rng(2)

@@ -7,8 +7,6 @@ import contextlib
 import io
 import json
 import subprocess
-import tempfile
-import unittest
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,14 @@ from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
 
 from .. import fixture
-from ..faults import BUILT, PROGRAM, ROOT
+from ..faults import BUILT, PROGRAM, ROOT, InFolder
 from ..reproduce import planted
 
 PEERS = ROOT / "results" / "reference" / "peers.jsonl"
 Json = dict[str, Any]
 
 
-class InSections(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class InSections(InFolder):
     def book(self, cells: list[Json], name: str = "rows", head: Json | None = None) -> Book:
         return self.book_of(fixture.write(self.folder / f"{name}.jsonl", cells, head))
 

@@ -11,9 +11,7 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 from unittest.mock import patch
 
 from scipy.stats import binomtest
@@ -43,6 +41,7 @@ from attnbench.reproduce.estimates import (
 from attnbench.reproduce.judging import Finding, Outcome, State, outcome_of
 from attnbench.reproduce.product import Product
 
+from .. import faults
 from ..faults import BUILT, calibrated
 from ..passed import passed_checks
 
@@ -92,12 +91,7 @@ def verdict(evidence):
 """
 
 
-class InFolder(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class InFolder(faults.InFolder):
     def entry(self, text: str = ENTRY, name: str = "R99"):
         folder = self.folder / name
         folder.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from ..layout.axes import (
     CHANCE,
@@ -24,6 +24,7 @@ from ..layout.axes import (
     cross,
     entry,
     log_ticks,
+    make_room,
     name_ends,
     name_lines,
     text_width,
@@ -342,6 +343,29 @@ def draw_lines(
     values = [mean for _, own in drawn for _, mean, _ in own]
     score_axis(axes, place.panel.metric, [*levels, *values])
     return [End(own[-1][:2], s.label, s.look) for s, own in drawn]
+
+
+def draw_over_numbers(
+    axes: Axes,
+    place: Place[TaskGroup],
+    points: Callable[[Sequence[Cell]], Points],
+    shown: Sequence[Series],
+    label: str,
+) -> None:
+    """Draws the lines of a panel and the level of chance over whole numbers, from the first to the
+    last of the series shown."""
+    chance = place.panel.reference("chance")
+    if chance is not None:
+        axes.axhline(chance, **CHANCE, zorder=1.5)
+    ends = draw_lines(axes, place, points, [chance or 0.0])
+    places = [at for s in shown for at, *_ in points(s.cells)]
+    first, last = min(places, default=0.0), max(places, default=1.0)
+    axes.set_xlim(left=first - 0.06 * (last - first))
+    share = make_room(axes, ends, last)
+    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
+    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
+    axes.set_xlabel(label)
+    finish_lines(axes, place, points, ends, share)
 
 
 def finish_lines(

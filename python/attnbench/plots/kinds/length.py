@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 from ..layout.axes import CHANCE, entry, level_entry, make_room
 from ..layout.caption import brief, unique
@@ -19,7 +19,16 @@ from ..rows.scores import ONE_SEED, TaskGroup, over_seeds, task_groups
 from ..rows.settings import chosen_on_validation, told_apart, winners
 from ..rows.style import Series, Styles
 from ..rows.units import length_text
-from .accuracy import Line, Points, TaskPage, cell_lines, draw_lines, finish_lines, task_pages
+from .accuracy import (
+    Line,
+    Points,
+    TaskPage,
+    cell_lines,
+    draw_lines,
+    draw_over_numbers,
+    finish_lines,
+    task_pages,
+)
 
 DISTANCE_NOTE = (
     "Test labels by the distance between the first and the last evidence, in bins of about equal counts. "
@@ -72,18 +81,7 @@ def points_by_distance(cells: Sequence[Cell]) -> Points:
 
 
 def _draw_distance(axes: Axes, place: Place[TaskGroup]) -> None:
-    chance = place.panel.reference("chance")
-    if chance is not None:
-        axes.axhline(chance, **CHANCE, zorder=1.5)
-    ends = draw_lines(axes, place, points_by_distance, [chance or 0.0])
-    middles = [middle for s in place.own for middle, _, _ in points_by_distance(s.cells)]
-    first, last = min(middles, default=0.0), max(middles, default=1.0)
-    axes.set_xlim(left=first - 0.06 * (last - first))
-    share = make_room(axes, ends, last)
-    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
-    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
-    axes.set_xlabel("distance, positions")
-    finish_lines(axes, place, points_by_distance, ends, share)
+    draw_over_numbers(axes, place, points_by_distance, place.own, "distance, positions")
 
 
 def _distance_table(group: TaskGroup, series: list[Series]) -> list[Line]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends
 from ..layout.page import Picture
@@ -20,7 +19,7 @@ from ..rows.settings import chosen_on_validation, score_axis
 from ..rows.settings import name as name_of
 from ..rows.style import Series, Styles
 from ..rows.units import median, seconds_text, thousands_text
-from .accuracy import Line, Points, TaskPage, cell_lines, draw_lines, finish_lines, task_pages
+from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, task_pages
 
 STEPS = "steps of training"
 LEARNING_NOTE = (
@@ -83,23 +82,12 @@ def _means(cells: Sequence[Cell]) -> Points:
 
 
 def _draw_learning(axes: Axes, place: Place[TaskGroup]) -> None:
-    chance = place.panel.reference("chance")
-    if chance is not None:
-        axes.axhline(chance, **CHANCE, zorder=1.5)
-    ends = draw_lines(axes, place, _means, [chance or 0.0])
+    draw_over_numbers(axes, place, _means, [*place.own, *place.others], STEPS)
     for s in place.own:
         if own := spread(s.cells):
             at, _, low, high = zip(*own)
             axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
-    steps = [step for s in (*place.own, *place.others) for step, *_ in spread(s.cells)]
-    first, last = min(steps, default=0.0), max(steps, default=1.0)
-    axes.set_xlim(left=first - 0.06 * (last - first))
-    share = make_room(axes, ends, last)
-    ticks = MaxNLocator(4 if share > 0.6 else 3, integer=True).tick_values(first, last)
-    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if first <= t <= last]))
     axes.xaxis.set_major_formatter(lambda n, _: thousands_text(n))
-    axes.set_xlabel(STEPS)
-    finish_lines(axes, place, _means, ends, share)
 
 
 def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:

@@ -4,12 +4,12 @@ can be told apart, the others grey behind."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from matplotlib.axes import Axes
 
-from ..rows.style import BASELINE, COLORS, MOST, Series, Styles
+from ..rows.style import BASELINE, MOST, Series, Styles
 from .page import Page
 
 MOST_LINES = 8  # in a panel beside exact attention
@@ -45,17 +45,6 @@ def facets(series: list[Series], styles: Styles, *, by_variant: bool = False) ->
         own = [s for s in series if s.key in keys]
         out.append(Facet(title, own, [s for s in series if s.key not in keys]))
     return [f for f in out if any(s.key not in exact for s in f.own)]
-
-
-def recolored(series: list[Series]) -> list[Series]:
-    """With other colours where variants of different groups have the same, while any is free."""
-    colors = {v: next(s.look.color for s in series if s.variant == v) for v in _variants(series)}
-    taken: set[str] = set()
-    for variant, color in colors.items():
-        free = [c for c in COLORS[1:] if c not in colors.values() and c not in taken]
-        colors[variant] = free[0] if color in taken and free else color
-        taken.add(colors[variant])
-    return [replace(s, look=replace(s.look, color=colors[s.variant])) for s in series]
 
 
 def _variants(series: list[Series]) -> list[str]:
