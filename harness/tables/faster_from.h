@@ -1,5 +1,6 @@
 // The rule of "faster than full from", in tables and in pictures
-// (python/attnbench/plots/faster.py): both are held to the cases of tests/data/faster_from.json.
+// (python/attnbench/plots/rows/crossing.py): both are held to the cases of
+// tests/data/faster_from.json.
 #pragma once
 
 #include <map>

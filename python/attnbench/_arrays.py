@@ -1,14 +1,16 @@
 """What stands between arrays of NumPy or torch and the library: memory is shared where it is
-contiguous, and copied else."""
+contiguous, and copied else. A forward pass that can be made again, and the examples of a task."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from . import _core
 from ._core import Error
 
 # Of this machine's byte order. NumPy has no bfloat16: arrays hold its bits.
@@ -84,3 +86,67 @@ def lengths(kv_lengths: Iterable[int] | None) -> list[int]:
     if not isinstance(found, list) or not all(type(n) is int for n in found):
         raise Error(f"kv_lengths is {kv_lengths!r}; expected one integer a batch entry")
     return found
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`size` examples, padded to the task's length. What the task does not have is None.
+
+    Pairs of documents have a dimension more, [size, 2, length]. The arrays hold the library's own
+    memory; they are yours to change.
+    """
+
+    tokens: np.ndarray | None  # int32 [size, length], 0 is padding
+    values: np.ndarray | None  # float32 [size, length, channels], in place of tokens
+    lengths: np.ndarray  # int64 [size]: positions that are no padding
+    # int32 [size]: a class; [size, length]: a class a position, or [size, outputs]: an output
+    # sequence; -1 where there is no label.
+    targets: np.ndarray | None
+    wanted: np.ndarray | None  # float32 [size], the number to predict, in place of targets
+    # (first [size · length + 1], keys): query r of the batch may see keys[first[r]:first[r + 1]].
+    edges: tuple[np.ndarray, np.ndarray] | None
+    length: int  # of the longest example of the task
+
+    @property
+    def mask(self) -> np.ndarray:
+        """bool [size, length]: True where a position is no padding."""
+        return np.arange(self.length) < self.lengths[..., None]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """`targets`, or `wanted` where the answer is a number."""
+        return self.targets if self.wanted is None else self.wanted
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+class Source(Protocol):
+    """What a dataset takes its examples from: a Task."""
+
+    spec: str
+
+    @property
+    def real(self) -> bool: ...
+
+    @property
+    def edges(self) -> bool: ...
+
+    def count(self, split: str) -> int: ...
+
+    def batch(self, split: str, first: int, size: int, seed: int) -> Batch: ...
+
+
+class Call:
+    """A forward pass that can be made again: everything but the arrays."""
+
+    def __init__(self, spec: str, causal: bool, kv_lengths: list[int], names: list[str],
+                 seed: int, threads: int) -> None:  # fmt: skip
+        self.spec, self.causal, self.kv_lengths = spec, causal, kv_lengths
+        self.names, self.seed, self.threads = names, seed, threads
+
+    def forward(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, weights: list[np.ndarray],
+                gradients: bool) -> Any:  # fmt: skip
+        named = dict(zip(self.names, weights))
+        return _core.forward(self.spec, q, k, v, self.causal, self.kv_lengths, named, self.seed,
+                             self.threads, gradients, KINDS[q.dtype])  # fmt: skip

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import KINDS, contiguous, is_tensor, lengths, query_key_value, same_dtype, shared
-from ._call import Call
+from ._arrays import KINDS, Call, contiguous, is_tensor, lengths, query_key_value, same_dtype, shared
 from ._core import Error
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._called_as import is_unsaid, refuse, refuse_other_signatures
 from ._core import Error
-from ._function import Function, Weights, answer_of
+from ._function import Function, Weights, answer_of, is_unsaid, refuse, refuse_other_signatures
+
 
 class NumpyCallee:
     def __init__(self, function: Function, seed: int) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -231,7 +232,7 @@ def _row(run_id: str, name: str, function: Function, cell: dict[str, Any]) -> di
     begun = datetime.datetime.fromtimestamp(cell.pop("begun"), datetime.timezone.utc)
     try:
         source = inspect.getsource(function.call)
-    except (OSError, TypeError):  # typed in, or not of Python
+    except (OSError, TypeError, tokenize.TokenError):  # typed in, of a page, or not of Python
         source = ""
     params = {k: v for k, v in function.params.items() if isinstance(v, (bool, int, float, str))}
     key = [cell["measure"], cell["axes"], name, params, source]

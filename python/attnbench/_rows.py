@@ -133,7 +133,7 @@ def table(rows: Source | list[Source], **options: Any) -> str:
 def _drawable(rows: Source | list[Source]) -> Any:
     """Rows as the pictures and the report read them, whole or not at all."""
     try:
-        from .plots.rows import RowsError, read_rows
+        from .plots.rows.read import RowsError, read_rows
     except ImportError as error:
         raise _lacks(error) from None
     try:
@@ -184,7 +184,7 @@ def plot(
     read = _drawable(rows)
     try:
         from .plots.gallery import draw_all, draw_named
-        from .plots.page import save
+        from .plots.layout.page import save
     except ImportError as error:
         raise _lacks(error) from None
     pictures = draw_all(read) if kind is None else draw_named(read, kind)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import _core
-from ._arrays import Error
-from ._batch import Batch
+from ._arrays import Batch, Error
 
 
 class Task:

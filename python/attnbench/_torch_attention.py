@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from ._arrays import contiguous, shared
-from ._call import Call
+from ._arrays import Call, contiguous, shared
 from ._core import Error
 
 

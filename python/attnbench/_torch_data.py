@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from ._arrays import Error
-from ._batch import Batch, Source
+from ._arrays import Batch, Error, Source
 
 
 def tensors_of(batch: Batch, labels: torch.dtype) -> dict[str, torch.Tensor]:

@@ -17,10 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ._called_as import CONFIG, refuse_other_signatures
-from ._function import Function
 from ._check import PROMISES
 from ._core import Error
+from ._function import CONFIG, Function, refuse_other_signatures
 
 MASKS = ("causal", "kv_lengths")  # what a function may take beside q, k and v
 KINDS = (bool, int, float, str)  # of parameters

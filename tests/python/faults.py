@@ -77,6 +77,15 @@ def read_rows(path: Path) -> list[dict]:
     return rows
 
 
+class InFolder(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = Path(held.name)
+
+
 class FaultCase(unittest.TestCase):
     """A folder of its own, and the program in it with children as told."""
 

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from .command import FAILED, INTERRUPTED, NOTHING, USAGE, parsed, say, stop
-from .install import InstallError, built_program, peers_python
 from .plan import TITLES, Block, Wanted, blocks, without_peer
-from .ratios import COVERAGE, LEAST, RESAMPLES
-from .record import Record, RowsError, now, read_rows
-from .session import Session
-from .sides import MEMORY, SideError, start_ours
+from .record import COVERAGE, LEAST, RESAMPLES, Record, RowsError, now, read_rows
+from .session import PAUSE_S, Session
+from .sides import MEMORY, InstallError, SideError, built_program, peers_python, start_ours
 from .table import Chosen, comparisons, markdown, table
-from .turns import PAUSE_S
 
 SEED = 0
 

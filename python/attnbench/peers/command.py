@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NoReturn
 
-from .install import ROOT
+from .._place import ROOT
 from .plan import PEERS, QUICK, SUBJECTS, TITLES, Wanted
 from .sides import cores
 from .table import Chosen

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from . import torch_model
-from .torch_attention import VARIANTS
-from .torch_mixers import TURNED
+from .torch_attention import TURNED, VARIANTS
 from .torch_model import read
 
 

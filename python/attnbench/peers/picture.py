@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from attnbench.plots.caption import provenance, unique
-from attnbench.plots.looks import GREY, INK
-from attnbench.plots.page import Page, Picture, save
-from attnbench.plots.rows import Rows
-from attnbench.plots.ticks import fixed_ticks
-from attnbench.plots.units import length_text
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from attnbench.plots.layout.axes import fixed_ticks
+from attnbench.plots.layout.caption import provenance, unique
+from attnbench.plots.layout.page import Page, Picture, save
+from attnbench.plots.rows.read import Rows
+from attnbench.plots.rows.style import GREY, INK
+from attnbench.plots.rows.units import length_text
+
 from .plan import TITLES
-from .ratios import LEAST
-from .record import Record
+from .record import LEAST, Record
 from .table import subject_text
 
 ROW, CHARACTER = 0.17, 0.064  # inches: a line's height, a name's character

@@ -1,19 +1,68 @@
-"""The rows file: JSON Lines, schema attnbench-peers/1, a run line, then a line a comparison."""
+"""The rows file: JSON Lines, schema attnbench-peers/1, a run line, then a line a comparison: the
+ratio of two medians, and its bootstrap interval over interleaved rounds."""
 
 from __future__ import annotations
 
 import json
 import os
 import statistics
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jsonschema import Draft202012Validator, ValidationError
+from scipy.stats import bootstrap
 
 from .plan import Block
-from .ratios import Ratio
+
+RESAMPLES, COVERAGE = 2000, 0.95
+LEAST = 6  # rounds for an interval; of fewer, not even the full range covers 95 %
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times longer the peer takes: above 1, attnbench is faster. `coverage` is of the
+    interval; None: low and high are the range of the rounds' own ratios, too few for a level."""
+
+    median: float
+    low: float
+    high: float
+    coverage: float | None
+
+    def text(self) -> str:
+        brackets = "[]" if self.coverage else "()"
+        return f"{self.median:.2f} {brackets[0]}{self.low:.2f}, {self.high:.2f}{brackets[1]}"
+
+
+def ratio_of(ours: Sequence[float], peer: Sequence[float]) -> Ratio:
+    """Sample i of both was taken in the same round, so rounds are resampled, not samples: what
+    slows the whole machine for a while slows both."""
+    n = len(ours)
+    if n == 0 or n != len(peer):
+        raise ValueError(f"a ratio needs pairs of samples, got {n} and {len(peer)}")
+    mine, other = np.asarray(ours, float), np.asarray(peer, float)
+    median = float(_of_medians(mine, other))
+    if n < LEAST:
+        ratios = [*(other / mine), median]
+        return Ratio(median, float(min(ratios)), float(max(ratios)), None)
+    found = bootstrap(
+        (mine, other),
+        _of_medians,
+        paired=True,
+        n_resamples=RESAMPLES,
+        confidence_level=COVERAGE,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Ratio(median, float(found.low), float(found.high), COVERAGE)
+
+
+def _of_medians(mine: np.ndarray, other: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.median(other, axis=axis) / np.median(mine, axis=axis)
+
 
 SCHEMA = "attnbench-peers/1"
 VALIDATOR = Draft202012Validator(json.loads(Path(__file__).with_name("schema.json").read_text()))

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from attnbench.plots.units import Units, in_units
+from attnbench.plots.rows.units import Units, in_units
 
 from .plan import TITLES
-from .ratios import Ratio
+from .record import Ratio
 
 Row = dict[str, Any]
 RATIO = "times faster [95 %] (range)"

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from .command import Parser
-from .rows import Rows, RowsError
+from .rows.read import Rows, RowsError
 
 
 def checked_folder(folder: Path, parser: Parser) -> Path:
@@ -110,14 +110,13 @@ def _drawn(given: argparse.Namespace, rows: Rows, folder: Path) -> list[Path]:
     # matplotlib takes most of a second to load: only once it is needed
     if not (given.style or given.x or str(given.kind).startswith("heat-")):
         from .gallery import draw_all
-        from .page import save
+        from .layout.page import save
 
         return save(draw_all(rows, given.kind), folder)
-    from .panel_data import by_any
-    from .panel_draw import draw_panels
-    from .panel_kinds import panels_of
-    from .panel_style import panel_style
-    from .style import Styles
+    from .kinds.panel_data import by_any, panel_style
+    from .kinds.panel_draw import draw_panels
+    from .kinds.panel_kinds import panels_of
+    from .rows.style import Styles
 
     styles = Styles(rows)
     style = panel_style(given.style or "web", given.width, given.font)

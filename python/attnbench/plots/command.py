@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from .._place import COMMAND, IS_CLONE, ROOT, SCHEMA
-from .rows import Rows, RowsError, UnreadableError, read_rows
-
+from .rows.read import Rows, RowsError, UnreadableError, read_rows
 
 MAKES_ONE = "'scripts/bench'" if IS_CLONE else "'attnbench run --profile quick -o results/quick.jsonl'"
 

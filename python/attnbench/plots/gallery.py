@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from .accuracy import accuracy
-from .budget import budget
-from .crossing_page import crossings
-from .distance import distance
-from .effort import effort
-from .fidelity import fidelity
-from .learning import learning
-from .length import length
-from .memory import memory
-from .overview import overview
-from .page import Picture
-from .reach import reach
-from .relative import relative
-from .rows import Rows, RowsError
-from .speed import speed
-from .state import state
-from .style import Styles
-from .tradeoff import tradeoff
-
+from .kinds.accuracy import accuracy
+from .kinds.budget import budget
+from .kinds.crossing import crossings, relative
+from .kinds.curves import memory, speed
+from .kinds.fidelity import fidelity
+from .kinds.length import distance, length
+from .kinds.overview import overview
+from .kinds.reach import reach
+from .kinds.state import state
+from .kinds.tradeoff import tradeoff
+from .kinds.training import effort, learning
+from .layout.page import Picture
+from .rows.read import Rows, RowsError
+from .rows.style import Styles
 
 KINDS = {
     "overview": overview,

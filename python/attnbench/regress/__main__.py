@@ -10,8 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from .programs import ROOT, Program, RegressError, program_of
-from .undecided import alone, put_in_place, undecided_cells, without
+from .programs import ROOT, Program, RegressError, alone, program_of, put_in_place, undecided_cells, without
 
 SWEEP = [
     *("-v", "full", "-v", "truncated", "-v", "linformer", "-v", "performer", "-v", "linear"),

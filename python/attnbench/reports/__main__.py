@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from attnbench.plots.command import Parser
-from attnbench.plots.rows import Rows, RowsError, UnreadableError
+from attnbench.plots.rows.read import Rows, RowsError, UnreadableError
 
-from .past import Past, read_history
+from .history import Past, read_history
 from .peers import PeersFile, is_peers_file, read_peers
 
 

@@ -1,22 +1,21 @@
-"""Time and memory against length: the panels of the pictures, with ratios and crossings."""
+"""The panels of the pictures over length (time and memory, with ratios and crossings), over
+distance (how far an input moves an output), and over the bytes that decoding keeps."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from attnbench.plots.caption import disturbed, repetitions
-from attnbench.plots.curves import failed_at
-from attnbench.plots.floors import floors_of
-from attnbench.plots.memory import PEAK
-from attnbench.plots.panels import Panel, pages
-from attnbench.plots.quantity import Quantity, by_length
-from attnbench.plots.speed import time_of
-from attnbench.plots.style import Series
-from attnbench.plots.timings import Verdict, against_exact, ratio, verdicts
+from attnbench.plots.kinds import reach as picture
+from attnbench.plots.kinds.crossing import Verdict, against_exact, ratio, verdicts
+from attnbench.plots.kinds.curves import PEAK, time_of
+from attnbench.plots.kinds.state import NOTE, found, lines
+from attnbench.plots.layout.caption import disturbed, floors_of, repetitions
+from attnbench.plots.layout.panels import Panel, Quantity, by_length, failed_at, pages
+from attnbench.plots.rows.settings import is_error
+from attnbench.plots.rows.style import Series
 
-from .book import Book
-from .section import Json, facets, rounded, section, table
+from .book import Book, Json, facets, rounded, section, table
 
 Ratios = dict[tuple[Any, int], tuple[float, float, float]]  # by series and length
 LENGTH = {"title": "sequence length (tokens)", "kind": "length"}
@@ -148,3 +147,87 @@ def _marks(told: list[Verdict], book: Book) -> list[list[Any]]:
             assert math.isfinite(low) and math.isfinite(high)
             out.append([book.series(verdict.series), *map(rounded, (c.length, low, high))])
     return out
+
+
+def reach(book: Book) -> Json | None:
+    panels = [
+        _depth_panel(depth, which, told, book)
+        for which, told, depths in picture.depths(book.rows)
+        for depth in depths
+    ]
+    if not panels:
+        return None
+    floor = min(picture.floor_of(c) for c in book.rows.of("reach") if c.ok)
+    return section(
+        "reach",
+        "Reach",
+        "Relative change of an output where one input is replaced, by their distance, in a stack of encoder layers with "
+        "initial weights: what can arrive, not what a trained model uses.",
+        panels,
+        note=f"Medians over pairs of positions and over the seeds; changes below {floor:g} are not drawn.",
+    )
+
+
+def _depth_panel(depth: picture.Depth, which: str, told: str, book: Book) -> Json:
+    lines = []
+    for s in depth.select(book.styles.series(list(depth.cells))):
+        points = [(d, v) for d, v in depth.points(s.cells) if math.isfinite(v)]
+        if points:
+            own = book.cells(s.cells)
+            drawn = [[d, rounded(v), None, None, own] for d, v in points]
+            lines.append({"series": book.series(s), "points": drawn})
+    return {
+        "title": f"{depth.title}, {which}",
+        "facets": {"mask": which, "shape": told},
+        "x": {"title": "distance, positions", "kind": "number", "log": True, "base": 2},
+        "y": {"title": "relative change", "kind": "number", "log": True},
+        "lines": lines,
+    }
+
+
+def state(book: Book) -> Json | None:
+    _, groups, families = found(book.rows, book.styles)
+    panels = []
+    for group in groups:
+        drawn = []
+        every = [s for _, own in families.values() for s in own]
+        for name, _, points in lines(families, group.select(every)):
+            first = families[name][1][0]
+            drawn.append(
+                {
+                    "series": book.series(first),
+                    "name": name,
+                    "points": [
+                        [
+                            size,
+                            rounded(score.mean),
+                            *_ends(score.mean, score.half),
+                            book.cells_named(score.cell),
+                        ]
+                        for size, score, _, _ in points
+                    ],
+                }
+            )
+        panels.append(
+            {
+                "title": group.title.replace("\n", ", ").rstrip(", "),
+                "facets": {"task": str(group.cells[0].task)},
+                "x": {"title": "decode state of one sequence", "kind": "bytes", "log": True},
+                "y": {"title": group.label, "kind": "score", "log": is_error(group.metric)},
+                "lines": drawn,
+                "levels": [[level, level, rounded(v)] for level, v in group.levels.items()],
+            }
+        )
+    if not panels:
+        return None
+    return section(
+        "state",
+        "Recall against state",
+        "Test score by the bytes that decoding keeps of one sequence: up and to the left is better.",
+        panels,
+        note=NOTE,
+    )
+
+
+def _ends(mean: float, half: float | None) -> list[float | None]:
+    return [None, None] if half is None else [rounded(mean - half), rounded(mean + half)]

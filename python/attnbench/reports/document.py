@@ -14,23 +14,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import Rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import Rows
+from attnbench.plots.rows.style import Styles
 
-from . import curves, exactness, growth, parity, parts, records, scores
+from . import curves, exactness, parts, records, scores
 from .book import Book
-from .comparison import comparison
+from .comparison import comparison, growth
+from .curves import reach, state
 from .equal_cost import equal_cost
 from .first_table import first_table
 from .history import Past, history
 from .peers import PeersFile, peers
-from .reach import reach
 from .scores import Tasks
-from .state import state
 from .summary import summary
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("units.js", "tables.js", "looks.js", "charts.js", "report.js")  # one script, in this order
+SCRIPTS = ("units.js", "tables.js", "charts.js", "report.js")  # one script, in this order
 
 
 def document(
@@ -42,7 +41,7 @@ def document(
     found = [
         curves.speed(book),
         curves.memory(book),
-        growth.growth(book),
+        growth(book),
         parts.share_of_model(book),
         parts.parts_of_pass(book),
         exactness.fidelity(book),
@@ -61,8 +60,8 @@ def document(
         peers(others),
         records.missing(book),
         records.noisy(book),
-        parity.checks(book),
-        parity.parity(book),
+        records.checks(book),
+        records.parity(book),
         records.sources(book, others),
     ]
     files = [f.name for f in (*rows.files, *(o.path for o in others))]

@@ -6,19 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attnbench.plots.context import contract, decodes, dtype_of, scope_of
-from attnbench.plots.fidelity import KINDS, kind_of
-from attnbench.plots.fidelity_panels import EXACT, scale_of
-from attnbench.plots.metric import is_error
-from attnbench.plots.rows import Cell
-from attnbench.plots.style import BASELINE, Series
-from attnbench.plots.trained import without_settings
-from attnbench.plots.units import TEXTS, length_text, thousands_text
+from attnbench.plots.kinds.fidelity import EXACT, KINDS, kind_of, scale_of
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, scope_of, without_settings
+from attnbench.plots.rows.style import BASELINE, Series
+from attnbench.plots.rows.units import TEXTS, length_text, thousands_text
 
-from .book import Book
+from .book import Book, Json, rounded, section, table
 from .exactness import mean
 from .scores import Tasks
-from .section import Json, rounded, section, table
 
 BUDGETS = ((0.25, "1/4 of "), (0.5, "1/2 of "), (1.0, ""))  # of the cost of exact attention
 COSTS = {  # title of the axis, kind of number

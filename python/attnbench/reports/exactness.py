@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnbench.plots.context import contract, dtype_of
-from attnbench.plots.fidelity import KINDS, kind_of
-from attnbench.plots.fidelity_panels import EXACT, scale_of
-from attnbench.plots.rows import Cell
-from attnbench.plots.style import Series
-from attnbench.plots.tasks import Score, over_seeds
-from attnbench.plots.units import length_text
+from attnbench.plots.kinds.fidelity import EXACT, KINDS, kind_of, scale_of
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.scores import Score, over_seeds
+from attnbench.plots.rows.settings import contract, dtype_of
+from attnbench.plots.rows.style import Series
+from attnbench.plots.rows.units import length_text
 
-from .book import Book
-from .section import Json, rounded, section, table
+from .book import Book, Json, rounded, section, table
 
 MODELS = ("initial", "trained")  # kinds of inputs that a model reads
 OVER_SEEDS = "Means over seeds with 95 % t-intervals between them; no interval where n = 1."

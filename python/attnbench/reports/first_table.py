@@ -5,13 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from attnbench.plots.context import MODE_WORDS, contract, mode_of, scope_of, scope_text
-from attnbench.plots.metric import name as metric_name
-from attnbench.plots.overview import shape_words
-from attnbench.plots.overview_costs import NONE, Answer
-from attnbench.plots.overview_rows import Line, Overview, overview_of
-from attnbench.plots.overview_scores import Task
-from attnbench.plots.units import length_text
+from attnbench.plots.kinds.overview import shape_words
+from attnbench.plots.kinds.overview_rows import NONE, Answer, Line, Overview, Task, overview_of
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of, scope_of, scope_text
+from attnbench.plots.rows.settings import name as metric_name
+from attnbench.plots.rows.units import length_text
 
 from .book import Book
 

@@ -1,21 +1,118 @@
-"""History over commits: a line for each cell over the rows files of a folder, steps marked."""
+"""History over commits: a line for each cell over the rows files of a folder, one a run, in the order
+of their times.
+
+Steps in a short series of values: binary segmentation with a permutation test of the largest CUSUM.
+
+The statistic is the standardised difference of the two means at the best place to cut (Page 1954;
+Hinkley 1970); its distribution where nothing changes comes from permutations of the same values, so
+no shape of the noise is assumed, only that the order of the values says nothing (exchangeability).
+O(permutations * n) for each segment.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnbench.plots.context import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
-from attnbench.plots.rows import Cell
-from attnbench.plots.units import length_text
+from attnbench.plots.rows.read import Cell, RowsError, read_rows
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of, scope_of, scope_text, shape_text
+from attnbench.plots.rows.units import length_text
 
-from .book import Book
-from .change_points import LEAST, LEVEL, PERMUTATIONS, steps
-from .past import Past
-from .section import Json, rounded, section, table
+from .book import Book, Json, rounded, section, table
+
+
+@dataclass(frozen=True)
+class Past:
+    """One file: when and of which commit it is, and its cells."""
+
+    file: Path
+    head: dict[str, Any]
+    cells: list[Cell]
+
+    @property
+    def commit(self) -> str:
+        return str((self.head.get("environment") or {}).get("commit") or "unknown")[:9]
+
+
+def read_history(folder: Path) -> list[Past]:
+    """Returns the rows files of a folder in the order of their runs. Error where it holds fewer than
+    two, or files of several runs."""
+    files = sorted(folder.glob("*.jsonl"))
+    if len(files) < 2:
+        raise RowsError(f"--history {folder}: a history needs two rows files (*.jsonl), it has {len(files)}")
+    out = []
+    for file in files:
+        rows = read_rows([file])
+        if len(rows.runs) != 1:
+            raise RowsError(f"--history {file}: holds {len(rows.runs)} runs; give a file for each")
+        out.append(Past(file, rows.runs[0], rows.cells))
+    return sorted(out, key=lambda p: (str(p.head.get("started_at") or ""), p.file.name))
+
+
+LEAST = 6  # values of a segment that is tested: of 5 the smallest p is above 0.05
+PERMUTATIONS = 1999
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Step:
+    """Values from `at` on differ from those before it."""
+
+    at: int
+    before: float  # mean of the segment that ends at `at`
+    after: float
+    p: float
+
+
+def largest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns, of each row of `values` [series, n], the largest statistic and where it cuts."""
+    n = values.shape[-1]
+    k = np.arange(1, n)
+    total = values.sum(axis=-1, keepdims=True)
+    left = np.cumsum(values, axis=-1)[..., :-1]
+    gap = np.abs(left / k - (total - left) / (n - k)) * np.sqrt(k * (n - k) / n)
+    return gap.max(axis=-1), gap.argmax(axis=-1) + 1
+
+
+@cache
+def _orders(n: int) -> np.ndarray:
+    """Permutations of n places [PERMUTATIONS, n], the same for every series of that length."""
+    return np.argsort(np.random.default_rng(n).random((PERMUTATIONS, n)), axis=1)
+
+
+def best_cut(values: Sequence[float]) -> tuple[float, int]:
+    """Returns the p value of the best cut and its place. A permutation that ties counts as one that
+    exceeds, so the share of false alarms is the level at most."""
+    own = np.asarray(values, dtype=float)
+    statistic, cut = largest(own[None, :])
+    drawn, _ = largest(own[_orders(len(own))])
+    exceeds = int((drawn >= statistic[0] * (1 - 1e-12)).sum())
+    return (1 + exceeds) / (1 + PERMUTATIONS), int(cut[0])
+
+
+def steps(values: Sequence[float], level: float = LEVEL) -> list[Step]:
+    """Returns the steps of one series in their order; each segment on both sides of a step that is
+    found is tested again."""
+    cuts: dict[int, float] = {}
+    segments = [(0, len(values))]
+    while segments:
+        begin, end = segments.pop()
+        if end - begin < LEAST:
+            continue
+        p, cut = best_cut(values[begin:end])
+        if p <= level:
+            cuts[begin + cut] = p
+            segments += [(begin, begin + cut), (begin + cut, end)]
+    edges = [0, *sorted(cuts), len(values)]
+    means = [float(np.mean(values[a:b])) for a, b in zip(edges, edges[1:])]
+    return [Step(at, means[i], means[i + 1], cuts[at]) for i, at in enumerate(sorted(cuts))]
+
 
 SMALLEST = 0.02  # steps up to it are of no interest, as in `attnbench compare`
 VALUES = {"speed": "time_s.median", "memory": "peak_bytes", "accuracy": "test", "fidelity": "relative_error",

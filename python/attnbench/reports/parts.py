@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnbench.plots.context import MODE_WORDS, SCOPE_WORDS, contract, mode_of, scope_of, shape_text
-from attnbench.plots.rows import Cell
-from attnbench.plots.style import Series
-from attnbench.plots.units import length_text
+from attnbench.plots.rows.read import Cell
+from attnbench.plots.rows.settings import MODE_WORDS, SCOPE_WORDS, contract, mode_of, scope_of, shape_text
+from attnbench.plots.rows.style import Series
+from attnbench.plots.rows.units import length_text
 
-from .book import Book
+from .book import Book, Json, facets, rounded, section, table
 from .curves import LENGTH
-from .section import Json, facets, rounded, section, table
 
 LAYERS = {"layer": 1, "model": 2}  # of the workload of this scope, harness/measure/workload.cc
 LEAST = 0.02  # parts below it count as other, as in results/performance.md

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import RowsError, UnreadableError
-from attnbench.plots.strict_json import parse_object
-from attnbench.plots.units import length_text
+from attnbench.plots.rows.read import RowsError, UnreadableError, parse_object
+from attnbench.plots.rows.units import length_text
 
-from .section import Json, rounded, section, table
+from .book import Json, rounded, section, table
 
 SCHEMA = "attnbench-peers/1"
 COMPARISONS = (

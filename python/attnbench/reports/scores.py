@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from attnbench.plots import distance, effort, learning, length
-from attnbench.plots.metric import is_error, written
-from attnbench.plots.metric import name as metric_name
-from attnbench.plots.panel_kinds import with_ends
-from attnbench.plots.pareto import Front
-from attnbench.plots.rows import FAILURES, Cell
-from attnbench.plots.style import Series
-from attnbench.plots.tasks import ONE_SEED, TaskGroup, controls, score, series_of, task_groups
-from attnbench.plots.tradeoff import trade_note
-from attnbench.plots.trades import Trade, trade_panels
-from attnbench.plots.tuned import chosen_on_validation, tuning_note
+from attnbench.plots.kinds import length, training
+from attnbench.plots.kinds.panel_kinds import with_ends
+from attnbench.plots.kinds.tradeoff import trade_note
+from attnbench.plots.kinds.trades import Trade, trade_panels
+from attnbench.plots.rows.joined import Front
+from attnbench.plots.rows.read import FAILURES, Cell
+from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, task_groups
+from attnbench.plots.rows.settings import chosen_on_validation, is_error, tuning_note, written
+from attnbench.plots.rows.settings import name as metric_name
+from attnbench.plots.rows.style import Series
 
-from .book import Book
-from .section import Json, rounded, section, table
+from .book import Book, Json, rounded, section, table
 
 SCORES = (
     ("task", "text"),
@@ -149,48 +147,48 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
 
 def by_distance(tasks: Tasks) -> Json | None:
     x = {"title": "distance, positions", "kind": "number", "log": False}
-    panels = _lines(tasks, distance.by_distance(tasks.book.rows), with_ends(distance.points), x)
+    panels = _lines(tasks, length.by_distance(tasks.book.rows), with_ends(length.points_by_distance), x)
     return panels and section(
         "distance",
         "Accuracy by distance",
         "Test score of labels whose evidence lies so far apart; a line that falls forgets.",
         panels,
-        note=distance.NOTE,
+        note=length.DISTANCE_NOTE,
     )
 
 
 def by_length(tasks: Tasks) -> Json | None:
     x = {"title": "sequence length (tokens)", "kind": "length"}
-    panels = _lines(tasks, length.beyond_training(tasks.book.rows), with_ends(length.points), x)
+    panels = _lines(tasks, length.beyond_training(tasks.book.rows), with_ends(length.points_by_length), x)
     return panels and section(
         "length",
         "Accuracy by length",
         "Test score beyond the length of training; a line that falls does not generalise.",
         panels,
-        note=length.NOTE,
+        note=length.LENGTH_NOTE,
     )
 
 
 def while_training(tasks: Tasks) -> Json | None:
-    x = {"title": learning.STEPS, "kind": "number", "log": False}
-    panels = _lines(tasks, learning.while_training(tasks.book.rows), learning.spread, x)
+    x = {"title": training.STEPS, "kind": "number", "log": False}
+    panels = _lines(tasks, training.while_training(tasks.book.rows), training.spread, x)
     return panels and section(
         "learning",
         "Learning curves",
         "Validation score by steps of training; a line that rises early learns fast.",
         [panel | {"ends": "seeds"} for panel in panels],
-        note=learning.NOTE,
+        note=training.LEARNING_NOTE,
     )
 
 
 def against_effort(tasks: Tasks) -> Json | None:
-    groups = effort.efforts(tasks.book.rows)
+    groups = training.efforts(tasks.book.rows)
     panels = []
-    for kind, title in effort.EFFORTS.items():
+    for kind, title in training.EFFORTS.items():
         own = [g for g in groups if g.kind == kind]
         x = {"title": title, "kind": "seconds" if kind == "seconds" else "number", "log": True}
 
-        panels += _lines(tasks, own, partial(effort.points, kind=kind), x) or []
+        panels += _lines(tasks, own, partial(training.points_by_effort, kind=kind), x) or []
     if not panels:
         return None
     return section(
@@ -199,7 +197,7 @@ def against_effort(tasks: Tasks) -> Json | None:
         "Validation score while the model trains, against seconds and against FLOPs of training: up and to the "
         "left is better.",
         [panel | {"ends": "seeds"} for panel in panels],
-        note=effort.NOTE,
+        note=training.EFFORT_NOTE,
     )
 
 

@@ -6,21 +6,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from attnbench.plots.answer_marks import CUT, MEANINGS, marks_of
-from attnbench.plots.caption import in_python, unique
-from attnbench.plots.context import MODE_WORDS, contract, dtype_of, mode_of, scope_of, scope_text
-from attnbench.plots.crossing import Crossing
-from attnbench.plots.fidelity import kind_of
-from attnbench.plots.fidelity_panels import EXACT, scale_of
-from attnbench.plots.memory import PEAK
-from attnbench.plots.metric import is_error, written
-from attnbench.plots.overview_rows import telling_panel
-from attnbench.plots.rows import FAILURES, Cell
-from attnbench.plots.runs import run_of
-from attnbench.plots.style import BASELINE, Series
-from attnbench.plots.tasks import Score, TaskGroup, score
-from attnbench.plots.timings import Verdict, verdicts
-from attnbench.plots.units import bytes_text, length_text
+from attnbench.plots.kinds.crossing import Verdict, verdicts
+from attnbench.plots.kinds.curves import PEAK
+from attnbench.plots.kinds.fidelity import EXACT, kind_of, scale_of
+from attnbench.plots.kinds.overview_rows import telling_panel
+from attnbench.plots.layout.caption import in_python, unique
+from attnbench.plots.rows.crossing import Crossing
+from attnbench.plots.rows.read import FAILURES, Cell, run_of
+from attnbench.plots.rows.scores import Score, TaskGroup, score
+from attnbench.plots.rows.settings import (
+    CUT,
+    MEANINGS,
+    MODE_WORDS,
+    contract,
+    dtype_of,
+    is_error,
+    marks_of,
+    mode_of,
+    scope_of,
+    scope_text,
+    written,
+)
+from attnbench.plots.rows.style import BASELINE, Series
+from attnbench.plots.rows.units import bytes_text, length_text
 
 from .book import Book
 from .curves import measured

@@ -1,4 +1,4 @@
-// Numbers in words, as attnplot/units.py writes them; ticks; small builders of elements.
+// Numbers in words, as plots/rows/units.py writes them; ticks; small builders of elements.
 const digits = v => String(Number(Number(v).toPrecision(3)));
 const UNITS = {
   seconds: [[' s', 1], [' ms', 1e-3], [' \u00b5s', 1e-6], [' ns', 1e-9]],

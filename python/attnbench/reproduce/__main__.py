@@ -13,12 +13,10 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from .entries import FOLDER, Entry, chosen, read_entries
+from .entries import FOLDER, INTERRUPTED, IO, NOTHING, Entry, ReproduceError, chosen, read_entries
 from .evidence import is_measured, judged
-from .fault import INTERRUPTED, IO, NOTHING, ReproduceError
 from .judging import State
-from .measuring import measure, say
-from .product import Product
+from .product import Product, measure, say
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from attnbench.plots.caption import caption, unique
-from attnbench.plots.looks import GREY, Look, exact, look
-from attnbench.plots.page import Page, Picture
-from attnbench.plots.rows import Cell, Rows, ids
-from attnbench.plots.ticks import fixed_ticks, log_ticks
-from attnbench.plots.units import bytes_text, length_text, seconds_text
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+
+from attnbench.plots.layout.axes import fixed_ticks, log_ticks
+from attnbench.plots.layout.caption import caption, unique
+from attnbench.plots.layout.page import Page, Picture
+from attnbench.plots.rows.read import Cell, Rows, ids
+from attnbench.plots.rows.style import GREY, Look, exact, look
+from attnbench.plots.rows.units import bytes_text, length_text, seconds_text
 
 from .entries import Entry
 from .estimates import Estimate
@@ -62,10 +63,6 @@ class Panel:
     @property
     def height(self) -> float:
         return max(LEAST, ROW * (len(self.names) + 0.6)) if self.names else TALL
-
-
-def lines_of(label: str, xs: Sequence[float], found: Sequence[Estimate], **more: Any) -> Line:
-    return Line(label, tuple(Point(x, e) for x, e in zip(xs, found)), **more)
 
 
 def drawn(entry: Entry, panels: Sequence[Panel], rows: Rows, cells: list[Cell]) -> Picture:

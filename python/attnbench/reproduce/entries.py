@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from .._place import ROOT
-from .fault import IO, ReproduceError
+
+USAGE, NOTHING, IO, INTERRUPTED = 2, 4, 6, 130
+
+
+class ReproduceError(Exception):
+    def __init__(self, message: str, code: int = USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class MissingError(Exception):
+    """A row that a verdict needs is not there or is not ok; why, in one line."""
+
 
 FOLDER = ROOT / "results" / "reproductions"
 TEXTS = ("title", "paper", "place", "claim", "scaled")

@@ -6,14 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import Cell, Rows, RowsError, UnreadableError, read_rows
+from attnbench.plots.rows.read import Cell, Rows, RowsError, UnreadableError, read_rows
 
-from .entries import Entry, Measurement
+from .entries import IO, Entry, Measurement, MissingError, ReproduceError
 from .estimates import Estimate
-from .fault import IO, MissingError, ReproduceError
 from .judging import Verdict
-from .measuring import load, read_records
-from .product import Product
+from .product import Product, load, read_records
 
 
 class Evidence:

@@ -7,11 +7,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnbench.plots.caption import provenance
-from attnbench.plots.markdown import markdown
-from attnbench.plots.page import Picture, save
-from attnbench.plots.rows import Rows
-from attnbench.plots.units import bytes_text, seconds_text
+from attnbench.plots.layout.caption import provenance
+from attnbench.plots.layout.page import Picture, save
+from attnbench.plots.rows.read import Rows
+from attnbench.plots.rows.units import bytes_text, markdown, seconds_text
 
 from .chart import drawn
 from .entries import FOLDER, ROOT, Entry, read_entries, read_left_out

@@ -10,13 +10,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NoReturn
 
-from . import queue
-from .batch import COLLECT, OPTIONS, SHARDS, Asked, collect_script, shards_script
-from .collect import collect
-from .outcome import Refused, refuse, say
-from .shards import shards_in, status_lines
 from .._place import ROOT
-from .sweep import PROGRAM, SWEEP, Sweep, check_words, planned
+from . import queue
+from .queue import COLLECT, OPTIONS, SHARDS, Asked, collect_script, shards_script
+from .shards import collect, shards_in, status_lines
+from .sweep import PROGRAM, SWEEP, Refused, Sweep, check_words, planned, refuse, say
 
 MOST_SHARDS = 10_000  # more than most sites let an array have
 

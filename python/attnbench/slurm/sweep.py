@@ -1,15 +1,42 @@
-"""A sweep in a folder: its `run` arguments, its shards as the program divides it, and the jobs that measure it."""
+"""A sweep in a folder: its `run` arguments, its shards as the program divides it, and the jobs that
+measure it. A command ends with one line on stderr and an exit code."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from .._place import BUILT
-from .outcome import one_line, refuse
+
+FAILED, USAGE, IO = 1, 2, 6
+
+
+class Refused(Exception):
+    """What is wrong, in one line, and the exit code."""
+
+    def __init__(self, message: str, code: int = USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def refuse(message: str, code: int = USAGE) -> NoReturn:
+    raise Refused(message, code)
+
+
+def one_line(text: str) -> str:
+    """What a program said on stderr, without its name before each line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(line.split(": error: ", 1)[-1] for line in lines)
+
 
 PROGRAM = BUILT
 SWEEP = "sweep.json"

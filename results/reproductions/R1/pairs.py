@@ -1,6 +1,6 @@
 """Errors of Performer's estimate of exp(x·y), by positive and by hyperbolic features."""
 
-from attnbench.reproduce.pairs import squared_errors
+from attnbench.reproduce.forms import squared_errors
 
 DIM, DIRECTIONS = 8, 16
 FEATURES = {"positive": DIRECTIONS, "hyperbolic": 2 * DIRECTIONS}

@@ -1,8 +1,8 @@
 """R10: differences of the forms and of the library from the recurrent one, and where products of gates overflow."""
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 ROUNDING = {"float32": 1e-4, "float64": 1e-12}  # relative, over 512 positions

@@ -3,8 +3,8 @@
 import math
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 NEAR = 1e-3  # of a weight, and of an output of order 1: far above float32's rounding of the result

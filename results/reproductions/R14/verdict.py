@@ -1,12 +1,13 @@
 """R14: rank correlation of measured and published speed-ups and memory."""
 
 import numpy as np
-from attnbench.plots.visits import central, draws
-from attnbench.reproduce.chart import Line, Panel, Point
-from attnbench.reproduce.estimates import SEED, Estimate, exact, ratio_of_times
-from attnbench.reproduce.fault import MissingError
-from attnbench.reproduce.judging import Finding, Verdict
 from scipy.stats import spearmanr
+
+from attnbench.plots.rows.crossing import central, draws
+from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
+from attnbench.reproduce.estimates import SEED, Estimate, exact, ratio_of_times
+from attnbench.reproduce.judging import Finding, Verdict
 
 # Critical value of Spearman's correlation of 8 pairs, one-sided: reached by chance in 4.8 %. Less what 27/42 may be rounded by.
 LEAST = 27 / 42 - 1e-9

@@ -3,8 +3,8 @@
 import math
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact, time_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 SLOPE, FACTOR = 0.15, 2.0

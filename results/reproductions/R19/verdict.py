@@ -3,9 +3,8 @@
 import math
 
 from attnbench.reproduce.chart import Line, Panel, Point
-from attnbench.reproduce.crossings import crossings_of
-from attnbench.reproduce.estimates import exact, quotient
-from attnbench.reproduce.fault import MissingError
+from attnbench.reproduce.entries import MissingError
+from attnbench.reproduce.estimates import crossings_of, exact, quotient
 from attnbench.reproduce.judging import Finding, Verdict
 
 TILED, TEXTBOOK = "full[kernel=tiled]", "full[kernel=materialized]"

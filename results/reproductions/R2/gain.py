@@ -1,6 +1,6 @@
 """Errors of Performer's estimate of exp(x·y) with orthogonal and with independent directions."""
 
-from attnbench.reproduce.pairs import squared_errors
+from attnbench.reproduce.forms import squared_errors
 
 DIM = 8
 SETTINGS = [(length, angle) for length in (0.5, 0.75) for angle in (0.5, 1.5, 2.8)]

@@ -3,8 +3,7 @@
 import math
 
 from attnbench.reproduce.chart import Line, Panel, Point
-from attnbench.reproduce.crossings import crossings_of
-from attnbench.reproduce.estimates import Estimate, exact
+from attnbench.reproduce.estimates import Estimate, crossings_of, exact
 from attnbench.reproduce.judging import Finding, Verdict
 
 RIVALS = {"full[kernel=tiled]": "tiled", "full[kernel=materialized]": "textbook"}

@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import Estimate, difference, mean_of, score_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 SMALL = 0.01  # a loss below is a copy without a fault

@@ -1,8 +1,8 @@
 """R24: scores of trained weights with other rounds of hashing than those of the training."""
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact, mean_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 TRAINED = (4, 2, 1)

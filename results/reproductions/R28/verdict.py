@@ -1,8 +1,8 @@
 """R28: scores beyond the training length, by the kind of positions."""
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import mean_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 TASKS = ("copy", "induction")

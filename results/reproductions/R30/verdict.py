@@ -1,9 +1,9 @@
 """R30: accuracy and time of windows against exact attention on synthetic frames of speech."""
 
-from attnbench.plots.tuned import winners
+from attnbench.plots.rows.settings import winners
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import mean_of, ratio_of_times, score_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 LOSS = 0.01  # of accuracy: closer than this counts as equal

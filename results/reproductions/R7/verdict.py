@@ -3,8 +3,8 @@
 import math
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 SLOPE = 0.15  # around the exponents 1 and 2: constant terms bend a short range

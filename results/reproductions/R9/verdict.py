@@ -3,8 +3,8 @@
 import numpy as np
 
 from attnbench.reproduce.chart import Line, Panel, Point
+from attnbench.reproduce.entries import MissingError
 from attnbench.reproduce.estimates import exact, mean_of
-from attnbench.reproduce.fault import MissingError
 from attnbench.reproduce.judging import Finding, Verdict
 
 NOTHING = 1e-12  # a squared error of float64's rounding, over 64 products

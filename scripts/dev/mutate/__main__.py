@@ -18,11 +18,8 @@ from typing import Any, NoReturn
 from attnbench._place import ROOT
 
 from .find import FindError, all_places, sources_hash
-from .place import Place
-from .record import Record, described, read, reasons
-from .report import Report
-from .sample import sampled
-from .tree import BuildError, Tree
+from .report import Record, Report, described, read, reasons, sampled
+from .tree import BuildError, Place, Tree
 from .trial import Trials
 
 REASONS = ROOT / "results" / "mutation_survivors.json"

@@ -23,7 +23,7 @@ from clang import cindex
 
 from attnbench._place import ROOT
 
-from .place import Piece, Place
+from .tree import Piece, Place
 
 HEADERS = ROOT / "build" / "mutate" / "core.pch"
 FOLDERS = ("variants", "core/simd", "core/ops")

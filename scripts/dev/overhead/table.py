@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.markdown import markdown
+from attnbench.plots.rows.units import markdown
 
 Row = dict[str, Any]  # `times_s`: seconds a call by round, of each side
 

@@ -1,14 +1,20 @@
-"""A Markdown table of fidelity on what models read: before and after training, by task and variant."""
+"""A Markdown table of fidelity on what models read, before and after training; and the summary of a report, a
+sentence a line."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from attnbench.plots.fidelity_panels import EXACT
-from attnbench.plots.markdown import markdown
-from attnbench.plots.names import spec_among
-from attnbench.plots.rows import Cell, read_rows
+
+from attnbench.plots.kinds.fidelity import EXACT
+from attnbench.plots.rows.read import Cell, read_rows
+from attnbench.plots.rows.settings import spec_among
+from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.units import markdown
+from attnbench.reports.book import Book
+from attnbench.reports.scores import Tasks
+from attnbench.reports.summary import summary
 
 STATES = ("initial", "trained")
 
@@ -53,3 +59,9 @@ def _of_model(task: str, cells: list[Cell]) -> str:
         f"- `{task}`: the models score {min(tests):.2f} to {max(tests):.2f}; the effective rank of exact attention's weights over {length} positions is "
         f"{ranks[0]} by layer before training, {ranks[1]} after."
     )
+
+
+def sentences(path: Path) -> str:
+    rows = read_rows([path])
+    book = Book(rows, Styles(rows))
+    return "\n".join(f"- {sentence}" for sentence in summary(book, Tasks(book)))

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Iterable
 from typing import Any
 
-from attnbench.peers.install import PROGRAM
-from attnbench.plots.markdown import markdown
+from attnbench._place import BUILT
+from attnbench.plots.rows.units import markdown
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 Variant = dict[str, Any]
@@ -17,7 +17,7 @@ Variant = dict[str, Any]
 
 def listed() -> list[Variant]:
     """The variants that the program has, in the order of the catalogue."""
-    done = subprocess.run([PROGRAM, "list", "variants", "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run([BUILT, "list", "variants", "--json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["variants"]
 
 

@@ -14,16 +14,16 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from dev.overhead import table as overhead
+from attnbench._place import ROOT
 from attnbench.peers.__main__ import main as peers
-from attnbench.peers.install import ROOT
+from dev.overhead import table as overhead
 
-from . import breakdown, by_family, captured, catalog, crossings, passes, ranks, sentences, shares
+from . import by_family, captured, catalog, passes, ranks
 
 TABLES: dict[str, Callable[..., str]] = {
-    "shares": lambda rows: shares.table(Path(rows)),
-    "breakdown": lambda rows, length: breakdown.table(Path(rows), int(length)),
-    "crossings": lambda rows, length: crossings.table(Path(rows), int(length)),
+    "shares": lambda rows: passes.shares(Path(rows)),
+    "breakdown": lambda rows, length: passes.breakdown(Path(rows), int(length)),
+    "crossings": lambda rows, length: passes.crossings(Path(rows), int(length)),
     "machine": lambda rows: passes.machine(Path(rows)),
     "floors": lambda rows, length: passes.floors(Path(rows), int(length)),
     "settings": lambda rows, length: passes.settings(Path(rows), int(length)),
@@ -36,7 +36,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "variants": lambda: catalog.every(catalog.listed()),
     "by_family": lambda rows: by_family.table(Path(rows)),
     "orders": lambda rows: by_family.orders(Path(rows)),
-    "summary": lambda rows: sentences.table(Path(rows)),
+    "summary": lambda rows: captured.sentences(Path(rows)),
 }
 PLACE = re.compile(
     rf"(<!-- ((?:scripts/peers|{'|'.join(TABLES)})(?: .*?)?) -->\n)((?:(?!<!-- ).)*)(<!-- end of table -->)", re.S

@@ -1,16 +1,108 @@
-"""Tables of results/performance.md beside the shares of all variants: the machine, the floors, other settings, growth and decoding."""
+"""Markdown tables of speed rows: each variant's time and its share of the multiply-add peak, the parts of its
+pass (`--breakdown`), from which length on it is faster than exact attention; and of results/performance.md
+beside: the machine, the floors, other settings, growth and decoding."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.markdown import markdown
-from attnbench.plots.rows import Cell, Rows, read_rows
-from attnbench.plots.units import bytes_text, ratio_text
+from attnbench.plots.kinds.crossing import Verdict, verdicts
+from attnbench.plots.layout.panels import pages
+from attnbench.plots.rows.read import Cell, Rows, read_rows
+from attnbench.plots.rows.settings import MODE_WORDS, contract, mode_of
+from attnbench.plots.rows.style import Series, Styles
+from attnbench.plots.rows.units import bytes_text, markdown, ratio_text
+from attnbench.reports.book import Book
+from attnbench.reports.curves import measured
 
-from .breakdown import MODES
-from .shares import entry
+LEAST = 0.02  # parts below it are left out
+MODES = ("forward", "train")
+
+
+def shares_of(cell: Cell) -> dict[str, Any]:
+    """The share of the threads' time of each part; empty without `--breakdown`."""
+    return (cell.metrics.get("breakdown") or {}).get("shares") or {}
+
+
+def parts_text(cell: Cell | None) -> str:
+    """`products 85, softmax 10, other 3`: percent of the threads' time, the largest part first;
+    `other`, what no mark names, last."""
+    if cell is None or not cell.ok:
+        return "—"
+    shares = shares_of(cell)
+    parts = [part for part in shares if part != "other" and shares[part] >= LEAST]
+    parts.sort(key=lambda part: -shares[part])
+    if shares.get("other", 0) >= LEAST:
+        parts.append("other")
+    return ", ".join(f"{part.replace('_', ' ')} {100 * shares[part]:.0f}" for part in parts) or "—"
+
+
+def breakdown(path: Path, length: int) -> str:
+    """A line for each variant, a column for each mode."""
+    cells = [cell for cell in read_rows([path]).cells if cell.measure == "speed"]
+    by = {(cell.variant, cell.axes["mode"]): cell for cell in cells if cell.length == length}
+    variants = sorted({name for name, _ in by})
+    return markdown(["variant", *MODES], ([f"`{v}`", *(parts_text(by.get((v, mode))) for mode in MODES)] for v in variants))
+
+
+def share_text(cell: Cell | None) -> str:
+    """`42.4, 0.86 (0.88)`: milliseconds, share of the peak by the median and by the best sample."""
+    if cell is None or not cell.ok:
+        return "—"
+    median, least = cell.metric("time_s.median"), cell.metric("time_s.min")
+    share = cell.metric("peak_fraction")
+    if median is None or least is None or share is None:
+        return "—"
+    return f"{median * 1e3:.3g}, {share:.2f} ({share * median / least:.2f})"
+
+
+def shares(path: Path) -> str:
+    """A line for each variant and mode, in the order of the rows; a column for each length."""
+    cells = [cell for cell in read_rows([path]).cells if cell.measure == "speed"]
+    lengths = sorted({cell.axes["length"] for cell in cells})
+    by = {(cell.variant, cell.axes["mode"], cell.axes["length"]): cell for cell in cells}
+    lines = (
+        [f"`{variant}`", mode, *(share_text(by.get((variant, mode, length))) for length in lengths)]
+        for variant, mode in sorted({key[:2] for key in by})
+    )
+    return markdown(["variant", "", *map(str, lengths)], lines)
+
+
+HEADS = ["pass", "variant", "faster from (95 % interval)", "beyond the noise from"]
+
+
+def crossings(path: Path, length: int) -> str:
+    """A line for each pass and variant. The last columns are of `length`: the time over that of
+    exact attention, and the percent of the threads' time that goes to selection."""
+    rows = read_rows([path])
+    book = Book(rows, Styles(rows))
+    lines = []
+    for panel in (panel for _, own in pages("speed", rows.of("speed")) for panel in own):
+        which = f"{MODE_WORDS[mode_of(panel.cells[0])]}, {contract(panel.cells[0])}"
+        for verdict in verdicts(panel, measured(panel, book), book.styles, rows):
+            own, exact = at(verdict.series, length), at(verdict.baseline, length)
+            lines.append([which, f"`{verdict.series.label}`", *_told(verdict), _ratio(own, exact), _selection(own)])
+    return markdown([*HEADS, f"time / exact's at {length:,}", f"selection at {length:,}, %"], lines)
+
+
+def at(series: Series, length: int) -> Cell | None:
+    return next((c for c in series.cells if c.ok and c.length == length), None)
+
+
+def _told(verdict: Verdict) -> tuple[str, str]:
+    return verdict.crossing.text(), verdict.faster_from or "—"
+
+
+def _ratio(own: Cell | None, exact: Cell | None) -> str:
+    times = [cell.metric("time_s.median") if cell else None for cell in (own, exact)]
+    return "—" if None in times else f"{times[0] / times[1]:.2f}"  # type: ignore[operator]
+
+
+def _selection(cell: Cell | None) -> str:
+    shares = shares_of(cell) if cell else {}
+    return f"{100 * shares.get('selection', 0):.0f}" if shares else "—"
+
 
 # The setting of the tables of all variants, by axis; a row without dtype is of float32.
 USUAL: dict[str, Any] = {"heads": 1, "head_dim": 64, "threads": 1, "causal": False, "dtype": "float32"}
@@ -67,7 +159,7 @@ def timed(cell: Cell | None, usual: Cell | None) -> str:
     if cell is None:
         return "—"
     median = cell.metric("time_s.median") or 0.0
-    told = entry(cell) if cell.metric("peak_fraction") is not None else f"{median * 1e3:.3g}"
+    told = share_text(cell) if cell.metric("peak_fraction") is not None else f"{median * 1e3:.3g}"
     return f"{told}, {ratio_text(median / (usual.metric('time_s.median') or 0.0))}" if usual else told
 
 

@@ -13,8 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from .sweeps import Broken, Soak, Sweep
-from .watched import Watched
+from .sweeps import Broken, Soak, Sweep, Watched
 
 # A sweep holds its rows in memory for the tables at its end, in a few times their length. What else it holds stays as it is.
 BYTES_A_BYTE = 10

@@ -33,7 +33,7 @@ double share_at(const NoiseFloor& floors, Mode mode, int64_t threads, int64_t le
   return found ? found->share : -1;
 }
 
-// As tests/python/plots/test_faster.py.
+// As tests/python/plots/test_crossing.py.
 TEST(Floors, TheNearestLengthOfTheSameModeAndThreadsCounts) {
   const NoiseFloor floors = known();
   EXPECT_EQ(share_at(floors, Mode::forward, 1, 16), 0.03);

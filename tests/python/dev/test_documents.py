@@ -8,12 +8,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from dev.pages import breakdown, by_family, catalog, crossings, documents, passes, sentences, shares
-from attnbench.peers.install import ROOT
-from attnbench.plots.overview import overview
-from attnbench.plots.page import noted
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench._place import ROOT
+from attnbench.plots.kinds.overview import overview
+from attnbench.plots.layout.page import noted
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
+from dev.pages import by_family, captured, catalog, documents, passes
 
 from ..faults import BUILT
 
@@ -79,7 +79,7 @@ class Made(unittest.TestCase):
         reference = ROOT / "results" / "reference"
         page = (reference / "standard.html").read_text(encoding="utf-8")
         told = re.findall("<li>(.*?)</li>", page.partition('id="summary"')[2])
-        made = sentences.table(reference / "standard.jsonl").splitlines()
+        made = captured.sentences(reference / "standard.jsonl").splitlines()
         self.assertEqual([html.unescape(re.sub("</?code>", "`", s)) for s in told if "trained on" not in s and "measurements" not in s],
                          [s.removeprefix("- ") for s in made if "measurements" not in s])  # its other rows add to these
 
@@ -172,7 +172,7 @@ class TablesOfRows(unittest.TestCase):
         head, cell = one_cell(peak_fraction=0.4)
         cell["metrics"]["time_s"].update(median=0.002, min=0.001)
         self.assertEqual(
-            self.printed(shares.table, head, cell),
+            self.printed(passes.shares, head, cell),
             [
                 f"| variant | | {cell['axes']['length']} |",
                 "|---|---|---|",
@@ -184,7 +184,7 @@ class TablesOfRows(unittest.TestCase):
         parts = {"packing": 0.05, "products": 0.7, "masks": 0.01, "other": 0.24}
         head, cell = one_cell(breakdown={"shares": parts})
         self.assertEqual(
-            self.printed(breakdown.table, head, cell, cell["axes"]["length"]),
+            self.printed(passes.breakdown, head, cell, cell["axes"]["length"]),
             [
                 "| variant | forward | train |",
                 "|---|---|---|",
@@ -198,7 +198,7 @@ class TablesOfRows(unittest.TestCase):
             *(("speed", {"length": 64 << i, "causal": True}, {"median": time, "variant": name, "breakdown": {"shares": {"selection": 0.25}}})
               for name, of in times.items() for i, time in enumerate(of))
         )  # fmt: skip
-        (line,) = crossings.table(path, 256).splitlines()[2:]
+        (line,) = passes.crossings(path, 256).splitlines()[2:]
         self.assertTrue(line.startswith("| forward, causal | `topk` | 152 |"), line)
         self.assertTrue(line.endswith("| 256 | 0.50 | 25 |"), line)
 
@@ -269,7 +269,3 @@ class TablesOfRows(unittest.TestCase):
             f"| `{name}` | 4 | {arithmetic[0]} | 1 | {memory} | 10 | {arithmetic[1]} |",
         )
         self.assertIn(f"**{found['fma_flops_per_s_one'] / 1e9:.0f} GFLOP/s**", passes.machine(path))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,8 @@ import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import ROOT
+
 CLANG_FORMAT = Path(sys.executable).parent / "clang-format"
 
 
@@ -31,7 +32,3 @@ class Format(unittest.TestCase):
         planted.write_text("int  main ( ) { }\n")
         self.addCleanup(planted.unlink)
         self.assertIn("code should be clang-formatted", faults([planted]))
-
-
-if __name__ == "__main__":
-    unittest.main()

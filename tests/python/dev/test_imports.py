@@ -48,6 +48,15 @@ class Imports(unittest.TestCase):
         except CycleError as error:
             self.fail(" → ".join(error.args[1]))
 
+    def test_rooms_of_pictures_have_arrows_one_way(self) -> None:
+        paths = modules()
+        rooms = [f"attnbench.plots.{room}." for room in ("rows", "layout", "kinds")]
+        later = {name: rooms[i + 1 :] for i, room in enumerate(rooms) for name in paths if name.startswith(room)}
+        self.assertGreater(len(later), 20)
+        for name, forbidden in later.items():
+            outside = {m for m in imported(name, paths[name], set(paths)) if m.startswith(tuple(forbidden))} if forbidden else set()
+            self.assertFalse(outside, name)
+
     def test_drawing_needs_no_extension(self) -> None:
         paths = modules()
         for name in ("plots", "reports", "reproduce", "peers", "regress", "slurm"):
@@ -55,9 +64,5 @@ class Imports(unittest.TestCase):
                 if module.startswith(f"attnbench.{name}"):
                     needs = imported(module, path, {*paths, "attnbench._core"})
                     self.assertFalse(needs & {"attnbench._core", "attnbench._program"}, module)
-        program = "import sys, attnbench.plots.rows; sys.exit('attnbench._core' in sys.modules)"
+        program = "import sys, attnbench.plots.rows.read; sys.exit('attnbench._core' in sys.modules)"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(ROOT / "python")}).returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,10 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from dev.mutate.place import Place, Rewriter, places_at
-from dev.mutate.record import Record, described, read, reasons
-from dev.mutate.report import Report
-from dev.mutate.sample import kind, sampled
+from dev.mutate.report import Record, Report, described, kind, read, reasons, sampled
+from dev.mutate.tree import Place, Rewriter, places_at
 
 SOURCE = b"int f(int a, int b) {\n  g(a);\n  return a + b * 2;\n}\n"
 
@@ -200,7 +198,3 @@ class Finding(unittest.TestCase):
 
         places = numbered(places_of("variants/features/linear.cc"))
         self.assertTrue(places)
-
-
-if __name__ == "__main__":
-    unittest.main()

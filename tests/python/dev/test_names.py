@@ -6,11 +6,10 @@ another means, or join its overloads, without a word from the compiler.
 
 import ast
 import collections
-import pathlib
 import re
 import unittest
 
-ROOT = pathlib.Path(__file__).parents[3]
+from ..faults import ROOT
 
 
 def compiled_alone():
@@ -166,7 +165,3 @@ class Names(unittest.TestCase):
         for folder in ("core", "variants", "tasks", "harness", "python"):
             for path in (ROOT / folder).rglob("*.cc"):
                 self.assertNotRegex(path.read_text(), r"(?m)^using namespace (?!std)", str(path))
-
-
-if __name__ == "__main__":
-    unittest.main()

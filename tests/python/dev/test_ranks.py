@@ -9,9 +9,10 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+
 from dev.pages import captured, ranks
-from dev.pages.concordance import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
-from dev.pages.scores import scores_of
+from dev.pages.by_family import scores_of
+from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
 
 from .. import fixture
 
@@ -110,7 +111,3 @@ class Pages(unittest.TestCase):
         self.assertIn("| `mqar` | `full` | exact | exact | 1.00 | 1.00 |", page)
         self.assertIn("| `mqar` | `linear` | 0.50 | 0.75 | 0.00 | 0.00 |", page)
         self.assertIn("score 0.90 to 0.90; the effective rank of exact attention's weights over 8 positions is 4.0 by layer before training, 2.0 after", page)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,9 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from unittest import mock
 
-from dev.site import gather
+from dev import site
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import ROOT, InFolder
+
 MKDOCS = ROOT / ".venv-site" / "bin" / "mkdocs"
 
 
@@ -35,17 +36,12 @@ class Links(HTMLParser):
                 self.loads.append(str(found[name]))
 
 
-class Gathered(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class Gathered(InFolder):
     def small(self, **texts: str) -> Path:
         root = self.folder / "root"
         for name in ("docs/decisions", "results/reference/plots"):
             (root / name).mkdir(parents=True)
-        for name in gather.TOP:
+        for name in site.TOP:
             (root / name).write_text("# Page\n")
         (root / "results" / "reference" / "plots" / "a.png").write_bytes(b"png")
         for name, text in texts.items():
@@ -54,7 +50,7 @@ class Gathered(unittest.TestCase):
 
     def test_links_to_folders_lead_to_their_lists(self) -> None:
         root = self.small(guide="[rows](../results/reference) and `[code](nowhere)`\n\n```\n[x](y)\n```\n")
-        settings = json.loads(gather.gathered(root, self.folder / "pages"))
+        settings = json.loads(site.gathered(root, self.folder / "pages"))
         pages = self.folder / "pages"
         text = (pages / "docs" / "guide.md").read_text()
         self.assertIn("[rows](../results/reference/index.md) and `[code](nowhere)`", text)
@@ -65,8 +61,8 @@ class Gathered(unittest.TestCase):
 
     def test_a_link_that_leads_nowhere_is_refused(self) -> None:
         root = self.small(guide="[gone](../results/gone.jsonl)\n")
-        with self.assertRaisesRegex(gather.SiteError, r"docs/guide\.md: links to '\.\./results/gone\.jsonl', which is not there"):
-            gather.gathered(root, self.folder / "pages")
+        with self.assertRaisesRegex(site.SiteError, r"docs/guide\.md: links to '\.\./results/gone\.jsonl', which is not there"):
+            site.gathered(root, self.folder / "pages")
 
     def test_the_workflow_publishes_the_folder_that_it_builds(self) -> None:
         text = (ROOT / ".github" / "workflows" / "site.yml").read_text(encoding="utf-8")
@@ -78,8 +74,8 @@ class Gathered(unittest.TestCase):
         self.assertLessEqual(set(re.findall(r"--build --preset (\w+)", text)), {p["name"] for p in presets})
 
     def test_every_document_of_the_repository_can_be_gathered(self) -> None:
-        with mock.patch.object(gather, "FOLDERS", ()):
-            settings = json.loads(gather.gathered(ROOT, self.folder / "pages"))
+        with mock.patch.object(site, "FOLDERS", ()):
+            settings = json.loads(site.gathered(ROOT, self.folder / "pages"))
         named = json.dumps(settings["nav"])
         for document in (*(ROOT / "docs").rglob("*.md"), *(ROOT / "results").glob("*.md")):
             self.assertIn(document.relative_to(ROOT).as_posix(), named)
@@ -91,7 +87,7 @@ class Built(unittest.TestCase):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             pages = folder / "pages"
-            (folder / "mkdocs.yml").write_text(gather.gathered(ROOT, pages))
+            (folder / "mkdocs.yml").write_text(site.gathered(ROOT, pages))
             (pages / "report.html").write_text("<!DOCTYPE html><title>report</title>")
             command = [MKDOCS, "build", "--quiet", "--config-file", folder / "mkdocs.yml", "--site-dir", folder / "site"]
             done = subprocess.run(command, capture_output=True, text=True)
@@ -109,7 +105,3 @@ class Built(unittest.TestCase):
                             faults.append(f"{page.relative_to(folder / 'site')}: {link}")
             self.assertEqual(faults, [])
             self.assertGreater(seen, 300)
-
-
-if __name__ == "__main__":
-    unittest.main()

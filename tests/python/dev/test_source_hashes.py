@@ -1,4 +1,6 @@
-"""The hash of the sources behind a row: whatever a plug-in's figures depend on changes it, and another plug-in does not."""
+"""The hash of the sources behind a row: whatever a plug-in's figures depend on changes it, and another plug-
+in does not. And which commit a program says that it is of, and whether its sources differ
+(harness/measure/commit.cmake)."""
 
 from __future__ import annotations
 
@@ -9,7 +11,45 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import ROOT
+
+COMMIT_SCRIPT = Path(__file__).resolve().parents[3] / "harness" / "measure" / "commit.cmake"
+
+
+class Commit(unittest.TestCase):
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.top = Path(held.name, "top")
+        (self.top / "results").mkdir(parents=True)
+        for file in ("source.cc", "results/rows.jsonl"):
+            (self.top / file).write_text("before\n", encoding="utf-8")
+        Path(held.name, "template").write_text("@commit@ @dirty@", encoding="utf-8")
+
+    def git(self, *words: str) -> str:
+        settings = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        return subprocess.run(["git", *settings, *words], cwd=self.top, check=True, capture_output=True, text=True).stdout.strip()
+
+    def told(self) -> str:
+        made = self.top.parent / "made"
+        subprocess.run(["cmake", "-D", f"SOURCE={self.top}", "-D", f"TEMPLATE={self.top.parent / 'template'}", "-D", f"OUTPUT={made}",
+                        "-P", COMMIT_SCRIPT], check=True)  # fmt: skip
+        return made.read_text(encoding="utf-8").rstrip("\n")
+
+    def test_changed_sources_make_a_tree_dirty_and_changed_rows_do_not(self) -> None:
+        self.assertEqual(self.told(), " ")
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--message", "first")
+        commit = self.git("rev-parse", "HEAD")
+        self.assertEqual(self.told(), f"{commit} false")
+        (self.top / "results" / "rows.jsonl").write_text("after\n", encoding="utf-8")
+        (self.top / "untracked.cc").write_text("new\n", encoding="utf-8")
+        self.assertEqual(self.told(), f"{commit} false")
+        (self.top / "source.cc").write_text("after\n", encoding="utf-8")
+        self.assertEqual(self.told(), f"{commit} true")
+
+
 SCRIPT = ROOT / "cmake" / "source_hashes.cmake"
 VARIANTS = {"full": "softmax", "linear": "features", "conv": "convolution"}  # name: family
 TASKS = {"mqar": "recall", "copy": "sequences"}
@@ -173,7 +213,3 @@ class SourceHashes(unittest.TestCase):
             self.assertGreater(len(names), 15)
             for name in names:
                 self.assertIn(f'"{folder}/{name}"', text)
-
-
-if __name__ == "__main__":
-    unittest.main()

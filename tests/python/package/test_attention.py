@@ -180,7 +180,3 @@ class Refusals(unittest.TestCase):
         self.refuses("expected one integer a batch entry", "full", q, k, v, kv_lengths=[0.5])
         self.refuses("no weight is named 'x'", "full", q, k, v, weights={"x": q})
         self.refuses("threads must be at least 1", "full", q, k, v, threads=0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,5 @@
-"""docs/python.md: every Python example runs, in its order."""
+"""docs/python.md: every Python example runs, in its order. docs/notebooks: each runs from its first cell to its
+last in a kernel, in at most a minute of processor time a core."""
 
 from __future__ import annotations
 
@@ -15,10 +16,17 @@ try:
     import torch  # noqa: F401: the page's examples use it
 except ImportError:
     raise unittest.SkipTest("torch is not installed") from None
+try:
+    import nbclient
+    import nbformat
+except ImportError:
+    nbclient = None
 
 from attnbench._program import environment, program
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = DOCS / "python.md"
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 
 class Documents(unittest.TestCase):
@@ -47,5 +55,21 @@ def checked(spec: str) -> subprocess.CompletedProcess[str]:
                           text=True, env=environment())  # fmt: skip
 
 
-if __name__ == "__main__":
-    unittest.main()
+@unittest.skipUnless(nbclient, "nbclient or nbformat is not installed")
+class Notebooks(unittest.TestCase):
+    def test_each_runs(self) -> None:
+        self.assertGreaterEqual(len(NOTEBOOKS), 3)
+        for path in NOTEBOOKS:
+            with self.subTest(path.name), tempfile.TemporaryDirectory() as folder:
+                before = os.times()
+                notebook = nbformat.read(path, as_version=4)
+                client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3",
+                                                 resources={"metadata": {"path": folder}})  # fmt: skip
+                client.execute()
+                nbformat.validate(notebook)
+                after = os.times()
+                spent = after.children_user + after.children_system - before.children_user - before.children_system
+                self.assertLess(spent, 120)  # of two cores
+                shown = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+                pictures = [o for o in shown if "data:image/png" in o.get("data", {}).get("text/html", "")]
+                self.assertTrue(pictures, f"{path.name} shows no picture")

@@ -1,19 +1,51 @@
-"""What uses threads, in children that fork() makes after their parent used threads: multiprocessing's and DataLoader's way on Linux."""
+"""A call in a child that fork() makes, ended where it hangs.
+
+What uses threads, in children that fork() makes after their parent used threads: multiprocessing's and DataLoader's way on Linux.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 import threading
+import traceback
 import unittest
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import attnbench
 
-from .forked import in_child
 from .test_attention import arrays
 from .test_check import softmax
+
+SECONDS = 60
+
+
+def in_child(test: unittest.TestCase, call: Callable[[], Any]) -> Any:
+    """What `call` gives in a child; the test fails where the child throws, or does not answer."""
+    forks = multiprocessing.get_context("fork")
+    ours, theirs = forks.Pipe()
+
+    def work() -> None:
+        try:
+            theirs.send((call(), ""))
+        except BaseException:
+            theirs.send((None, traceback.format_exc()))
+
+    child = forks.Process(target=work)
+    child.start()
+    theirs.close()
+    try:
+        test.assertTrue(ours.poll(SECONDS), "the child hangs")
+        answer, fault = ours.recv()
+    finally:
+        child.kill()
+        child.join()
+    test.assertEqual(fault, "")
+    return answer
 
 
 class Forked(unittest.TestCase):
@@ -78,7 +110,3 @@ class Forked(unittest.TestCase):
                 return [row["status"] for row in rows]
 
             self.assertEqual(in_child(self, sweep), ["ok"])
-
-
-if __name__ == "__main__":
-    unittest.main()

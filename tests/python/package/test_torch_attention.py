@@ -216,7 +216,3 @@ class BFloat16(unittest.TestCase):
             attnbench.attention("full", q, k, v)
         with torch.no_grad():
             self.assertFalse(attnbench.attention("full", q, k, v).requires_grad)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -193,7 +193,3 @@ class Refusals(unittest.TestCase):
         ):
             with self.subTest(words), self.assertRaisesRegex(attnbench.Error, words):
                 attnbench.check(fn, **options)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -222,7 +222,3 @@ class Training(InFolder):
         first, last = (by[n]["samples"] for n in ("full", "python_exact"))
         self.assertAlmostEqual(first[0]["train_loss"], last[0]["train_loss"], places=5)
         self.assertNotAlmostEqual(first[-1]["train_loss"], last[-1]["train_loss"], places=5)
-
-
-if __name__ == "__main__":
-    unittest.main()

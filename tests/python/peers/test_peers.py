@@ -15,19 +15,19 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+
+from attnbench._place import IMPORTED
 from attnbench.peers import plan
 from attnbench.peers.__main__ import main
 from attnbench.peers.command import parsed
-from attnbench.peers.plan import Wanted, blocks
-from attnbench.peers.ratios import LEAST, ratio_of
-from attnbench.peers.session import refusal
-from attnbench._place import IMPORTED, ROOT
+from attnbench.peers.plan import FEW, VARIANTS, Wanted, blocks
+from attnbench.peers.record import LEAST, ratio_of
+from attnbench.peers.session import ROUNDS, SLOW_ROUNDS, refusal, take_turns
 from attnbench.peers.sides import SideError, cores
-from attnbench.peers.turns import ROUNDS, SLOW_ROUNDS, take_turns
-from attnbench.peers.variants import FEW, VARIANTS
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
-built = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+from ..faults import BUILT, PROGRAM
+
+built = BUILT
 EVERYTHING = Wanted(plan.SUBJECTS, plan.PEERS, (512, 8192), (512,), (1, 2), quick=False)
 
 
@@ -251,7 +251,3 @@ class CommandLine(unittest.TestCase):
             main(["--help"])
         self.assertEqual(end.exception.code, 0)
         self.assertIn("--quick", out.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

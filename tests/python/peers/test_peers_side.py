@@ -8,20 +8,16 @@ from __future__ import annotations
 import math
 import os
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
+
 from attnbench.peers import loading, plan
 from attnbench.peers.inputs import write_inputs
-from attnbench.peers.plan import ADAMW, Block
-from attnbench._place import ROOT
+from attnbench.peers.plan import ADAMW, FEW, Block
 from attnbench.peers.sides import Side, SideError, start_ours
-from attnbench.peers.variants import FEW
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM, InFolder
 
 
 def softmax(logits):
@@ -116,14 +112,12 @@ def loss_of(weights, tokens, targets):
     return loss
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class OurSide(unittest.TestCase):
+@BUILT
+class OurSide(InFolder):
     def setUp(self):
+        super().setUp()
         self.side = start_ours(PROGRAM, 1)
         self.addCleanup(self.side.close)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def test_every_variant_with_all_gradients(self):
         for block in small_blocks():
@@ -238,7 +232,3 @@ class OurSide(unittest.TestCase):
             self.addCleanup(side.close)
             with self.assertRaisesRegex(SideError, "^sh answered 'forward' by"):
                 side.ask("forward", repeat=1)
-
-
-if __name__ == "__main__":
-    unittest.main()

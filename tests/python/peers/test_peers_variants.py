@@ -8,22 +8,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 import unittest
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+
+from attnbench._place import IMPORTED, ROOT
 from attnbench.peers import inputs, loading, plan
 from attnbench.peers.inputs import write_inputs, write_pattern
+from attnbench.peers.plan import NAMES, VARIANTS
 from attnbench.peers.session import refusal
-from attnbench._place import IMPORTED, ROOT
 from attnbench.peers.sides import SideError, start_ours, start_peer
-from attnbench.peers.variants import NAMES, VARIANTS
 
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM, InFolder
+
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
-built = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+built = BUILT
 SMALL = {
     "truncated": {"window": 7},
     "local": {"block": 8, "look_back": 1},
@@ -70,15 +70,13 @@ def form_of(name):
     return next(form for form in VARIANTS if form.name == name)
 
 
-class Sided(unittest.TestCase):
+class Sided(InFolder):
     """Our side, and a folder for arrays."""
 
     def setUp(self):
+        super().setUp()
         self.ours = start_ours(PROGRAM, 1)
         self.addCleanup(self.ours.close)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def request(self, block):
         return write_inputs(block, self.folder, 0) | write_pattern(block, self.ours, self.folder)
@@ -237,7 +235,3 @@ class WithTheLibraries(Sided):
         for (block, request, mine), line in zip(blocks, done.stdout.splitlines(), strict=True):
             with self.subTest(block.title()):
                 self.assertLess(loading.difference(mine, np.array(json.loads(line))), 1e-6)
-
-
-if __name__ == "__main__":
-    unittest.main()

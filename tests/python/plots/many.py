@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from attnbench.plots.rows import Rows, read_rows
-
-from . import probe_rows
+from attnbench.plots.rows.read import Rows, read_rows
 
 from .. import fixture
+from . import probe_rows
 
 Variant = tuple[str, str, dict[str, Any]]  # name, family, parameters
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -1,4 +1,5 @@
-"""The picture of error against budget: which variants a panel shows, its points and its bound."""
+"""Fidelity: the picture of error against budget (which variants a panel shows, its points and its bound), and
+rows on what a model reads by the real program, with their pictures."""
 
 from __future__ import annotations
 
@@ -10,13 +11,48 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from attnbench.plots.budget import BOUND, BUDGETS, budget
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.page import Picture
-from attnbench.plots.rows import RowsError, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.budget import BOUND, BUDGETS, budget
+from attnbench.plots.kinds.fidelity import fidelity
+from attnbench.plots.layout.page import Picture
+from attnbench.plots.rows.read import RowsError
+from attnbench.plots.rows.read import read_rows as cells_of
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
+from ..faults import BUILT, FaultCase, read_rows
+
+WORDS = ["--measure", "fidelity", "--input", "initial,trained", "-t", "mqar[length=32,pairs=2,vocab=32]", "--batch", "2"]
+TRAINING = ["--train", "steps=20,warmup=2,batch=8,width=32,validation_examples=16,test_examples=16"]
+
+
+@BUILT
+class Captured(FaultCase):
+    def test_rows_tell_each_layer_and_can_be_repeated(self) -> None:
+        done = self.run_program("run", "-v", "full", "-v", "truncated[window=4]", *WORDS, *TRAINING, "-o", self.rows_file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = read_rows(self.rows_file)[1:]
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            metrics = row["metrics"]
+            self.assertEqual(len(metrics["layers"]), 2)
+            self.assertEqual("model_test" in metrics, row["axes"]["input"] == "trained")
+            exact = row["variant"]["name"] == "full"
+            self.assertEqual(metrics["relative_error"] < 1e-5, exact)
+            self.assertAlmostEqual(metrics["mass_kept"], 1 if exact else metrics["mass_kept"], 6)
+            self.assertLess(metrics["layers"][0]["effective_rank"], 32)
+        windows = [r["metrics"]["mass_kept"] for r in rows if r["variant"]["name"] == "truncated"]
+        self.assertLess(max(windows), 0.9)
+        again = self.run_program("repro", self.rows_file, rows[-1]["cell"])
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertIn("agrees", again.stdout)
+        table = self.run_program("table", self.rows_file)
+        self.assertIn("trained mqar", table.stdout)
+        drawn = cells_of([Path(self.rows_file)])
+        pictures = fidelity(drawn, Styles(drawn))
+        self.assertEqual([p.name for p in pictures], ["fidelity-causal-mqar"])
+        self.assertEqual(set(pictures[0].data["input"]), {"initial", "trained"})
+
 
 FAMILIES = {
     "full": "exact", "truncated": "pattern", "topk": "selection", "clustered": "hashing or routing", "reformer": "hashing or routing", "linformer": "low rank",
@@ -59,7 +95,7 @@ class Budgets(unittest.TestCase):
             "variants": [{"name": n, "order": i, "family": f, "params": {}} for i, (n, f) in enumerate(FAMILIES.items())]
         }
         with tempfile.TemporaryDirectory() as folder:
-            rows = read_rows([fixture.write(Path(folder, "rows.jsonl"), lines, head)])
+            rows = cells_of([fixture.write(Path(folder, "rows.jsonl"), lines, head)])
         drawn = draw_all(rows, kind) if kind else budget(rows, Styles(rows))
         for picture in drawn:
             self.addCleanup(plt.close, picture.figure)
@@ -144,7 +180,3 @@ class Budgets(unittest.TestCase):
         keys, _, rank = picture.figure.axes
         self.assertIn("truncated", self.names(keys))
         self.assertEqual(self.names(rank), set())
-
-
-if __name__ == "__main__":
-    unittest.main()

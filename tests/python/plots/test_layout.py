@@ -14,12 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from attnbench.plots.answer_marks import MEANINGS
-from attnbench.plots.ends import LEADER
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.looks import BEHIND
-from attnbench.plots.page import Picture
-from attnbench.plots.style import Styles
+from attnbench.plots.layout.axes import LEADER
+from attnbench.plots.layout.page import Picture
+from attnbench.plots.rows.settings import MEANINGS
+from attnbench.plots.rows.style import BEHIND, Styles
 
 from . import many
 
@@ -210,7 +209,3 @@ class Looks(unittest.TestCase):
         for group in Styles(many.rows(60)).groups:
             for name in group.variants:
                 self.assertIn(family[name], group.title)
-
-
-if __name__ == "__main__":
-    unittest.main()

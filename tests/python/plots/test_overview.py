@@ -5,28 +5,26 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from attnbench._place import program
-from attnbench.plots import searched
-from attnbench.plots.crossing_page import crossings
-from attnbench.plots.overview import overview
-from attnbench.plots.overview_rows import Line, Overview, overview_of
-from attnbench.plots.rows import Rows, read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.crossing import crossings
+from attnbench.plots.kinds.overview import overview
+from attnbench.plots.kinds.overview_rows import Line, Overview, overview_of
+from attnbench.plots.rows import crossing
+from attnbench.plots.rows.read import Rows, read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.book import Book
 from attnbench.reports.first_table import first_table
-from attnbench.reports.summary import speeds
 from attnbench.reports.scores import Tasks
+from attnbench.reports.summary import speeds
 
 from .. import fixture
-from ..faults import BUILT, ROOT
+from ..faults import BUILT, ROOT, InFolder
 
 LENGTHS = (64, 256, 1024, 4096)
 REFERENCE = ROOT / "results" / "reference" / "quick.jsonl"
@@ -64,12 +62,7 @@ def planted(**changes: Any) -> list[dict[str, Any]]:
     return cells
 
 
-class InOverview(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-
+class InOverview(InFolder):
     def rows(self, cells: list[dict[str, Any]], head: dict[str, Any] | None = None) -> Rows:
         return read_rows([fixture.write(self.folder / "rows.jsonl", cells, head)])
 
@@ -212,8 +205,8 @@ class Searched(InOverview):
             self.line("performer[features=64]", "tiled", low=2000.0, high=3000.0),
         ]
         head = fixture.header() | {"config": {"find": "crossing"}}
-        searched._asked.cache_clear()
-        with mock.patch.object(searched, "asked", return_value=answer) as asked:
+        crossing._asked.cache_clear()
+        with mock.patch.object(crossing, "asked", return_value=answer) as asked:
             rows = self.rows(planted() + [time_row("full", MATERIALIZED, n) for n in LENGTHS], head)
             styles = Styles(rows)
             found = overview_of(rows, styles)
@@ -243,18 +236,18 @@ class Searched(InOverview):
         ):
             answer = [self.line("linear", "tiled", becomes=None, outcome=words)]
             answer += [{**one, "measure": "memory", "becomes": "less", "crossing": 66.0, "low": 64.0, "high": 68.0} for one in answer]
-            with mock.patch.object(searched, "asked", return_value=answer):
+            with mock.patch.object(crossing, "asked", return_value=answer):
                 rows = self.rows(planted(), fixture.header() | {"config": {"find": "crossing"}})
                 found = overview_of(rows, Styles(rows))
             (line,) = [line for line in found.lines if line.series.variant == "linear"]
             self.assertEqual((line.time_from.text, line.time_from.detail), (text, detail), words)
             self.assertEqual((line.memory_from.text, line.memory_from.detail), ("66", "64–68"))
-            searched._asked.cache_clear()
+            crossing._asked.cache_clear()
 
     def test_without_the_program_the_caption_says_so(self) -> None:
         head = fixture.header() | {"config": {"find": "crossing"}}
-        searched._asked.cache_clear()
-        with mock.patch.object(searched, "asked", side_effect=searched.NoAnswer("not built")):
+        crossing._asked.cache_clear()
+        with mock.patch.object(crossing, "asked", side_effect=crossing.NoAnswer("not built")):
             rows = self.rows(planted(), head)
             (picture,) = crossings(rows, Styles(rows))
         self.assertIn("The search's own crossings are missing: rows.jsonl: not built.", picture.caption)
@@ -285,7 +278,3 @@ class AsTheProgram(unittest.TestCase):
                     self.assertEqual(f"{answer.value:.3f}", told[head].partition(" ")[0])
                     compared += 1
         self.assertGreaterEqual(compared, 10)
-
-
-if __name__ == "__main__":
-    unittest.main()

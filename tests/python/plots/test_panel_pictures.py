@@ -14,17 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from attnbench.plots import panel_draw
-from attnbench.plots.looks import BEHIND
-from attnbench.plots.panel_data import HeatPanel, by_any
-from attnbench.plots.panel_kinds import KINDS
-from attnbench.plots.panel_style import STYLES
-from attnbench.plots.rows import Rows, _cell
-from attnbench.plots.style import Styles
-
-from . import many
+from attnbench.plots.kinds import panel_draw
+from attnbench.plots.kinds.panel_data import STYLES, HeatPanel, by_any
+from attnbench.plots.kinds.panel_kinds import KINDS
+from attnbench.plots.rows.read import Rows, _cell
+from attnbench.plots.rows.style import BEHIND, Styles
 
 from .. import fixture
+from . import many
 from .test_plots import InFolder, plot
 
 COUNTS = (5, 60)
@@ -231,7 +228,3 @@ class Options(InFolder):
             code, out, err = plot(file, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (words, err))
             self.assertIn(wanted, err)
-
-
-if __name__ == "__main__":
-    unittest.main()

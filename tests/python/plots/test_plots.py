@@ -7,7 +7,6 @@ import csv
 import io
 import os
 import tempfile
-import unittest
 from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
@@ -19,11 +18,10 @@ from PIL import Image
 
 from attnbench.plots.__main__ import main
 from attnbench.plots.gallery import KINDS, STEMS, draw_named
-from attnbench.plots.looks import COLORS, DASHES, MARKERS
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import COLORS, DASHES, MARKERS, Styles
 
-from .. import decode_rows, fixture
+from .. import decode_rows, faults, fixture
 
 NAMES = (
     *("overview", "memory-attention", "accuracy", "accuracy-learning", "accuracy-effort", "tradeoff", "fidelity"),
@@ -56,12 +54,7 @@ def sketch(*arguments: object) -> tuple[int, str, str]:
         return plot(*arguments)
 
 
-class InFolder(unittest.TestCase):
-    def setUp(self) -> None:
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-
+class InFolder(faults.InFolder):
     def rows(self, cells: list, name: str = "rows.jsonl") -> Path:
         return fixture.write(self.folder / name, cells)
 
@@ -277,7 +270,3 @@ class Stability(InFolder):
             for c in COLORS[:5]
         )
         self.assertGreater(min(b - a for a, b in zip(greys, greys[1:], strict=False)), 0.07)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,5 @@
-"""What is drawn where: the summary's choice of task, labels and guides in clear space, axes."""
+"""What is drawn where: the summary's choice of task, labels and guides in clear space, axes; and golden
+pictures: a changed picture is noticed, a softer edge is not."""
 
 from __future__ import annotations
 
@@ -9,23 +10,61 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image, ImageChops, ImageFilter
 
-from attnbench.plots.accuracy import accuracy
-from attnbench.plots.caption import two_lines
-from attnbench.plots.ends import spread
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.guides import slope_guides
-from attnbench.plots.page import _inches, noted
-from attnbench.plots.place import Label, place_labels
-from attnbench.plots.rows import Rows, read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tasks import controls, task_groups
-from attnbench.plots.ticks import byte_ticks
-from attnbench.plots.trade_panel import draw_trade
-from attnbench.plots.trades import telling_trade, trade_panels
-from attnbench.plots.units import bytes_text
+from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.curves import slope_guides
+from attnbench.plots.kinds.tradeoff import draw_trade
+from attnbench.plots.kinds.trades import telling_trade, trade_panels
+from attnbench.plots.layout.axes import byte_ticks, spread
+from attnbench.plots.layout.caption import two_lines
+from attnbench.plots.layout.labels import Label, place_labels
+from attnbench.plots.layout.page import _inches, noted
+from attnbench.plots.rows.read import Rows, read_rows
+from attnbench.plots.rows.scores import controls, task_groups
+from attnbench.plots.rows.style import Styles
+from attnbench.plots.rows.units import bytes_text
 
 from .. import fixture
+from . import golden
+
+
+class Golden(unittest.TestCase):
+    def setUp(self) -> None:
+        self.speed = Image.open(golden.FOLDER / "speed-light.png").convert("L")
+
+    def test_each_look_has_its_pictures(self) -> None:
+        names = {f"{part}-{look}" for part in golden.MOST for look in ("light", "dark", "phone")}
+        self.assertEqual({f.stem for f in golden.FOLDER.glob("*.png")}, names)
+        for file in golden.FOLDER.glob("*.png"):
+            self.assertLess(file.stat().st_size, 30_000, file.name)
+            self.assertEqual(Image.open(file).width, golden.WIDTH, file.name)
+
+    def test_they_are_of_one_version_of_chromium(self) -> None:
+        version = golden.BROWSER.read_text(encoding="utf-8").strip()
+        self.assertTrue(golden.drawn_by(f"{version}.0.1.2"))
+        self.assertFalse(golden.drawn_by(f"{version}1.0.1.2"))
+
+    def test_a_missing_line_differs(self) -> None:
+        without = self.speed.copy()
+        wide, high = without.size  # the line of exact attention, where it is alone
+        without.paste(255, (round(0.55 * wide), round(0.05 * high), round(0.97 * wide), round(0.35 * high)))
+        self.assertGreater(golden.compared(self.speed, without), golden.MOST["speed"])
+
+    def test_dark_is_not_light(self) -> None:
+        dark = Image.open(golden.FOLDER / "speed-dark.png")
+        self.assertGreater(golden.compared(self.speed, dark), 0.5)
+        self.assertEqual(golden.compared(self.speed, self.speed.resize((120, 90))), 1.0)
+
+    def test_a_picture_moved_by_one_pixel_is_the_same_and_by_three_is_not(self) -> None:
+        for pixels, same in ((1, True), (3, False)):
+            moved = ImageChops.offset(self.speed, 0, pixels)
+            self.assertEqual(golden.compared(self.speed, moved) < golden.MOST["speed"], same, pixels)
+
+    def test_a_softer_edge_is_the_same(self) -> None:
+        soft = Image.blend(self.speed, self.speed.filter(ImageFilter.GaussianBlur(1)), 0.1)
+        self.assertLess(golden.compared(self.speed, soft), golden.MOST["speed"])
 
 
 def quick_rows() -> Rows:
@@ -140,7 +179,3 @@ class Drawing(unittest.TestCase):
                 self.assertGreater(len(ticks), 3)
                 self.assertAlmostEqual(max(np.diff(ticks)), min(np.diff(ticks)))
                 self.assertTrue(all(low < d.score.mean < high for d in trade.dots if d.score))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,21 +9,20 @@ from typing import Any
 import matplotlib.pyplot as plt
 from PIL import Image
 
-from attnbench.plots.effort import points
-from attnbench.plots.reach import Depth
-from attnbench.plots.rows import Cell, Rows, read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tasks import score, task_groups
-from attnbench.plots.trade_panel import draw_trade
-from attnbench.plots.trades import trade_panels
-from attnbench.plots.tuned import choice_of, chosen_on_validation
+from attnbench.plots.kinds.reach import Depth
+from attnbench.plots.kinds.tradeoff import draw_trade
+from attnbench.plots.kinds.trades import trade_panels
+from attnbench.plots.kinds.training import points_by_effort
+from attnbench.plots.rows.read import Cell, Rows, read_rows
+from attnbench.plots.rows.scores import score, task_groups
+from attnbench.plots.rows.settings import choice_of, chosen_on_validation
+from attnbench.plots.rows.style import Styles
 from attnbench.reports import scores
 from attnbench.reports.book import Book
-from attnbench.reports.reach import reach
-
-from . import probe_rows
+from attnbench.reports.curves import reach
 
 from .. import fixture
+from . import probe_rows
 from .probe_rows import cell
 from .test_plots import InFolder, sketch
 
@@ -154,7 +153,7 @@ class Effort(Probes):
     def test_a_seed_that_stopped_keeps_its_last_score(self) -> None:
         rows = self.read(probe_rows.effort_cells())
         full = [c for c in rows.cells if c.variant == "full"]
-        of_seconds = [[round(v, 9) for v in point] for point in points(full, "seconds")]
+        of_seconds = [[round(v, 9) for v in point] for point in points_by_effort(full, "seconds")]
         # The effort is of the seeds that train on; the score of both.
         self.assertEqual(of_seconds, [[25, 0.25, 0.2, 0.3], [50, 0.45, 0.4, 0.5], [60, 0.55, 0.5, 0.6]])
 

@@ -1,4 +1,6 @@
-"""The trade-off: costs of the score's parameters and length, or the difference written down."""
+"""Scores: the trade-off (costs of the score's parameters and length, or the difference written down),
+settings chosen by validation and never by test, learning curves, and kinds of pictures without a caption that
+show scores along an axis."""
 
 from __future__ import annotations
 
@@ -6,17 +8,152 @@ import unittest
 from typing import Any
 
 import numpy as np
-from attnbench.plots.pareto import pareto_front
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
-from attnbench.plots.tradeoff import trade_words
-from attnbench.plots.trades import Trade, front, trade_panels
 
-from . import many
+from attnbench.plots.kinds.panel_kinds import numbered, panels_of
+from attnbench.plots.kinds.tradeoff import trade_words
+from attnbench.plots.kinds.trades import Trade, front, trade_panels
+from attnbench.plots.kinds.training import spread, while_training
+from attnbench.plots.rows.joined import pareto_front
+from attnbench.plots.rows.read import Rows, _cell, read_rows
+from attnbench.plots.rows.settings import choice_of, chosen_on_validation, tuning_note
+from attnbench.plots.rows.style import Styles
 
 from .. import fixture
+from . import many, probe_rows
 from .probe_rows import cell
-from .test_plots import InFolder
+from .test_plots import InFolder, sketch
+
+
+class Choice(InFolder):
+    def chosen(self, cells: list) -> list:
+        return chosen_on_validation(read_rows([self.rows(cells)]).cells)
+
+    def test_validation_decides_and_not_test(self) -> None:
+        kept = self.chosen(probe_rows.cells())
+        found = {(c.variant, choice_of(c), c.axes["seed"]) for c in kept}
+        rates = {"full": 0.001, "linear": 0.003}
+        self.assertEqual(
+            found,
+            {(v, f"learning_rate={rates[v]}", seed) for v in rates for seed in (0, 1)},
+        )
+        self.assertIn("learning rate", tuning_note(kept))
+
+    def test_a_failure_counts_against_its_choice(self) -> None:
+        cells = probe_rows.cells()
+        for row in cells:  # one of the two seeds of the better rate of `full`
+            if (row["variant"]["name"], row["training"]["learning_rate"]) == ("full", 0.001):
+                row.update(status="diverged", reason="loss", metrics=None)
+                break
+        kept = [c for c in self.chosen(cells) if c.variant == "full"]
+        self.assertEqual({c.training["learning_rate"] for c in kept}, {0.003})
+
+    def test_a_choice_that_lacks_a_seed_loses(self) -> None:
+        cells = probe_rows.cells()
+        cells = [c for c in cells if c is not cells[0]]  # of full, the better rate, seed 0
+        kept = [c for c in self.chosen(cells) if c.variant == "full"]
+        self.assertEqual({c.training["learning_rate"] for c in kept}, {0.003})
+
+    def test_a_tie_goes_to_the_smaller_value_in_whatever_order_rows_come(self) -> None:
+        cells = probe_rows.cells()
+        for row in cells:
+            row["metrics"]["validation"] = 0.5
+        for order in (cells, cells[::-1]):
+            rates = {c.training["learning_rate"] for c in self.chosen(order)}
+            self.assertEqual(rates, {0.001})
+
+    def test_seeds_of_two_files_are_one_contest(self) -> None:
+        cells = probe_rows.cells()
+        cells[0]["metrics"]["validation"] = 0.1  # full at the better rate: seed 0 alone would lose
+        cells[1]["metrics"]["validation"] = 1.0
+        cells[2]["metrics"]["validation"] = cells[3]["metrics"]["validation"] = 0.5
+        halves = [[c for c in cells if c["axes"]["seed"] == seed] for seed in (0, 1)]
+        files = [self.rows(half, name) for half, name in zip(halves, ("a.jsonl", "b.jsonl"))]
+        kept = [c for c in chosen_on_validation(read_rows(files).cells) if c.variant == "full"]
+        self.assertEqual([c.training["learning_rate"] for c in kept], [0.001, 0.001])
+
+    def test_what_is_not_tuned_is_kept(self) -> None:
+        cells = [{**row, "tuned": []} for row in probe_rows.cells()]
+        kept = self.chosen(cells)
+        self.assertEqual(len(kept), len(cells))
+        self.assertEqual(tuning_note(kept), "Trained with different learning rate.")
+        alike = [c for c in kept if c.training["learning_rate"] == probe_rows.RATES[0]]
+        self.assertEqual(tuning_note(alike), "")
+
+
+class Distance(InFolder):
+    def test_drawn_of_the_chosen_cells_alone(self) -> None:
+        code, out, err = sketch(self.rows(probe_rows.cells()))
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("accuracy-distance.png", out)
+        lines = (self.folder / "rows-plots" / "accuracy-distance.csv").read_text().splitlines()
+        self.assertEqual(len(lines), 1 + 2 * 2 * 3)  # variants, seeds, bins
+        wanted = ["full", "1", "16", "32", "300"]
+        self.assertTrue(any(line.split(",")[3:8] == wanted for line in lines))
+
+    def test_one_bin_is_no_line(self) -> None:
+        cells = probe_rows.cells()
+        for row in cells:
+            row["metrics"]["by_distance"] = row["metrics"]["by_distance"][:1]
+        code, out, _ = sketch(self.rows(cells))
+        self.assertEqual(code, 0)
+        self.assertNotIn("accuracy-distance", out)
+
+
+def trained(seed: int, curve: dict[int, float], **more: Any) -> dict[str, Any]:
+    row = probe_rows.cell("linear", "mqar", list(curve.values())[-1], seed=seed, **more)
+    samples = [{"step": s, "train_loss": 1.0, "validation": v, "seconds": 1.0} for s, v in curve.items()]
+    return {**row, "samples": samples}
+
+
+def rows(*cells: dict[str, Any]) -> Rows:
+    return Rows((), [], [_cell(c) for c in cells])
+
+
+class Curves(unittest.TestCase):
+    def test_a_seed_that_ended_keeps_its_last_score(self) -> None:
+        both = rows(trained(0, {100: 0.2, 200: 1.0}), trained(1, {100: 0.4, 200: 0.5, 300: 0.8}))
+        told = [tuple(round(v, 6) for v in p) for p in spread(both.cells)]
+        self.assertEqual(told, [(100, 0.3, 0.2, 0.4), (200, 0.75, 0.5, 1.0), (300, 0.9, 0.8, 1.0)])
+
+    def test_a_line_begins_where_every_seed_has_a_score(self) -> None:
+        late = rows(trained(0, {100: 0.2, 200: 1.0}), trained(1, {200: 0.5}))
+        self.assertEqual(spread(late.cells), [(200, 0.75, 0.5, 1.0)])
+
+    def test_of_tuned_settings_the_choice_is_drawn(self) -> None:
+        worse = trained(0, {100: 0.2, 200: 0.1}, tuned=("learning_rate",), training={"learning_rate": 0.1})
+        better = trained(0, {100: 0.6, 200: 0.7}, tuned=("learning_rate",), training={"learning_rate": 0.01})
+        (group,) = while_training(rows(worse, better))
+        self.assertEqual(spread(group.cells), [(100, 0.6, 0.6, 0.6), (200, 0.7, 0.7, 0.7)])
+        self.assertEqual(group.label, "validation accuracy")
+
+    def test_one_score_is_no_curve(self) -> None:
+        self.assertEqual(while_training(rows(trained(0, {100: 0.2}))), [])
+
+
+class Panels(unittest.TestCase):
+    def names(self, kind: str, of: Rows) -> list[str]:
+        return [p.name for p in panels_of(kind, of, Styles(of))]
+
+    def test_scores_along_distance_length_and_steps(self) -> None:
+        few, taught = many.rows(5), rows(*fixture.accuracy_cells())
+        self.assertEqual(self.names("distance", few), ["accuracy-distance-image"])
+        self.assertEqual(self.names("length", few), ["accuracy-length-image"])
+        self.assertEqual(self.names("learning", taught), [f"accuracy-learning-{t}" for t in fixture.TASKS])
+        panel = panels_of("learning", taught, Styles(taught))[0]
+        curves = {c.id: c for c in taught.cells}
+        for _, points in panel.lines:
+            held = [(s["step"], s["validation"]) for s in curves[points[0].cell].samples]
+            self.assertEqual([(p.x, p.y) for p in points], held)
+
+    def test_the_overview_is_three_panels_of_other_kinds(self) -> None:
+        few = many.rows(5)
+        self.assertEqual(self.names("overview", few), ["overview-speed", "overview-memory", "overview-tradeoff"])
+        every = [p.name for p in panels_of(None, few, Styles(few))]
+        self.assertEqual([n for n in every if n.startswith("overview")], [])
+        self.assertEqual(len(set(every)), len(every))
+
+    def test_two_levels_of_a_task_have_names_of_their_own(self) -> None:
+        self.assertEqual(numbered(["a", "b", "a", "a"]), ["a", "b", "a-2", "a-3"])
 
 
 def costs(name: str, params: dict[str, Any], n: int, scale: float = 1) -> list[dict[str, Any]]:
@@ -145,7 +282,3 @@ class Fronts(InFolder):
         _, chance = self.front(("full", 0.7, 0, 1.02), ("linear", 0.6, 0, 1), samples=0.05)
         self.assertEqual(chance["full"], 1)
         self.assertTrue(0.3 < chance["linear"] < 0.9, chance)
-
-
-if __name__ == "__main__":
-    unittest.main()

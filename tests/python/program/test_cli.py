@@ -12,11 +12,9 @@ import unittest
 from contextlib import nullcontext
 from pathlib import Path
 
-from ..faults import calibrated
+from ..faults import BUILT, PROGRAM, calibrated
 from ..passed import passed_checks
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = ROOT / "build" / "native" / "attnbench"
 CACHE = tempfile.TemporaryDirectory()  # of this run of the tests alone
 TINY = [
     "-v",
@@ -53,7 +51,7 @@ def rows_of(path):
     return rows
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 class CommandLine(unittest.TestCase):
     def test_help_goes_to_stdout(self):
         for arguments in (
@@ -394,7 +392,3 @@ class CommandLine(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 6)
         self.assertEqual(done.stderr.count("\n"), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

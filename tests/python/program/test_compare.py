@@ -8,11 +8,11 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from .test_cli import CACHE, PROGRAM, attnbench, rows_of
+from ..faults import BUILT, PROGRAM, InFolder
+from .test_cli import CACHE, attnbench, rows_of
 
 SWEEP = (
     *("run", "-v", "full", "-v", "linear", "-t", "majority", "--measure", "speed,memory,accuracy,fidelity"),
@@ -48,8 +48,8 @@ def elsewhere(row):
         row["environment"]["cpu_model"] = "Another CPU"
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class Comparisons(unittest.TestCase):
+@BUILT
+class Comparisons(InFolder):
     @classmethod
     def setUpClass(cls):
         held = tempfile.TemporaryDirectory()
@@ -63,9 +63,7 @@ class Comparisons(unittest.TestCase):
         cls.rows = rows_of(cls.runs / "a.jsonl")
 
     def setUp(self):
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         self.a, self.b = self.runs / "a.jsonl", self.runs / "b.jsonl"
 
     def write(self, name, change):
@@ -293,7 +291,3 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(sum("build 1: " in t for t in titles), sum("build 2: Another CPU" in t for t in titles))
         self.assertGreater(len(titles), 7)
         self.refused(2, "is in '.*a.jsonl' and in '.*b.jsonl'.*attnbench compare", "table", self.a, self.b)
-
-
-if __name__ == "__main__":
-    unittest.main()

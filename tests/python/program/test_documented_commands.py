@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import tempfile
-import unittest
-from pathlib import Path
 
 import numpy as np
 
-from .test_cli import ROOT, attnbench
+from ..faults import ROOT, InFolder
+from .test_cli import attnbench
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"{f}/{p.name}" for f in ("docs", "results") for p in (ROOT / f).glob("*.md")))
 PLACEHOLDERS = ("NAME", "VERB", "softplus", "python:mine.py", "…")  # of a variant or task that the reader adds
@@ -31,11 +29,9 @@ def commands(document: str) -> list[list[str]]:
     return found
 
 
-class DocumentedCommands(unittest.TestCase):
+class DocumentedCommands(InFolder):
     def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
+        super().setUp()
         array = np.random.default_rng(0).normal(size=(1, 2, 8, 16)).astype(np.float32)
         for name in "qkv":
             np.save(self.folder / f"{name}.npy", array)
@@ -88,7 +84,3 @@ class DocumentedCommands(unittest.TestCase):
 
     def wrote(self, words: list[str]) -> bool:
         return any((self.folder / w).exists() for w in words if "." in w)
-
-
-if __name__ == "__main__":
-    unittest.main()

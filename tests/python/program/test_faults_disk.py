@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -203,7 +202,3 @@ class ReadOnly(FaultCase):
         self.assert_one_line(done, 6, "Read-only file system")
         mount_tmpfs(self, disk, "remount,rw,size=1m")
         self.assert_resumes()
-
-
-if __name__ == "__main__":
-    unittest.main()

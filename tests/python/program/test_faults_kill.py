@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import time
-import unittest
 from pathlib import Path
 
 from ..faults import BUILT, EASY, SHAPE, FaultCase, read_rows
@@ -101,7 +100,3 @@ class KilledSweeps(FaultCase):
             self.assert_nothing_runs()
             self.assertEqual(self.sweep(sweep=TINY, faults=EASY).returncode, 0)
             self.assert_whole(0)
-
-
-if __name__ == "__main__":
-    unittest.main()

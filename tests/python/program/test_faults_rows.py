@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import unittest
 
 from ..faults import BUILT, CELLS, PROGRAM, SWEEP, FaultCase, read_rows
 
@@ -221,7 +220,3 @@ class ClosedStreams(FaultCase):
             with self.subTest(closed=closed):
                 self.assert_rows_are_whole(closed, 6)
                 self.assertEqual(self.run_without(closed, "-").returncode, 6)
-
-
-if __name__ == "__main__":
-    unittest.main()

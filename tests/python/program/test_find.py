@@ -8,12 +8,10 @@ import json
 import math
 import re
 import signal
-import unittest
 
-from attnbench.plots.overview_costs import peaks_of
-from attnbench.plots.overview_rows import telling_panel
-from attnbench.plots.rows import read_rows as plotted
-from attnbench.plots.style import Styles
+from attnbench.plots.kinds.overview_rows import peaks_of, telling_panel
+from attnbench.plots.rows.read import read_rows as plotted
+from attnbench.plots.rows.style import Styles
 
 from ..faults import BUILT, EASY, SHAPE, FaultCase, read_rows
 
@@ -225,7 +223,3 @@ class Find(FaultCase):
             find = [] if "--find" in words else ["--find", "crossing"]
             self.assert_one_line(self.run_program(*base, *find, *words), 2, pattern)
         self.assertEqual(list(self.folder.glob("**/*.jsonl")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -76,7 +76,3 @@ class Needs(unittest.TestCase):
         self.assertEqual(NEEDS["plot"], named["plot"])
         self.assertEqual(NEEDS["report"], (*named["plot"], *named["report"][1:]))
         self.assertEqual(NEEDS["export"], named["parquet"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
-import unittest
-from pathlib import Path
 
-from ..faults import validator
-from .test_cli import PROGRAM, attnbench
+from ..faults import BUILT, InFolder, validator
+from .test_cli import attnbench
 
 SMALL = (
     "steps=4,width=16,heads=2,layers=1,feed_forward=16,warmup=0,eval_every=2,"
@@ -21,13 +18,8 @@ GRAPH = "graph[length=32,train_examples=64]"
 INDUCTION = "induction[length=8,train_examples=64]"
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class Kinds(unittest.TestCase):
-    def setUp(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.folder = Path(self._folder.name)
-
+@BUILT
+class Kinds(InFolder):
     def sweep(self, variants: list[str], tasks: list[str], train: str = "", *more: str) -> tuple[list, str]:
         """Its cells, each valid, and what was printed."""
         command = ["run", "--measure", "accuracy", "-q", "-f", "-o", "rows.jsonl", "--ledger"]
@@ -171,7 +163,3 @@ class Kinds(unittest.TestCase):
         graph = first(GRAPH)
         self.assertTrue(all(0 <= a < 32 and 0 <= b < 32 for a, b in graph["edges"]))
         self.assertEqual(graph["edges"], sorted(graph["edges"]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,10 +1,18 @@
-"""What `attnbench list` shows: all of the catalogues, and variants by family, trait and year."""
+"""What verbs print: `list` of the catalogues and the machine, `fit` on rows of the real program, `run
+--breakdown` and its table, and what is not declared is called measured (tables, ledger, `check --derive`)."""
 
+from __future__ import annotations
+
+import csv
+import io
 import json
+import os
+import tempfile
 import unittest
+from pathlib import Path
 
-from ..faults import BUILT
-from .test_cli import attnbench
+from ..faults import BUILT, SHAPE, FaultCase, InFolder
+from .test_cli import attnbench, rows_of
 
 
 @BUILT
@@ -36,7 +44,7 @@ class Listed(unittest.TestCase):
         names = [v["name"] for v in listed["variants"]]
         self.assertEqual(names[:5], ["full", "truncated", "linformer", "performer", "linear"])
         self.assertIn("quick", [p["name"] for p in listed["profiles"]])
-        # Each task's sheet as text is on results/tasks.md, which test_tasks_page.py makes again.
+        # Each task's sheet as text is on results/tasks.md, which test_pages.py makes again.
         for name in [*names, "mqar"]:
             self.assertEqual(attnbench("info", name).returncode, 0, name)
         tasks = {t["name"]: [p["name"] for p in t["presets"]] for t in listed["tasks"]}
@@ -52,3 +60,179 @@ class Listed(unittest.TestCase):
                 self.assertIn("chance", shown["task"])
         for what in ("variants", "tasks", "profiles"):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
+
+
+@BUILT
+class ListMachine(FaultCase):
+    def test_tells_the_machine_and_how_it_computes(self) -> None:
+        done = self.run_program("list", "machine", "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        machine = json.loads(done.stdout)["machine"]
+        self.assertEqual(machine["allowed_cpus"], sorted(os.sched_getaffinity(0)))
+        self.assertEqual(machine["page_bytes"], os.sysconf("SC_PAGE_SIZE"))
+        self.assertIn(machine["kernel_instruction_set"], machine["instruction_sets"])
+        self.assertEqual(list(machine["cache_bytes"]), ["L1d", "L2", "L3"])
+        for part in ("product", "softmax_forward"):
+            self.assertTrue(all(number > 0 for number in machine[part].values()), machine[part])
+        told = self.run_program("list", "machine")
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        product = machine["product"]
+        tile = f"{product['tile_rows']} rows × {product['tile_vectors']} vectors × {product['lanes']} lanes"
+        self.assertIn(tile, told.stdout)
+
+    def test_is_listed_by_name_alone(self) -> None:
+        catalogue = json.loads(self.run_program("list", "--json").stdout)
+        self.assertEqual(set(catalogue), {"variants", "tasks", "profiles"})
+        wrong = self.run_program("list", "machines")
+        self.assertEqual((wrong.returncode, wrong.stderr.count("\n")), (2, 1))
+        self.assertIn("'machines'", wrong.stderr)
+        shown = self.run_program("list", "machine", "--show", "quick")
+        self.assertEqual((shown.returncode, shown.stderr.count("\n")), (2, 1))
+
+
+VARIANTS = ["-v", "full[kernel=materialized]", "-v", "linear"]
+SWEEP = ["run", *VARIANTS, "--measure", "memory", "--length", "256:4096:*2", *SHAPE, "-q"]
+
+
+@BUILT
+class Fit(FaultCase):
+    def fit(self, *words: str):
+        return self.run_program("fit", *words)
+
+    def test_memory_of_scores_is_quadratic(self) -> None:
+        self.assertEqual(self.run_program(*SWEEP, "-o", "rows.jsonl").returncode, 0)
+        done = self.fit("rows.jsonl", "--format", "json", "--at", "65536")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        full, linear = json.loads(done.stdout)
+        self.assertAlmostEqual(full["exponent"], 2, delta=0.1)
+        self.assertAlmostEqual(full["declared_exponent"], 2, delta=0.1)
+        self.assertLess(linear["exponent"], 1.2)
+        self.assertEqual(full["extrapolated"]["length"], 65536)
+        table = self.fit("rows.jsonl")
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertIn("held back", table.stdout)
+        lines = list(csv.DictReader(io.StringIO(self.fit("rows.jsonl", "--format", "csv").stdout)))
+        self.assertEqual([line["variant"] for line in lines], [full["variant"], "linear"])
+        self.assertIn(r"\toprule", self.fit("rows.jsonl", "--format", "latex").stdout)
+        few = self.fit("rows.jsonl", "--from", "2048")
+        self.assertIn("2 lengths; a fit needs 3", few.stdout)
+        none = self.fit("rows.jsonl", "--measure", "speed")
+        self.assertEqual((none.returncode, none.stdout, none.stderr.count("\n")), (4, "", 1))
+
+    def test_wrong_use_is_one_line(self) -> None:
+        for words, code in (
+            ([], 2),
+            (["missing.jsonl"], 6),
+            (["x", "--from", "9", "--to", "8"], 2),
+            (["x", "--at", "0"], 2),
+            (["x", "--format", "pdf"], 2),
+        ):
+            done = self.fit(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), words)
+
+
+TINY = ["--length", "64", "--heads", "1", "--head-dim", "8"]
+
+
+class Breakdown(InFolder):
+    def setUp(self) -> None:
+        super().setUp()
+        self.rows = self.folder / "rows.jsonl"
+
+    def run_verb(self, *arguments: str):
+        return attnbench("run", *TINY, *arguments, "-o", str(self.rows), cwd=self.folder)
+
+    def cells(self) -> list[dict]:
+        lines = [json.loads(line) for line in self.rows.read_text().splitlines()]
+        return [line for line in lines if line["kind"] == "cell"]
+
+    def test_shares_of_a_pass_add_up(self) -> None:
+        done = self.run_verb("-v", "full", "-v", "performer", "--breakdown", "--mode", "forward,train")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cells = self.cells()
+        self.assertEqual(len(cells), 4)
+        for cell in cells:
+            breakdown = cell["metrics"]["breakdown"]
+            self.assertAlmostEqual(sum(breakdown["shares"].values()), 1, places=9)
+            self.assertGreater(breakdown["shares"]["products"], 0)
+            self.assertGreaterEqual(breakdown["passes"], 2)
+            self.assertGreater(breakdown["marks"], 0)
+            has_features = "features" in breakdown["shares"]
+            self.assertEqual(has_features, cell["variant"]["name"] == "performer")
+        self.assertEqual(done.stdout.count("where the time of a pass goes"), 2, done.stdout)
+        shown = attnbench("table", str(self.rows), cwd=self.folder)
+        self.assertIn("where the time of a pass goes", shown.stdout)
+
+    def test_rows_of_before_keep_what_they_have(self) -> None:
+        self.assertEqual(self.run_verb("-v", "full").returncode, 0)
+        self.assertNotIn("breakdown", self.cells()[0]["metrics"])
+        done = self.run_verb("-v", "full", "--breakdown")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 speed rows of the file were measured without --breakdown; --force", done.stderr)
+        done = self.run_verb("-v", "full", "--breakdown", "--force")
+        self.assertIn("breakdown", self.cells()[0]["metrics"])
+        self.assertNotIn("without --breakdown", done.stderr)
+
+    def test_other_measures_have_none(self) -> None:
+        done = self.run_verb("-v", "full", "--breakdown", "--measure", "memory,fidelity")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(
+            done.stderr,
+            "--breakdown is about speed, and this sweep has fidelity and memory cells; say --measure speed",
+        )
+        self.assertFalse(self.rows.exists())
+
+
+UNDECLARED = "run -v full -v linear --measure speed,memory --length 64,128 --heads 1 --head-dim 16".split()
+
+
+@BUILT
+class Undeclared(unittest.TestCase):
+    def test_tables_call_measured_what_is_not_declared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.jsonl"
+            done = attnbench(*UNDECLARED, "-o", str(path), cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("measured", done.stdout)
+            rows = rows_of(path)
+            for row in rows[1:]:
+                self.assertEqual(row["ledger"]["cost"], "declared")
+                if row["variant"]["name"] == "linear":
+                    self._undeclare(row)
+            path.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+            # Nothing is left to measure.
+            again = attnbench(*UNDECLARED, "-o", str(path), "--ledger", cwd=folder)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertIn("FLOPs of linear are measured: no cost is declared", again.stdout)
+            ledger = again.stdout[again.stdout.index("parity ledger") :].splitlines()
+            told = {name: [x for x in ledger if f" {name} " in x and "speed" in x] for name in ("full", "linear")}
+            self.assertIn("FLOP measured", told["linear"][0])
+            self.assertNotIn("measured", told["full"][0])
+
+    @staticmethod
+    def _undeclare(row):
+        row["ledger"]["cost"] = "measured"
+        if row["measure"] == "speed":
+            row["metrics"]["bytes"] = row["metrics"]["roofline_s"] = None
+        else:
+            row["metrics"]["declared_extra_bytes"] = row["metrics"]["state_bytes"] = None
+
+    def test_derive_prints_a_do_cost(self):
+        done = attnbench("check", "linear", "--derive")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Cost do_cost(const AttentionShape& s) const override {", done.stdout)
+        self.assertIn(".flops = ", done.stdout)
+        self.assertIn("heads * d * d", done.stdout)
+
+    def test_derive_refuses_what_it_cannot_do_in_one_line(self):
+        for arguments, said in (
+            ([], "needs the name of a variant"),
+            (["listops"], "listops"),
+            (["linear", "--quick"], "--quick"),
+            (["linaer"], "linear"),
+        ):
+            done = attnbench("check", *arguments, "--derive")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(said, done.stderr)

@@ -10,13 +10,12 @@ import signal
 import subprocess
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
-from .test_cli import PROGRAM, attnbench, rows_of
-from ..faults import calibrated
+from ..faults import BUILT, PROGRAM, InFolder, calibrated
 from ..passed import passed_checks
 from ..plots.test_plots import plot
+from .test_cli import attnbench, rows_of
 
 CELLS = (
     *("-v", "full", "-v", "linear", "-v", "performer", "--length", "64,128", "--heads", "1", "--head-dim", "16"),
@@ -45,8 +44,8 @@ def planted(rows, factors, floor=None):
     return rows
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class Noise(unittest.TestCase):
+@BUILT
+class Noise(InFolder):
     @classmethod
     def setUpClass(cls):
         held = tempfile.TemporaryDirectory()
@@ -55,11 +54,6 @@ class Noise(unittest.TestCase):
         cls.done = attnbench("noise", *CELLS, "-o", "tiny", "--format", "json", cwd=cls.runs, cache=cls.runs / "cache")
         assert cls.done.returncode == 0, cls.done.stderr
         cls.rows = rows_of(cls.runs / "tiny-a.jsonl")
-
-    def setUp(self):
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
 
     def run_program(self, *arguments):
         return attnbench(*arguments, cwd=self.folder)
@@ -228,7 +222,3 @@ class Noise(unittest.TestCase):
             self.assertEqual(lines["linear"]["faster_than_full_from"], answer)
             self.assertEqual(lines["performer"]["faster_than_full_from"], "64")
             self.assertEqual("Noise floor of this machine" in picture.read_text(), note)
-
-
-if __name__ == "__main__":
-    unittest.main()

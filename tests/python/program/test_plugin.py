@@ -10,8 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, calibrated, validator
-from .test_cli import ROOT
+from ..faults import BUILT, ROOT, calibrated, validator
 
 NAME = "own_scores"
 LATE = ("late_fault", "bare_fault")
@@ -188,7 +187,3 @@ class Plugin(unittest.TestCase):
                 self.assertEqual((row["status"], row["gate"], row["metrics"]), ("failed", "red", None))
                 self.assertIn("wrong answer at the shape that was measured", row["reason"])
             self.assertIn("~", done.stdout)  # beside what no reference was compared with
-
-
-if __name__ == "__main__":
-    unittest.main()

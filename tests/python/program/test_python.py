@@ -12,15 +12,14 @@ import re
 import subprocess
 import tomllib
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..faults import BUILT, ROOT
+
 PYTHONS = [ROOT / venv / "bin" / "python" for venv in (".venv-python", ".venv")]
 PACKAGE = ROOT / "build" / "native" / "package"
-PROGRAM = ROOT / "build" / "native" / "attnbench"
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+@BUILT
 @unittest.skipUnless(list(PACKAGE.glob("attnbench/_core.*.so")), "the extension is not built: it needs what scripts/setup installs")
 class Package(unittest.TestCase):
     def test_its_own_tests_pass(self) -> None:
@@ -64,7 +63,3 @@ class Metadata(unittest.TestCase):
             names |= {(n.module or "").split(".")[0] for n in tops if isinstance(n, ast.ImportFrom) and not n.level}
             if not path.stem.startswith("_torch"):
                 self.assertFalse({"torch", "pandas", "matplotlib"} & names, path.name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import tempfile
-import unittest
-from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = ROOT / "build" / "native" / "attnbench"
+from ..faults import BUILT, PROGRAM, InFolder
+
 SPLITS = ("train", "validation", "test")
 MEAN, DEVIATION = 0.48, 0.24  # of CIFAR-10's grey levels, as the task `image` scales them
 
@@ -46,13 +43,8 @@ def evaluate(words: list[str]) -> int | list:
     return int(word) if word.isdigit() else "]" if word == "]" else [word]
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class Sample(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-
+@BUILT
+class Sample(InFolder):
     def write(self, name: str, content: str | bytes) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -288,7 +280,3 @@ class Refuses(Sample):
         self.write("basic_train.tsv", "Source\tTarget\n( ( [MAX 4 ) ] )\tx\n")
         said = self.refused("sample", f"listops[data={self.folder}]")
         self.assertIn("basic_train.tsv line 2: label 'x'", said)
-
-
-if __name__ == "__main__":
-    unittest.main()

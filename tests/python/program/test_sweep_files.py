@@ -1,16 +1,18 @@
-"""Sweep files on the real program: the built-in ones, stdin, flags beside a file, resuming, and errors that leave no file."""
+"""Sweep files on the real program (built-in ones, stdin, flags beside a file, resuming, errors that leave no
+file), a tuned sweep from end to end, and `repro`: a row's command makes the same cell."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
+import signal
 import subprocess
-import tempfile
-import unittest
 from pathlib import Path
 
-from .test_cli import PROGRAM, ROOT, attnbench, rows_of
+from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_rows
+from .test_cli import attnbench, rows_of
 
 TINY = """
 # Größe: tiny
@@ -33,13 +35,8 @@ def planned(*arguments: str, cwd: Path, text: str | None = None) -> list[dict]:
     return json.loads(done.stdout)
 
 
-@unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
-class SweepFiles(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+@BUILT
+class SweepFiles(InFolder):
     def write(self, text: str, name: str = "mine.toml") -> str:
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
@@ -171,5 +168,167 @@ class SweepFiles(unittest.TestCase):
         self.assertEqual(len(trained), 2 * 2 * 2, "2 variants, 2 seeds, 2 learning rates")
 
 
-if __name__ == "__main__":
-    unittest.main()
+MODEL = "steps=20,width=32,layers=1,heads=2,batch=8,eval_every=10,validation_examples=32,test_examples=32"
+TASK = "mqar[vocab=32,pairs=2,length=16,train_examples=128]"
+SWEEPS = (
+    ["-v", "linformer[rank=4]", "--measure", "memory", "--length", "32", *SHAPE],
+    ["-v", "linear", "--measure", "speed", "--length", "32", "--mode", "decode", *SHAPE],
+    ["-v", "linear", "--measure", "fidelity", "--length", "32", "--input", "needle", *SHAPE],
+    ["-v", "full", "-t", TASK, "--train", MODEL],
+    ["-v", "full", "-t", TASK, "--train", MODEL, "--test-on", "length=8;pairs=4"],
+    ["-v", "linear", "--measure", "reach", "--length", "16", "--layers", "2", *SHAPE],
+)
+
+
+@BUILT
+class Repro(FaultCase):
+    def rows_of(self, sweep: list[str]) -> dict:
+        done = self.run_program("run", *sweep, "-o", "rows.jsonl", "-q", "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [row] = read_rows(self.rows_file)[1:]
+        return row
+
+    def change(self, **fields: object) -> None:
+        head, row = read_rows(self.rows_file)
+        row["metrics"] |= fields
+        for line in (head, row):
+            line.pop("checksum")
+        self.rows_file.write_text("".join(json.dumps(line) + "\n" for line in (head, row)))
+
+    def test_the_command_makes_the_same_cell(self) -> None:
+        for sweep in SWEEPS:
+            with self.subTest(sweep):
+                row = self.rows_of(sweep)
+                shown = self.run_program("repro", "rows.jsonl", row["cell"], "--print")
+                self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+                words = shlex.split(shown.stdout)
+                self.assertEqual(words[:2], ["attnbench", "run"])
+                again = self.run_program(*words[1:], "-o", "again.jsonl", "-q", "--force")
+                self.assertEqual(again.returncode, 0, again.stderr)
+                self.assertEqual(read_rows(self.folder / "again.jsonl")[1]["cell"], row["cell"])
+                held = self.rows_file.read_bytes()
+                done = self.run_program("repro", "rows.jsonl", row["cell"][:8])
+                self.assertRegex(done.stdout, r"^attnbench run [^\n]*\n[^\n]* then, [^\n]* now[^\n]*\n$")
+                if row["measure"] != "speed":  # times of a loaded machine may differ
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertRegex(done.stdout, r": agrees\n$")
+                self.assertEqual(self.rows_file.read_bytes(), held)
+
+    def test_a_changed_row_does_not_agree(self) -> None:
+        row = self.rows_of(SWEEPS[0])
+        self.change(peak_bytes=row["metrics"]["peak_bytes"] // 2)
+        done = self.run_program("repro", "rows.jsonl", row["cell"], "-o", "new.jsonl")
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        self.assertIn("does not agree: more memory", done.stdout)
+        self.assertEqual(read_rows(self.folder / "new.jsonl")[1]["cell"], row["cell"])
+
+    def test_wrong_use_is_one_line(self) -> None:
+        row = self.rows_of(["-v", "full", *SWEEPS[0][2:]])
+        for words, code, message in (
+            (["rows.jsonl"], 2, "needs a rows file and a cell"),
+            (["rows.jsonl", "xyz"], 2, "'xyz' is no cell"),
+            (["rows.jsonl", "ab"], 2, "'ab' is no cell"),
+            (["rows.jsonl", "0" * 16], 2, "no cell of 'rows.jsonl' begins with"),
+            (["missing.jsonl", row["cell"]], 6, "missing.jsonl"),
+            (["rows.jsonl", row["cell"], "-o", "rows.jsonl"], 2, "'rows.jsonl' exists"),
+        ):
+            with self.subTest(words):
+                done = self.run_program("repro", *words)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
+                self.assertIn(message, done.stderr)
+
+
+TUNED_TASK = "mqar[vocab=32,pairs=2,length=16,train_examples=64]"
+SMALL = "steps=2,width=16,heads=1,layers=1,feed_forward=16,validation_examples=8,test_examples=8"
+SWEEP = ["run", "-v", "full", "-v", "linear", "-t", TUNED_TASK, "--train", SMALL]
+TUNE = ["--tune", "learning_rate=[1e-3,3e-3]", "--seed", "0,1", "-q", "-o", "rows.jsonl"]
+
+
+@BUILT
+class TunedRun(InFolder):
+    def setUp(self) -> None:
+        super().setUp()
+        self.rows = self.folder / "rows.jsonl"
+
+    def run_sweep(self, *more: str) -> subprocess.CompletedProcess[str]:
+        return attnbench(*SWEEP, *TUNE, *more, cwd=self.folder)
+
+    def test_the_table_shows_what_validation_chose(self) -> None:
+        self.assertEqual(self.run_sweep().returncode, 0)
+        head, *cells = rows_of(self.rows)
+        self.assertEqual(len(cells), 2 * 2 * 2)
+        for row in cells:
+            best = (row["variant"]["name"] == "full") == (row["training"]["learning_rate"] == 0.001)
+            row["metrics"].update(validation=0.8 if best else 0.7, test=0.25 if best else 0.75)
+        lines = [json.dumps(row, separators=(",", ":")) for row in (head, *cells)]
+        self.rows.write_text("".join(line + "\n" for line in lines))
+        shown = self.run_sweep()
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertRegex(shown.stdout, r"full, mqar\S*: learning_rate 0.001, best of 2")
+        self.assertRegex(shown.stdout, r"linear, mqar\S*: learning_rate 0.003, best of 2")
+        self.assertEqual(shown.stdout.count("0.250 ±0.000"), 2)
+        self.assertNotIn("0.750", shown.stdout)
+        markdown = self.run_sweep("--format", "md").stdout
+        self.assertIn("0.250 ±0.000", markdown)
+        self.assertNotIn("0.750", markdown)
+        self.assertEqual(len(json.loads(self.run_sweep("--format", "json").stdout)), 8)
+        self.assertEqual(len(self.run_sweep("--format", "csv").stdout.splitlines()), 1 + 8)
+
+    def test_half_of_the_rows_are_measured_again(self) -> None:
+        self.assertEqual(self.run_sweep().returncode, 0)
+        lines = self.rows.read_text().splitlines(keepends=True)
+        self.rows.write_text("".join(lines[:5]))
+        self.assertEqual(self.run_sweep().returncode, 0)
+        again = self.rows.read_text().splitlines(keepends=True)
+        self.assertEqual((again[:5], len(again)), (lines[:5], len(lines)))
+        alone = [word + ",learning_rate=1e-3" if word.startswith("steps=") else word for word in SWEEP]
+        other = attnbench(*alone, *TUNE[2:], cwd=self.folder)  # a cell that is one of the choices
+        self.assertEqual((other.returncode, len(other.stderr.splitlines())), (2, 1), other.stderr)
+        self.assertIn("as a choice of --tune", other.stderr)
+
+    def test_refusals(self) -> None:
+        cases = [
+            (["--tune", "learning_rate=1e-3"], "learning_rate=1e-3.*two"),
+            (["--tune", "learning_rate=[1e-3,0.001]"], "1e-3,0.001.*two"),
+            (["--tune", "learning_rat=[1e-3,2e-3]"], "'learning_rat'.*'learning_rate'"),
+            (["--tune", "learning_rate=[1e-3,fast]"], "learning_rate=fast"),
+            (["--tune", "learning_rate"], "'learning_rate' is not param=value"),
+            (["--tune", "width=[16,32]"], "width.*--train and --tune"),
+            (["--tune", "batch=[1,2]", "--measure", "memory"], "does not apply to measure memory"),
+            (["-t", "mqar[preset=smal]"], "preset=smal .*small"),
+        ]
+        for arguments, expected in cases:
+            with self.subTest(arguments=arguments):
+                done = attnbench(*SWEEP, *arguments, "-o", "rows.jsonl", cwd=self.folder)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertRegex(done.stderr, expected)
+                self.assertFalse(self.rows.exists())
+
+    def test_a_dry_run_runs_and_writes_nothing(self) -> None:
+        dry = self.run_sweep("--dry-run")
+        self.assertEqual((dry.returncode, len(dry.stdout.splitlines())), (0, 8), dry.stderr)
+        self.assertRegex(dry.stderr, r"\A8 cells, .*; nothing was run\n\Z")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        piloted = self.run_sweep("--dry-run", "--pilots")
+        self.assertEqual(piloted.returncode, 0, piloted.stderr)
+        self.assertRegex(piloted.stderr, "; nothing but pilots was run\n$")
+        self.assertTrue((self.folder / "attnbench" / "pilots.json").exists())
+        again = self.run_sweep("--dry-run")
+        self.assertEqual(again.stdout, piloted.stdout, "by the pilots that were kept")
+
+    def test_an_interrupted_dry_run_ends_with_130_and_says_nothing_untrue(self) -> None:
+        cache = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
+        command = [str(PROGRAM), "run", "-t", "listops", "-n", "--pilots"]
+        command += ["--train", "steps=9,batch=64,width=128"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=cache
+        ) as child:
+            assert child.stderr is not None and child.stdout is not None
+            self.assertIn("pilot 1/", child.stderr.readline())
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+        self.assertEqual((child.returncode, out), (130, ""))
+        self.assertIn("interrupted", err.splitlines()[-1])
+        left = {path.name for path in self.folder.rglob("*") if path.is_file()}
+        self.assertLessEqual(left, {"pilots.json"})

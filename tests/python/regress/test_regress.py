@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import unittest
 
 from ..faults import BUILT, EASY, PROGRAM, ROOT, SHAPE, FaultCase, read_rows
 
@@ -157,7 +156,3 @@ class Regress(FaultCase):
         done = self.regress("same", "HEAD", *MEASURE)
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not build: cmake --preset failed", done.stderr.splitlines()[-1])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attnbench.plots.rows import read_rows
+from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 
 from . import report_rows

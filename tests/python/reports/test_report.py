@@ -11,7 +11,6 @@ import math
 import re
 import subprocess
 import sys
-import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,19 @@ from unittest import mock
 import numpy as np
 
 from attnbench._place import ROOT
-from attnbench.plots import program
 from attnbench.plots.gallery import draw_all
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
+from attnbench.plots.rows import crossing
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
 from attnbench.reports.document import document, in_script
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary
 
-from . import report_rows
-
 from .. import fixture
 from ..plots.test_plots import InFolder
+from . import report_rows
 
 LENGTHS = (64, 128, 256, 512, 1024)
 LIMIT = 6_000_000  # bytes of a report of MOST rows
@@ -97,7 +95,7 @@ class InReport(InFolder):
     def setUpClass(cls) -> None:
         """Without the program, whose sections test_report_sections.py tests."""
         super().setUpClass()
-        absent = mock.patch.object(program, "program", lambda: Path("/nowhere/attnbench"))
+        absent = mock.patch.object(crossing, "program", lambda: Path("/nowhere/attnbench"))
         absent.start()
         cls.addClassCleanup(absent.stop)
 
@@ -389,7 +387,3 @@ class Refusals(InReport):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, f"{self.folder / 'rows-report.html'}\n")
         self.assertTrue((self.folder / "rows-report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,18 +13,16 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import read_rows
+from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
-from attnbench.reports.past import read_history
+from attnbench.reports.history import read_history
 from attnbench.reports.peers import read_peers
 
+from .. import fixture
+from ..faults import ROOT
+from ..plots import golden, many
 from . import report_rows
 
-from .. import fixture
-
-from ..plots import golden, many
-
-ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".venv-browser" / "bin" / "python"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 COUNTS = (300, 5_000)  # open_report.py opens 20,000 too
@@ -225,7 +223,3 @@ class Browser(unittest.TestCase):
         self.assertTrue(any("&lt;" in label for label in labels))
         self.assertEqual([label for label in labels if "<" in label], [])
         self.assertIn(report_rows.HOSTILE, self.seen["hostile"]["shown"])
-
-
-if __name__ == "__main__":
-    unittest.main()

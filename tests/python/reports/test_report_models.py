@@ -1,22 +1,33 @@
-"""The report's fidelity: means over seeds, and what is told of inputs that models read. What a variant
-loses in score."""
+"""The report's fidelity (means over seeds, what is told of inputs that models read) and losses; its first
+table; a history of runs, with a planted step found at its commit; marks of variants in Python."""
 
 from __future__ import annotations
 
+import html
+import json
 import re
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 
-from attnbench.plots.fidelity import fidelity as pictures
-from attnbench.plots.style import Styles
+from attnbench.plots.gallery import draw_all
+from attnbench.plots.kinds.fidelity import fidelity as pictures
+from attnbench.plots.layout.caption import caption
+from attnbench.plots.rows.read import PYTHON, PYTHON_NOTE, Rows, RowsError, read_rows
+from attnbench.plots.rows.style import Styles
 from attnbench.reports import exactness
 from attnbench.reports.book import Book
+from attnbench.reports.first_table import first_table
+from attnbench.reports.history import LEVEL, history, read_history, steps
 from attnbench.reports.scores import Tasks
 from attnbench.reports.summary import summary
 
 from .. import fixture
+from ..faults import ROOT, InFolder
 from .test_report import InReport, crossing_cells
 from .test_report_sections import InSections, rows_of
 
@@ -123,5 +134,170 @@ class Losses(InReport):
         self.assertNotIn("`linear`", listops)  # diverged
 
 
-if __name__ == "__main__":
-    unittest.main()
+RUNS, SERIES, POINTS = 10, 300, 12
+
+
+def simulated(rng: np.random.Generator, noise: str) -> np.ndarray:
+    if noise == "heavy":
+        return rng.standard_t(2, size=POINTS)
+    return rng.standard_normal(POINTS)
+
+
+class ChangePoints(unittest.TestCase):
+    def test_the_share_of_false_alarms_is_the_level(self) -> None:
+        """Of 300 series without a step; three standard errors of the share on both sides."""
+        for noise in ("normal", "heavy"):
+            rng = np.random.default_rng(11)
+            alarms = np.mean([bool(steps(simulated(rng, noise))) for _ in range(SERIES)])
+            reach = 3 * np.sqrt(LEVEL * (1 - LEVEL) / SERIES)
+            self.assertTrue(abs(alarms - LEVEL) < reach, (noise, alarms))
+
+    def test_steps_are_found_where_they_are(self) -> None:
+        rng = np.random.default_rng(5)
+        found = 0
+        for _ in range(40):
+            values = 0.01 * rng.standard_normal(18) + np.repeat([0.0, 0.2, -0.1], 6)
+            found += [s.at for s in steps(values)] == [6, 12]
+        self.assertGreaterEqual(found, 34)  # of 40; the inner cut at 6 of 12 is at the level's limit
+        (step,) = steps([1.0, 1.01, 0.99, 1.0, 1.0, 1.3, 1.31, 1.29, 1.3, 1.3])
+        self.assertEqual(step.at, 5)
+        self.assertAlmostEqual(step.after - step.before, 0.3, delta=0.01)
+
+    def test_few_values_have_no_step(self) -> None:
+        self.assertEqual(steps([1.0, 1.0, 1.0, 9.0, 9.0]), [])
+
+
+class History(InFolder):
+    def runs(self, factor_of: dict[str, list[float]], count: int = RUNS, noise: float = 0.01) -> None:
+        """Times with noise, of 1 % by default; `factor_of` a variant by run. Names of files go against their times."""
+        rng = np.random.default_rng(2)
+        for number in range(count):
+            head: dict[str, Any] = fixture.header(f"2026010{number // 10}T0000{number:02d}Z")
+            head["environment"] = {**head["environment"], "commit": f"{number:x}" * 40}
+            head["started_at"] = f"2026-01-01T00:{number:02d}:00Z"
+            cells = []
+            for name, factors in factor_of.items():
+                params = dict(fixture.VARIANTS)[name]
+                for n in (256, 512):
+                    time = 1e-6 * n * factors[number] * (1 + noise * rng.standard_normal(9))
+                    row = fixture.timed(name, params, fixture.shape(n, "forward", "attention", False), time, n)
+                    cells.append({**row, "run": head["run"]})
+            fixture.write(self.folder / f"run{count - number:02d}.jsonl", cells, head)
+
+    def section(self) -> dict[str, Any]:
+        past = read_history(self.folder)
+        rows = read_rows([past[-1].file])
+        found = history(past, Book(rows, Styles(rows)))
+        assert found is not None
+        return found
+
+    def test_a_step_is_marked_at_its_commit(self) -> None:
+        self.runs({"full": [1.0] * RUNS, "linear": [1.0] * 6 + [1.25] * 4})
+        found = self.section()
+        table = next(t for t in found["tables"] if t["id"] == "steps")
+        told = [r for r in table["rows"] if r[1].startswith("linear")]
+        self.assertEqual([r[2] for r in told], ["6" * 9] * 2)
+        for row in told:
+            self.assertAlmostEqual(row[5], 1.25, delta=0.02)
+            self.assertLessEqual(row[6], LEVEL)
+        (panel,) = found["panels"]
+        marked = {line["name"]: line["steps"] for line in panel["lines"]}
+        self.assertEqual(marked["linear, length 256, seed 1"], [7])
+        self.assertEqual(marked["full, length 256, seed 1"], [])
+        self.assertEqual(panel["x"]["names"], [f"{i:x}" * 9 for i in range(RUNS)])
+        line = next(x for x in panel["lines"] if x["name"].startswith("linear"))
+        self.assertAlmostEqual(line["points"][-1][1], 1.25, delta=0.03)
+
+    def test_a_step_below_two_percent_is_not_marked(self) -> None:
+        for share, wanted in ((1.015, ["commits"]), (1.03, ["steps", "commits"])):
+            self.runs({"full": [1.0] * 5 + [share] * 5}, noise=1e-4)
+            self.assertEqual([t["id"] for t in self.section()["tables"]], wanted)
+
+    def test_what_makes_no_history_is_refused(self) -> None:
+        with self.assertRaisesRegex(RowsError, r"needs two rows files \(\*\.jsonl\), it has 0"):
+            read_history(self.folder)
+        self.runs({"full": [1.0] * 2}, 2)
+        both = sorted(self.folder.glob("*.jsonl"))
+        lines = [line for file in both for line in file.read_text().splitlines()]
+        merged = [line.replace('"kind": "run"', '"merged": true, "kind": "run"') for line in lines]
+        both[0].write_text("\n".join(merged) + "\n")
+        with self.assertRaisesRegex(RowsError, r"run01\.jsonl: holds 2 runs"):
+            read_history(self.folder)
+
+
+class FirstTable(InReport):
+    def test_a_page_opens_with_the_overview_and_folds_its_settings(self) -> None:
+        page = self.page(fixture.quick_cells())
+        order = [attrs.get("id") for tag, attrs in page.tags if tag in ("section", "details")]
+        self.assertEqual(order[:4], ["overview", "summary", "contents", "settings"])
+        self.assertFalse(any("open" in attrs for tag, attrs in page.tags if tag == "details"))
+
+    def test_its_numbers_are_those_of_the_picture(self) -> None:
+        file = self.rows(fixture.quick_cells())
+        rows = read_rows([file])
+        (picture,) = draw_all(rows, "overview")
+        table = first_table(Book(rows, Styles(rows)))
+        for line in picture.data.to_dict("records"):
+            said = html.escape(line["text"]) + line["marks"]
+            self.assertIn(f'<span class="value">{said}</span>', table, line)
+
+    def test_rows_of_one_measure_have_no_table(self) -> None:
+        rows = read_rows([self.rows(fixture.accuracy_cells())])
+        self.assertEqual(first_table(Book(rows, Styles(rows))), "")
+
+    def test_bars_are_within_their_places(self) -> None:
+        rows = read_rows([self.rows(fixture.quick_cells())])
+        widths = [float(w) for w in re.findall(r"(?:width|left):([\d.]+)%", first_table(Book(rows, Styles(rows))))]
+        self.assertGreater(len(widths), 20)
+        self.assertTrue(all(0 <= w <= 100 for w in widths))
+
+
+REFERENCE = ROOT / "results" / "reference" / "quick.jsonl"
+
+
+def as_python(line: str) -> str:
+    """The line with `linear` as a variant in Python."""
+    row = json.loads(line)
+    row.pop("checksum", None)
+    if row["kind"] == "run":
+        for variant in row["variants"]:
+            if variant["name"] == "linear":
+                variant |= {"name": "python_linear", "family": "python"}
+    elif row["variant"]["name"] == "linear":
+        row["variant"]["name"] = "python_linear"
+        row["provided_by"] = "python"
+    return json.dumps(row)
+
+
+class Marks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.native = read_rows([REFERENCE])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "mixed.jsonl")
+            path.write_text("\n".join(map(as_python, REFERENCE.read_text().splitlines())) + "\n")
+            cls.mixed = read_rows([path])
+
+    def labels(self, rows: Rows) -> list[str]:
+        return [s.label for s in Styles(rows).series(rows.cells)]
+
+    def test_the_sign_stands_in_every_label_of_theirs_and_in_no_other(self) -> None:
+        marked = [label for label in self.labels(self.mixed) if PYTHON in label]
+        self.assertTrue(marked)
+        self.assertTrue(all(label.startswith(f"python_linear{PYTHON}") for label in marked), marked)
+        self.assertFalse([label for label in self.labels(self.native) if PYTHON in label])
+        self.assertEqual(Styles(self.mixed).family(f"python_linear{PYTHON}"), "python")
+        self.assertEqual(len(self.labels(self.mixed)), len(self.labels(self.native)))
+
+    def test_captions_say_what_it_means(self) -> None:
+        for rows, count in ((self.mixed, 1), (self.native, 0)):
+            self.assertEqual(caption(rows, rows.cells).count(PYTHON_NOTE), count)
+
+    def test_the_summary_of_the_report_says_it_too(self) -> None:
+        for rows, count in ((self.mixed, 1), (self.native, 0)):
+            book = Book(rows, Styles(rows))
+            sentences = summary(book, Tasks(book))
+            self.assertEqual(sentences.count(PYTHON_NOTE), count)
+            named = [s for s in sentences if "python_linear" in s]
+            self.assertEqual(bool(named), bool(count))
+            self.assertFalse([s for s in named if "python_linear`" in s])

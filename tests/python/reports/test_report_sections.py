@@ -7,33 +7,25 @@ import contextlib
 import io
 import json
 import subprocess
-import tempfile
-import unittest
 from pathlib import Path
 from typing import Any
 
-from attnbench.plots.rows import read_rows
-from attnbench.plots.style import Styles
-from attnbench.reports import comparison, equal_cost, growth, parity, parts, peers, state
+from attnbench.plots.rows.read import read_rows
+from attnbench.plots.rows.style import Styles
+from attnbench.reports import comparison, curves, equal_cost, parts, peers, records
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
 
 from .. import fixture
-
+from ..faults import BUILT, PROGRAM, ROOT, InFolder
 from ..reproduce import planted
-from ..faults import BUILT, PROGRAM, ROOT
 
 PEERS = ROOT / "results" / "reference" / "peers.jsonl"
 Json = dict[str, Any]
 
 
-class InSections(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class InSections(InFolder):
     def book(self, cells: list[Json], name: str = "rows", head: Json | None = None) -> Book:
         return self.book_of(fixture.write(self.folder / f"{name}.jsonl", cells, head))
 
@@ -67,7 +59,7 @@ class Growth(InSections):
     def test_planted_exponents_are_found_with_their_intervals(self) -> None:
         file = self.planted("rows", ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n**1.1))
         book = self.book_of(file)
-        found = growth.growth(book)
+        found = comparison.growth(book)
         told = {r["variant"]: r for r in rows_of(found, "fits")}
         for name, power in (("full", 2.0), ("linear", 1.1)):
             self.assertAlmostEqual(told[name]["exponent"], power, delta=told[name]["± half 95 % interval"])
@@ -87,7 +79,7 @@ class Growth(InSections):
                 files.append(self.planted(name, *laws, commit=commit * 40))
             book = self.book_of(*files)
             labels = [s["label"] for s in book.told()["series"]]
-            found = [sorted(labels[line["series"]] for line in p["lines"]) for p in growth.growth(book)["panels"]]
+            found = [sorted(labels[line["series"]] for line in p["lines"]) for p in comparison.growth(book)["panels"]]
             runs = ("rows", "rows_2") if names[1] == "rows_2" else ("rows 1", "rows 2")
             self.assertEqual(found, [[f"full ({run})", f"linear ({run})"] for run in runs])
 
@@ -97,7 +89,7 @@ class Growth(InSections):
         bad.write_text(good.read_text().replace("20260101T000000Z", "20260102T000000Z").replace('"time_s"', '"time_t"'))
         book = self.book_of(good)
         object.__setattr__(book.rows, "sources", (good, bad))
-        self.assertRegex(growth.growth(book)["note"], r"Not fitted: bad\.jsonl: .*\.$")
+        self.assertRegex(comparison.growth(book)["note"], r"Not fitted: bad\.jsonl: .*\.$")
 
 
 @BUILT
@@ -210,17 +202,17 @@ class Given(InSections):
             row["ledger"] = {"parameters": 7, "flops": 3.0 * row["axes"]["length"], "precision": "float32", "threads": 2,
                              "kernel": "avx2", "loops": "avx2", "cost": "declared"}  # fmt: skip
         book = self.book(cells)
-        told = rows_of(parity.parity(book), "ledger")
+        told = rows_of(records.parity(book), "ledger")
         one = next(r for r in told if book.told()["series"][r["variant"]]["variant"] == "linear")
         self.assertEqual((one["FLOPs, least"], one["FLOPs, most"]), (3.0 * 256, 3.0 * 16384))
         self.assertEqual((one["parameters"], one["kernel"], len(one["cells"])), (7, "avx2", 7))
-        self.assertIsNone(parity.parity(self.book(fixture.memory_cells(), "bare")))
+        self.assertIsNone(records.parity(self.book(fixture.memory_cells(), "bare")))
 
     def test_a_red_check_is_told(self) -> None:
         cells = [{**c, "referenced": True} for c in fixture.memory_cells() if c["status"] == "ok"]
-        self.assertIn("were green", parity.checks(self.book(cells, "green"))["lead"])
+        self.assertIn("were green", records.checks(self.book(cells, "green"))["lead"])
         cells[-1] |= {"status": "failed", "reason": "a check is red", "gate": "red", "metrics": None}
-        found = parity.checks(self.book(cells, "red"))
+        found = records.checks(self.book(cells, "red"))
         self.assertIn("A contract check is red for 1 of 6 variants", found["lead"])
         self.assertEqual(sum("red" in r["contract checks"] for r in rows_of(found, "contract")), 1)
 
@@ -240,7 +232,7 @@ class Costs(InSections):
 
     def test_score_against_state(self) -> None:
         book = self.book(self.accuracies())
-        (panel,) = state.state(book)["panels"]
+        (panel,) = curves.state(book)["panels"]
         (line,) = panel["lines"]
         self.assertEqual([p[:2] for p in line["points"]], [[1600, 0.3], [3200, 0.8], [6400, 0.6]])
         cells = [book.told()["cells"]["id"][p[4][0]] for p in line["points"]]
@@ -309,7 +301,3 @@ class Parts(InSections):
         self.assertAlmostEqual(told["other"], 0.1, delta=1e-6)
         (line,) = found["panels"][0]["lines"]
         self.assertAlmostEqual(sum(line["parts"]), 1, delta=1e-6)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,26 +11,42 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 from unittest.mock import patch
 
-from attnbench.reproduce import findings, measuring, page
-from attnbench.reproduce.chart import Line, Panel, Point, drawn
-from attnbench.reproduce.crossings import crossing_of, crossings_of
-from attnbench.reproduce.entries import FOLDER, ROOT, chosen, entry_ids, read_entries, read_entry, read_left_out
-from attnbench.reproduce.estimates import Estimate, difference, exact, mean_of, quotient, share
-from attnbench.reproduce.fault import ReproduceError
-from attnbench.reproduce.judging import Finding, Outcome, State, outcome_of
-from attnbench.reproduce.product import Product
 from scipy.stats import binomtest
 
-from ..faults import calibrated
+from attnbench.reproduce import findings, page, product
+from attnbench.reproduce.chart import Line, Panel, Point, drawn
+from attnbench.reproduce.entries import (
+    FOLDER,
+    ROOT,
+    ReproduceError,
+    chosen,
+    entry_ids,
+    read_entries,
+    read_entry,
+    read_left_out,
+)
+from attnbench.reproduce.estimates import (
+    Estimate,
+    crossing_of,
+    crossings_of,
+    difference,
+    exact,
+    mean_of,
+    quotient,
+    share,
+)
+from attnbench.reproduce.judging import Finding, Outcome, State, outcome_of
+from attnbench.reproduce.product import Product
+
+from .. import faults
+from ..faults import BUILT, calibrated
 from ..passed import passed_checks
 
 PROGRAM = Product().path
-BUILT = unittest.skipUnless(PROGRAM.exists(), "build/native/attnbench is not built")
+BUILT = BUILT
 # A sweep of trainings or times takes a second a cell: most are planned in every run, and run with --all.
 EVERY = bool(os.environ.get("ATTN_GOLDEN_ALL"))
 IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R13", "R24", "R27")
@@ -75,12 +91,7 @@ def verdict(evidence):
 """
 
 
-class InFolder(unittest.TestCase):
-    def setUp(self) -> None:
-        held = tempfile.TemporaryDirectory()
-        self.addCleanup(held.cleanup)
-        self.folder = Path(held.name)
-
+class InFolder(faults.InFolder):
     def entry(self, text: str = ENTRY, name: str = "R99"):
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
@@ -221,7 +232,7 @@ class Measuring(InFolder):
     def measured(self, **options: bool) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            code = measuring.measure(self.entry(), Product(), self.folder / "rows", **options)
+            code = product.measure(self.entry(), Product(), self.folder / "rows", **options)
         return code, said.getvalue()
 
     def test_rows_that_are_there_are_kept(self) -> None:
@@ -258,8 +269,8 @@ class Measuring(InFolder):
         (self.folder / "R99" / "find.py").write_text(program)
         text = ENTRY.replace('sweep = "memory.toml"', 'program = "find.py"').replace("small =", "options = [] #")
         entry = self.entry(text)
-        measuring.measure(entry, Product(), self.folder / "rows", small=True)
-        head, records = measuring.read_records(self.folder / "rows" / "find.jsonl")
+        product.measure(entry, Product(), self.folder / "rows", small=True)
+        head, records = product.read_records(self.folder / "rows" / "find.jsonl")
         self.assertIn("cpu_model", head["environment"])
         self.assertEqual([(r["small"], r["found"]) for r in records], [(True, 0.5)])
 
@@ -297,7 +308,7 @@ class Page(unittest.TestCase):
         for entry in read_entries():
             for one in entry.measurements:
                 if one.rows(entry.folder).exists():
-                    measuring.check_source(entry, one, entry.folder)
+                    product.check_source(entry, one, entry.folder)
 
 
 class Picture(InFolder):
@@ -306,7 +317,7 @@ class Picture(InFolder):
         lines = (Line("full", (Point(16, exact(1)), Point(32, exact(2)))),
                  Line("full", (Point(16, exact(1)), Point(32, exact(3))), published=True),
                  Line("other", (Point(16, Estimate(1, 0.5, 2)),)))  # fmt: skip
-        from attnbench.plots.rows import Rows
+        from attnbench.plots.rows.read import Rows
 
         picture = drawn(entry, [Panel("t", "x", "y", lines)], Rows((), [], []), [])
         assert picture.figure is not None
@@ -379,7 +390,3 @@ class Command(InFolder):
                     words = ["run", one.source, *one.words(small), "--dry-run", "-o", self.folder / "rows.jsonl"]
                     done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=ROOT)
                     self.assertEqual(done.returncode, 0, f"{entry.id} {one.source.name}: {done.stderr}")
-
-
-if __name__ == "__main__":
-    unittest.main()

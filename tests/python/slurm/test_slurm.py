@@ -268,7 +268,3 @@ class Folders(unittest.TestCase):
         self.assertIn("shard 1 lacks 16 of 16 cells", done.stderr)
         self.assertIn("shard-2.00000000.jsonl is of another machine or build", done.stderr)
         self.assertEqual(len(cells_of(self.folder / "rows.jsonl")), 32)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,0 +1,367 @@
+"""What a picture without a caption draws: lines of points, lists and heat maps, of any axis,
+parameter or metric by its name; and its width, fonts and files, for a paper, a slide or a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from ..rows.read import Cell, Rows, RowsError, ids
+from ..rows.settings import NAMES, SHAPE, contract, mode_of, scope_of, without_settings
+from ..rows.style import COLORS, Series, Styles
+from ..rows.style import look as look_at
+
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # TeX's points, as \columnwidth is given
+LEAST, MOST = 2.0, 40.0  # inches
+
+
+class StyleError(RowsError):
+    """Which option does not fit the rows, and what would be right, as one line."""
+
+
+@dataclass(frozen=True)
+class PanelStyle:
+    """Sizes in points and inches. `endings`: of the files that are written."""
+
+    width: float
+    size: float  # of words; ticks are a point smaller
+    line: float  # multiplies the widths of lines and markers
+    endings: tuple[str, ...]
+    font: str = "DejaVu Sans"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Returns rcParams."""
+        return {
+            "font.family": [self.font, "DejaVu Sans"],  # for signs that the font lacks
+            "font.size": self.size,
+            "axes.labelsize": self.size,
+            "xtick.labelsize": self.size - 1,
+            "ytick.labelsize": self.size - 1,
+            "legend.fontsize": self.size - 0.5,
+            "axes.linewidth": 0.7 * self.line,
+            "grid.linewidth": 0.5 * self.line,
+            "pdf.fonttype": 42,  # TrueType, embedded: text stays text
+            "svg.hashsalt": "attnbench",
+        }
+
+
+STYLES = {
+    "paper": PanelStyle(3.3, 8.0, 0.8, ("pdf", "svg")),
+    "slide": PanelStyle(10.0, 18.0, 1.8, ("pdf", "svg")),
+    "web": PanelStyle(7.0, 11.0, 1.1, ("svg", "png")),
+}
+
+
+def panel_style(name: str, width: str | None, font: str | None) -> PanelStyle:
+    """Error where a name or a size is unknown."""
+    if name not in STYLES:
+        raise StyleError(f"--style {name}: expected one of {', '.join(STYLES)}")
+    found = STYLES[name]
+    return PanelStyle(
+        _inches(width) if width else found.width,
+        found.size,
+        found.line,
+        found.endings,
+        _font(font) if font else found.font,
+    )
+
+
+def _inches(text: str) -> float:
+    said = re.fullmatch(r"([0-9]*\.?[0-9]+)(in|cm|mm|pt)", text)
+    inches = float(said[1]) * INCHES[said[2]] if said else 0.0
+    if not LEAST <= inches <= MOST:
+        raise StyleError(
+            f"--width {text}: expected a size from {LEAST:g}in to {MOST:g}in, for example 3.3in, 84mm or 240pt"
+        )
+    return inches
+
+
+def _font(name: str) -> str:
+    from matplotlib.font_manager import get_font_names
+
+    known = {font.lower(): font for font in get_font_names()}
+    if name.lower() in known:
+        return known[name.lower()]
+    near = get_close_matches(name.lower(), known, 1, 0.0)
+    nearest = f"; nearest is '{known[near[0]]}'" if near else ""
+    raise StyleError(f"--font {name}: this machine has no such font{nearest}")
+
+
+# Metrics whose value is one of several figures; low and high are the ends of its interval.
+NESTED = {"time_s": ("time_s.median", "time_s.ci_low", "time_s.ci_high")}
+LABELS = {
+    "length": "sequence length (tokens)",
+    "time_s": "time per call",
+    "tokens_per_s": "tokens per second",
+    "peak_bytes": "peak memory",
+    "state_bytes": "decode state",
+    "extra_bytes": "memory beyond inputs and outputs",
+    "relative_error": "relative error",
+    "input_scale": "scale of the inputs",
+    "keys_read": "keys read by a query",
+    "weights_rank": "rank of the weights",
+    "head_dim": "head width",
+    "peak_fraction": "share of the FMA peak",
+    "parameters": "learned parameters",
+}
+SHARES = ("test", "validation", "peak_fraction", "cosine", "lift")  # drawn on a linear axis
+OF_CELL = ("variant", "task", "measure", "mask")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A name that the user gave."""
+
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """Of units.TEXTS, `length`, or `number`."""
+        if self.name == "length":
+            return "length"
+        if self.name.endswith("_bytes") or self.name == "bytes":
+            return "bytes"
+        return "seconds" if self.name.partition(".")[0].endswith("_s") and "per_s" not in self.name else "number"
+
+    @property
+    def is_log(self) -> bool:
+        return self.name not in SHARES and self.name not in ("seed", "window")
+
+    def label(self, cells: Iterable[Cell]) -> str:
+        if self.name == "test":
+            known = {c.scored_by for c in cells}
+            return NAMES.get(known.pop(), "test score") if len(known) == 1 else "test score"
+        return LABELS.get(self.name, self.name.replace("_", " "))
+
+    def value(self, cell: Cell) -> Any:
+        """Returns a number, a text, or None where the cell has no such axis, parameter or metric."""
+        if self.name in OF_CELL:
+            return {"variant": cell.variant, "task": cell.task, "measure": cell.measure,
+                    "mask": contract(cell)}[self.name]  # fmt: skip
+        if self.name in cell.axes:
+            return cell.axes[self.name]
+        metric = cell.metric(NESTED.get(self.name, (self.name,))[0])
+        return metric if metric is not None else dict((*cell.params, *cell.task_params)).get(self.name)
+
+    def number(self, cell: Cell) -> float | None:
+        value = self.value(cell)
+        if isinstance(value, bool):
+            return None
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return None
+
+    def ends(self, cell: Cell) -> tuple[float, float] | None:
+        """Returns the row's own 95 % interval."""
+        if self.name in NESTED:
+            low, high = (cell.metric(name) for name in NESTED[self.name][1:])
+            return None if low is None or high is None else (low, high)
+        error = cell.metric("test_stderr") if self.name == "test" else None
+        value = self.number(cell)
+        return None if error is None or value is None else (value - 1.96 * error, value + 1.96 * error)
+
+
+def known_names(cells: Iterable[Cell]) -> list[str]:
+    """Returns every name that some cell has a number or a text for."""
+    found: dict[str, None] = dict.fromkeys(OF_CELL)
+    for cell in cells:
+        found |= dict.fromkeys(cell.axes)
+        found |= dict.fromkeys(k for k, v in cell.metrics.items() if isinstance(v, (int, float, dict)))
+        found |= dict.fromkeys(k for k, _ in (*cell.params, *cell.task_params))
+    return list(found)
+
+
+# What may differ along one line beside x: seeds become one point.
+WITHIN = ("seed", "repetitions")
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    cell: str = ""  # ids, see rows.ids
+    text: str = ""  # written beside it
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis. `kind`: length, seconds, bytes, ratio, score, error or number."""
+
+    label: str
+    kind: str
+    is_log: bool
+
+
+@dataclass(frozen=True)
+class LinePanel:
+    """Lines, or single points where `joined` is False."""
+
+    name: str
+    x: Scale
+    y: Scale
+    lines: list[tuple[Series, list[Point]]]
+    levels: dict[str, float] = field(default_factory=dict)  # see marks.LEVELS
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class ListPanel:
+    """A line for each series: a point on the axis x with its interval, and a text at the right."""
+
+    name: str
+    x: Scale
+    lines: list[tuple[Series, Point]]
+    levels: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HeatPanel:
+    """A grid of numbers, None where nothing was measured."""
+
+    name: str
+    label: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[float | None]]
+    kind: str  # score, or ratio: on a logarithmic scale about 1
+    cells: list[list[str]]
+    families: list[str] = field(default_factory=list)  # of each row, drawn above its first; none: no heads
+
+    def places(self) -> tuple[list[int], dict[int, str]]:
+        """The line of each row, and the heads by line."""
+        lines: list[int] = []
+        heads: dict[int, str] = {}
+        for i in range(len(self.rows)):
+            if self.families and (i == 0 or self.families[i] != self.families[i - 1]):
+                heads[i + len(heads)] = self.families[i]
+            lines.append(i + len(heads))
+        return lines, heads
+
+
+AnyPanel = LinePanel | ListPanel | HeatPanel
+
+
+def by_any(rows: Rows, styles: Styles, x: str, y: str, by: str, facet: str) -> list[LinePanel]:
+    """A panel for each value of `facet` and of everything else that differs and is no seed; a line
+    for each value of `by`. Error where no row has a field of that name."""
+    names = known_names(rows.cells)
+    for option, name in (("x", x), ("y", y), ("by", by), ("facet", facet)):
+        if name and name.partition(".")[0] not in names:
+            near = get_close_matches(name, names, 1, 0.0)
+            raise StyleError(f"--{option} {name}: no row has it; nearest is '{near[0]}'")
+    given = {n: Field(n) for n in (x, y, by, facet) if n}
+    pairs = _joined(rows, given[x], given[y])
+    if not pairs:
+        raise StyleError(f"--x {x} --y {y}: no cell has both numbers")
+    groups: dict[tuple[str, ...], list[tuple[Cell, float]]] = {}
+    apart = _apart([c for c, _ in pairs], {x, by, *WITHIN}, facet)
+    for cell, at in pairs:
+        groups.setdefault(tuple(_told(cell, name) for name in apart), []).append((cell, at))
+    out = []
+    for values, members in groups.items():
+        lines = _lines(members, given[y], by, styles)
+        stem = "-".join([f"{y}-by-{x}", *filter(None, values)])
+        cells = [c for c, _ in members]
+        scales = [_scale(given[n], cells) for n in (x, y)]
+        out.append(LinePanel(re.sub(r"[^\w.=-]+", "_", stem), *scales, lines))
+    return out
+
+
+def _scale(of: Field, cells: list[Cell]) -> Scale:
+    kind = "score" if of.name in ("test", "validation") else of.kind
+    return Scale(of.label(cells), kind, of.is_log)
+
+
+def _joined(rows: Rows, x: Field, y: Field) -> list[tuple[Cell, float]]:
+    """Returns cells with y, each with its x: its own, or that of a forward pass of attention with
+    the same parameters at the same shape."""
+    done = [c for c in rows.cells if c.ok and y.number(c) is not None]
+    own = [(c, at) for c in done if (at := x.number(c)) is not None]
+    if own:
+        measure = own[0][0].measure
+        return [(c, at) for c, at in own if c.measure == measure]
+    known = {
+        _place(c): at
+        for c in rows.cells
+        if c.ok and mode_of(c) == "forward" and scope_of(c) == "attention"
+        and (at := x.number(c)) is not None
+    }  # fmt: skip
+    found = [(c, known[_place(c)]) for c in done if _place(c) in known]
+    return [(c, at) for c, at in found if c.measure == found[0][0].measure]
+
+
+def _place(cell: Cell) -> tuple[Any, ...]:
+    shape = tuple(cell.axes.get(k) for k in ("length", "heads", "head_dim", "kv_heads", "dtype"))
+    return cell.variant, without_settings(cell.params), contract(cell), shape
+
+
+def _apart(cells: list[Cell], taken: set[str], facet: str) -> list[str]:
+    """Returns the names that tell panels apart: `facet`, and what else differs."""
+    names = [facet] if facet else []
+    for name in dict.fromkeys(["task", "mode", "scope", "causal", *SHAPE, *(k for c in cells for k in c.axes)]):
+        mask = {"mask", "causal"} & {facet, *taken}
+        if name not in taken and name != facet and not (name == "causal" and mask):
+            if len({repr(Field(name).value(c)) for c in cells}) > 1:
+                names.append(name)
+    return names
+
+
+def _told(cell: Cell, name: str) -> str:
+    if name == "causal":
+        return contract(cell).replace(" ", "-")
+    value = Field(name).value(cell)
+    return str(value) if isinstance(value, str) else "" if value is None else f"{name}{value}"
+
+
+def _lines(
+    members: list[tuple[Cell, float]], y: Field, by: str, styles: Styles
+) -> list[tuple[Series, list[Point]]]:
+    cells = [c for c, _ in members]
+    at = {c.id: x for c, x in members}
+    out = []
+    for series in _series(cells, by, styles):
+        places: dict[float, list[Cell]] = {}
+        for cell in series.cells:
+            places.setdefault(at[cell.id], []).append(cell)
+        out.append((series, [_point(x, own, y) for x, own in sorted(places.items())]))
+    return out
+
+
+def _series(cells: list[Cell], by: str, styles: Styles) -> list[Series]:
+    if by == "variant":
+        return styles.series(cells)
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        value = Field(by).value(cell)
+        if value is not None:
+            groups.setdefault(f"{by}={value}" if not isinstance(value, str) else value, []).append(cell)
+    several = {c.variant for c in cells}
+    out = []
+    for index, (label, own) in enumerate(groups.items()):
+        look = look_at(index, index % (len(COLORS) - 1))
+        if len(several) == 1:
+            out.append(Series(label, (), label, look, tuple(own)))
+            continue
+        for s in styles.series(own):  # a line for each variant and value
+            told = replace(s, label=f"{s.label}, {label}", variant=f"{s.variant} {label}")
+            place = len(out)
+            out.append(replace(told, look=look_at(place, place % (len(COLORS) - 1))))
+    return out
+
+
+def _point(x: float, cells: list[Cell], y: Field) -> Point:
+    """The median over seeds, and an interval that holds those of all seeds."""
+    values = [v for c in cells if (v := y.number(c)) is not None]
+    ends = [e for c in cells if (e := y.ends(c))]
+    low = min((e[0] for e in ends), default=None)
+    high = max((e[1] for e in ends), default=None)
+    return Point(x, float(np.median(values)), low, high, ids(cells))

@@ -1,0 +1,235 @@
+"""Validation score while a model trains: against steps, and against seconds and FLOPs of training.
+One panel for each task, one line for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends
+from ..layout.page import Picture
+from ..layout.panels import grey_lines
+from ..layout.sheets import Place
+from ..rows.read import FAILURES, Cell, Rows
+from ..rows.scores import TaskGroup, task_groups
+from ..rows.settings import chosen_on_validation, score_axis
+from ..rows.settings import name as name_of
+from ..rows.style import Series, Styles
+from ..rows.units import median, seconds_text, thousands_text
+from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, task_pages
+
+STEPS = "steps of training"
+LEARNING_NOTE = (
+    "Scores on the validation split while training went on: the mean over the seeds, and a band of all seeds. "
+    "A training that ended before that of another seed, at its target or out of "
+    "patience, keeps its last score."
+)
+Spread = list[tuple[float, float, float, float]]  # step, mean, least and most of the seeds
+
+
+class Validated(TaskGroup):
+    """A task whose axis is the validation score."""
+
+    @property
+    def label(self) -> str:
+        return super().label.replace("test", "validation", 1)
+
+
+def while_training(rows: Rows) -> list[TaskGroup]:
+    """Returns the tasks with scores at several steps."""
+    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and len(_curve(c)) > 1]
+    return [Validated(g.title, g.cells) for g in task_groups(cells)]
+
+
+def learning(rows: Rows, styles: Styles) -> list[Picture]:
+    kind = TaskPage(
+        "accuracy-learning",
+        "Learning curves",
+        "validation score while training goes on",
+        ("a line that rises early learns fast", "one that falls early"),
+        [level_entry("chance")],
+        height=1.9,
+        row_gap=0.85,
+        below=0.55,
+        draw=_draw_learning,
+        table=_learning_table,
+    )
+    return task_pages(kind, rows, styles, while_training(rows), lambda *_: [LEARNING_NOTE])
+
+
+def _curve(cell: Cell) -> dict[int, float]:
+    """Returns the validation score by step."""
+    held = cell.samples if isinstance(cell.samples, list) else []
+    return {int(p["step"]): float(p["validation"]) for p in held if p.get("validation") is not None}
+
+
+def spread(cells: Sequence[Cell]) -> Spread:
+    """Returns points from the first step that every seed has."""
+    curves = [sorted(own.items()) for c in cells if c.ok and (own := _curve(c))]
+    first = max((curve[0][0] for curve in curves), default=0)
+    found = []
+    for step in sorted({s for curve in curves for s, _ in curve if s >= first}):
+        held = [[v for s, v in curve if s <= step][-1] for curve in curves]
+        found.append((float(step), float(np.mean(held)), min(held), max(held)))
+    return found
+
+
+def _means(cells: Sequence[Cell]) -> Points:
+    return [(step, mean, 0.0) for step, mean, _, _ in spread(cells)]
+
+
+def _draw_learning(axes: Axes, place: Place[TaskGroup]) -> None:
+    draw_over_numbers(axes, place, _means, [*place.own, *place.others], STEPS)
+    for s in place.own:
+        if own := spread(s.cells):
+            at, _, low, high = zip(*own)
+            axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
+    axes.xaxis.set_major_formatter(lambda n, _: thousands_text(n))
+
+
+def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:
+    def lines(cell: Cell) -> list[Line]:
+        return [
+            {"seed": cell.axes.get("seed"), "step": step, "validation": score, "metric": group.metric}
+            for step, score in sorted(_curve(cell).items())
+        ]
+
+    return cell_lines(series, lines)
+
+
+EFFORT_NOTE = (
+    "Validation score against the time of training alone and against its FLOPs as counted. Lines are medians over the seeds, bands run from "
+    "the lowest seed to the highest; a seed that stopped early keeps its last score."
+)
+EFFORTS = {"seconds": "seconds of training", "flops": "FLOPs of training"}
+# Effort, and over the seeds the median, lowest and highest score.
+EffortPoints = list[tuple[float, float, float, float]]
+
+
+def _seconds(value: float) -> str:
+    return seconds_text(value) if value < 999.5 else f"{value:,.0f} s"
+
+
+TEXTS = {"seconds": _seconds, "flops": thousands_text}
+
+
+@dataclass(frozen=True)
+class Effort(TaskGroup):
+    """The cells of a task, drawn against one kind of effort."""
+
+    kind: str = "seconds"
+
+    @property
+    def label(self) -> str:
+        return name_of(self.metric).replace("test", "validation", 1)
+
+    @property
+    def slug(self) -> str:
+        return f"{super().slug}-{self.kind}"
+
+
+def efforts(rows: Rows) -> list[Effort]:
+    """Returns two panels for each task that was validated several times."""
+    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if len(curve(c, "seconds")) > 1]
+    return [
+        Effort(g.title, g.cells, kind)
+        for g in task_groups(cells)
+        for kind in EFFORTS
+        if any(curve(c, kind) for c in g.cells)
+    ]
+
+
+def effort(rows: Rows, styles: Styles) -> list[Picture]:
+    kind = TaskPage(
+        "accuracy-effort",
+        "Score against effort",
+        "validation score while the model trains",
+        ("up and to the left is better", "down and to the left"),
+        [level_entry("chance")],
+        height=1.9,
+        row_gap=0.95,
+        below=0.55,
+        draw=_draw_effort,
+        table=_effort_table,
+    )
+    failed = [c for c in rows.of("accuracy") if c.status in FAILURES]
+    return task_pages(kind, rows, styles, efforts(rows), lambda *_: [EFFORT_NOTE], failed)
+
+
+def curve(cell: Cell, kind: str) -> dict[int, tuple[float, float]]:
+    """Returns effort and validation score by step; empty where the row does not tell them."""
+    if not cell.ok or not isinstance(cell.samples, list):
+        return {}
+    each = _flops_of_step(cell)
+    found = {}
+    for point in cell.samples:
+        at = point["seconds"] if kind == "seconds" else each and each * point["step"]
+        if at and point.get("validation") is not None:
+            found[int(point["step"])] = float(at), float(point["validation"])
+    return found
+
+
+def _flops_of_step(cell: Cell) -> float | None:
+    """The counters give the FLOPs of an example, and every step takes as many examples."""
+    flops, examples, steps = (cell.metric(name) for name in ("flops", "examples", "steps"))
+    return flops * examples / steps if flops and examples and steps else None
+
+
+def points_by_effort(cells: Sequence[Cell], kind: str) -> EffortPoints:
+    """Medians over seeds, of those that are still training for the effort, of all for the score."""
+    curves = [found for c in cells if (found := curve(c, kind))]
+    out: EffortPoints = []
+    for step in sorted({step for found in curves for step in found}):
+        spent = [found[step][0] for found in curves if step in found]
+        scores = [score for found in curves if (score := _score_at(found, step)) is not None]
+        out.append((median(spent), median(scores), min(scores), max(scores)))
+    return out
+
+
+def _score_at(found: dict[int, tuple[float, float]], step: int) -> float | None:
+    """The last score until the step."""
+    return next((found[s][1] for s in sorted(found, reverse=True) if s <= step), None)
+
+
+def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
+    kind, chance = place.panel.kind, place.panel.reference("chance")
+    if chance is not None:
+        axes.axhline(chance, **CHANCE, zorder=1.5)
+    drawn = [(s, own) for s in place.own if (own := points_by_effort(s.cells, kind))]
+    for s, own in drawn:
+        at, middle, low, high = zip(*own)
+        axes.plot(at, middle, **s.look.line(), clip_on=False, zorder=3)
+        axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
+    values = [v for _, own in drawn for p in own for v in p[1:]]
+    score_axis(axes, place.panel.metric, [chance or 0.0, *values])
+    axes.set_xscale("log")
+    spent = [p[0] for _, own in drawn for p in own] or [1.0]
+    axes.set_xlim(min(spent) / 1.15, max(spent) * 1.15)
+    ends = [End(own[-1][:2], s.label, s.look) for s, own in drawn]
+    share = make_room(axes, ends, max(spent))
+    log_ticks(axes, axes.xaxis, TEXTS[kind])
+    axes.set_xlabel(EFFORTS[kind])
+    grey_lines(axes, ([p[:2] for p in points_by_effort(s.cells, kind)] for s in place.others))
+    name_ends(axes, ends, share)
+
+
+def _effort_table(group: TaskGroup, series: list[Series]) -> list[Line]:
+    kind = group.kind if isinstance(group, Effort) else "seconds"
+
+    def lines(cell: Cell) -> list[Line]:
+        return [
+            {
+                "seed": cell.axes.get("seed"),
+                "metric": group.metric,
+                "effort": kind,
+                "at": at,
+                "step": step,
+                "validation": score,
+            }
+            for step, (at, score) in curve(cell, kind).items()
+        ]
+
+    return cell_lines(series, lines)

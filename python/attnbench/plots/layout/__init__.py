@@ -1,0 +1,1 @@
+"""What every picture shares: axes, labels, captions, panels, pages and sheets."""

@@ -1,0 +1,1 @@
+"""What pictures are made from: cells of rows, their settings, names, looks, scores and crossings."""

@@ -1,0 +1,141 @@
+"""The static web site: python -m dev.site ROOT FOLDER writes mkdocs.yml and the pages that it builds a
+site of into FOLDER, with the report. Copies the documents and what they link to, so that every link leads somewhere on the site."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from attnbench.plots.rows.read import read_rows
+from attnbench.reports.document import document
+from attnbench.reports.peers import read_peers
+
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+FOLDERS = ("results/reference",)  # whole: the rows are what the site is about
+LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+FENCE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.M | re.S)
+INDEX = "index.md"
+
+
+class SiteError(Exception):
+    """A link that leads nowhere, as one line."""
+
+
+def gathered(root: Path, pages: Path) -> str:
+    """Fills `pages` and returns the settings of MkDocs. Error where a document links to a file that
+    is not there."""
+    documents = [root / name for name in TOP] + sorted((root / "docs").rglob("*.md")) + sorted((root / "results").glob("*.md"))
+    linked: set[Path] = set()
+    for document in documents:
+        text = _rewritten(document, root, linked)
+        target = pages / document.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for folder in FOLDERS:
+        linked.add(root / folder)
+    for path in sorted(linked):
+        _copy(path, root, pages)
+    return _settings(root, documents)
+
+
+def _rewritten(document: Path, root: Path, linked: set[Path]) -> str:
+    """Returns the document's text, in which a link to a folder leads to the folder's list. Adds what
+    it links to and what is no document to `linked`."""
+
+    def renew(found: re.Match[str]) -> str:
+        begin, link, anchor, end = found[1], found[2], found[3] or "", found[4]
+        if re.match(r"[a-z]+:", link):
+            return found[0]
+        path = Path(os.path.normpath(document.parent / link))
+        if not path.exists() or root not in (path, *path.parents):
+            raise SiteError(f"{document.relative_to(root)}: links to '{link}', which is not there")
+        if path.is_dir():
+            linked.add(path)
+            return f"{begin}{link.rstrip('/')}/{INDEX}{anchor}{end}"
+        if path.suffix != ".md":
+            linked.add(path)
+        return found[0]
+
+    parts = FENCE.split(document.read_text(encoding="utf-8"))
+    return "".join(part if i % 2 else LINK.sub(renew, part) for i, part in enumerate(parts))
+
+
+def _copy(path: Path, root: Path, pages: Path) -> None:
+    target = pages / path.relative_to(root)
+    if path.is_file():
+        if target.exists():  # a document, whose links were rewritten
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        return
+    for file in _files(path):
+        _copy(file, root, pages)
+    for folder in (path, *(f for f in sorted(path.rglob("*")) if f.is_dir())):
+        index = pages / folder.relative_to(root) / INDEX
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index.write_text(_listing(folder, root), encoding="utf-8")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (f for f in sorted(folder.rglob("*")) if f.is_file() and not f.is_symlink() and "__pycache__" not in f.parts)
+
+
+def _listing(folder: Path, root: Path) -> str:
+    lines = [f"# {folder.relative_to(root)}", ""]
+    for path in sorted(p for p in folder.iterdir() if p.name != "__pycache__"):
+        link = f"{path.name}/{INDEX}" if path.is_dir() else path.name
+        lines.append(f"- [{path.name}]({link})")
+    return "\n".join(lines) + "\n"
+
+
+def _settings(root: Path, documents: list[Path]) -> str:
+    """Returns mkdocs.yml, as JSON, which YAML contains. Nothing is loaded from another host: no
+    highlighting of code, which that theme would fetch."""
+    names = {d.stem: d.relative_to(root).as_posix() for d in documents if d.parent.name == "docs"}
+    found = {d.stem: d.relative_to(root).as_posix() for d in documents if d.parent.name == "results"}
+    decisions = [d.relative_to(root).as_posix() for d in documents if d.parent.name == "decisions"]
+    readers = [n for n in ("guide", "sweep_files", "python", "clusters", "method", "variants", "tasks") if n in names]
+    first = [n for n in ("findings", "reference", "reproductions", "performance", "peers") if n in found]
+    results = [*first, *(n for n in found if n not in first)]
+    rest = [n for n in names if n not in readers]
+    nav = [
+        {"attnbench": "README.md"},
+        {"Report": "report.html"},
+        {"Using it": [names[n] for n in readers]},
+        {"Results": [*(found[n] for n in results), {"Rows and pictures": f"results/reference/{INDEX}"}]},
+        {"Inside": [*(names[n] for n in rest), {"Decisions": decisions}, "CONTRIBUTING.md", "CHANGELOG.md"]},
+    ]
+    settings = {
+        "site_name": "attnbench",
+        "docs_dir": "pages",
+        "use_directory_urls": False,
+        "theme": {"name": "mkdocs", "highlightjs": False, "color_mode": "auto"},
+        "plugins": ["search"],
+        "nav": nav,
+        "not_in_nav": f"{INDEX}\n",
+        "validation": {"nav": {"omitted_files": "ignore", "not_found": "warn"}, "links": {"not_found": "warn"}},
+    }
+    return json.dumps(settings, indent=1)
+
+
+# Of one program and machine, and no point twice: one series a variant.
+ROWS = ("results/reference/standard.jsonl", "results/reference/captured.jsonl")
+PEERS = "results/reference/peers.jsonl"
+
+
+def main(root: Path, folder: Path) -> int:
+    pages = folder / "pages"
+    settings = gathered(root, pages)
+    text = document(read_rows([root / rows for rows in ROWS]), [read_peers(root / PEERS)])
+    (pages / "report.html").write_text(text, encoding="utf-8")
+    (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
