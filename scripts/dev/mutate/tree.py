@@ -124,19 +124,8 @@ COPY = ROOT / "build" / "mutate" / "src"
 BUILD = (
     COPY / "build" / "native"
 )  # named as that of the sources, so that the compiler's cache serves what is unchanged
-COPIED = (
-    "CMakeLists.txt",
-    "CMakePresets.json",
-    "CONTRIBUTING.md",
-    "cmake",
-    "core",
-    "variants",
-    "tasks",
-    "harness",
-    "templates",
-    "tests",
-    "results/schema.json",
-)
+# All that a program is made of, whatever folders there are.
+COPIED = (".", ":!results/reference", ":!results/reproductions", ":!tests/python", ":!python")
 TARGETS = ("attnbench", "attn_tests", "attn_tests_f64")
 ERROR = re.compile(rb"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error:", re.M)
 PLACE = re.compile(rb"(?:^|from |file )(\S+?\.(?:h|cc)):(\d+)", re.M)
@@ -299,6 +288,8 @@ class Tree:
     def _amended(self, name: str, source: bytes) -> bytes:
         if name == "tests/places.cc.in":
             return source + LISTENER.encode()
+        if name == "CMakeLists.txt":  # the Python package is not copied
+            return source.replace(b"add_subdirectory(python)", b"")
         if name == "cmake/library.cmake":  # the variants are compiled in half the time
             return source.replace(
                 b"if(ARG_COLD OR kind)", b"if(ARG_COLD OR kind OR name STREQUAL variants)"

@@ -6,10 +6,11 @@ import importlib.util
 import json
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from dev.mutate.report import Record, Report, described, kind, read, reasons, sampled
-from dev.mutate.tree import Place, Rewriter, places_at
+from dev.mutate.tree import Place, Rewriter, Tree, places_at
 
 SOURCE = b"int f(int a, int b) {\n  g(a);\n  return a + b * 2;\n}\n"
 
@@ -189,6 +190,19 @@ class Recording(unittest.TestCase):
             path.write_text(json.dumps([{"file": "core/f.cc", "reason": "none"}]))
             with self.assertRaisesRegex(ValueError, "verdict of same, speed, open"):
                 reasons(path)
+
+
+class Copying(unittest.TestCase):
+    def test_the_copy_can_be_configured(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "src"
+            with (
+                unittest.mock.patch("dev.mutate.tree.COPY", copy),
+                unittest.mock.patch("dev.mutate.tree.BUILD", copy / "build" / "native"),
+            ):
+                tree = Tree([], "none", 1, print)
+                tree._copy()
+                tree._run(["cmake", "--preset", "native"], "configured")
 
 
 @unittest.skipUnless(importlib.util.find_spec("clang"), "libclang is in .venv-mutate alone")
