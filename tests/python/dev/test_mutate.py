@@ -202,7 +202,7 @@ class Copying(unittest.TestCase):
             ):
                 tree = Tree([], "none", 1, print)
                 tree._copy()
-                tree._run(["cmake", "--preset", "native"], "configured")
+                tree._run(["cmake", "--preset", "native"], "configured", copy)
 
 
 @unittest.skipUnless(importlib.util.find_spec("clang"), "libclang is in .venv-mutate alone")
