@@ -1,5 +1,4 @@
-// What a workload counts, and what one of mode decode has read and answered: the gates of all
-// positions, of its prefill and of its step; its answer beside the last rows of a forward pass.
+// What a workload counts, and what one of mode decode has read and answered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,9 +20,7 @@ inline double counted_flops(Workload& workload) {
   return counters().flops - before;
 }
 
-// What a workload of mode decode has read and answered: the gates of all positions, of its prefill
-// and of its step; its answer beside the last rows of a forward pass.
-
+// The gates of all positions, of the prefill of mode decode and of its step.
 inline std::vector<Var> gates_of_all_positions(const Workload& workload) {
   const WorkloadSpec& spec = workload.spec();
   const std::vector<GateInput>& gates = workload.attention().gates();
