@@ -1,11 +1,10 @@
 # The tests that preset dev leaves out, since they take minutes under AddressSanitizer: planted faults (their code is the tests' own),
 # simulations, and tests that score or count thousands of examples in code that other tests reach too. Preset dev-all runs them.
 set(apart
-  conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants conformance/made_task_test
-  conformance/made_variants_test
-  conformance/planted_at_edges conformance/planted_gates conformance/planted_passes conformance/planted_softmax conformance/planted_test
+  conformance/broken_tasks conformance/broken_tasks_test conformance/broken_test conformance/broken_variants
+  conformance/planted_at_edges conformance/planted_gates conformance/planted_passes conformance/planted_softmax
   conformance/planted_variants conformance/textbook_decoder
-  harness/compare/compare_simulation_test harness/compare/disturbed_simulation_test harness/crossing/search_simulation_test
+  harness/compare/simulations_test harness/crossing/search_simulation_test
   harness/train/steady_step_test) # watches the allocator that a sanitizer replaces
 attn_test_sources(apart .cc)
 list(REMOVE_ITEM float_tests ${apart})

@@ -1,5 +1,5 @@
-// One class with one deliberate fault; see broken_tasks.h.
-#include "tests/conformance/broken_tasks.h"
+// One class with one deliberate fault; see planted.h.
+#include "tests/conformance/planted.h"
 
 #include <atomic>
 #include <limits>

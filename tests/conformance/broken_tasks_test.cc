@@ -1,13 +1,19 @@
-// The checks of tasks check: a right task passes everything, each planted fault turns exactly the
-// intended checks red.
+// Tasks with a planted fault fail the check meant for it; the task of `attnbench new` fails none.
 #include <gtest/gtest.h>
 
 #include "harness/check/contract.h"
-#include "tests/conformance/broken_tasks.h"
-#include "tests/conformance/results_text.h"
+#include "tasks/api/task.h"
+#include "tests/conformance/planted.h"
+
+namespace attn::tasks {
+TaskInfo made_lookup();  // made from templates/ by tests/conformance/templates.cmake
+}
 
 namespace attn::broken_tasks_test {
 namespace {
+
+// The checks of tasks check: a right task passes everything, each planted fault turns exactly the
+// intended checks red.
 
 using attn_check::Level;
 using attn_check::Outcome;
@@ -48,6 +54,16 @@ TEST_P(BrokenTasks, TurnsExactlyTheIntendedCheckRed) {
 }
 INSTANTIATE_TEST_SUITE_P(Planted, BrokenTasks, testing::ValuesIn(broken_tasks()),
                          [](const auto& one) { return one.param.info.name; });
+
+// The task that `attnbench new task` makes passes the contract of tasks as it is made.
+
+TEST(MadeTask, PassesEveryCheck) {
+  const auto results = check_task(tasks::made_lookup(), {}, attn_check::Level::full);
+  EXPECT_GE(results.size(), 9u);
+  for (const attn_check::Result& result : results) {
+    EXPECT_NE(result.outcome, attn_check::Outcome::failed) << result.name << ": " << result.detail;
+  }
+}
 
 }  // namespace
 }  // namespace attn::broken_tasks_test

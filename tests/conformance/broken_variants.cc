@@ -1,7 +1,7 @@
-// One class with one deliberate fault; see broken_variants.h. A fault takes back the promises that
+// One class with one deliberate fault; see planted.h. A fault takes back the promises that
 // it also breaks by design (a leak cannot be exact), so that the check meant for it is the one that
 // shows it.
-#include "tests/conformance/broken_variants.h"
+#include "tests/conformance/planted.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,6 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
-#include "tests/conformance/textbook_decoder.h"
 #include "variants/api/visible_pairs.h"
 
 namespace attn {

@@ -1,5 +1,5 @@
 // Faults at sizes beyond the usual ones, after other calls, and in weights and requests for
-// gradients; see planted_variants.h.
+// gradients; see planted.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "tests/conformance/planted_softmax.h"
-#include "tests/conformance/planted_variants.h"
+#include "tests/conformance/planted.h"
 
 namespace attn {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "harness/check/contract.h"
-#include "tests/conformance/results_text.h"
+#include "tests/conformance/planted.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn::planted_bfloat16_test {

@@ -1,5 +1,5 @@
 // Faults of variants that read gates: a gate of another position, head or batch entry is read, its
-// gradient is wrong, padding decays, a decoder keeps an old gate. See planted_variants.h.
+// gradient is wrong, padding decays, a decoder keeps an old gate. See planted.h.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "core/ops/ops.h"
 #include "tests/conformance/planted_softmax.h"
-#include "tests/conformance/planted_variants.h"
+#include "tests/conformance/planted.h"
 #include "variants/api/gated_attention.h"
 #include "variants/api/visible_pairs.h"
 #include "variants/catalog.h"

@@ -1,5 +1,5 @@
 // Faults of one kind of pass alone: long ones without a mask, recorded ones, those with edges,
-// decode steps; and costs that are right at the usual shapes. See planted_variants.h.
+// decode steps; and costs that are right at the usual shapes. See planted.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "core/base/counters.h"
 #include "core/ops/ops.h"
 #include "tests/conformance/planted_softmax.h"
-#include "tests/conformance/planted_variants.h"
+#include "tests/conformance/planted.h"
 #include "variants/catalog.h"
 
 namespace attn {

@@ -1,5 +1,5 @@
-// The faults, by the part of a variant that they are in; see planted_variants.h.
-#include "tests/conformance/planted_variants.h"
+// The faults, by the part of a variant that they are in; see planted.h.
+#include "tests/conformance/planted.h"
 
 #include <algorithm>
 #include <atomic>

@@ -3,8 +3,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_tasks.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_tasks_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/conformance_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/planted_bfloat16_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/made_task_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/planted_bfloat16_test.cc)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/broken_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/broken_variants.cc
@@ -12,12 +11,10 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/planted_gates.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_passes.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_softmax.cc
-  ${CMAKE_CURRENT_LIST_DIR}/planted_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/planted_variants.cc
   ${CMAKE_CURRENT_LIST_DIR}/textbook_decoder.cc)
 include(${CMAKE_CURRENT_LIST_DIR}/guide.cmake)
 list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/guide_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/made_variants_test.cc
   ${guide_variant})
 include(${CMAKE_CURRENT_LIST_DIR}/templates.cmake)

@@ -1,5 +1,5 @@
-// A list of keys and values, and one online softmax over it; see textbook_decoder.h.
-#include "tests/conformance/textbook_decoder.h"
+// A list of keys and values, and one online softmax over it; see planted.h.
+#include "tests/conformance/planted.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "core/base/io_error.h"
 #include "tests/fuzz/folder_of.h"
@@ -71,17 +72,17 @@ TEST_P(Corpus, DeepNestingAndLongTextsAreTakenOrRefused) {
 INSTANTIATE_TEST_SUITE_P(Fuzz, Corpus, testing::ValuesIn(fuzz::kTargets),
                          [](const auto& given) { return std::string(given.param.name); });
 
-TEST(FuzzTargets, EachHasASourceAndInputs) {
-  std::set<std::string> targets, sources, corpora;
+TEST(FuzzTargets, EachIsInTheListOfProgramsAndHasInputs) {
+  std::set<std::string> targets, listed, corpora;
   for (const fuzz::Target& target : fuzz::kTargets) targets.emplace(target.name);
   const fs::path folder = source_folder() / "tests/fuzz";
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with("_fuzz.cc")) sources.insert(name.substr(0, name.size() - 8));
-  }
+  const std::string cmake = bytes_of(folder / "sources.cmake"), begin = "set(fuzz_targets ";
+  const size_t at = cmake.find(begin) + begin.size();
+  std::istringstream names(cmake.substr(at, cmake.find(')', at) - at));
+  for (std::string name; names >> name;) listed.insert(name);
   for (const auto& entry : fs::directory_iterator(folder / "corpus"))
     corpora.insert(entry.path().stem().string());
-  EXPECT_EQ(targets, sources);
+  EXPECT_EQ(targets, listed);
   EXPECT_EQ(targets, corpora);
 }
 

@@ -3,94 +3,60 @@ foreach(stem
     includes
     cell/codec
     cell/finite_figures
-    cli/doctor_findings
-    cli/machine
     cli/options
     check/derive
     check/fit
-    check/tied_rows
-    check/undeclared
     compare/compare
-    compare/compare_simulation
-    compare/disturbed_simulation
-    compare/undisturbed
+    compare/simulations
     compare/noise
     compare/report
-    compare/variances
-    crossing/contests
     crossing/search
     crossing/search_simulation
     growth/growth
-    growth/power_law
-    measure/bfloat16_workload
-    measure/breakdown
     measure/calibrate
-    measure/disturbance
     measure/environment
     measure/fidelity
-    measure/peak_memory
     measure/reach
     measure/shared_keys
     measure/speed
     measure/stack_workload
     measure/statistics
-    measure/witness
     measure/workload
     model/gate_projections
     model/layer
     plugin/mark
-    model/mixer_layer
     model/residual_blocks
     store/parse
     store/merged
     store/rows
     store/schema
-    run/speed_cell
     plan/captured_cells
     plan/cells
-    plan/costs
     plan/grammar
-    plan/dtype_axis
-    plan/kv_heads
+    plan/axes
     plan/variant_choices
     process/outcome
-    run/passed_checks
     run/pilot_runs
-    process/process_group
     process/process
     plan/profiles
     run/time_left
     run/resume
-    plan/shards
     run/sweeper_rounds
     run/precision
-    run/noisy
-    run/stopping
-    plan/rules
     run/sweeper
     plan/sweep_file
-    plan/test_on
-    plan/training_settings
-    plan/test_with
     run/twins
-    tables/breakdown_table
     tables/closing
-    tables/faster_from
     tables/floors
     tables/tuned
     train/batches
     train/captured
     train/evaluate
-    train/example_scores
     train/kinds
     train/lengths
-    train/mimicry
     train/optimizer
-    train/pair_batches
-    train/rebuilt
     train/sequence_learner
     train/steady_step
-    train/train_error
     train/train
     verify/verify)
   list(APPEND float_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
@@ -103,7 +69,6 @@ foreach(stem
     model/encoder_decoder
     model/encoder
     model/greedy
-    model/unfold_head
     train/pairs)
   list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/${stem}_test.cc)
 endforeach()

@@ -5,10 +5,7 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/probes/graph_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/probes/tagging_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/catalog_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/data/aan_tsv_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/data/cifar10_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/data/files_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/data/imdb_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/data/texts_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/listops_tsv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/pathfinder_png_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/data/png_test.cc
@@ -17,34 +14,22 @@ list(APPEND float_tests
   ${CMAKE_CURRENT_LIST_DIR}/lra/image_fit_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/image_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/listops_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/recall/mqar_settings_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/mqar_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/pathfinder_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/retrieval_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/sequences/reverse_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/sequences/sort_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/translate_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/heading_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/markers_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/raster_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/snakes/scene_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/fuzzy_recall_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/noisy_recall_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/probes/compression_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/probes/memorization_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/draws_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/recall/guesses_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/recall/recall_task_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/api/task_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/lra/text_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/shortcuts/fitted_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ladder_kinds_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ladder_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/shortcuts/remaining_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/shortcuts/ridge_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/induction_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sequences/selective_copy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recall/needle_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/probes/majority_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/probes/parity_test.cc)

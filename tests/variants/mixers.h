@@ -83,8 +83,7 @@ inline void expect_twin(const std::string& name, const Case& at, const Given& gi
   const auto all = [&](const std::vector<oracle::Array>& a) {
     return twin(a[0], {a.begin() + 1, a.end()});
   };
-  std::vector<oracle::Array> arrays;
-  for (const Tensor& input : inputs) arrays.push_back(bridge::array_of(input));
+  std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
   EXPECT_LE(bridge::relative_error(out.value(), all(arrays).x), kIsDouble ? 1e-12 : 2e-6);
   bridge::expect_gradients(inputs, grads, with_one_head(seed), all, step);
 }

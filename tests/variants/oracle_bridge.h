@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/autograd/var.h"
+#include "variants/catalog.h"
 #include "variants/reference/attention.h"
 
 namespace attn::bridge {
@@ -19,6 +20,18 @@ inline oracle::Array array_of(const Tensor& t) {
   oracle::Array a(rank == 4 ? t.dim(0) : 1, rank > 2 ? t.dim(-3) : 1, t.dim(-2), t.dim(-1));
   for (int64_t i = 0; i < t.size(); ++i) a.x[static_cast<size_t>(i)] = static_cast<double>(t[i]);
   return a;
+}
+
+inline std::vector<oracle::Array> arrays_of(const std::vector<Tensor>& tensors) {
+  std::vector<oracle::Array> arrays;
+  for (const Tensor& t : tensors) arrays.push_back(array_of(t));
+  return arrays;
+}
+
+inline std::vector<Tensor> grads_of(const std::vector<Var>& vars) {
+  std::vector<Tensor> grads;
+  for (const Var& var : vars) grads.push_back(var.grad());
+  return grads;
 }
 
 inline double norm(const std::vector<double>& x) {
@@ -88,6 +101,52 @@ inline void expect_gradients(const std::vector<Tensor>& inputs, const std::vecto
                 (kIsDouble ? 1e-6 : 2e-4) * (std::sqrt(size) + 0.01 * norm(array_of(seed).x)))
         << "input " << which << ": " << got << " against " << want;
   }
+}
+
+// One variant against its twin in tests/oracle: forward, and the gradients of queries, keys, values
+// and learned weights, with NaN in the padding.
+
+struct TwinCase {
+  std::string variant;
+  std::map<std::string, ParamValue> params;
+  AttentionShape shape;  // q_len = kv_len
+  std::vector<int64_t> lengths = {};
+  double scale = 1;                 // of the queries
+  double step = 1e-4;               // of central differences
+  double allowed = 200 * kEpsilon;  // error of the output
+};
+
+// x: q, k, v, then the weights in the order of Attention::weights(), as the oracle's arrays.
+using Twins = std::function<oracle::Array(const std::vector<oracle::Array>& x)>;
+// The twin of an attention with these queries, which may fix what gradients do not pass.
+using MakeTwin = std::function<Twins(const Attention& attention, const Tensor& q)>;
+
+inline void expect_twin(const TwinCase& c, const MakeTwin& make) {
+  const AttentionShape& s = c.shape;
+  const auto attention =
+      find_variant(c.variant).build({s.heads, s.head_dim, s.kv_len + 3, s.causal, 3, {}}, c.params);
+  const Shape shape{s.batch, s.heads, s.kv_len, s.head_dim};
+  std::vector<Tensor> inputs = {normal(shape, "q", c.scale), normal(shape, "k"),
+                                normal(shape, "v")};
+  fill_padding(inputs[1], c.lengths, kNaN);
+  fill_padding(inputs[2], c.lengths, kNaN);
+  std::vector<Var> vars;
+  for (const Tensor& t : inputs) vars.emplace_back(t, true);
+  for (const Weight& weight : attention->weights()) {
+    if (!weight.learned) continue;
+    inputs.push_back(weight.value.value());
+    vars.push_back(weight.value);
+  }
+  const Twins twin = make(*attention, inputs[0]);
+  const Var out = attention->forward(vars[0], vars[1], vars[2], {s.causal, c.lengths});
+  const oracle::Array want = twin(arrays_of(inputs));
+  EXPECT_LE(relative_error(out.value(), want.x), c.allowed);
+  const Tensor seed = normal(out.shape(), "seed");
+  out.backward(seed);
+  std::vector<Tensor> grads;
+  for (const Var& var : vars)
+    grads.push_back(var.grad().defined() ? var.grad() : Tensor::zeros(var.shape()));
+  expect_gradients(inputs, grads, seed, twin, c.step);
 }
 
 }  // namespace attn::bridge

@@ -37,8 +37,7 @@ inline void expect_pattern(const std::string& name, const Given& given, int64_t 
     return oracle::softmax_attention(x[0], x[1], x[2], seen);
   };
   const oracle::Array want = twin({array_of(inputs[0]), array_of(inputs[1]), array_of(inputs[2])});
-  EXPECT_TRUE(relative_error(out.value(), want.x) <= 40 * kEpsilon)
-      << relative_error(out.value(), want.x);
+  EXPECT_LE(relative_error(out.value(), want.x), 40 * kEpsilon);
   const Tensor seed = normal(shape, "seed");
   out.backward(seed);
   expect_gradients(inputs, {q.grad(), k.grad(), v.grad()}, seed, twin);

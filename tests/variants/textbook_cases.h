@@ -38,17 +38,14 @@ inline void expect_oracle(const std::string& name, const std::map<std::string, P
           vars.push_back(weight.value);
           inputs.push_back(weight.value.value());
         }
-        std::vector<oracle::Array> arrays;
-        for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+        std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
         const Var out = attention->forward(vars[0], vars[1], vars[2], mask);
         // Rounding of dot products, exp and ratios of some 300 terms: some tens of epsilons.
-        EXPECT_TRUE(bridge::relative_error(out.value(), twin(arrays, seen).x) <=
-                    100 * scale * kEpsilon)
-            << bridge::relative_error(out.value(), twin(arrays, seen).x);
+        EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, seen).x),
+                  100 * scale * kEpsilon);
         const Tensor seed = bridge::normal(out.shape(), "seed");
         out.backward(seed);
-        std::vector<Tensor> grads;
-        for (const Var& var : vars) grads.push_back(var.grad());
+        std::vector<Tensor> grads = bridge::grads_of(vars);
         if (kv_len < 100)
           bridge::expect_gradients(
               inputs, grads, seed,

@@ -76,8 +76,7 @@ TEST_P(VariantOracle, ForwardAndGradients) {
                                      seen);
   const Var out = attention->forward(vars[0], vars[1], vars[2], mask);
   // Rounding of dot products, exp and ratios of about 300 terms: some tens of epsilons.
-  EXPECT_TRUE(bridge::relative_error(out.value(), want.x) <= 100 * kEpsilon)
-      << bridge::relative_error(out.value(), want.x);
+  EXPECT_LE(bridge::relative_error(out.value(), want.x), 100 * kEpsilon);
 
   const Tensor seed = bridge::normal(out.shape(), "seed");
   out.backward(seed);

@@ -1,16 +1,36 @@
-// Typed parameters: defaults, ranges, parsing that reads back what was printed, and errors that
-// name the nearest.
-#include "core/base/params.h"
-
+// Conditions that are checked, and the parameters of variants and tasks.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/base/check.h"
+#include "core/base/io_error.h"
 #include "core/base/nearest.h"
+#include "core/base/params.h"
+#include "tests/said.h"
 
 namespace attn::params_test {
 namespace {
+
+// An Error is one line, whatever the input that it quotes.
+
+TEST(Check, AMessageIsOneLine) {
+  const std::string quoted = "Gr\u00fc\u00dfe\n\tb\x1b[31m\x7f";
+  const std::string line = "'Gr\u00fc\u00dfe\\n\\tb\\x1b[31m\\x7f'";
+  try {
+    ATTN_CHECK(false, "'{}'", quoted);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), line);
+  }
+  try {
+    ATTN_IO_CHECK(false, "'{}'", quoted);
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.what(), line);
+  }
+}
+
+// Typed parameters: defaults, ranges, parsing that reads back what was printed, and errors that
+// name the nearest.
 
 std::vector<ParamSpec> specs() {
   return {{"rank", 64, "rows", 1, 4096},
@@ -18,16 +38,6 @@ std::vector<ParamSpec> specs() {
           {"shared", true, "one for all heads"},
           {"kernel", std::vector<std::string>{"tiled", "materialized"}, "which"},
           {"note", std::vector<std::string>{""}, "free text"}};
-}
-
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Params, ValuesWithoutEffectAreRefused) {
@@ -39,7 +49,7 @@ TEST(Params, ValuesWithoutEffectAreRefused) {
   EXPECT_EQ(Params("it", list, {{"kind", lower}, {"rank", int64_t{3}}}).integer("rank"), 3);
   EXPECT_EQ(Params("it", list, {{"kind", plain}, {"rank", int64_t{8}}}).integer("rank"), 8)
       << "a row names the default too";
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(fault_of([&] {
               Params("it", list, {{"rank", int64_t{3}}});
             }),
             "it: rank=3 has no effect here: rank counts only with kind=low or kind=lower");
@@ -58,11 +68,11 @@ TEST(Params, DefaultsAndChoicesAreAllPresent) {
 }
 
 TEST(Params, AnUnknownNameIsToldTheNearest) {
-  const std::string text = message_of([] { Params("linformer", specs(), {{"rnk", int64_t{8}}}); });
-  EXPECT_NE(text.find("linformer"), std::string::npos) << text;
-  EXPECT_NE(text.find("'rnk'"), std::string::npos) << text;
-  EXPECT_NE(text.find("nearest is 'rank'"), std::string::npos) << text;
-  EXPECT_NE(message_of([] { Params("x", {}, {{"a", true}}); }).find("has none"), std::string::npos);
+  const std::string text = fault_of([] { Params("linformer", specs(), {{"rnk", int64_t{8}}}); });
+  EXPECT_TRUE(says(text, "linformer"));
+  EXPECT_TRUE(says(text, "'rnk'"));
+  EXPECT_TRUE(says(text, "nearest is 'rank'"));
+  EXPECT_TRUE(says(fault_of([] { Params("x", {}, {{"a", true}}); }), "has none"));
 }
 
 TEST(Params, ValuesOutOfRangeOrOfAnotherTypeAreRefused) {
@@ -87,9 +97,9 @@ TEST(Params, TextReadsBack) {
   for (const char* text : {"", "nan", "inf", "1.01", "0,5"})
     EXPECT_THROW(specs()[1].parse("x", text), Error) << text;
   EXPECT_THROW(specs()[2].parse("x", "1"), Error);
-  const std::string error = message_of([] { specs()[3].parse("full", "til"); });
-  EXPECT_NE(error.find("kernel=til"), std::string::npos) << error;
-  EXPECT_NE(error.find("tiled|materialized"), std::string::npos) << error;
+  const std::string error = fault_of([] { specs()[3].parse("full", "til"); });
+  EXPECT_TRUE(says(error, "kernel=til"));
+  EXPECT_TRUE(says(error, "tiled|materialized"));
 }
 
 TEST(Params, TypesAndRangesAsText) {

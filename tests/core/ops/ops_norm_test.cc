@@ -1,6 +1,8 @@
-// Softmax, layer norm and embedding against their definitions in double, at the ends of the range,
-// and their gradients.
+// Ops that put rows together: sums, norms and losses.
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
@@ -8,6 +10,80 @@
 
 namespace attn::ops_norm_test {
 namespace {
+
+// Sums and means against plain loops in double, and their gradients.
+
+constexpr double kCloseSums = 50 * static_cast<double>(kEpsilon);
+
+TEST(OpsReduce, WholeTensor) {
+  const Tensor x = random_tensor({7, 1501}, 1);
+  double total = 0;
+  for (const real v : x.values()) total += static_cast<double>(v);
+  EXPECT_NEAR(static_cast<double>(sum(Var(x)).value()[0]), total, kCloseSums * 100);
+  EXPECT_NEAR(static_cast<double>(mean(Var(x)).value()[0]), total / (7 * 1501), kCloseSums);
+  EXPECT_EQ(sum(Var(x)).value().size(), 1);
+  expect_gradients([](const std::vector<Var>& in) { return sum(square(in[0])); },
+                   {random_tensor({3, 5}, 2)});
+  expect_gradients([](const std::vector<Var>& in) { return mean(square(in[0])); },
+                   {random_tensor({3, 5}, 2)});
+}
+
+TEST(OpsReduce, LastDimension) {
+  for (const int64_t n : {1, 7, 16, 33, 70}) {
+    const Tensor x = random_tensor({2, 3, n}, 3);
+    const Tensor sums = sum_last(Var(x)).value(), means = mean_last(Var(x)).value();
+    ASSERT_EQ(sums.shape(), Shape({2, 3}));
+    ASSERT_EQ(means.shape(), Shape({2, 3}));
+    for (int64_t row = 0; row < 6; row++) {
+      double total = 0;
+      for (int64_t j = 0; j < n; j++) total += static_cast<double>(x[row * n + j]);
+      ASSERT_NEAR(static_cast<double>(sums[row]), total, kCloseSums);
+      ASSERT_NEAR(static_cast<double>(means[row]), total / static_cast<double>(n), kCloseSums);
+    }
+    expect_gradients([](const std::vector<Var>& in) { return sum_last(in[0]); }, {x});
+    expect_gradients([](const std::vector<Var>& in) { return mean_last(in[0]); }, {x});
+  }
+  EXPECT_EQ(sum_last(Var(random_tensor({4}, 1))).shape(), Shape());
+  EXPECT_THROW(mean_last(Var(Tensor({3, 0}))), Error);
+}
+
+TEST(OpsReduce, MeanPositions) {
+  const Tensor x = random_tensor({3, 4, 5}, 4);
+  const std::vector<int64_t> lengths = {4, 0, 2};
+  const Tensor y = mean_positions(Var(x), lengths).value(),
+               all = mean_positions(Var(x), {}).value();
+  ASSERT_EQ(y.shape(), Shape({3, 5}));
+  for (int64_t b = 0; b < 3; b++)
+    for (int64_t j = 0; j < 5; j++) {
+      double head = 0, whole = 0;
+      for (int64_t i = 0; i < 4; i++) {
+        const double v = static_cast<double>(x[(b * 4 + i) * 5 + j]);
+        whole += v;
+        if (i < lengths[static_cast<size_t>(b)]) head += v;
+      }
+      const double count = std::max(1.0, static_cast<double>(lengths[static_cast<size_t>(b)]));
+      ASSERT_NEAR(static_cast<double>(y[b * 5 + j]), head / count, kCloseSums);
+      ASSERT_NEAR(static_cast<double>(all[b * 5 + j]), whole / 4, kCloseSums);
+    }
+  expect_gradients([&](const std::vector<Var>& in) { return mean_positions(in[0], lengths); }, {x});
+  expect_gradients([&](const std::vector<Var>& in) { return mean_positions(in[0], {}); }, {x});
+  EXPECT_THROW(mean_positions(Var(x), std::vector<int64_t>{1}), Error);
+  EXPECT_THROW(mean_positions(Var(x), std::vector<int64_t>{1, 2, 5}), Error);
+  EXPECT_THROW(mean_positions(Var(random_tensor({3, 4}, 1)), {}), Error);
+}
+
+TEST(OpsReduce, PaddingNeverLeaks) {
+  const Tensor x = random_tensor({1, 3, 2}, 5);
+  x[4] = std::numeric_limits<real>::quiet_NaN();
+  const Var in(x, true);
+  const Var y = mean_positions(in, std::vector<int64_t>{2});
+  y.backward(Tensor::full({1, 2}, 1));
+  EXPECT_TRUE(std::isfinite(y.value()[0]));
+  EXPECT_EQ(in.grad()[4], real(0));
+}
+
+// Softmax, layer norm and embedding against their definitions in double, at the ends of the range,
+// and their gradients.
 
 constexpr double kClose = 20 * static_cast<double>(kEpsilon);
 
@@ -147,6 +223,60 @@ TEST(OpsNorm, Embedding) {
   EXPECT_THROW(embedding(Var(table), ids, {2, 2}), Error);
   EXPECT_THROW(embedding(Var(table), std::vector<int32_t>{5}, {1}), Error);
   EXPECT_THROW(embedding(Var(table), std::vector<int32_t>{-1}, {1}), Error);
+}
+
+// Losses against their definitions in double, with ignored targets, and their gradients.
+
+TEST(OpsLoss, CrossEntropyIsTheMeanOverCountedRows) {
+  const Tensor x = random_tensor({2, 3, 21}, 1, 2);
+  const std::vector<int32_t> targets = {0, -1, 20, 7, -1, 7};
+  double total = 0;
+  for (int64_t row = 0; row < 6; row++) {
+    if (targets[static_cast<size_t>(row)] < 0) continue;
+    double sum = 0;
+    for (int64_t j = 0; j < 21; j++) sum += std::exp(static_cast<double>(x[row * 21 + j]));
+    total += std::log(sum) - static_cast<double>(x[row * 21 + targets[static_cast<size_t>(row)]]);
+  }
+  EXPECT_NEAR(static_cast<double>(cross_entropy(Var(x), targets).value()[0]), total / 4,
+              10 * static_cast<double>(kEpsilon));
+  expect_gradients([&](const std::vector<Var>& in) { return cross_entropy(in[0], targets); }, {x},
+                   {.elements = 126});
+}
+
+TEST(OpsLoss, CrossEntropyOfNothingIsZero) {
+  const Var x(random_tensor({2, 4}, 2), true);
+  const Var loss = cross_entropy(x, std::vector<int32_t>{-1, -1});
+  EXPECT_EQ(loss.value()[0], real(0));
+  loss.backward();
+  for (const real g : x.grad().values()) EXPECT_EQ(g, real(0));
+}
+
+TEST(OpsLoss, CrossEntropyOfHugeLogitsIsFinite) {
+  const Var x(Tensor::of({1, 3}, std::vector<double>{1e4, -1e4, 0}), true);
+  const Var loss = cross_entropy(x, std::vector<int32_t>{1});
+  EXPECT_NEAR(static_cast<double>(loss.value()[0]), 2e4, 1e-2);
+  loss.backward();
+  EXPECT_EQ(x.grad()[0], real(1));
+  EXPECT_EQ(x.grad()[1], real(-1));
+}
+
+TEST(OpsLoss, CrossEntropyWrongTargetsThrow) {
+  const Var x(random_tensor({2, 4}, 2));
+  EXPECT_THROW(cross_entropy(x, std::vector<int32_t>{0}), Error);
+  EXPECT_THROW(cross_entropy(x, std::vector<int32_t>{0, 4}), Error);
+  EXPECT_THROW(cross_entropy(x, std::vector<int32_t>{0, -2}), Error);
+}
+
+TEST(OpsLoss, MeanSquaredError) {
+  const Tensor x = random_tensor({3, 7}, 3), target = random_tensor({3, 7}, 4);
+  double total = 0;
+  for (int64_t i = 0; i < 21; i++)
+    total += std::pow(static_cast<double>(x[i]) - static_cast<double>(target[i]), 2) / 21;
+  EXPECT_NEAR(static_cast<double>(mean_squared_error(Var(x), target).value()[0]), total,
+              10 * static_cast<double>(kEpsilon));
+  expect_gradients([&](const std::vector<Var>& in) { return mean_squared_error(in[0], target); },
+                   {x});
+  EXPECT_THROW(mean_squared_error(Var(x), random_tensor({7, 3}, 4)), Error);
 }
 
 }  // namespace

@@ -1,7 +1,4 @@
-// The register-tiled product at every border of its tiles, on every instruction set of this
-// machine, against sums in double precision.
-#include "core/simd/product.h"
-
+// The packed product and the products of single rows, on every instruction set.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,11 +6,17 @@
 #include <vector>
 
 #include "core/base/rng.h"
+#include "core/simd/product.h"
+#include "core/simd/row_products.h"
 #include "core/simd/tile_shape.h"
+#include "core/simd/transpose.h"
 #include "tests/core/simd/on_every_isa.h"
 
 namespace attn::product_test {
 namespace {
+
+// The register-tiled product at every border of its tiles, on every instruction set of this
+// machine, against sums in double precision.
 
 std::vector<real> numbers(int64_t count, const char* name) {
   std::vector<real> x;
@@ -165,6 +168,68 @@ TEST_F(Product, InstructionSetsAgree) {
   for (const std::vector<real>& other : results)
     for (size_t i = 0; i < other.size(); ++i)
       ASSERT_NEAR(other[i], results.front()[i], 300 * kEpsilon);
+}
+
+// Products between rows, of every number of rows around the blocks of registers and every end of a
+// row, on every instruction set of this machine, against sums in double.
+
+using RowProducts = OnEveryIsa;
+
+std::vector<real> eighths(int64_t count, int64_t step) {
+  std::vector<real> made(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i)
+    made[static_cast<size_t>(i)] = static_cast<real>(i * step % 31 - 15) / 8;
+  return made;
+}
+
+TEST_F(RowProducts, EveryBorder) {
+  constexpr int64_t kBeside = 3;  // eighths between two rows
+  each([&] {
+    for (const int64_t x_rows : {1, 3, 4, 5, 8})
+      for (const int64_t y_rows : {1, 2, 3, 4, 7, 8})
+        for (const int64_t n : {0, 1, 7, 15, 16, 17, 100}) {
+          const int64_t row = n + kBeside;
+          const std::vector<real> x = eighths(x_rows * row, 7), y = eighths(y_rows * row, 11);
+          std::vector<real> to(static_cast<size_t>(x_rows * y_rows + 1), real(-1));
+          row_products(x_rows, y_rows, n, x.data(), row, y.data(), row, to.data());
+          EXPECT_EQ(to.back(), real(-1));
+          for (int64_t i = 0; i < x_rows; ++i)
+            for (int64_t j = 0; j < y_rows; ++j) {
+              double sum = 0;  // of multiples of 1/64: exact
+              for (int64_t c = 0; c < n; ++c)
+                sum += static_cast<double>(x[static_cast<size_t>(i * row + c)]) *
+                       static_cast<double>(y[static_cast<size_t>(j * row + c)]);
+              ASSERT_EQ(static_cast<double>(to[static_cast<size_t>(i * y_rows + j)]), sum)
+                  << x_rows << " x " << y_rows << " rows of " << n << " at " << i << ", " << j;
+            }
+        }
+  });
+}
+
+// Transposes of every shape around the squares of registers, on every instruction set of this
+// machine: each number is where it belongs, and what lies beside the result is left alone.
+
+using Transpose = OnEveryIsa;
+
+TEST_F(Transpose, EveryBorder) {
+  constexpr int64_t kBeside = 3;  // numbers between two rows
+  const int64_t sides[] = {0, 1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 33, 64, 65};
+  each([&] {
+    for (const int64_t rows : sides)
+      for (const int64_t cols : sides) {
+        const int64_t x_row = cols + kBeside, to_row = rows + kBeside;
+        std::vector<real> x(static_cast<size_t>(rows * x_row + 1));
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<real>(i + 1);
+        std::vector<real> to(static_cast<size_t>(cols * to_row + 1), real(-1));
+        transpose(rows, cols, x.data() + 1, x_row, to.data() + 1, to_row);
+        EXPECT_EQ(to[0], real(-1));
+        for (int64_t j = 0; j < cols; ++j)
+          for (int64_t i = 0; i < to_row; ++i)
+            ASSERT_EQ(to[static_cast<size_t>(1 + j * to_row + i)],
+                      i < rows ? x[static_cast<size_t>(1 + i * x_row + j)] : real(-1))
+                << rows << " x " << cols << " at " << i << ", " << j;
+      }
+  });
 }
 
 }  // namespace

@@ -7,19 +7,10 @@
 #include <set>
 
 #include "tests/harness/store/sample_rows.h"
+#include "tests/said.h"
 
 namespace attn::codec_test {
 namespace {
-
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 CellKey full_key() {
   CellKey key;
@@ -80,10 +71,10 @@ TEST(Codec, AnAxisTakesItsOwnTypeAlone) {
   Axes axes;
   set_axis(axes, "input_scale", int64_t{2});
   EXPECT_EQ(axes.input_scale, 2.0);
-  EXPECT_EQ(error_of([&] { set_axis(axes, "mode", std::string("sideways")); }),
+  EXPECT_EQ(fault_of([&] { set_axis(axes, "mode", std::string("sideways")); }),
             "axis mode=sideways is of another type");
-  EXPECT_EQ(error_of([&] { set_axis(axes, "length", 2.5); }), "axis length=2.5 is of another type");
-  EXPECT_EQ(error_of([&] { set_axis(axes, "lenght", int64_t{2}); }), "unknown axis 'lenght'");
+  EXPECT_EQ(fault_of([&] { set_axis(axes, "length", 2.5); }), "axis length=2.5 is of another type");
+  EXPECT_EQ(fault_of([&] { set_axis(axes, "lenght", int64_t{2}); }), "unknown axis 'lenght'");
 }
 
 TEST(Codec, RowsOfEveryMeasureAndStatusKeepTheSchemaBothWays) {
@@ -317,26 +308,26 @@ TEST(Codec, NumbersAreReadAsOtherWritersHaveThem) {
   line["metrics"]["peak_bytes"] = 4096.0;
   EXPECT_EQ(row_of(line).memory().peak_bytes, 4096);
   line["metrics"]["peak_bytes"] = 4096.5;
-  EXPECT_EQ(error_of([&] { row_of(line); }), "metrics.peak_bytes: expected integer, got number");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "metrics.peak_bytes: expected integer, got number");
   line = sample_cell("speed");
   line["order_seed"] = -1;
-  EXPECT_EQ(error_of([&] { row_of(line); }), "order_seed: -1 is out of range");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "order_seed: -1 is out of range");
 }
 
 TEST(Codec, AFaultNamesItsPlace) {
   Json line = sample_cell("speed");
   line["metrics"]["time_s"]["median"] = "fast";
-  EXPECT_EQ(error_of([&] { row_of(line); }), "metrics.time_s.median: expected number, got string");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "metrics.time_s.median: expected number, got string");
   line = sample_cell("accuracy");
   line["metrics"]["by_distance"][0].erase("to");
-  EXPECT_EQ(error_of([&] { row_of(line); }), "metrics.by_distance[0].to: missing");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "metrics.by_distance[0].to: missing");
   line = sample_cell("memory");
   line["axes"]["mode"] = "sideways";
-  EXPECT_EQ(error_of([&] { row_of(line); }), "axes.mode: \"sideways\" is unknown");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "axes.mode: \"sideways\" is unknown");
   line["axes"] = 7;
-  EXPECT_EQ(error_of([&] { row_of(line); }), "axes: expected object, got number");
+  EXPECT_EQ(fault_of([&] { row_of(line); }), "axes: expected object, got number");
   line["variant"]["params"]["rank"] = Json::array();
-  EXPECT_EQ(error_of([&] { row_of(line); }),
+  EXPECT_EQ(fault_of([&] { row_of(line); }),
             "variant.params.rank: expected number, boolean or string, got array");
 }
 
@@ -355,12 +346,12 @@ TEST(Codec, ARequestReachesTheChildAsItWasAsked) {
   EXPECT_EQ(read.steps, 5);
   EXPECT_EQ(read.max_memory_bytes, 1 << 20);
   Request check{.what = Asked::check, .variant = Plugin{"full", {}}, .shapes = {{.heads = 8}}};
-  EXPECT_EQ(to_json(check).dump().find("kv_heads"), std::string::npos) << "as before it was there";
+  EXPECT_FALSE(says(to_json(check).dump(), "kv_heads")) << "as before it was there";
   check.shapes[0].kv_heads = 2;
   EXPECT_EQ(request_of(to_json(check)).shapes, check.shapes);
-  EXPECT_EQ(error_of([] { request_of(Json::object()); }), "do: missing");
-  EXPECT_EQ(error_of([] { request_of({{"do", "measure"}}); }), "key: missing");
-  EXPECT_EQ(error_of([] { request_of({{"do", "check"}}); }), "variant or task: missing");
+  EXPECT_EQ(fault_of([] { request_of(Json::object()); }), "do: missing");
+  EXPECT_EQ(fault_of([] { request_of({{"do", "measure"}}); }), "key: missing");
+  EXPECT_EQ(fault_of([] { request_of({{"do", "check"}}); }), "variant or task: missing");
 }
 
 TEST(Codec, RepliesAreReadAsWhatWasAskedAlone) {

@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "tests/harness/compare/rows_of_sweep.h"
+#include "tests/said.h"
 
 namespace attn::compare_test {
 namespace {
@@ -235,17 +236,12 @@ TEST(Compare, SharesOfRightLabelsAreCompared) {
 TEST(Compare, RefusesTimesOfTwoMachinesOrBuilds) {
   const Row timed = speed("linear", 64, around(1));
   const auto message = [](const RowsFile& before, const RowsFile& after, CompareRequest request) {
-    try {
-      compare(before, after, request);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return fault_of([&] { compare(before, after, request); });
   };
   const std::string machines = message(file({timed}, "A"), file({timed}, "B"), {});
-  EXPECT_NE(machines.find("cpu_model: \"A\" and \"B\""), std::string::npos) << machines;
+  EXPECT_TRUE(says(machines, "cpu_model: \"A\" and \"B\""));
   const std::string builds = message(file({timed}, "A", "-O3"), file({timed}, "A", "-O2"), {});
-  EXPECT_NE(builds.find("flags: \"-O3\" and \"-O2\""), std::string::npos) << builds;
+  EXPECT_TRUE(says(builds, "flags: \"-O3\" and \"-O2\""));
   EXPECT_EQ(message(file({timed}, "A", "-O3"), file({timed}, "A", "-O2"), {.across_builds = true}),
             "");
   EXPECT_NE(message(file({timed}, "A"), file({timed}, "B"), {.across_builds = true}), "");
@@ -265,7 +261,7 @@ TEST(Compare, AcrossMachinesARatioToExactAttentionIsCompared) {
   EXPECT_NEAR(found.pairs[0].change.value(), 1.5, 1e-9);
   EXPECT_EQ(found.pairs[0].verdict, Judgement::worse);
   ASSERT_EQ(found.left_out.size(), 1u);
-  EXPECT_NE(found.left_out[0].reason.find("full"), std::string::npos);
+  EXPECT_TRUE(says(found.left_out[0].reason, "full"));
 }
 
 TEST(Compare, CellsWithoutAFigureAreLeftOutWithTheReason) {
@@ -353,7 +349,7 @@ TEST(Compare, SaysWhatNoiseHidesAndWhatAllTimesShare) {
   const std::vector<std::string> notes = compare(file(before), file(after), {}).notes;
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_TRUE(notes[0].starts_with("noise: ")) << notes[0];
-  EXPECT_NE(notes[1].find("+4.0 %"), std::string::npos) << notes[1];
+  EXPECT_TRUE(says(notes[1], "+4.0 %"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "harness/compare/noise_report.h"
 #include "harness/compare/time_pairs.h"
 #include "tests/harness/compare/rows_of_sweep.h"
-#include "tests/harness/compare/simulated_sweep.h"
+#include "tests/said.h"
 
 namespace attn::noise_test {
 namespace {
@@ -161,9 +161,9 @@ TEST(Noise, TheTableSaysWhetherTheIntervalsHold) {
   EXPECT_EQ(table.rows.back()[6], "20");
   std::string notes;
   for (const std::string& note : table.notes) notes += note + "\n";
-  EXPECT_NE(notes.find("20 of 40 intervals hold"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("too narrow"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("20 of 40 cells differ from themselves"), std::string::npos) << notes;
+  EXPECT_TRUE(says(notes, "20 of 40 intervals hold"));
+  EXPECT_TRUE(says(notes, "too narrow"));
+  EXPECT_TRUE(says(notes, "20 of 40 cells differ from themselves"));
   const std::vector<Json> lines = noise_lines(report);
   ASSERT_EQ(lines.size(), 41u);
   EXPECT_TRUE(lines.back()["length"].is_null());

@@ -10,8 +10,7 @@
 #include "core/ops/ops.h"
 #include "harness/measure/peak_memory.h"
 #include "harness/measure/workload.h"
-#include "tests/harness/measure/counted_flops.h"
-#include "tests/harness/measure/decode_gates.h"
+#include "tests/harness/measure/workloads.h"
 #include "variants/catalog.h"
 
 namespace attn::shared_keys_test {

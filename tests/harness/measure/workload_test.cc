@@ -13,9 +13,9 @@
 #include "core/base/parallel.h"
 #include "core/ops/ops.h"
 #include "harness/measure/workload_inputs.h"
-#include "tests/harness/measure/counted_flops.h"
-#include "tests/harness/measure/decode_gates.h"
+#include "tests/harness/measure/workloads.h"
 #include "variants/catalog.h"
+#include "tests/said.h"
 
 namespace attn::workload_test {
 namespace {
@@ -188,7 +188,7 @@ TEST(Workload, BytesOfATokenAreThoseOfItsState) {
 TEST(Workload, TheMaterializedKernelDoesNotDecode) {
   WorkloadSpec spec = decode_spec(find_variant("full"), 16);
   spec.params = {{"kernel", std::string("materialized")}};
-  EXPECT_NE(why_not(spec).value_or("").find("kernel=tiled"), std::string::npos);
+  EXPECT_TRUE(says(why_not(spec).value_or(""), "kernel=tiled"));
   EXPECT_THROW(Workload{spec}, Error);
 }
 

@@ -12,7 +12,7 @@
 #include "harness/measure/peak_memory.h"
 #include "harness/model/encoder.h"
 #include "harness/train/optimizer.h"
-#include "tests/harness/measure/counted_flops.h"
+#include "tests/harness/measure/workloads.h"
 #include "variants/catalog.h"
 
 namespace attn::gate_projections_test {

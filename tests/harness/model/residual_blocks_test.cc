@@ -10,7 +10,7 @@
 #include "core/ops/ops.h"
 #include "harness/model/encoder_decoder.h"
 #include "harness/train/train.h"
-#include "tests/harness/train/made.h"
+#include "tests/harness/train/toy.h"
 #include "variants/reference/scores.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"

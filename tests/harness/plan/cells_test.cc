@@ -12,6 +12,7 @@
 #include "harness/plan/plan.h"
 #include "tests/harness/plan/planned.h"
 #include "variants/catalog.h"
+#include "tests/said.h"
 
 namespace attn::cells_test {
 namespace {
@@ -172,7 +173,7 @@ TEST(Cells, DecodingAWholeLayerIsSkipped) {
   ASSERT_EQ(result.cells.size(), 3u);
   EXPECT_EQ(result.cells.at(0).skip, "");
   for (const size_t i : {size_t{1}, size_t{2}})
-    EXPECT_NE(result.cells.at(i).skip.find("scope attention"), std::string::npos);
+    EXPECT_TRUE(says(result.cells.at(i).skip, "scope attention"));
 }
 
 TEST(Cells, ForecastsOfDecodingGrowWithTheState) {
@@ -250,15 +251,15 @@ TEST(Cells, ShardsPartition) {
   EXPECT_EQ(total, whole.size());
   EXPECT_EQ(joined, whole);
   request.shard = 3;
-  EXPECT_NE(error_of(request).find("3/3"), std::string::npos);
+  EXPECT_TRUE(says(error_of(request), "3/3"));
 }
 
 TEST(Cells, ErrorsNameTheNearest) {
   const auto expect = [](const SweepRequest& request, std::initializer_list<const char*> parts) {
     const std::string error = error_of(request);
     for (const char* part : parts)
-      EXPECT_NE(error.find(part), std::string::npos) << "'" << part << "' in: " << error;
-    EXPECT_EQ(error.find('\n'), std::string::npos);
+      EXPECT_TRUE(says(error, part)) << "'" << part << "' in: " << error;
+    EXPECT_FALSE(says(error, "\n"));
   };
   SweepRequest request;
   request.variants = {"linfromer"};
@@ -296,18 +297,16 @@ TEST(Cells, ErrorsNameTheNearest) {
 }
 
 TEST(Cells, AFlagThatNothingListensToIsAnError) {
-  EXPECT_NE(
-      error_of(request_with({{"measure", "accuracy"}, {"length", "64"}})).find("mqar[length="),
-      std::string::npos);
-  EXPECT_NE(
-      error_of(request_with({{"measure", "speed"}, {"input_scale", "2"}})).find("input_scale=2"),
-      std::string::npos);
+  EXPECT_TRUE(
+      says(error_of(request_with({{"measure", "accuracy"}, {"length", "64"}})), "mqar[length="));
+  EXPECT_TRUE(
+      says(error_of(request_with({{"measure", "speed"}, {"input_scale", "2"}})), "input_scale=2"));
   SweepRequest request = request_with({{"measure", "speed"}});
   request.tasks = {"mqar"};
-  EXPECT_NE(error_of(request).find("mqar"), std::string::npos);
+  EXPECT_TRUE(says(error_of(request), "mqar"));
   request.tasks.clear();
   request.training = "steps=3";
-  EXPECT_NE(error_of(request).find("steps=3"), std::string::npos);
+  EXPECT_TRUE(says(error_of(request), "steps=3"));
 }
 
 }  // namespace

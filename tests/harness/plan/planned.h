@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "harness/plan/plan.h"
+#include "tests/said.h"
 
 namespace attn {
 
@@ -28,12 +29,7 @@ inline std::set<std::string> ids(const SweepRequest& request) {
 }
 
 inline std::string error_of(const SweepRequest& request) {
-  try {
-    plan(request);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return fault_of([&] { plan(request); });
 }
 
 }  // namespace attn

@@ -15,13 +15,9 @@ namespace {
 Profile read(std::string_view text) { return read_profile("mine.toml", text); }
 
 std::string error_of(std::string_view text) {
-  try {
-    read(text);
-  } catch (const Error& error) {
-    EXPECT_EQ(in_one_line(error.what()), error.what());
-    return error.what();
-  }
-  return "no error";
+  const std::string fault = fault_of([&] { read(text); });
+  EXPECT_EQ(in_one_line(fault), fault);
+  return fault;
 }
 
 TEST(SweepFile, SaysWhatASweepIs) {
@@ -216,8 +212,8 @@ TEST(SweepFile, WhatIsWrongIsNamedWithItsLine) {
 
 // toml++ 3.3 has undefined behaviour for most of these letters.
 TEST(SweepFile, CharactersBeyondAsciiStandInCommentsAlone) {
-  EXPECT_EQ(error_of("# \xC3\xA9\n[[sweep]] # \xD1\x91"), "no error");
-  EXPECT_EQ(error_of("\xEF\xBB\xBF[[sweep]]"), "no error") << "a byte order mark";
+  EXPECT_EQ(error_of("# \xC3\xA9\n[[sweep]] # \xD1\x91"), "");
+  EXPECT_EQ(error_of("\xEF\xBB\xBF[[sweep]]"), "") << "a byte order mark";
   EXPECT_EQ(error_of("[[sweep]]\nvariants = '\xC3\xA9'"),
             "mine.toml:2: '\xC3\xA9' stands outside a comment; names and values of a sweep file "
             "are ASCII");
@@ -228,7 +224,7 @@ TEST(SweepFile, CharactersBeyondAsciiStandInCommentsAlone) {
   EXPECT_TRUE(
       error_of("[[sweep]]\n# \x01").starts_with("mine.toml:2: the control character \\x01"));
   EXPECT_TRUE(error_of("a\r= 1").starts_with("mine.toml:1: the control character \\x0d"));
-  EXPECT_EQ(error_of("[[sweep]]\r\nvariants = 'full'\r\n"), "no error");
+  EXPECT_EQ(error_of("[[sweep]]\r\nvariants = 'full'\r\n"), "");
 }
 
 TEST(SweepFile, DeepNestingAndLongTextsAreOneLine) {

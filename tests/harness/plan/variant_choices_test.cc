@@ -1,19 +1,23 @@
-// Stacks of several variants in plans: how they are written, which cells they make, what is
-// refused, and that layers which are all equal are the plain variant.
-#include "harness/plan/variant_choices.h"
-
+// Variants with values to choose from, and what else a model is tested on.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "core/base/check.h"
+#include "harness/cell/codec.h"
+#include "harness/plan/profiles.h"
+#include "harness/plan/variant_choices.h"
 #include "tests/harness/plan/planned.h"
 #include "tests/harness/run/fake_cell.h"
 #include "variants/api/stack.h"
 #include "variants/catalog.h"
+#include "tests/said.h"
 
 namespace attn::variant_choices_test {
 namespace {
+
+// Stacks of several variants in plans: how they are written, which cells they make, what is
+// refused, and that layers which are all equal are the plain variant.
 
 SweepRequest of_model(std::vector<std::string> variants, const std::string& layers = "6") {
   return request_with(
@@ -75,7 +79,7 @@ TEST(Stack, TwoLayersAreTheModelsOfBefore) {
   EXPECT_FALSE(key.axes.layers);
   EXPECT_EQ(ids(of({{"layers", "2"}})), ids(of({})));
   EXPECT_NE(ids(of({{"layers", "3"}})), ids(of({})));
-  EXPECT_EQ(to_json(key.axes).dump().find("layers"), std::string::npos);
+  EXPECT_FALSE(says(to_json(key.axes).dump(), "layers"));
 }
 
 TEST(Stack, ValuesOfALayersParameterAreStacksOfTheirOwn) {
@@ -116,14 +120,14 @@ TEST(Stack, ThatIsWrittenWrongIsOneLine) {
            {"full+truncated[width=3]", "truncated: unknown parameter 'width'"},
            {"full+2*3*linear", "'3*linear' is no spec"}}) {
     const std::string found = error_of(of_model({text}));
-    EXPECT_NE(found.find(said), std::string::npos) << text << ": " << found;
-    EXPECT_EQ(found.find('\n'), std::string::npos);
+    EXPECT_TRUE(says(found, said)) << text << ": " << found;
+    EXPECT_FALSE(says(found, "\n"));
   }
   const std::string idle = error_of(request_with({{"layers", "4"}}, {"full"}));
   EXPECT_EQ(idle, "axis layers=4 applies to scope model alone, and the scope is attention");
   const SweepRequest beside_reach =
       request_with({{"layers", "4"}, {"length", "16"}, {"measure", "speed,reach"}}, {"full"});
-  EXPECT_EQ(error_of(beside_reach), "no error") << "reach takes it";
+  EXPECT_EQ(error_of(beside_reach), "") << "reach takes it";
 }
 
 // What a stack's figures depend on is what those of its layers depend on.
@@ -136,6 +140,151 @@ TEST(Stack, HasTheSourcesAndTheFamilyOfItsOwn) {
   EXPECT_EQ(variants_of(found.cells[0].key),
             (std::vector<Plugin>{{"full", Params("full", find_variant("full").params)},
                                  {"linear", Params("linear", find_variant("linear").params)}}));
+}
+
+// Parameters of the task to score learned weights on, in plans: what they stand for, which cells
+// they make, and what is wrong with them.
+
+// A plan of the request is an Error of one line that says so.
+void expect_error(const SweepRequest& request, const std::string& what) {
+  const std::string found = error_of(request);
+  EXPECT_TRUE(says(found, what));
+  EXPECT_FALSE(says(found, "\n"));
+}
+
+SweepRequest tested_on(const std::string& text, const std::string& task = "induction[length=16]") {
+  SweepRequest request = request_with({{"measure", "accuracy"}}, {"full"});
+  request.tasks = {task};
+  request.training = "positions=none";
+  request.test_on = text;
+  return request;
+}
+
+std::vector<std::string> texts_on(const SweepRequest& request) {
+  std::vector<std::string> found;
+  const Cell cell = plan(request).cells.at(0);
+  for (const Params& params : cell.key.test_on) found.push_back(params.str());
+  return found;
+}
+
+TEST(TestOn, GridsStandOnTheParametersOfTheTask) {
+  const std::string rest = ",min_length=0,symbols=18,train_examples=100000";
+  EXPECT_EQ(texts_on(tested_on("length=[32,64];length=8,min_length=4")),
+            (std::vector<std::string>{"length=32" + rest, "length=64" + rest,
+                                      "length=8,min_length=4,symbols=18,train_examples=100000"}));
+}
+
+TEST(TestOn, ACellWithoutThemKeepsItsId) {
+  const Cell plain = plan(tested_on("")).cells.at(0), on = plan(tested_on("length=64")).cells.at(0);
+  EXPECT_FALSE(says(to_json(plain.key).dump(), "test_on"));
+  EXPECT_FALSE(says(to_json(plan(tested_on("")).config).dump(), "test_on"));
+  EXPECT_NE(plain.id, on.id);
+  CellKey key = on.key;
+  key.test_on.clear();
+  EXPECT_EQ(id_of(key), plain.id);
+}
+
+// Longer tests take longer; where positions end there are none, and nothing to wait for.
+TEST(TestOn, ForecastsKnowTheLengths) {
+  const auto seconds = [](const std::string& text, const std::string& positions) {
+    SweepRequest request = tested_on(text);
+    request.training = "positions=" + positions;
+    return plan(request).cells.at(0).forecast_s;
+  };
+  EXPECT_GT(seconds("length=64", "none"), seconds("length=16", "none"));
+  EXPECT_GT(seconds("length=16", "none"), seconds("", "none"));
+  EXPECT_EQ(seconds("length=64", "learned"), seconds("", "learned"));
+  EXPECT_GT(seconds("length=8", "learned"), seconds("", "learned"));
+}
+
+TEST(TestOn, ASweepFileNamesThemAndFlagsWin) {
+  SweepRequest request;
+  request.sweep_file = std::make_shared<const Profile>(read_profile("mine.toml", R"(
+[defaults.accuracy]
+test_on = "length=8"
+
+[[sweep]]
+variants = ["full"]
+tasks = ["induction[length=16]"]
+test_on = ["length=32", "length=64"]
+)"));
+  EXPECT_EQ(texts_on(request).size(), 2U);
+  request.test_on = "length=24";
+  EXPECT_EQ(texts_on(request),
+            std::vector<std::string>{"length=24,min_length=0,symbols=18,train_examples=100000"});
+}
+
+TEST(TestOn, WhatIsWrongIsNamed) {
+  expect_error(tested_on("lenght=32"), "length");
+  expect_error(tested_on("length=0"), "length");
+  expect_error(tested_on("length=32", "image"), "length");
+  expect_error(tested_on("length=32;;length=64"),
+               "test_on 'length=32;;length=64' has an empty part");
+  SweepRequest timed = request_with({{"measure", "speed"}}, {"full"});
+  timed.test_on = "length=32";
+  expect_error(timed, "test_on 'length=32' does not apply to measure speed");
+}
+
+// Parameters to score learned weights with, in plans: what they stand for, which cells they make,
+// and what is wrong with them.
+
+SweepRequest tested_with(const std::string& text,
+                         const std::string& variant = "reformer[chunk=16]") {
+  SweepRequest request = request_with({{"measure", "accuracy"}}, {variant});
+  request.tasks = {"copy[length=16]"};
+  request.test_with = text;
+  return request;
+}
+
+std::vector<std::string> texts_with(const SweepRequest& request) {
+  std::vector<std::string> found;
+  const Cell cell = plan(request).cells.at(0);
+  for (const Params& params : cell.key.test_with) found.push_back(params.str());
+  return found;
+}
+
+TEST(TestWith, GridsStandOnTheParametersOfTheTraining) {
+  const std::string rest = "as=paper,buckets=0,chunk=16,";
+  EXPECT_EQ(texts_with(tested_with("rounds=[1,2];rounds=8,chunk=32")),
+            (std::vector<std::string>{rest + "rounds=1", rest + "rounds=2",
+                                      "as=paper,buckets=0,chunk=32,rounds=8"}));
+}
+
+// So does the row of a cell that is scored with nothing else.
+TEST(TestWith, ACellWithoutThemKeepsItsId) {
+  const Cell plain = plan(tested_with("")).cells.at(0),
+             with = plan(tested_with("rounds=1")).cells.at(0);
+  EXPECT_FALSE(says(to_json(plain.key).dump(), "test_with"));
+  EXPECT_FALSE(says(to_json(plan(tested_with("")).config).dump(), "test_with"));
+  EXPECT_NE(plain.id, with.id);
+  EXPECT_GT(with.forecast_s, plain.forecast_s) << "its scores take time";
+  CellKey key = with.key;
+  key.test_with.clear();
+  EXPECT_EQ(id_of(key), plain.id);
+}
+
+TEST(TestWith, ASweepFileNamesThemAndFlagsWin) {
+  SweepRequest request;
+  request.sweep_file = std::make_shared<const Profile>(read_profile("mine.toml", R"(
+[[sweep]]
+measure = "accuracy"
+variants = ["reformer[chunk=16]"]
+tasks = ["copy[length=16]"]
+test_with = ["rounds=1", "rounds=8"]
+)"));
+  EXPECT_EQ(texts_with(request).size(), 2U);
+  request.test_with = "rounds=2";
+  EXPECT_EQ(texts_with(request), std::vector<std::string>{"as=paper,buckets=0,chunk=16,rounds=2"});
+}
+
+TEST(TestWith, WhatIsWrongIsNamed) {
+  expect_error(tested_with("round=1"), "rounds");
+  expect_error(tested_with("rounds=0"), "rounds");
+  expect_error(tested_with("rounds=1", "full"), "rounds");
+  expect_error(tested_with("rounds=1;;rounds=2"), "empty part");
+  SweepRequest timed = request_with({{"measure", "speed"}}, {"reformer"});
+  timed.test_with = "rounds=1";
+  expect_error(timed, "test_with 'rounds=1' does not apply to measure speed");
 }
 
 }  // namespace

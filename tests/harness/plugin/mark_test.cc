@@ -1,5 +1,6 @@
 // Marks of plug-ins: found in a file's bytes, and the first difference named.
 #include "harness/plugin/mark.h"
+#include "tests/said.h"
 
 #include <gtest/gtest.h>
 
@@ -29,18 +30,18 @@ TEST(Mark, EachDifferenceIsNamed) {
   for (const std::string name :
        {"version", "interface", "compiler", "library", "instructions", "checks"}) {
     const std::string text = why(with(own_mark(), name, "other"));
-    EXPECT_NE(text.find("other"), std::string::npos) << name << ": " << text;
+    EXPECT_TRUE(says(text, "other")) << name << ": " << text;
   }
   EXPECT_EQ(why_unfit({in_double(own_mark())}, own_mark(), true),
             "its `real` is double; this program's is float");
 }
 
 TEST(Mark, AFileWithoutMarksIsNoPlugin) {
-  EXPECT_NE(why_unfit({}, own_mark(), false).find("no plug-in"), std::string::npos);
+  EXPECT_TRUE(says(why_unfit({}, own_mark(), false), "no plug-in"));
 }
 
 TEST(Mark, TheDoubleBuildMustBeThereWhereItIsAskedFor) {
-  EXPECT_NE(why_unfit({own_mark()}, own_mark(), true).find("double"), std::string::npos);
+  EXPECT_TRUE(says(why_unfit({own_mark()}, own_mark(), true), "double"));
 }
 
 TEST(Mark, MarksAreFoundBetweenOtherBytes) {

@@ -13,6 +13,7 @@
 #include "core/base/rng.h"
 #include "harness/run/run.h"
 #include "tests/harness/run/fake_cell.h"
+#include "tests/said.h"
 
 namespace attn::resume_test {
 namespace {
@@ -47,12 +48,7 @@ TEST_F(Resume, RunsOnlyWhatIsMissing) {
 // What another sweep of the same file says; the file must stay as it is.
 std::string refusal(const std::string& path, const std::function<void()>& other) {
   const std::vector<Json> before = read_rows(path);
-  std::string message;
-  try {
-    other();
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message = fault_of(other);
   EXPECT_EQ(Json(read_rows(path)), Json(before));
   return message;
 }
@@ -91,8 +87,7 @@ TEST_F(Resume, AnotherMachineIsRefused) {
   }
   request_.axes["length"] = "64,128";
   const std::string message = refusal(request_.output, [&] { sweep(); });
-  EXPECT_NE(message.find("was measured elsewhere (environment.cpu_model"), std::string::npos)
-      << message;
+  EXPECT_TRUE(says(message, "was measured elsewhere (environment.cpu_model"));
 }
 
 // Nodes of one kind differ by what their firmware reserves.
@@ -115,8 +110,7 @@ TEST_F(Resume, AFewPagesMakeNoOtherMachine) {
   memory = bytes * 2;
   write_back();
   const std::string message = refusal(request_.output, [&] { sweep(); });
-  EXPECT_NE(message.find("was measured elsewhere (environment.memory_bytes"), std::string::npos)
-      << message;
+  EXPECT_TRUE(says(message, "was measured elsewhere (environment.memory_bytes"));
 }
 
 TEST_F(Resume, OtherSourcesAreRefused) {
@@ -131,7 +125,7 @@ TEST_F(Resume, OtherSourcesAreRefused) {
     for (const Json& row : rows) writer.append(row);
   }
   const std::string message = refusal(request_.output, [&] { sweep(); });
-  EXPECT_NE(message.find("other sources of full"), std::string::npos) << message;
+  EXPECT_TRUE(says(message, "other sources of full"));
 }
 
 TEST_F(Resume, FailuresAreKeptUntilForced) {
@@ -218,8 +212,8 @@ TEST_F(Resume, AResultThatMakesNoRowFailsItsCellAlone) {
     ASSERT_EQ(result.rows.size(), 2u);
     EXPECT_EQ(lines(result)[0]["status"], "failed") << reply;
     const std::string reason = lines(result)[0]["reason"];
-    EXPECT_NE(reason.find("makes no row: "), std::string::npos) << reason;
-    EXPECT_NE(reason.find(why), std::string::npos) << reason;
+    EXPECT_TRUE(says(reason, "makes no row: "));
+    EXPECT_TRUE(says(reason, why));
     EXPECT_EQ(lines(result)[1]["status"], "ok");
     const size_t asked = requests("measure").size();
     request_.force = false;

@@ -9,6 +9,7 @@
 #include "harness/run/run.h"
 #include "harness/store/schema.h"
 #include "tests/harness/run/fake_cell.h"
+#include "tests/said.h"
 
 namespace attn::sweeper_rounds_test {
 namespace {
@@ -96,7 +97,7 @@ TEST_F(Rounds, MoreThanThePeakIsAFailure) {
       R"(*'"measure":"speed"'*) echo '{"status":"ok","reason":null,"samples":[1e-3],"flops":1.1e9}';;)");
   const SweepResult result = sweep();
   EXPECT_EQ(lines(result).at(0)["status"], "failed");
-  EXPECT_NE(lines(result)[0]["reason"].get<std::string>().find("peak"), std::string::npos);
+  EXPECT_TRUE(says(lines(result)[0]["reason"].get<std::string>(), "peak"));
 }
 
 TEST_F(Rounds, RooflineIsTheSlowerOfArithmeticAndMemory) {

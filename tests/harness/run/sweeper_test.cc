@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "tests/harness/run/fake_cell.h"
 #include "tests/places.h"
+#include "tests/said.h"
 
 namespace attn::sweeper_test {
 namespace {
@@ -65,7 +66,7 @@ TEST_F(Sweep, FailuresAreRowsAndTheRestGoesOn) {
     reasons += row["reason"].is_null() ? "" : row["reason"].get<std::string>() + "\n";
   for (const char* part :
        {"exit code 3: it broke", "signal 11", "killed by the system", "no result"})
-    EXPECT_NE(reasons.find(part), std::string::npos) << reasons;
+    EXPECT_TRUE(says(reasons, part));
 }
 
 TEST_F(Sweep, TakesTheStatusTheCellGives) {

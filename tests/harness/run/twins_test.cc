@@ -10,6 +10,7 @@
 #include "harness/run/run.h"
 #include "harness/store/user_cache.h"
 #include "tests/harness/run/fake_cell.h"
+#include "tests/said.h"
 
 namespace attn::twins_test {
 namespace {
@@ -66,7 +67,7 @@ TEST_F(Twins, VisitsOfBothAreInTheSameRounds) {
   for (size_t round = 0; round < 3; round++) {
     std::vector<bool> is_twin;
     for (size_t i = cells * round; i < cells * (round + 1); i++) {
-      EXPECT_NE(visited[i].find(fmt::format("round {}/3", round + 1)), std::string::npos);
+      EXPECT_TRUE(says(visited[i], fmt::format("round {}/3", round + 1)));
       is_twin.push_back(visited[i].find("again") != std::string::npos);
     }
     EXPECT_EQ(2 * std::count(is_twin.begin(), is_twin.end(), true), std::ssize(is_twin));

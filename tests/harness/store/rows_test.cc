@@ -14,6 +14,7 @@
 
 #include "core/base/io_error.h"
 #include "tests/harness/store/sample_rows.h"
+#include "tests/said.h"
 
 namespace attn::rows_test {
 namespace {
@@ -40,13 +41,9 @@ class Rows : public testing::Test {
   // The message of the Error that `body` throws; fails when it throws none.
   template <class Body>
   std::string error_of(const Body& body) const {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "no Error";
-    return {};
+    const std::string fault = fault_of(body);
+    EXPECT_NE(fault, "") << "no Error";
+    return fault;
   }
 
   std::string path_;
@@ -67,7 +64,7 @@ TEST_F(Rows, ResumeAfterAKillAtEveryByteOfALine) {
   for (size_t cut = 0; cut <= line.size(); cut += 7) {
     put(line.substr(0, cut));
     if (cut > 0) {
-      EXPECT_NE(error_of([&] { read_rows(path_); }).find(":3: torn line"), std::string::npos);
+      EXPECT_TRUE(says(error_of([&] { read_rows(path_); }), ":3: torn line"));
     }
     EXPECT_EQ(read_rows(path_, true).size(), 2u);
     RowWriter writer(path_);
@@ -96,8 +93,7 @@ TEST_F(Rows, AFileOfNulsAloneIsEmpty) {
 TEST_F(Rows, LeavesStrangersFilesAlone) {
   put("dear diary");
   for (const bool truncate : {false, true}) {
-    EXPECT_NE(error_of([&] { RowWriter(path_, truncate); }).find("not a rows file"),
-              std::string::npos);
+    EXPECT_TRUE(says(error_of([&] { RowWriter(path_, truncate); }), "not a rows file"));
   }
   EXPECT_EQ(text(), "dear diary");
 }
@@ -189,8 +185,7 @@ TEST_F(Rows, BeginWithTheirRun) {
   EXPECT_THROW(writer.append(second), Error);
   EXPECT_EQ(read_rows(path_).size(), 2u);
   put(second.dump() + "\n");
-  EXPECT_NE(error_of([&] { read_rows(path_); }).find(":3: run: r2 is not the run"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of([&] { read_rows(path_); }), ":3: run: r2 is not the run"));
 }
 
 TEST_F(Rows, ARunLineOfTheSameIdMayFollow) {
@@ -206,8 +201,7 @@ TEST_F(Rows, RefuseNaN) {
   writer.append(sample_run());
   Json cell = sample_cell("speed");
   cell["metrics"]["time_s"]["median"] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_NE(error_of([&] { writer.append(cell); }).find("metrics.time_s.median: NaN"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of([&] { writer.append(cell); }), "metrics.time_s.median: NaN"));
   EXPECT_EQ(read_rows(path_).size(), 1u);
 }
 
@@ -222,7 +216,7 @@ TEST_F(Rows, RefuseTextThatIsNotUtf8) {
 TEST_F(Rows, AreWrittenByOneRunAtATime) {
   write_two();
   const RowWriter writer(path_);
-  EXPECT_NE(error_of([&] { RowWriter{path_}; }).find("another run is writing"), std::string::npos);
+  EXPECT_TRUE(says(error_of([&] { RowWriter{path_}; }), "another run is writing"));
   EXPECT_EQ(read_rows(path_).size(), 2u);  // reading needs no lock
 }
 
@@ -231,7 +225,7 @@ TEST_F(Rows, AFullDeviceIsAnErrorWithItsName) {
   RowWriter writer("/dev/full");
   const std::string message = error_of([&] { writer.append(sample_run()); });
   EXPECT_EQ(message.substr(0, 10), "/dev/full:");
-  EXPECT_NE(message.find("No space left"), std::string::npos) << message;
+  EXPECT_TRUE(says(message, "No space left"));
 }
 
 // A file size limit makes write() stop half way, as a disk that fills up does.
@@ -269,13 +263,11 @@ TEST_F(Rows, WhatTheSystemRefusesIsAnErrorOfItsOwnKind) {
 }
 
 TEST_F(Rows, UnusablePathsAreErrors) {
-  EXPECT_NE(error_of([] { RowWriter{"/no/such/folder/rows.jsonl"}; }).find("No such file"),
-            std::string::npos);
-  EXPECT_NE(error_of([] { read_rows("/no/such/rows.jsonl"); }).find("/no/such/rows.jsonl"),
-            std::string::npos);
+  EXPECT_TRUE(says(error_of([] { RowWriter{"/no/such/folder/rows.jsonl"}; }), "No such file"));
+  EXPECT_TRUE(says(error_of([] { read_rows("/no/such/rows.jsonl"); }), "/no/such/rows.jsonl"));
   EXPECT_THROW(read_rows(testing::TempDir()), Error);
   put("");
-  EXPECT_NE(error_of([&] { read_rows(path_); }).find("no rows"), std::string::npos);
+  EXPECT_TRUE(says(error_of([&] { read_rows(path_); }), "no rows"));
 }
 
 TEST(HashOf, IgnoresTheOrderOfKeysAndTheWayANumberIsWritten) {
@@ -338,7 +330,7 @@ TEST_F(Rows, AFileOfMergedRunsIsNotGoneOnWith) {
   put(row_line(path_, run) + row_line(path_, sample_cell("speed")));
   const std::string before = text();
   const std::string fault = error_of([&] { RowWriter writer(path_); });
-  EXPECT_NE(fault.find("was merged from 1 run;"), std::string::npos) << fault;
+  EXPECT_TRUE(says(fault, "was merged from 1 run;"));
   EXPECT_EQ(text(), before);
   EXPECT_EQ(read_rows(path_).size(), 2u);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/store/rows.h"
+#include "harness/tables/table.h"
 
 namespace attn {
 
@@ -69,6 +70,26 @@ inline Json sample_cell(const std::string& measure, const std::string& status = 
     cell["metrics"] = Json::parse(R"({"relative_error": 0.1, "cosine": 0.99, "weights_kl": null})");
   }
   return cell;
+}
+
+// A row of speed as the tests of tables need it: 4 heads of 64, attention alone, one thread.
+
+inline Row speed_row_of(const Plugin& variant, int64_t length, const SpeedMetrics& metrics,
+                        Mode mode = Mode::forward) {
+  Row row;
+  row.key.measure = Measure::speed;
+  row.key.variant = variant;
+  row.key.axes = {.length = length,
+                  .batch = 1,
+                  .heads = 4,
+                  .head_dim = 64,
+                  .mode = mode,
+                  .scope = ScopeKind::attention,
+                  .causal = false,
+                  .threads = 1,
+                  .seed = 0};
+  row.result.metrics = metrics;
+  return row;
 }
 
 }  // namespace attn

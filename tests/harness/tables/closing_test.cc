@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "harness/tables/table.h"
-#include "tests/harness/tables/speed_row.h"
+#include "tests/harness/store/sample_rows.h"
 
 namespace attn::closing_test {
 namespace {

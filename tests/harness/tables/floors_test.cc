@@ -1,17 +1,24 @@
-// Tables held to a noise floor: which floor counts at a length, what is then called faster, and
-// what the note says.
-#include "harness/tables/floors.h"
-
+// Tables of rows: floors, breakdowns, and from where a variant is faster.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
+#include "harness/store/rows.h"
 #include "harness/tables/closing.h"
+#include "harness/tables/faster_from.h"
+#include "harness/tables/floors.h"
 #include "harness/tables/table.h"
-#include "tests/harness/tables/speed_row.h"
+#include "tests/harness/store/sample_rows.h"
+#include "tests/places.h"
+#include "tests/said.h"
 
 namespace attn::floors_test {
 namespace {
+
+// Tables held to a noise floor: which floor counts at a length, what is then called faster, and
+// what the note says.
 
 FloorAt floor_at(int64_t length, double share, Mode mode = Mode::forward, int64_t threads = 1) {
   return {.mode = mode,
@@ -117,11 +124,90 @@ TEST(Floors, TheClosingTableIsHeldToThem) {
   }
   const Table bare = closing_table(all).value();
   EXPECT_EQ(bare.rows.at(2).at(1), "64");
-  EXPECT_NE(bare.notes.back().find("performer (0.98 of its time)"), std::string::npos);
+  EXPECT_TRUE(says(bare.notes.back(), "performer (0.98 of its time)"));
   const Table held = closing_table(all, {floor_at(64, 0.05)}).value();
   EXPECT_EQ(held.rows.at(2).at(1), "not up to 128");
   EXPECT_TRUE(held.notes.back().starts_with("no variant is faster than full at 128 tokens"))
       << held.notes.back();
+}
+
+// The table of a breakdown: its columns, that its lines add up, and which rows share one.
+
+Row row_of(const std::string& variant, int64_t length, Mode mode,
+           std::vector<std::pair<std::string, double>> shares) {
+  SpeedMetrics metrics{.time = {.median = 0.1}};
+  if (!shares.empty())
+    metrics.breakdown = Breakdown{.passes = 6,
+                                  .pass_s = 0.0125,
+                                  .marks = 100,
+                                  .overhead = 0.004,
+                                  .shares = std::move(shares)};
+  return speed_row_of({.name = variant, .params = {}}, length, metrics, mode);
+}
+
+TEST(BreakdownTable, HasAColumnForEachPartThatMatters) {
+  const std::vector<Table> tables = breakdown_tables(
+      {row_of("full", 64, Mode::forward, {{"products", 0.75}, {"masks", 0.004}, {"other", 0.246}}),
+       row_of("linear", 128, Mode::forward, {{"products", 0.5}, {"features", 0.5}})});
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].columns,
+            (std::vector<std::string>{"variant", "length", "pass in ms", "products", "features",
+                                      "other", "parts below 1 %", "marks add"}));
+  EXPECT_EQ(tables[0].rows.at(0),
+            (std::vector<std::string>{"full", "64", "12.5", "75.0", "", "24.6", "0.4", "+0.4 %"}));
+  EXPECT_EQ(tables[0].rows.at(1), (std::vector<std::string>{"linear", "128", "12.5", "50.0", "50.0",
+                                                            "", "0.0", "+0.4 %"}));
+}
+
+TEST(BreakdownTable, NoColumnIsThereForPartsThatAreNot) {
+  const std::vector<Table> tables =
+      breakdown_tables({row_of("full", 64, Mode::forward, {{"products", 0.7}, {"other", 0.3}})});
+  EXPECT_EQ(tables.at(0).columns, (std::vector<std::string>{"variant", "length", "pass in ms",
+                                                            "products", "other", "marks add"}));
+  EXPECT_EQ(tables[0].rows.at(0).size(), tables[0].columns.size());
+}
+
+TEST(BreakdownTable, ModesDoNotShareATable) {
+  EXPECT_EQ(breakdown_tables({row_of("full", 64, Mode::forward, {{"other", 1}}),
+                              row_of("full", 64, Mode::train, {{"other", 1}})})
+                .size(),
+            2u);
+}
+
+TEST(BreakdownTable, RowsWithoutOneAreLeftOut) {
+  EXPECT_TRUE(breakdown_tables({row_of("full", 64, Mode::forward, {})}).empty());
+  Row failed = row_of("full", 64, Mode::forward, {{"other", 1}});
+  failed.result.status = Status::failed;
+  Row memory;
+  memory.key.measure = Measure::memory;
+  memory.result.metrics = MemoryMetrics{};
+  EXPECT_TRUE(breakdown_tables({failed, memory}).empty());
+}
+
+// "Faster than full from": the cases that tables and pictures answer alike, in
+// tests/data/faster_from.json.
+
+TimesByLength times_of(const Json& by_length) {
+  TimesByLength times;
+  for (const auto& [length, ends] : by_length.items())
+    times[length] = {ends.at(0).get<double>(), ends.at(1).get<double>(),
+                     ends.size() > 2 ? ends.at(2).get<double>() : 0};
+  return times;
+}
+
+TEST(FasterFrom, AnswersTheSharedCases) {
+  std::ifstream file(source_folder() / "tests" / "data" / "faster_from.json");
+  const Json cases = Json::parse(file).at("cases");
+  ASSERT_GE(cases.size(), 15u);
+  for (const Json& one : cases) {
+    std::vector<std::string> lengths;
+    for (const Json& length : one.at("lengths"))
+      lengths.push_back(std::to_string(length.get<int64_t>()));
+    const auto floors = one.value("floors", std::map<std::string, double>());
+    EXPECT_EQ(faster_from(lengths, times_of(one.at("variant")), times_of(one.at("full")), floors),
+              one.at("answer").get<std::string>())
+        << one.at("name");
+  }
 }
 
 }  // namespace

@@ -1,16 +1,21 @@
-// The score's standard error against a hand computation over sequences with labels at several
-// positions.
-#include "harness/train/evaluate.h"
-
+// Scores of a model: of examples, of a split, of the training set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/check.h"
+#include "harness/cell/metrics.h"
+#include "harness/train/evaluate.h"
+#include "harness/train/example_scores.h"
+#include "harness/train/train.h"
 #include "tests/harness/train/toy.h"
 
 namespace attn::evaluate_test {
 namespace {
+
+// The score's standard error against a hand computation over sequences with labels at several
+// positions.
 
 ModelConfig labels_per_token() {
   ModelConfig config;
@@ -78,6 +83,149 @@ TEST(Evaluate, BinsLabelsByDistanceInAboutEqualNumbers) {
   }
   // One label a sequence in the first bin: residuals 3/4 four times, -1/4 twelve times.
   EXPECT_DOUBLE_EQ(bins[0].standard_error, std::sqrt((4 * 9 / 16.0 + 12 / 16.0) * 40 / 39) / 16);
+}
+
+// Scores of examples, packed for a row and unpacked again; and the digest that names the examples.
+
+std::vector<double> there_and_back(const std::vector<double>& each) {
+  const ExampleScores packed = example_scores(each, {});
+  return unpacked({packed.count, packed.levels, packed.digest, packed.digits});
+}
+
+TEST(ExampleScores, ABitEachWhereAnExampleIsRightOrWrong) {
+  const std::vector<double> each = {1, 0, 0, 1, 1, 1};
+  const ExampleScores packed = example_scores(each, {});
+  EXPECT_EQ(packed.digits, "9c");
+  EXPECT_EQ(packed.levels, 2);
+  EXPECT_EQ(packed.count, 6);
+  EXPECT_EQ(there_and_back(each), each);
+  EXPECT_EQ(there_and_back({1, 1, 1, 1}), (std::vector<double>{1, 1, 1, 1}));
+}
+
+TEST(ExampleScores, ADigitEachWhereAnExampleHasSeveralLabels) {
+  const std::vector<double> each = {1, 0, 0.4, 2.0 / 3};
+  EXPECT_EQ(example_scores(each, {}).digits, "f06a");
+  const std::vector<double> back = there_and_back(each);
+  ASSERT_EQ(back.size(), 4u);
+  for (size_t i = 0; i < 4; i++) EXPECT_NEAR(back[i], each[i], 1.0 / 30);
+}
+
+TEST(ExampleScores, TextsThatAreNoScoresAreRefused) {
+  EXPECT_THROW(unpacked({5, 2, "", "f"}), Error) << "two digits are five examples";
+  EXPECT_THROW(unpacked({4, 2, "", "ff"}), Error);
+  EXPECT_THROW(unpacked({4, 3, "", "ff"}), Error);
+  EXPECT_THROW(unpacked({4, 2, "", "g"}), Error);
+  EXPECT_THROW(unpacked({-4, 2, "", ""}), Error);
+  EXPECT_THROW(unpacked({INT64_MAX, 2, "", "f"}), Error);
+}
+
+TEST(ExampleScores, TheDigestIsOfInputsAndLabels) {
+  const Batch batch{.size = 1, .length = 2, .tokens = {1, 2}, .lengths = {2}, .targets = {1}};
+  const auto digest = [](const Batch& of) { return example_scores({1}, {of}).digest; };
+  EXPECT_EQ(digest(batch), digest(batch));
+  EXPECT_EQ(digest(batch).size(), 16u);
+  Batch other = batch;
+  other.tokens = {2, 1};
+  EXPECT_NE(digest(other), digest(batch));
+  other = batch;
+  other.targets = {0};
+  EXPECT_NE(digest(other), digest(batch));
+  other = batch;
+  other.values = {1.5f};
+  EXPECT_NE(digest(other), digest(batch));
+}
+
+// Training towards an error, of which less is better: the best step, patience, the target, and a
+// validation loss that is not finite.
+
+using Given = std::map<std::string, ParamValue>;
+
+constexpr int64_t kBatch = 16;
+
+// Values as they are, but of a batch smaller than those of training, such as a short validation.
+class Overflowing final : public Attention {
+ public:
+  explicit Overflowing(const AttentionConfig& config) : Attention(config) {}
+
+ private:
+  Var do_forward(const Var&, const Var&, const Var& v, const Mask&) const override {
+    return v.dim(0) < kBatch ? scale(v, static_cast<double>(kInfinity)) : v;
+  }
+  Cost do_cost(const AttentionShape&) const override { return {}; }
+};
+
+// The mean of three numbers.
+TaskInfo mean_of_three() {
+  const auto make = [](Split split, int64_t index) {
+    Rng random = rng(3, to_string(split), static_cast<uint64_t>(index));
+    Example e;
+    float sum = 0;
+    for (int i = 0; i < 3; ++i) {
+      e.values.push_back(static_cast<float>(random.uniform()));
+      sum += e.values.back();
+    }
+    e.wanted = {sum / 3};
+    return e;
+  };
+  TaskInfo info;
+  info.name = "mean_of_three";
+  info.metric = "mean_squared_error";
+  info.params = {{"train_examples", 256, ""}};
+  info.make = [make](const Params&) {
+    const TaskShape shape = {.length = 3, .classes = 1, .real = true};
+    return std::make_unique<toy::Made>(shape, make, 256);
+  };
+  return info;
+}
+
+TrainResult trained(const TaskInfo& task, const Given& given,
+                    const VariantInfo& variant = toy::plain()) {
+  Given settings = {{"layers", int64_t{1}},  {"width", int64_t{8}},  {"feed_forward", int64_t{8}},
+                    {"batch", kBatch},       {"steps", int64_t{60}}, {"eval_every", int64_t{1}},
+                    {"learning_rate", 0.05}, {"warmup", int64_t{5}}};
+  for (const auto& [name, value] : given) settings[name] = value;
+  return train({.task = &task,
+                .task_params = {},
+                .variant = &variant,
+                .variant_params = {},
+                .training = Params("training", training_params(), settings),
+                .seed = 2,
+                .shortcuts = false});
+}
+
+TEST(TrainError, TheBestStepHasTheLeastErrorAndATargetIsReachedFromAbove) {
+  const TaskInfo task = mean_of_three();
+  Given rate = {{"learning_rate", 0.3}};  // far too high: the error jumps up and down
+  const TrainResult result = trained(task, rate);
+  EXPECT_EQ(result.stopped_by, "steps");
+  const auto least = std::min_element(
+      result.curve.begin(), result.curve.end(),
+      [](const CurvePoint& a, const CurvePoint& b) { return a.validation < b.validation; });
+  EXPECT_EQ(result.validation, least->validation);
+  EXPECT_EQ(result.best_step, least->step);
+  ASSERT_GT(result.best_step, 5);
+  ASSERT_LT(result.best_step, 60) << "else the last weights are the best, and nothing is shown";
+  rate["target"] = result.validation;
+  const TrainResult stopped = trained(task, rate);
+  EXPECT_EQ(stopped.stopped_by, "target");
+  EXPECT_EQ(stopped.steps, result.best_step);
+  EXPECT_EQ(stopped.test, result.test);
+}
+
+TEST(TrainError, PatienceCountsValidationsWithoutLess) {
+  const TrainResult result =
+      trained(mean_of_three(), {{"learning_rate", 0.0}, {"patience", int64_t{4}}});
+  EXPECT_EQ(result.stopped_by, "patience");
+  EXPECT_EQ(result.steps, 5);
+}
+
+TEST(TrainError, AnErrorThatIsNotFiniteIsNoTarget) {
+  const VariantInfo overflowing = toy::variant<Overflowing>("overflowing");
+  const TrainResult result =
+      trained(mean_of_three(), {{"validation_examples", kBatch / 2}}, overflowing);
+  EXPECT_TRUE(result.diverged);
+  EXPECT_EQ(result.stopped_by, "divergence");
+  EXPECT_EQ(result.steps, 1);
 }
 
 }  // namespace

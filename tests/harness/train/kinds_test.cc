@@ -10,7 +10,6 @@
 #include "harness/train/learner.h"
 #include "harness/train/optimizer.h"
 #include "harness/train/train.h"
-#include "tests/harness/train/made.h"
 #include "tests/harness/train/toy.h"
 
 namespace attn::kinds_test {

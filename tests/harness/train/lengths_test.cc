@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/harness/train/toy.h"
+#include "tests/said.h"
 
 namespace attn::lengths_test {
 namespace {
@@ -87,7 +88,7 @@ TEST(Lengths, AreScoredUpToTheLastMultiple) {
   }
   EXPECT_EQ(result.by_length[0].score->value, result.test);
   EXPECT_FALSE(result.by_length[3].score) << "the task ends at 40";
-  EXPECT_NE(result.by_length[3].reason.find("48"), std::string::npos) << result.by_length[3].reason;
+  EXPECT_TRUE(says(result.by_length[3].reason, "48"));
 }
 
 TEST(Lengths, AreThoseOfTheTaskSoStretched) {
@@ -172,7 +173,7 @@ TEST(Lengths, ATaskThatTheModelCannotAnswerHasAReason) {
   EXPECT_EQ(reason(tested_on({growing})),
             "it has 7 tokens and 12 classes there, 7 and 2 in "
             "training");
-  EXPECT_NE(reason(tested_on({of_length(48)})).find("48"), std::string::npos);
+  EXPECT_TRUE(says(reason(tested_on({of_length(48)})), "48"));
   TrainRequest read = tested_on({{}});
   const TaskInfo counting = toy::counting();
   read.task = &counting;

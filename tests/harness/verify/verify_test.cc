@@ -10,6 +10,7 @@
 #include "core/base/parallel.h"
 #include "harness/verify/chosen_rows.h"
 #include "variants/catalog.h"
+#include "tests/said.h"
 
 namespace attn {
 namespace variants {
@@ -108,10 +109,10 @@ TEST(Verify, FaultsOfTwoThreadsAreNotOfOne) {
 TEST(Verify, TellsWhichRowAndByHowMuch) {
   const std::string found = refusal(spec_of(late_fault(), {"values"}, true, 2048));
   for (const char* part : {"row ", " of head ", "where the reference gives", "allowed"})
-    EXPECT_NE(found.find(part), std::string::npos) << found;
+    EXPECT_TRUE(says(found, part));
   const std::string gradient =
       refusal(spec_of(late_fault(), {"gradient_k", Mode::train}, true, 2048));
-  EXPECT_NE(gradient.find("the gradient of k is off by"), std::string::npos) << gradient;
+  EXPECT_TRUE(says(gradient, "the gradient of k is off by"));
 }
 
 TEST(Verify, SaysWhatWasCompared) {

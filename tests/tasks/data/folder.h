@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/check.h"
 #include "core/base/temporary_folder.h"
 
 namespace attn {
@@ -24,16 +23,5 @@ class Folder {
  private:
   TemporaryFolder folder_;
 };
-
-// What an attn::Error says; "" when `action` throws none.
-template <class Action>
-std::string fault_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace attn

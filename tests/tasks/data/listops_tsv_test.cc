@@ -6,6 +6,7 @@
 
 #include "tasks/catalog.h"
 #include "tests/tasks/data/folder.h"
+#include "tests/said.h"
 
 namespace attn::listops_tsv_test {
 namespace {
@@ -75,8 +76,7 @@ TEST_F(ListopsTsv, InputsOfAnEarlierSplitAreLeftOut) {
   EXPECT_EQ(read->count(Split::test), 2);  // twice in one split: stays
   EXPECT_EQ(read->source()->duplicates(), 3);
   folder_.write("basic_val.tsv", kHead + kTree);
-  EXPECT_NE(fault_of([&] { task(); }).find("validation split is empty (1 duplicates"),
-            std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "validation split is empty (1 duplicates"));
 }
 
 TEST_F(ListopsTsv, TheFingerprintFollowsTheContents) {
@@ -105,20 +105,20 @@ TEST_F(ListopsTsv, DamageIsOneLineThatNamesFileAndLine) {
   };
   for (const auto& [lines, wanted] : cases) {
     const std::string said = fault(lines);
-    EXPECT_NE(said.find(wanted), std::string::npos) << lines << "gives: " << said;
-    EXPECT_NE(said.find(folder_.path()), std::string::npos) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    EXPECT_TRUE(says(said, wanted)) << lines << "gives: " << said;
+    EXPECT_TRUE(says(said, folder_.path()));
+    EXPECT_FALSE(says(said, "\n"));
   }
   folder_.write("basic_train.tsv", kTree);
-  EXPECT_NE(fault_of([&] { task(); }).find("line 1"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "line 1"));
   folder_.remove("basic_test.tsv");
-  EXPECT_NE(fault_of([&] { task(); }).find("basic_train.tsv line 1"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "basic_train.tsv line 1"));
   folder_.write("basic_train.tsv", kHead + kTree);
-  EXPECT_NE(fault_of([&] { task(); }).find("basic_test.tsv"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "basic_test.tsv"));
   folder_.remove("basic_train.tsv");
-  EXPECT_NE(fault_of([&] { task(); }).find("expected basic_train.tsv"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "expected basic_train.tsv"));
   folder_.remove("");
-  EXPECT_NE(fault_of([&] { task(); }).find("no such folder"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { task(); }), "no such folder"));
 }
 
 TEST_F(ListopsTsv, ATreeTooDeepToEvaluateIsRefused) {
@@ -138,7 +138,7 @@ TEST_F(ListopsTsv, ATreeTooDeepToEvaluateIsRefused) {
     });
   };
   EXPECT_EQ(said(1000), "");
-  EXPECT_NE(said(200'000).find("line 2: '[MAX' (token 1001) does not fit"), std::string::npos);
+  EXPECT_TRUE(says(said(200'000), "line 2: '[MAX' (token 1001) does not fit"));
 }
 
 TEST_F(ListopsTsv, ThreadsReadWhatOneThreadReads) {

@@ -8,6 +8,7 @@
 #include "tests/tasks/data/bare_png.h"
 #include "tests/tasks/data/folder.h"
 #include "tests/tasks/stored.h"
+#include "tests/said.h"
 
 namespace attn::pathfinder_png_test {
 namespace {
@@ -70,10 +71,10 @@ TEST_F(PathfinderPng, InOrderOfTheMetadataNumbersEightyTenTen) {
 TEST_F(PathfinderPng, EachContourHasItsFolder) {
   fill("pathfinder32/curv_contour_length_9");
   EXPECT_EQ(source(9)->count(Split::train), 8);
-  EXPECT_NE(fault_of([&] { source(6); }).find("expected curv_baseline"), std::string::npos);
-  EXPECT_NE(fault_of([&] { source(7); }).find("contour=7"), std::string::npos);
-  EXPECT_NE(fault_of([&] { source(14, 24); }).find("side=24"), std::string::npos);
-  EXPECT_NE(fault_of([&] { source(14, 64); }).find("pathfinder64"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { source(6); }), "expected curv_baseline"));
+  EXPECT_TRUE(says(fault_of([&] { source(7); }), "contour=7"));
+  EXPECT_TRUE(says(fault_of([&] { source(14, 24); }), "side=24"));
+  EXPECT_TRUE(says(fault_of([&] { source(14, 64); }), "pathfinder64"));
   EXPECT_EQ(data::pathfinder_png(folder_.path() + "/pathfinder32", 32, 14, grey_example)
                 ->count(Split::train),
             8);
@@ -92,12 +93,11 @@ TEST_F(PathfinderPng, TheKnownEmptyFileIsSkippedAndNoOther) {
   EXPECT_EQ(source(6)->count(Split::train), 8);
   EXPECT_EQ(source(6)->example(Split::train, 0).tokens[0], 1);
   with_empty("pathfinder32/curv_baseline", 171);
-  EXPECT_NE(fault_of([&] { source(6); })
-                .find("sample_171.png: no whole PNG picture: the file is "
-                      "empty"),
-            std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { source(6); }),
+                   "sample_171.png: no whole PNG picture: the file is "
+                   "empty"));
   with_empty(kHard, 172);
-  EXPECT_NE(said().find("sample_172.png"), std::string::npos);
+  EXPECT_TRUE(says(said(), "sample_172.png"));
 }
 
 TEST_F(PathfinderPng, PicturesOfAnEarlierSplitAreLeftOut) {
@@ -117,27 +117,27 @@ TEST_F(PathfinderPng, DamageIsOneLineThatNamesFileAndLine) {
   const std::string picture = kHard + "/imgs/2/sample_1.png", list = kHard + "/metadata/2.npy";
   const std::string good = flat_png(6);
   folder_.write(picture, good.substr(0, good.size() - 1));
-  EXPECT_NE(said().find("sample_1.png: no whole PNG picture: the file is cut"), std::string::npos);
+  EXPECT_TRUE(says(said(), "sample_1.png: no whole PNG picture: the file is cut"));
   std::string damaged = good;
   damaged[good.size() / 2] ^= 1;
   folder_.write(picture, damaged);
-  EXPECT_NE(said().find("sample_1.png: no readable PNG picture"), std::string::npos);
+  EXPECT_TRUE(says(said(), "sample_1.png: no readable PNG picture"));
   folder_.write(picture, flat_png(6, 16));
-  EXPECT_NE(said().find("sample_1.png: 16 x 16 pixels; expected 32 x 32"), std::string::npos);
+  EXPECT_TRUE(says(said(), "sample_1.png: 16 x 16 pixels; expected 32 x 32"));
   folder_.remove(picture);
-  EXPECT_NE(said().find("sample_1.png"), std::string::npos);
+  EXPECT_TRUE(says(said(), "sample_1.png"));
   folder_.write(picture, good);
   EXPECT_EQ(said(), "");
   folder_.write(list, "imgs/2 sample_0.png 0 1\nimgs/2 sample_1.png 1\n");
-  EXPECT_NE(said().find("2.npy line 2: 3 columns; expected folder, file"), std::string::npos);
+  EXPECT_TRUE(says(said(), "2.npy line 2: 3 columns; expected folder, file"));
   folder_.write(list, "imgs/2 sample_0.png 0 2\n");
-  EXPECT_NE(said().find("2.npy line 1: label '2'; expected 0 or 1"), std::string::npos);
+  EXPECT_TRUE(says(said(), "2.npy line 1: label '2'; expected 0 or 1"));
   folder_.write(kHard + "/metadata/x.npy", "");
-  EXPECT_NE(said().find("metadata/x.npy"), std::string::npos);
+  EXPECT_TRUE(says(said(), "metadata/x.npy"));
   folder_.remove(kHard + "/metadata");
-  EXPECT_NE(said().find("metadata"), std::string::npos);
+  EXPECT_TRUE(says(said(), "metadata"));
   folder_.write(kHard + "/metadata/readme", "");
-  EXPECT_NE(said().find("no .npy file"), std::string::npos);
+  EXPECT_TRUE(says(said(), "no .npy file"));
 }
 
 TEST_F(PathfinderPng, TheFingerprintFollowsPicturesAndLabels) {

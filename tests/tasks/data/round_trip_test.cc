@@ -8,6 +8,7 @@
 #include "tasks/data/files.h"
 #include "tasks/data/released.h"
 #include "tests/tasks/data/folder.h"
+#include "tests/said.h"
 
 namespace attn::round_trip_test {
 
@@ -78,9 +79,9 @@ TEST_P(RoundTrip, ExamplesComeBackAsWritten) {
 TEST_P(RoundTrip, AMissingFolderIsAnError) {
   Values values = setting(GetParam().name);
   values["data"] = folder_.path() + "/none";
-  EXPECT_NE(fault_of([&] { GetParam().build(values); }).find("/none"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { GetParam().build(values); }), "/none"));
   values["data"] = folder_.path();
-  EXPECT_NE(fault_of([&] { GetParam().build(values); }).find("expected"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { GetParam().build(values); }), "expected"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, RoundTrip, testing::ValuesIn(with_format()),
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Tasks, RoundTrip, testing::ValuesIn(with_format()),
 TEST(Released, SettingsOutsideTheFormatAreRefused) {
   const TaskInfo& image = find_task("image");
   const auto small = image.build({{"side", int64_t{16}}});
-  EXPECT_NE(fault_of([&] { image.released->folder(*small); }).find("side=32"), std::string::npos);
+  EXPECT_TRUE(says(fault_of([&] { image.released->folder(*small); }), "side=32"));
   EXPECT_EQ(find_task("mqar").released, nullptr);
 }
 

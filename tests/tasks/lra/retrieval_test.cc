@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::retrieval_test {
 namespace {
@@ -150,12 +151,7 @@ TEST(Retrieval, ALevelIsThatOfLongRangeArenaAndErrorsAreClear) {
   EXPECT_EQ(task->shape().vocab, 257);
   EXPECT_TRUE(task->shape().pairs);
   EXPECT_EQ(task->train_examples(), 147086);
-  try {
-    make({{"topics", int64_t{4}}, {"main", 0.2}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("main=0.2"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(says(fault_of([&] { make({{"topics", int64_t{4}}, {"main", 0.2}}); }), "main=0.2"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::text_test {
 namespace {
@@ -120,7 +121,7 @@ TEST(Text, LooksLikeTextAndSpreadsItsEvidence) {
     const Example e = task->example(1, Split::test, i);
     const std::string text = bytes(e.tokens);
     EXPECT_EQ(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz "), std::string::npos);
-    EXPECT_EQ(text.find("  "), std::string::npos);
+    EXPECT_FALSE(says(text, "  "));
     EXPECT_TRUE(text.front() != ' ' && text.back() != ' ');
     span += e.distances.at(0) / 200.0;
   }
@@ -165,12 +166,10 @@ TEST(Text, ALevelIsThatOfLongRangeArenaAndErrorsAreClear) {
   EXPECT_EQ(task->shape().vocab, 257);
   EXPECT_EQ(task->train_examples(), 25000);
   EXPECT_EQ(make({})->shape().length, 1024) << "the standard level, where none is named";
-  try {
-    make({{"length", int64_t{100}}, {"opinions", int64_t{9}}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("opinions=9"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(says(fault_of([&] {
+                     make({{"length", int64_t{100}}, {"opinions", int64_t{9}}});
+                   }),
+                   "opinions=9"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::tasks_graph_test {
 namespace {
@@ -128,16 +129,11 @@ TEST(Graph, ShortcutsScoreWhatVotesAreWorth) {
 
 TEST(Graph, BadParametersAreClearErrors) {
   const auto message = [](int64_t length, int64_t degree) -> std::string {
-    try {
-      make(length, degree, 1);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return fault_of([&] { make(length, degree, 1); });
   };
-  EXPECT_NE(message(64, 3).find("degree=3 must be even"), std::string::npos);
-  EXPECT_NE(message(32, 32).find("degree=32 needs more nodes than length=32"), std::string::npos);
-  EXPECT_NE(message(16, 4).find("length"), std::string::npos);
+  EXPECT_TRUE(says(message(64, 3), "degree=3 must be even"));
+  EXPECT_TRUE(says(message(32, 32), "degree=32 needs more nodes than length=32"));
+  EXPECT_TRUE(says(message(16, 4), "length"));
   EXPECT_EQ(message(33, 32), "");
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/rng.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::tagging_test {
 namespace {
@@ -225,14 +226,10 @@ TEST(Tagging, TheWordAloneDoesNotTell) {
 }
 
 TEST(Tagging, BadParametersAreClearErrors) {
-  try {
-    make({{"length", int64_t{21}}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("may have 22 words, more than length=21"),
-              std::string::npos)
-        << error.what();
-  }
+  EXPECT_TRUE(says(fault_of([&] {
+                     make({{"length", int64_t{21}}});
+                   }),
+                   "may have 22 words, more than length=21"));
   EXPECT_NO_THROW(make({{"length", int64_t{22}}}));
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::induction_test {
 namespace {
@@ -129,13 +130,7 @@ TEST(Induction, Shortcuts) {
 }
 
 TEST(Induction, TooFewDifferentInputsAreAClearError) {
-  try {
-    make(4, 8);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("induction: 6 places of 4 symbols"), std::string::npos)
-        << error.what();
-  }
+  EXPECT_TRUE(says(fault_of([&] { make(4, 8); }), "induction: 6 places of 4 symbols"));
   EXPECT_THROW(make(18, 3), Error);
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "tasks/catalog.h"
 #include "tests/tasks/score_of.h"
+#include "tests/said.h"
 
 namespace attn::needle_test {
 namespace {
@@ -226,18 +227,12 @@ TEST(Needle, Shortcuts) {
 
 TEST(Needle, BadParametersAreClearErrors) {
   const auto message = [](int64_t vocab, int64_t length, double depth) -> std::string {
-    try {
-      make(vocab, length, "pairs", depth);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return fault_of([&] { make(vocab, length, "pairs", depth); });
   };
-  EXPECT_NE(message(126, 127, -1).find("63 keys, all different, of the 62 that vocab=126 has"),
-            std::string::npos);
+  EXPECT_TRUE(says(message(126, 127, -1), "63 keys, all different, of the 62 that vocab=126 has"));
   EXPECT_EQ(message(128, 127, -1), "");
-  EXPECT_NE(message(256, 127, -0.5).find("depth=-0.5"), std::string::npos);
-  EXPECT_NE(message(256, 127, 1.5).find("depth"), std::string::npos);
+  EXPECT_TRUE(says(message(256, 127, -0.5), "depth=-0.5"));
+  EXPECT_TRUE(says(message(256, 127, 1.5), "depth"));
   EXPECT_NO_THROW(make(256, 127, "noise", -1, 62));
   EXPECT_THROW(make(256, 127, "noise", -1, 63), Error);
   EXPECT_THROW(make(256, 127, "noise", -1, 3, "one", 128), Error) << "shortest above longest";

@@ -137,7 +137,7 @@ inline void expect_recurrence(const ChunkedCase& c, const ChunkedTensors& x, int
   for (const Tensor& t : inputs) arrays.push_back(array_of(t));
   const Twin twin = [&](const std::vector<oracle::Array>& a) { return recurrence_of(c, a); };
   const double error = relative_error(got.out, twin(arrays).x);
-  EXPECT_TRUE(error <= allowed) << error;
+  EXPECT_LE(error, allowed);
   expect_gradients(inputs, grads, got.seed, twin, 1e-6);  // a log-decay acts in each step
 }
 

@@ -17,6 +17,7 @@
 namespace attn::log_linear_test {
 namespace {
 
+using stepwise::answer;
 using stepwise::Array;
 using stepwise::Index;
 
@@ -25,12 +26,6 @@ const real kOne = std::log(std::exp(real(1)) - 1);  // softplus gives 1
 std::unique_ptr<Attention> build_log_linear(int64_t heads, int64_t dim, int64_t len,
                                             int64_t levels = 8) {
   return find_variant("log_linear").build({heads, dim, len, true, 3, {}}, {{"levels", levels}});
-}
-
-Var answer(const Attention& attention, const stepwise::Drawn& x,
-           const std::vector<int64_t>& lengths = {}) {
-  return attention.forward(x.vars[0], x.vars[1], x.vars[2], {true, lengths},
-                           std::array{x.vars[3], x.vars[4]});
 }
 
 double plus(double x) { return std::log1p(std::exp(x)); }
@@ -81,8 +76,7 @@ TEST(LogLinear, EqualsItsRecurrence) {
     const Var out = answer(*attention, x, c.lengths);
     std::vector<Tensor> inputs = x.all;
     inputs.push_back(a_log.value().reshaped({1, 1, 1, 2}));
-    std::vector<Array> arrays;
-    for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+    std::vector<Array> arrays = bridge::arrays_of(inputs);
     EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, c.lengths).x), 100 * kEpsilon);
     const Tensor seed = bridge::normal(out.shape(), "seed");
     out.backward(seed);
@@ -99,8 +93,7 @@ TEST(LogLinear, StepsAreItsRecurrence) {
   const auto attention = build_log_linear(2, 3, len, 9);
   const stepwise::Drawn x({1, 2, len, 3}, {1, 9}, {});
   for (real& value : x.all[3].values()) value -= real(4);
-  std::vector<Array> arrays;
-  for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+  std::vector<Array> arrays = bridge::arrays_of(x.all);
   arrays.push_back(bridge::array_of(attention->weights()[0].value.value().reshaped({1, 1, 1, 2})));
   const Array want = twin(arrays, {});
   const auto rows = [&](size_t i, int64_t begin, int64_t end) {
@@ -125,8 +118,7 @@ TEST(LogLinear, SixtyFiveThousandPositionsKeepTheirDigits) {
   const auto attention = build_log_linear(1, 4, len, 17);
   const stepwise::Drawn x({1, 1, len, 4}, {1, 17}, {});
   for (real& value : x.all[3].values()) value -= real(7);  // steps of about 1e-3
-  std::vector<Array> arrays;
-  for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+  std::vector<Array> arrays = bridge::arrays_of(x.all);
   arrays.push_back(bridge::array_of(attention->weights()[0].value.value().reshaped({1, 1, 1, 1})));
   const NoGrad no_grad;
   EXPECT_LE(bridge::relative_error(answer(*attention, x).value(), twin(arrays, {}).x),

@@ -15,18 +15,10 @@
 namespace attn::mesa_test {
 namespace {
 
+using stepwise::answer;
 using stepwise::Array;
+using stepwise::build;
 using stepwise::Index;
-
-std::unique_ptr<Attention> build_mesa(int64_t heads, int64_t dim, int64_t len) {
-  return find_variant("mesa").build({heads, dim, len, true, 3, {}}, {});
-}
-
-Var answer(const Attention& mesa, const stepwise::Drawn& x,
-           const std::vector<int64_t>& lengths = {}) {
-  return mesa.forward(x.vars[0], x.vars[1], x.vars[2], {true, lengths},
-                      std::array{x.vars[3], x.vars[4]});
-}
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -84,8 +76,7 @@ Array twin(const std::vector<Array>& x, const std::vector<int64_t>& lengths, Ind
 }
 
 std::vector<Array> arrays_of(const Attention& mesa, const stepwise::Drawn& x) {
-  std::vector<Array> arrays;
-  for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+  std::vector<Array> arrays = bridge::arrays_of(x.all);
   const Tensor ridge = mesa.weights()[0].value.value();
   arrays.push_back(bridge::array_of(ridge.reshaped({1, 1, ridge.dim(0), ridge.dim(1)})));
   return arrays;
@@ -97,7 +88,7 @@ TEST(Mesa, EqualsItsRidgeRegressions) {
     std::vector<int64_t> lengths;
   };
   for (const Case& c : {Case{19, {}}, {75, {70, 9}}}) {
-    const auto mesa = build_mesa(2, 5, c.len);
+    const auto mesa = build("mesa", 2, 5, c.len);
     const Var ridge = mesa->weights()[0].value;
     for (real& value : ridge.value().values()) value += real(0.3);
     ridge.value()[3] = -1;  // and channels differ
@@ -148,7 +139,7 @@ TEST(Mesa, ChunkSizesAreEqual) {
 
 TEST(Mesa, StepsAreItsRidgeRegressions) {
   const int64_t len = 60, half = 31;
-  const auto mesa = build_mesa(2, 5, len);
+  const auto mesa = build("mesa", 2, 5, len);
   const stepwise::Drawn x({1, 2, len, 5}, {1, 1}, {});
   const Array want = twin(arrays_of(*mesa, x), {});
   const auto rows = [&](size_t i, int64_t begin, int64_t end) {
@@ -170,7 +161,7 @@ TEST(Mesa, StepsAreItsRidgeRegressions) {
 
 TEST(Mesa, SixtyFiveThousandPositionsKeepTheirDigits) {
   const int64_t len = kIsDouble ? 2048 : 65536, from = len - 64;
-  const auto mesa = build_mesa(1, 4, len);
+  const auto mesa = build("mesa", 1, 4, len);
   const stepwise::Drawn x({1, 1, len, 4}, {1, 1}, {});
   for (real& value : x.all[3].values()) value += real(9);  // sums of about 8000 positions
   const NoGrad no_grad;
@@ -187,7 +178,7 @@ TEST(Mesa, SixtyFiveThousandPositionsKeepTheirDigits) {
 // Without the small number that popular code adds to both divisors, 30 iterations solve to
 // rounding.
 TEST(Mesa, IterationsConverge) {
-  const auto mesa = build_mesa(1, 32, 128);
+  const auto mesa = build("mesa", 1, 32, 128);
   const stepwise::Drawn x({1, 1, 128, 32}, {1, 1}, {});
   for (real& value : x.all[3].values()) value += real(5);
   const Var keys = unit_rows(x.vars[1], 1, {}), strength = sigmoid(x.vars[4]);
@@ -216,7 +207,7 @@ TEST(Mesa, IterationsConverge) {
 // A layer above that hardly reads an output gives it a gradient whose squares are below the
 // smallest number. A power of two is exact, so that gradients are the same times that.
 TEST(Mesa, GradientsOfAnySizeAreSolved) {
-  const auto mesa = build_mesa(1, 16, 40);
+  const auto mesa = build("mesa", 1, 16, 40);
   const int power = kIsDouble ? -600 : -70;
   const auto gradients_by = [&](int shift_by) {
     const stepwise::Drawn x({1, 1, 40, 16}, {1, 1}, {});
@@ -236,7 +227,7 @@ TEST(Mesa, GradientsOfAnySizeAreSolved) {
 
 // λ far above H: λ·o = q_t·R_t, gated linear attention of β·v.
 TEST(Mesa, ALargeRidgeIsGatedLinearAttention) {
-  const auto mesa = build_mesa(2, 5, 90);
+  const auto mesa = build("mesa", 2, 5, 90);
   constexpr double kLarge = 1e8;
   mesa->weights()[0].value.value().fill(static_cast<real>(kLarge));
   const stepwise::Drawn x({1, 2, 90, 5}, {1, 1}, {});
@@ -252,7 +243,7 @@ TEST(Mesa, ALargeRidgeIsGatedLinearAttention) {
 
 // One key k with its value v, unit length: o = (q·k)·v·β/(λ + β), whatever other numbers λ = 1 has.
 TEST(Mesa, OneKeyIsShrunkByTheRidge) {
-  const auto mesa = build_mesa(1, 4, 1);
+  const auto mesa = build("mesa", 1, 4, 1);
   const stepwise::Drawn x({1, 1, 1, 4}, {1, 1}, {});
   const Tensor got = answer(*mesa, x).value();
   const Array q = oracle::unit_rows(bridge::array_of(x.all[0]), 1e-6),

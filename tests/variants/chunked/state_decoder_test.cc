@@ -19,7 +19,7 @@ constexpr double kAllowed = 60 * kEpsilon;
 void expect_same(const ChunkedResult& got, const ChunkedResult& want, size_t grads = 3) {
   const auto close = [](const Tensor& a, const Tensor& b) {
     const double error = bridge::relative_error(a, bridge::array_of(b).x);
-    EXPECT_TRUE(error <= kAllowed) << error;
+    EXPECT_LE(error, kAllowed);
   };
   close(got.out, want.out);
   for (size_t i = 0; i < grads; ++i) close(got.grads[i], want.grads[i]);
@@ -53,7 +53,7 @@ TEST(StateDecoder, StepsAreTheChunkedForm) {
                     state.data(), work.data(), done);
     }
     const double error = bridge::relative_error(got, bridge::array_of(want).x);
-    EXPECT_TRUE(error <= kAllowed) << error;
+    EXPECT_LE(error, kAllowed);
   }
 }
 
@@ -72,7 +72,7 @@ TEST(StateDecoder, AConstantDecayIsRetentionAndNoneLinearAttention) {
                  oracle::dot(q.row(b, h, i), k.row(b, h, j));
         });
     const double error = bridge::relative_error(bridge::run_chunked(x, {}).out, want.x);
-    EXPECT_TRUE(error <= kAllowed) << error;
+    EXPECT_LE(error, kAllowed);
   }
 }
 
@@ -126,7 +126,7 @@ TEST(StateDecoder, TheDeltaRuleWithOrthonormalKeysIsLinearAttention) {
   x.beta = {};
   const Tensor linear = bridge::run_chunked(x, {}).out;
   const double error = bridge::relative_error(delta, bridge::array_of(linear).x);
-  EXPECT_TRUE(error <= kAllowed) << error;
+  EXPECT_LE(error, kAllowed);
 }
 
 // The same unit key again and again, β = 1: a query of that key reads the last value alone, where
@@ -193,7 +193,7 @@ TEST(StateDecoder, ARemovalOfTheKeyIsTheDeltaRule) {
     }
     const double error = bridge::relative_error(bridge::run_chunked(y, {}).out,
                                                 bridge::array_of(bridge::run_chunked(x, {}).out).x);
-    EXPECT_TRUE(error <= kAllowed) << error;
+    EXPECT_LE(error, kAllowed);
   }
 }
 

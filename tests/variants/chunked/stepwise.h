@@ -3,9 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "tests/variants/oracle_bridge.h"
+#include "variants/catalog.h"
 
 namespace attn::stepwise {
 
@@ -50,11 +55,23 @@ struct Drawn {
     for (size_t i = 1; i < all.size(); ++i) bridge::fill_padding(all[i], lengths, bridge::kNaN);
     for (const Tensor& t : all) vars.emplace_back(t, true);
   }
-  std::vector<Tensor> grads() const {
-    std::vector<Tensor> result;
-    for (const Var& var : vars) result.push_back(var.grad());
-    return result;
-  }
+  std::vector<Tensor> grads() const { return bridge::grads_of(vars); }
 };
+
+// A causal variant whose weights are those of seed 3.
+inline std::unique_ptr<Attention> build(const char* name, int64_t heads, int64_t dim, int64_t len,
+                                        const std::map<std::string, ParamValue>& given = {}) {
+  return find_variant(name).build({heads, dim, len, true, 3, {}}, given);
+}
+
+// x: q, k, v, then the gates.
+inline Var answer(const Attention& variant, const std::vector<Var>& x,
+                  const std::vector<int64_t>& lengths = {}) {
+  return variant.forward(x[0], x[1], x[2], {true, lengths}, std::span(x).subspan(3));
+}
+inline Var answer(const Attention& variant, const Drawn& x,
+                  const std::vector<int64_t>& lengths = {}) {
+  return answer(variant, x.vars, lengths);
+}
 
 }  // namespace attn::stepwise

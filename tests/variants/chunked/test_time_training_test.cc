@@ -15,6 +15,7 @@
 namespace attn::test_time_training_test {
 namespace {
 
+using stepwise::answer;
 using stepwise::Array;
 using stepwise::Index;
 
@@ -22,11 +23,6 @@ std::unique_ptr<Attention> build_ttt(int64_t heads, int64_t dim, int64_t len,
                                      int64_t mini_batch = 16) {
   return find_variant("ttt_linear")
       .build({heads, dim, len, true, 3, {}}, {{"mini_batch", mini_batch}});
-}
-
-Var answer(const Attention& ttt, const stepwise::Drawn& x,
-           const std::vector<int64_t>& lengths = {}) {
-  return ttt.forward(x.vars[0], x.vars[1], x.vars[2], {true, lengths}, std::array{x.vars[3]});
 }
 
 // Weights as after some training.
@@ -144,8 +140,7 @@ TEST(TestTimeTraining, EqualsItsDualForm) {
                             {1, 1, heads, dim}};
     for (size_t i = 0; i < std::size(shapes); ++i)
       inputs.push_back(ttt->weights()[i].value.value().reshaped(shapes[i]));
-    std::vector<Array> arrays;
-    for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+    std::vector<Array> arrays = bridge::arrays_of(inputs);
     const bridge::Twin want = [&](const std::vector<Array>& moved) {
       return twin(moved, c.mini_batch, c.lengths);
     };
@@ -187,8 +182,7 @@ TEST(TestTimeTraining, LongSequencesAreThatOfDouble) {
   const auto ttt = build_ttt(1, 4, len);
   const stepwise::Drawn x({1, 1, len, 4}, {1}, {});
   const NoGrad no_grad;
-  std::vector<Array> arrays;
-  for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+  std::vector<Array> arrays = bridge::arrays_of(x.all);
   const Shape shapes[] = {{1, 1, 1, 16}, {1, 1, 1, 4}, {1, 1, 1, 4}, {1, 1, 4, 4}, {1, 1, 1, 4}};
   for (size_t i = 0; i < std::size(shapes); ++i)
     arrays.push_back(bridge::array_of(ttt->weights()[i].value.value().reshaped(shapes[i])));

@@ -1,11 +1,106 @@
-// long_conv against the sum written out, by sums and by Fourier transforms; the identity of a delta
-// filter; shifts; and the trap of a transform that wraps around.
+// Convolutions as long as the sequence: the transform, long_conv and hyena.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/base/parallel.h"
 #include "core/ops/ops.h"
+#include "core/tensor/tensor.h"
 #include "tests/variants/mixers.h"
+#include "tests/variants/oracle_bridge.h"
+#include "variants/catalog.h"
+#include "variants/convolution/fft.h"
 #include "variants/reference/long_convolutions.h"
 
 namespace attn::long_conv_test {
 namespace {
+
+// Fourier transforms against the sum written out in double: lengths with and without small factors,
+// one number, and those that are combined of four transforms.
+
+// Of √n; in double, the sum that is written out rounds too, n times.
+constexpr double kAllowed = (kIsDouble ? 300 : 20) * kEpsilon;
+
+const Complex* numbers_of(const Tensor& t) { return reinterpret_cast<const Complex*>(t.data()); }
+Complex* numbers_of(Tensor& t) { return reinterpret_cast<Complex*>(t.data()); }
+
+// Number k of the transform of `from`.
+std::complex<double> sum(const Tensor& from, int64_t n, int64_t k, double sign) {
+  std::complex<double> total = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    const Complex x = numbers_of(from)[j];
+    total += std::complex<double>(static_cast<double>(x.real()), static_cast<double>(x.imag())) *
+             std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(j * k % n) /
+                                 static_cast<double>(n));
+  }
+  return total;
+}
+
+double worst_of(const Tensor& from, const Tensor& to, int64_t n, double sign) {
+  double worst = 0;
+  std::vector<int64_t> asked;
+  const int64_t step = n < 100 ? 1 : n / 37;  // every number of short ones
+  for (int64_t k = 0; k < n; k += step) asked.push_back(k);
+  // The last of each quarter: what is left over where quarters are combined many at once.
+  for (int64_t quarter = 1; quarter <= 4; ++quarter) asked.push_back((quarter * n - 1) / 4);
+  for (const int64_t k : asked) {
+    const Complex got = numbers_of(to)[k];
+    const std::complex<double> want = sum(from, n, k, sign);
+    worst = std::max({worst, std::abs(want.real() - static_cast<double>(got.real())),
+                      std::abs(want.imag() - static_cast<double>(got.imag()))});
+  }
+  return worst / std::sqrt(static_cast<double>(n));
+}
+
+TEST(Fft, EqualsTheSumAtEveryKindOfLength) {
+  for (const int64_t n : {1, 2, 3, 5, 16, 31, 60, 256, 1000, 4096, 4100, 4099, 8192, 10000}) {
+    const Tensor from = Tensor::normal({2 * n}, rng(1, "from"));
+    Tensor to({2 * n});
+    Fft::of(n)->forward(numbers_of(from), numbers_of(to));
+    EXPECT_LE(worst_of(from, to, n, -1), kAllowed) << n;
+    Fft::of(n)->backward(numbers_of(from), numbers_of(to));
+    EXPECT_LE(worst_of(from, to, n, 1), kAllowed) << n;
+    EXPECT_EQ(from[0], Tensor::normal({2 * n}, rng(1, "from"))[0]) << "the input of " << n;
+  }
+}
+
+TEST(Fft, PlansAreSharedAndMadeOnManyThreadsAtOnce) {
+  EXPECT_EQ(Fft::of(640), Fft::of(640));
+  const ScopedThreads four(4);
+  constexpr int64_t kLengths = 100;  // more than are kept
+  std::vector<double> off(kLengths);
+  parallel_for(kLengths, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = 20 + i % 70;
+      const Tensor from = Tensor::normal({2 * n}, rng(2, "from"));
+      Tensor to({2 * n});
+      Fft::of(n)->forward(numbers_of(from), numbers_of(to));
+      off[static_cast<size_t>(i)] = worst_of(from, to, n, -1);
+    }
+  });
+  for (const double value : off) EXPECT_LE(value, kAllowed);
+}
+
+TEST(Fft, AFastLengthIsAtMostAQuarterLonger) {
+  EXPECT_EQ(fast_length(1), 1);
+  EXPECT_EQ(fast_length(256), 256);
+  EXPECT_EQ(fast_length(257), 288);
+  EXPECT_EQ(fast_length(1025), 1152);
+  for (int64_t least = 1; least < 3000; ++least) {
+    int64_t odd = fast_length(least);
+    EXPECT_GE(odd, least);
+    EXPECT_LE(4 * odd, 5 * least + 4) << least;
+    while (odd % 2 == 0) odd /= 2;
+    EXPECT_TRUE(odd == 1 || odd == 3 || odd == 5 || odd == 9 || odd == 15) << least;
+  }
+}
+
+TEST(Fft, RefusesNoNumbers) { EXPECT_THROW(Fft::of(0), Error); }
+
+// long_conv against the sum written out, by sums and by Fourier transforms; the identity of a delta
+// filter; shifts; and the trap of a transform that wraps around.
 
 using namespace mixers;
 
@@ -88,6 +183,88 @@ TEST(LongConv, RefusesWhatItsFilterDoesNotReach) {
   const auto mixer = build("long_conv", at, {});
   EXPECT_THROW(as_mixer(*mixer)->mix(Var(Tensor::zeros({1, 11, 4})), at.mask()), Error);
   EXPECT_THROW(mixer->decoder(1, 11), Error);
+}
+
+// hyena against its equations in double, with the gradients of the filter's network; gates alone;
+// and the trap of a filter that changes with the length at hand.
+
+using Given = std::map<std::string, ParamValue>;
+
+std::unique_ptr<Attention> build(int64_t longest, bool causal, const Given& given) {
+  return find_variant("hyena").build({2, 3, longest, causal, 3, {}}, given);
+}
+
+oracle::Array twin(const std::vector<oracle::Array>& x, int64_t longest, bool causal,
+                   const std::vector<int64_t>& lengths) {
+  return oracle::gated_convolution(x[0], x[1], x[2], {x.begin() + 3, x.end()}, longest - 1, causal,
+                                   {lengths});
+}
+
+TEST(Hyena, EqualsItsEquations) {
+  for (const std::string form : {"direct", "fft"})
+    for (const bool causal : {false, true})
+      for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {33, 8}}) {
+        const auto hyena =
+            build(50, causal, {{"form", form}, {"bands", int64_t{3}}, {"hidden", int64_t{7}}});
+        std::vector<Tensor> inputs;
+        for (const char* name : {"q", "k", "v"})
+          inputs.push_back(bridge::normal({2, 2, 40, 3}, name));
+        for (const size_t which : {1, 2})
+          bridge::fill_padding(inputs[which], lengths, bridge::kNaN);
+        std::vector<Var> vars;
+        for (const Tensor& t : inputs) vars.emplace_back(t, true);
+        for (const Weight& weight : hyena->weights()) {
+          const Tensor drawn = bridge::normal(weight.value.shape(), weight.name.c_str(), 0.7);
+          weight.value.set_value(drawn);
+          inputs.push_back(drawn.shape().rank() == 1 ? drawn.reshaped({1, drawn.size()}) : drawn);
+          vars.push_back(weight.value);
+        }
+        const Var out = hyena->forward(vars[0], vars[1], vars[2], {causal, lengths});
+        std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
+        EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, 50, causal, lengths).x),
+                  50 * kEpsilon)
+            << form;
+        const Tensor seed = bridge::normal(out.shape(), "seed");
+        out.backward(seed);
+        std::vector<Tensor> grads = bridge::grads_of(vars);
+        bridge::expect_gradients(inputs, grads, seed, [&](const std::vector<oracle::Array>& x) {
+          return twin(x, 50, causal, lengths);
+        });
+      }
+}
+
+// Without a filter and with a skip of 1, what is left of the unit is its gates.
+TEST(Hyena, WithoutAFilterTheGatesRemain) {
+  const auto hyena = build(300, true, {});
+  for (const Weight& weight : hyena->weights())
+    if (weight.name == "out" || weight.name == "skip")
+      weight.value.set_value(Tensor::full(weight.value.shape(), weight.name == "skip" ? 1 : 0));
+  const Tensor q = bridge::normal({1, 2, 300, 3}, "q"), k = bridge::normal({1, 2, 300, 3}, "k"),
+               v = bridge::normal({1, 2, 300, 3}, "v");
+  std::vector<double> want;
+  for (int64_t i = 0; i < q.size(); ++i) want.push_back(double(q[i]) * double(k[i]) * double(v[i]));
+  const Tensor out = hyena->forward(Var(q), Var(k), Var(v), {true, {}}).value();
+  EXPECT_LE(bridge::relative_error(out, want), 20 * kEpsilon);
+}
+
+// What is built for 300 positions answers 90 of them as it answers them among 300.
+TEST(Hyena, RegressionTheFilterDoesNotFollowTheLengthAtHand) {
+  const auto hyena = build(300, true, {});
+  const Tensor x = bridge::normal({1, 2, 300, 3}, "x"), first({1, 2, 90, 3});
+  const Tensor all = hyena->forward(Var(x), Var(x), Var(x), {true, {}}).value();
+  std::vector<double> want;
+  for (int64_t h = 0; h < 2; ++h) {
+    std::copy_n(x.data() + h * 900, 270, first.data() + h * 270);
+    for (int64_t i = 0; i < 270; ++i) want.push_back(static_cast<double>(all[h * 900 + i]));
+  }
+  const Tensor out = hyena->forward(Var(first), Var(first), Var(first), {true, {}}).value();
+  EXPECT_LE(bridge::relative_error(out, want), 50 * kEpsilon);
+}
+
+TEST(Hyena, RefusesWhatItWasNotBuiltFor) {
+  const auto hyena = build(10, true, {});
+  const Var x(Tensor::zeros({1, 2, 11, 3}));
+  EXPECT_THROW(hyena->forward(x, x, x, {true, {}}), Error);
 }
 
 }  // namespace

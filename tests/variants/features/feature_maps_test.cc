@@ -23,7 +23,7 @@ TEST(FeatureMaps, OrthogonalBlocksHaveGaussianLengths) {
         if (i == j) squares += product;
         if (i != j && i / kDim == j / kDim) worst = std::max(worst, std::abs(product));
       }
-  EXPECT_TRUE(worst <= 100 * kEpsilon) << worst;
+  EXPECT_LE(worst, 100 * kEpsilon);
   // The mean of 760 chi-squared numbers of 8 degrees: 8 with deviation 4/sqrt(760) = 0.145.
   EXPECT_NEAR(squares / (kHeads * kCount), 8, 0.6);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/variants/twin_check.h"
+#include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
 namespace attn::kernel_twins {

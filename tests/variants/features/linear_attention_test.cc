@@ -48,8 +48,7 @@ void expect_matches(const Inputs& x, const LinearOptions& options) {
   };
   const std::vector<Tensor> got = run(x, options);
   const oracle::Array want = oracle_of({array_of(x.q), array_of(x.k), array_of(x.v)});
-  EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 40 * kEpsilon)
-      << bridge::relative_error(got[0], want.x);
+  EXPECT_LE(bridge::relative_error(got[0], want.x), 40 * kEpsilon);
   bridge::expect_gradients({x.q, x.k, x.v}, {got[1], got[2], got[3]},
                            bridge::normal(got[0].shape(), "seed"), oracle_of);
 }
@@ -251,8 +250,7 @@ TEST(LinearAttention, StabiliserMatchesOracleAtEveryScale) {
       const std::vector<Tensor> got = favor(x, omega, causal);
       const oracle::Array want = oracle_of({array_of(x.q), array_of(x.k), array_of(x.v)});
       // Exponents of size scale² carry an absolute error of that many epsilons into the weights.
-      EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 60 * (1 + scale * scale) * kEpsilon)
-          << bridge::relative_error(got[0], want.x);
+      EXPECT_LE(bridge::relative_error(got[0], want.x), 60 * (1 + scale * scale) * kEpsilon);
       if (scale <= 1)
         bridge::expect_gradients({x.q, x.k, x.v}, {got[1], got[2], got[3]},
                                  bridge::normal(got[0].shape(), "seed"), oracle_of);
@@ -326,7 +324,7 @@ TEST(LinearAttention, LongSumsKeepTheirDigits) {
     }
     worst = std::max(worst, std::abs(static_cast<double>(got[i]) * bottom / top - 1));
   }
-  EXPECT_TRUE(worst <= 64 * kEpsilon) << worst;  // 512 chunks, errors of random sign
+  EXPECT_LE(worst, 64 * kEpsilon);  // 512 chunks, errors of random sign
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ TEST(TrigonometricPerformer, ManyFeaturesOfSmallInputsApproachSoftmax) {
             [](const auto& x, const auto& y, int64_t, int64_t) {
               return std::exp(product(x, y) / std::sqrt(static_cast<double>(x.size())));
             });
-  EXPECT_TRUE(bridge::relative_error(got, want.x) <= 0.02) << bridge::relative_error(got, want.x);
+  EXPECT_LE(bridge::relative_error(got, want.x), 0.02);
 }
 
 TEST(TrigonometricPerformer, WeightsNeedNotBeConvexAndReluHasNone) {

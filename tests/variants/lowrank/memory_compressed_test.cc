@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/ops/ops.h"
-#include "tests/variants/twin_check.h"
+#include "tests/variants/oracle_bridge.h"
 
 namespace attn::memory_compressed_test {
 namespace {

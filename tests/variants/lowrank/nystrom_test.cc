@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/ops/ops.h"
-#include "tests/variants/twin_check.h"
+#include "tests/variants/oracle_bridge.h"
 #include "variants/lowrank/lowrank.h"
 
 namespace attn::nystrom_test {

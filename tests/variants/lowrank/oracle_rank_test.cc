@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/variants/twin_check.h"
+#include "tests/variants/oracle_bridge.h"
 
 namespace attn::oracle_rank_test {
 namespace {

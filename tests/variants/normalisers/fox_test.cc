@@ -14,11 +14,8 @@ namespace attn::fox_test {
 namespace {
 
 using stepwise::Array;
+using stepwise::build;
 using stepwise::Index;
-
-std::unique_ptr<Attention> build_fox(int64_t heads, int64_t dim, int64_t len) {
-  return find_variant("fox").build({heads, dim, len, true, 3, {}}, {});
-}
 
 double log_sigmoid(double x) { return -std::log1p(std::exp(-std::fabs(x))) + std::fmin(x, 0.0); }
 
@@ -49,12 +46,11 @@ TEST(Fox, EqualsItsEquations) {
     for (const bool padded : {false, true}) {
       const std::vector<int64_t> lengths =
           padded ? std::vector<int64_t>{len, len / 2} : std::vector<int64_t>{};
-      const auto fox = build_fox(2, 5, len);
+      const auto fox = build("fox", 2, 5, len);
       const stepwise::Drawn x({2, 2, len, 5}, {1}, lengths);
       const Var out =
           fox->forward(x.vars[0], x.vars[1], x.vars[2], {true, lengths}, std::array{x.vars[3]});
-      std::vector<Array> arrays;
-      for (const Tensor& t : x.all) arrays.push_back(bridge::array_of(t));
+      std::vector<Array> arrays = bridge::arrays_of(x.all);
       EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, lengths).x), 50 * kEpsilon);
       const Tensor seed = bridge::normal(out.shape(), "seed");
       out.backward(seed);
@@ -66,7 +62,7 @@ TEST(Fox, EqualsItsEquations) {
 
 Tensor answer(const stepwise::Drawn& x, real gate) {
   x.all[3].fill(gate);
-  const auto fox = build_fox(x.all[0].dim(1), x.all[0].dim(3), x.all[0].dim(2));
+  const auto fox = build("fox", x.all[0].dim(1), x.all[0].dim(3), x.all[0].dim(2));
   return fox->forward(x.vars[0], x.vars[1], x.vars[2], {true, {}}, std::array{x.vars[3]}).value();
 }
 
@@ -102,7 +98,7 @@ TEST(Fox, ClosedGatesGiveTheOwnValue) {
 TEST(Fox, RegressionTheGateOfAStepDoesNotCloseItsOwnKey) {
   const stepwise::Drawn x({1, 1, 30, 4}, {1}, {});
   const Tensor before = answer(x, 1).clone();
-  const auto fox = build_fox(1, 4, 30);
+  const auto fox = build("fox", 1, 4, 30);
   x.all[3][0] = -7;
   EXPECT_LE(
       bridge::relative_error(
@@ -122,7 +118,7 @@ TEST(Fox, RegressionTheGateOfAStepDoesNotCloseItsOwnKey) {
 
 TEST(Fox, DecodesAsItAnswersInParallel) {
   constexpr int64_t kLength = 700;  // several blocks of the cache and parts of it
-  const auto fox = build_fox(2, 6, kLength);
+  const auto fox = build("fox", 2, 6, kLength);
   const NoGrad no_grad;
   const stepwise::Drawn x({2, 2, kLength, 6}, {1}, {});
   const Var want =
@@ -149,7 +145,7 @@ TEST(Fox, DecodesAsItAnswersInParallel) {
 // A gate that is shut hides all before it, and later differences of sums are those of open gates.
 TEST(Fox, RegressionShutGatesDecodeAsInParallel) {
   constexpr int64_t kLength = 40;
-  const auto fox = build_fox(1, 4, kLength);
+  const auto fox = build("fox", 1, 4, kLength);
   const NoGrad no_grad;
   for (const real shut : {-kInfinity, real(-1e30)}) {
     const stepwise::Drawn x({1, 1, kLength, 4}, {1}, {});
@@ -177,7 +173,7 @@ TEST(Fox, RowsOfALongSequenceAreAsInDouble) {
   const stepwise::Drawn x({1, 1, kLen, kDim}, {1}, {});
   Rng random = rng(1, "openness");
   for (real& gate : x.all[3].values()) gate = static_cast<real>(random.uniform(2, 12));
-  const auto fox = build_fox(1, kDim, kLen);
+  const auto fox = build("fox", 1, kDim, kLen);
   const Var out = fox->forward(x.vars[0], x.vars[1], x.vars[2], {true, {}}, std::array{x.vars[3]});
   const Tensor seed = Tensor::zeros(out.shape());
   const std::array<Index, 5> rows = {0, 300, 20001, 40000, kLen - 1};

@@ -54,16 +54,14 @@ inline void expect_twin(const std::string& name, const Given& given, const Sizes
     inputs.push_back(value.shape().rank() > 1 ? value : value.reshaped({1, value.size()}));
     vars.push_back(weight.value);
   }
-  std::vector<oracle::Array> arrays;
-  for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+  std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
   const Var out = attention->forward(vars[0], vars[1], vars[2], mask);
   const double error = bridge::relative_error(out.value(), twin(arrays, seen).x);
-  EXPECT_TRUE(error <= 200 * scale * kEpsilon) << error;
+  EXPECT_LE(error, 200 * scale * kEpsilon);
   if (s.kv_len > 100) return;
   const Tensor seed = bridge::normal(out.shape(), "seed");
   out.backward(seed);
-  std::vector<Tensor> grads;
-  for (const Var& var : vars) grads.push_back(var.grad());
+  std::vector<Tensor> grads = bridge::grads_of(vars);
   bridge::expect_gradients(
       inputs, grads, seed, [&](const std::vector<oracle::Array>& x) { return twin(x, seen); },
       1e-6);

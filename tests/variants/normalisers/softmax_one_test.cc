@@ -60,8 +60,7 @@ TEST(SoftmaxOne, EqualsOneMoreKeyForwardAndBackward) {
         for (const Tensor& t : inputs) vars.emplace_back(t, true);
         const Var sinks = attention->weights()[0].value;
         inputs.push_back(sinks.value().reshaped({1, 2}));
-        std::vector<oracle::Array> arrays;
-        for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+        std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
         const Var out = attention->forward(vars[0], vars[1], vars[2], mask);
         EXPECT_LE(bridge::relative_error(out.value(), twin(arrays, seen).x), 40 * kEpsilon);
         const Tensor seed = bridge::normal(out.shape(), "seed");
@@ -184,8 +183,7 @@ TEST(LogSum, HasTheGradientOfBothResults) {
       if ((which == 0 && i % 6 == 5) || (which == 1 && i % 6 < 5)) used[i] = 0;
     const std::vector<Var> parts = {got.out, reshape(got.log_sum, {2, 2, 20, 1})};
     const Var all = concat(parts, 3);
-    std::vector<oracle::Array> arrays;
-    for (const Tensor& t : inputs) arrays.push_back(bridge::array_of(t));
+    std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
     EXPECT_LE(bridge::relative_error(all.value(), both(arrays).x), 40 * kEpsilon);
     if (which == 0)
       got.out.backward(slice(Var(used), 3, 0, 5).value());

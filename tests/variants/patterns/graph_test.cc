@@ -1,15 +1,18 @@
-// graph: a complete graph is softmax attention, self-loops alone copy the values, the edges of a
-// window are `truncated`; and its own random graph: its degree, no edge twice, each prefix alike.
+// Patterns of edges and of levels: graph and hierarchical.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "tests/variants/pattern_check.h"
 #include "tests/variants/textbook_cases.h"
 #include "variants/patterns/random_graph.h"
 
-namespace attn::variants_graph_test {
+namespace attn::graph_test {
 namespace {
+
+// graph: a complete graph is softmax attention, self-loops alone copy the values, the edges of a
+// window are `truncated`; and its own random graph: its degree, no edge twice, each prefix alike.
 
 struct Inputs {
   Tensor q = bridge::normal({2, 2, 41, 6}, "q"), k = bridge::normal({2, 2, 41, 6}, "k"),
@@ -26,8 +29,7 @@ Tensor answer(const std::string& name, const std::map<std::string, ParamValue>& 
 std::vector<Mask> masks() { return {{false, {}}, {true, {}}, {false, {41, 17}}, {true, {41, 17}}}; }
 
 void expect_near(const Tensor& got, const Tensor& want) {
-  EXPECT_TRUE(bridge::relative_error(got, bridge::array_of(want).x) <= 40 * kEpsilon)
-      << bridge::relative_error(got, bridge::array_of(want).x);
+  EXPECT_LE(bridge::relative_error(got, bridge::array_of(want).x), 40 * kEpsilon);
 }
 
 TEST(Graph, OfEveryEdgeIsSoftmaxAttention) {
@@ -131,5 +133,166 @@ TEST(RandomGraph, EachPrefixIsTheGraphOfThatLength) {
   }
 }
 
+// hierarchical against an oracle of its own, which descends from the whole sequence to pairs of
+// blocks; its limits; and that every row sums to one.
+
+using bridge::Given;
+
+struct Setup {
+  int64_t block;
+  Mask mask;
+
+  int64_t valid(int64_t b, int64_t n) const {
+    return mask.kv_lengths.empty() ? n : mask.kv_lengths[static_cast<size_t>(b)];
+  }
+};
+
+std::vector<double> mean(const oracle::Array& x, int64_t b, int64_t h, int64_t begin, int64_t end) {
+  std::vector<double> sum(static_cast<size_t>(x.dim));
+  for (int64_t i = begin; i < end; ++i)
+    for (int64_t c = 0; c < x.dim; ++c)
+      sum[static_cast<size_t>(c)] += x.at(b, h, i, c) / static_cast<double>(end - begin);
+  return sum;
+}
+
+oracle::Array expected(const std::vector<oracle::Array>& x, const Setup& s) {
+  const oracle::Array &q = x[0], &k = x[1], &v = x[2];
+  oracle::Array out(q.batch, q.heads, q.len, q.dim);
+  const bool causal = s.mask.causal;
+  for (int64_t b = 0; b < q.batch; ++b)
+    for (int64_t h = 0; h < q.heads; ++h) {
+      const int64_t valid = s.valid(b, q.len);
+      for (int64_t i = 0; i < (causal ? q.len : valid); ++i) {
+        double total = 0;
+        std::vector<double> sum(static_cast<size_t>(q.dim));
+        const auto add = [&](const std::vector<double>& query, int64_t begin, int64_t end) {
+          const auto key = mean(k, b, h, begin, end), value = mean(v, b, h, begin, end);
+          double logit = 0;
+          for (size_t c = 0; c < key.size(); ++c) logit += query[c] * key[c];
+          const double weight = static_cast<double>(end - begin) *
+                                std::exp(logit / std::sqrt(static_cast<double>(q.dim)));
+          total += weight;
+          for (size_t c = 0; c < key.size(); ++c) sum[c] += weight * value[c];
+        };
+        int64_t first = 0, half = s.block;  // a span of two halves that holds i and all keys
+        while (2 * half < q.len) half *= 2;
+        for (;; half /= 2) {
+          const bool later = i >= first + half;
+          const int64_t size = half / s.block;
+          if (half == s.block) {  // both halves, one by one
+            for (int64_t j = first; j < std::min(first + 2 * half, valid); ++j)
+              if (!causal || j <= i) add(mean(q, b, h, i, i + 1), j, j + 1);
+            break;
+          }
+          const int64_t other = later ? first : first + half, cell = i / size * size;
+          for (int64_t j = other; j < std::min(other + half, valid); j += size)
+            if (!causal || later)
+              add(causal ? mean(q, b, h, i, i + 1)
+                         : mean(q, b, h, cell, std::min(cell + size, valid)),
+                  j, std::min(j + size, valid));
+          if (later) first += half;
+        }
+        for (int64_t c = 0; total > 0 && c < q.dim; ++c)
+          out.at(b, h, i, c) = sum[static_cast<size_t>(c)] / total;
+      }
+    }
+  return out;
+}
+
+void expect_as_oracle(const Setup& s, int64_t n, int64_t dim = 5) {
+  SCOPED_TRACE(testing::Message() << n << " block " << s.block << (s.mask.causal ? " causal" : "")
+                                  << (s.mask.kv_lengths.empty() ? "" : " padded"));
+  const Shape shape{2, 2, n, dim};
+  const std::vector<Tensor> x = {bridge::normal(shape, "q"), bridge::normal(shape, "k"),
+                                 bridge::normal(shape, "v")};
+  for (const size_t which : {1u, 2u})
+    bridge::fill_padding(x[which], s.mask.kv_lengths, bridge::kNaN);
+  const Var q(x[0], true), k(x[1], true), v(x[2], true);
+  const Var out = bridge::build("hierarchical", {{"block", s.block}}, n, s.mask.causal, 3, dim)
+                      ->forward(q, k, v, s.mask);
+  const bridge::Twin twin = [&](const std::vector<oracle::Array>& inputs) {
+    return expected(inputs, s);
+  };
+  const oracle::Array want =
+      twin({bridge::array_of(x[0]), bridge::array_of(x[1]), bridge::array_of(x[2])});
+  EXPECT_LE(bridge::relative_error(out.value(), want.x), 40 * kEpsilon);
+  const Tensor seed = bridge::normal(shape, "seed");
+  out.backward(seed);
+  bridge::expect_gradients(x, {q.grad(), k.grad(), v.grad()}, seed, twin);
+}
+
+TEST(Hierarchical, MeansOfFarBlocks) {
+  for (const int64_t n : {1, 7, 16, 17, 32, 37})
+    for (const bool causal : {false, true})
+      for (const int64_t block : {1, 2, 4, 16}) {
+        expect_as_oracle({block, {causal, {}}}, n);
+        expect_as_oracle({block, {causal, {n / 2, n - n / 8}}}, n);
+        expect_as_oracle({block, {causal, {0, n}}}, n);
+      }
+}
+
+TEST(Hierarchical, OnePairOfBlocksIsSoftmaxAttention) {
+  for (const int64_t n : {1, 31, 64})
+    for (const bool causal : {false, true})
+      bridge::expect_pattern("hierarchical", {{"block", (n + 1) / 2}}, n, {causal, {}},
+                             bridge::everywhere([](int64_t, int64_t) { return true; }));
+}
+
+// Where queries and keys are equal on the runs that are averaged, means lose nothing.
+TEST(Hierarchical, RunsOfEqualRowsGiveSoftmaxAttention) {
+  for (const bool causal : {false, true}) {
+    const Shape shape{2, 2, 64, 5};
+    const Tensor q = bridge::normal(shape, "q"), k = bridge::normal(shape, "k"),
+                 v = bridge::normal(shape, "v");
+    for (const Tensor& x : {q, k})
+      for (int64_t row = 0; row < 4 * 64; ++row)
+        std::copy_n(x.data() + row / 8 * 8 * 5, 5, x.data() + row * 5);
+    const NoGrad no_grad;
+    const Tensor out = bridge::build("hierarchical", {{"block", int64_t{4}}}, 64, causal)
+                           ->forward(Var(q), Var(k), Var(v), {causal, {}})
+                           .value();
+    const oracle::Array want = oracle::softmax_attention(bridge::array_of(q), bridge::array_of(k),
+                                                         bridge::array_of(v), {causal});
+    EXPECT_LE(bridge::relative_error(out, want.x), 40 * kEpsilon);
+  }
+}
+
+// With equal logits each key has the same weight: a mean counts as often as it has positions, and
+// no pair of positions is left out.
+TEST(Hierarchical, RegressionAMeanCountsAllItsPositions) {
+  for (const int64_t n : {32, 37})
+    for (const bool causal : {false, true}) {
+      const auto attention = bridge::build("hierarchical", {{"block", int64_t{2}}}, n, causal);
+      const Tensor weights = bridge::even_weights(*attention, n, {causal, {}});
+      for (int64_t at = 0; at < weights.size(); ++at) {
+        const int64_t i = at / n % n, j = at % n;
+        const double seen = causal ? static_cast<double>(i + 1) : static_cast<double>(n);
+        EXPECT_NEAR(static_cast<double>(weights[at]), causal && j > i ? 0 : 1 / seen, 1e-6)
+            << i << " sees " << j;
+      }
+    }
+}
+
+// Far keys share a weight, so the result is not softmax attention, and is nearer for small logits.
+TEST(Hierarchical, ErrsMoreForLargerLogits) {
+  const auto error = [](double size) {
+    const Shape shape{2, 2, 64, 5};
+    const Tensor q = bridge::normal(shape, "q"), k = bridge::normal(shape, "k"),
+                 v = bridge::normal(shape, "v");
+    for (real& x : q.values()) x *= static_cast<real>(size);
+    const NoGrad no_grad;
+    const Tensor out = bridge::build("hierarchical", {{"block", int64_t{8}}}, 64, false)
+                           ->forward(Var(q), Var(k), Var(v))
+                           .value();
+    return bridge::relative_error(
+        out,
+        oracle::softmax_attention(bridge::array_of(q), bridge::array_of(k), bridge::array_of(v), {})
+            .x);
+  };
+  EXPECT_GT(error(0.1), 1e-3);
+  EXPECT_GT(error(0.3), 1.5 * error(0.1));
+  EXPECT_GT(error(1), 1.5 * error(0.3));
+}
+
 }  // namespace
-}  // namespace attn::variants_graph_test
+}  // namespace attn::graph_test

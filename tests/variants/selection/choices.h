@@ -11,7 +11,6 @@
 #include "core/ops/ops.h"
 #include "core/ops/ops_heads.h"
 #include "tests/variants/oracle_bridge.h"
-#include "tests/variants/twin_check.h"
 
 namespace attn::choices {
 

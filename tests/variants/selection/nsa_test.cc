@@ -133,12 +133,10 @@ void expect_oracle(const Case& c) {
   const std::vector<Var> gates = {vars[3]};
   const Var out = attention->forward(vars[0], vars[1], vars[2], {true, c.lengths}, gates);
   const Array want = branches_of(c, arrays, choice.seen);
-  EXPECT_TRUE(bridge::relative_error(out.value(), want.x) <= 200 * kEpsilon)
-      << bridge::relative_error(out.value(), want.x);
+  EXPECT_LE(bridge::relative_error(out.value(), want.x), 200 * kEpsilon);
   const Tensor seed = bridge::normal(out.shape(), "seed");
   out.backward(seed);
-  std::vector<Tensor> grads;
-  for (const Var& var : vars) grads.push_back(var.grad());
+  std::vector<Tensor> grads = bridge::grads_of(vars);
   bridge::expect_gradients(inputs, grads, seed, [&](const std::vector<Array>& x) {
     return branches_of(c, x, choice.seen);
   });

@@ -66,8 +66,7 @@ void expect_matches(const Inputs& x, const Mask& mask) {
   const std::vector<Tensor> got = run(x, mask);
   const oracle::Array want =
       oracle::softmax_attention(array_of(x.q), array_of(x.k), array_of(x.v), seen);
-  EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 40 * kEpsilon)
-      << bridge::relative_error(got[0], want.x);
+  EXPECT_LE(bridge::relative_error(got[0], want.x), 40 * kEpsilon);
   bridge::expect_gradients({x.q, x.k, x.v}, {got[1], got[2], got[3]},
                            bridge::normal(got[0].shape(), "seed"),
                            [&](const std::vector<oracle::Array>& a) {

@@ -1,7 +1,4 @@
-// Tiled softmax attention at the borders of its tiles and windows, against the oracle; threads, NaN
-// in padding, empty rows.
-#include "variants/softmax/softmax_attention.h"
-
+// The fused softmax attention, and the layout in which it reads and writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,10 +7,15 @@
 #include "core/base/parallel.h"
 #include "tests/variants/oracle_bridge.h"
 #include "variants/softmax/band.h"
+#include "variants/softmax/forward_layout.h"
 #include "variants/softmax/materialized_attention.h"
+#include "variants/softmax/softmax_attention.h"
 
 namespace attn::softmax_attention_test {
 namespace {
+
+// Tiled softmax attention at the borders of its tiles and windows, against the oracle; threads, NaN
+// in padding, empty rows.
 
 using bridge::array_of;
 
@@ -54,8 +56,7 @@ void expect_matches(const Inputs& x, const SoftmaxOptions& options, bool gradien
   const std::vector<Tensor> got = run(x, options);
   const oracle::Array want =
       oracle::softmax_attention(array_of(x.q), array_of(x.k), array_of(x.v), seen, options.scale);
-  EXPECT_TRUE(bridge::relative_error(got[0], want.x) <= 40 * kEpsilon)
-      << bridge::relative_error(got[0], want.x);
+  EXPECT_LE(bridge::relative_error(got[0], want.x), 40 * kEpsilon);
   if (gradients)
     bridge::expect_gradients(
         {x.q, x.k, x.v}, {got[1], got[2], got[3]}, bridge::normal(got[0].shape(), "seed"),
@@ -300,6 +301,34 @@ TEST(SoftmaxAttention, TiledEqualsMaterialized) {
                   (kIsDouble ? 1e-13 : 1e-5))
           << i;
   }
+}
+
+// The tiles of the softmax forward by the size of the second-level cache.
+
+int64_t most(int64_t dim, int64_t value_dim, int64_t cache_kib) {
+  return ForwardDivision::most_rows({.dim = dim, .value_dim = value_dim}, cache_kib << 10);
+}
+
+TEST(ForwardLayout, QueriesAndOutputsOfATileTakeHalfTheCache) {
+  const int64_t size = sizeof(real);
+  EXPECT_EQ(most(64, 64, 256) * 128 * size, 128 << 10);
+  EXPECT_EQ(most(64, 192, 1024) * 256 * size, 512 << 10);
+  EXPECT_EQ(most(1, 1, 2048), 1024);      // the most of all
+  EXPECT_EQ(most(1024, 1024, 256), 128);  // the least
+  EXPECT_EQ(most(0, 0, 512), 1024);
+}
+
+TEST(ForwardLayout, ANarrowWindowHasRoomForTwelveRowsOfLogits) {
+  const SoftmaxProblem wide{
+      .batch = 1, .heads = 1, .q_len = 4096, .kv_len = 4096, .dim = 64, .value_dim = 64};
+  SoftmaxProblem narrow = wide;
+  narrow.left = narrow.right = 64;
+  const auto logits = [](const SoftmaxProblem& p) {
+    const ForwardLayout layout(p, ForwardDivision(p).tiles);
+    return layout.total - layout.scores;
+  };
+  EXPECT_EQ(logits(wide), kForwardWideStrip * kForwardPiece);
+  EXPECT_EQ(logits(narrow), 12 * kNarrowPiece);
 }
 
 }  // namespace

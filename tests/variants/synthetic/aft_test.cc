@@ -69,8 +69,7 @@ void expect_twin(const Given& given, int64_t window, bool causal, double deviati
                                   {causal, {lengths.begin(), lengths.end()}});
   };
   const Var out = aft->forward(vars[0], vars[1], vars[2], {causal, lengths});
-  std::vector<oracle::Array> arrays;
-  for (const Tensor& input : inputs) arrays.push_back(bridge::array_of(input));
+  std::vector<oracle::Array> arrays = bridge::arrays_of(inputs);
   EXPECT_LE(bridge::relative_error(out.value(), twin(arrays).x), 200 * kEpsilon);
   const Tensor seed = bridge::normal(out.shape(), "seed");
   out.backward(seed);

@@ -1,14 +1,90 @@
-// Strokes, dilation and the Lanczos filter against slow definitions.
-#include "tasks/lra/snakes/raster.h"
-
+// What a scene is drawn with: headings, markers and the raster.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+
+#include "tasks/lra/snakes/heading.h"
+#include "tasks/lra/snakes/markers.h"
+#include "tasks/lra/snakes/raster.h"
+#include "tasks/lra/snakes/scene.h"
 
 namespace attn::snakes::raster_test {
 namespace {
+
+// Headings against the standard library's functions, which they may not use themselves.
+
+TEST(Heading, SinesAreThoseOfTheStandardLibrary) {
+  for (int i = -800; i <= 800; i++) ASSERT_NEAR(sine(i / 100.0), std::sin(i / 100.0), 1e-12) << i;
+  for (int d = -360; d <= 720; d++) {
+    ASSERT_NEAR(degrees(d).y, std::sin(d * M_PI / 180), 1e-12) << d;
+    ASSERT_NEAR(degrees(d).x, std::cos(d * M_PI / 180), 1e-12) << d;
+  }
+  EXPECT_EQ(degrees(30).y, 0.5);
+  EXPECT_EQ(degrees(90).x, 0.0);
+  EXPECT_EQ(degrees(180).y, 0.0);
+}
+
+TEST(Heading, AnglesAndWeightsAreThoseOfTheStandardLibrary) {
+  for (int a = 0; a < 360; a += 7)
+    for (int b = 0; b < 360; b += 5) {
+      const double turn = std::abs(std::remainder((a - b) * M_PI / 180, 2 * M_PI));
+      ASSERT_NEAR(angle(degrees(a), degrees(b)), turn, 1e-10) << a << ' ' << b;
+      for (const double continuity : {1.0, 1.8}) {
+        const double weight = std::pow(std::cos(std::min(continuity * turn, M_PI / 2)), 2);
+        ASSERT_NEAR(turn_weight(degrees(a), degrees(b), continuity), weight, 1e-10);
+      }
+    }
+}
+
+TEST(Heading, MovingRoundsUpAndIgnoresNoise) {
+  const Offset east = moved(degrees(0), 5), up = moved(degrees(-90), 5);
+  EXPECT_TRUE(east.y == 0 && east.x == 5);
+  EXPECT_TRUE(up.y == -5 && up.x == 0);
+  const Offset slanted = moved({0.6, -0.8}, 5);
+  EXPECT_TRUE(slanted.y == 3 && slanted.x == -4);
+  const Offset between = moved({0.6, -0.8}, 2);  // 1.2 and -1.6
+  EXPECT_TRUE(between.y == 2 && between.x == -1);
+}
+
+TEST(Heading, CirclePixelsLieOnTheCircleOnce) {
+  for (const double radius : {2.5, 3.0, 6.0, 8.0}) {
+    const auto pixels = circle_pixels(radius);
+    EXPECT_GT(static_cast<double>(pixels.size()), 4.5 * radius);
+    EXPECT_LE(static_cast<double>(pixels.size()), 2 * M_PI * radius + 1);
+    for (size_t i = 0; i < pixels.size(); i++) {
+      ASSERT_NEAR(std::hypot(pixels[i].y + 0.5, pixels[i].x + 0.5), radius, 0.71);
+      for (size_t j = 0; j < i; j++)
+        ASSERT_FALSE(pixels[i].y == pixels[j].y && pixels[i].x == pixels[j].x);
+    }
+  }
+}
+
+// The search for markers against the scenes that were drawn.
+
+TEST(Markers, AreFoundInThePixels) {
+  for (const int side : {16, 24, 32, 64}) {
+    const Scenes scenes(settings_of(side, 6, -1));
+    int found = 0;
+    constexpr int kCount = 300;
+    for (int i = 0; i < kCount; i++) {
+      Rng random = rng(2, "markers", static_cast<uint64_t>(i));
+      const Scene scene = scenes.draw(random);
+      const auto places = find_markers(scene.grey, side, scenes.settings().marker_radius);
+      const auto near = [](Offset a, Offset b) {
+        return std::max(std::abs(a.y - b.y), std::abs(a.x - b.x)) <= 1;
+      };
+      const auto& m = scene.markers;
+      found += (near(places[0], m[0]) && near(places[1], m[1])) ||
+               (near(places[0], m[1]) && near(places[1], m[0]));
+    }
+    EXPECT_GE(found, kCount * 9 / 10) << side;
+  }
+}
+
+// Strokes, dilation and the Lanczos filter against slow definitions.
 
 std::map<std::pair<int, int>, int> pixels(const Stamp& stamp, Offset anchor, int side) {
   std::map<std::pair<int, int>, int> all;
