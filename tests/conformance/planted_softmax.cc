@@ -22,7 +22,7 @@ class Planted final : public Attention {
  private:
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     const Pass pass{mask, q.dim(1), q.dim(2), k.dim(2), recording({q, k, v}), kept_};
-    const auto changed = [&](const Change& change, const Var& x) {
+    const auto changed = [&](const PlantedChange& change, const Var& x) {
       return change ? change(x, pass) : x;
     };
     const std::shared_ptr<void> held = f_.beside ? f_.beside(pass.q_len, pass.kv_len) : nullptr;

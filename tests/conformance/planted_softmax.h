@@ -32,10 +32,10 @@ struct Pass {  // what a fault can look at
   }
   int64_t position(int64_t i) const { return i + kv_len - q_len; }
 };
-using Change = std::function<Var(const Var&, const Pass&)>;
+using PlantedChange = std::function<Var(const Var&, const Pass&)>;
 
 struct Faults {
-  Change query, key, value, logits, weights, output;
+  PlantedChange query, key, value, logits, weights, output;
   // Replaces `seen`, whether query i of batch entry b and head h sees key j.
   std::function<bool(const Pass&, int64_t b, int64_t h, int64_t i, int64_t j, bool seen)> sees;
   std::function<void(Cost&, const AttentionShape&)> cost;

@@ -58,7 +58,7 @@ std::vector<PlantedVariant> planted_variants() {
                              const Faults& faults, Traits traits = kMasks, bool at_quick = true) {
     list.push_back({softmax_with(name, faults, traits, false), check, at_quick});
   };
-  const auto only_if = [](auto when, const Change& change) {
+  const auto only_if = [](auto when, const PlantedChange& change) {
     return [when, change](const Var& x, const Pass& p) { return when(p) ? change(x, p) : x; };
   };
   const auto times = [](double factor) {
@@ -173,7 +173,7 @@ std::vector<PlantedVariant> planted_variants() {
             }});
 
   // Channels, heads, batch entries
-  const Change eight_channels = [](const Var& x, const Pass&) {
+  const PlantedChange eight_channels = [](const Var& x, const Pass&) {
     if (x.dim(3) <= 8) return x;
     const std::vector<Var> parts = {slice(x, 3, 0, 8), scale(slice(x, 3, 8, x.dim(3)), 0)};
     return concat(parts, 3);
@@ -205,7 +205,7 @@ std::vector<PlantedVariant> planted_variants() {
   caught_by("gradients", "no_gradient_of_keys", {.key = gradient(0)});
   referenced("gradient_in_cross_attention", {.key = only_if(cross, gradient(1.1))});
   referenced("gradient_of_one_percent", {.value = gradient(1.01)});
-  const auto from_large = [](const Change& change) {
+  const auto from_large = [](const PlantedChange& change) {
     return [change](const Var& x, const Pass& p) {
       real top = 0;
       for (const real value : x.value().values()) top = std::max(top, std::abs(value));

@@ -30,7 +30,7 @@ void check_shape(const char* name, const Var& x, const Shape& wanted) {
              name, x.shape().str(), wanted.str());
 }
 
-ChunkedProblem problem_of(const ChunkedInputs& x, const ChunkedOptions& options) {
+ChunkedProblem chunked_problem(const ChunkedInputs& x, const ChunkedOptions& options) {
   ATTN_CHECK(x.q.shape().rank() == 4 && x.v.shape().rank() == 4,
              "chunked attention: q {} and v {} must have four dimensions", x.q.shape().str(),
              x.v.shape().str());
@@ -76,7 +76,7 @@ struct Layout {
   int64_t state, erase, residual, solved;
 };
 
-void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layout& layout,
+void chunked_forward(const ChunkedProblem& p, const ChunkedSaved& s, const Layout& layout,
                      int64_t number, real* work) {
   const HeadArrays head(p, s, number);
   ChunkedTile tile(p, head, layout.tile, work);
@@ -119,7 +119,7 @@ void forward_of_head(const ChunkedProblem& p, const ChunkedSaved& s, const Layou
 }  // namespace
 
 Var chunked_attention(const ChunkedInputs& x, const ChunkedOptions& options) {
-  const ChunkedProblem p = problem_of(x, options);
+  const ChunkedProblem p = chunked_problem(x, options);
   const bool keep =
       recording({x.q, x.k, x.v, x.log_decay, x.beta, x.bonus, x.erase, x.remove, x.rule.rates});
   const auto value = [](const Var& input) { return input.defined() ? input.value() : Tensor(); };
@@ -129,7 +129,7 @@ Var chunked_attention(const ChunkedInputs& x, const ChunkedOptions& options) {
   if (keep) saved.states = Tensor({p.total_heads(), p.chunks(p.len) + 1, p.key_dim, p.dim});
   const Layout layout(p);
   run_tasks(p.total_heads(), layout.parts.total(),
-            [&](int64_t head, real* work) { forward_of_head(p, saved, layout, head, work); });
+            [&](int64_t head, real* work) { chunked_forward(p, saved, layout, head, work); });
   double read = 0;
   for (const Tensor* input :
        {&saved.q, &saved.k, &saved.v, &saved.log_decay, &saved.beta, &saved.erase, &saved.remove})

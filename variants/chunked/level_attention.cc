@@ -22,7 +22,7 @@ struct LevelLayout {
   int64_t weights, blocks;
 };
 
-LevelProblem problem_of(const LevelInputs& x, int64_t chunk) {
+LevelProblem level_problem(const LevelInputs& x, int64_t chunk) {
   ATTN_CHECK(x.q.shape().rank() == 4 && x.v.shape().rank() == 4 && x.weights.shape().rank() == 4,
              "level attention: q {}, v {} and weights {} must have four dimensions",
              x.q.shape().str(), x.v.shape().str(), x.weights.shape().str());
@@ -49,8 +49,8 @@ LevelProblem problem_of(const LevelInputs& x, int64_t chunk) {
   return p;
 }
 
-void forward_of_head(const LevelProblem& p, const LevelSaved& s, const LevelLayout& layout,
-                     int64_t number, real* work) {
+void level_forward(const LevelProblem& p, const LevelSaved& s, const LevelLayout& layout,
+                   int64_t number, real* work) {
   const HeadArrays head(p.tiles, s.rows, number);
   const int64_t size = p.tiles.state_reals();
   LevelTile tile(p, head, s.weights.data() + number * p.tiles.len * p.levels, layout.tile, work);
@@ -69,7 +69,7 @@ void forward_of_head(const LevelProblem& p, const LevelSaved& s, const LevelLayo
 }  // namespace
 
 Var level_attention(const LevelInputs& x, int64_t chunk) {
-  const LevelProblem p = problem_of(x, chunk);
+  const LevelProblem p = level_problem(x, chunk);
   LevelSaved saved{{.q = x.q.value(),
                     .k = x.k.value(),
                     .v = x.v.value(),
@@ -81,7 +81,7 @@ Var level_attention(const LevelInputs& x, int64_t chunk) {
     saved.rows.states = Tensor({p.tiles.total_heads(), p.chunks(), p.tiles.key_dim, p.tiles.dim});
   const LevelLayout layout(p);
   run_tasks(p.tiles.total_heads(), layout.parts.total(),
-            [&](int64_t head, real* work) { forward_of_head(p, saved, layout, head, work); });
+            [&](int64_t head, real* work) { level_forward(p, saved, layout, head, work); });
   double moved = static_cast<double>(saved.rows.out.size());
   for (const Var& input : {x.q, x.k, x.v, x.log_decay, x.weights})
     moved += static_cast<double>(input.value().size());

@@ -17,7 +17,7 @@
 namespace attn {
 namespace {
 
-PathProblem problem_of(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths) {
+PathProblem path_problem(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths) {
   const Shape& shape = x.q.shape();
   ATTN_CHECK(shape.rank() == 4, "path: q {} must have four dimensions", shape.str());
   const PathProblem p{shape[0], shape[1], shape[2], shape[3], len, lengths};
@@ -144,7 +144,7 @@ Cost path_cost(const AttentionShape& s) {
 }
 
 Var path_attention(const PathInputs& x, int64_t len, const std::vector<int64_t>& lengths) {
-  const PathProblem p = problem_of(x, len, lengths);
+  const PathProblem p = path_problem(x, len, lengths);
   PathSaved saved{x.q.value(),    x.k.value(),    x.v.value(),
                   x.maps.value(), x.near.value(), Tensor(x.v.shape())};
   const bool keep = recording({x.q, x.k, x.v, x.maps, x.near});

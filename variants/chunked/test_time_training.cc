@@ -114,7 +114,7 @@ struct Parts {
   int64_t state;
 };
 
-TrainingProblem problem_of(const TrainingInputs& x, const TrainingOptions& options) {
+TrainingProblem training_problem(const TrainingInputs& x, const TrainingOptions& options) {
   ATTN_CHECK(x.q.shape().rank() == 4 && x.token_rates.shape().rank() == 1,
              "test-time training: q {} must have four dimensions and token_rates {} one",
              x.q.shape().str(), x.token_rates.shape().str());
@@ -144,8 +144,8 @@ TrainingProblem problem_of(const TrainingInputs& x, const TrainingOptions& optio
   return p;
 }
 
-void forward_of_head(const TrainingProblem& p, const TrainingSaved& s, const Parts& parts,
-                     int64_t number, real* out, real* work) {
+void training_forward(const TrainingProblem& p, const TrainingSaved& s, const Parts& parts,
+                      int64_t number, real* out, real* work) {
   TrainingBatch batch(p, s, number, parts.batch, work);
   real* const state = work + parts.state;
   const auto keep = [&](int64_t b) {
@@ -171,7 +171,7 @@ void forward_of_head(const TrainingProblem& p, const TrainingSaved& s, const Par
 }  // namespace
 
 Var test_time_training(const TrainingInputs& x, const TrainingOptions& options) {
-  const TrainingProblem p = problem_of(x, options);
+  const TrainingProblem p = training_problem(x, options);
   TrainingSaved saved{.q = x.q.value(),
                       .k = x.k.value(),
                       .v = x.v.value(),
@@ -187,7 +187,7 @@ Var test_time_training(const TrainingInputs& x, const TrainingOptions& options) 
   if (keep) saved.states = Tensor({p.total_heads(), p.states(), p.state()});
   const Parts parts(p);
   run_tasks(p.total_heads(), parts.parts.total(), [&](int64_t head, real* work) {
-    forward_of_head(p, saved, parts, head, out.data() + head * p.len * p.dim, work);
+    training_forward(p, saved, parts, head, out.data() + head * p.len * p.dim, work);
   });
   count_bytes(sizeof(real) * static_cast<double>(4 * out.size() + saved.rate.size()));
   if (!keep) return Var(out);

@@ -93,7 +93,7 @@ void add_row_gradient(const Blocks& p, const Tensor& grad, const Tensor& to) {
 }
 
 // A task owns the weights of one head and sums over the batch.
-void add_weight_gradient(const Blocks& p, const Tensor& grad, const Tensor& to) {
+void add_block_weight_gradient(const Blocks& p, const Tensor& grad, const Tensor& to) {
   const int64_t d = p.dim(), wide = p.wide();
   run_tasks(p.x.dim(1), work_reals(p.slots(), wide, d), [&](int64_t own, real* work) {
     for (int64_t head = own; head < p.heads(); head += p.x.dim(1)) {
@@ -137,7 +137,7 @@ Var compress_blocks(const Var& x, const Compression& by, std::span<const int64_t
                    [p](const Tensor& grad, std::span<Tensor> grads) {
                      const Mark mark(Part::projections);
                      if (grads[0].defined()) add_row_gradient(p, grad, grads[0]);
-                     if (grads[1].defined()) add_weight_gradient(p, grad, grads[1]);
+                     if (grads[1].defined()) add_block_weight_gradient(p, grad, grads[1]);
                      if (grads[2].defined()) add_bias_gradient(p, grad, grads[2]);
                      if (grads[3].defined()) add_null_gradient(p, grad, grads[3]);
                    });

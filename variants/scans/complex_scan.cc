@@ -47,7 +47,7 @@ void add_taps(const Scan& s, int64_t b, const real* g, double* sums) {
   }
 }
 
-void backward(const Scan& s, const Tensor& grad_out, std::span<Tensor> grads) {
+void complex_backward(const Scan& s, const Tensor& grad_out, std::span<Tensor> grads) {
   const int64_t n = s.states, row = 2 * n;
   const Tensor g(grad_out.shape());
   std::vector<double, Recycled<double>> sums(static_cast<size_t>(s.batch * 3 * n));
@@ -132,7 +132,7 @@ Var complex_scan(const Var& x, const Var& taps, const std::vector<int64_t>& leng
   const Tensor out = s.out;
   if (!recording({x, taps})) return Var(out);
   return custom_op(out, {x, taps}, [s](const Tensor& grad_out, std::span<Tensor> grads) {
-    backward(s, grad_out, grads);
+    complex_backward(s, grad_out, grads);
   });
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr double kLog2e = 1.44269504088896340736;
 constexpr int64_t kFlops = 6, kSelectiveBackwardFlops = 19;  // of a state and position
 
-ScanProblem problem_of(const SelectiveInputs& x, const std::vector<int64_t>& lengths) {
+ScanProblem selective_problem(const SelectiveInputs& x, const std::vector<int64_t>& lengths) {
   ScanProblem p{.batch = x.x.dim(0),
                 .heads = x.x.dim(1),
                 .len = x.x.dim(2),
@@ -46,8 +46,8 @@ void rates_of(const real* a_log, int64_t count, real* rates) {
     rates[i] = static_cast<real>(-kLog2e * std::exp(static_cast<double>(a_log[i])));
 }
 
-SelectiveRows rows_of(const ScanProblem& p, const SelectiveSaved& s, int64_t head, int64_t first,
-                      int64_t count, const real* rates) {
+SelectiveRows selective_rows(const ScanProblem& p, const SelectiveSaved& s, int64_t head,
+                             int64_t first, int64_t count, const real* rates) {
   const int64_t at = head * p.len + first;
   return {count,
           p.dim,
@@ -65,21 +65,21 @@ void count_selective_scan(const ScanProblem& p, int64_t head, int64_t flops) {
   count_flops(static_cast<double>(flops * p.valid(head) * p.state_reals));
 }
 
-void forward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head, real* out,
-                     real* work) {
+void selective_forward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head,
+                               real* out, real* work) {
   real *const rates = work, *const state = work + p.state_reals;
   rates_of(s.a_log.data() + head % p.heads * p.state_reals, p.state_reals, rates);
   real* const rows = out + head * p.len * p.dim;
   over_chunks(p, head, state, s.states, [&](int64_t first, int64_t count) {
-    scan_selective(rows_of(p, s, head, first, count, rates), state, rows + first * p.dim);
+    scan_selective(selective_rows(p, s, head, first, count, rates), state, rows + first * p.dim);
   });
   std::fill(rows + p.valid(head) * p.dim, rows + p.len * p.dim, real(0));
   count_selective_scan(p, head, kFlops);
 }
 
 // Of one head: gradients of everything but A_log, and of the rates.
-void backward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head,
-                      const Tensor& grad_out, const SelectiveGrads& all, real* work) {
+void selective_backward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t head,
+                                const Tensor& grad_out, const SelectiveGrads& all, real* work) {
   real *const rates = work, *const grad_state = work + p.state_reals;
   rates_of(s.a_log.data() + head % p.heads * p.state_reals, p.state_reals, rates);
   std::fill_n(grad_state, p.state_reals, real(0));
@@ -88,7 +88,7 @@ void backward_of_head(const ScanProblem& p, const SelectiveSaved& s, int64_t hea
     const SelectiveGrads grads{all.delta + at * p.dim, all.x + at * p.dim,
                                all.write + at * p.states, all.read + at * p.states,
                                all.rate + head * p.state_reals};
-    scan_selective_backward(rows_of(p, s, head, first, count, rates), state,
+    scan_selective_backward(selective_rows(p, s, head, first, count, rates), state,
                             grad_out.data() + at * p.dim, grad_state, grads,
                             work + 2 * p.state_reals);
   });
@@ -112,15 +112,17 @@ void add_rates(const ScanProblem& p, const SelectiveSaved& s, const Tensor& of_r
   }
 }
 
-void backward(const ScanProblem& p, const SelectiveSaved& s, const Tensor& grad_out,
-              std::span<Tensor> grads) {
+void selective_backward(const ScanProblem& p, const SelectiveSaved& s, const Tensor& grad_out,
+                        std::span<Tensor> grads) {
   const Tensor x = Tensor::zeros(s.x.shape()), delta = Tensor::zeros(s.x.shape());
   const Tensor write = Tensor::zeros(s.write.shape()), read = Tensor::zeros(s.write.shape());
   const Tensor rates = Tensor::zeros({p.total_heads(), p.state_reals});
   const SelectiveGrads all{delta.data(), x.data(), write.data(), read.data(), rates.data()};
   run_tasks(p.total_heads(),
             2 * p.state_reals + selective_backward_reals(ScanProblem::kChunk, p.states),
-            [&](int64_t head, real* work) { backward_of_head(p, s, head, grad_out, all, work); });
+            [&](int64_t head, real* work) {
+              selective_backward_of_head(p, s, head, grad_out, all, work);
+            });
   add(x, grads[0]);
   add(delta, grads[1]);
   add(write, grads[2]);
@@ -131,19 +133,20 @@ void backward(const ScanProblem& p, const SelectiveSaved& s, const Tensor& grad_
 }  // namespace
 
 Var selective_scan(const SelectiveInputs& x, const std::vector<int64_t>& lengths) {
-  const ScanProblem p = problem_of(x, lengths);
+  const ScanProblem p = selective_problem(x, lengths);
   SelectiveSaved saved{x.x.value(),    x.delta.value(), x.write.value(),
                        x.read.value(), x.a_log.value(), {}};
   const bool keep = recording({x.x, x.delta, x.write, x.read, x.a_log});
   if (keep) saved.states = Tensor({p.total_heads(), p.chunks(), p.state_reals});
   const Tensor out(x.x.shape());
-  run_tasks(p.total_heads(), forward_reals(p),
-            [&](int64_t head, real* work) { forward_of_head(p, saved, head, out.data(), work); });
+  run_tasks(p.total_heads(), forward_reals(p), [&](int64_t head, real* work) {
+    selective_forward_of_head(p, saved, head, out.data(), work);
+  });
   count_bytes(sizeof(real) * static_cast<double>(3 * out.size() + 2 * saved.write.size()));
   if (!keep) return Var(out);
   return custom_op(out, {x.x, x.delta, x.write, x.read, x.a_log},
                    [p, saved](const Tensor& grad_out, std::span<Tensor> grads) {
-                     backward(p, saved, grad_out, grads);
+                     selective_backward(p, saved, grad_out, grads);
                    });
 }
 

@@ -152,8 +152,8 @@ class CompressedForward {
   Block packed_;  // key means of all heads
 };
 
-void backward(const Problem& p, const Tensor& out, const Tensor& log_sum, const Tensor& grad,
-              std::span<Tensor> grads) {
+void compressed_backward(const Problem& p, const Tensor& out, const Tensor& log_sum,
+                         const Tensor& grad, std::span<Tensor> grads) {
   const BlockGrid& grid = p.grid;
   const CompressedLayout layout(grid, 1, 1, true);
   const int64_t d = grid.dim, stride = layout.stride, panel = packed_reals(grid.blocks(), d);
@@ -220,7 +220,7 @@ Var compressed_attention(const Var& q, const Var& key_means, const Var& value_me
   CompressedForward(p, shared, chosen, out, log_sum).run();
   return custom_op(out, {q, key_means, value_means},
                    [p, out, log_sum](const Tensor& grad, std::span<Tensor> grads) {
-                     backward(p, out, log_sum, grad, grads);
+                     compressed_backward(p, out, log_sum, grad, grads);
                    });
 }
 

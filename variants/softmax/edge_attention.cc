@@ -104,8 +104,8 @@ void fetch_rows(const EdgeProblem& p, std::span<const int32_t> keys, const real*
 }
 
 // weights[e]: of the query's e-th key. `keys` is not empty.
-void fill_weights(const EdgeProblem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
-                  real* weights) {
+void fill_edge_weights(const EdgeProblem& p, int64_t head, int64_t i, std::span<const int32_t> keys,
+                       real* weights) {
   const real *const all_keys = p.k.row(head, 0), *const all_values = p.v.row(head, 0);
   const int64_t count = std::ssize(keys);
   if (p.fetches) fetch_rows(p, keys, all_keys, all_values);
@@ -118,7 +118,7 @@ void fill_weights(const EdgeProblem& p, int64_t head, int64_t i, std::span<const
 void forward_row(const EdgeProblem& p, int64_t head, int64_t i, real* weights,
                  const HeadRows& out) {
   const std::span<const int32_t> keys = p.keys(head, i);
-  if (!keys.empty()) fill_weights(p, head, i, keys, weights);
+  if (!keys.empty()) fill_edge_weights(p, head, i, keys, weights);
   weighted_rows(p.v.listed(keys), weights, p.v.row(head, 0), out.row(head, i));
 }
 
@@ -132,7 +132,7 @@ void backward_row(const EdgeProblem& p, int64_t head, int64_t i, real* work,
   const std::span<const int32_t> keys = p.keys(head, i);
   if (keys.empty()) return;
   const int64_t count = std::ssize(keys);
-  fill_weights(p, head, i, keys, work);
+  fill_edge_weights(p, head, i, keys, work);
   real *const weights = work, *const grad_logits = work + count;
   dots_and_add(p.v.listed(keys), grad.out.row(head, i), p.v.row(head, 0), weights, grad_logits,
                grad.v.row(head, 0));

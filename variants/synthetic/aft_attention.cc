@@ -16,20 +16,18 @@
 namespace attn {
 namespace {
 
-using Sees = ExponentialPairs::Sees;
-
 ExponentialPairs pairs_of(int64_t batch, int64_t heads, int64_t len, int64_t dim, bool causal,
                           const AftBiases& biases) {
   ExponentialPairs p{.batch = batch, .heads = heads, .len = len, .dim = dim};
   p.rank = biases.rank(), p.biased = biases.any();
   p.window = biases.window > 0 ? std::min(biases.window, len) : len;
-  p.sees = causal ? Sees::past : Sees::all;
+  p.sees = causal ? ExponentialPairs::Sees::past : ExponentialPairs::Sees::all;
   return p;
 }
 
 // The same pairs from the side of the keys.
 ExponentialPairs turned(ExponentialPairs p) {
-  if (p.sees == Sees::past) p.sees = Sees::future;
+  if (p.sees == ExponentialPairs::Sees::past) p.sees = ExponentialPairs::Sees::future;
   p.lengths.clear();
   return p;
 }

@@ -15,7 +15,6 @@ namespace attn {
 namespace {
 
 constexpr int64_t kGradientTile = ExponentialPairs::kTile;
-using Sees = ExponentialPairs::Sees;
 
 class BiasGradient {
  public:
@@ -89,7 +88,7 @@ class BiasGradient {
   void tile_gradient(int64_t entry, Heads heads, int64_t at, int64_t from, real* work) const {
     real *const weights = work, *const grad = work + grad_;
     tile_biases(p_, biases_, heads.begin, at, from, work + pack_, weights);
-    if (!biases_.small || (from == at && p_.sees == Sees::past))
+    if (!biases_.small || (from == at && p_.sees == ExponentialPairs::Sees::past))
       by_pairs(entry, heads, at, from, weights, grad, work);
     else
       by_products(entry, heads, at, from, weights, grad, work);
@@ -146,7 +145,8 @@ class BiasGradient {
     std::fill_n(grad, kGradientTile * kGradientTile, real(0));
     int64_t pairs = 0;
     for (int64_t r = 0; r < p_.rows(at); ++r) {
-      const int64_t count = from == at && p_.sees == Sees::past ? std::min(cols, r + 1) : cols;
+      const int64_t count =
+          from == at && p_.sees == ExponentialPairs::Sees::past ? std::min(cols, r + 1) : cols;
       pairs += count;
       for (int64_t h = heads.begin; h < heads.end; ++h)
         for (int64_t c = 0; c < count; ++c) {

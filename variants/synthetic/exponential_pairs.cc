@@ -14,7 +14,6 @@ namespace attn {
 namespace {
 
 constexpr int64_t kPairTile = ExponentialPairs::kTile;
-using Sees = ExponentialPairs::Sees;
 
 // e^±30 times thousands of positions and its inverse are far from the limits of a float.
 constexpr double kMostBias = 30;
@@ -27,8 +26,8 @@ int64_t ExponentialPairs::rows(int64_t tile) const {
 
 ExponentialPairs::Tiles ExponentialPairs::of(int64_t at, int64_t entry) const {
   const int64_t all = (valid(entry) + kPairTile - 1) / kPairTile, first = at * kPairTile;
-  const int64_t begin = sees == Sees::future ? std::min(at, all) : 0,
-                end = sees == Sees::past ? std::min(at + 1, all) : all;
+  const int64_t begin = sees == ExponentialPairs::Sees::future ? std::min(at, all) : 0,
+                end = sees == ExponentialPairs::Sees::past ? std::min(at + 1, all) : all;
   return {begin, std::clamp(std::max<int64_t>(0, first - window + 1) / kPairTile, begin, end),
           std::clamp((first + window + 2 * kPairTile - 2) / kPairTile, begin, end), end};
 }
@@ -38,7 +37,7 @@ double ExponentialPairs::near_pairs(bool whole) const {
   for (int64_t at = 0; at < tiles(); ++at) {
     const Tiles range = of(at, 0);
     for (int64_t from = range.near; from < range.far; ++from)
-      pairs += static_cast<double>(from == at && sees != Sees::all && !whole
+      pairs += static_cast<double>(from == at && sees != ExponentialPairs::Sees::all && !whole
                                        ? rows(at) * (rows(at) + 1) / 2
                                        : rows(at) * rows(from));
   }
@@ -63,7 +62,7 @@ Biases biases_of(const ExponentialPairs& p, const Tensor& distance) {
   real most = 0;
   for (const real w : distance.values()) most = std::max(most, std::abs(w));
   Biases biases{.distance = distance.data(), .count = distance.dim(1)};
-  if (p.sees == Sees::all) biases.origin = biases.count / 2;
+  if (p.sees == ExponentialPairs::Sees::all) biases.origin = biases.count / 2;
   biases.small = static_cast<double>(most) <= kMostBias;
   return biases;
 }

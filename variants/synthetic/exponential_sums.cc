@@ -16,7 +16,6 @@ namespace attn {
 namespace {
 
 constexpr int64_t kSumTile = ExponentialPairs::kTile;
-using Sees = ExponentialPairs::Sees;
 
 class TileSums {
  public:
@@ -52,7 +51,7 @@ class TileSums {
   void tile(int64_t entry, int64_t at, real* work) const {
     const ExponentialPairs::Tiles range = p_.of(at, entry);
     const auto of_pairs = [&](int64_t from) {
-      return !biases_.small || (from == at && p_.sees != Sees::all);
+      return !biases_.small || (from == at && p_.sees != ExponentialPairs::Sees::all);
     };
     start(entry, at, work);
     for (int64_t from = range.near; from < range.far; ++from)
@@ -124,8 +123,8 @@ class TileSums {
       const Mark mark(Part::softmax);
       for (int64_t r = 0; r < p_.rows(at); ++r) {
         int64_t first = 0, last = sources(entry, from);
-        if (from == at && p_.sees == Sees::past) last = std::min(last, r + 1);
-        if (from == at && p_.sees == Sees::future) first = std::min(last, r);
+        if (from == at && p_.sees == ExponentialPairs::Sees::past) last = std::min(last, r + 1);
+        if (from == at && p_.sees == ExponentialPairs::Sees::future) first = std::min(last, r);
         add_row(entry * p_.heads + h, from * kSumTile + first, last - first,
                 work + layout_.biases + r * kSumTile + first, row_top(h, r, work),
                 row_sums(h, r, work), work + layout_.pairs);

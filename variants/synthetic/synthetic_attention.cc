@@ -25,8 +25,8 @@ constexpr int64_t kBlock = 384;  // queries of a forward task
 constexpr real kLog2e = real(1.4426950408889634);
 
 // As declared for outer_attention, of one query and keys [0, visible), in units of log2.
-void outer_logits(const real* left, int64_t left_size, const real* right, int64_t visible,
-                  real* logits) {
+void outer_row(const real* left, int64_t left_size, const real* right, int64_t visible,
+               real* logits) {
   for (int64_t first = 0, part = 0; first < visible; first += left_size, ++part)
     scale_rows_to(left, std::min(left_size, visible - first), right[part] * kLog2e, logits + first);
 }
@@ -74,8 +74,8 @@ struct Problem {
     else if (matrix.defined())
       scale_rows_to(matrix.data() + matrix_at(head, i), keys, kLog2e, row);
     else
-      outer_logits(left.data() + at * left.dim(3), left.dim(3), right.data() + at * right.dim(3),
-                   keys, row);
+      outer_row(left.data() + at * left.dim(3), left.dim(3), right.data() + at * right.dim(3), keys,
+                row);
   }
 };
 
@@ -108,7 +108,7 @@ void fill_weights(const Problem& p, int64_t head, const real* keys, int64_t begi
                   weights + r * stride);
 }
 
-void forward(const Problem& p, const Tensor& out) {
+void synthetic_forward(const Problem& p, const Tensor& out) {
   const int64_t n = p.length(), d = p.dim(), blocks = (n + kBlock - 1) / kBlock;
   const int64_t panels = padded_reals(p.panel_reals()), reals = panels + kRows * stride_of(n);
   run_tasks(p.v.dim(0) * p.heads() * blocks, reals, [&](int64_t task, real* packed_keys) {
@@ -222,7 +222,7 @@ class Gradient {
 // inputs: as the gradients above.
 Var attended(const Problem& p, std::initializer_list<Var> inputs) {
   const Tensor out(p.v.shape());
-  forward(p, out);
+  synthetic_forward(p, out);
   return custom_op(out, inputs, [p](const Tensor& grad, std::span<Tensor> grads) {
     Gradient(p, grad, grads).run();
   });

@@ -36,13 +36,13 @@ inline Tensor step(Decoder& decoder, const StepInputs& x, int64_t i) {
   return out;
 }
 
-using Answer = std::function<oracle::Array(const oracle::Array& q, const oracle::Array& k,
-                                           const oracle::Array& v)>;
+using PlainAnswer = std::function<oracle::Array(const oracle::Array& q, const oracle::Array& k,
+                                                const oracle::Array& v)>;
 
 // Appends `prefill` positions at once, in two parts, then one by one; the answer to each against
 // that of the oracle to the same query and the keys so far, each for all its query heads.
 inline void expect_steps(Decoder& decoder, const StepInputs& x, int64_t prefill,
-                         const Answer& answer, double allowed = 40 * kEpsilon) {
+                         const PlainAnswer& answer, double allowed = 40 * kEpsilon) {
   const int64_t half = prefill / 2;
   decoder.extend(positions(x.k, 0, half), positions(x.v, 0, half));
   decoder.extend(positions(x.k, half, prefill), positions(x.v, half, prefill));

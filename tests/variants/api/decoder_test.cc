@@ -20,13 +20,13 @@ namespace {
 
 using bridge::array_of;
 
-Answer softmax(int64_t window) {
+PlainAnswer softmax(int64_t window) {
   return [window](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
     return oracle::softmax_attention(q, k, v, {.causal = true, .lengths = {}, .window = window});
   };
 }
 
-Answer kernel(const oracle::LogFeatures& phi) {
+PlainAnswer kernel(const oracle::LogFeatures& phi) {
   return [phi](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
     return oracle::kernel_attention(q, k, v, {.causal = true}, phi);
   };

@@ -35,7 +35,7 @@ struct Sharing {
 };
 constexpr Sharing kSharings[] = {{2, 1, 6, 5}, {2, 2, 3, 5}, {1, 3, 2, 8}, {1, 1, 13, 7}};
 
-Answer softmax(int64_t window = -1) {
+PlainAnswer softmax(int64_t window = -1) {
   return [window](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
     return oracle::softmax_attention(q, k, v, {.causal = true, .lengths = {}, .window = window});
   };
@@ -79,7 +79,8 @@ TEST(SharedDecoder, SoftmaxSplitOverThreads) {
 }
 
 TEST(SharedDecoder, Relu) {
-  const Answer relu = [](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
+  const PlainAnswer relu = [](const oracle::Array& q, const oracle::Array& k,
+                              const oracle::Array& v) {
     return oracle::relu_attention(q, k, v, {.causal = true});
   };
   for (const Sharing& s : kSharings)
@@ -88,7 +89,7 @@ TEST(SharedDecoder, Relu) {
 }
 
 TEST(SharedDecoder, LinearByOneMapForAllHeads) {
-  const auto kernel = [](const oracle::LogFeatures& phi) -> Answer {
+  const auto kernel = [](const oracle::LogFeatures& phi) -> PlainAnswer {
     return [phi](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
       return oracle::kernel_attention(q, k, v, {.causal = true}, phi);
     };
@@ -116,7 +117,8 @@ TEST(SharedDecoder, LinearByOneMapForAllHeads) {
 bool sees(int64_t head, int64_t i, int64_t j) { return i == j || (i + j + head / 2) % 3 > 0; }
 
 TEST(SharedDecoder, PatternsThatDifferBetweenQueryHeads) {
-  const Answer answer = [](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
+  const PlainAnswer answer = [](const oracle::Array& q, const oracle::Array& k,
+                                const oracle::Array& v) {
     return oracle::average(q, v, {}, [&](int64_t b, int64_t h, int64_t, int64_t j) {
       if (!sees(b * q.heads + h, k.len - 1, j)) return -double{INFINITY};
       return oracle::dot(q.row(b, h, 0), k.row(b, h, j)) / std::sqrt(static_cast<double>(q.dim));
@@ -150,7 +152,8 @@ TEST(SharedDecoder, PatternsOfLongSpans) {
 // Every third position from the last one back, more than are scored at once, and one beside them.
 TEST(SharedDecoder, PatternsOfSlotsFarApart) {
   constexpr int64_t kLength = 250;
-  const Answer answer = [](const oracle::Array& q, const oracle::Array& k, const oracle::Array& v) {
+  const PlainAnswer answer = [](const oracle::Array& q, const oracle::Array& k,
+                                const oracle::Array& v) {
     return oracle::average(q, v, {}, [&](int64_t b, int64_t h, int64_t, int64_t j) {
       const int64_t back = k.len - 1 - j;
       if (back % 3 > 0 && back != 1) return -double{INFINITY};
@@ -173,8 +176,8 @@ TEST(SharedDecoder, SyntheticWeightsOfEachQueryHead) {
   for (const Sharing& s : kSharings) {
     const int64_t heads = s.kv_heads * s.group;
     const Tensor matrix = Tensor::normal({heads, 40, 40}, rng(3, "matrix"));
-    const Answer answer = [&](const oracle::Array& q, const oracle::Array&,
-                              const oracle::Array& v) {
+    const PlainAnswer answer = [&](const oracle::Array& q, const oracle::Array&,
+                                   const oracle::Array& v) {
       return oracle::average(q, v, {}, [&](int64_t, int64_t h, int64_t, int64_t j) {
         return static_cast<double>(matrix[(h * 40 + v.len - 1) * 40 + j]);
       });
