@@ -202,7 +202,7 @@ PART = re.compile(
     r"(?<= )[a-z]\S+\.(?:o|a)(?= )"
 )  # what a program is linked of, below the build folder
 WAITED = re.compile(r"_f64|^attnbench$")
-TWIN = re.compile(r" ([a-z]\S+_f64\.a)")
+TWIN = re.compile(rf" (?:{re.escape(str(BUILD))}/)?([a-z]\S+_f64\.a)")
 
 
 class BuildError(Exception):
