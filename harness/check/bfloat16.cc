@@ -47,17 +47,17 @@ Rounded rounded_inputs(const Attention& attention, const AttentionShape& shape,
 
 oracle::Array wanted_of(const Subject& subject, const Attention& attention, const Inputs& x,
                         const Mask& mask) {
-  if (!subject.info.reference) return array_of(output_of(attention, x, mask));
-  ReferenceInputs inputs{.q = array_of(x.q),
-                         .k = array_of(x.k),
-                         .v = array_of(x.v),
+  if (!subject.info.reference) return oracle_array(output_of(attention, x, mask));
+  ReferenceInputs inputs{.q = oracle_array(x.q),
+                         .k = oracle_array(x.k),
+                         .v = oracle_array(x.v),
                          .weights = {},
                          .gates = {},
                          .config = attention.config(),
                          .mask = mask};
   for (const Weight& weight : attention.weights())
-    inputs.weights.push_back(array_of(weight.value.value()));
-  for (const Tensor& gate : x.gates) inputs.gates.push_back(array_of(gate));
+    inputs.weights.push_back(oracle_array(weight.value.value()));
+  for (const Tensor& gate : x.gates) inputs.gates.push_back(oracle_array(gate));
   return subject.info.reference(inputs);
 }
 

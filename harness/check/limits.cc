@@ -12,7 +12,7 @@ namespace {
 
 Tensor softmax_attention_slowly(const Inputs& x, const Mask& mask) {
   const oracle::Array out =
-      oracle::softmax_attention(array_of(x.q), array_of(x.k), array_of(x.v),
+      oracle::softmax_attention(oracle_array(x.q), oracle_array(x.k), oracle_array(x.v),
                                 {.causal = mask.causal, .lengths = mask.kv_lengths});
   Tensor result(x.q.shape());
   for (int64_t i = 0; i < result.size(); i++)

@@ -115,18 +115,18 @@ Made make(const ReferenceCase& c) {
     for (const Tensor& x : made.x.of_keys())
       fill_from(x, c.lengths[static_cast<size_t>(b)], kNaN, b);
   }
-  made.reference = {.q = array_of(made.x.q),
-                    .k = array_of(made.x.k),
-                    .v = array_of(made.x.v),
+  made.reference = {.q = oracle_array(made.x.q),
+                    .k = oracle_array(made.x.k),
+                    .v = oracle_array(made.x.v),
                     .weights = {},
                     .gates = {},
                     .config = config,
                     .mask = mask_of(s, c.lengths)};
-  for (const Tensor& gate : made.x.gates) made.reference.gates.push_back(array_of(gate));
+  for (const Tensor& gate : made.x.gates) made.reference.gates.push_back(oracle_array(gate));
   if (c.edges) made.reference.mask.edges = some_edges(s);
   move_weights(*made.attention, 72);
   for (const Weight& weight : made.attention->weights())
-    made.reference.weights.push_back(array_of(weight.value.value()));
+    made.reference.weights.push_back(oracle_array(weight.value.value()));
   return made;
 }
 

@@ -229,7 +229,7 @@ double largest(const Tensor& t) {
   return result;
 }
 
-oracle::Array array_of(const Tensor& t) {
+oracle::Array oracle_array(const Tensor& t) {
   const int rank = t.shape().rank();
   const auto dim = [&](int from_end) { return rank >= from_end ? t.dim(-from_end) : 1; };
   oracle::Array a(dim(4), dim(3), dim(2), dim(1));

@@ -115,8 +115,8 @@ Inputs part(const Inputs& inputs, int dim, int64_t begin, int64_t end);
 // `value`; if entry >= 0, only of that batch entry.
 void fill_from(const Tensor& t, int64_t begin, double scale, Rng rng, int64_t entry = -1);
 void fill_from(const Tensor& t, int64_t begin, real value, int64_t entry = -1);
-oracle::Array array_of(const Tensor& t);    // of fewer dimensions: with ones in front
-Gap gap(const Tensor& a, const Tensor& b);  // shapes must agree
+oracle::Array oracle_array(const Tensor& t);  // of fewer dimensions: with ones in front
+Gap gap(const Tensor& a, const Tensor& b);    // shapes must agree
 double gap_of_inputs(const Gradients& a, const Gradients& b);  // the largest of q, k, v and gates
 double weight_bytes(const Attention& attention);
 double largest(const Tensor& t);                    // max |t|, NaN if any is NaN

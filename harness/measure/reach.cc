@@ -140,11 +140,11 @@ std::vector<int64_t> reach_positions(int64_t length, uint64_t seed) {
     return positions;
   }
   Rng stream = rng(seed, "reach positions");
-  constexpr int64_t kParts = kReachPositions - 2;
+  constexpr int64_t kBetween = kReachPositions - 2;
   positions.push_back(0);
-  for (int64_t part = 0; part < kParts; ++part)
+  for (int64_t part = 0; part < kBetween; ++part)
     positions.push_back(
-        stream.between(1 + (length - 2) * part / kParts, (length - 2) * (part + 1) / kParts));
+        stream.between(1 + (length - 2) * part / kBetween, (length - 2) * (part + 1) / kBetween));
   positions.push_back(length - 1);
   return positions;
 }
