@@ -43,6 +43,7 @@ std::unique_ptr<Attention> build_attention(const LayerConfig& config, const std:
   attention.head_dim = config.width / config.heads;
   attention.max_len = config.max_len;
   attention.causal = config.causal;
+  attention.layer = config.layer;
   attention.seed = rng(config.seed, role + "attention").bits();
   const MemoryScope scope(Purpose::weights);
   return config.variant->build(std::move(attention), config.variant_params);
@@ -60,9 +61,10 @@ std::optional<std::string> why_no_sharing(const VariantInfo& variant, int64_t he
 }
 
 LayerConfig layer_config_at(const LayerConfig& model, int64_t index) {
-  if (!model.variant || !model.variant->is_stack()) return model;
-  const LayerVariant layer = layer_variant(*model.variant, model.variant_params, index);
   LayerConfig own = model;
+  own.layer = index;
+  if (!model.variant || !model.variant->is_stack()) return own;
+  const LayerVariant layer = layer_variant(*model.variant, model.variant_params, index);
   own.variant = layer.variant.get();  // held by the stack
   own.variant_params = layer.params;
   if (!own.variant->traits.mixer) return own;

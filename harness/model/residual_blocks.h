@@ -48,6 +48,7 @@ struct LayerConfig {
   double dropout = 0;  // on the outputs of attention and feed-forward
   AttentionWatch watch = {};
   uint64_t seed = 0;
+  int64_t layer = 0;  // of a model, from 0 on
 };
 
 // The reason why query heads cannot share keys and values of kv_heads heads; nullopt: they can, or

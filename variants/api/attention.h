@@ -30,6 +30,7 @@ struct AttentionConfig {
   bool causal = false;
   uint64_t seed = 0;  // of initial weights and random features
   Params params;
+  int64_t layer = 0;  // of a model, from 0 on
 };
 
 struct Weight {

@@ -94,7 +94,8 @@ VariantInfo cosformer() {
       .notes = {
           "M is fixed. The authors' code takes the length of the sequence: the same tokens then "
           "get other outputs in a longer sequence or behind more padding, so that causal "
-          "attention would depend on what comes later.",
+          "attention would depend on what comes later. Where M is 0, it is the longest length that "
+          "the variant is built for, in `apply` that of the given keys.",
           "A query whose relu features meet none of the keys' gets zeros; the authors' code "
           "divides by 1e-6 instead.",
           "Queries and keys are aligned at their ends, where lengths differ."}};

@@ -87,8 +87,8 @@ Features features(const Var& x, const FeatureMap& map, Lengths lengths = {});
 // orthogonal within blocks of `dim` rows, each block Haar distributed, with the lengths of
 // independent rows.
 Tensor random_directions(int64_t heads, int64_t count, int64_t dim, bool orthogonal, Rng rng);
-// Each direction of `half` [heads, ⌈count/2⌉, dim] and its opposite next to each other: [heads,
-// count, dim]. Of an odd number the last one stands alone.
-Tensor opposite_pairs(const Tensor& half, int64_t count);
+// Each direction of `half` [heads, count, dim] and its opposite next to each other: [heads,
+// 2·count, dim].
+Tensor opposite_pairs(const Tensor& half);
 
 }  // namespace attn

@@ -23,15 +23,15 @@ class Performer final : public Attention {
   }
 
  private:
-  // hyperbolic: ω and -ω next to each other, so that the features are e^{ωx} and e^{-ωx}; of an odd
-  // number the last one stands alone. trigonometric: sin(ωx) and cos(ωx).
+  // hyperbolic: ω and -ω next to each other, so that the features are e^{ωx} and e^{-ωx}.
+  // trigonometric: sin(ωx) and cos(ωx).
   Tensor directions(const AttentionConfig& config) const {
     const int64_t features = params().integer("features"), dim = config.head_dim;
     const bool pairs = params().text("features_kind") == "hyperbolic";
     const int64_t drawn = pairs || is_trigonometric(params()) ? (features + 1) / 2 : features;
     const Tensor start = random_directions(config.heads, drawn, dim, params().flag("orthogonal"),
                                            rng(config.seed, "performer.omega"));
-    return pairs ? opposite_pairs(start, features) : start;
+    return pairs ? opposite_pairs(start) : start;
   }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
     return linear_attention(q, k, v,
@@ -106,12 +106,19 @@ VariantInfo performer() {
             .sampled = true};
       },
       .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
-        if (!is_trigonometric(params) || params.text("kernel") == "softmax") return std::nullopt;
-        return "features_kind=trigonometric is of kernel=softmax";
+        if (is_trigonometric(params) && params.text("kernel") != "softmax")
+          return "features_kind=trigonometric is of kernel=softmax";
+        if (params.text("features_kind") == "hyperbolic" && params.integer("features") % 2 != 0)
+          return "features_kind=hyperbolic pairs each direction with its opposite: features must "
+                 "be even";
+        return std::nullopt;
       },
       .notes =
           {"as=lra: Long Range Arena's code (but for its ListOps, which is features=2) has no "
            "random features, but relu(x) + 0.001 of each of the d inputs: it estimates no softmax.",
+           "kernel=relu: rows are not divided by d^(1/4), as in the authors' code for this kernel. "
+           "Popular PyTorch code divides them, which is the same weights with a floor of 0.001·"
+           "d^(1/4).",
            "features_kind=trigonometric: weights are without bias and, of rows over "
            "head_dim^(1/4), have a variance of exp(|q|² + |k|²)·(1 - exp(-|q - k|²))²/features, 0 "
            "where q = k and, relative to the weight, largest where q = -k. Popular code divides by "

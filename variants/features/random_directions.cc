@@ -46,8 +46,8 @@ Tensor random_directions(int64_t heads, int64_t count, int64_t dim, bool orthogo
   return omega;
 }
 
-Tensor opposite_pairs(const Tensor& half, int64_t count) {
-  const int64_t dim = half.dim(2);
+Tensor opposite_pairs(const Tensor& half) {
+  const int64_t count = 2 * half.dim(1), dim = half.dim(2);
   const Tensor omega({half.dim(0), count, dim});
   for (int64_t row = 0; row < half.dim(0) * count; ++row) {
     const int64_t head = row / count, f = row % count;

@@ -47,7 +47,7 @@ VariantInfo rfa() {
       .reference =
           [](const ReferenceInputs& x) { return wave_reference(x, x.visible(), oracle::no_scale); },
       .notes = {"No limit equals softmax attention: rows are divided by their length, so that "
-                "weights estimate exp(q̂·k̂).",
+                "weights estimate exp(q̂·k̂). That length is √(|x|² + 1e-6).",
                 "Estimates may be negative. A divisor nearer to 0 than 0.001 is replaced by 0.001 "
                 "with its sign; the authors' code clamps at 1 or 0.001, by path.",
                 "omega is drawn once; the authors draw another from a pool of 500 at each step of "

@@ -2,6 +2,7 @@
 // half, then a norm of each head. Ye et al. 2024, arXiv:2410.05258, eqs. 1-3. Time 4·n²·d FLOPs,
 // memory 2·n·d: both softmaxes are subtracted before one product with the values.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/base/recycled.h"
@@ -15,10 +16,16 @@ namespace {
 
 constexpr double kHeadNormEpsilon = 1e-5;
 
+// λ_init as given, or the paper's of this layer, section 2.1.
+double start_of(const AttentionConfig& config) {
+  const double given = config.params.number("lambda_init");
+  return given >= 0 ? given : 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(config.layer));
+}
+
 class Differential final : public Attention {
  public:
   explicit Differential(const AttentionConfig& config)
-      : Attention(config), start_(params().number("lambda_init")), norm_(params().flag("norm")) {
+      : Attention(config), start_(start_of(config)), norm_(params().flag("norm")) {
     const Shape half{config.head_dim / 2};
     for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"})
       lambdas_.push_back(normal_weight(name, half, 0.1));
@@ -64,7 +71,7 @@ class Differential final : public Attention {
 };
 
 oracle::Array differential_reference(const ReferenceInputs& x) {
-  const double start = x.params().number("lambda_init");
+  const double start = start_of(x.config);
   const oracle::Array out =
       oracle::differential_attention(x.q, x.k, x.v, x.weights, start, x.visible());
   return x.params().flag("norm") ? oracle::rms_normalised(out, x.weights[4], 1e-5, 1 - start) : out;
@@ -87,8 +94,9 @@ VariantInfo differential() {
                  .decode = true,
                  .rowwise = true,
                  .nonlinear = true},
-      .params = {{"lambda_init", 0.2,
-                  "start of λ; the paper's .8 - .6·e^(-.3·layer), here of its first layer", 0, 1},
+      .params = {{"lambda_init", -1.0,
+                  "start of λ; below 0: the paper's 0.8 - 0.6·e^(-0.3·layer), layers from 0 on", -1,
+                  1},
                  {"norm", true, "RMS norm of each head's output, times 1 - lambda_init"}},
       .make = make_as<Differential>,
       .reference = differential_reference,
@@ -96,11 +104,13 @@ VariantInfo differential() {
         if (shape.head_dim % 2 == 0) return std::nullopt;
         return "queries and keys are divided into two halves: head_dim must be even";
       },
-      .notes = {"The paper's two sub-heads of d/2 and one value of d are one head here: the "
-                "first half of head_dim of queries and keys, and the second half.",
-                "λ = e^(λ_q1·λ_k1) - e^(λ_q2·λ_k2) + λ_init is one number for all heads. "
-                "Weights of a row sum to 1 - λ and may be negative, before the norm, which "
-                "hides any factor of a row."}};
+      .notes = {
+          "The paper's two sub-heads of d/2 and one value of d are one head here: the "
+          "first half of head_dim of queries and keys, and the second half.",
+          "Alone or in a single layer, the paper's lambda_init is that of the first layer, 0.2.",
+          "λ = e^(λ_q1·λ_k1) - e^(λ_q2·λ_k2) + λ_init is one number for all heads. "
+          "Weights of a row sum to 1 - λ and may be negative, before the norm, which "
+          "hides any factor of a row."}};
 }
 
 }  // namespace attn::variants

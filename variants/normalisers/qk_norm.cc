@@ -1,7 +1,7 @@
 // qk_norm: softmax attention between queries and keys over their size, so that logits stay bounded.
+// l2: unit rows and a learned temperature of each head, Henry et al. 2020, arXiv:2010.04245, eq. 3.
 // rms: root of the mean square with learned gains, then 1/√d, as in Qwen3 and after the layer norms
-// of Dehghani et al. 2023, arXiv:2302.05442, section 2. l2: unit rows and a learned temperature of
-// each head, Henry et al. 2020, arXiv:2010.04245, eq. 3. Time 4·n²·d FLOPs, memory 3·n·d.
+// of Dehghani et al. 2023, arXiv:2302.05442, section 2. Time 4·n²·d FLOPs, memory 3·n·d.
 #include <algorithm>
 #include <cmath>
 
@@ -91,7 +91,7 @@ VariantInfo qk_norm() {
   return {
       .name = "qk_norm",
       .family = "normaliser",
-      .summary = "softmax attention between queries and keys over their RMS or ℓ2 norm",
+      .summary = "softmax attention between queries and keys over their ℓ2 norm or RMS",
       .paper =
           "Henry et al. 2020, arXiv:2010.04245, eq. 3; rms: Zhang and Sennrich 2019, "
           "arXiv:1910.07467, of queries and keys",
@@ -103,8 +103,9 @@ VariantInfo qk_norm() {
                  .decode = true,
                  .rowwise = true},
       .params = {{"norm",
-                  {"rms", "l2"},
-                  "rms: gains of each channel, then 1/√d; l2: a temperature of each head"}},
+                  {"l2", "rms"},
+                  "l2: a temperature of each head; rms: gains of each channel, then 1/√d, as in "
+                  "Qwen3"}},
       .make = make_as<QkNorm>,
       .reference = qk_norm_reference,
       .notes = {"Each head's rows are normalised by themselves, before any rotation that a layer "

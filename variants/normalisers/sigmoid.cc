@@ -88,7 +88,8 @@ VariantInfo sigmoid() {
           .notes = {
               "The bias is one number, of the longest length that the variant is built for: a bias "
               "that followed the row or the current length would make a prefix depend on what "
-              "comes after it. The paper's code leaves it 0 by default (bias_from=value).",
+              "comes after it. In `apply` the longest length is that of the given keys. The "
+              "paper's code leaves it 0 by default (bias_from=value).",
               "Weights do not sum to 1: of n equal keys, each has about 1/n. Doubled keys double "
               "the output. The paper's norm after the attention is a layer's."}};
 }

@@ -78,12 +78,13 @@ VariantInfo softmax_one() {
   return {
       .name = "softmax_one",
       .family = "normaliser",
-      .summary = "softmax with a learned logit of each head that carries no value (a sink)",
+      .summary = "softmax with one more logit, 0 or learned, that carries no value (a sink)",
       .paper = "Miller 2023, \"Attention is off by one\"; learned: OpenAI 2025, gpt-oss",
       .cost_formula = "4·n²·d FLOPs, causal 2·n·(n+6)·d; memory 2·n·d",
       .traits =
           {.causal = true, .cross = true, .permutable = true, .decode = true, .rowwise = true},
-      .params = {{"learned", true, "a logit of each head is learned, from 0 on; else it is 0"}},
+      .params = {{"learned", false,
+                  "a logit of each head is learned, from 0 on, as in gpt-oss; else it is 0"}},
       .make = make_as<SoftmaxOne>,
       .reference = softmax_one_reference,
       .limit = [](const AttentionShape&) -> std::optional<VariantInfo::Limit> {

@@ -1,7 +1,8 @@
 // hierarchical: H-Transformer-1D. Softmax attention that is exact in near blocks and sees means of
-// 2, 4, 8, … positions further away. Zhu and Soricut 2021, arXiv:2107.11906. Time 12·n·block·d,
-// causal 2·n·block·(1 + log2(n/block))·d; memory n·d. See hierarchical_attention.h.
+// 2, 4, 8, … positions further away. Zhu and Soricut 2021, arXiv:2107.11906. Time 18·n·block·d,
+// causal 9·n·block·d; memory n·d. See hierarchical_attention.h.
 #include <cmath>
+#include <cstdlib>
 
 #include "variants/api/variant_info.h"
 #include "variants/patterns/patterns.h"
@@ -26,10 +27,11 @@ class Hierarchical final : public Attention {
   int64_t block_;
 };
 
-// The size of the means through which i sees j: that of the smallest pair of blocks with both.
+// The size of the means through which i sees j: that of the finest level whose blocks of i and j
+// are the same or neighbours.
 int64_t mean_size(int64_t i, int64_t j, int64_t block) {
   int64_t size = 1;
-  while (i / (2 * block * size) != j / (2 * block * size)) size *= 2;
+  while (std::abs(i / (block * size) - j / (block * size)) > 1) size *= 2;
   return size;
 }
 
@@ -72,7 +74,7 @@ oracle::Array hierarchical_reference(const ReferenceInputs& x) {
   Means of_k(x.k, valid), of_q(x.q, valid);
   return oracle::average(x.q, x.v, seen, [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const int64_t size = mean_size(i, j, block);
-    const oracle::Row query = causal ? x.q.row(b, h, i) : of_q.of(b, h, i, size);
+    const oracle::Row query = causal ? x.q.row(b, h, i / size * size) : of_q.of(b, h, i, size);
     return oracle::dot(query, of_k.of(b, h, j, size)) / std::sqrt(static_cast<double>(x.q.dim));
   });
 }
@@ -85,20 +87,32 @@ VariantInfo hierarchical() {
       .family = "pattern",
       .summary = "softmax attention, exact in near blocks, to means of positions further away",
       .paper = "Zhu and Soricut 2021 (H-Transformer-1D), arXiv:2107.11906",
-      .cost_formula = "12·n·block·d FLOPs, causal 2·n·block·(1 + log2(n/block))·d; memory n·d",
-      .traits = {.causal = true, .convex = true},
-      .params = {{"block", 64, "positions of a block, and means of a block of each level", 1,
+      .cost_formula = "18·n·block·d FLOPs, causal 9·n·block·d; memory n·d",
+      .traits = {.causal = true, .linear_time = true, .convex = true},
+      .params = {{"block", 64, "positions of a block, and means of a block of each level; even", 2,
                   1 << 20}},
       .make = make_as<Hierarchical>,
       .reference = hierarchical_reference,
-      .limit = limit_at_length("block"),
-      .notes = {"A mean counts as often as it has positions, so that weights sum to one, and all "
-                "levels share one softmax. The known code (lucidrains/h-transformer-1d) counts it "
-                "once, subtracts a maximum of each level, and has a level too few: the halves of a "
-                "sequence never meet. Its block is 16, which fills fewer registers.",
-                "Causal, queries are not averaged, for a mean would hold later ones; the later "
-                "block of a pair sees the earlier one. Lengths need not be powers of two: means "
-                "at the end and beside padding have fewer positions."}};
+      .limit = [](const AttentionShape& shape) -> std::optional<VariantInfo::Limit> {
+        return VariantInfo::Limit{.params = {{"block", shape.kv_len + shape.kv_len % 2}}};
+      },
+      .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
+        if (params.integer("block") % 2 == 0) return std::nullopt;
+        return "a block has two halves, the blocks of the finer level: block must be even";
+      },
+      .notes =
+          {"As the authors' code (google/flaxformer): a block sees itself and both neighbours, at "
+           "each coarser level both neighbours less what the finer level has. Causal, the first "
+           "query of a cell stands for the cell, for a mean would hold later ones. Left out: "
+           "biases "
+           "of relative positions, and linear kernels in place of means. The paper's block is 16, "
+           "which fills fewer registers.",
+           "A mean counts as often as it has positions, so that weights sum to one, and all levels "
+           "share one softmax. Popular PyTorch code (lucidrains/h-transformer-1d) lets a block see "
+           "only the other one of its pair, counts a mean once, subtracts a maximum of each level, "
+           "and has a level too few: the halves of a sequence never meet.",
+           "Lengths need not be powers of two: means at the end and beside padding have fewer "
+           "positions."}};
 }
 
 }  // namespace attn::variants

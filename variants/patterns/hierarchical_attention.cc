@@ -1,8 +1,8 @@
 // One softmax over all levels; see hierarchical_attention.h. Each level gives outputs and
-// log-sum-exps, which are joined, a coarser level into the next finer one; causal, each into the
-// rows. The backward of each level uses the joined ones. A mean of
-// `count` positions counts so often by log(count) in its logit: one number for a whole level or,
-// where some mean has fewer positions, a column beside the keys.
+// log-sum-exps, which are joined, a coarser level into the next finer one. The backward of each
+// level uses the joined ones. A mean of `count` positions counts so often by log(count) in its
+// logit: one number for a whole level or, where some mean has fewer positions, a column beside the
+// keys.
 #include "variants/patterns/hierarchical_attention.h"
 
 #include <algorithm>
@@ -21,9 +21,38 @@ namespace attn {
 namespace {
 
 struct LevelMeans {
-  Tensor k, v;
-  Tensor q, out, log_sum;  // not causal
+  Tensor q, k, v, out, log_sum;
 };
+
+// Every other row of finer [batch, heads, m, dim or more], with 1 in `more` columns behind dim: the
+// first position of each cell stands for the cell.
+Tensor firsts(const Tensor& finer, int64_t dim, int64_t more) {
+  const Mark mark(Part::sums);
+  const int64_t m = finer.dim(2), cells = (m + 1) / 2, width = dim + more, from = finer.dim(3);
+  const Tensor made({finer.dim(0), finer.dim(1), cells, width});
+  over_range(finer.dim(0) * finer.dim(1) * cells, dim, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      std::copy_n(finer.data() + (at / cells * m + at % cells * 2) * from, dim,
+                  made.data() + at * width);
+      std::fill_n(made.data() + at * width + dim, more, real(1));
+    }
+  });
+  return made;
+}
+
+// Adds the gradients of what firsts() made to those of the finer rows.
+void spread_firsts(const Tensor& made, const Tensor& finer, int64_t dim) {
+  const Mark mark(Part::sums);
+  const int64_t m = finer.dim(2), cells = made.dim(2);
+  over_range(made.dim(0) * made.dim(1) * cells, dim, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const real* const from = made.data() + at * made.dim(3);
+      real* const into = finer.data() + (at / cells * m + at % cells * 2) * finer.dim(3);
+      ATTN_INDEPENDENT
+      for (int64_t c = 0; c < dim; ++c) into[c] += from[c];
+    }
+  });
+}
 
 struct Hierarchy : HierarchyLevels {
   using HierarchyLevels::HierarchyLevels;
@@ -31,23 +60,17 @@ struct Hierarchy : HierarchyLevels {
   Tensor q, k, v, out, log_sum;
   std::vector<LevelMeans, Recycled<LevelMeans>> means = {};  // of each far level
 
-  PositionMeans single() const { return {.heads = near.heads, .len = near.q_len}; }
   static real one(int64_t) { return 1; }  // in a column of queries for the counts that keys hold
 
   // keep: what only the backward reads, the means of all levels.
   void forward(bool keep) {
     softmax_forward(near, q, k, v, out, log_sum);
-    const Tensor queries =
-        causal && wide != 0 && !far.empty() ? single().of(q, near.dim, wide, one) : q;
     means.resize(far.size());
     for (size_t l = 0; l < far.size(); ++l) {
       make_means(l, keep);
-      if (causal)
-        add_to_later(far[l], means[l], queries);
-      else
-        attend_to_means(far[l], means[l]);
+      attend_to_means(far[l], means[l]);
     }
-    if (!causal) join_levels(keep);
+    join_levels(keep);
     if (!causal && !near.kv_lengths.empty()) clear_padding();
     if (!keep) means.clear();
   }
@@ -65,7 +88,9 @@ struct Hierarchy : HierarchyLevels {
       return static_cast<real>(std::log(static_cast<double>(count)) / near.scale);
     });
     make(v, &LevelMeans::v, 0, one);
-    if (!causal) make(q, &LevelMeans::q, wide, one);
+    if (!causal) return make(q, &LevelMeans::q, wide, one);
+    means[l].q = firsts(l == 0 ? q : means[l - 1].q, near.dim, wide);
+    if (l > 0 && !keep) means[l - 1].q = {};
   }
 
   void clear_padding() const {
@@ -96,43 +121,38 @@ struct Hierarchy : HierarchyLevels {
     if (coarse.defined()) join_coarser(coarse, coarse_sum, out, log_sum);
   }
 
-  void add_to_later(const FarLevel& level, const LevelMeans& its, const Tensor& queries) const {
-    const MemoryScope scope(Purpose::workspace);
-    in_chunks(level.pairs(), level.queries.chunk(kForwardArrays, near.dim), [&](Span which) {
-      const Tensor gq = level.queries.gather(queries, which),
-                   more(gq.shape().with(3, near.value_dim)), sum({gq.dim(0), 1, gq.dim(2)});
-      softmax_forward(level.part(which), gq, level.keys.gather(its.k, which),
-                      level.keys.gather(its.v, which), more, sum);
-      join_rows(level.queries, which, more, sum, level.shift, out, log_sum);
-    });
-  }
-
   void backward(const Tensor& grad, std::span<Tensor> grads) const {
     softmax_backward(near, q, k, v, out, log_sum, grad, grads);
     const MemoryScope scope(Purpose::workspace);
-    const auto of_outputs = causal ? OutputGradients() : output_gradients(grad);
+    const auto of_outputs = output_gradients(grad);
     std::array<Tensor, 3> coarser;  // gradients of the means of the level above
     for (size_t l = far.size(); l-- > 0;) {
       std::array<Tensor, 3> own;
-      if (grads[0].defined() && !causal) own[0] = Tensor::zeros(means[l].q.shape());
+      if (grads[0].defined()) own[0] = Tensor::zeros(means[l].q.shape());
       if (grads[1].defined()) own[1] = Tensor::zeros(means[l].k.shape());
       if (grads[2].defined()) own[2] = Tensor::zeros(means[l].v.shape());
       const LevelMeans& its = means[l];
-      if (causal)
-        backward_of_later(far[l], its, grad, grads, own);
-      else
-        softmax_backward(far[l].problem, its.q, its.k, its.v, its.out, its.log_sum,
-                         of_outputs[l].first, own, of_outputs[l].second);
-      for (size_t i = 0; i < 3; ++i)
-        if (coarser[i].defined()) far[l + 1].means.spread(coarser[i], own[i], near.dim);
+      softmax_backward(far[l].problem, its.q, its.k, its.v, its.out, its.log_sum,
+                       of_outputs[l].first, own, of_outputs[l].second);
+      if (l + 1 < far.size()) spread(far[l + 1], coarser, own);
       coarser = own;
     }
-    for (size_t i = 0; i < 3; ++i)
-      if (coarser[i].defined()) far[0].means.spread(coarser[i], grads[i], near.dim);
+    if (!far.empty()) spread(far[0], coarser, grads);
   }
 
-  // Of each level's outputs and log-sum-exps. A mean query stands for several rows, each with a
-  // share of its weights.
+  // Adds gradients of a level's queries, keys and values to those that they are made of.
+  void spread(const FarLevel& level, std::span<const Tensor> of, std::span<Tensor> to) const {
+    for (size_t i = 0; i < 3; ++i) {
+      if (!of[i].defined()) continue;
+      if (causal && i == 0)
+        spread_firsts(of[i], to[i], near.dim);
+      else
+        level.means.spread(of[i], to[i], near.dim);
+    }
+  }
+
+  // Of each level's outputs and log-sum-exps. The query of a cell stands for several rows, each
+  // with a share of its weights.
   using OutputGradients =
       std::vector<std::pair<Tensor, Tensor>, Recycled<std::pair<Tensor, Tensor>>>;
   OutputGradients output_gradients(const Tensor& grad) const {
@@ -144,28 +164,6 @@ struct Hierarchy : HierarchyLevels {
       shares.take(means[l].out, means[l].log_sum, far[l].shift, made[l].first, made[l].second);
     }
     return made;
-  }
-
-  void backward_of_later(const FarLevel& level, const LevelMeans& its, const Tensor& grad,
-                         std::span<Tensor> grads, const std::array<Tensor, 3>& own) const {
-    const Tensor queries = wide != 0 ? single().of(q, near.dim, wide, one) : q,
-                 of_queries = grads[0].defined() ? Tensor::zeros(queries.shape()) : Tensor();
-    in_chunks(level.pairs(), level.queries.chunk(kBackwardArrays, near.dim), [&](Span which) {
-      const Tensor gq = level.queries.gather(queries, which), gk = level.keys.gather(its.k, which),
-                   gv = level.keys.gather(its.v, which),
-                   sum = level.queries.gather(log_sum, which, kInfinity);
-      for (real& x : sum.values()) x -= level.shift;
-      std::array<Tensor, 3> parts;
-      if (of_queries.defined()) parts[0] = Tensor::zeros(gq.shape());
-      if (own[1].defined()) parts[1] = Tensor::zeros(gk.shape());
-      if (own[2].defined()) parts[2] = Tensor::zeros(gv.shape());
-      softmax_backward(level.part(which), gq, gk, gv, level.queries.gather(out, which), sum,
-                       level.queries.gather(grad, which), parts);
-      if (of_queries.defined()) level.queries.scatter_add(parts[0], which, of_queries);
-      if (own[1].defined()) level.keys.scatter_add(parts[1], which, own[1]);
-      if (own[2].defined()) level.keys.scatter_add(parts[2], which, own[2]);
-    });
-    if (of_queries.defined()) single().spread(of_queries, grads[0], near.dim);
   }
 };
 

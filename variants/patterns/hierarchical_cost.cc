@@ -18,24 +18,15 @@ Cost hierarchical_cost(const AttentionShape& s, int64_t block) {
   double held = 0, before = 0;  // numbers of outputs of finer levels; means of the one before
   for (const FarLevel& level : h.far) {
     const double means = heads * of(level.means.cells());
-    const double inputs = s.causal ? 2 * d + wide : 3 * d + 2 * wide;  // of a mean
+    const double inputs = 3 * d + 2 * wide;  // of a cell
     bytes += 4 * means * d;
-    const SoftmaxWork work = softmax_work(s.causal ? level.part(level.pairs()) : level.problem);
+    const SoftmaxWork work = softmax_work(level.problem);
     flops += work.flops;
     backward += work.backward_flops;
     room = std::max(room, size * (held + before * inputs + means * (d + wide)));
     before = means;
-    if (!s.causal) {
-      held += means * (d + 1);
-      room = std::max(room, size * (held + means * inputs) + work.workspace_bytes);
-      continue;
-    }
-    const int64_t chunk =
-        std::min(level.queries.chunk(kForwardArrays, s.head_dim), level.pairs().end);
-    const double gathered = of(chunk * level.queries.rows) * (2 * d + wide + 1) +
-                            of(chunk * level.keys.rows) * (2 * d + wide);
-    room = std::max(room, size * (means * inputs + gathered) +
-                              softmax_work(level.part({0, chunk})).workspace_bytes);
+    held += means * (d + 1);
+    room = std::max(room, size * (held + means * inputs) + work.workspace_bytes);
   }
   return {.flops = flops,
           .backward_flops = backward,

@@ -1,5 +1,5 @@
 // The levels of hierarchical attention: which blocks of queries see which blocks of means, as
-// softmax problems. Without tensors. See hierarchical_attention.h.
+// softmax problems. Without tensors. O(n) for all levels. See hierarchical_attention.h.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,11 @@
 
 namespace attn {
 
-// Queries see means of `means.size` positions, of the other block of a pair.
+// Cells of `means.size` positions see means of as many.
 struct FarLevel {
   PositionMeans means;
   real shift = 0;          // added to log-sum-exps, in units of log2: how often a mean counts
-  SoftmaxProblem problem;  // of means; causal: of one pair of blocks
-  Regroup queries, keys;   // causal: the pairs of a head, the later block and the earlier one
-  IndexList sizes;         // causal: [batch · heads · pairs], keys of each that are no padding
-
-  Span pairs() const { return {0, static_cast<int64_t>(sizes.size())}; }
-  SoftmaxProblem part(Span which) const;  // causal: of some pairs
+  SoftmaxProblem problem;  // of cells and means
 };
 
 struct HierarchyLevels {
@@ -34,7 +29,6 @@ struct HierarchyLevels {
 
  private:
   void make_blocks(FarLevel& level, int64_t block) const;
-  void make_pairs(FarLevel& level, const AttentionShape& shape, int64_t block) const;
 };
 
 }  // namespace attn

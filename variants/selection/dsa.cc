@@ -92,7 +92,11 @@ VariantInfo dsa() {
                   "lightning: the indexer; plain: q·k, with which this is topk"},
                  ParamSpec("index_heads", 2, "heads of the indexer of each attention head", 1, 64)
                      .when("scorer", "lightning"),
-                 ParamSpec("index_dim", 16, "width of a head of the indexer", 1, 256)
+                 ParamSpec("index_dim", 16,
+                           "width of a head of the indexer; its keys pass a layer norm, which "
+                           "leaves of a single "
+                           "channel 0",
+                           2, 256)
                      .when("scorer", "lightning")},
       .make = make_as<Dsa>,
       .reference = dsa_reference,
@@ -103,7 +107,8 @@ VariantInfo dsa() {
       .notes = {
           "The paper's indexer is one for all heads and reads the layer's input; this one is of "
           "each "
-          "head and reads its queries and keys, which are what an attention has. Left out: the "
+          "head and reads its queries and keys, which are what an attention has. Its "
+          "keys pass a layer norm, as the paper's. Left out: the "
           "rotation of the indexer's first channels, the Hadamard rotation (which changes no "
           "product), and the factor of w (which changes no order).",
           "The choice has no gradient: the paper trains the indexer by its distance to the dense "

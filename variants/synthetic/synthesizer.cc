@@ -88,6 +88,10 @@ VariantInfo synthesizer() {
           },
       .notes = {"The layer's queries stand for the first layer's output W₁·x of the dense kinds, "
                 "without biases; keys are read by as=lra alone, and not projected elsewhere.",
+                "kind=factorized_dense: of factors with a and c columns, logit j is column j mod a "
+                "of the "
+                "first times column j / a of the second, rounded down: the first is tiled, the "
+                "second repeated.",
                 "as=lra: Long Range Arena runs a mixture that compares: logits q·k/√d plus a "
                 "learned n×n matrix; padding is hidden."}};
 }

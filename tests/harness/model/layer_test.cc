@@ -10,6 +10,7 @@
 #include "harness/measure/fidelity.h"
 #include "harness/measure/peak_memory.h"
 #include "harness/model/layer.h"
+#include "harness/model/layer_stack.h"
 #include "tests/harness/model/written_out.h"
 #include "tests/harness/train/toy.h"
 #include "variants/api/mixer.h"
@@ -79,6 +80,13 @@ TEST(Layer, EqualsTheLayerWrittenOut) {
                       expected[at / kWidth][at % kWidth], 100 * 10 * static_cast<double>(kEpsilon));
       }
     }
+}
+
+TEST(Layer, OfAModelTellsItsAttentionWhichLayerItIs) {
+  const VariantInfo plain = toy::variant<toy::Plain>("plain");
+  const LayerStack stack(config_of(plain, Norm::pre), 3, 1);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(stack.layers()[i]->attention().config().layer, static_cast<int64_t>(i));
 }
 
 TEST(Layer, DropsOnlyWhenGivenAStream) {

@@ -185,6 +185,20 @@ TEST(Verify, AsksNoIdentityThatHoldsOnlyWhenShort) {
   EXPECT_EQ(found.by, VerifiedBy::pieces);
 }
 
+// Two blocks of hierarchical are exact attention, to which copies of a piece are the piece; more
+// blocks are not. The reference decides, and still refuses what is wrong.
+TEST(Verify, AnIdentityOfShortSequencesRefusesNoRightAnswer) {
+  for (const bool causal : {false, true}) {
+    Workload workload({.variant = &find_variant("hierarchical"),
+                       .length = 512,
+                       .heads = 1,
+                       .head_dim = 16,
+                       .causal = causal});
+    workload.run();
+    EXPECT_EQ(verify(workload, {.budget_s = -1}).by, VerifiedBy::reference);
+  }
+}
+
 // Along a direction many relus of keys have their kink within a step: a shorter one tells.
 TEST(Verify, DifferencesAcrossManyKinksRefuseNoRightGradient) {
   const VariantInfo& info = find_variant("cosformer");

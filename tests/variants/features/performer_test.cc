@@ -37,20 +37,23 @@ TEST(Performer, RegressionLongRangeArenaHasNoRandomFeatures) {
 // ω and -ω: with x = -y a pair's features multiply to e^{-|x|²} exactly, whatever is drawn.
 TEST(Performer, HyperbolicFeaturesAreOppositePairs) {
   const std::string hyperbolic = "hyperbolic";
-  for (const int64_t features : {int64_t{6}, int64_t{7}}) {
-    const auto attention = find_variant("performer")
-                               .build({2, 5, 20, false, 3, {}},
-                                      {{"features", features}, {"features_kind", hyperbolic}});
-    const Tensor omega = attention->weights()[0].value.value();
-    ASSERT_EQ(omega.dim(1), features);
-    for (int64_t h = 0; h < 2; ++h)
-      for (int64_t f = 0; f + 1 < features; f += 2)
-        for (int64_t c = 0; c < 5; ++c) {
-          const real* const row = omega.data() + (h * features + f) * 5;
-          EXPECT_EQ(row[c], -row[5 + c]);
-          EXPECT_NE(row[c], real(0));
-        }
-  }
+  constexpr int64_t kFeatures = 6;
+  const VariantInfo& info = find_variant("performer");
+  const auto attention = info.build({2, 5, 20, false, 3, {}},
+                                    {{"features", kFeatures}, {"features_kind", hyperbolic}});
+  const Tensor omega = attention->weights()[0].value.value();
+  ASSERT_EQ(omega.dim(1), kFeatures);
+  for (int64_t h = 0; h < 2; ++h)
+    for (int64_t f = 0; f < kFeatures; f += 2)
+      for (int64_t c = 0; c < 5; ++c) {
+        const real* const row = omega.data() + (h * kFeatures + f) * 5;
+        EXPECT_EQ(row[c], -row[5 + c]);
+        EXPECT_NE(row[c], real(0));
+      }
+  const Params odd(info.name, info.params,
+                   {{"features", int64_t{7}}, {"features_kind", hyperbolic}});
+  EXPECT_NE(info.why_not({.head_dim = 5}, odd).value_or("").find("must be even"),
+            std::string::npos);
 }
 
 const std::string kTrigonometric = "trigonometric";

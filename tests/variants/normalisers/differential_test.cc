@@ -97,6 +97,25 @@ TEST(Differential, RowsSumToOneLessLambda) {
   }
 }
 
+// Each layer of a model starts at its own λ: 0.8 - 0.6·e^(-0.3·layer).
+TEST(Differential, StartsAtTheLambdaOfItsLayer) {
+  const VariantInfo& info = find_variant("differential");
+  const AttentionConfig fourth = {2, 6, 40, false, 3, {}, 3};
+  const Tensor q = bridge::normal({1, 2, 40, 6}, "q"), k = bridge::normal({1, 2, 40, 6}, "k");
+  const auto of = [&](const AttentionConfig& config, const Given& given) {
+    const NoGrad no_grad;
+    return info.build(config, given)->forward(Var(q), Var(k), Var(k)).value();
+  };
+  const Tensor got = of(fourth, {});
+  const Tensor want = of({2, 6, 40, false, 3, {}}, {{"lambda_init", 0.8 - 0.6 * std::exp(-0.9)}});
+  EXPECT_LE(bridge::relative_error(got, bridge::array_of(want).x), 4 * kEpsilon);
+  EXPECT_GT(bridge::relative_error(of({2, 6, 40, false, 3, {}}, {}), bridge::array_of(want).x),
+            0.1);
+  EXPECT_LE(bridge::relative_error(of(fourth, {{"lambda_init", 0.2}}),
+                                   bridge::array_of(of({2, 6, 40, false, 3, {}}, {})).x),
+            4 * kEpsilon);
+}
+
 TEST(Differential, AnOddHeadIsRefused) {
   const VariantInfo& info = find_variant("differential");
   EXPECT_TRUE(info.why_not({.head_dim = 5}, Params(info.name, info.params)).has_value());
@@ -137,27 +156,27 @@ oracle::Array l2(const std::vector<oracle::Array>& x, const oracle::Visibility& 
                                    seen, 1);
 }
 
-const Given kL2 = {{"norm", std::string("l2")}};
+const Given kL2 = {}, kRms = {{"norm", std::string("rms")}};
 
 TEST(QkNorm, EqualsItsEquationsForwardAndBackward) {
-  perturbed::expect_twin_everywhere("qk_norm", {}, rms);
+  perturbed::expect_twin_everywhere("qk_norm", kRms, rms);
   perturbed::expect_twin_everywhere("qk_norm", kL2, l2);
 }
 
 TEST(QkNorm, DecodesWithGainsThatAreNotOne) {
   for (const int64_t kv_heads : {4, 2, 1}) {
-    perturbed::expect_decoding("qk_norm", {}, kv_heads);
+    perturbed::expect_decoding("qk_norm", kRms, kv_heads);
     perturbed::expect_decoding("qk_norm", kL2, kv_heads);
   }
 }
 
 TEST(QkNorm, GradientsDoNotDependOnThreads) {
-  perturbed::expect_gradients_by_threads("qk_norm", {});
+  perturbed::expect_gradients_by_threads("qk_norm", kRms);
   perturbed::expect_gradients_by_threads("qk_norm", kL2);
 }
 
 TEST(QkNorm, TheSizeOfQueriesAndKeysDoesNotMatter) {
-  for (const Given& given : {Given{}, kL2}) {
+  for (const Given& given : {kRms, kL2}) {
     const auto attention = perturbed::build("qk_norm", given, {2, 6, 30, false, 3, {}});
     const NoGrad no_grad;
     const Tensor v = bridge::normal({1, 2, 30, 6}, "v");
