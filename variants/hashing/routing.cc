@@ -84,7 +84,8 @@ VariantInfo routing() {
           "n·d",
       .traits = {.causal = true, .random = true, .convex = true},
       .params = {{"clusters", 0, "centroids of each head; 0: nearest to √n", 0, 65536},
-                 {"window", 0, "positions of a cluster, or of its chunks; 0: n/clusters, rounded up", 0, 65536},
+                 {"window", 0,
+                  "positions of a cluster, or of its chunks; 0: n/clusters, rounded up", 0, 65536},
                  {"assignment",
                   {"balanced", "nearest"},
                   "balanced: each centroid takes its `window` nearest queries and keys; nearest: "
