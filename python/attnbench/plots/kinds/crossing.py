@@ -120,7 +120,7 @@ Ratios = dict[str, tuple[float, float, float]]  # with its interval, by cell
 def relative(rows: Rows, styles: Styles) -> list[Picture]:
     out = []
     for name, panels in pages("speed", rows.of("speed")):
-        kept = [p for p in panels if styles.baseline(p.select(drawn_series([p], styles)))]
+        kept = [p for p in panels if p.is_curve and styles.baseline(p.select(drawn_series([p], styles)))]
         found: Ratios = {}
         for panel in kept:
             found |= ratios(panel, styles)

@@ -23,15 +23,16 @@ from ..layout.panels import failed_at, grey_lines, length_ticks, with_statuses
 from ..layout.sheets import facets
 from ..rows.style import BEHIND, INK, Series, Styles
 from ..rows.units import TEXTS, bytes_text, length_text, thousands_text
-from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, PanelStyle, Point, Scale
+from .panel_data import HeatPanel, LinePanel, ListPanel, PanelStyle, Point, Scale
+from .ranking import ROW, RankPanel, draw_ranking, ranking_ticks
 
 SHAPE = 0.62  # height of line panels over their width
-ROW = 1.75  # times the size of words: a row of a list or a heat map
 DPI = 200  # of PNG
 SPAN = math.log(16)  # a map of ratios tells lightness apart from a 16th to 16 times: outliers fade nothing
 DARK = 0.55  # share of a grey map beyond which numbers are white
 TEXT = {**TEXTS, "number": thousands_text, "length": length_text}
 Entries = list[tuple[Line2D, str]]
+AnyPanel = LinePanel | ListPanel | HeatPanel | RankPanel
 
 
 def draw_panels(panels: Sequence[AnyPanel], styles: Styles, style: PanelStyle, folder: Path) -> list[Path]:
@@ -54,6 +55,8 @@ def _figures(panel: AnyPanel, styles: Styles, style: PanelStyle) -> Iterator[tup
         yield panel.name, _heat(panel, style)
     elif isinstance(panel, ListPanel):
         yield panel.name, _list(panel, style)
+    elif isinstance(panel, RankPanel):
+        yield panel.name, _ranking(panel, style)
     else:
         parts = facets([s for s, _ in panel.lines], styles)
         for number, part in enumerate(parts, 1):
@@ -247,6 +250,13 @@ def _list(panel: ListPanel, style: PanelStyle) -> Figure:
     return figure
 
 
+def _ranking(panel: RankPanel, style: PanelStyle) -> Figure:
+    figure, axes = _figure(style, ROW * style.size / 72 * (len(panel.ranks) + 2.2), [])
+    draw_ranking(axes, panel, style.size - 1, style.line)
+    _fit(figure, axes, lambda: ranking_ticks(axes, panel))
+    return figure
+
+
 def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
@@ -333,6 +343,12 @@ def _table(panel: AnyPanel) -> list[dict[str, Any]]:
             {**s.columns, "value": p.x, "ci_low": p.low, "ci_high": p.high, "text": p.text, "cell": p.cell}
             for s, p in panel.lines
         ]
+    if isinstance(panel, RankPanel):
+        return [
+            {**r.series.columns, "value": r.point.x, "ci_low": r.point.low, "ci_high": r.point.high,
+             "over_full": r.ratio, "text": panel.told(r), "cell": r.point.cell}
+            for r in panel.ranks
+        ]  # fmt: skip
     return [
         {**s.columns, panel.x.label: p.x, panel.y.label: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
         for s, points in panel.lines

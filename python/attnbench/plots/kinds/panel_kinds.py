@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
-from ..rows.read import Cell, Rows, ids
+from ..rows.read import Cell, NothingDrawn, Rows, ids
 from ..rows.scores import TaskGroup, score, series_of, short_titles, task_groups
 from ..rows.settings import chosen_on_validation, is_error
 from ..rows.style import MOST, Series, Styles
@@ -18,7 +18,10 @@ from .length import beyond_training, by_distance
 from .length import points_by_distance as points_by_distance
 from .length import points_by_length as points_by_length
 from .overview_rows import telling_panel
-from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError, by_any
+from .by_any import by_any
+from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError
+from .panel_draw import AnyPanel
+from .ranking import of_panel
 from .state import found as states
 from .state import lines as state_lines
 from .trades import Trade, telling_trade, trade_panels
@@ -27,12 +30,14 @@ from .training import STEPS, Spread, spread, while_training
 LENGTH = Scale("sequence length (tokens)", "length", True)
 
 
-def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | None) -> list[LinePanel]:
-    out = []
+def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | None) -> list[AnyPanel]:
+    """Curves, and of one length a list, best first."""
+    out: list[AnyPanel] = []
     for name, panels in pages(measure, rows.of(measure)):
         for panel in panels:
-            if panel.is_curve:
-                out.append(_curves(f"{name}-{panel.slug}", panel, styles, quantity))
+            stem = f"{name}-{panel.slug}"
+            ranked = not panel.is_curve
+            out.append(of_panel(stem, panel, styles, quantity or time_of(panel.cells[0])) if ranked else _curves(stem, panel, styles, quantity))
     return out
 
 
@@ -50,11 +55,11 @@ def _points(series, quantity: Quantity) -> list[Point]:
     ]
 
 
-def speed(rows: Rows, styles: Styles) -> list[LinePanel]:
+def speed(rows: Rows, styles: Styles) -> list[AnyPanel]:
     return _over_length("speed", rows, styles, None)
 
 
-def memory(rows: Rows, styles: Styles) -> list[LinePanel]:
+def memory(rows: Rows, styles: Styles) -> list[AnyPanel]:
     return _over_length("memory", rows, styles, PEAK)
 
 
@@ -292,5 +297,5 @@ def panels_of(kind: str | None, rows: Rows, styles: Styles) -> list[AnyPanel]:
     wanted = [kind] if kind else [name for name in KINDS if name != "overview"]  # its panels are of other kinds
     made = [p for name in wanted for p in KINDS[name](rows, styles)]
     if kind is not None and not made:
-        raise StyleError(f"--kind {kind}: the rows hold nothing that it shows")
+        raise NothingDrawn(f"--kind {kind}: the rows hold nothing that it shows")
     return made
