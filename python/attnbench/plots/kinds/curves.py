@@ -3,7 +3,6 @@ length is a list of the variants, best first; a fan of slopes shows growth with 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
 
-from ..rows.read import Cell, NothingDrawn, Rows, RowsError, ids
-from ..rows.settings import NAMES, SHAPE, contract, mode_of, scope_of, without_settings
-from ..rows.style import COLORS, Series, Styles
-from ..rows.style import look as look_at
+from ..rows.read import Cell, RowsError
+from ..rows.settings import NAMES, contract
+from ..rows.style import Series
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # TeX's points, as \columnwidth is given
 LEAST, MOST = 2.0, 40.0  # inches
