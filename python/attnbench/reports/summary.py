@@ -268,4 +268,5 @@ def quality(book: Book) -> Iterator[str]:
     timed = [c for c in book.rows.of("speed") if c.ok]
     disturbed = sum(bool(c.noisy) for c in timed)
     if timed:
-        yield f"{disturbed or 'None'} of {len(timed):,} times {'was' if disturbed == 1 else 'were'} measured on a disturbed machine."
+        verb = "was" if disturbed == 1 else "were"
+        yield f"{disturbed or 'None'} of all {len(timed):,} times in these rows {verb} measured on a disturbed machine."

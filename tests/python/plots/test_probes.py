@@ -12,7 +12,7 @@ from PIL import Image
 from attnbench.plots.kinds.reach import Depth
 from attnbench.plots.kinds.tradeoff import draw_trade
 from attnbench.plots.kinds.trades import trade_panels
-from attnbench.plots.kinds.training import points_by_effort
+from attnbench.plots.kinds.training import EFFORT_NOTE, LEARNING_NOTE, points_by_effort, spread
 from attnbench.plots.rows.read import Cell, Rows, read_rows
 from attnbench.plots.rows.scores import score, task_groups
 from attnbench.plots.rows.settings import choice_of, chosen_on_validation
@@ -157,11 +157,27 @@ class Effort(Probes):
         # The effort is of the seeds that train on; the score of both.
         self.assertEqual(of_seconds, [[25, 0.25, 0.2, 0.3], [50, 0.45, 0.4, 0.5], [60, 0.55, 0.5, 0.6]])
 
+    def test_a_variant_that_learned_within_its_first_validation_is_a_point(self) -> None:
+        quick = cell("kda", "copy", 1.0) | {"samples": [{"step": 20, "train_loss": 0.1, "validation": 1.0, "seconds": 9.0}]}
+        found = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-effort")
+        self.assertIn(("seconds", "kda", "9", "1"), {(r["effort"], r["series"], r["at"], r["validation"]) for r in found})
+        learned = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-learning")
+        self.assertIn(("kda", "20"), {(r["series"], r["step"]) for r in learned})
+
+    def test_both_pictures_of_a_training_draw_means(self) -> None:
+        rows = self.read([c | {"axes": c["axes"] | {"seed": s}, "cell": f"{s}", "samples": [
+            {"step": t, "train_loss": 1.0, "validation": v * t / 10, "seconds": 2.0 * t} for t in (1, 2)]}
+            for s, v in enumerate((1.0, 2.0, 6.0)) for c in [cell("full", "copy", 0.9)]])  # fmt: skip
+        self.assertEqual([round(p[1], 9) for p in points_by_effort(rows.cells, "seconds")], [0.3, 0.6])
+        self.assertEqual([round(p[1], 9) for p in spread(rows.cells)], [0.3, 0.6])
+        for note in (LEARNING_NOTE, EFFORT_NOTE):
+            self.assertIn("ines are means over the seeds", note)
+
     def test_one_validation_is_no_curve(self) -> None:
         self.assertEqual(sketch(self.rows([cell("full", "copy", 0.9)]), "-o", self.folder / "out")[0], 0)
         self.assertFalse((self.folder / "out" / "accuracy-effort.csv").exists())
 
-    def test_the_report_has_the_medians_and_the_ends_of_the_seeds(self) -> None:
+    def test_the_report_has_the_means_and_the_ends_of_the_seeds(self) -> None:
         rows = self.read(probe_rows.effort_cells())
         found = scores.against_effort(scores.Tasks(Book(rows, Styles(rows))))
         assert found is not None

@@ -166,7 +166,7 @@ class Sentences(InReport):
         cells[-1]["noisy"] = ["witness"]
         told = self.sentences(cells)
         self.assertIn("Of 25 measurements these have no number: 1 diverged, 1 skipped.", told)
-        self.assertIn("1 of 10 times was measured on a disturbed machine.", told)
+        self.assertIn("1 of all 10 times in these rows was measured on a disturbed machine.", told)
 
     def test_least_and_most_memory(self) -> None:
         told = next(s for s in self.sentences(fixture.memory_cells()) if "memory" in s)
