@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.text import Text
 from PIL import Image
 
+from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.panel_data import LinePanel
+from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.kinds.reach import Depth
+from attnbench.plots.kinds.state import state
 from attnbench.plots.kinds.tradeoff import draw_trade
 from attnbench.plots.kinds.trades import trade_panels
-from attnbench.plots.kinds.training import EFFORT_NOTE, LEARNING_NOTE, points_by_effort, spread
+from attnbench.plots.kinds.training import EFFORT_NOTE, LEARNING_NOTE, effort, learning, points_by_effort, spread
 from attnbench.plots.rows.read import Cell, Rows, read_rows
-from attnbench.plots.rows.scores import score, task_groups
-from attnbench.plots.rows.settings import choice_of, chosen_on_validation
+from attnbench.plots.rows.scores import score, shortcut_words, task_groups
+from attnbench.plots.rows.settings import CUT, choice_of, chosen_on_validation, written
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import scores
 from attnbench.reports.book import Book
@@ -163,6 +168,27 @@ class Effort(Probes):
         self.assertIn(("seconds", "kda", "9", "1"), {(r["effort"], r["series"], r["at"], r["validation"]) for r in found})
         learned = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-learning")
         self.assertIn(("kda", "20"), {(r["series"], r["step"]) for r in learned})
+
+    def test_a_training_that_was_cut_off_carries_its_mark_in_every_picture(self) -> None:
+        cells = [c | {"metrics": c["metrics"] | {"stopped_by": "steps" if c["variant"]["name"] == "full" else "target", "state_bytes": size}}
+                 for size, c in enumerate(probe_rows.effort_cells(), 1)]  # fmt: skip
+        rows = self.read(cells)
+        for draw in (accuracy, learning, effort, state):
+            for picture in draw(rows, Styles(rows)):
+                told = [t.get_text() for t in picture.figure.findobj(Text) if t.get_text().strip()]
+                self.assertTrue(any(t.endswith(CUT) for t in told), (draw, told))
+                self.assertFalse([t for t in told if "linear" in t and CUT in t], draw)
+                self.assertTrue(any(t.startswith(f"{CUT} training cut off") for t in told), (draw, told))
+        panels = [p for kind in ("accuracy", "learning", "state") for p in KINDS[kind](rows, Styles(rows))]
+        for panel in panels:
+            names = [s.label if isinstance(panel, LinePanel) else p.text for s, p in panel.lines]
+            self.assertEqual([n.endswith(CUT) for n in names], [s.variant == "full" for s, _ in panel.lines], panel.name)
+            self.assertIn(CUT, panel.x.label)
+
+    def test_scores_have_three_digits_and_a_window_says_what_it_sees(self) -> None:
+        self.assertEqual([written(v, "accuracy") for v in (0.13, 0.996, 1.0)], ["0.130", "0.996", "1.000"])
+        self.assertEqual(shortcut_words("window of 16 (best)"), "best rule that sees 16 positions in a row")
+        self.assertEqual(shortcut_words("random_context_value"), "random context value")
 
     def test_both_pictures_of_a_training_draw_means(self) -> None:
         rows = self.read([c | {"axes": c["axes"] | {"seed": s}, "cell": f"{s}", "samples": [

@@ -217,6 +217,13 @@ class ListPanel:
     levels: dict[str, float] = field(default_factory=dict)
 
 
+def written_in(value: float) -> str:
+    """Returns the number as a field of a heat map has room for it."""
+    if value < 0.095:
+        return f"{value:.1g}"
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
 @dataclass(frozen=True)
 class HeatPanel:
     """A grid of numbers, None where nothing was measured."""
@@ -229,6 +236,15 @@ class HeatPanel:
     kind: str  # score, or ratio: on a logarithmic scale about 1
     cells: list[list[str]]
     families: list[str] = field(default_factory=list)  # of each row, drawn above its first; none: no heads
+    marks: list[list[str]] = field(default_factory=list)  # of each number, see settings.MEANINGS; none: no marks
+
+    def texts(self) -> list[list[str]]:
+        """Returns what is written in each field, "" where there is no number."""
+        marks = self.marks or [[""] * len(self.columns)] * len(self.rows)
+        return [
+            ["" if v is None else written_in(v) + mark for v, mark in zip(line, own, strict=True)]
+            for line, own in zip(self.values, marks, strict=True)
+        ]
 
     def places(self) -> tuple[list[int], dict[int, str]]:
         """The line of each row, and the heads by line."""

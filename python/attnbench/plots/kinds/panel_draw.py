@@ -24,7 +24,7 @@ from ..layout.sheets import facets
 from ..rows.style import BEHIND, INK, Series, Styles
 from ..rows.units import TEXTS, bytes_text, length_text, thousands_text
 from .panel_data import HeatPanel, LinePanel, ListPanel, PanelStyle, Point, Scale
-from .ranking import ROW, RankPanel, draw_ranking, ranking_ticks
+from .ranking import ROW, RankPanel, draw_ranking, meanings, ranking_ticks
 
 SHAPE = 0.62  # height of line panels over their width
 DPI = 200  # of PNG
@@ -226,7 +226,7 @@ def _fit(figure: Figure, axes: Axes, ticks: Any) -> None:
 def _list(panel: ListPanel, style: PanelStyle) -> Figure:
     row = ROW * style.size / 72
     entries = [level_entry(level) for level in panel.levels]
-    figure, axes = _figure(style, row * (len(panel.lines) + 2.2), entries)
+    figure, axes = _figure(style, row * (len(panel.lines) + 2.2 + panel.x.label.count("\n")), entries)
     axes.set_ylim(len(panel.lines) - 0.4, -0.6)
     values = [v for _, p in panel.lines for v in (p.x, p.low, p.high) if v is not None and math.isfinite(v)]
     _limits(axes, "x", panel.x, [*values, *panel.levels.values()])
@@ -251,7 +251,7 @@ def _list(panel: ListPanel, style: PanelStyle) -> Figure:
 
 
 def _ranking(panel: RankPanel, style: PanelStyle) -> Figure:
-    figure, axes = _figure(style, ROW * style.size / 72 * (len(panel.ranks) + 2.2), [])
+    figure, axes = _figure(style, ROW * style.size / 72 * (len(panel.ranks) + 2.2) + 1.3 * style.size / 72 * len(meanings(panel)), [])
     draw_ranking(axes, panel, style.size - 1, style.line)
     _fit(figure, axes, lambda: ranking_ticks(axes, panel))
     return figure
@@ -261,7 +261,8 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
-    words = 0.35 + (1.3 * style.size / 72 if panel.kind == "ratio" else 0)  # two lines
+    told = panel.label.split("\n") if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
+    words = 0.35 + 1.3 * style.size / 72 * (len(told) - 1)
     places, heads = panel.places()
     count = len(places) + len(heads)
     figure, axes = _figure(style, row * count + widest + words, [])
@@ -282,15 +283,15 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     size = _number_size(panel, style)
     for y, head in heads.items():
         axes.text(-0.5, y + 0.1, head, ha="left", va="center", fontsize=size, style="italic", color=INK)
-    for y, line in zip(places, panel.values, strict=True):
-        for x, value in enumerate(line):
+    for y, line, texts in zip(places, panel.values, panel.texts(), strict=True):
+        for x, (value, text) in enumerate(zip(line, texts, strict=True)):
             if value is None:
                 axes.text(x, y, "\u2013", ha="center", va="center", fontsize=size)
                 continue
             dark = 0.75 * shade(value)
             axes.add_patch(matplotlib.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=greys(dark), edgecolor="white", linewidth=0.6))
             faster = panel.kind == "ratio" and value > 1
-            axes.text(x, y, _number(value), ha="center", va="center", fontsize=size,
+            axes.text(x, y, text, ha="center", va="center", fontsize=size,
                       color="white" if dark > DARK else INK, weight="bold" if faster else "normal")  # fmt: skip
     axes.set_xticks(range(len(panel.columns)), panel.columns, rotation=90 if _narrow(panel, style) else 0)
     axes.xaxis.set_minor_locator(NullLocator())
@@ -299,17 +300,10 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    told = [panel.label] if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
     wide = max(text_width(line, style.size) for line in told) > _room(panel, style) * len(panel.columns)
     axes.set_xlabel("\n".join(told), loc="right" if wide else "center")
     _fit(figure, axes, lambda: None)
     return figure
-
-
-def _number(value: float) -> str:
-    if value < 0.095:
-        return f"{value:.1g}"
-    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
 
 
 def _room(panel: HeatPanel, style: PanelStyle) -> float:
@@ -325,7 +319,7 @@ def _narrow(panel: HeatPanel, style: PanelStyle) -> bool:
 def _number_size(panel: HeatPanel, style: PanelStyle) -> float:
     """Of the numbers, small enough for a column, 5 points at least."""
     size = style.size - 1
-    widest = max((_number(v) for line in panel.values for v in line if v is not None), key=len)
+    widest = max((text for line in panel.texts() for text in line), key=len)
     while size > 5 and text_width(widest, size) * 1.08 + 3 > _room(panel, style):
         size -= 0.5
     return size

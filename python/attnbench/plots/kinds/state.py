@@ -20,7 +20,7 @@ from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import Cell, Rows
 from ..rows.scores import ONE_SEED, Score, TaskGroup, score, series_of, task_columns, task_groups
-from ..rows.settings import score_axis, told_apart, winners
+from ..rows.settings import marks_of, score_axis, told_apart, winners
 from ..rows.style import BEHIND, Look, Series, Styles, tag
 from ..rows.units import bytes_text
 from .accuracy import Line, TaskPage, task_pages
@@ -131,7 +131,8 @@ def _points(family: list[Series]) -> list[Point]:
         found = score(s.cells)
         if found:
             told = tag(s) if len(family) > 1 else ""
-            points.append((_bytes(s.cells[0]), found, told, s.label))
+            mark = marks_of(s.cells)
+            points.append((_bytes(s.cells[0]), found, told and told + mark, s.label + mark))
     return sorted(points, key=lambda p: (p[0], p[2]))
 
 

@@ -15,7 +15,7 @@ from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import TaskGroup, task_groups
-from ..rows.settings import chosen_on_validation, score_axis
+from ..rows.settings import chosen_on_validation, marks_of, score_axis
 from ..rows.settings import name as name_of
 from ..rows.style import Series, Styles
 from ..rows.units import seconds_text, thousands_text
@@ -23,8 +23,8 @@ from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, tas
 
 STEPS = "steps of training"
 LEARNING_NOTE = (
-    "Scores on the validation split while training went on: lines are means over the seeds, bands run from the lowest seed to the highest. "
-    "A training that ended before that of another seed, at its target or out of "
+    "Lines are means over the seeds, bands run from the lowest seed to the highest. "
+    "Scores are those on the validation split while training went on. A training that ended before that of another seed, at its target or out of "
     "patience, keeps its last score."
 )
 Spread = list[tuple[float, float, float, float]]  # step, mean, least and most of the seeds
@@ -102,8 +102,8 @@ def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:
 
 
 EFFORT_NOTE = (
-    "Validation score against the time of training alone and against its FLOPs as counted. Lines are means over the seeds, bands run from "
-    "the lowest seed to the highest; a seed that stopped early keeps its last score."
+    "Lines are means over the seeds, bands run from the lowest seed to the highest. Validation score against the time of training alone and "
+    "against its FLOPs as counted; a seed that stopped early keeps its last score."
 )
 EFFORTS = {"seconds": "seconds of training", "flops": "FLOPs of training"}
 # Effort, and over the seeds the mean, lowest and highest score.
@@ -209,7 +209,7 @@ def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
     axes.set_xscale("log")
     spent = [p[0] for _, own in drawn for p in own] or [1.0]
     axes.set_xlim(min(spent) / 1.15, max(spent) * 1.15)
-    ends = [End(own[-1][:2], s.label, s.look) for s, own in drawn]
+    ends = [End(own[-1][:2], s.label + marks_of(s.cells), s.look) for s, own in drawn]
     share = make_room(axes, ends, max(spent))
     log_ticks(axes, axes.xaxis, TEXTS[kind])
     axes.set_xlabel(EFFORTS[kind])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,6 +78,19 @@ class TaskGroup:
 
     def select(self, series: list[Series]) -> list[Series]:
         return among(self.cells, series)
+
+
+WINDOWS = {
+    "best": "best rule that sees {} positions in a row",
+    "pooled": "rule on all windows of {} positions, pooled",
+    "last": "rule that sees the last {} positions",
+}
+
+
+def shortcut_words(name: str) -> str:
+    """Returns the name of a shortcut as it reads; of a window, what it sees."""
+    window = re.fullmatch(r"window of (\d+) \((\w+)\)", name.replace("_", " "))
+    return WINDOWS[window[2]].format(window[1]) if window and window[2] in WINDOWS else name.replace("_", " ")
 
 
 def short_titles(groups: Iterable[TaskGroup]) -> list[str]:
