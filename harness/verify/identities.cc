@@ -61,8 +61,8 @@ class Probe {
       rows.resize(static_cast<size_t>(wanted.dim(2)));
       std::iota(rows.begin(), rows.end(), int64_t{0});
     }
-    return compare_rows(got, array_of(wanted), rows, 0, allowance_of(seen_, dtype_, seen_.q.dim(2)),
-                        against, named_from);
+    return compare_rows(got, oracle_array(wanted), rows, 0,
+                        allowance_of(seen_, dtype_, seen_.q.dim(2)), against, named_from);
   }
 
  private:

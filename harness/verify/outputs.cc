@@ -162,17 +162,17 @@ ComparedRows begin(const Rows& rows, const Allowance& allowed) {
 }  // namespace
 
 ReferenceInputs reference_inputs(const SeenPass& seen, std::vector<int64_t> rows) {
-  ReferenceInputs inputs{.q = array_of(seen.q),
-                         .k = array_of(seen.k),
-                         .v = array_of(seen.v),
+  ReferenceInputs inputs{.q = oracle_array(seen.q),
+                         .k = oracle_array(seen.k),
+                         .v = oracle_array(seen.v),
                          .weights = {},
                          .gates = {},
                          .config = seen.attention->config(),
                          .mask = {seen.causal, {}},
                          .rows = std::move(rows)};
-  for (const Tensor& gate : seen.gates) inputs.gates.push_back(array_of(gate));
+  for (const Tensor& gate : seen.gates) inputs.gates.push_back(oracle_array(gate));
   for (const Weight& weight : seen.attention->weights())
-    inputs.weights.push_back(array_of(weight.value.value()));
+    inputs.weights.push_back(oracle_array(weight.value.value()));
   return inputs;
 }
 
