@@ -27,7 +27,7 @@ from .trades import Trade, largest_peak, trade_panels
 
 FRONT = "best score at each speed or above (Pareto front); grey: its 95 % interval"
 LARGEST = 17.0  # points, the radius of the greatest memory
-SMALL, SMALL_HEIGHT = 0.62, 1.14  # times the radius, and inches, of a small panel
+SMALL, SMALL_HEIGHT = 0.62, 1.2  # times the radius, and inches, of a small panel
 
 
 def radius(peak: float | None, largest: float | None, scale: float = 1.0) -> float:
@@ -187,7 +187,7 @@ def tradeoff(rows: Rows, styles: Styles) -> list[Picture]:
     held = {s.key: s for t in trades for s in t.series}
     series = [held[s.key] for s in styles.series([c for s in held.values() for c in s.cells])]
     out = []
-    columns = COLUMNS if len(trades) <= 4 else 3
+    columns = COLUMNS if len(trades) <= 4 else 3 if len(trades) <= 9 else 4
     for sheet in sheets(in_rows(trades, columns), series, styles, columns=COLUMNS):
         tasks = {g.cells[0].task for t in sheet.panels for g in t.groups}
         words = caption(rows, [c for c in cells if c.task in tasks], trade_note(sheet.panels))
@@ -212,7 +212,8 @@ def _small_page(sheet: Sheet[Trade], series: list[Series], words: str) -> Page:
         [entry({**s.look.line(), "linestyle": "none"}, s.label) for s in series] + level_entries(trades),
         [SMALL_HEIGHT] * grid + ([0.4] if largest else []),
         columns,
-        gaps=[0.44] + [0.74] * (grid - 1) + ([0.5] if largest else []),
+        width=7.2 if columns < 4 else 8.2,
+        gaps=[0.44] + [0.76] * (grid - 1) + ([0.5] if largest else []),
         left=0.56,
         between=0.3 if len({t.label for t in trades}) == 1 else 0.5,
         below=0.05 if largest else 0.45,
