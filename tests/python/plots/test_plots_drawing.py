@@ -14,7 +14,9 @@ from PIL import Image, ImageChops, ImageFilter
 
 from attnbench.plots.gallery import draw_all
 from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.crossing import crossings
 from attnbench.plots.kinds.curves import slope_guides
+from attnbench.plots.kinds.fidelity import fidelity
 from attnbench.plots.kinds.tradeoff import draw_trade, tradeoff
 from attnbench.plots.kinds.trades import telling_trade, trade_panels
 from attnbench.plots.layout.axes import byte_ticks, spread
@@ -94,6 +96,20 @@ class Drawing(unittest.TestCase):
         legend = [t.get_text() for x in picture.figure.legends for t in x.get_texts()]
         self.assertTrue({"full", "truncated", "linear"} < set(legend), legend)
         self.assertIn("grey: its 95 % interval", " ".join(legend))
+
+    def test_a_legend_names_the_errors_and_no_two_names_share_a_spot(self) -> None:
+        rows = quick_rows()
+        picture = fidelity(rows, Styles(rows))[0]
+        legend = {t.get_text() for x in picture.figure.legends for t in x.get_texts()}
+        self.assertTrue({"full", "linear"} < legend, legend)
+        against_scale = [axes for axes in picture.figure.axes if axes.get_xlabel() == "scale of queries and keys"]
+        self.assertTrue(against_scale)
+        self.assertEqual([t.get_text() for axes in against_scale for t in axes.texts], [])
+
+    def test_a_crossing_of_medians_is_told_apart_from_being_surely_faster(self) -> None:
+        rows = quick_rows()
+        told = [t.get_text() for t in crossings(rows, Styles(rows))[0].figure.axes[0].texts]
+        self.assertEqual(told[:2], ["median crosses full's", "surely faster from"])
 
     def test_the_summary_shows_no_control_where_there_is_another_task(self) -> None:
         cells = fixture.quick_cells()

@@ -27,7 +27,7 @@ from .trades import Trade, largest_peak, trade_panels
 
 FRONT = "best score at each speed or above (Pareto front); grey: its 95 % interval"
 LARGEST = 17.0  # points, the radius of the greatest memory
-SMALL, SMALL_HEIGHT = 0.62, 1.2  # times the radius, and inches, of a small panel
+SMALL, SMALL_HEIGHT = 0.62, 1.21  # times the radius, and inches, of a small panel
 
 
 def radius(peak: float | None, largest: float | None, scale: float = 1.0) -> float:
