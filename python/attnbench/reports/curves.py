@@ -22,8 +22,8 @@ LENGTH = {"title": "sequence length (tokens)", "kind": "length"}
 OVERTAKES = (
     ("panel", "text"),
     ("variant", "series"),
-    ("faster from", "text"),
-    ("crossing (95 % interval)", "text"),
+    ("surely faster from", "text"),
+    ("medians cross at (95 % interval)", "text"),
     ("compared with", "series"),
     ("cells", "cells"),
 )
@@ -41,14 +41,14 @@ def speed(book: Book) -> Json | None:
         told = verdicts(panel, series, book.styles, book.rows) if panel.is_curve else []
         ratios = _ratios(series, book)
         quantity = time_of(panel.cells[0])
-        shown.append(_panel(panel, series, quantity, ratios, book) | {"crossings": _marks(told, book)})
+        shown.append(_panel(panel, series, quantity, ratios, book))
         overtakes += [_overtake(panel, v, book) for v in told]
     kept = [c for c in cells if c.status != "skipped"]
     return section(
         "speed",
         "Speed",
-        "Median time by sequence length; lower is better. Bars are 95 % intervals. A bar along the "
-        "lower edge is the interval of the length at which a variant crosses exact attention.",
+        "Median time by sequence length; lower is better. Bars are 95 % intervals. The table below tells at which length "
+        "the median of a variant crosses that of exact attention, and from which measured length on it is surely faster.",
         shown,
         table("overtakes", "Where variants overtake exact attention", OVERTAKES, overtakes),
         note=" ".join(filter(None, (repetitions(kept, "bars"), disturbed(kept), floors.note(kept)))),
@@ -134,19 +134,6 @@ def _overtake(panel: Panel, verdict: Verdict, book: Book) -> list[Any]:
         book.series(verdict.baseline),
         book.cells([*verdict.series.cells, *verdict.baseline.cells]),
     ]
-
-
-def _marks(told: list[Verdict], book: Book) -> list[list[Any]]:
-    """Returns [series, crossing, low, high] of the crossings within the measured lengths."""
-    out = []
-    for verdict in told:
-        c = verdict.crossing
-        if c.has_point:
-            ends = (c.low or c.length, c.high or c.length)
-            low, high = max(ends[0], c.first), min(ends[1], c.last)
-            assert math.isfinite(low) and math.isfinite(high)
-            out.append([book.series(verdict.series), *map(rounded, (c.length, low, high))])
-    return out
 
 
 def reach(book: Book) -> Json | None:

@@ -70,9 +70,10 @@ class Report {
       if (section.id === 'sources') tables.push(this.rows());
       const legend = element('ul', {class: 'legend', 'aria-label': `${section.title}: key`});
       const made = tables.map(t => new Table(this, t));
-      main.append(element('section', {id: section.id, 'aria-labelledby': `${section.id}-title`}, element('h2', {id: `${section.id}-title`}, section.title),
+      const place = this.charts.length || document.getElementById('overview') ? null : document.getElementById('summary'); // a picture first
+      main.insertBefore(element('section', {id: section.id, 'aria-labelledby': `${section.id}-title`}, element('h2', {id: `${section.id}-title`}, section.title),
         element('p', {}, section.lead), charts.length ? legend : null, charts.length ? element('div', {class: 'panels'}, ...charts.map(c => c.root)) : null,
-        section.note ? element('p', {class: 'quiet'}, section.note) : null, ...made.map(t => t.root)));
+        section.note ? element('p', {class: 'quiet'}, section.note) : null, ...made.map(t => t.root)), charts.length ? place : null);
       if (charts.length) this.legends.push({legend, charts});
       this.charts.push(...charts);
       this.tables.push(...made);

@@ -13,7 +13,7 @@ from attnbench.plots.kinds.overview_rows import telling_panel
 from attnbench.plots.layout.caption import in_python, unique
 from attnbench.plots.rows.crossing import Crossing
 from attnbench.plots.rows.read import FAILURES, Cell, run_of
-from attnbench.plots.rows.scores import Score, TaskGroup, score
+from attnbench.plots.rows.scores import Score, TaskGroup, score, shortcut_words
 from attnbench.plots.rows.settings import (
     CUT,
     MEANINGS,
@@ -192,7 +192,7 @@ def scores(book: Book, tasks: Tasks) -> Iterator[str]:
         words = f"On `{group.cells[0].task}` ({group.label}) score {', '.join(shown)}{more}"
         shortcut = group.best_shortcut()
         if shortcut:
-            name, value = shortcut[0].replace("_", " "), written(shortcut[1], group.metric)
+            name, value = shortcut_words(shortcut[0]), written(shortcut[1], group.metric)
             words += f"; the best trivial shortcut ({name}) has {value}"
             words += _at_shortcut(group, found, shortcut[1], book)
         yield f"{words}."
