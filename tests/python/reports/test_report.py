@@ -229,6 +229,10 @@ class Numbers(InReport):
     def table(self, section: str, name: str) -> list[list[Any]]:
         return next(t["rows"] for t in self.sections[section]["tables"] if t["id"] == name)
 
+    def test_only_what_was_measured_lies_in_the_axes_of_times(self) -> None:
+        for panel in self.sections["speed"]["panels"]:
+            self.assertNotIn("crossings", panel)
+
     def test_crossings(self) -> None:
         shown = [
             (r[0].partition(";")[0], self.data["series"][r[1]]["variant"], r[2], r[3])

@@ -70,6 +70,15 @@ class Growth(InSections):
         middle, _, low, high, _ = panel["lines"][0]["points"][0]
         self.assertTrue(low < middle < high)
 
+    def test_what_has_one_length_is_in_no_list(self) -> None:
+        file = self.planted("rows", ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n))
+        lines = file.read_text().splitlines()
+        alone = json.loads(lines[-1])
+        alone["cell"], alone["variant"] = "0" * 16, {"name": "performer", "params": {}}
+        file.write_text("\n".join([*lines, json.dumps(alone)]) + "\n")
+        rows = rows_of(comparison.growth(self.book_of(file)), "fits")
+        self.assertEqual({r["variant"] for r in rows}, {"full", "linear"})
+
     def test_an_exponent_has_the_name_of_its_own_file(self) -> None:
         laws = ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n)
         for names in (("rows", "rows_2"), ("a/rows", "b/rows")):
