@@ -141,7 +141,7 @@ def controls(groups: Iterable[TaskGroup]) -> str:
 
 # What the interval of a score says where only one seed was trained; tables give it none.
 ONE_SEED = (
-    "of one seed over the test examples (\u00b11.96 standard errors; how seeds differ is not in it)"
+    "of one seed over the test examples (\u00b11.96 standard errors; they do not tell how much seeds differ)"
 )
 PLACES = {  # where an encoder-decoder holds attention
     "encoder": "the encoder",
