@@ -131,8 +131,7 @@ def _points(family: list[Series]) -> list[Point]:
         found = score(s.cells)
         if found:
             told = tag(s) if len(family) > 1 else ""
-            mark = marks_of(s.cells)
-            points.append((_bytes(s.cells[0]), found, told and told + mark, s.label + mark))
+            points.append((_bytes(s.cells[0]), found, told, s.label))
     return sorted(points, key=lambda p: (p[0], p[2]))
 
 
@@ -161,8 +160,9 @@ def _draw(families: Families, axes: Axes, place: Place[TaskGroup]) -> None:
     grey_lines(axes, behind)
     if behind:
         axes.plot(*zip(*(at for own in behind for at in own)), "o", color=BEHIND, markersize=3)
+    cells = place.panel.cells
     labels = [
-        Label(p[0], p[1].mean, 3.4, _told(own, p), look.ink)
+        Label(p[0], p[1].mean, 3.4, _told(own, p) + marks_of(c for c in cells if c.id in p[1].cell.split()), look.ink)
         for look, own in drawn
         for p in own
         if _told(own, p)
