@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--width", metavar="SIZE", help="of a picture of --style: 3.3in, 84mm, 240pt (TeX's)")
     parser.add_argument("--font", metavar="NAME", help="of a picture of --style; default: DejaVu Sans")
     parser.add_argument(
-        "--x", metavar="NAME", help="with --y: any axis, parameter or metric of the rows: length, rank, state_bytes"
+        "--x", metavar="NAME", help="with --y: any axis, parameter or metric of the rows: length, rank, state_bytes; variant: a list, best first"
     )
     parser.add_argument("--y", metavar="NAME", help="with --x: time_s, peak_bytes, test, relative_error; --style is web")
     parser.add_argument("--by", metavar="NAME", help="with --x: a line for each value; default: variant")

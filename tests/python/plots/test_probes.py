@@ -168,6 +168,10 @@ class Effort(Probes):
         self.assertIn(("seconds", "kda", "9", "1"), {(r["effort"], r["series"], r["at"], r["validation"]) for r in found})
         learned = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-learning")
         self.assertIn(("kda", "20"), {(r["series"], r["step"]) for r in learned})
+        rows = self.read([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}])
+        for draw in (learning, effort):
+            lines = draw(rows, Styles(rows))[0].figure.axes[0].lines
+            self.assertEqual(sum(x.get_markersize() > 9 for x in lines), 1, "a ring about the only point")
 
     def test_a_training_that_was_cut_off_carries_its_mark_in_every_picture(self) -> None:
         cells = [c | {"metrics": c["metrics"] | {"stopped_by": "steps" if c["variant"]["name"] == "full" else "target", "state_bytes": size}}

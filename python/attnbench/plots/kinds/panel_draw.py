@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ..layout import page  # for its rcParams
-from ..layout.axes import LEVELS, byte_ticks, fixed_ticks, level_entry, log_ticks, text_width
+from ..layout.axes import LEVELS, byte_ticks, fixed_ticks, level_entry, log_ticks, ring, text_width
 from ..layout.panels import failed_at, grey_lines, length_ticks, with_statuses
 from ..layout.sheets import facets
 from ..rows.style import BEHIND, INK, Series, Styles
@@ -106,6 +106,8 @@ def _line(axes: Axes, s: Series, points: list[Point], style: PanelStyle, joined:
     look = _look(s, style)
     look["linestyle"] = look["linestyle"] if joined else "none"
     axes.plot([p.x for p in points], [p.y for p in points], **look, zorder=3, clip_on=False)
+    if joined and len(points) == 1:
+        ring(axes, s.look, (points[0].x, points[0].y), style.line)
     known = [p for p in points if p.low is not None and p.high is not None and math.isfinite(p.high)]
     if known and joined and len(known) > 1:
         low, high = [p.low for p in known], [p.high for p in known]

@@ -88,7 +88,7 @@ def crossing(rows: Rows, styles: Styles) -> list[ListPanel]:
                 stem = name.replace("speed-", "crossing-", 1)
                 lines = [(v.series, _crossing(v, panel)) for v in told]
                 against = baseline_name([(panel, told)], styles)
-                scale = Scale(f"faster than {against} from (tokens)", "length", True)
+                scale = Scale(f"median crosses {against}'s at (tokens)", "length", True)
                 out.append(ListPanel(f"{stem}-{panel.slug}", scale, lines))
     return out
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends
+from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends, ring
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
@@ -86,8 +86,10 @@ def _draw_learning(axes: Axes, place: Place[TaskGroup]) -> None:
     draw_over_numbers(axes, place, _means, [*place.own, *place.others], STEPS)
     for s in place.own:
         if own := spread(s.cells):
-            at, _, low, high = zip(*own)
+            at, mean, low, high = zip(*own, strict=True)
             axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
+            if len(own) == 1:
+                ring(axes, s.look, (at[0], mean[0]))
     axes.xaxis.set_major_formatter(lambda n, _: thousands_text(n))
 
 
@@ -203,6 +205,8 @@ def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
     for s, own in drawn:
         at, middle, low, high = zip(*own, strict=True)
         axes.plot(at, middle, **s.look.line(), clip_on=False, zorder=3)
+        if len(own) == 1:
+            ring(axes, s.look, (at[0], middle[0]))
         axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
     values = [v for _, own in drawn for p in own for v in p[1:]]
     score_axis(axes, place.panel.metric, [chance or 0.0, *values])
