@@ -9,10 +9,11 @@ from typing import Any
 from attnbench.plots.kinds import reach as picture
 from attnbench.plots.kinds.crossing import Verdict, against_exact, ratio, verdicts
 from attnbench.plots.kinds.curves import PEAK, time_of
+from attnbench.plots.kinds.ranking import at_length
 from attnbench.plots.kinds.state import NOTE, found, lines
 from attnbench.plots.layout.caption import disturbed, floors_of, repetitions
 from attnbench.plots.layout.panels import Panel, Quantity, by_length, failed_at, pages
-from attnbench.plots.rows.settings import is_error
+from attnbench.plots.rows.settings import is_error, key_of, marks_of
 from attnbench.plots.rows.style import Series
 
 from .book import Book, Json, facets, rounded, section, table
@@ -26,6 +27,12 @@ OVERTAKES = (
     ("medians cross at (95 % interval)", "text"),
     ("compared with", "series"),
     ("cells", "cells"),
+)
+
+
+OVERTAKEN = (
+    " The table below tells at which length the median of a variant crosses that of exact attention, and from which measured "
+    "length on it is surely faster."
 )
 
 
@@ -47,8 +54,7 @@ def speed(book: Book) -> Json | None:
     return section(
         "speed",
         "Speed",
-        "Median time by sequence length; lower is better. Bars are 95 % intervals. The table below tells at which length "
-        "the median of a variant crosses that of exact attention, and from which measured length on it is surely faster.",
+        "Median time; lower is better. Bars are 95 % intervals." + (OVERTAKEN if overtakes else ""),
         shown,
         table("overtakes", "Where variants overtake exact attention", OVERTAKES, overtakes),
         note=" ".join(filter(None, (repetitions(kept, "bars"), disturbed(kept), floors.note(kept)))),
@@ -83,15 +89,34 @@ def _panel(
     panel: Panel, series: list[Series], quantity: Quantity, ratios: Ratios, book: Book
 ) -> Json:
     cell = panel.cells[0]
-    return {
-        "title": f"{quantity.heading(cell)}: {panel.title}",
-        "facets": facets(cell),
+    told = {"title": f"{quantity.heading(cell)}: {panel.title}", "facets": facets(cell)}
+    if not panel.is_curve:
+        return told | _list(panel, series, quantity, book)
+    return told | {
         "x": LENGTH,
         "y": {"title": quantity.label, "kind": quantity.kind, "log": True},
         "lines": [line for s in series if (line := _line(s, quantity, ratios, book))["points"]],
         "failed": [
             [book.series(s), length, status] for s in series for length, status in failed_at(s)
         ],
+    }
+
+
+def _list(panel: Panel, series: list[Series], quantity: Quantity, book: Book) -> Json:
+    """Of one length: a line a variant, best first."""
+    lines = []
+    for s in series:
+        for middle in quantity.medians(s).values():
+            low, high = quantity.intervals(s)[panel.lengths[0]] if quantity.ends else (None, None)
+            point = [rounded(middle), None, rounded(low), rounded(high), book.cells(s.cells)]
+            lines.append({"series": book.series(s), "mark": marks_of(s.cells), "points": [point]})
+    return {
+        "kind": "scores",
+        "context": "; ".join(key_of(panel.cells)),
+        "x": {"title": f"{quantity.label} {at_length(panel.cells)}", "kind": quantity.kind, "log": True},
+        "y": {"title": "", "kind": "series"},
+        "lines": sorted(lines, key=lambda line: line["points"][0][0]),
+        "failed": [[book.series(s), None, status] for s in series for _, status in failed_at(s)],
     }
 
 

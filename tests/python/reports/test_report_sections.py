@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import comparison, curves, equal_cost, parts, peers, records
@@ -52,6 +54,15 @@ def rows_of(section: Json, table: str) -> list[Json]:
     found = next(t for t in section["tables"] if t["id"] == table)
     heads = [c["title"] for c in found["columns"]]
     return [dict(zip(heads, row, strict=True)) for row in found["rows"]]
+
+
+class OneLength(InSections):
+    def test_times_of_one_length_are_a_list_best_first(self) -> None:
+        cells = [c for c in fixture.speed_cells(np.random.default_rng(7), ("attention",)) if c["axes"]["length"] == 4096]
+        for panel in curves.speed(self.book(cells))["panels"]:
+            values = [line["points"][0][0] for line in panel["lines"]]
+            self.assertEqual((panel["kind"], values), ("scores", sorted(values)))
+            self.assertEqual(panel["x"]["title"], "time per call at length 4k")
 
 
 @BUILT
