@@ -229,8 +229,8 @@ def growth(book: Book) -> Json | None:
 
 
 def _is_told(line: Json) -> bool:
-    """Whether the table holds it: cells of one length have no growth to tell."""
-    return line.get("exponent") is not None or len(line["lengths"]) > 1
+    """Whether the table holds it: cells of one or two lengths have no growth to tell."""
+    return line.get("exponent") is not None or len(line["lengths"]) > 2
 
 
 def _panel(measure: str, axes: str, file: Path, named: bool, lines: list[Json], book: Book) -> Json:

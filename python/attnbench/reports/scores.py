@@ -31,6 +31,7 @@ SCORES = (
     ("its score", "score"),
     ("chance", "score"),
     ("metric", "text"),
+    ("mark", "text"),
     ("cells", "cells"),
 )
 TRADES = (
@@ -42,6 +43,7 @@ TRADES = (
     ("peak memory", "bytes"),
     ("on the front", "score"),
     ("costs measured at", "text"),
+    ("mark", "text"),
     ("cells", "cells"),
 )
 Spread = Callable[[Sequence[Cell]], Sequence[tuple[float, float, float, float]]]  # x, mean, low, high
@@ -140,6 +142,7 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
         rounded(group.levels.get("best shortcut")),
         rounded(group.levels.get("chance")),
         metric_name(group.metric),
+        "; ".join(key_of(series.cells)),
         book.cells(series.cells),
     ]
 
@@ -287,6 +290,7 @@ def _records(trade: Trade, book: Book) -> list[list[Any]]:
             rounded(d.peak),
             rounded(chances.get(d.series.key)),
             trade.speed.text(),
+            "; ".join(key_of(d.cells)) if d.whole else "",
             book.cells(d.cells),
         ]
         for d in trade.dots
