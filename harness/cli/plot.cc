@@ -19,7 +19,7 @@ Verb plot_verb() {
                       {"style", 0, "NAME", "paper, slide or web: panels alone, without a caption"},
                       {"width", 0, "SIZE", "of a picture of --style: 3.3in, 84mm or 240pt"},
                       {"font", 0, "NAME", "of a picture of --style"},
-                      {"x", 0, "NAME", "an axis or a metric: length, time_s, state_bytes"},
+                      {"x", 0, "NAME", "an axis or a metric: length, state_bytes; variant: a list"},
                       {"y", 0, "NAME", "a metric: time_s, peak_bytes, test, relative_error"},
                       {"by", 0, "NAME", "a line for each value of it; default: variant"},
                       {"facet", 0, "NAME", "a picture for each value of it: mode, task, causal"}},

@@ -1,7 +1,9 @@
 // attnbench table: the tables of `run`, from rows files. Rows of two machines or builds never share
 // a table.
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <utility>
 
 #include "harness/cli/rendered.h"
 #include "harness/cli/terminal.h"
@@ -48,6 +50,21 @@ std::vector<RowsOfMachine> by_machine(const std::vector<RowsFile>& runs) {
   return machines;
 }
 
+// Tables show variants in the order of their first rows: `by` decides at the longest length first.
+void sort_rows(std::vector<Row>& rows, const std::string& by) {
+  const Measure measure = by == "time" ? Measure::speed : Measure::memory;
+  const auto others = std::stable_partition(
+      rows.begin(), rows.end(), [&](const Row& row) { return row.key.measure == measure; });
+  const auto key = [&](const Row& row) {
+    const double value = !row.is_ok()                ? std::numeric_limits<double>::infinity()
+                         : measure == Measure::speed ? row.speed().time.median
+                                                     : static_cast<double>(row.memory().peak_bytes);
+    return std::pair(-row.key.axes.length.value_or(0), value);
+  };
+  std::stable_sort(rows.begin(), others,
+                   [&](const Row& a, const Row& b) { return key(a) < key(b); });
+}
+
 // "Example CPU, 2 cores, g++ 12": what tells the tables of one machine and build from others.
 std::string name_of_machine(size_t number, const RunLine& run) {
   const auto fact = [&](const char* name) {
@@ -91,7 +108,10 @@ int run_table(const Arguments& arguments) {
   const bool has_color =
       (output.empty() || output == kStdoutPath) && wants_color(color, Stream::out);
   const std::vector<RowsFile> runs = read_runs(arguments.words());
-  const std::vector<RowsOfMachine> machines = by_machine(runs);
+  std::vector<RowsOfMachine> machines = by_machine(runs);
+  if (arguments.has("sort"))
+    for (RowsOfMachine& machine : machines)
+      sort_rows(machine.rows, arguments.one_of("sort", {"time", "memory"}));
   const bool with_ledger = arguments.has("ledger");
   const bool with_crossings =
       std::any_of(runs.begin(), runs.end(), [](const RowsFile& run) { return !run.find.empty(); });
@@ -141,6 +161,7 @@ Verb table_verb() {
           .options = {{"format", 0, "KIND", "table (default), md, csv, json or latex"},
                       {"ledger", 0, "", "the parity ledger too"},
                       {"crossings", 0, "", "of rows of run --find crossing, the crossings alone"},
+                      {"sort", 0, "NAME", "time or memory: variants by it, the least first"},
                       {"output", 'o', "FILE", "default: standard output"},
                       {"color", 0, "WHEN", "auto (default), always or never"}},
           .max_words = 1000,

@@ -18,9 +18,9 @@ inline constexpr int64_t kMostVisits = 200;
 inline constexpr double kNearlyNarrow = 1.2;
 
 // Ends the visits of one cell. With a precision, the interval is looked at after each visit from
-// the sixth on. Visits that end at the first narrow interval end at lucky ones, whose true value
-// lies outside too often. So when the interval is nearly as narrow as asked, as many visits again
-// must confirm it: simulated, 93 to 96 % of the intervals then hold the true value.
+// the sixth on. The first narrow interval is often narrow by luck, and the true value lies outside
+// of it too often. So when the interval is nearly as narrow as asked, as many visits again must
+// confirm it: simulated, 93 to 96 % of the intervals then hold the true value.
 class Stopping {
  public:
   // `precision`: half the width of the interval over the median; 0: `rounds` visits are enough.

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from .command import Parser
-from .rows.read import Rows, RowsError
+from .rows.read import NothingDrawn, Rows, RowsError
 
 
 def checked_folder(folder: Path, parser: Parser) -> Path:
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--width", metavar="SIZE", help="of a picture of --style: 3.3in, 84mm, 240pt (TeX's)")
     parser.add_argument("--font", metavar="NAME", help="of a picture of --style; default: DejaVu Sans")
     parser.add_argument(
-        "--x", metavar="NAME", help="with --y: any axis, parameter or metric of the rows: length, rank, state_bytes"
+        "--x", metavar="NAME", help="with --y: any axis, parameter or metric of the rows: length, rank, state_bytes; variant: a list, best first"
     )
     parser.add_argument("--y", metavar="NAME", help="with --x: time_s, peak_bytes, test, relative_error; --style is web")
     parser.add_argument("--by", metavar="NAME", help="with --x: a line for each value; default: variant")
@@ -74,12 +74,19 @@ def main(arguments: list[str]) -> int:
         parser.stop(2, fault)
     files = given.rows or parser.newest_rows("draws")
     rows = parser.rows_of(files, "draw")
-    folder = checked_folder(
-        given.output or files[0].with_name(f"{files[0].stem}-plots"), parser
-    )
+    wanted = given.output or files[0].with_name(f"{files[0].stem}-plots")
+    is_new = not wanted.exists()
+    folder = checked_folder(wanted, parser)
 
     try:
         written = _drawn(given, rows, folder)
+        if not written:
+            kinds = ", ".join(dict.fromkeys(c.measure for c in rows.cells if c.ok))
+            raise NothingDrawn(f"{', '.join(map(str, files))}: no picture shows these rows ({kinds or 'no cell is ok'})")
+    except NothingDrawn as error:
+        if is_new:
+            folder.rmdir()
+        parser.stop(4, str(error))
     except RowsError as error:
         parser.stop(2, str(error))
     except OSError as error:
@@ -113,7 +120,8 @@ def _drawn(given: argparse.Namespace, rows: Rows, folder: Path) -> list[Path]:
         from .layout.page import save
 
         return save(draw_all(rows, given.kind), folder)
-    from .kinds.panel_data import by_any, panel_style
+    from .kinds.by_any import by_any
+    from .kinds.panel_data import panel_style
     from .kinds.panel_draw import draw_panels
     from .kinds.panel_kinds import panels_of
     from .rows.style import Styles

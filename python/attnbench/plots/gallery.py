@@ -14,7 +14,7 @@ from .kinds.state import state
 from .kinds.tradeoff import tradeoff
 from .kinds.training import effort, learning
 from .layout.page import Picture
-from .rows.read import Rows, RowsError
+from .rows.read import NothingDrawn, Rows, RowsError
 from .rows.style import Styles
 
 KINDS = {
@@ -53,5 +53,5 @@ def draw_all(rows: Rows, kind: str | None = None) -> list[Picture]:
     styles = Styles(rows)
     drawn = [p for name, draw in KINDS.items() if kind in (None, name) for p in draw(rows, styles)]
     if kind is not None and not drawn:
-        raise RowsError(f"--kind {kind}: the rows hold nothing that it shows")
+        raise NothingDrawn(f"--kind {kind}: the rows hold nothing that it shows")
     return drawn

@@ -75,7 +75,7 @@ class Chart {
     return [Number(leads), line.points.length > 1 ? p[0] : 0, y.kind === 'score' && !y.down ? p[1] : -p[1]];
   }
   get list() { return LISTS.has(this.panel.kind); }
-  label(line) { return line.name || this.report.series[line.series].label; }
+  label(line) { return (line.name || this.report.series[line.series].label) + (line.mark || ''); }
   get relative() { return this.base === EXACT ? this.panel.lines.some(l => l.relative && l.relative.some(r => r.length)) : Boolean(this.divisor); }
   get base() { return this.report.state.relative; } // '', EXACT or the label of a series
   // The points of the chosen series, which ratios to it divide by. Ratios to exact attention come with the data.
@@ -330,7 +330,7 @@ class Chart {
       return {type: 'scatter', mode: 'markers', x: at.map(p => p[0]), y: at.map(p => p[1]), marker: {symbol: 'circle-open', size: 17, color, line: {width: 2}}, hoverinfo: 'skip'};
     });
   }
-  // At the upper edge a cross for each cell that failed, at the lower the interval of each crossing.
+  // At the upper edge a cross for each cell that failed.
   edges(lines) {
     const held = new Set(lines.map(l => l.series)), out = [], dimmed = lines.length < this.lines.length;
     const shown = s => this.report.shows(s) && (!dimmed || held.has(s));
@@ -339,13 +339,6 @@ class Chart {
       const series = this.report.series[s], color = this.report.color(series);
       out.push({type: 'scatter', mode: 'markers', yaxis: 'y2', x: [x], y: [0.96 - 0.06 * rows.indexOf(s)], marker: {symbol: 'x', size: 9, color}, hoverinfo: 'text', hovertext: [escaped(`${series.label} at ${x}: ${status}`)], cliponaxis: false});
     }
-    const told = this.relative && this.base !== EXACT ? [] : this.panel.crossings || []; // they are of exact attention
-    const crossings = told.filter(c => held.has(c[0])), step = Math.min(0.035, 0.25 / crossings.length);
-    crossings.forEach(([s, at, low, high], row) => {
-      const series = this.report.series[s], color = this.report.color(series), y = 0.02 + step * row;
-      const text = escaped(`${series.label} crosses exact attention at ${Math.round(at).toLocaleString('en')} (95\u202f%: ${Math.round(low).toLocaleString('en')} to ${Math.round(high).toLocaleString('en')})`);
-      out.push({type: 'scatter', mode: 'lines+markers', yaxis: 'y2', x: [low, at, high], y: [y, y, y], line: {color, width: 4}, marker: {symbol: series.symbol, size: [0.1, 7, 0.1], color}, opacity: 0.75, hoverinfo: 'text', hovertext: text});
-    });
     return out;
   }
 }

@@ -223,9 +223,14 @@ def growth(book: Book) -> Json | None:
         "Exponents of time and of memory by sequence length, with 95 % intervals: 1 is linear, 2 is "
         "quadratic. A dashed line marks each.",
         panels,
-        table("fits", "Exponents", FITS, [_fit_row(file, line) for file, line in found]),
+        table("fits", "Exponents", FITS, [_fit_row(file, line) for file, line in found if _is_told(line)]),
         note=" ".join([NOTE, *(f"Not fitted: {fault}" for fault in faults)]),
     )
+
+
+def _is_told(line: Json) -> bool:
+    """Whether the table holds it: cells of one or two lengths have no growth to tell."""
+    return line.get("exponent") is not None or len(line["lengths"]) > 2
 
 
 def _panel(measure: str, axes: str, file: Path, named: bool, lines: list[Json], book: Book) -> Json:

@@ -9,10 +9,11 @@ from typing import Any
 from attnbench.plots.kinds import reach as picture
 from attnbench.plots.kinds.crossing import Verdict, against_exact, ratio, verdicts
 from attnbench.plots.kinds.curves import PEAK, time_of
+from attnbench.plots.kinds.ranking import at_length
 from attnbench.plots.kinds.state import NOTE, found, lines
 from attnbench.plots.layout.caption import disturbed, floors_of, repetitions
 from attnbench.plots.layout.panels import Panel, Quantity, by_length, failed_at, pages
-from attnbench.plots.rows.settings import is_error
+from attnbench.plots.rows.settings import is_error, key_of, marks_of
 from attnbench.plots.rows.style import Series
 
 from .book import Book, Json, facets, rounded, section, table
@@ -22,10 +23,16 @@ LENGTH = {"title": "sequence length (tokens)", "kind": "length"}
 OVERTAKES = (
     ("panel", "text"),
     ("variant", "series"),
-    ("faster from", "text"),
-    ("crossing (95 % interval)", "text"),
+    ("surely faster from", "text"),
+    ("medians cross at (95 % interval)", "text"),
     ("compared with", "series"),
     ("cells", "cells"),
+)
+
+
+OVERTAKEN = (
+    " The table below tells at which length the median of a variant crosses that of exact attention, and from which measured "
+    "length on it is surely faster."
 )
 
 
@@ -41,14 +48,13 @@ def speed(book: Book) -> Json | None:
         told = verdicts(panel, series, book.styles, book.rows) if panel.is_curve else []
         ratios = _ratios(series, book)
         quantity = time_of(panel.cells[0])
-        shown.append(_panel(panel, series, quantity, ratios, book) | {"crossings": _marks(told, book)})
+        shown.append(_panel(panel, series, quantity, ratios, book))
         overtakes += [_overtake(panel, v, book) for v in told]
     kept = [c for c in cells if c.status != "skipped"]
     return section(
         "speed",
         "Speed",
-        "Median time by sequence length; lower is better. Bars are 95 % intervals. A bar along the "
-        "lower edge is the interval of the length at which a variant crosses exact attention.",
+        "Median time; lower is better. Bars are 95 % intervals." + (OVERTAKEN if overtakes else ""),
         shown,
         table("overtakes", "Where variants overtake exact attention", OVERTAKES, overtakes),
         note=" ".join(filter(None, (repetitions(kept, "bars"), disturbed(kept), floors.note(kept)))),
@@ -83,15 +89,34 @@ def _panel(
     panel: Panel, series: list[Series], quantity: Quantity, ratios: Ratios, book: Book
 ) -> Json:
     cell = panel.cells[0]
-    return {
-        "title": f"{quantity.heading(cell)}: {panel.title}",
-        "facets": facets(cell),
+    told = {"title": f"{quantity.heading(cell)}: {panel.title}", "facets": facets(cell)}
+    if not panel.is_curve:
+        return told | _list(panel, series, quantity, book)
+    return told | {
         "x": LENGTH,
         "y": {"title": quantity.label, "kind": quantity.kind, "log": True},
         "lines": [line for s in series if (line := _line(s, quantity, ratios, book))["points"]],
         "failed": [
             [book.series(s), length, status] for s in series for length, status in failed_at(s)
         ],
+    }
+
+
+def _list(panel: Panel, series: list[Series], quantity: Quantity, book: Book) -> Json:
+    """Of one length: a line a variant, best first."""
+    lines = []
+    for s in series:
+        for middle in quantity.medians(s).values():
+            low, high = quantity.intervals(s)[panel.lengths[0]] if quantity.ends else (None, None)
+            point = [rounded(middle), None, rounded(low), rounded(high), book.cells(s.cells)]
+            lines.append({"series": book.series(s), "mark": marks_of(s.cells), "points": [point]})
+    return {
+        "kind": "scores",
+        "context": "; ".join(key_of(panel.cells)),
+        "x": {"title": f"{quantity.label} {at_length(panel.cells)}", "kind": quantity.kind, "log": True},
+        "y": {"title": "", "kind": "series"},
+        "lines": sorted(lines, key=lambda line: line["points"][0][0]),
+        "failed": [[book.series(s), None, status] for s in series for _, status in failed_at(s)],
     }
 
 
@@ -134,19 +159,6 @@ def _overtake(panel: Panel, verdict: Verdict, book: Book) -> list[Any]:
         book.series(verdict.baseline),
         book.cells([*verdict.series.cells, *verdict.baseline.cells]),
     ]
-
-
-def _marks(told: list[Verdict], book: Book) -> list[list[Any]]:
-    """Returns [series, crossing, low, high] of the crossings within the measured lengths."""
-    out = []
-    for verdict in told:
-        c = verdict.crossing
-        if c.has_point:
-            ends = (c.low or c.length, c.high or c.length)
-            low, high = max(ends[0], c.first), min(ends[1], c.last)
-            assert math.isfinite(low) and math.isfinite(high)
-            out.append([book.series(verdict.series), *map(rounded, (c.length, low, high))])
-    return out
 
 
 def reach(book: Book) -> Json | None:

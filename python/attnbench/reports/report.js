@@ -66,13 +66,14 @@ class Report {
     const main = document.getElementById('main'), entries = [['overview', 'Overview'], ['summary', 'Summary']].filter(([id]) => document.getElementById(id));
     for (const section of this.sections) {
       const charts = section.panels.map(p => new Chart(this, p)), tables = [...section.tables];
-      if (charts.length && charts.some(c => !c.list) && section.id !== 'tradeoff') tables.push(...this.points(section));
+      if (charts.length && (charts.some(c => !c.list) || !tables.length) && section.id !== 'tradeoff') tables.push(...this.points(section));
       if (section.id === 'sources') tables.push(this.rows());
       const legend = element('ul', {class: 'legend', 'aria-label': `${section.title}: key`});
       const made = tables.map(t => new Table(this, t));
-      main.append(element('section', {id: section.id, 'aria-labelledby': `${section.id}-title`}, element('h2', {id: `${section.id}-title`}, section.title),
+      const place = this.charts.length || document.getElementById('overview') ? null : document.getElementById('summary'); // a picture first
+      main.insertBefore(element('section', {id: section.id, 'aria-labelledby': `${section.id}-title`}, element('h2', {id: `${section.id}-title`}, section.title),
         element('p', {}, section.lead), charts.length ? legend : null, charts.length ? element('div', {class: 'panels'}, ...charts.map(c => c.root)) : null,
-        section.note ? element('p', {class: 'quiet'}, section.note) : null, ...made.map(t => t.root)));
+        section.note ? element('p', {class: 'quiet'}, section.note) : null, ...made.map(t => t.root)), charts.length ? place : null);
       if (charts.length) this.legends.push({legend, charts});
       this.charts.push(...charts);
       this.tables.push(...made);
@@ -91,10 +92,10 @@ class Report {
     const pairs = new Map(), key = p => JSON.stringify([p.x.title, p.x.kind, p.y.title, p.y.kind]);
     section.panels.forEach(p => pairs.set(key(p), [...(pairs.get(key(p)) || []), p]));
     return [...pairs.values()].map((panels, i) => {
-      const {x, y} = panels[0], lines = panels.flatMap(p => p.lines), ratios = lines.some(l => l.relative), named = lines.some(l => l.name);
-      const columns = [['panel', 'text'], ['variant', named ? 'text' : 'series'], [x.title, x.kind], [y.title, y.kind], ['low', y.kind], ['high', y.kind], ...(ratios ? [['of exact attention', 'ratio'], ['ratio low', 'ratio'], ['ratio high', 'ratio']] : []), ['cells', 'cells']];
-      const rows = panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [[p.title, panelContext(p)].filter(Boolean).join('; '), named ? l.name || this.series[l.series].label : l.series, ...v.slice(0, 4), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
-      const told = pairs.size > 1 ? `, ${y.title} by ${x.title}` : '';
+      const {x, y} = panels[0], lines = panels.flatMap(p => p.lines), ratios = lines.some(l => l.relative), named = lines.some(l => l.name), list = y.kind === 'series', kind = list ? x.kind : y.kind; // a list has no height
+      const columns = [['panel', 'text'], ['variant', named ? 'text' : 'series'], [x.title, x.kind], ...(list ? [] : [[y.title, y.kind]]), ['low', kind], ['high', kind], ...(ratios ? [['of exact attention', 'ratio'], ['ratio low', 'ratio'], ['ratio high', 'ratio']] : []), ['cells', 'cells']];
+      const rows = panels.flatMap(p => p.lines.flatMap(l => l.points.map((v, i) => [[p.title, panelContext(p)].filter(Boolean).join('; '), named ? l.name || this.series[l.series].label : l.series, ...v.slice(0, 4).filter((_, k) => !list || k !== 1), ...(ratios ? [0, 1, 2].map(k => l.relative[i][k] ?? null) : []), v[4]])));
+      const told = pairs.size > 1 ? `, ${list ? '' : `${y.title} by `}${x.title}` : '';
       return {id: `${section.id}-points${i ? `-${i + 1}` : ''}`, title: `${section.title}: points${told}`, columns: columns.map(([title, kind]) => ({title, kind})), rows, closed: true};
     });
   }

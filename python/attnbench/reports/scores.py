@@ -13,8 +13,8 @@ from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
-from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, task_groups
-from attnbench.plots.rows.settings import chosen_on_validation, is_error, tuning_note, written
+from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
+from attnbench.plots.rows.settings import chosen_on_validation, is_error, key_of, marks_of, tuning_note, written
 from attnbench.plots.rows.settings import name as metric_name
 from attnbench.plots.rows.style import Series
 
@@ -31,6 +31,7 @@ SCORES = (
     ("its score", "score"),
     ("chance", "score"),
     ("metric", "text"),
+    ("mark", "text"),
     ("cells", "cells"),
 )
 TRADES = (
@@ -42,6 +43,7 @@ TRADES = (
     ("peak memory", "bytes"),
     ("on the front", "score"),
     ("costs measured at", "text"),
+    ("mark", "text"),
     ("cells", "cells"),
 )
 Spread = Callable[[Sequence[Cell]], Sequence[tuple[float, float, float, float]]]  # x, mean, low, high
@@ -93,15 +95,14 @@ def _task(group: TaskGroup) -> str:
 def _scores(group: TaskGroup, tasks: Tasks) -> Json:
     shortcut, told = group.best_shortcut(), ""
     if shortcut:
-        named = shortcut[0].replace("_", " ")
-        told = f"best shortcut: {named}, {written(shortcut[1], group.metric)}"
+        told = f"best shortcut: {shortcut_words(shortcut[0])}, {written(shortcut[1], group.metric)}"
     lines = []
     for s in group.select(tasks.series):
         if found := score(s.cells):
             ends = [None, None] if found.half is None else _ends(found.mean, found.half)
             own = tasks.book.cells(s.cells)
             point = [rounded(found.mean), None, *map(rounded, ends), own]
-            lines.append({"series": tasks.book.series(s), "points": [point]})
+            lines.append({"series": tasks.book.series(s), "mark": marks_of(s.cells), "points": [point]})
     return {
         "kind": "scores",
         "title": _task(group),
@@ -110,7 +111,7 @@ def _scores(group: TaskGroup, tasks: Tasks) -> Json:
         "y": {"title": "", "kind": "series"},
         "lines": lines,
         "levels": [[level, level, rounded(v)] for level, v in group.levels.items()],
-        "context": told,
+        "context": "; ".join(filter(None, [told, *key_of(group.cells)])),
         "failed": [[tasks.book.series(s), None, _status(s)] for s in _failed(group, tasks.series)],
     }
 
@@ -141,6 +142,7 @@ def _score_row(group: TaskGroup, series: Series, book: Book) -> list[Any]:
         rounded(group.levels.get("best shortcut")),
         rounded(group.levels.get("chance")),
         metric_name(group.metric),
+        "; ".join(key_of(series.cells)),
         book.cells(series.cells),
     ]
 
@@ -210,7 +212,7 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -
             if s.cells:
                 own = book.cells(s.cells)
                 found = [[*map(rounded, point), own] for point in points(s.cells)]
-                lines.append({"series": book.series(s), "points": found})
+                lines.append({"series": book.series(s), "mark": marks_of(s.cells), "points": found})
         chance = group.reference("chance")
         panels.append(
             {
@@ -219,6 +221,7 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -
                 "x": x,
                 "y": {"title": group.label, "kind": "score", "log": is_error(group.metric)},
                 "lines": lines,
+                "context": "; ".join(key_of(group.cells)),
                 "levels": [] if chance is None else [["chance", "chance", rounded(chance)]],
             }
         )
@@ -249,7 +252,7 @@ def _trade(trade: Trade, book: Book) -> Json:
             ends = [None, None] if half is None else _ends(mean, half)
             values = map(rounded, (dot.speed, mean, *ends))
             lines.append(
-                {"series": book.series(dot.series), "points": [[*values, book.cells(dot.cells)]]}
+                {"series": book.series(dot.series), "mark": marks_of(dot.cells), "points": [[*values, book.cells(dot.cells)]]}
             )
     metric = trade.metric
     return {
@@ -260,6 +263,7 @@ def _trade(trade: Trade, book: Book) -> Json:
         "lines": lines,
         "levels": [[level, level, rounded(value)] for level, value in trade.levels.items()],
         "front": _front(trade.front) if trade.front else [],
+        "context": "; ".join(key_of(c for d in trade.dots if d.whole for c in d.cells)),
     }
 
 
@@ -286,6 +290,7 @@ def _records(trade: Trade, book: Book) -> list[list[Any]]:
             rounded(d.peak),
             rounded(chances.get(d.series.key)),
             trade.speed.text(),
+            "; ".join(key_of(d.cells)) if d.whole else "",
             book.cells(d.cells),
         ]
         for d in trade.dots

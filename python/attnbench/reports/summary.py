@@ -13,7 +13,7 @@ from attnbench.plots.kinds.overview_rows import telling_panel
 from attnbench.plots.layout.caption import in_python, unique
 from attnbench.plots.rows.crossing import Crossing
 from attnbench.plots.rows.read import FAILURES, Cell, run_of
-from attnbench.plots.rows.scores import Score, TaskGroup, score
+from attnbench.plots.rows.scores import Score, TaskGroup, score, shortcut_words
 from attnbench.plots.rows.settings import (
     CUT,
     MEANINGS,
@@ -192,7 +192,7 @@ def scores(book: Book, tasks: Tasks) -> Iterator[str]:
         words = f"On `{group.cells[0].task}` ({group.label}) score {', '.join(shown)}{more}"
         shortcut = group.best_shortcut()
         if shortcut:
-            name, value = shortcut[0].replace("_", " "), written(shortcut[1], group.metric)
+            name, value = shortcut_words(shortcut[0]), written(shortcut[1], group.metric)
             words += f"; the best trivial shortcut ({name}) has {value}"
             words += _at_shortcut(group, found, shortcut[1], book)
         yield f"{words}."
@@ -268,4 +268,5 @@ def quality(book: Book) -> Iterator[str]:
     timed = [c for c in book.rows.of("speed") if c.ok]
     disturbed = sum(bool(c.noisy) for c in timed)
     if timed:
-        yield f"{disturbed or 'None'} of {len(timed):,} times {'was' if disturbed == 1 else 'were'} measured on a disturbed machine."
+        verb = "was" if disturbed == 1 else "were"
+        yield f"{disturbed or 'None'} of all {len(timed):,} times in these rows {verb} measured on a disturbed machine."

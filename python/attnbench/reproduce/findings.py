@@ -12,7 +12,7 @@ from pathlib import Path
 from attnbench.plots.kinds.state import found, lines
 from attnbench.plots.rows.read import Cell, Rows, RowsError, read_rows
 from attnbench.plots.rows.scores import Score
-from attnbench.plots.rows.settings import spec_among
+from attnbench.plots.rows.settings import marks_of, spec_among
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import markdown
 
@@ -30,7 +30,7 @@ FILES = ("standard.jsonl", "recall.jsonl")
 TASKS = ("mqar", "induction", "noisy_recall", "fuzzy_recall", "needle")  # the folder tasks/recall
 RECALL_HEADS = ("task", "variant", "bytes of state of a sequence", "accuracy", "seeds", "best shortcut", "rows")
 RECALL_SAID = """The state is what decoding keeps of one sequence, all layers together; training and tuning are the same for all variants of a task and a file.
-What scores no more than the best shortcut recalls nothing. A variant without a line is not trained yet:
+What scores no more than the best shortcut recalls nothing; \u2020: a training that was cut off by its steps. A variant without a line is not trained yet:
 `scripts/bench run results/reference/recall.toml -o results/reference/recall.jsonl` trains every variant that decodes on `mqar`."""
 
 
@@ -57,7 +57,8 @@ def _lines(rows: Rows) -> Iterator[list[str]]:
         series = group.select([s for _, own in families.values() for s in own])
         points = [point for _, _, own in lines(families, series) for point in own]
         for size, score, _, label in sorted(points, key=lambda p: (p[0], p[3])):
-            yield [group.title.replace("\n", ", "), f"`{label}`", str(size), _figure(score), str(len(score.seeds)),
+            mark = marks_of(c for c in group.cells if c.id in score.cell.split())
+            yield [group.title.replace("\n", ", "), f"`{label}`", str(size), _figure(score) + mark, str(len(score.seeds)),
                    "–" if shortcut is None else f"{shortcut:.3g}"]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ def verdict(evidence):
     for r in evidence.records("both"):
         by.setdefault(r["variant"], []).append(r)
     findings = tuple(
-        Finding(f"{variant}: difference of the code's outputs, less that of two draws", _beyond(own, len(by)), most=NEAR,
+        Finding(f"{variant}: outputs of the code against the paper's: difference beyond that of two draws", _beyond(own, len(by)), most=NEAR,
                 published="0")  # fmt: skip
         for variant, own in by.items()
     )

@@ -222,7 +222,7 @@ class Report:
             *TITLE,
             f"Commit {self.run.get('commit', '?')}, seed {self.run.get('seed', '?')}. "
             f"{len(self.all)} mutants, of which {len(self.equal)} change no answer (see below) and "
-            f"{len(self.counted) - len(reached)} lie where no check of a variant comes. "
+            f"{len(self.counted) - len(reached)} lie in code that no check of a variant runs. "
             + ("Mutants were in the float build alone." if self.run.get("float") else ""),
             "", *filter(None, [self.run.get("note")]),
             "", "| who notices | mutants |", "|---|---|",

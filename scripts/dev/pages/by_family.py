@@ -13,6 +13,7 @@ from attnbench.plots.rows.scores import TaskGroup, one_line, score, short_titles
 from attnbench.plots.rows.settings import (
     SETTING,
     is_error,
+    marks_of,
     shown,
     spec_among,
     told_apart,
@@ -112,7 +113,8 @@ ORDERS = (
 
 
 def table(path: Path) -> str:
-    """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval."""
+    """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval, with the
+    marks of the trainings."""
     rows = read_rows([path])
     styles, groups = Styles(rows), task_groups(told_apart(rows.of("accuracy")))
     every = [c for group in groups for c in group.cells]
@@ -156,9 +158,10 @@ def _entry(cells: list[Cell]) -> str:
     found = score(tuple(cells))
     if found is None:
         return "—"
+    mean = f"{found.mean:.2f}{marks_of(cells)}"
     if found.half is not None and found.half > WIDEST:
-        return f"{found.mean:.2f} ({min(found.seeds):.2f} to {max(found.seeds):.2f})"
-    return f"{found.mean:.2f}" + ("" if found.half is None else f" ± {found.half:.2f}")
+        return f"{mean} ({min(found.seeds):.2f} to {max(found.seeds):.2f})"
+    return mean + ("" if found.half is None else f" ± {found.half:.2f}")
 
 
 def _means(group: TaskGroup, names: tuple[str, ...]) -> dict[str, float]:

@@ -137,7 +137,7 @@ class ScoresByFamily(unittest.TestCase):
         told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5]})
         lines = [line.strip("| ").split(" | ") for line in told[2:]]
         self.assertEqual([line[:2] for line in lines[:1]], [["kernel", "`performer`"]])
-        self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50 (0.25 to 0.75)"))
+        self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50† (0.25 to 0.75)"))
         self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
 
     def test_settings_of_training_are_no_seeds(self):

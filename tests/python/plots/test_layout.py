@@ -156,7 +156,7 @@ class Layout(unittest.TestCase):
             for kind in ("speed-attention", "speed-relative", "accuracy", "tradeoff", "fidelity"):
                 pictures = [p for n, p in drawn(count).items() if n.startswith(kind)]
                 said = {
-                    t.get_text().replace("\n", " ").partition(" ")[0].rstrip(":")
+                    t.get_text().replace("\n", " ").partition(" ")[0].rstrip(":" + "".join(MEANINGS))
                     for p in pictures
                     for t in p.figure.findobj(Text)
                 }

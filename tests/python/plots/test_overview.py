@@ -112,7 +112,7 @@ class Answers(InOverview):
         self.assertEqual([line.series.variant for line in found.lines][0], "full")
         self.assertEqual(lines["truncated"].params, "window 16")
         told = dict(zip((t.title for t in found.tasks), lines["truncated"].scores, strict=True))
-        self.assertEqual(told["copy"].text, "0.41")
+        self.assertEqual(told["copy"].text, "0.410")
         self.assertEqual(told["reverse"].text, "–", "measured with other parameters alone")
 
     def test_what_has_no_number_says_why(self) -> None:
@@ -156,8 +156,8 @@ class Marks(InOverview):
         for mark in found.marks:
             self.assertRegex(written, re.escape(mark) + " [a-z]")
             self.assertIn(f"<b>{mark}</b> ", page)
-        self.assertIn("0.50†", written)
-        self.assertIn("0.50†", page)
+        self.assertIn("0.500†", written)
+        self.assertIn("0.500†", page)
 
     def test_rows_of_earlier_versions_are_marked_as_not_compared(self) -> None:
         cells = [{k: v for k, v in c.items() if k != "verified"} for c in planted()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import unittest
+from dataclasses import replace
 from functools import cache
 
 import matplotlib
@@ -15,7 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from attnbench.plots.kinds import panel_draw
-from attnbench.plots.kinds.panel_data import STYLES, HeatPanel, by_any
+from attnbench.plots.kinds.by_any import by_any
+from attnbench.plots.kinds.panel_data import STYLES, HeatPanel
 from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.rows.read import Rows, _cell
 from attnbench.plots.rows.style import BEHIND, Styles
@@ -141,6 +143,12 @@ def speeds(*lengths: int) -> list:
     return [c for c in cells if not lengths or c["axes"]["length"] in lengths]
 
 
+def _failed_cell() -> dict:
+    """Of a measure without panels."""
+    axes = fixture.shape(512, "forward", "attention", False) | {"input": "random", "input_scale": 1.0}
+    return fixture.cell("fidelity", "linear", {}, axes, status="failed", reason="no output")
+
+
 class Options(InFolder):
     def drawn(self, *words: str, cells: list | None = None) -> set[str]:
         file = self.rows(speeds() if cells is None else cells)
@@ -206,6 +214,63 @@ class Options(InFolder):
         law = fixture.seconds("full", 16384) / fixture.seconds("linear", 16384)
         self.assertAlmostEqual(told["linear", "16k"] / law, 1, delta=0.1)
 
+    def test_rows_of_one_length_are_a_list_sorted_by_time(self) -> None:
+        cells = [c for c in speeds(4096) if (c["axes"]["mode"], c["axes"]["causal"]) == ("forward", False)]
+        times = {c["variant"]["name"]: c["metrics"]["time_s"]["median"] for c in cells}
+        ordered = sorted(times, key=times.__getitem__)
+        self.assertNotEqual(ordered, list(times))
+        for words, name in (((), "speed-attention"), (("--style", "slide"), "speed-attention-forward"),
+                            (("--x", "variant", "--y", "time_s"), "time_s-by-variant")):  # fmt: skip
+            with self.subTest(words):
+                self.drawn(*words, cells=cells)
+                table = self.table(name)
+                self.assertEqual([line["variant"] for line in table], ordered)
+                for line in table:
+                    ratio = times[line["variant"]] / times["full"]
+                    self.assertAlmostEqual(float(line.get("over_full") or line["time_over_full"]) / ratio, 1, delta=1e-6)
+                    self.assertLess(float(line["ci_low"]), float(line["ci_high"]))
+        svg = (self.folder / "out" / "speed-attention.svg").read_text()
+        self.assertIn("Time at length 4k", svg)
+        self.assertNotIn("against sequence length", svg)
+
+    def test_most_is_first_of_scores_and_a_variant_that_failed_is_last(self) -> None:
+        cells = [c for c in fixture.accuracy_cells() if c["task"]["name"] == "listops"]
+        cells[0] |= {"status": "timeout", "reason": "took over 600 s", "metrics": {}}
+        rows = Rows((), [], [_cell(c) for c in cells])
+        (panel,) = by_any(rows, Styles(rows), "variant", "test", "variant", "")
+        values = [r.point.x for r in panel.ranks]
+        self.assertEqual(values, sorted(values, reverse=True))
+        slow = speeds(4096)
+        slow[0] |= {"status": "timeout", "reason": "took over 600 s", "metrics": {}}
+        rows = Rows((), [], [_cell(c) for c in slow])
+        panel = KINDS["speed"](rows, Styles(rows))[0]
+        self.assertEqual(panel.told(panel.ranks[-1]), "\u2715 timeout")
+
+    def test_bars_begin_at_0_where_they_can_be_told_else_points_on_a_logarithmic_axis(self) -> None:
+        for count, wanted in ((5, True), (60, False)):
+            rows = many.rows(count)
+            one = replace(rows, cells=[c for c in rows.of("speed") if c.length == 4096])
+            panel = KINDS["speed"](one, Styles(one))[0]
+            self.assertEqual(panel.has_bars, wanted)
+            axes = panel_draw._ranking(panel, STYLES["slide"]).axes[0]
+            self.assertEqual((axes.get_xscale(), bool(axes.patches)), ("linear", True) if wanted else ("log", False))
+            self.assertEqual(axes.get_xlim()[0] == 0, wanted)
+
+    def test_nothing_drawn_is_exit_code_4_and_one_line(self) -> None:
+        file = self.rows([c for c in fixture.accuracy_cells() if c["status"] == "skipped"] + fixture.accuracy_cells()[:1])
+        both = fixture.write(self.folder / "both.jsonl", [*speeds(4096), *fixture.accuracy_cells()])
+        reach = fixture.write(self.folder / "reach.jsonl", [_failed_cell()])
+        for rows, words, wanted in (
+            (file, ("--kind", "speed"), "--kind speed: the rows hold nothing that it shows"),
+            (file, ("--kind", "speed", "--style", "slide"), "--kind speed: the rows hold nothing that it shows"),
+            (both, ("--x", "steps", "--y", "time_s"), "--x steps --y time_s: no cell has both numbers"),
+            (reach, ("--style", "slide"), "no picture shows these rows"),
+        ):
+            code, out, err = plot(rows, "-o", self.folder / "none", *words)
+            self.assertEqual((code, out, err.count("\n")), (4, "", 1), (words, err))
+            self.assertIn(wanted, err)
+            self.assertFalse((self.folder / "none").exists())
+
     def test_one_kind_of_page(self) -> None:
         names = self.drawn("--kind", "crossing")
         self.assertEqual(names, {f"crossing-attention.{e}" for e in ("png", "svg", "csv")})
@@ -214,7 +279,6 @@ class Options(InFolder):
         file = self.rows(fixture.accuracy_cells())
         for words, wanted in (
             (("--kind", "speeds"), "--kind speeds: expected one of overview, speed"),
-            (("--kind", "speed"), "--kind speed: the rows hold nothing that it shows"),
             (("--style", "poster"), "--style poster: expected one of paper, slide, web"),
             (("--style", "paper", "--width", "3.3"), "--width 3.3: expected a size from 2in to 40in"),
             (("--style", "paper", "--width", "1in"), "--width 1in: expected a size from 2in to 40in"),

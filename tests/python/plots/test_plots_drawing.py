@@ -14,14 +14,16 @@ from PIL import Image, ImageChops, ImageFilter
 
 from attnbench.plots.gallery import draw_all
 from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.crossing import crossings
 from attnbench.plots.kinds.curves import slope_guides
-from attnbench.plots.kinds.tradeoff import draw_trade
+from attnbench.plots.kinds.fidelity import fidelity
+from attnbench.plots.kinds.tradeoff import draw_trade, tradeoff
 from attnbench.plots.kinds.trades import telling_trade, trade_panels
 from attnbench.plots.layout.axes import byte_ticks, spread
 from attnbench.plots.layout.caption import two_lines
 from attnbench.plots.layout.labels import Label, place_labels
 from attnbench.plots.layout.page import _inches, noted
-from attnbench.plots.rows.read import Rows, read_rows
+from attnbench.plots.rows.read import Rows, _cell, read_rows
 from attnbench.plots.rows.scores import controls, task_groups
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import bytes_text
@@ -73,15 +75,46 @@ def quick_rows() -> Rows:
 
 
 class Drawing(unittest.TestCase):
-    def test_the_summary_shows_the_task_with_most_variants(self) -> None:
+    def test_the_summary_shows_the_task_on_which_variants_differ_most(self) -> None:
         rows = quick_rows()
-        trade = telling_trade(trade_panels(rows, Styles(rows)))
-        self.assertEqual((trade.title, len(trade.dots)), ("image, length=256, not causal", 5))
+        trades = trade_panels(rows, Styles(rows))
+        spreads = {t.title: t.spread for t in trades if len(t.groups) == 1}
+        self.assertEqual(telling_trade(trades).title, max(spreads, key=spreads.__getitem__))
+        self.assertGreater(len(set(spreads.values())), 1)
+
+    def test_trade_offs_of_all_tasks_fit_a_page_and_share_the_axis_of_shares(self) -> None:
+        cells = [c for c in fixture.quick_cells() if c["measure"] != "accuracy"]
+        scored = [c for c in fixture.quick_cells() if c["measure"] == "accuracy" and c["task"]["name"] == "listops"]
+        for number in range(13):
+            cells += [c | {"cell": f"{number}-{c['cell']}", "task": {"name": f"task{number}", "params": c["task"]["params"]}} for c in scored]
+        rows = Rows((), [fixture.header()], [_cell(c) for c in cells])
+        (picture,) = tradeoff(rows, Styles(rows))
+        wide, high = picture.figure.get_size_inches()
+        self.assertTrue(wide <= 8.3 and high <= 11.7, (wide, high))
+        drawn = [axes for axes in picture.figure.axes if axes.get_ylabel() or axes.get_title(loc="left")]
+        self.assertEqual({axes.get_ylim()[0] for axes in drawn}, {0.0})
+        legend = [t.get_text() for x in picture.figure.legends for t in x.get_texts()]
+        self.assertTrue({"full", "truncated", "linear"} < set(legend), legend)
+        self.assertIn("grey: its 95 % interval", " ".join(legend))
+
+    def test_a_legend_names_the_errors_and_no_two_names_share_a_spot(self) -> None:
+        rows = quick_rows()
+        picture = fidelity(rows, Styles(rows))[0]
+        legend = {t.get_text() for x in picture.figure.legends for t in x.get_texts()}
+        self.assertTrue({"full", "linear"} < legend, legend)
+        against_scale = [axes for axes in picture.figure.axes if axes.get_xlabel() == "scale of queries and keys"]
+        self.assertTrue(against_scale)
+        self.assertEqual([t.get_text() for axes in against_scale for t in axes.texts], [])
+
+    def test_a_crossing_of_medians_is_told_apart_from_being_surely_faster(self) -> None:
+        rows = quick_rows()
+        told = [t.get_text() for t in crossings(rows, Styles(rows))[0].figure.axes[0].texts]
+        self.assertEqual(told[:2], ["median crosses full's", "surely faster from"])
 
     def test_the_summary_shows_no_control_where_there_is_another_task(self) -> None:
         cells = fixture.quick_cells()
         for cell in cells:
-            if cell["measure"] == "accuracy" and cell["task"]["name"] == "image":
+            if cell["measure"] == "accuracy" and cell["task"]["name"] in ("image", "mqar"):
                 if cell["status"] == "ok":
                     cell["metrics"].update(control="a bag of pixels", lift=None)
         with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +124,8 @@ class Drawing(unittest.TestCase):
         self.assertNotIn("mean of", " ".join(p.title for p in panels), "of one task, no mean")
         told = controls(task_groups(rows.of("accuracy")))
         self.assertEqual(
-            told, "Controls, whose lift says nothing: image: a bag of pixels solves it."
+            told,
+            "Controls, whose lift says nothing: mqar: a bag of pixels solves it; image: a bag of pixels solves it.",
         )
         page = accuracy(rows, Styles(rows))[0]
         self.addCleanup(plt.close, page.figure)

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.text import Text
 from PIL import Image
 
+from attnbench.plots.kinds.accuracy import accuracy
+from attnbench.plots.kinds.panel_data import LinePanel
+from attnbench.plots.kinds.panel_kinds import KINDS
 from attnbench.plots.kinds.reach import Depth
+from attnbench.plots.kinds.state import state
 from attnbench.plots.kinds.tradeoff import draw_trade
 from attnbench.plots.kinds.trades import trade_panels
-from attnbench.plots.kinds.training import points_by_effort
+from attnbench.plots.kinds.training import EFFORT_NOTE, LEARNING_NOTE, effort, learning, points_by_effort, spread
 from attnbench.plots.rows.read import Cell, Rows, read_rows
-from attnbench.plots.rows.scores import score, task_groups
-from attnbench.plots.rows.settings import choice_of, chosen_on_validation
+from attnbench.plots.rows.scores import score, shortcut_words, task_groups
+from attnbench.plots.rows.settings import CUT, choice_of, chosen_on_validation, written
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import scores
 from attnbench.reports.book import Book
@@ -157,11 +162,52 @@ class Effort(Probes):
         # The effort is of the seeds that train on; the score of both.
         self.assertEqual(of_seconds, [[25, 0.25, 0.2, 0.3], [50, 0.45, 0.4, 0.5], [60, 0.55, 0.5, 0.6]])
 
+    def test_a_variant_that_learned_within_its_first_validation_is_a_point(self) -> None:
+        quick = cell("kda", "copy", 1.0) | {"samples": [{"step": 20, "train_loss": 0.1, "validation": 1.0, "seconds": 9.0}]}
+        found = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-effort")
+        self.assertIn(("seconds", "kda", "9", "1"), {(r["effort"], r["series"], r["at"], r["validation"]) for r in found})
+        learned = self.table([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}], "accuracy-learning")
+        self.assertIn(("kda", "20"), {(r["series"], r["step"]) for r in learned})
+        rows = self.read([*probe_rows.effort_cells(), quick | {"task": probe_rows.effort_cells()[0]["task"]}])
+        for draw in (learning, effort):
+            lines = draw(rows, Styles(rows))[0].figure.axes[0].lines
+            self.assertEqual(sum(x.get_markersize() > 9 for x in lines), 1, "a ring about the only point")
+
+    def test_a_training_that_was_cut_off_carries_its_mark_in_every_picture(self) -> None:
+        cells = [c | {"metrics": c["metrics"] | {"stopped_by": "steps" if c["variant"]["name"] == "full" else "target", "state_bytes": size}}
+                 for size, c in enumerate(probe_rows.effort_cells(), 1)]  # fmt: skip
+        rows = self.read(cells)
+        for draw in (accuracy, learning, effort, state):
+            for picture in draw(rows, Styles(rows)):
+                told = [t.get_text() for t in picture.figure.findobj(Text) if t.get_text().strip()]
+                self.assertTrue(any(t.endswith(CUT) for t in told), (draw, told))
+                self.assertFalse([t for t in told if "linear" in t and CUT in t], draw)
+                self.assertTrue(any(t.startswith(f"{CUT} training cut off") for t in told), (draw, told))
+        panels = [p for kind in ("accuracy", "learning", "state") for p in KINDS[kind](rows, Styles(rows))]
+        for panel in panels:
+            names = [s.label if isinstance(panel, LinePanel) else p.text for s, p in panel.lines]
+            self.assertEqual([n.endswith(CUT) for n in names], [s.variant == "full" for s, _ in panel.lines], panel.name)
+            self.assertIn(CUT, panel.x.label)
+
+    def test_scores_have_three_digits_and_a_window_says_what_it_sees(self) -> None:
+        self.assertEqual([written(v, "accuracy") for v in (0.13, 0.996, 1.0)], ["0.130", "0.996", "1.000"])
+        self.assertEqual(shortcut_words("window of 16 (best)"), "best rule that sees 16 positions in a row")
+        self.assertEqual(shortcut_words("random_context_value"), "random context value")
+
+    def test_both_pictures_of_a_training_draw_means(self) -> None:
+        rows = self.read([c | {"axes": c["axes"] | {"seed": s}, "cell": f"{s}", "samples": [
+            {"step": t, "train_loss": 1.0, "validation": v * t / 10, "seconds": 2.0 * t} for t in (1, 2)]}
+            for s, v in enumerate((1.0, 2.0, 6.0)) for c in [cell("full", "copy", 0.9)]])  # fmt: skip
+        self.assertEqual([round(p[1], 9) for p in points_by_effort(rows.cells, "seconds")], [0.3, 0.6])
+        self.assertEqual([round(p[1], 9) for p in spread(rows.cells)], [0.3, 0.6])
+        for note in (LEARNING_NOTE, EFFORT_NOTE):
+            self.assertIn("ines are means over the seeds", note)
+
     def test_one_validation_is_no_curve(self) -> None:
         self.assertEqual(sketch(self.rows([cell("full", "copy", 0.9)]), "-o", self.folder / "out")[0], 0)
         self.assertFalse((self.folder / "out" / "accuracy-effort.csv").exists())
 
-    def test_the_report_has_the_medians_and_the_ends_of_the_seeds(self) -> None:
+    def test_the_report_has_the_means_and_the_ends_of_the_seeds(self) -> None:
         rows = self.read(probe_rows.effort_cells())
         found = scores.against_effort(scores.Tasks(Book(rows, Styles(rows))))
         assert found is not None

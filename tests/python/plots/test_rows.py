@@ -250,13 +250,13 @@ class Machines(InFolder):
         self.assertIn("Caution, two machines that differ in memory and caches: ", provenance(read_rows(files)))
 
     def test_what_disturbed_a_machine_is_told_in_words(self) -> None:
-        cells = fixture.memory_cells()[:3]
+        cells = [*fixture.speed_cells(np.random.default_rng(1))[:3], fixture.memory_cells()[0]]  # memory is no time
         cells[0]["noisy"], cells[1]["noisy"] = ["witness"], ["witness", "steal"]
         found = read_rows([fixture.write(self.folder / "rows.jsonl", cells)]).cells
         beside = "work that never changes took longer beside it"
-        told = f"2 of 3 cells were measured on a disturbed machine: the hypervisor took time (1); {beside} (2)."
+        told = f"2 of the 3 times shown here were measured on a disturbed machine: the hypervisor took time (1); {beside} (2)."
         self.assertEqual(disturbed(found), told)
-        self.assertEqual(disturbed([found[0], found[2]]), f"1 of 2 cells was measured on a disturbed machine: {beside}.")
+        self.assertEqual(disturbed([found[0], found[2]]), f"1 of the 2 times shown here was measured on a disturbed machine: {beside}.")
 
     def test_every_word_of_noise_in_a_row_has_words_in_a_caption(self) -> None:
         schema = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))

@@ -39,6 +39,14 @@ def calm(row, factor=1.0, noisy=()):
             row["noisy"] = list(noisy)
 
 
+def timed(row, seconds):
+    """With this median."""
+    if row.get("measure") == "speed":
+        scale = seconds / row["metrics"]["time_s"]["median"]
+        row["metrics"]["time_s"] |= {k: v * scale for k, v in row["metrics"]["time_s"].items() if k != "n"}
+        row["samples"] = [s * scale for s in row["samples"]]
+
+
 def slower(row):
     calm(row, 10)
 
@@ -282,6 +290,15 @@ class Comparisons(InFolder):
         self.assertIn("parity ledger", latex)
         self.assertEqual(latex.count("\\begin{table}"), latex.count("\\end{table}"))
         self.assertNotIn("±", latex)
+
+    def test_a_table_lists_variants_by_time(self):
+        for slow, order in (("full", ["linear", "full"]), ("linear", ["full", "linear"])):
+            file = self.write(f"slow-{slow}.jsonl", lambda row: timed(row, 2e-5 if row.get("variant", {}).get("name") == slow else 1e-5))
+            done = attnbench("table", file, "--sort", "time")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            part = done.stdout[done.stdout.index("time in ms"):].splitlines()
+            self.assertEqual([line.split()[0] for line in part if line.split()[:1] and line.split()[0] in order][:2], order)
+        self.refused(2, "--sort speed is not valid; expected one of time, memory", "table", self.a, "--sort", "speed")
 
     def test_two_machines_never_share_a_table(self):
         other = self.write("other.jsonl", elsewhere)

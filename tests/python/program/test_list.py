@@ -7,11 +7,12 @@ import csv
 import io
 import json
 import os
+import re
 import tempfile
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, SHAPE, FaultCase, InFolder
+from ..faults import BUILT, ROOT, SHAPE, FaultCase, InFolder
 from .test_cli import attnbench, rows_of
 
 
@@ -35,6 +36,9 @@ class Listed(unittest.TestCase):
         self.assertEqual(len(found("--year", "1900:2999")), len(every))
         self.assertEqual([v["name"] for v in found("--trait", "distance_bias")], ["full", "truncated"])
         self.assertEqual([v["name"] for v in found("--trait", "mimicry")], ["hedgehog"])
+        head = (ROOT / "README.md").read_text(encoding="utf-8").partition("![")[0]  # its first screen names those since 2024
+        since = re.findall(r"`(\w+)`", head.partition("Those since 2024:")[2].partition("It answers")[0])
+        self.assertEqual(set(since), {v["name"] for v in found("--year", "2024:2999")})
         none = attnbench("list", "--family", "exact", "--trait", "gated")
         self.assertEqual((none.returncode, none.stdout), (4, ""))
         self.assertIn("no variant", none.stderr)

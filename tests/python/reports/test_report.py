@@ -166,7 +166,7 @@ class Sentences(InReport):
         cells[-1]["noisy"] = ["witness"]
         told = self.sentences(cells)
         self.assertIn("Of 25 measurements these have no number: 1 diverged, 1 skipped.", told)
-        self.assertIn("1 of 10 times was measured on a disturbed machine.", told)
+        self.assertIn("1 of all 10 times in these rows was measured on a disturbed machine.", told)
 
     def test_least_and_most_memory(self) -> None:
         told = next(s for s in self.sentences(fixture.memory_cells()) if "memory" in s)
@@ -228,6 +228,10 @@ class Numbers(InReport):
 
     def table(self, section: str, name: str) -> list[list[Any]]:
         return next(t["rows"] for t in self.sections[section]["tables"] if t["id"] == name)
+
+    def test_only_what_was_measured_lies_in_the_axes_of_times(self) -> None:
+        for panel in self.sections["speed"]["panels"]:
+            self.assertNotIn("crossings", panel)
 
     def test_crossings(self) -> None:
         shown = [

@@ -187,7 +187,7 @@ class Browser(unittest.TestCase):
         copies, rows = self.explored["copies"], len(self.explored["filtered"])
         lines = {form: text.strip().splitlines() for form, text in copies.items()}
         self.assertEqual({form: len(own) for form, own in lines.items()}, {"CSV": rows + 1, "Markdown": rows + 2, "LaTeX": rows + 6})
-        self.assertTrue(copies["CSV"].startswith("panel,variant,faster from,crossing (95 % interval),"))
+        self.assertTrue(copies["CSV"].startswith("panel,variant,surely faster from,medians cross at (95 % interval),"))
         self.assertTrue(lines["Markdown"][2].startswith("| forward and backward"))
         self.assertIn("(95 \\% interval)", lines["LaTeX"][2])
 

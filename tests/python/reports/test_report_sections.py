@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
 from attnbench.reports import comparison, curves, equal_cost, parts, peers, records
@@ -54,6 +56,15 @@ def rows_of(section: Json, table: str) -> list[Json]:
     return [dict(zip(heads, row, strict=True)) for row in found["rows"]]
 
 
+class OneLength(InSections):
+    def test_times_of_one_length_are_a_list_best_first(self) -> None:
+        cells = [c for c in fixture.speed_cells(np.random.default_rng(7), ("attention",)) if c["axes"]["length"] == 4096]
+        for panel in curves.speed(self.book(cells))["panels"]:
+            values = [line["points"][0][0] for line in panel["lines"]]
+            self.assertEqual((panel["kind"], values), ("scores", sorted(values)))
+            self.assertEqual(panel["x"]["title"], "time per call at length 4k")
+
+
 @BUILT
 class Growth(InSections):
     def test_planted_exponents_are_found_with_their_intervals(self) -> None:
@@ -69,6 +80,15 @@ class Growth(InSections):
         self.assertEqual(labels, ["linear", "full"])
         middle, _, low, high, _ = panel["lines"][0]["points"][0]
         self.assertTrue(low < middle < high)
+
+    def test_what_has_one_length_is_in_no_list(self) -> None:
+        file = self.planted("rows", ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n))
+        lines = file.read_text().splitlines()
+        alone = json.loads(lines[-1])
+        alone["cell"], alone["variant"] = "0" * 16, {"name": "performer", "params": {}}
+        file.write_text("\n".join([*lines, json.dumps(alone)]) + "\n")
+        rows = rows_of(comparison.growth(self.book_of(file)), "fits")
+        self.assertEqual({r["variant"] for r in rows}, {"full", "linear"})
 
     def test_an_exponent_has_the_name_of_its_own_file(self) -> None:
         laws = ("full", lambda n: 1e-9 * n**2), ("linear", lambda n: 1e-7 * n)

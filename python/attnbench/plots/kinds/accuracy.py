@@ -42,6 +42,7 @@ from ..rows.scores import (
     controls,
     score,
     series_of,
+    shortcut_words,
     stand_ins,
     task_columns,
     task_groups,
@@ -50,6 +51,8 @@ from ..rows.settings import (
     chosen_on_validation,
     error_ticks,
     is_error,
+    key_of,
+    marks_of,
     score_axis,
     tuning_note,
     unless_error,
@@ -122,9 +125,10 @@ def _page(
         gaps=[0.46] + [GAP + extra for extra in more[:-1]],
         width=max(7.2, 5.4 + left),
         left=left,
-        between=0.5,
-        right=0.5,
+        between=0.62,
+        right=0.58,
         below=0.86 + more[-1],
+        key=" \u00b7 ".join(key_of(cells_of(groups))),
     )
     table: list[dict[str, Any]] = []
     for index, group in enumerate(groups):
@@ -135,7 +139,7 @@ def _page(
 
 
 def _named(shortcut: str) -> list[str]:
-    return textwrap.wrap(shortcut.replace("_", " "), 24)
+    return textwrap.wrap(shortcut_words(shortcut), 24)
 
 
 def _more_room(groups: list[TaskGroup]) -> float:
@@ -145,7 +149,7 @@ def _more_room(groups: list[TaskGroup]) -> float:
 
 
 def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -> None:
-    head(axes, group)
+    head(axes, group.title, group.control)
     axes.set_ylim(len(series) - 0.5, -0.5)
     scores = {s.key: score(s.cells) for s in series}
     means = [sc.mean for sc in scores.values() if sc]
@@ -163,7 +167,7 @@ def _draw(axes: Axes, group: TaskGroup, series: list[Series], *, labels: bool) -
         if found is None:
             _draw_missing(axes, y, s)
         else:
-            _draw_score(axes, y, s.look, found, written(found.mean, group.metric))
+            _draw_score(axes, y, s.look, found, written(found.mean, group.metric) + marks_of(s.cells))
     name_lines(axes, [s.label if labels else "" for s in series])
     shortcut = group.best_shortcut()
     under = ""
@@ -203,10 +207,10 @@ def _draw_score(axes: Axes, y: float, look: Look, score: Score, text: str) -> No
     beside(axes, text, (1, y), (9, 0), xycoords=axes.get_yaxis_transform(), color=INK)
 
 
-def head(axes: Axes, group: TaskGroup) -> None:
+def head(axes: Axes, title: str, control: str | None = None) -> None:
     """Writes the task as the panel's title and its parameters below."""
-    task, _, told = group.title.partition("\n")
-    axes.set_title(f"{task}, a control" if group.control else task, pad=16)
+    task, _, told = title.partition("\n")
+    axes.set_title(f"{task}, a control" if control else task, pad=16)
     style = {"xycoords": "axes fraction", "va": "baseline", "color": GREY}
     beside(axes, told, (0, 1), (0, 5), **style)
 
@@ -304,7 +308,7 @@ def task_pages(
             if sheet.panel:
                 axes.set_title(place.title)
             else:
-                head(axes, place.panel)
+                head(axes, place.panel.title, place.panel.control)
             kind.draw(axes, place)
         table = [line for g in shown for line in kind.table(g, g.select(series))]
         out.append(Picture(kind.name + sheet.suffix, page.figure, pd.DataFrame(table), told))
@@ -326,6 +330,7 @@ def _task_page(kind: TaskPage, sheet: Sheet[TaskGroup], told: str) -> Page:
         between=0.66 if len(metrics) > 1 or sheet.panel else 0.42,
         right=0.2,
         below=kind.below,
+        key=" \u00b7 ".join(key_of(cells_of(sheet.panels))),
     )
 
 
@@ -342,7 +347,7 @@ def draw_lines(
         bar_line(axes, s.look, *zip(*own))
     values = [mean for _, own in drawn for _, mean, _ in own]
     score_axis(axes, place.panel.metric, [*levels, *values])
-    return [End(own[-1][:2], s.label, s.look) for s, own in drawn]
+    return [End(own[-1][:2], s.label + marks_of(s.cells), s.look) for s, own in drawn]
 
 
 def draw_over_numbers(

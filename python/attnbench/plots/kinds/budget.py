@@ -68,16 +68,22 @@ class Inputs:
 
 
 def budget(rows: Rows, styles: Styles) -> list[Picture]:
-    """Draws a page for each contract and dtype: a row of panels for each kind of inputs, a column for each budget."""
+    """Draws a page for each contract and dtype: a row of panels for each kind of inputs, a column for each budget. Rows
+    without the best of any budget have no page: they hold nothing to compare with, and `fidelity` shows their errors."""
     known = [c for c in rows.of("fidelity") if c.status != "skipped" and any(map(c.metric, METRICS))]
     out = []
     for which, dtype in dict.fromkeys((contract(c), dtype_of(c)) for c in known):
         cells = [c for c in rows.of("fidelity") if (contract(c), dtype_of(c)) == (which, dtype)]
         inputs = sorted({inputs_of(c) for c in known if (contract(c), dtype_of(c)) == (which, dtype)}, key=_order)
         cells = [c for c in cells if inputs_of(c) in inputs]
+        if not any(c.ok and c.variant in BOUNDS for c in cells):
+            continue
         words = _words(rows, which, [c for c in cells if _has_place(c, styles)])
         series = styles.series([c for c in cells if c.status != "skipped"])
-        figure = _page(inputs, series, styles, words)
+        budgets = _drawn(inputs, series, styles)
+        if not budgets:
+            continue
+        figure = _page(inputs, series, budgets, styles, words)
         name = ("budget-causal" if which == "causal" else "budget") + ("" if dtype == "float32" else f"-{dtype}")
         out.append(Picture(name, figure, pd.DataFrame(_table(inputs, series)), words))
     return out
@@ -97,27 +103,38 @@ def _order(of: Inputs) -> Any:
     return bool(of.task), of.task, str(of.task_params), of.length, list(KINDS).index(of.kind), of.scale
 
 
-def _page(inputs: list[Inputs], series: list[Series], styles: Styles, words: str) -> Any:
+def _drawn(inputs: list[Inputs], series: list[Series], styles: Styles) -> list[Budget]:
+    """Returns the columns in which some panel has two points beside exact attention, or a failure to tell."""
+
+    def count(of: Budget, where: Inputs) -> int:
+        members = among([s for x in series if (s := x.where(lambda cell: inputs_of(cell) == where)).cells], of, styles)
+        failed = any(c.status in FAILURES for s in members for c in s.cells)
+        return 2 if failed else sum(s.variant != BASELINE and _mean(s, of) is not None for s in members)
+
+    return [b for b in BUDGETS if any(count(b, where) > 1 for where in inputs)]
+
+
+def _page(inputs: list[Inputs], series: list[Series], budgets: list[Budget], styles: Styles, words: str) -> Any:
     page = Page(
         "Error against budget",
         "lower is better, and further left; bold: the best that a budget allows",
         words,
         [],
         [HEIGHT] * len(inputs),
-        len(BUDGETS),
+        len(budgets),
         gaps=[0.46] + [0.94] * (len(inputs) - 1),
-        width=WIDTH,
+        width=WIDTH * len(budgets) / len(BUDGETS),
         between=0.3,
     )
     for row, of in enumerate(inputs):
         own = [s for x in series if (s := x.where(lambda cell: inputs_of(cell) == of)).cells]
-        axes = [page.panel(row, column) for column in range(len(BUDGETS))]
-        shown = [among(own, b, styles) for b in BUDGETS]
+        axes = [page.panel(row, column) for column in range(len(budgets))]
+        shown = [among(own, b, styles) for b in budgets]
         floor = limits(axes, [s for each in shown for s in each])
-        for panel, spent, members in zip(axes, BUDGETS, shown):
+        for panel, spent, members in zip(axes, budgets, shown, strict=True):
             panel.set_title(f"{of.title}\n{spent.title}" if panel is axes[0] else spent.title)
             _draw(panel, spent, members, styles, floor)
-            _name(panel, spent, members, floor, _ends(shown, spent))
+            _name(panel, spent, members, floor, _ends([s for s, b in zip(shown, budgets, strict=True) if b.metric == spent.metric], spent))
         axes[0].set_ylabel("relative error")
         for panel in axes[1:]:
             panel.tick_params(labelleft=False)
@@ -156,9 +173,8 @@ def _mean(series: Series, of: Budget) -> float | None:
 
 
 def _ends(shown: list[list[Series]], of: Budget) -> tuple[float, float]:
-    """Returns the least and the most that is spent in the columns with the same axis."""
-    columns = (each for each, b in zip(shown, BUDGETS) if b.metric == of.metric)
-    spent = [x for each in columns for s in each if (x := _mean(s, of))]
+    """Returns the least and the most that is spent in these columns, which have the same axis."""
+    spent = [x for each in shown for s in each if (x := _mean(s, of))]
     low, high = (min(spent), max(spent)) if spent else (1.0, 1.0)
     return low, max(high, 2 * low)
 

@@ -120,7 +120,7 @@ Ratios = dict[str, tuple[float, float, float]]  # with its interval, by cell
 def relative(rows: Rows, styles: Styles) -> list[Picture]:
     out = []
     for name, panels in pages("speed", rows.of("speed")):
-        kept = [p for p in panels if styles.baseline(p.select(drawn_series([p], styles)))]
+        kept = [p for p in panels if p.is_curve and styles.baseline(p.select(drawn_series([p], styles)))]
         found: Ratios = {}
         for panel in kept:
             found |= ratios(panel, styles)
@@ -166,7 +166,7 @@ def _quantity(ratios: Ratios) -> Quantity:
 
 LINE, HEAD = 0.18, 1.3  # inches of a variant, and lines for the columns' headings
 SIZE = 8.0
-RULE, CROSS = 8, 132  # points from the panel's edge to the two columns of text
+RULE, SURE = 8, 145  # points from the panel's edge to the two columns of text
 RIGHT = 3.15  # inches for them
 Found = list[tuple[Panel, list[Verdict]]]
 
@@ -193,8 +193,8 @@ def _picture(rows: Rows, styles: Styles, name: str, found: Found) -> Picture:
     words = caption(
         rows,
         [],
-        f"Points: where the medians cross those of {baseline}; bars: 95 % intervals.",
-        f"Faster than {baseline} from: as in the tables, the first measured length from which on "
+        f"Medians cross at the points (bars: 95 % intervals), later the whole interval of a time lies below that of {baseline}.",
+        f"Surely faster from: as in the tables, the first measured length from which on "
         f"the whole 95 % interval lies below that of {baseline}. Crossings are interpolated in log-log "
         "between measured lengths, unless a search found them. An "
         "arrow: not within the measured lengths; no point: the interval holds all of them. "
@@ -238,12 +238,12 @@ def _draw(axes: Axes, panel: Panel, told: list[Verdict], baseline: str) -> None:
     length_axis(axes, panel.lengths)
     axes.set_ylim(len(told) - 0.4, -HEAD - 0.4)
     name_lines(axes, [v.series.label for v in told], fontsize=SIZE)
-    _write(axes, -HEAD + 0.35, RULE, f"faster than {baseline} from", GREY)
-    _write(axes, -HEAD + 0.35, CROSS, "crossing (interval)", GREY)
+    _write(axes, -HEAD + 0.35, RULE, f"median crosses {baseline}'s", GREY)
+    _write(axes, -HEAD + 0.35, SURE, "surely faster from", GREY)
     for y, verdict in enumerate(told):
         ink = verdict.series.look.ink
-        _write(axes, y, RULE, verdict.faster_from or "\u2013", ink)
-        _write(axes, y, CROSS, verdict.crossing.text(), ink)
+        _write(axes, y, RULE, verdict.crossing.text(), ink)
+        _write(axes, y, SURE, verdict.faster_from or "\u2013", ink)
         if not verdict.crossing.unclear:
             _mark(axes, y, verdict)
 

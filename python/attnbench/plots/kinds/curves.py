@@ -1,9 +1,8 @@
 """Pages of panels over length: time, and peak memory as the counted pool has it. A panel of one
-length has a line for each variant; a fan of slopes shows growth with n and with n squared."""
+length is a list of the variants, best first; a fan of slopes shows growth with n and with n squared."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from ..layout.axes import End, beside, log_ticks, make_room, name_ends, span
+from ..layout.axes import End, beside, make_room, name_ends
 from ..layout.caption import caption, repetitions
 from ..layout.page import Page, Picture
 from ..layout.panels import (
@@ -35,10 +34,10 @@ from ..layout.panels import (
     undrawn,
 )
 from ..layout.sheets import OTHERS, Place, Sheet, sheets
-from ..rows.read import FAILURES, Cell, Rows
+from ..rows.read import Cell, Rows
 from ..rows.settings import decodes, shape_text
 from ..rows.style import GREY, Series, Styles, halo
-from ..rows.units import length_text
+from .ranking import at_length, draw_ranking, meanings, of_panel, ranking_ticks, room
 
 RISE, WIDEST = 0.09, 0.26  # of the panel: the slope of n, and the fan's width
 LABEL = (0.06, 0.05)  # room for a label at the end of a slope
@@ -97,41 +96,6 @@ def _distance(points: np.ndarray, corner: tuple[float, float], size: tuple[float
     return float(np.min(np.hypot(*outside.T), initial=1.0))
 
 
-def draw_dots(axes: Axes, series: list[Series], quantity: Quantity) -> None:
-    length = next((c.length for s in series for c in s.cells if c.status != "skipped"), 0)
-    axes.set_xscale("log")
-    words: list[tuple[str, float | None, int, Any]] = []
-    for y, s in enumerate(series):
-        for cell in s.cells:
-            value = quantity.value(cell) if cell.ok else None
-            if value:
-                span(axes, quantity.interval(cell), y, s.look, linewidth=3.5, alpha=0.45)
-                axes.plot([value], [y], **s.look.line())
-                words.append((f"{s.label}: {quantity.text(value)}", value, y, s.look.ink))
-            elif cell.status in FAILURES:
-                words.append((f"\u2715 {s.label}: {cell.status}", None, y, s.look.ink))
-    low, high = axes.get_xlim()
-    axes.set_xlim(low / 1.6, high * 1.6)
-    axes.set_ylim(len(series) - 0.4, -0.6)
-    axes.set_yticks([])
-    for text, value, y, ink in words:
-        _write(axes, text, value, y, ink)
-    log_ticks(axes, axes.xaxis, quantity.text)
-    axes.set_xlabel(f"{quantity.label} at length {length_text(length or 0)}")
-
-
-def _write(axes: Axes, text: str, value: float | None, y: float, ink: Any) -> None:
-    """Writes beside the point, on the side of the panel's middle. A text without a value stands at
-    the left edge."""
-    low, high = axes.get_xlim()
-    right = value is None or value < math.sqrt(low * high)
-    style = {"ha": "left" if right else "right", "color": ink, "path_effects": halo()}
-    if value is None:
-        beside(axes, text, (0.02, y), (0, 0), xycoords=axes.get_yaxis_transform(), **style)
-    else:
-        beside(axes, text, (value, y), (7 if right else -7, 0), **style)
-
-
 PANEL_HEIGHT = 2.25  # inches
 FAN = "the grey fan shows growth with n and with n\u00b2"
 Note = Callable[[list[Cell]], str]
@@ -163,16 +127,56 @@ def against_length(
 def draw_pages(
     rows: Rows, styles: Styles, name: str, panels: list[Panel], quantity: Quantity, words: Words
 ) -> list[Picture]:
-    """Draws one page with every panel. Many lines get a page for each panel, which shows them in
-    parts."""
-    grid = [(p, p.row, p.column) for p in panels]
+    """Draws one page with every panel that is a curve. Many lines get a page for each panel, which
+    shows them in parts. A panel of one length gets a page of its own, a list."""
+    flat = [p for p in panels if not p.is_curve]
     out = []
+    for panel in flat:
+        suffix = f"-{panel.slug}" if len(panels) > 1 else ""
+        out.append(_ranked(rows, styles, name + suffix, panel, quantity, words))
+    curves = [p for p in panels if p.is_curve]
+    lines, columns = (sorted({getattr(p, of) for p in curves}) for of in ("row", "column"))
+    grid = [(p, lines.index(p.row), columns.index(p.column)) for p in curves]
+    panels = curves
+    if not curves:
+        return out
     for sheet in sheets(grid, drawn_series(panels, styles), styles):
         told = _caption(rows, styles, sheet.panels, words.note)
         page = _page(sheet, quantity, words, told)
-        table = pd.DataFrame(_table(styles, sheet.panels, quantity))
+        series = styles.series([c for p in sheet.panels for c in p.cells])
+        table = pd.DataFrame(_table(series, sheet.panels, quantity))
         out.append(Picture(name + sheet.suffix, page.figure, table, told))
     return out
+
+
+def _ranked(
+    rows: Rows, styles: Styles, name: str, panel: Panel, quantity: Quantity, words: Words
+) -> Picture:
+    """Draws a panel of one length: the variants, best first."""
+    ranks = of_panel(name, panel, styles, quantity)
+    told = _caption(rows, styles, [panel], words.note)
+    left, right = room(ranks, 8.5)
+    page = Page(
+        f"{quantity.heading(panel.cells[0])} {at_length(panel.cells)}: {scope_words([panel])}",
+        f"{panel.title}; {words.better}",
+        told,
+        [],
+        [0.21 * len(ranks.ranks) + 0.15],
+        1,
+        gaps=[0.05],
+        left=left,
+        right=right,
+        below=0.5 + 0.15 * len(meanings(ranks)),
+    )
+    axes = page.panel(0, 0)
+    draw_ranking(axes, ranks, 8.5, 1.0)
+    ranking_ticks(axes, ranks)
+    place = {r.series.key: i for i, r in enumerate(ranks.ranks)}
+    series = sorted(panel.select(styles.series(list(panel.cells))), key=lambda s: place.get(s.key, len(place)))
+    ratios = {r.series.label: r.ratio for r in ranks.ranks}
+    lines = [line | {"time_over_full" if quantity.kind == "seconds" else "over_full": ratios.get(line["series"])}
+             for line in _table(series, [panel], quantity)]  # fmt: skip
+    return Picture(name, page.figure, pd.DataFrame(lines), told)
 
 
 def _caption(rows: Rows, styles: Styles, panels: list[Panel], note: Note) -> str:
@@ -205,8 +209,7 @@ def _page(sheet: Sheet[Panel], quantity: Quantity, words: Words, told: str) -> P
     return page
 
 
-def _table(styles: Styles, panels: list[Panel], quantity: Quantity) -> list[dict[str, Any]]:
-    series = styles.series([c for p in panels for c in p.cells])
+def _table(series: list[Series], panels: list[Panel], quantity: Quantity) -> list[dict[str, Any]]:
     return [
         {
             "panel": p.title,
@@ -231,12 +234,8 @@ def _draw_row(
     shared: Axes | None = None
     drawn: list[tuple[Axes, Place[Panel]]] = []
     for place in places:
-        curve = place.panel.is_curve
-        axes = page.panel(place.row, place.column, share_y=shared if curve else None)
+        axes = page.panel(place.row, place.column, share_y=shared)
         axes.set_title(place.title)
-        if not curve:
-            draw_dots(axes, place.own, quantity)
-            continue
         drawn.append((axes, place))
         if shared is None or parts:
             axes.set_ylabel(quantity.label if place.column == 0 else "")

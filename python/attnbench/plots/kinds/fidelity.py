@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from ..layout.axes import End, beside, cross, fixed_ticks, log_ticks, make_room, name_ends, wrapped
+from ..layout.axes import End, beside, cross, entry, fixed_ticks, log_ticks, make_room, name_ends, wrapped
 from ..layout.caption import brief, caption
 from ..layout.labels import Label, place_labels
 from ..layout.page import Page, Picture
@@ -123,8 +123,9 @@ def failed_cross(axes: Axes, series: Series, cell: Cell, index: int) -> None:
 
 
 def against_scale(
-    axes: Axes, series: list[Series], others: list[Series], scales: list[float], floor: float
+    axes: Axes, series: list[Series], others: list[Series], scales: list[float], floor: float, *, is_named: bool
 ) -> None:
+    """Names the lines at their ends where no legend of the page does."""
     ends, failing = [], 0
     for s in series:
         points = _by_scale(s, floor)
@@ -143,9 +144,10 @@ def against_scale(
     axes.set_xlim(min(scales) / spread, max(scales) * spread)
     fixed_ticks(axes.xaxis, scales, lambda v: f"{v:g}")
     axes.set_xlabel("scale of queries and keys")
-    share = make_room(axes, ends, max(scales))
+    share = make_room(axes, ends, max(scales)) if is_named else 1.0
     grey_lines(axes, (_by_scale(s, floor) for s in others))
-    name_ends(axes, ends, share)
+    if is_named:
+        name_ends(axes, ends, share)
 
 
 def _by_scale(series: Series, floor: float) -> list[tuple[float, float]]:
@@ -239,6 +241,7 @@ def fidelity(rows: Rows, styles: Styles) -> list[Picture]:
 
 def _page(shown: Contract, sheet: Sheet[Input], words: str) -> Page:
     columns, parts = 2 * sheet.columns, sheet.in_parts
+    named = {s.key: s for place in sheet.places for s in place.own if s.cells}
     against = "time" if shown.timed else "variant"
     page = Page(
         f"Error against {against}, and against input scale{sheet.told(': ')}",
@@ -246,7 +249,7 @@ def _page(shown: Contract, sheet: Sheet[Input], words: str) -> Page:
         + ("; in the panels against time also further left" if shown.timed else "")
         + (f"; {OTHERS}" if parts else ""),
         words,
-        [],
+        [] if parts else [entry(s.look.line(), s.label) for s in named.values()],
         [HEIGHT] * sheet.rows,
         columns,
         gaps=[0.3] + [0.74] * (sheet.rows - 1),
@@ -262,7 +265,7 @@ def _page(shown: Contract, sheet: Sheet[Input], words: str) -> Page:
         floor = limits([left, right], place.own)
         at_one = [only_scale(s, shown.at) for s in place.own]
         against_cost(left, at_one, shown.timed, floor)
-        against_scale(right, place.own, place.others, shown.scales, floor)
+        against_scale(right, place.own, place.others, shown.scales, floor, is_named=parts)
         right.tick_params(labelleft=False)
         if place.column == 0:
             left.set_ylabel("relative error")

@@ -228,7 +228,7 @@ def overview(rows: Rows, styles: Styles) -> list[Picture]:
         1,
         width=WIDTH,
         gaps=[0.34 if title else 0.1 for title, _ in blocks] + ([0.46] if curves else []),
-        left=0.7,
+        left=0.78,
         below=0.5 if curves else 0.12,
         key=" · ".join(marks),
     )

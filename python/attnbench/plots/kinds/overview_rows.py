@@ -233,7 +233,7 @@ def score_of(series: Series, group: TaskGroup) -> Answer:
     if found is None:
         ended = next(iter(cells), None)
         return EMPTY if ended is None else Answer(ended.status, ended.reason or "", cell=ended.id)
-    span = "" if found.half is None else f"\u00b1{found.half:.2g}" if found.half >= 0.0005 else "\u00b10.000"
+    span = "" if found.half is None else f"\u00b1{found.half:.2g}" if is_error(group.metric) else f"\u00b1{found.half:.3f}"
     ends = (None, None) if found.half is None else (found.mean - found.half, found.mean + found.half)
     return Answer(written(found.mean, group.metric), span, found.mean, *ends, marks_of(cells), found.cell)
 

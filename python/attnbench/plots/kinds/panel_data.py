@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
 
-from ..rows.read import Cell, Rows, RowsError, ids
-from ..rows.settings import NAMES, SHAPE, contract, mode_of, scope_of, without_settings
-from ..rows.style import COLORS, Series, Styles
-from ..rows.style import look as look_at
+from ..rows.read import Cell, RowsError
+from ..rows.settings import NAMES, contract
+from ..rows.style import Series
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # TeX's points, as \columnwidth is given
 LEAST, MOST = 2.0, 40.0  # inches
@@ -178,10 +176,6 @@ def known_names(cells: Iterable[Cell]) -> list[str]:
     return list(found)
 
 
-# What may differ along one line beside x: seeds become one point.
-WITHIN = ("seed", "repetitions")
-
-
 @dataclass(frozen=True)
 class Point:
     x: float
@@ -223,6 +217,13 @@ class ListPanel:
     levels: dict[str, float] = field(default_factory=dict)
 
 
+def written_in(value: float) -> str:
+    """Returns the number as a field of a heat map has room for it."""
+    if value < 0.095:
+        return f"{value:.1g}"
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
 @dataclass(frozen=True)
 class HeatPanel:
     """A grid of numbers, None where nothing was measured."""
@@ -235,6 +236,15 @@ class HeatPanel:
     kind: str  # score, or ratio: on a logarithmic scale about 1
     cells: list[list[str]]
     families: list[str] = field(default_factory=list)  # of each row, drawn above its first; none: no heads
+    marks: list[list[str]] = field(default_factory=list)  # of each number, see settings.MEANINGS; none: no marks
+
+    def texts(self) -> list[list[str]]:
+        """Returns what is written in each field, "" where there is no number."""
+        marks = self.marks or [[""] * len(self.columns)] * len(self.rows)
+        return [
+            ["" if v is None else written_in(v) + mark for v, mark in zip(line, own, strict=True)]
+            for line, own in zip(self.values, marks, strict=True)
+        ]
 
     def places(self) -> tuple[list[int], dict[int, str]]:
         """The line of each row, and the heads by line."""
@@ -245,123 +255,3 @@ class HeatPanel:
                 heads[i + len(heads)] = self.families[i]
             lines.append(i + len(heads))
         return lines, heads
-
-
-AnyPanel = LinePanel | ListPanel | HeatPanel
-
-
-def by_any(rows: Rows, styles: Styles, x: str, y: str, by: str, facet: str) -> list[LinePanel]:
-    """A panel for each value of `facet` and of everything else that differs and is no seed; a line
-    for each value of `by`. Error where no row has a field of that name."""
-    names = known_names(rows.cells)
-    for option, name in (("x", x), ("y", y), ("by", by), ("facet", facet)):
-        if name and name.partition(".")[0] not in names:
-            near = get_close_matches(name, names, 1, 0.0)
-            raise StyleError(f"--{option} {name}: no row has it; nearest is '{near[0]}'")
-    given = {n: Field(n) for n in (x, y, by, facet) if n}
-    pairs = _joined(rows, given[x], given[y])
-    if not pairs:
-        raise StyleError(f"--x {x} --y {y}: no cell has both numbers")
-    groups: dict[tuple[str, ...], list[tuple[Cell, float]]] = {}
-    apart = _apart([c for c, _ in pairs], {x, by, *WITHIN}, facet)
-    for cell, at in pairs:
-        groups.setdefault(tuple(_told(cell, name) for name in apart), []).append((cell, at))
-    out = []
-    for values, members in groups.items():
-        lines = _lines(members, given[y], by, styles)
-        stem = "-".join([f"{y}-by-{x}", *filter(None, values)])
-        cells = [c for c, _ in members]
-        scales = [_scale(given[n], cells) for n in (x, y)]
-        out.append(LinePanel(re.sub(r"[^\w.=-]+", "_", stem), *scales, lines))
-    return out
-
-
-def _scale(of: Field, cells: list[Cell]) -> Scale:
-    kind = "score" if of.name in ("test", "validation") else of.kind
-    return Scale(of.label(cells), kind, of.is_log)
-
-
-def _joined(rows: Rows, x: Field, y: Field) -> list[tuple[Cell, float]]:
-    """Returns cells with y, each with its x: its own, or that of a forward pass of attention with
-    the same parameters at the same shape."""
-    done = [c for c in rows.cells if c.ok and y.number(c) is not None]
-    own = [(c, at) for c in done if (at := x.number(c)) is not None]
-    if own:
-        measure = own[0][0].measure
-        return [(c, at) for c, at in own if c.measure == measure]
-    known = {
-        _place(c): at
-        for c in rows.cells
-        if c.ok and mode_of(c) == "forward" and scope_of(c) == "attention"
-        and (at := x.number(c)) is not None
-    }  # fmt: skip
-    found = [(c, known[_place(c)]) for c in done if _place(c) in known]
-    return [(c, at) for c, at in found if c.measure == found[0][0].measure]
-
-
-def _place(cell: Cell) -> tuple[Any, ...]:
-    shape = tuple(cell.axes.get(k) for k in ("length", "heads", "head_dim", "kv_heads", "dtype"))
-    return cell.variant, without_settings(cell.params), contract(cell), shape
-
-
-def _apart(cells: list[Cell], taken: set[str], facet: str) -> list[str]:
-    """Returns the names that tell panels apart: `facet`, and what else differs."""
-    names = [facet] if facet else []
-    for name in dict.fromkeys(["task", "mode", "scope", "causal", *SHAPE, *(k for c in cells for k in c.axes)]):
-        mask = {"mask", "causal"} & {facet, *taken}
-        if name not in taken and name != facet and not (name == "causal" and mask):
-            if len({repr(Field(name).value(c)) for c in cells}) > 1:
-                names.append(name)
-    return names
-
-
-def _told(cell: Cell, name: str) -> str:
-    if name == "causal":
-        return contract(cell).replace(" ", "-")
-    value = Field(name).value(cell)
-    return str(value) if isinstance(value, str) else "" if value is None else f"{name}{value}"
-
-
-def _lines(
-    members: list[tuple[Cell, float]], y: Field, by: str, styles: Styles
-) -> list[tuple[Series, list[Point]]]:
-    cells = [c for c, _ in members]
-    at = {c.id: x for c, x in members}
-    out = []
-    for series in _series(cells, by, styles):
-        places: dict[float, list[Cell]] = {}
-        for cell in series.cells:
-            places.setdefault(at[cell.id], []).append(cell)
-        out.append((series, [_point(x, own, y) for x, own in sorted(places.items())]))
-    return out
-
-
-def _series(cells: list[Cell], by: str, styles: Styles) -> list[Series]:
-    if by == "variant":
-        return styles.series(cells)
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        value = Field(by).value(cell)
-        if value is not None:
-            groups.setdefault(f"{by}={value}" if not isinstance(value, str) else value, []).append(cell)
-    several = {c.variant for c in cells}
-    out = []
-    for index, (label, own) in enumerate(groups.items()):
-        look = look_at(index, index % (len(COLORS) - 1))
-        if len(several) == 1:
-            out.append(Series(label, (), label, look, tuple(own)))
-            continue
-        for s in styles.series(own):  # a line for each variant and value
-            told = replace(s, label=f"{s.label}, {label}", variant=f"{s.variant} {label}")
-            place = len(out)
-            out.append(replace(told, look=look_at(place, place % (len(COLORS) - 1))))
-    return out
-
-
-def _point(x: float, cells: list[Cell], y: Field) -> Point:
-    """The median over seeds, and an interval that holds those of all seeds."""
-    values = [v for c in cells if (v := y.number(c)) is not None]
-    ends = [e for c in cells if (e := y.ends(c))]
-    low = min((e[0] for e in ends), default=None)
-    high = max((e[1] for e in ends), default=None)
-    return Point(x, float(np.median(values)), low, high, ids(cells))

@@ -18,20 +18,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ..layout import page  # for its rcParams
-from ..layout.axes import LEVELS, byte_ticks, fixed_ticks, level_entry, log_ticks, text_width
+from ..layout.axes import LEVELS, byte_ticks, fixed_ticks, level_entry, log_ticks, ring, text_width
 from ..layout.panels import failed_at, grey_lines, length_ticks, with_statuses
 from ..layout.sheets import facets
 from ..rows.style import BEHIND, INK, Series, Styles
 from ..rows.units import TEXTS, bytes_text, length_text, thousands_text
-from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, PanelStyle, Point, Scale
+from .panel_data import HeatPanel, LinePanel, ListPanel, PanelStyle, Point, Scale
+from .ranking import ROW, RankPanel, draw_ranking, meanings, ranking_ticks
 
 SHAPE = 0.62  # height of line panels over their width
-ROW = 1.75  # times the size of words: a row of a list or a heat map
 DPI = 200  # of PNG
 SPAN = math.log(16)  # a map of ratios tells lightness apart from a 16th to 16 times: outliers fade nothing
 DARK = 0.55  # share of a grey map beyond which numbers are white
 TEXT = {**TEXTS, "number": thousands_text, "length": length_text}
 Entries = list[tuple[Line2D, str]]
+AnyPanel = LinePanel | ListPanel | HeatPanel | RankPanel
 
 
 def draw_panels(panels: Sequence[AnyPanel], styles: Styles, style: PanelStyle, folder: Path) -> list[Path]:
@@ -54,6 +55,8 @@ def _figures(panel: AnyPanel, styles: Styles, style: PanelStyle) -> Iterator[tup
         yield panel.name, _heat(panel, style)
     elif isinstance(panel, ListPanel):
         yield panel.name, _list(panel, style)
+    elif isinstance(panel, RankPanel):
+        yield panel.name, _ranking(panel, style)
     else:
         parts = facets([s for s, _ in panel.lines], styles)
         for number, part in enumerate(parts, 1):
@@ -103,6 +106,8 @@ def _line(axes: Axes, s: Series, points: list[Point], style: PanelStyle, joined:
     look = _look(s, style)
     look["linestyle"] = look["linestyle"] if joined else "none"
     axes.plot([p.x for p in points], [p.y for p in points], **look, zorder=3, clip_on=False)
+    if joined and len(points) == 1:
+        ring(axes, s.look, (points[0].x, points[0].y), style.line)
     known = [p for p in points if p.low is not None and p.high is not None and math.isfinite(p.high)]
     if known and joined and len(known) > 1:
         low, high = [p.low for p in known], [p.high for p in known]
@@ -223,7 +228,7 @@ def _fit(figure: Figure, axes: Axes, ticks: Any) -> None:
 def _list(panel: ListPanel, style: PanelStyle) -> Figure:
     row = ROW * style.size / 72
     entries = [level_entry(level) for level in panel.levels]
-    figure, axes = _figure(style, row * (len(panel.lines) + 2.2), entries)
+    figure, axes = _figure(style, row * (len(panel.lines) + 2.2 + panel.x.label.count("\n")), entries)
     axes.set_ylim(len(panel.lines) - 0.4, -0.6)
     values = [v for _, p in panel.lines for v in (p.x, p.low, p.high) if v is not None and math.isfinite(v)]
     _limits(axes, "x", panel.x, [*values, *panel.levels.values()])
@@ -247,11 +252,19 @@ def _list(panel: ListPanel, style: PanelStyle) -> Figure:
     return figure
 
 
+def _ranking(panel: RankPanel, style: PanelStyle) -> Figure:
+    figure, axes = _figure(style, ROW * style.size / 72 * (len(panel.ranks) + 2.2) + 1.3 * style.size / 72 * len(meanings(panel)), [])
+    draw_ranking(axes, panel, style.size - 1, style.line)
+    _fit(figure, axes, lambda: ranking_ticks(axes, panel))
+    return figure
+
+
 def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
-    words = 0.35 + (1.3 * style.size / 72 if panel.kind == "ratio" else 0)  # two lines
+    told = panel.label.split("\n") if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
+    words = 0.35 + 1.3 * style.size / 72 * (len(told) - 1)
     places, heads = panel.places()
     count = len(places) + len(heads)
     figure, axes = _figure(style, row * count + widest + words, [])
@@ -272,15 +285,15 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     size = _number_size(panel, style)
     for y, head in heads.items():
         axes.text(-0.5, y + 0.1, head, ha="left", va="center", fontsize=size, style="italic", color=INK)
-    for y, line in zip(places, panel.values, strict=True):
-        for x, value in enumerate(line):
+    for y, line, texts in zip(places, panel.values, panel.texts(), strict=True):
+        for x, (value, text) in enumerate(zip(line, texts, strict=True)):
             if value is None:
                 axes.text(x, y, "\u2013", ha="center", va="center", fontsize=size)
                 continue
             dark = 0.75 * shade(value)
             axes.add_patch(matplotlib.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=greys(dark), edgecolor="white", linewidth=0.6))
             faster = panel.kind == "ratio" and value > 1
-            axes.text(x, y, _number(value), ha="center", va="center", fontsize=size,
+            axes.text(x, y, text, ha="center", va="center", fontsize=size,
                       color="white" if dark > DARK else INK, weight="bold" if faster else "normal")  # fmt: skip
     axes.set_xticks(range(len(panel.columns)), panel.columns, rotation=90 if _narrow(panel, style) else 0)
     axes.xaxis.set_minor_locator(NullLocator())
@@ -289,17 +302,10 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    told = [panel.label] if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
     wide = max(text_width(line, style.size) for line in told) > _room(panel, style) * len(panel.columns)
     axes.set_xlabel("\n".join(told), loc="right" if wide else "center")
     _fit(figure, axes, lambda: None)
     return figure
-
-
-def _number(value: float) -> str:
-    if value < 0.095:
-        return f"{value:.1g}"
-    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
 
 
 def _room(panel: HeatPanel, style: PanelStyle) -> float:
@@ -315,7 +321,7 @@ def _narrow(panel: HeatPanel, style: PanelStyle) -> bool:
 def _number_size(panel: HeatPanel, style: PanelStyle) -> float:
     """Of the numbers, small enough for a column, 5 points at least."""
     size = style.size - 1
-    widest = max((_number(v) for line in panel.values for v in line if v is not None), key=len)
+    widest = max((text for line in panel.texts() for text in line), key=len)
     while size > 5 and text_width(widest, size) * 1.08 + 3 > _room(panel, style):
         size -= 0.5
     return size
@@ -333,6 +339,12 @@ def _table(panel: AnyPanel) -> list[dict[str, Any]]:
             {**s.columns, "value": p.x, "ci_low": p.low, "ci_high": p.high, "text": p.text, "cell": p.cell}
             for s, p in panel.lines
         ]
+    if isinstance(panel, RankPanel):
+        return [
+            {**r.series.columns, "value": r.point.x, "ci_low": r.point.low, "ci_high": r.point.high,
+             "over_full": r.ratio, "text": panel.told(r), "cell": r.point.cell}
+            for r in panel.ranks
+        ]  # fmt: skip
     return [
         {**s.columns, panel.x.label: p.x, panel.y.label: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
         for s, points in panel.lines

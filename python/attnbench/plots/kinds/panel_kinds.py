@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
-from ..rows.read import Cell, Rows, ids
-from ..rows.scores import TaskGroup, score, series_of, short_titles, task_groups
-from ..rows.settings import chosen_on_validation, is_error
+from ..rows.read import Cell, NothingDrawn, Rows, ids
+from ..rows.scores import TaskGroup, cells_of, score, series_of, short_titles, task_groups
+from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, written
 from ..rows.style import MOST, Series, Styles
 from ..rows.units import length_text
 from .accuracy import Points
@@ -18,7 +19,10 @@ from .length import beyond_training, by_distance
 from .length import points_by_distance as points_by_distance
 from .length import points_by_length as points_by_length
 from .overview_rows import telling_panel
-from .panel_data import AnyPanel, HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError, by_any
+from .by_any import by_any
+from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError
+from .panel_draw import AnyPanel
+from .ranking import of_panel
 from .state import found as states
 from .state import lines as state_lines
 from .trades import Trade, telling_trade, trade_panels
@@ -27,12 +31,14 @@ from .training import STEPS, Spread, spread, while_training
 LENGTH = Scale("sequence length (tokens)", "length", True)
 
 
-def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | None) -> list[LinePanel]:
-    out = []
+def _over_length(measure: str, rows: Rows, styles: Styles, quantity: Quantity | None) -> list[AnyPanel]:
+    """Curves, and of one length a list, best first."""
+    out: list[AnyPanel] = []
     for name, panels in pages(measure, rows.of(measure)):
         for panel in panels:
-            if panel.is_curve:
-                out.append(_curves(f"{name}-{panel.slug}", panel, styles, quantity))
+            stem = f"{name}-{panel.slug}"
+            ranked = not panel.is_curve
+            out.append(of_panel(stem, panel, styles, quantity or time_of(panel.cells[0])) if ranked else _curves(stem, panel, styles, quantity))
     return out
 
 
@@ -50,11 +56,11 @@ def _points(series, quantity: Quantity) -> list[Point]:
     ]
 
 
-def speed(rows: Rows, styles: Styles) -> list[LinePanel]:
+def speed(rows: Rows, styles: Styles) -> list[AnyPanel]:
     return _over_length("speed", rows, styles, None)
 
 
-def memory(rows: Rows, styles: Styles) -> list[LinePanel]:
+def memory(rows: Rows, styles: Styles) -> list[AnyPanel]:
     return _over_length("memory", rows, styles, PEAK)
 
 
@@ -82,7 +88,7 @@ def crossing(rows: Rows, styles: Styles) -> list[ListPanel]:
                 stem = name.replace("speed-", "crossing-", 1)
                 lines = [(v.series, _crossing(v, panel)) for v in told]
                 against = baseline_name([(panel, told)], styles)
-                scale = Scale(f"faster than {against} from (tokens)", "length", True)
+                scale = Scale(f"median crosses {against}'s at (tokens)", "length", True)
                 out.append(ListPanel(f"{stem}-{panel.slug}", scale, lines))
     return out
 
@@ -108,9 +114,10 @@ def accuracy(rows: Rows, styles: Styles) -> list[ListPanel]:
             if found := score(s.cells):
                 half = found.half
                 ends = (None, None) if half is None else (found.mean - half, found.mean + half)
-                lines.append((s, Point(found.mean, 0, *ends, found.cell)))
+                text = written(found.mean, group.metric) + marks_of(s.cells)
+                lines.append((s, Point(found.mean, 0, *ends, found.cell, text)))
         error = is_error(group.metric)
-        scale = Scale(group.label, "error" if error else "score", error)
+        scale = Scale("\n".join([group.label, *key_of(group.cells)]), "error" if error else "score", error)
         if lines:
             out.append(ListPanel(stem, scale, lines, group.levels))
     return out
@@ -144,7 +151,7 @@ def _by_task(
     out = []
     for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
         lines = [
-            (s, [Point(*point, ids(s.cells)) for point in points(s.cells)])
+            (_marked(s), [Point(*point, ids(s.cells)) for point in points(s.cells)])
             for s in group.select(series_of(groups, styles))
             if s.cells
         ]
@@ -152,8 +159,18 @@ def _by_task(
         levels = {} if chance is None else {"chance": chance}
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        out.append(LinePanel(stem, x, y, lines, levels))
+        out.append(LinePanel(stem, _keyed(x, group.cells), y, lines, levels))
     return out
+
+
+def _marked(series: Series, cells: Sequence[Cell] = ()) -> Series:
+    """With the marks of its numbers behind its name."""
+    return replace(series, label=series.label + marks_of(cells or series.cells))
+
+
+def _keyed(scale: Scale, cells: Sequence[Cell]) -> Scale:
+    """With what the marks say below the label."""
+    return replace(scale, label="\n".join([scale.label, *key_of(cells)]))
 
 
 def overview(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -180,10 +197,10 @@ def _trade(name: str, trade: Trade) -> list[LinePanel]:
         if dot.whole and dot.score:
             half = dot.score.half
             ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
-            lines.append((dot.series, [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+            lines.append((_marked(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
     error = is_error(trade.metric)
     y = Scale(trade.groups[0].label, "error" if error else "score", error)
-    x = Scale("tokens per second", "number", True)
+    x = _keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
     return [LinePanel(name, x, y, lines, trade.levels, False)] if lines else []
 
 
@@ -213,10 +230,11 @@ def state(rows: Rows, styles: Styles) -> list[LinePanel]:
             first = families[name][1][0]
             ends = [(s.mean - s.half, s.mean + s.half) if s.half else (None, None) for _, s, _, _ in points]
             drawn = [Point(p[0], p[1].mean, *e, p[1].cell) for p, e in zip(points, ends, strict=True)]
-            lines.append((first, drawn))
+            own = {c for p in points for c in p[1].cell.split()}
+            lines.append((_marked(first, [c for c in group.cells if c.id in own]), drawn))
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        x = Scale("decode state of one sequence", "bytes", True)
+        x = _keyed(Scale("decode state of one sequence", "bytes", True), group.cells)
         out.append(LinePanel(f"accuracy-state-{group.slug}", x, y, lines, group.levels))
     return out
 
@@ -233,15 +251,17 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
         by_family.setdefault(styles.kind(s.variant), []).append(s)
     series = [s for own in by_family.values() for s in own]
     families = [family for family, own in by_family.items() for _ in own] if len(series) > MOST else []
-    values, cells = [], []
+    values, cells, marks = [], [], []
     for s in series:
         own = [next((o for o in g.select([s])), s) for g in groups]
         found = [score(o.cells) for o in own]
         values.append([f.mean if f else None for f in found])
         cells.append([f.cell if f else "" for f in found])
+        marks.append([marks_of(o.cells) if f else "" for o, f in zip(own, found, strict=True)])
     told = short_titles(groups)
     labels = [s.label for s in series]
-    return [HeatPanel("heat-scores", "test score", labels, told, values, "score", cells, families)]
+    label = "\n".join(["test score", *key_of(cells_of(groups))])
+    return [HeatPanel("heat-scores", label, labels, told, values, "score", cells, families, marks)]
 
 
 def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:
@@ -292,5 +312,5 @@ def panels_of(kind: str | None, rows: Rows, styles: Styles) -> list[AnyPanel]:
     wanted = [kind] if kind else [name for name in KINDS if name != "overview"]  # its panels are of other kinds
     made = [p for name in wanted for p in KINDS[name](rows, styles)]
     if kind is not None and not made:
-        raise StyleError(f"--kind {kind}: the rows hold nothing that it shows")
+        raise NothingDrawn(f"--kind {kind}: the rows hold nothing that it shows")
     return made

@@ -20,7 +20,7 @@ from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import Cell, Rows
 from ..rows.scores import ONE_SEED, Score, TaskGroup, score, series_of, task_columns, task_groups
-from ..rows.settings import score_axis, told_apart, winners
+from ..rows.settings import marks_of, score_axis, told_apart, winners
 from ..rows.style import BEHIND, Look, Series, Styles, tag
 from ..rows.units import bytes_text
 from .accuracy import Line, TaskPage, task_pages
@@ -160,8 +160,9 @@ def _draw(families: Families, axes: Axes, place: Place[TaskGroup]) -> None:
     grey_lines(axes, behind)
     if behind:
         axes.plot(*zip(*(at for own in behind for at in own)), "o", color=BEHIND, markersize=3)
+    cells = place.panel.cells
     labels = [
-        Label(p[0], p[1].mean, 3.4, _told(own, p), look.ink)
+        Label(p[0], p[1].mean, 3.4, _told(own, p) + marks_of(c for c in cells if c.id in p[1].cell.split()), look.ink)
         for look, own in drawn
         for p in own
         if _told(own, p)

@@ -19,13 +19,15 @@ from ..layout.sheets import OTHERS, Sheet, in_rows, scored_panels, sheets
 from ..rows.joined import BAND, LOOK, Record
 from ..rows.read import Rows
 from ..rows.scores import ONE_SEED
-from ..rows.settings import chosen_on_validation, error_ticks, is_error
-from ..rows.style import BEHIND, GREY, Styles
+from ..rows.settings import chosen_on_validation, error_ticks, is_error, key_of, marks_of
+from ..rows.style import BEHIND, GREY, Series, Styles, halo
 from ..rows.units import bytes_text, thousands_text
+from .accuracy import head
 from .trades import Trade, largest_peak, trade_panels
 
-FRONT = "Pareto front, with the middle 95 % of fronts that agree with the samples"
+FRONT = "best score at each speed or above (Pareto front); grey: its 95 % interval"
 LARGEST = 17.0  # points, the radius of the greatest memory
+SMALL, SMALL_HEIGHT = 0.62, 1.21  # times the radius, and inches, of a small panel
 
 
 def radius(peak: float | None, largest: float | None, scale: float = 1.0) -> float:
@@ -44,11 +46,12 @@ def draw_trade(
     largest: float | None,
     *,
     named: set[Any] | None = None,
-    scale: float = 1.0,
+    is_small: bool = False,
     size: float = 8,
 ) -> None:
     """Draws the panel. `named` holds the keys of the series drawn in full, by default all; the
-    others are grey."""
+    others are grey. A small panel leaves the names to the page's legend."""
+    scale = SMALL if is_small else 1.0
     dots = [d for d in trade.dots if named is None or d.series.key in named]
     placed = [d for d in dots if d.whole]
     others = [d for d in trade.dots if d not in dots and d.whole]
@@ -78,8 +81,10 @@ def draw_trade(
     points = [(label.x, label.y, label.radius) for label in labels] + bars
     crosses = _draw_incomplete(axes, [d for d in dots if d not in placed])
     points += [(label.x, label.y, label.radius) for label in crosses]
-    place_labels(axes, [*crosses, *labels], list(levels.values()), size=size, points=points)
-    axes.set_xlabel(trade.axis, linespacing=1.3)
+    place_labels(axes, [*crosses, *([] if is_small else labels)], list(levels.values()), size=size, points=points)
+    if is_small:
+        _mark(axes, placed)
+    axes.set_xlabel(trade.short_axis if is_small else trade.axis, linespacing=1.3)
 
 
 def _draw_front(axes: Axes, trade: Trade) -> None:
@@ -97,23 +102,22 @@ def _draw_front(axes: Axes, trade: Trade) -> None:
 
 
 def _label(dot: Record, r: float) -> Label:
-    return Label(dot.speed, dot.score.mean, r, wrapped(dot.series.label), dot.series.look.ink)
+    told = wrapped(dot.series.label + marks_of(dot.cells))
+    return Label(dot.speed, dot.score.mean, r, told, dot.series.look.ink)
+
+
+def _mark(axes: Axes, dots: list[Record]) -> None:
+    """Writes the marks of numbers beside their points."""
+    for dot in dots:
+        text = marks_of(dot.cells)
+        beside(axes, text, (dot.speed, dot.score.mean), (4, -5), color=dot.series.look.ink, zorder=5, path_effects=halo())
 
 
 def _accuracy_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
-    """Sets an axis between ticks that holds all dots and the best shortcut, and nothing below 0."""
-    values = scores or [0.0, 1.0]
-    values = values + ([trade.shortcut] if trade.shortcut is not None else [])
-    low, high = min(values), max(values)
-    span = max(high - low, 0.1)
-    step = next((s for s in (0.02, 0.05, 0.1, 0.2) if 1.4 * span / s <= 5.5), 0.2)
-    first = max(0, math.floor((low - 0.2 * span) / step + 1e-9))
-    last = math.ceil((high + 0.2 * span) / step - 1e-9)
-    if high <= 1:  # no tick promises an accuracy above 1
-        last = min(last, math.floor(1 / step + 1e-9))
-    axes.yaxis.set_major_locator(FixedLocator([k * step for k in range(first, last + 1)]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.{1 if step >= 0.1 else 2}f}"))
-    axes.set_ylim(first * step, max(last * step, high + 0.15 * span))
+    """Sets the same axis in every panel, from 0 to 1, so that panels compare and every level is in it."""
+    axes.yaxis.set_major_locator(FixedLocator([0, 0.2, 0.4, 0.6, 0.8, 1]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.1f}"))
+    axes.set_ylim(0, max([1.0, *scores]) + 0.09)
 
 
 def _error_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
@@ -126,9 +130,10 @@ def _error_axis(axes: Axes, trade: Trade, scores: list[float]) -> None:
 
 def _draw_dot(axes: Axes, dot: Record, r: float) -> None:
     look, at = dot.series.look, ([dot.speed], [dot.score.mean])
-    area = {"s": (2 * r) ** 2, "clip_on": False}
-    axes.scatter(*at, **area, color=look.color, alpha=0.28, linewidth=0, zorder=2)
-    axes.scatter(*at, **area, facecolor="none", edgecolor=look.color, linewidth=1.1, zorder=3)
+    if dot.peak:
+        area = {"s": (2 * r) ** 2, "clip_on": False}
+        axes.scatter(*at, **area, color=look.color, alpha=0.28, linewidth=0, zorder=2)
+        axes.scatter(*at, **area, facecolor="none", edgecolor=look.color, linewidth=1.1, zorder=3)
     if dot.score.half:
         axes.errorbar(*at, yerr=[dot.score.half], fmt="none", color=look.color, elinewidth=1)
     axes.plot(*at, **{**look.line(), "linestyle": "none", "zorder": 4})
@@ -179,14 +184,47 @@ def tradeoff(rows: Rows, styles: Styles) -> list[Picture]:
     if not trades:
         return []
     cells = chosen_on_validation(rows.of("accuracy"))
-    series = list({s.key: s for t in trades for s in t.series}.values())
+    held = {s.key: s for t in trades for s in t.series}
+    series = [held[s.key] for s in styles.series([c for s in held.values() for c in s.cells])]
     out = []
-    for sheet in sheets(in_rows(trades, COLUMNS), series, styles):
+    columns = COLUMNS if len(trades) <= 4 else 3 if len(trades) <= 9 else 4
+    for sheet in sheets(in_rows(trades, columns), series, styles, columns=COLUMNS):
         tasks = {g.cells[0].task for t in sheet.panels for g in t.groups}
         words = caption(rows, [c for c in cells if c.task in tasks], trade_note(sheet.panels))
         table = pd.DataFrame([_line(t, d) for t in sheet.panels for d in t.dots])
-        out.append(Picture(f"tradeoff{sheet.suffix}", _page(sheet, words).figure, table, words))
+        page = _page(sheet, words) if sheet.panel else _small_page(sheet, series, words)
+        out.append(Picture(f"tradeoff{sheet.suffix}", page.figure, table, words))
     return out
+
+
+def _small_page(sheet: Sheet[Trade], series: list[Series], words: str) -> Page:
+    """Draws all tasks as small panels that fit a page. The legend names the variants."""
+    trades, grid, columns = sheet.panels, sheet.rows, sheet.columns
+    largest = largest_peak(trades)
+    timed = unique(t.where for t in trades)
+    better = ["up and to the right is better"]
+    better += ["a smaller circle needs less memory"] if largest else []
+    better += [f"speed of {timed[0]}"] if len(timed) == 1 else []
+    page = Page(
+        "Accuracy, speed and memory",
+        "; ".join(better),
+        words,
+        [entry({**s.look.line(), "linestyle": "none"}, s.label) for s in series] + level_entries(trades),
+        [SMALL_HEIGHT] * grid + ([0.4] if largest else []),
+        columns,
+        width=7.2 if columns < 4 else 8.2,
+        gaps=[0.44] + [0.76] * (grid - 1) + ([0.5] if largest else []),
+        left=0.56,
+        between=0.3 if len({t.label for t in trades}) == 1 else 0.5,
+        below=0.05 if largest else 0.45,
+        key=" \u00b7 ".join(key_of(c for t in trades for d in t.dots if d.whole for c in d.cells)),
+    )
+    for axes, place in scored_panels(page, sheet):
+        head(axes, place.title.replace(", ", "\n", 1), place.panel.groups[0].control)
+        draw_trade(axes, place.panel, largest, is_small=True, size=7)
+    if largest:
+        area_legend(page.panel(grid, 0, span=columns), largest, scale=SMALL)
+    return page
 
 
 def _page(sheet: Sheet[Trade], words: str) -> Page:
@@ -208,6 +246,7 @@ def _page(sheet: Sheet[Trade], words: str) -> Page:
         left=0.62,
         between=0.5 if len(metrics) == 1 else 0.7,
         below=0.05,
+        key=" \u00b7 ".join(key_of(c for t in trades for d in t.dots if d.whole for c in d.cells)),
         gaps=[0.32] + [1.0] * (grid - 1) + [0.75 if vacant else 0.86],
     )
     for axes, place in scored_panels(page, sheet):

@@ -74,6 +74,19 @@ class Trade:
         return [s for s in series if s.key in mine]
 
     @property
+    def where(self) -> str:
+        """Tells what was timed: `attention alone, train`."""
+        return self.speed.text().partition(", length")[0]
+
+    @property
+    def short_axis(self) -> str:
+        """Labels the axis of costs of a small panel."""
+        causal = next((bool(c.axes["causal"]) for g in self.groups for c in g.cells if "causal" in c.axes), None)
+        mask = self.speed.context[2]
+        other = "" if causal in (None, mask) else ", causal" if mask else ", not causal"
+        return f"tokens/s at length {length_text(self.speed.context[3])}{other}"
+
+    @property
     def axis(self) -> str:
         """Labels the axis of costs: where costs were measured, and at which lengths scores."""
         lengths = sorted({c.length for g in self.groups for c in g.cells if c.length})
@@ -90,9 +103,9 @@ class Trade:
 
     @property
     def spread(self) -> float:
-        """Returns how far the lifts lie apart; a lift is a score over that of the best shortcut."""
-        scores = [d.score.mean for d in self.dots if d.score]
-        return (max(scores) - min(scores)) / self.shortcut if scores and self.shortcut else 0.0
+        """Returns how far the scores of the variants that are drawn lie apart."""
+        scores = [d.score.mean for d in self.dots if d.whole]
+        return max(scores) - min(scores) if scores else 0.0
 
 
 def trade_panels(
@@ -121,14 +134,13 @@ def trade_panels(
 
 
 def telling_trade(trades: list[Trade]) -> Trade | None:
-    """Chooses the panel of the summary. A task that no shortcut solves comes before a control. Then
-    the most variants measured count, then no causal mask like the other panels, then a share rather
-    than an error, then the widest spread."""
+    """Chooses the panel of the summary: of tasks that no shortcut solves, and on which at least two
+    variants are measured, a share rather than an error, and that on which variants differ most."""
 
-    def rank(trade: Trade) -> tuple[bool, int, bool, bool, float]:
+    def rank(trade: Trade) -> tuple[bool, bool, bool, float]:
         measured = sum(d.whole for d in trade.dots)
         open_to_lift = not trade.groups[0].control
-        return open_to_lift, measured, not trade.causal, not is_error(trade.metric), trade.spread
+        return open_to_lift, measured > 1, not is_error(trade.metric), trade.spread
 
     return max((t for t in trades if len(t.groups) == 1), key=rank, default=None)
 

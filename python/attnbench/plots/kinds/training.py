@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends
+from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends, ring
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
 from ..rows.read import FAILURES, Cell, Rows
 from ..rows.scores import TaskGroup, task_groups
-from ..rows.settings import chosen_on_validation, score_axis
+from ..rows.settings import chosen_on_validation, marks_of, score_axis
 from ..rows.settings import name as name_of
 from ..rows.style import Series, Styles
-from ..rows.units import median, seconds_text, thousands_text
+from ..rows.units import seconds_text, thousands_text
 from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, task_pages
 
 STEPS = "steps of training"
 LEARNING_NOTE = (
-    "Scores on the validation split while training went on: the mean over the seeds, and a band of all seeds. "
-    "A training that ended before that of another seed, at its target or out of "
+    "Lines are means over the seeds, bands run from the lowest seed to the highest. "
+    "Scores are those on the validation split while training went on. A training that ended before that of another seed, at its target or out of "
     "patience, keeps its last score."
 )
 Spread = list[tuple[float, float, float, float]]  # step, mean, least and most of the seeds
@@ -39,9 +39,10 @@ class Validated(TaskGroup):
 
 
 def while_training(rows: Rows) -> list[TaskGroup]:
-    """Returns the tasks with scores at several steps."""
-    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and len(_curve(c)) > 1]
-    return [Validated(g.title, g.cells) for g in task_groups(cells)]
+    """Returns the tasks with scores at several steps. A variant with a score at one step, because it
+    learned within it, is a single point."""
+    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and _curve(c)]
+    return [Validated(g.title, g.cells) for g in task_groups(cells) if any(len(_curve(c)) > 1 for c in g.cells)]
 
 
 def learning(rows: Rows, styles: Styles) -> list[Picture]:
@@ -85,8 +86,10 @@ def _draw_learning(axes: Axes, place: Place[TaskGroup]) -> None:
     draw_over_numbers(axes, place, _means, [*place.own, *place.others], STEPS)
     for s in place.own:
         if own := spread(s.cells):
-            at, _, low, high = zip(*own)
+            at, mean, low, high = zip(*own, strict=True)
             axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
+            if len(own) == 1:
+                ring(axes, s.look, (at[0], mean[0]))
     axes.xaxis.set_major_formatter(lambda n, _: thousands_text(n))
 
 
@@ -101,11 +104,11 @@ def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:
 
 
 EFFORT_NOTE = (
-    "Validation score against the time of training alone and against its FLOPs as counted. Lines are medians over the seeds, bands run from "
-    "the lowest seed to the highest; a seed that stopped early keeps its last score."
+    "Lines are means over the seeds, bands run from the lowest seed to the highest. Validation score against the time of training alone and "
+    "against its FLOPs as counted; a seed that stopped early keeps its last score."
 )
 EFFORTS = {"seconds": "seconds of training", "flops": "FLOPs of training"}
-# Effort, and over the seeds the median, lowest and highest score.
+# Effort, and over the seeds the mean, lowest and highest score.
 EffortPoints = list[tuple[float, float, float, float]]
 
 
@@ -133,12 +136,12 @@ class Effort(TaskGroup):
 
 def efforts(rows: Rows) -> list[Effort]:
     """Returns two panels for each task that was validated several times."""
-    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if len(curve(c, "seconds")) > 1]
+    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if curve(c, "seconds")]
     return [
         Effort(g.title, g.cells, kind)
         for g in task_groups(cells)
         for kind in EFFORTS
-        if any(curve(c, kind) for c in g.cells)
+        if any(len(curve(c, kind)) > 1 for c in g.cells)
     ]
 
 
@@ -179,13 +182,13 @@ def _flops_of_step(cell: Cell) -> float | None:
 
 
 def points_by_effort(cells: Sequence[Cell], kind: str) -> EffortPoints:
-    """Medians over seeds, of those that are still training for the effort, of all for the score."""
+    """Means over seeds, of those that are still training for the effort, of all for the score."""
     curves = [found for c in cells if (found := curve(c, kind))]
     out: EffortPoints = []
     for step in sorted({step for found in curves for step in found}):
         spent = [found[step][0] for found in curves if step in found]
         scores = [score for found in curves if (score := _score_at(found, step)) is not None]
-        out.append((median(spent), median(scores), min(scores), max(scores)))
+        out.append((float(np.mean(spent)), float(np.mean(scores)), min(scores), max(scores)))
     return out
 
 
@@ -200,15 +203,17 @@ def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
         axes.axhline(chance, **CHANCE, zorder=1.5)
     drawn = [(s, own) for s in place.own if (own := points_by_effort(s.cells, kind))]
     for s, own in drawn:
-        at, middle, low, high = zip(*own)
+        at, middle, low, high = zip(*own, strict=True)
         axes.plot(at, middle, **s.look.line(), clip_on=False, zorder=3)
+        if len(own) == 1:
+            ring(axes, s.look, (at[0], middle[0]))
         axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
     values = [v for _, own in drawn for p in own for v in p[1:]]
     score_axis(axes, place.panel.metric, [chance or 0.0, *values])
     axes.set_xscale("log")
     spent = [p[0] for _, own in drawn for p in own] or [1.0]
     axes.set_xlim(min(spent) / 1.15, max(spent) * 1.15)
-    ends = [End(own[-1][:2], s.label, s.look) for s, own in drawn]
+    ends = [End(own[-1][:2], s.label + marks_of(s.cells), s.look) for s, own in drawn]
     share = make_room(axes, ends, max(spent))
     log_ticks(axes, axes.xaxis, TEXTS[kind])
     axes.set_xlabel(EFFORTS[kind])

@@ -181,6 +181,12 @@ def span(axes: Axes, ends: Sequence[float], y: float, look: Look, **style: Any) 
     axes.plot(ends, [y, y], **style)
 
 
+def ring(axes: Axes, look: Look, at: tuple[float, float], scale: float = 1.0) -> None:
+    """Draws a ring about a line's only point, which a line of another variant would hide."""
+    style = {"marker": "o", "markersize": 9.5 * scale, "markeredgewidth": 1.3 * scale, "markerfacecolor": "none"}
+    axes.plot([at[0]], [at[1]], color=look.color, linestyle="none", **style, clip_on=False, zorder=4)
+
+
 def bar_line(
     axes: Axes, look: Look, x: Sequence[float], y: Sequence[float], half: Sequence[float]
 ) -> None:

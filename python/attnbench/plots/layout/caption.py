@@ -101,7 +101,7 @@ NOISE = {  # the words of a row's `noisy`
 
 
 def disturbed(cells: list[Cell]) -> str:
-    """How many cells were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
+    """How many of the times shown were measured on a disturbed machine, and by what rule (`noisy` of the row)."""
     noisy = [c for c in cells if c.ok and c.noisy]
     if not noisy:
         return ""
@@ -109,9 +109,9 @@ def disturbed(cells: list[Cell]) -> str:
     reasons = "; ".join(f"{NOISE.get(r, r)} ({count})" for r, count in sorted(why.items()))
     if len(why) == 1:
         reasons = NOISE.get(next(iter(why)), next(iter(why)))
-    measured = sum(c.ok for c in cells)
+    timed = sum(c.ok and c.measure == "speed" for c in cells)
     verb = "was" if len(noisy) == 1 else "were"
-    return f"{len(noisy)} of {measured} cells {verb} measured on a disturbed machine: {reasons}."
+    return f"{len(noisy)} of the {timed} times shown here {verb} measured on a disturbed machine: {reasons}."
 
 
 def by_identities(cells: list[Cell]) -> str:

@@ -198,6 +198,10 @@ class UnreadableError(RowsError):
     """A file that the system does not let us read."""
 
 
+class NothingDrawn(RowsError):
+    """The rows hold nothing that was asked for."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """Everything read: the run headers and the cells that count, see runs.py."""

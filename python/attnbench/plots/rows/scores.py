@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,6 +80,19 @@ class TaskGroup:
         return among(self.cells, series)
 
 
+WINDOWS = {
+    "best": "best rule that sees {} positions in a row",
+    "pooled": "rule on all windows of {} positions, pooled",
+    "last": "rule that sees the last {} positions",
+}
+
+
+def shortcut_words(name: str) -> str:
+    """Returns the name of a shortcut as it reads; of a window, what it sees."""
+    window = re.fullmatch(r"window of (\d+) \((\w+)\)", name.replace("_", " "))
+    return WINDOWS[window[2]].format(window[1]) if window and window[2] in WINDOWS else name.replace("_", " ")
+
+
 def short_titles(groups: Iterable[TaskGroup]) -> list[str]:
     """The task's name of each group, and its parameters where several groups have the name."""
     groups = list(groups)
@@ -127,7 +141,7 @@ def controls(groups: Iterable[TaskGroup]) -> str:
 
 # What the interval of a score says where only one seed was trained; tables give it none.
 ONE_SEED = (
-    "of one seed over the test examples (\u00b11.96 standard errors; how seeds differ is not in it)"
+    "of one seed over the test examples (\u00b11.96 standard errors; they do not tell how much seeds differ)"
 )
 PLACES = {  # where an encoder-decoder holds attention
     "encoder": "the encoder",

@@ -148,9 +148,7 @@ def name(metric: str) -> str:
 
 
 def written(value: float, metric: str) -> str:
-    if is_error(metric):
-        return f"{value:.2g}"
-    return f"{value:.2f}" if value < 0.995 else f"{value:.3f}"
+    return f"{value:.2g}" if is_error(metric) else f"{value:.3f}"
 
 
 def unless_error(metrics: Iterable[str], shares: str, errors: str) -> str:
@@ -215,6 +213,11 @@ def mark_of(cell: Cell) -> str:
     if by == "identities":
         return (IDENTITIES if cell.verified.get("identities") else UNKNOWN) + noisy
     return noisy if by else UNKNOWN + noisy
+
+
+def key_of(cells: Iterable[Cell | None]) -> list[str]:
+    """Returns what each mark of the cells says, a line each."""
+    return [f"{mark} {SHORT[mark]}" for mark in marks_of(cells)]
 
 
 def marks_of(cells: Iterable[Cell | None]) -> str:
