@@ -189,6 +189,37 @@ std::string report_line(const Result& result, bool color) {
                      result.subject, result.name, result.detail);
 }
 
+std::vector<std::string> remarks_on(const std::vector<Result>& results, bool has_formula) {
+  // A function that keeps something between calls, or changes its inputs, fails any other check; a
+  // leak through a mask fails those of the mathematics. So the causes come first, by these ranks.
+  static const std::vector<std::string> causes = {"recording", "calls",   "determinism", "range",
+                                                  "causality", "padding", "empty_rows",  "edges"};
+  const auto check_of = [](const Result& result) {
+    return result.name.substr(0, result.name.find(" ("));  // as built and in double
+  };
+  const auto rank = [&](const Result* result) {
+    return std::find(causes.begin(), causes.end(), check_of(*result)) - causes.begin();
+  };
+  std::vector<const Result*> red;
+  for (const Result& result : results)
+    if (result.outcome == Outcome::failed &&
+        std::none_of(red.begin(), red.end(),
+                     [&](const Result* one) { return check_of(*one) == check_of(result); }))
+      red.push_back(&result);
+  std::vector<std::string> remarks;
+  if (red.size() > 1) {
+    const Result& first = **std::min_element(red.begin(), red.end(),
+                                             [&](auto* a, auto* b) { return rank(a) < rank(b); });
+    remarks.push_back(fmt::format("{}: mend {} first; the other red checks may follow from it",
+                                  first.subject, check_of(first)));
+  }
+  if (!has_formula && !results.empty())
+    remarks.push_back(
+        fmt::format("{}: unreferenced: a wrong formula would not be seen, only a broken promise",
+                    results[0].subject));
+  return remarks;
+}
+
 bool all_passed(const std::vector<Result>& results) {
   return std::none_of(results.begin(), results.end(),
                       [](const Result& result) { return result.outcome == Outcome::failed; });

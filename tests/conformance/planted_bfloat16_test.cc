@@ -95,6 +95,14 @@ TEST(PlantedBFloat16, FaultsAreCaught) {
   }
 }
 
+TEST(PlantedBFloat16, WhatIsNotFiniteIsSaid) {
+  Fault fault;
+  fault.name = "nan", fault.store = [](float) { return BFloat16{0x7fc0}; };
+  const auto results = check_variant(planted(fault), {}, Level::quick, "bfloat16");
+  EXPECT_TRUE(results.at(0).detail.starts_with("row 0 is not finite, where ")) << lines(results);
+  EXPECT_EQ(results.at(0).detail.find("nan"), std::string::npos);
+}
+
 TEST(PlantedBFloat16, IsCaughtAtThePublishedShapeInBFloat16Alone) {
   Fault fault;
   fault.name = "truncates", fault.store = truncated;
