@@ -17,6 +17,8 @@ namespace {
 using attn_check::Outcome;
 using attn_check::Result;
 
+constexpr const char* kThrew = "threw";
+
 bool always(const VariantInfo&) { return true; }
 bool causal(const VariantInfo& info) { return info.traits.causal; }
 bool padding(const VariantInfo& info) { return info.traits.padding; }
@@ -102,7 +104,7 @@ Result run_check(const VariantCheck& check, const Subject& subject) {
                                       : verdict.detail();
   } catch (const std::exception& error) {
     result.outcome = Outcome::failed;
-    result.detail = fmt::format("threw: {}", error.what());
+    result.detail = fmt::format("{}: {}", kThrew, error.what());
   }
   return result;
 }
@@ -190,14 +192,16 @@ std::string report_line(const Result& result, bool color) {
 }
 
 std::vector<std::string> remarks_on(const std::vector<Result>& results, bool has_formula) {
-  // A function that keeps something between calls, or changes its inputs, fails any other check; a
-  // leak through a mask fails those of the mathematics. So the causes come first, by these ranks.
-  static const std::vector<std::string> causes = {"recording", "calls",   "determinism", "range",
-                                                  "causality", "padding", "empty_rows",  "edges"};
+  // What throws or is not finite fails any check, as does a function that keeps something between
+  // calls or changes its inputs; a leak through a mask fails those of the mathematics. So the
+  // causes come first, by these ranks.
+  static const std::vector<std::string> causes = {
+      "range", "recording", "calls", "determinism", "causality", "padding", "empty_rows", "edges"};
   const auto check_of = [](const Result& result) {
     return result.name.substr(0, result.name.find(" ("));  // as built and in double
   };
   const auto rank = [&](const Result* result) {
+    if (result->detail.starts_with(kThrew)) return std::ptrdiff_t{-1};
     return std::find(causes.begin(), causes.end(), check_of(*result)) - causes.begin();
   };
   std::vector<const Result*> red;

@@ -130,6 +130,10 @@ TEST(Remarks, NameTheRedCheckToMendFirst) {
                                     failed("reference (double)")};
   EXPECT_EQ(first(leak), "mine: mend causality first; the other red checks may follow from it");
   EXPECT_TRUE(first({failed("causality"), failed("calls")}).starts_with("mine: mend calls first"));
+  EXPECT_TRUE(first({failed("calls"), failed("range")}).starts_with("mine: mend range first"));
+  Result threw = failed("heads");
+  threw.detail = "threw: IndexError";
+  EXPECT_TRUE(first({failed("range"), threw}).starts_with("mine: mend heads first"));
   EXPECT_TRUE(first({failed("heads"), failed("exact")}).starts_with("mine: mend heads first"));
   EXPECT_EQ(first({failed("causality"), failed("causality (double)")}), "") << "there is one";
   EXPECT_EQ(first({{"mine", "batch", Outcome::passed, ""}}), "");
