@@ -95,6 +95,12 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
                     kGatesSign));
   if (const auto ratios = ratios_in_layer(rows, all); !ratios.empty())
     notes.push_back("in a layer, with these projections, of full's time: " + joined(ratios));
+  if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
+        return row->key.axes.kv_heads && row->key.axes.mode != Mode::decode;
+      }))
+    notes.emplace_back(
+        "kv_heads: a pass copies keys and values for every query head, in time and memory; "
+        "decoding need not");
   const auto shares = shares_of_attention(rows, all);
   for (const auto& [length, texts] : shares)
     if (length == shares.begin()->first || length == shares.rbegin()->first)

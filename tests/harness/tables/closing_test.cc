@@ -193,6 +193,7 @@ TEST(Speed, TypesAndSharedHeadsAreRowsOfOneTable) {
             (std::vector<std::string>{"full, kv_heads 1", "linear, kv_heads 1", "full", "linear"}));
   EXPECT_EQ(tables[0].rows[0].back(), "512") << "faster than full with all heads";
   EXPECT_EQ(tables[0].title.find("kv_heads"), std::string::npos);
+  EXPECT_TRUE(has_note(tables[0], "kv_heads: a pass copies keys and values"));
 
   rows.resize(2);  // one value: in the heading
   EXPECT_NE(tables_of(rows).at(0).title.find("kv_heads 1"), std::string::npos);
