@@ -265,14 +265,29 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
         return table;
       });
   for (Table& table : accuracy_tables(rows)) tables.push_back(std::move(table));
+  const auto input_of = [](const Row& row) {
+    const std::string task = row.key.task ? " " + task_label(*row.key.task) : "";
+    return axis_text(row, "input") + task + " x" + axis_text(row, "input_scale");
+  };
+  std::set<std::string> inputs;
+  bool by_lengths = true;  // of one kind of input, columns are lengths; a task has its own
+  for (const Row& row : rows)
+    if (row.key.measure == Measure::fidelity) {
+      inputs.insert(input_of(row));
+      by_lengths &= row.key.axes.length.has_value();
+    }
+  by_lengths &= inputs.size() == 1;
+  std::set<std::string> columns = {"input", "input_scale"};
+  if (by_lengths) columns.insert("length");
   grouped(
-      Measure::fidelity, {"input", "input_scale"}, {"seed", "threads"},
-      [](const Row& row) {
-        const std::string task = row.key.task ? " " + task_label(*row.key.task) : "";
-        return axis_text(row, "input") + task + " x" + axis_text(row, "input_scale");
-      },
-      [](const std::string& group, const Grid& grid) {
-        Table table{.title = "relative error against exact attention, by input and scale; " + group,
+      Measure::fidelity, columns, {"seed", "threads"},
+      [&](const Row& row) { return by_lengths ? length_text(row) : input_of(row); },
+      [&](const std::string& group, Grid grid) {
+        if (by_lengths) grid.sort_columns_as_numbers();
+        Table table{.title = fmt::format("relative error against exact attention, {}; {}",
+                                         by_lengths ? "by length, inputs " + *inputs.begin()
+                                                    : std::string("by input and scale"),
+                                         group),
                     .columns = {"variant"},
                     .rows = {},
                     .notes = {}};

@@ -215,6 +215,24 @@ TEST(Speed, WhatVariesOfOneVariantIsRowsOfOneTable) {
   EXPECT_EQ(tables_of(rows).size(), 2) << "modes have other figures";
 }
 
+TEST(Fidelity, LengthsOfOneKindOfInputAreColumns) {
+  std::vector<Row> rows;
+  for (const int64_t length : {1024, 512}) {
+    Row row = speed_row(variant("linear"), length, 0.1);
+    row.key.measure = Measure::fidelity;
+    row.key.axes.mode.reset();
+    row.key.axes.input = InputKind::random;
+    row.key.axes.input_scale = 1;
+    row.result.metrics = FidelityMetrics{.relative_error = 0.5};
+    rows.push_back(row);
+  }
+  ASSERT_EQ(tables_of(rows).size(), 1);
+  EXPECT_EQ(tables_of(rows)[0].columns, (std::vector<std::string>{"variant", "512", "1024"}));
+  rows.push_back(rows[0]);
+  rows.back().key.axes.input_scale = 4;
+  EXPECT_EQ(tables_of(rows).size(), 2) << "columns are inputs and scales";
+}
+
 TEST(Speed, ManyLengthsAreShownInPart) {
   std::vector<Row> rows;
   for (int64_t length = 16; length <= 16 * 40; length += 16)
