@@ -76,6 +76,8 @@ void compare_to_wanted(const Tensor& got, const oracle::Array& wanted, int64_t f
     const double want =
         wanted
             .x[static_cast<size_t>((at / dim / rows * wanted.len + first + row) * dim + at % dim)];
+    if (!std::isfinite(got[at]))
+      return verdict.require(false, "row {} is not finite ({})", first + row, what);
     const double off = static_cast<double>(got[at]) - want;
     const double share = std::abs(off) / (kOfItself * kBFloat16Rounding * std::abs(want) + rest);
     bias += want < 0 ? -off : off;

@@ -17,6 +17,8 @@ namespace {
 using attn_check::Outcome;
 using attn_check::Result;
 
+constexpr const char* kThrew = "threw";
+
 bool always(const VariantInfo&) { return true; }
 bool causal(const VariantInfo& info) { return info.traits.causal; }
 bool padding(const VariantInfo& info) { return info.traits.padding; }
@@ -102,7 +104,7 @@ Result run_check(const VariantCheck& check, const Subject& subject) {
                                       : verdict.detail();
   } catch (const std::exception& error) {
     result.outcome = Outcome::failed;
-    result.detail = fmt::format("threw: {}", error.what());
+    result.detail = fmt::format("{}: {}", kThrew, error.what());
   }
   return result;
 }
@@ -187,6 +189,39 @@ std::string report_line(const Result& result, bool color) {
   const char* const paint = !color ? "" : red ? "\033[1;31m" : skipped ? "\033[33m" : "\033[32m";
   return fmt::format("{}{}{} {:<28} {:<26} {}\n", paint, word, color ? "\033[0m" : "",
                      result.subject, result.name, result.detail);
+}
+
+std::vector<std::string> remarks_on(const std::vector<Result>& results, bool has_formula) {
+  // What throws or is not finite fails any check, as does a function that keeps something between
+  // calls or changes its inputs; a leak through a mask fails those of the mathematics. So the
+  // causes come first, by these ranks.
+  static const std::vector<std::string> causes = {
+      "range", "recording", "calls", "determinism", "causality", "padding", "empty_rows", "edges"};
+  const auto check_of = [](const Result& result) {
+    return result.name.substr(0, result.name.find(" ("));  // as built and in double
+  };
+  const auto rank = [&](const Result* result) {
+    if (result->detail.starts_with(kThrew)) return std::ptrdiff_t{-1};
+    return std::find(causes.begin(), causes.end(), check_of(*result)) - causes.begin();
+  };
+  std::vector<const Result*> red;
+  for (const Result& result : results)
+    if (result.outcome == Outcome::failed &&
+        std::none_of(red.begin(), red.end(),
+                     [&](const Result* one) { return check_of(*one) == check_of(result); }))
+      red.push_back(&result);
+  std::vector<std::string> remarks;
+  if (red.size() > 1) {
+    const Result& first = **std::min_element(red.begin(), red.end(),
+                                             [&](auto* a, auto* b) { return rank(a) < rank(b); });
+    remarks.push_back(fmt::format("{}: mend {} first; the other red checks may follow from it",
+                                  first.subject, check_of(first)));
+  }
+  if (!has_formula && !results.empty())
+    remarks.push_back(
+        fmt::format("{}: unreferenced: a wrong formula would not be seen, only a broken promise",
+                    results[0].subject));
+  return remarks;
 }
 
 bool all_passed(const std::vector<Result>& results) {

@@ -44,6 +44,12 @@ std::vector<std::string> double_check_names(const VariantInfo& info);
 // request), the subject, the check, what was found.
 std::string report_line(const attn_check::Result& result, bool color);
 
+// What a reader of the results of one variant must know beside them, a sentence each: which red
+// check to mend first, where several are; that a wrong formula would not be seen, where neither a
+// reference is declared nor equality with exact attention.
+std::vector<std::string> remarks_on(const std::vector<attn_check::Result>& results,
+                                    bool has_formula);
+
 bool all_passed(const std::vector<attn_check::Result>& results);
 
 }  // namespace attn

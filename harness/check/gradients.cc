@@ -36,12 +36,18 @@ Tensor moved(const Tensor& from, double step, const Tensor& along) {
   return result;
 }
 
+// What an input did at any shape.
+struct Moves {
+  bool gradient = false;  // its gradient is not zero
+  bool output = false;    // the output differs where it does
+};
+
 struct Probe {
   const AttentionShape& shape;
   const std::string where;
   int directions;
   Verdict& verdict;
-  std::map<std::string, bool>& moves;  // whether it changed the output at any shape
+  std::map<std::string, Moves>& moves;
   bool surrogate;  // gradients of q and k are a surrogate's, which check_reference() compares
 };
 
@@ -49,7 +55,8 @@ struct Probe {
 void compare(const Probe& probe, const std::string& name, const Tensor& at, const Tensor& gradient,
              const std::function<double(const Tensor&)>& value) {
   const double length = std::sqrt(dot(gradient, gradient)), scale = length + 1;
-  probe.moves[name] |= length > 0;
+  Moves& moves = probe.moves[name];
+  moves.gradient |= length > 0;
   if (probe.surrogate && (name == "q" || name == "k")) return;
   for (int d = 0; d < probe.directions; d++) {
     const Tensor along = Tensor::normal(at.shape(), rng(31, name, static_cast<uint64_t>(d)));
@@ -57,6 +64,7 @@ void compare(const Probe& probe, const std::string& name, const Tensor& at, cons
     const double above = value(moved(at, kStep, along)), below = value(moved(at, -kStep, along));
     double numeric = (above - below) / (2 * kStep);
     const double allowed = kAllowedSlope * scale;
+    moves.output |= above != below;
     if (kIsDouble && !(std::abs(numeric - claimed) <= allowed) &&
         std::abs(above + below - 2 * value(at)) / kStep > allowed)
       numeric = (value(moved(at, kShorterStep, along)) - value(moved(at, -kShorterStep, along))) /
@@ -102,22 +110,27 @@ void compare_all(const Probe& probe, const Attention& attention, const Inputs& x
 // A learned weight that moves nothing is a mistake or ballast; so is a projection that nothing
 // reads, or one that a layer leaves out although it is read (VariantInfo::reads). Some parameters
 // leave nothing to choose, as a window of 0: of those, only that nothing unread moves.
-void require_what_is_read(const Subject& subject, const std::map<std::string, bool>& moves,
+void require_what_is_read(const Subject& subject, const std::map<std::string, Moves>& moves,
                           Verdict& verdict) {
   const VariantInfo::Reads read = subject.info.read_by(subject.params);
   for (const auto& [name, moved] : moves) {
     const bool expected = name == "q" ? read.queries : name == "k" ? read.keys : true;
-    if (!moved && !subject.defaults()) continue;
-    verdict.require(moved == expected, "{} {} the output at {} shape, and is declared {}", name,
-                    moved ? "moves" : "does not move", moved ? "some" : "any",
-                    expected ? "read" : "unread");
+    if (!moved.gradient && !subject.defaults()) continue;
+    if (expected && !moved.gradient && moved.output)
+      verdict.require(false, "the gradient of {} is 0 at every shape, though {} moves the output",
+                      name, name);
+    else
+      verdict.require(moved.gradient == expected,
+                      "{} {} the output at {} shape, and is declared {}", name,
+                      moved.gradient ? "moves" : "does not move", moved.gradient ? "some" : "any",
+                      expected ? "read" : "unread");
   }
 }
 
 }  // namespace
 
 void check_gradients(const Subject& subject, Verdict& verdict) {
-  std::map<std::string, bool> moves;
+  std::map<std::string, Moves> moves;
   for (const AttentionShape& shape : subject.shapes(ShapeKind::all, 65)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 31);

@@ -75,12 +75,17 @@ int run_check(const Arguments& arguments) {
   }
   if (arguments.has("derive")) return derive(chosen, arguments);
   Counts counts;
-  for (const Chosen& one : chosen)
-    print_results(one.variant ? results_of(*one.variant, one.params, level)
-                              : check_task(*one.task, one.params, level),
-                  color, arguments.has("quiet"), counts);
-  warn(
-      fmt::format("{} passed, {} red, {} skipped\n", counts.passed, counts.failed, counts.skipped));
+  std::string remarks;
+  for (const Chosen& one : chosen) {
+    const std::vector<attn_check::Result> results =
+        one.variant ? results_of(*one.variant, one.params, level)
+                    : check_task(*one.task, one.params, level);
+    print_results(results, color, arguments.has("quiet"), counts);
+    const bool has_formula = !one.variant || one.variant->reference || one.variant->traits.exact;
+    for (const std::string& remark : remarks_on(results, has_formula)) remarks += remark + "\n";
+  }
+  warn(fmt::format("{} passed, {} red, {} skipped\n{}", counts.passed, counts.failed,
+                   counts.skipped, remarks));
   return counts.failed ? kCheckFailed : kOk;
 }
 

@@ -29,36 +29,67 @@ std::string origin_text(const VariantInfo& info) {
   return variant_plugin(info.name).empty() ? "" : ", of a plug-in";
 }
 
-void list_variants(const std::vector<const VariantInfo*>& variants) {
-  print("variants\n");
+// Lines that name something and tell it: one each, on a terminal no longer than that is wide.
+class Lines {
+ public:
+  void head(const std::string& text) { print(text + "\n"); }
+  void entry(const std::string& name, size_t name_width, const std::string& text) {
+    const std::string line = fmt::format("  {:<{}} {}", name, name_width, text);
+    const std::string shown = cut_to(line, width_);
+    was_cut_ |= shown != line;
+    print(shown + "\n");
+  }
+  ~Lines() {
+    if (was_cut_) warn("lines are cut to this terminal's width; attnbench info NAME tells all\n");
+  }
+
+ private:
+  const size_t width_ =
+      is_terminal(Stream::out) ? terminal_width(Stream::out, 80) : std::string::npos;
+  bool was_cut_ = false;
+};
+
+template <class Names>
+size_t longest(const Names& names) {
+  size_t width = 0;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  return width;
+}
+
+void list_variants(const std::vector<const VariantInfo*>& variants, Lines& lines) {
+  lines.head("variants");
+  std::vector<std::string> names;
+  for (const VariantInfo* const info : variants) names.push_back(info->name);
   for (const std::string& family : all_families()) {
     bool headed = false;
     for (const VariantInfo* const info : variants) {
       if (info->family != family) continue;
-      if (!headed) print(fmt::format(" {}\n", family));
+      if (!headed) lines.head(" " + family);
       headed = true;
-      print(fmt::format("  {:<12} {}\n  {:<12} {}; {}; parameters: {}\n", info->name, info->summary,
-                        "", info->paper,
-                        traits_text(info->traits) + (info->reference ? "" : ", unreferenced") +
-                            origin_text(*info),
-                        param_line(info->params)));
+      lines.entry(info->name, longest(names),
+                  fmt::format("{}; {}; {}; parameters: {}", info->summary, info->paper,
+                              traits_text(info->traits) +
+                                  (info->reference ? "" : ", unreferenced") + origin_text(*info),
+                              param_line(info->params)));
     }
   }
 }
 
-void list_tasks() {
-  print("tasks\n");
+void list_tasks(Lines& lines) {
+  lines.head("tasks");
+  std::vector<std::string> names;
+  for (const TaskInfo& info : all_tasks()) names.push_back(info.name);
   for (const TaskInfo& info : all_tasks())
-    print(fmt::format(
-        "  {:<14} {}\n{}  {:<14} {}; parameters: {}\n", info.name, info.summary,
-        info.control.empty() ? "" : fmt::format("  {:<14} {}\n", "", control_text(info)), "",
-        info.source, param_line(info.params_by_default())));
+    lines.entry(info.name, longest(names),
+                fmt::format("{}; {}{}; parameters: {}", info.summary,
+                            info.control.empty() ? "" : control_text(info) + "; ", info.source,
+                            param_line(info.params_by_default())));
 }
 
-void list_profiles() {
-  print("profiles\n");
+void list_profiles(Lines& lines) {
+  lines.head("profiles");
   for (const ProfileInfo& info : all_profiles())
-    print(fmt::format("  {:<12} {} (version {})\n", info.name, info.summary, info.version));
+    lines.entry(info.name, 12, fmt::format("{} (version {})", info.summary, info.version));
 }
 
 Json profile_json(const ProfileInfo& info) {
@@ -137,9 +168,10 @@ int run_list(const Arguments& arguments) {
     print(as_json(variants ? &found : nullptr, tasks, profiles).dump(2) + "\n");
     return kOk;
   }
-  if (variants) list_variants(found);
-  if (tasks) list_tasks();
-  if (profiles) list_profiles();
+  Lines lines;
+  if (variants) list_variants(found, lines);
+  if (tasks) list_tasks(lines);
+  if (profiles) list_profiles(lines);
   return kOk;
 }
 

@@ -176,14 +176,43 @@ std::string plugin_steps(const fs::path& folder, const std::string& name) {
                     at, is_installed ? shell_word(prefix.string()) : "~/attnbench", name, file);
 }
 
+// Beside the program of a clone (<clone>/build/<preset>) no Python has the package: scripts/bench
+// builds it and finds it. Empty: the program is installed.
+fs::path clone_of_program() {
+  std::error_code unknown;
+  const fs::path clone = fs::read_symlink("/proc/self/exe", unknown)
+                             .parent_path()  // the preset's folder
+                             .parent_path()  // build
+                             .parent_path();
+  return fs::exists(clone / "scripts" / "bench", unknown) ? clone : fs::path();
+}
+
 std::string python_steps(const fs::path& file, const std::string& name) {
-  const std::string spec = fmt::format("python:{}:{}", file.string(), name);
+  const std::string spec = fmt::format("python:{}:{}", file.string(), name),
+                    sweep = fmt::format("run -v full -v {} --measure speed,memory,fidelity",
+                                        shell_word(spec + "[window=32]"));
+  if (const fs::path clone = clone_of_program(); !clone.empty()) {
+    const auto script = [&](const char* name_of) {
+      std::error_code unknown;
+      const fs::path here = fs::current_path(unknown), whole = clone / "scripts" / name_of;
+      const bool is_here = fs::equivalent(here, clone, unknown);
+      return shell_word(is_here ? (fs::path("scripts") / name_of).string() : whole.string());
+    };
+    const bool has_torch = fs::exists(clone / ".venv-python" / "bin" / "python");
+    return fmt::format(
+        "next: change the places marked `change here`, then\n{}"
+        "  {} check {}\n  {} {}\n",
+        has_torch ? ""
+                  : fmt::format("  {} --venv python     # once: PyTorch, into .venv-python\n",
+                                script("setup")),
+        script("bench"), shell_word(spec), script("bench"), sweep);
+  }
   return fmt::format(
       "next: change the places marked `change here`, then, where the package is installed,\n"
       "  python {0}             # its contract checks\n"
       "  python {0} measure     # its time, memory and fidelity beside `full`\n"
-      "  attnbench run -v full -v {1} --measure speed\n",
-      shell_word(file.string()), shell_word(spec + "[window=32]"));
+      "  attnbench {1}\n",
+      shell_word(file.string()), sweep);
 }
 
 Order order_of(const Arguments& arguments) {

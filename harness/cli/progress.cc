@@ -1,9 +1,6 @@
 // Progress of a sweep; see progress.h.
 #include "harness/cli/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "core/base/check.h"
 #include "harness/cli/terminal.h"
 #include "harness/tables/table.h"
@@ -12,11 +9,6 @@ namespace attn::cli {
 namespace {
 
 constexpr std::chrono::seconds kSilence{30};  // the longest without a line
-
-size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
-}
 
 std::string failures_text(const Progress& progress) {
   return progress.failures ? fmt::format(", {} failed", progress.failures) : "";
@@ -83,7 +75,7 @@ void ProgressLine::show(const Progress& progress) {
     return;
   }
   std::string line = left + "  " + progress.current;
-  line.resize(std::min(line.size(), terminal_width() - 1));
+  line.resize(std::min(line.size(), terminal_width(Stream::err, 80) - 1));
   const bool red = color_ && progress.failures > 0;
   warn(fmt::format("\r\033[K{}{}{}", red ? "\033[31m" : "", line, red ? "\033[0m" : ""));
   open_ = true;

@@ -1,4 +1,5 @@
 // Writing to people and pipes: stdout for data, stderr for everything meant for a person.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,22 @@ void warn(std::string_view text) {
 
 bool is_terminal(Stream stream) {
   return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
+}
+
+size_t terminal_width(Stream stream, size_t otherwise) {
+  winsize size{};
+  const int descriptor = stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : otherwise;
+}
+
+std::string cut_to(const std::string& line, size_t width) {
+  const auto starts = [](char c) { return (c & 0xC0) != 0x80; };  // a character of UTF-8
+  if (static_cast<size_t>(std::count_if(line.begin(), line.end(), starts)) <= width) return line;
+  size_t end = 0, characters = 0;
+  while (characters < width || !starts(line[end])) characters += starts(line[end++]);
+  while (!starts(line[--end])) {
+  }
+  return line.substr(0, end) + "…";
 }
 
 bool wants_color(const std::string& choice, Stream stream) {

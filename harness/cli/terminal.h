@@ -17,6 +17,10 @@ enum class Stream { out, err };
 bool wants_color(const std::string& choice,
                  Stream stream);  // auto|always|never, a terminal, NO_COLOR, TERM=dumb
 bool is_terminal(Stream stream);
+// Columns of the terminal; of one that does not say, or is no terminal, `otherwise`.
+size_t terminal_width(Stream stream, size_t otherwise);
+// The first `width` characters of a line, the last of them "…" where it is longer.
+std::string cut_to(const std::string& line, size_t width);
 
 // IoError unless the folder of `path` exists (or can be made) and a file of that name can be
 // written there. Says so where it makes the folder, unless `quiet`.

@@ -67,20 +67,26 @@ std::string title_of(const Growth& growth) {
 std::vector<std::string> notes_of(const std::vector<Growth>& growths, const std::string& title,
                                   const std::optional<int64_t>& at) {
   std::vector<std::string> notes;
-  bool has_curve = false, has_law = false;
+  bool has_curve = false, has_law = false, is_tested = false;
   for (const Growth& growth : growths) {
     if (title_of(growth) != title) continue;
     if (!growth.law) notes.push_back(fmt::format("{}: {}", growth.variant, growth.reason));
     has_law |= growth.law.has_value();
     has_curve |= growth.law && is_curved(growth);
+    is_tested |= growth.law && growth.law->curvature_p();
   }
   if (has_law)
     notes.push_back(
         "held back: what was measured at the longest length over what the shorter ones "
         "predict; outside: of the prediction's 95 % interval");
+  if (is_tested)
+    notes.push_back(
+        fmt::format("curved: yes where p is below {:g}; p is the probability of so much curvature "
+                    "by chance",
+                    kCurved));
   if (has_curve)
     notes.push_back(
-        "curved: the exponent changes with length, and one number is a mean over these "
+        "where it is curved, the exponent changes with length, and one number is a mean over these "
         "lengths (--from N leaves short ones out)");
   if (at && has_law)
     notes.push_back("extrapolated: not measured; true only where the law holds that far");

@@ -6,6 +6,7 @@
 #include "harness/plan/labels.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
+#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -91,6 +92,45 @@ void add_references(const Group& group, Table& table) {
   table.rows.push_back(std::move(shortcut));
 }
 
+// The steps that a training was given; "" where the row does not say or tuning chose them.
+std::string steps_of(const Row& row) {
+  if (!row.key.training || std::count(row.tuned.begin(), row.tuned.end(), "steps")) return {};
+  const auto& values = row.key.training->values();
+  const auto found = values.find("steps");
+  return found == values.end() ? "" : to_string(found->second);
+}
+
+// "steps 200"; "steps 200 to 3000" where tasks are trained for different times.
+std::string steps_text(const Group& group) {
+  std::set<int64_t> steps;
+  for (const auto& [place, seeds] : group.cells)
+    for (const Row* row : seeds)
+      if (const std::string own = steps_of(*row); !own.empty()) steps.insert(std::stoll(own));
+  if (steps.empty()) return {};
+  return fmt::format("steps {}{}", *steps.begin(),
+                     steps.size() > 1 ? fmt::format(" to {}", *steps.rbegin()) : "");
+}
+
+// The tasks on which exact attention learned no more than a shortcut knows, a line each.
+std::vector<std::string> without_lift(const Group& group) {
+  std::vector<std::string> notes;
+  for (const std::string& column : group.columns) {
+    Seeds exact;
+    for (const auto& [place, seeds] : group.cells)
+      if (place.second == column && seeds[0]->key.variant.name == exact_reference().name)
+        for (const Row* row : ok_ones(seeds)) exact.push_back(row);
+    if (exact.empty() || !exact[0]->accuracy().control.empty() || has_lift(exact)) continue;
+    const bool was_cut = std::all_of(exact.begin(), exact.end(), [](const Row* row) {
+      return row->accuracy().stopped_by == "steps";
+    });
+    const std::string steps = steps_of(*exact[0]);
+    notes.push_back(fmt::format(
+        "exact attention has no lift on {}: this compares nothing; try --train {}", column,
+        was_cut && !steps.empty() ? fmt::format("steps=N, N above {}", steps) : "learning_rate=…"));
+  }
+  return notes;
+}
+
 // `all`: the rows with those that tuning did not choose.
 Table table_of(const std::string& title, const Group& group, const std::vector<Row>& all) {
   Table table{
@@ -132,6 +172,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<R
     members.insert(members.end(), rows.begin(), rows.end());
   for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
   table.notes.insert(table.notes.end(), controls.begin(), controls.end());
+  for (std::string& note : without_lift(group)) table.notes.push_back(std::move(note));
   table.notes.push_back(
       seeds ? "±: 95 % interval of the mean over seeds (Student's t); of one seed, over its test "
               "examples"
@@ -191,7 +232,12 @@ std::vector<Table> accuracy_tables(const std::vector<Row>& all) {
     groups[title].add(label_of(row), task_heading(row, rows), row);
   }
   std::vector<Table> tables;
-  for (const std::string& title : order) tables.push_back(table_of(title, groups[title], all));
+  for (const std::string& title : order) {
+    const std::string steps =
+        title.find("steps ") == std::string::npos ? steps_text(groups[title]) : std::string();
+    const bool both = !title.empty() && !steps.empty();
+    tables.push_back(table_of(title + (both ? ", " : "") + steps, groups[title], all));
+  }
   for (auto& more :
        {length_tables(rows), params_tables(rows), task_tables(rows), decoding_tables(rows)})
     tables.insert(tables.end(), more.begin(), more.end());

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/floors.h"
+#include "harness/tables/scope_notes.h"
 #include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
 #include "variants/catalog.h"
@@ -81,7 +82,7 @@ std::string beside_full(const Grid& grid, const std::string& name, Figure figure
 // Of one variant on one task.
 struct Score {
   double test = 0, lift = 0;  // means over the seeds
-  bool is_control = false, lower_is_better = false;
+  bool is_control = false, lower_is_better = false, has_lift = false;
   std::string longer;  // "0.31 at 4096": at the longest tested length, where there are several
 };
 
@@ -109,6 +110,7 @@ std::optional<Score> score_of(const Seeds& cells) {
                .lift = mean_lift(ok),
                .is_control = !ok[0]->accuracy().control.empty(),
                .lower_is_better = attn::lower_is_better(*ok[0]),
+               .has_lift = attn::has_lift(ok),
                .longer = longest_tested(ok)};
 }
 
@@ -186,13 +188,14 @@ std::string listed(const std::vector<std::string>& words) {
   return words.empty() ? "none" : fmt::to_string(fmt::join(words, ", "));
 }
 
-// "linear 0.02, performer 0.04": every variant's figure at the longest length over that of full.
-std::string shares_of_full(const Grid& grid, Figure figure) {
+// "; of that time: linear 0.02, performer 0.04": every variant's figure at the longest length over
+// that of full; "" where there is none.
+std::string shares_of_full(const std::string& what, const Grid& grid, Figure figure) {
   std::vector<std::string> parts;
   for (const std::string& name : grid.labels)
     if (const std::string ratio = beside_full(grid, name, figure); !ratio.empty())
       parts.push_back(name + " " + ratio);
-  return listed(parts);
+  return parts.empty() ? "" : fmt::format("; of {}: {}", what, listed(parts));
 }
 
 // Full's row at the longest length; null where it was not measured.
@@ -203,17 +206,19 @@ const Row* longest_of_full(const Grid& grid) {
 
 void add_times(const Closing& closing, std::vector<std::string>& sentences) {
   if (const Row* full = longest_of_full(closing.speed))
-    sentences.push_back(fmt::format(
-        "at {} tokens a pass of full takes {}; of that time: {}", closing.speed.columns.back(),
-        human_seconds(full->speed().time.median), shares_of_full(closing.speed, median_s)));
+    sentences.push_back(fmt::format("at {} tokens a pass of full takes {}{}",
+                                    closing.speed.columns.back(),
+                                    human_seconds(full->speed().time.median),
+                                    shares_of_full("that time", closing.speed, median_s)));
   if (const Row* full = longest_of_full(closing.decoding)) {
-    sentences.push_back(fmt::format(
-        "decoding, token {} takes full {}; of that time: {}", closing.decoding.columns.back(),
-        human_seconds(full->speed().time.median), shares_of_full(closing.decoding, median_s)));
+    sentences.push_back(fmt::format("decoding, token {} takes full {}{}",
+                                    closing.decoding.columns.back(),
+                                    human_seconds(full->speed().time.median),
+                                    shares_of_full("that time", closing.decoding, median_s)));
     if (const std::optional<double> bytes = state_bytes(*full))
-      sentences.push_back(fmt::format("its state takes full {}; of those bytes: {}",
-                                      human_bytes(*bytes),
-                                      shares_of_full(closing.decoding, state_bytes)));
+      sentences.push_back(
+          fmt::format("its state takes full {}{}", human_bytes(*bytes),
+                      shares_of_full("those bytes", closing.decoding, state_bytes)));
   }
 }
 
@@ -221,6 +226,12 @@ void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
     if (!full || full->is_control) continue;
+    if (!full->has_lift) {
+      sentences.push_back(fmt::format(
+          "{}: full scores {:.3f}, no better than the best shortcut: this compares nothing", task,
+          full->test));
+      continue;
+    }
     std::vector<std::string> keep, fall, longer;
     for (const std::string& name : closing.names) {
       const auto kept = keeps_up(closing, name, task);
@@ -252,11 +263,12 @@ double most_of_full(const Grid& speed, const NoiseFloor& floors) {
 void add_choice(const Closing& closing, const NoiseFloor& floors,
                 std::vector<std::string>& sentences) {
   std::vector<std::string> judging;  // the tasks that tell who keeps full's score
-  bool is_unscored = false;          // full has no score on a task: a sweep that was stopped
+  bool leaves_out = false;  // full learned nothing of a task, or has no score: a stopped sweep
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
-    if (full && !full->is_control) judging.push_back(task);
-    is_unscored |= !full;
+    const bool judges = full && !full->is_control && full->has_lift;
+    if (judges) judging.push_back(task);
+    leaves_out |= !judges && !(full && full->is_control);
   }
   if (closing.speed.cells.empty() || judging.empty()) return;
   std::string fastest;
@@ -271,8 +283,8 @@ void add_choice(const Closing& closing, const NoiseFloor& floors,
   }
   const std::string& length = closing.speed.columns.back();
   const std::string where =
-      is_unscored ? fmt::format("the tasks on which full is scored ({})", listed(judging))
-                  : "every task";
+      leaves_out ? fmt::format("the tasks on which full has lift ({})", listed(judging))
+                 : "every task";
   sentences.push_back(
       fastest.empty()
           ? fmt::format("no variant is faster than full at {} tokens and keeps its score on {}",
@@ -290,7 +302,7 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
       !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
   const bool has_full =
       std::find(closing.names.begin(), closing.names.end(), baseline()) != closing.names.end();
-  if (measures < 2 || !has_full) return std::nullopt;
+  if (measures < 2 || !has_full || closing.names.size() < 2) return std::nullopt;
   Table table{.title = "in short: forward pass of attention, not causal; score (lift) by task",
               .columns = {"variant"},
               .rows = {},
@@ -302,6 +314,13 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
   if (!closing.memory.cells.empty())
     table.columns.push_back(fmt::format("memory at {}, full = 1", closing.memory.columns.back()));
   table.columns.insert(table.columns.end(), closing.tasks.begin(), closing.tasks.end());
+  std::vector<const Row*> alone;  // rows of attention alone
+  std::set<std::string> gated;    // names
+  for (const Grid* grid : {&closing.speed, &closing.memory})
+    for (const auto& [place, row] : grid->cells) {
+      alone.push_back(row);
+      if (leaves_out_gates(*row)) gated.insert(place.first);
+    }
   for (const std::string& name : closing.names) {
     std::vector<std::string> line = {closing.labels.count(name) ? closing.labels[name] : name};
     if (!closing.speed.cells.empty()) {
@@ -312,12 +331,14 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
       line.push_back(beside_full(closing.memory, name, peak_bytes));
     for (const std::string& task : closing.tasks)
       line.push_back(score_text(closing.scores[{name, task}], line[0]));
+    if (gated.count(name)) line[0] += kGatesSign;
     table.rows.push_back(std::move(line));
   }
   if (closing.leaves_out)
     table.notes.push_back(
         "of a variant's parameters and training settings the first are shown; the tables above "
         "hold all");
+  for (std::string& note : scope_notes(alone, rows)) table.notes.push_back(std::move(note));
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
   add_choice(closing, floors, table.notes);

@@ -10,7 +10,8 @@
 
 namespace attn {
 
-// nullopt where `rows` have fewer than two of speed, memory and accuracy, or no exact attention.
+// nullopt where `rows` have fewer than two of speed, memory and accuracy, or of variants, or no
+// exact attention.
 // Its notes are the sentences. `floors`: of the machine of the rows.
 std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloor& floors = {});
 

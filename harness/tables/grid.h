@@ -51,6 +51,10 @@ struct Grid {
   }
 };
 
+// Where there are more than a screen is wide, as of a search for crossings: columns in which most
+// rows stand, evenly spread, with the first and the last; a note says so.
+void keep_few_columns(Grid& grid, std::vector<std::string>& notes);
+
 template <class Show>
 void fill(Table& table, const Grid& grid, Show show) {
   std::set<std::string> reasons;

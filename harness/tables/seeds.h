@@ -2,6 +2,7 @@
 // Private to the tables.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -30,6 +31,14 @@ inline double mean_lift(const Seeds& rows) {
   double sum = 0;
   for (const Row* row : rows) sum += row->accuracy().lift.value_or(std::nan(""));
   return sum / static_cast<double>(rows.size());
+}
+
+// Whether a seed's score exceeds the best shortcut by more than its 95 % interval over the test
+// examples. The interval over two or three seeds is too wide to tell: one that learned suffices.
+inline bool has_lift(const Seeds& ok) {
+  return std::any_of(ok.begin(), ok.end(), [](const Row* row) {
+    return row->accuracy().lift.value_or(0) > 1.96 * row->accuracy().test_stderr.value_or(0);
+  });
 }
 
 }  // namespace attn

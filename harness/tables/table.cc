@@ -12,6 +12,7 @@
 #include "harness/tables/faster_from.h"
 #include "harness/tables/floors.h"
 #include "harness/tables/grid.h"
+#include "harness/tables/scope_notes.h"
 #include "harness/tables/verified_notes.h"
 #include "variants/catalog.h"
 
@@ -100,6 +101,30 @@ std::string show_reach(const Row& row) {
   return felt == connected ? felt : fmt::format("{} of {}", felt, connected);
 }
 
+// The axes that tell rows of one table apart: of a sweep of several values, types and shared heads;
+// where one variant was measured alone, whatever varies but the mode, whose figures are others.
+std::set<std::string> axes_in_rows(const std::vector<const Row*>& rows) {
+  std::set<std::string> labels, axes = {"kv_heads", "dtype"};
+  for (const Row* row : rows) labels.insert(label_of(*row));
+  if (labels.size() == 1)
+    axes.insert({"batch", "heads", "head_dim", "threads", "causal", "scope", "layers"});
+  std::erase_if(axes, [&](const std::string& axis) {
+    std::map<std::string, std::set<std::string>> values;  // by mode: decoding is causal
+    for (const Row* row : rows) values[axis_text(*row, "mode")].insert(axis_text(*row, axis));
+    return std::all_of(values.begin(), values.end(),
+                       [](const auto& of_mode) { return of_mode.second.size() <= 1; });
+  });
+  return axes;
+}
+
+// "full, kv_heads 2"; an axis that is not set is at its default and not named.
+std::string label_with(const Row& row, const std::set<std::string>& axes) {
+  std::string label = label_of(row);
+  for (const auto& [axis, value] : named_values(row.key.axes))
+    if (axes.count(axis)) label += ", " + axis + " " + to_string(value);
+  return label;
+}
+
 Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors) {
   grid.sort_columns_as_numbers();
   const Axes& axes = grid.cells.begin()->second->key.axes;
@@ -109,6 +134,8 @@ Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors)
               .columns = {"variant"},
               .rows = {},
               .notes = interval_notes(grid)};
+  const Grid whole = grid;
+  keep_few_columns(grid, table.notes);
   for (const std::string& column : grid.columns) table.columns.push_back(column);
   fill(table, grid, show_time);
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
@@ -123,14 +150,42 @@ Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors)
     table.rows[i].push_back(last && last->is_ok() ? show_load(last->speed()) : "");
     if (has_full)
       table.rows[i].push_back(
-          grid.labels[i] == exact_reference().name ? "" : wins_from(grid, grid.labels[i], floors));
+          grid.labels[i] == exact_reference().name ? "" : wins_from(whole, grid.labels[i], floors));
   }
   if (has_full && !floors.empty() && axes.mode && axes.threads)
     table.notes.push_back(floor_note(floors, *axes.mode, *axes.threads));
   return table;
 }
 
+// A sign behind the labels of the grid's variants whose gates no figure counts.
+void mark_gates(Table& table, const Grid& grid) {
+  for (auto& line : table.rows)
+    for (const auto& [place, row] : grid.cells)
+      if (place.first == line[0] && leaves_out_gates(*row)) {
+        line[0] += kGatesSign;
+        break;
+      }
+}
+
 }  // namespace
+
+void keep_few_columns(Grid& grid, std::vector<std::string>& notes) {
+  constexpr size_t kMost = 12;
+  const size_t all = grid.columns.size();
+  if (all <= kMost) return;
+  std::map<std::string, size_t> rows;
+  for (const auto& [place, row] : grid.cells) rows[place.second]++;
+  size_t most = 0;
+  for (const auto& [column, count] : rows) most = std::max(most, count);
+  std::vector<std::string> fullest;
+  for (size_t i = 0; i < all; i++)
+    if (i == 0 || i == all - 1 || rows[grid.columns[i]] == most) fullest.push_back(grid.columns[i]);
+  const size_t kept = std::min(kMost, fullest.size());
+  grid.columns.clear();
+  for (size_t i = 0; i < kept; i++)
+    grid.columns.push_back(fullest[i * (fullest.size() - 1) / (kept - 1)]);
+  notes.push_back(fmt::format("{} of {} lengths are shown; --format csv has all", kept, all));
+}
 
 std::string wins_from(const Grid& grid, const std::string& label, const NoiseFloor& floors) {
   std::map<std::string, double> shares;
@@ -161,21 +216,30 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
     std::vector<std::string> order;
     std::map<std::string, Grid> groups;
     std::map<std::string, std::vector<const Row*>> members;
+    std::vector<const Row*> measured;
+    for (const Row& row : rows)
+      if (row.key.measure == measure) measured.push_back(&row);
+    std::set<std::string> in_rows = axes_in_rows(measured);
+    for (const std::string& axis : columns) in_rows.erase(axis);
+    columns.insert(in_rows.begin(), in_rows.end());
     for (const std::string& axis : hidden) {
       std::set<std::string> values;
-      for (const Row& row : rows)
-        if (row.key.measure == measure) values.insert(axis_text(row, axis));
+      for (const Row* row : measured) values.insert(axis_text(*row, axis));
       if (values.size() <= 1) columns.insert(axis);
     }
-    for (const Row& row : rows) {
-      if (row.key.measure != measure) continue;
-      std::string group = axes_text(row, columns);
+    for (const Row* row : measured) {
+      std::string group = axes_text(*row, columns);
       if (!groups.count(group)) order.push_back(group);
-      groups[group].add(label_of(row), column(row), row);
-      members[group].push_back(&row);
+      groups[group].add(label_with(*row, in_rows), column(*row), *row);
+      members[group].push_back(row);
     }
     for (const std::string& group : order) {
       tables.push_back(make(group, groups[group]));
+      if (measure == Measure::speed || measure == Measure::memory) {
+        mark_gates(tables.back(), groups[group]);
+        for (std::string& note : scope_notes(members[group], rows))
+          tables.back().notes.push_back(std::move(note));
+      }
       for (std::string& note : verified_notes(members[group]))
         tables.back().notes.push_back(std::move(note));
       for (std::string& note : contract_notes(members[group]))
@@ -193,6 +257,7 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
             .columns = {"variant"},
             .rows = {},
             .notes = {}};
+        keep_few_columns(grid, table.notes);
         for (const std::string& column : grid.columns) table.columns.push_back(column);
         fill(table, grid, [](const Row& row) {
           return human_bytes(static_cast<double>(row.memory().peak_bytes)) + verified_mark(row);
@@ -200,14 +265,29 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
         return table;
       });
   for (Table& table : accuracy_tables(rows)) tables.push_back(std::move(table));
+  const auto input_of = [](const Row& row) {
+    const std::string task = row.key.task ? " " + task_label(*row.key.task) : "";
+    return axis_text(row, "input") + task + " x" + axis_text(row, "input_scale");
+  };
+  std::set<std::string> inputs;
+  bool by_lengths = true;  // of one kind of input, columns are lengths; a task has its own
+  for (const Row& row : rows)
+    if (row.key.measure == Measure::fidelity) {
+      inputs.insert(input_of(row));
+      by_lengths &= row.key.axes.length.has_value();
+    }
+  by_lengths &= inputs.size() == 1;
+  std::set<std::string> columns = {"input", "input_scale"};
+  if (by_lengths) columns.insert("length");
   grouped(
-      Measure::fidelity, {"input", "input_scale"}, {"seed", "threads"},
-      [](const Row& row) {
-        const std::string task = row.key.task ? " " + task_label(*row.key.task) : "";
-        return axis_text(row, "input") + task + " x" + axis_text(row, "input_scale");
-      },
-      [](const std::string& group, const Grid& grid) {
-        Table table{.title = "relative error against exact attention, by input and scale; " + group,
+      Measure::fidelity, columns, {"seed", "threads"},
+      [&](const Row& row) { return by_lengths ? length_text(row) : input_of(row); },
+      [&](const std::string& group, Grid grid) {
+        if (by_lengths) grid.sort_columns_as_numbers();
+        Table table{.title = fmt::format("relative error against exact attention, {}; {}",
+                                         by_lengths ? "by length, inputs " + *inputs.begin()
+                                                    : std::string("by input and scale"),
+                                         group),
                     .columns = {"variant"},
                     .rows = {},
                     .notes = {}};

@@ -36,6 +36,7 @@ class Report:
     """The results of all checks, in the order of `attnbench check`. Printed, it is that report."""
 
     results: tuple[Result, ...]
+    has_formula: bool = True  # whether a wrong formula would have been seen, or was not looked for
 
     @property
     def passed(self) -> bool:
@@ -59,7 +60,8 @@ class Report:
     def __str__(self) -> str:
         count = {o: sum(r.outcome == o for r in self.results) for o in ("passed", "failed", "skipped")}
         total = f"{count['passed']} passed, {count['failed']} red, {count['skipped']} skipped"
-        return "\n".join([*map(str, self.results), total])
+        told = [(r.subject, r.check, r.outcome, r.detail) for r in self.results]
+        return "\n".join([*map(str, self.results), total, *_core.remarks_on(told, self.has_formula)])
 
     __repr__ = __str__
 
@@ -144,7 +146,7 @@ def check(
     if only is not None and only not in names:
         raise Error(f"check '{only}' is not one of {', '.join(names)}")
     chosen = [n for n in names if only in (None, n)]
-    return Report(tuple(_results(function, promises, chosen, quick)))
+    return Report(tuple(_results(function, promises, chosen, quick)), exact or only is not None)
 
 
 def _results(function: Function, promises: dict[str, Any], names: list[str],

@@ -2,6 +2,7 @@
 // for gradients. The interpreter lock is held throughout, since the function needs it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "core/base/check.h"
@@ -75,6 +76,16 @@ void bind_checks(nb::module_& module) {
              [](const nb::dict& given) { return double_checks_of(promises_of(given)); });
   module.def("check", one_check, nb::arg("promises"), nb::arg("make"), nb::arg("name"),
              nb::arg("full"), nb::arg("in_double"));
+  module.def(
+      "remarks_on",
+      [](const std::vector<std::tuple<std::string, std::string, std::string, std::string>>& results,
+         bool has_formula) {
+        std::vector<attn_check::Result> given;
+        for (const auto& [subject, name, outcome, detail] : results)
+          given.push_back({subject, name, outcome_of(outcome), detail});
+        return attn::remarks_on(given, has_formula);
+      },
+      nb::arg("results"), nb::arg("has_formula"));
   module.def(
       "report_line",
       [](const std::string& subject, const std::string& name, const std::string& outcome,

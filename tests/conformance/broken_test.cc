@@ -9,6 +9,7 @@
 #include "harness/check/contract.h"
 #include "harness/check/process_memory.h"
 #include "tests/conformance/planted.h"
+#include "tests/conformance/planted_softmax.h"
 #include "variants/api/variant_info.h"
 
 namespace attn::variants {
@@ -100,6 +101,50 @@ TEST(PublishedShape, WithSharedKeysIsDecodedWithThem) {
   const auto right = check_variant_at(textbook(), {}, shape, 1, 4);
   ASSERT_EQ(right.size(), 1U) << "decoding alone";
   EXPECT_EQ(right[0].outcome, Outcome::passed) << lines(right);
+}
+
+// As where weights are computed outside the tape: the output moves, the gradient says it does not.
+TEST(Detached, AGradientOfZeroIsSaidAndNotThatNothingMoves) {
+  const auto detached = [](const Var& weights, const Pass&) {
+    return Var(weights.value().clone());
+  };
+  const VariantInfo info = softmax_with("detached", {.weights = detached},
+                                        {.causal = true, .linear_memory = false}, true);
+  const auto results = check_variant(info, {}, Level::quick, "gradients");
+  ASSERT_EQ(red(results), std::vector<std::string>{"gradients"});
+  EXPECT_EQ(results[0].detail, "the gradient of k is 0 at every shape, though k moves the output");
+}
+
+TEST(Remarks, NameTheRedCheckToMendFirst) {
+  const auto failed = [](const std::string& name) {
+    return Result{"mine", name, Outcome::failed, "because"};
+  };
+  const auto first = [](const std::vector<Result>& results) {
+    const auto remarks = remarks_on(results, true);
+    return remarks.empty() ? "" : remarks.at(0);
+  };
+  const std::vector<Result> leak = {{"mine", "batch", Outcome::passed, ""},
+                                    failed("gradients"),
+                                    failed("reference"),
+                                    failed("causality"),
+                                    failed("reference (double)")};
+  EXPECT_EQ(first(leak), "mine: mend causality first; the other red checks may follow from it");
+  EXPECT_TRUE(first({failed("causality"), failed("calls")}).starts_with("mine: mend calls first"));
+  EXPECT_TRUE(first({failed("calls"), failed("range")}).starts_with("mine: mend range first"));
+  Result threw = failed("heads");
+  threw.detail = "threw: IndexError";
+  EXPECT_TRUE(first({failed("range"), threw}).starts_with("mine: mend heads first"));
+  EXPECT_TRUE(first({failed("heads"), failed("exact")}).starts_with("mine: mend heads first"));
+  EXPECT_EQ(first({failed("causality"), failed("causality (double)")}), "") << "there is one";
+  EXPECT_EQ(first({{"mine", "batch", Outcome::passed, ""}}), "");
+}
+
+TEST(Remarks, SayWhereAWrongFormulaWouldNotBeSeen) {
+  const std::vector<Result> results = {{"mine", "batch", Outcome::passed, ""}};
+  ASSERT_EQ(remarks_on(results, false).size(), 1U);
+  EXPECT_TRUE(remarks_on(results, false)[0].starts_with("mine: unreferenced: a wrong formula"));
+  EXPECT_TRUE(remarks_on(results, true).empty());
+  EXPECT_TRUE(remarks_on({}, false).empty());
 }
 
 class BrokenVariants : public testing::TestWithParam<BrokenVariant> {};

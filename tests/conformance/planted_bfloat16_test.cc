@@ -95,6 +95,17 @@ TEST(PlantedBFloat16, FaultsAreCaught) {
   }
 }
 
+TEST(PlantedBFloat16, WhatIsNotFiniteIsSaid) {
+  Fault fault;
+  fault.name = "nan", fault.store = [](float) { return BFloat16{0x7fc0}; };
+  const auto results = check_variant(planted(fault), {}, Level::quick, "bfloat16");
+  EXPECT_TRUE(results.at(0).detail.starts_with("row 0 is not finite (")) << lines(results);
+
+  VariantInfo own = planted(fault);  // is compared with its own pass in float32
+  own.reference = nullptr;
+  EXPECT_EQ(check_variant(own, {}, Level::quick, "bfloat16").at(0).detail, results[0].detail);
+}
+
 TEST(PlantedBFloat16, IsCaughtAtThePublishedShapeInBFloat16Alone) {
   Fault fault;
   fault.name = "truncates", fault.store = truncated;

@@ -26,19 +26,28 @@ SHARES = (
 )
 
 
-def share_of_model(book: Book) -> Json | None:
-    """The time of attention alone over that of a layer, or of a model, at the same shape."""
+Panels = dict[tuple[Any, ...], list[tuple[Cell, Cell]]]  # by scope, mode, mask and shape: attention alone, the whole
+
+
+def attention_and_whole(book: Book) -> Panels:
+    """Times of attention alone beside those of a layer, or of a model, at the same shape."""
     by_place: dict[tuple[Any, ...], dict[str, Cell]] = {}
     for cell in book.rows.of("speed"):
         if cell.ok and cell.length:
             by_place.setdefault(_place(cell), {})[scope_of(cell)] = cell
-    panels: dict[tuple[Any, ...], list[tuple[Cell, Cell]]] = {}
+    panels: Panels = {}
     for scopes in by_place.values():
         for scope in LAYERS:
             if "attention" in scopes and scope in scopes:
                 whole = scopes[scope]
                 key = scope, mode_of(whole), contract(whole), shape_text(whole)
                 panels.setdefault(key, []).append((scopes["attention"], whole))
+    return panels
+
+
+def share_of_model(book: Book) -> Json | None:
+    """The time of attention alone over that of a layer, or of a model."""
+    panels = attention_and_whole(book)
     if not panels:
         return None
     rows = [_row(pair, scope, book) for (scope, *_), pairs in panels.items() for pair in pairs]

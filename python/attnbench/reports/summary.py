@@ -33,6 +33,7 @@ from attnbench.plots.rows.units import bytes_text, length_text
 from .book import Book
 from .curves import measured
 from .exactness import by_layer, groups, mean
+from .parts import attention_and_whole, share
 from .scores import Tasks
 
 MOST = 12  # sentences of one kind; the tables hold the others
@@ -40,7 +41,7 @@ INTERVAL = "95 % interval"
 
 
 def summary(book: Book, tasks: Tasks) -> list[str]:
-    parts = (speeds(book, tasks), peaks(book), scores(book, tasks), errors(book), quality(book))
+    parts = (speeds(book, tasks), shares(book), peaks(book), scores(book, tasks), errors(book), quality(book))
     told = [sentence for part in parts for sentence in part]
     cut = f"{CUT}: {MEANINGS[CUT]}." if any(CUT in sentence for sentence in told) else ""
     return [*told, *filter(None, [cut, in_python(book.rows)])]
@@ -159,6 +160,22 @@ def _score(found: Score, group: TaskGroup) -> str:
     places = 2 if found.half >= 0.0095 and found.mean < 0.99 else 3  # 0.996 is not 1.00
     half = f"{found.half:.{places}f}" if found.half >= 0.0005 else "<0.001"
     return f"{found.mean:.{places}f} \u00b1 {half}"
+
+
+def shares(book: Book) -> Iterator[str]:
+    """Of a layer or a model with exact attention, how much of its time attention is, at the longest length."""
+    for (_, mode, mask, shape), pairs in list(attention_and_whole(book).items())[:MOST]:
+        exact = [pair for pair in pairs if pair[1].variant == BASELINE]
+        if not exact:
+            continue
+        part, whole = max(exact, key=lambda pair: pair[1].length or 0)
+        middle, low, high = share(part, whole)
+        label = book.label(book.styles.series([whole])[0])
+        yield (
+            f"At {length_text(whole.length or 0)} tokens attention alone takes {middle:.0%} ({low:.0%}\u2013{high:.0%}) of the time "
+            f"of the {scope_text(scope_of(whole))} with `{label}` ({MODE_WORDS.get(mode, mode)}, {mask}, {shape}); "
+            f"what is left no variant of attention saves."
+        )
 
 
 def peaks(book: Book) -> Iterator[str]:

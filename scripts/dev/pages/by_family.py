@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from attnbench.plots.rows.read import Cell, Params, read_rows
-from attnbench.plots.rows.scores import TaskGroup, one_line, score, short_titles, task_groups
+from attnbench.plots.rows.scores import (
+    Score,
+    TaskGroup,
+    one_line,
+    score,
+    short_titles,
+    task_groups,
+)
 from attnbench.plots.rows.settings import (
     SETTING,
     is_error,
@@ -130,21 +137,32 @@ def table(path: Path) -> str:
 
 
 def orders(path: Path) -> str:
-    """Each order that a paper reports: means of both sides, and how many pairs are in that order."""
+    """Each order that a paper reports: means of both sides, and how many pairs confirm it or contradict it."""
     groups = task_groups(read_rows([path]).of("accuracy"))
     lines = []
     for order in ORDERS:
         for group in groups:
             if group.cells[0].task != order.task:
                 continue
-            above, below = _means(group, order.above), _means(group, order.below)
+            above, below = _scores(group, order.above), _scores(group, order.below)
             if not above or not below:
                 continue
-            right = sum(a > b for a in above.values() for b in below.values())
-            count = len(above) * len(below)
-            lines.append([order.claim, order.source, f"`{one_line(group)}`", _told(above), _told(below), f"{right} of {count}"])
-    heads = ["what papers report", "source", "task", "above", "below", "pairs in that order"]
+            best = group.best_shortcut()
+            shortcut = best[1] if best else -np.inf
+            pairs = [(a, b) for a in above.values() for b in below.values()]
+            right = sum(_surely_above(a, b, shortcut) for a, b in pairs)
+            wrong = sum(_surely_above(b, a, shortcut) for a, b in pairs)
+            counts = [f"{right} of {len(pairs)}", str(wrong), str(len(pairs) - right - wrong)]
+            lines.append([order.claim, order.source, f"`{one_line(group)}`", _told(above), _told(below), *counts])
+    heads = ["what papers report", "source", "task", "above", "below", "confirmed", "reversed", "undecided"]
     return markdown(heads, lines)
+
+
+def _surely_above(one: Score, other: Score, shortcut: float) -> bool:
+    """Whether the 95 % interval of `one` lies above that of the other and above what a shortcut scores."""
+    if one.half is None or other.half is None:
+        return False
+    return one.mean - one.half > max(other.mean + other.half, shortcut)
 
 
 def _told_by(variant: str, params: Params, every: list[Cell]) -> str:
@@ -164,17 +182,17 @@ def _entry(cells: list[Cell]) -> str:
     return mean + ("" if found.half is None else f" ± {found.half:.2f}")
 
 
-def _means(group: TaskGroup, names: tuple[str, ...]) -> dict[str, float]:
+def _scores(group: TaskGroup, names: tuple[str, ...]) -> dict[str, Score]:
     """Of each variant with each of its parameters, in words that tell them apart."""
     keys = dict.fromkeys((c.variant, c.params) for c in group.cells)
-    means = {}
+    scores = {}
     for name in names:
         own = [key for key in keys if _name(key[0]) == name]
         for key in own:
             found = score(tuple(c for c in group.cells if (c.variant, c.params) == key))
             if found:
-                means[name if len(own) == 1 else spec_among(*key, list(group.cells))] = found.mean
-    return means
+                scores[name if len(own) == 1 else spec_among(*key, list(group.cells))] = found
+    return scores
 
 
 def _name(variant: str) -> str:
@@ -182,5 +200,5 @@ def _name(variant: str) -> str:
     return "+".join(part.partition("[")[0] for part in variant.split("+"))
 
 
-def _told(means: dict[str, float]) -> str:
-    return ", ".join(f"`{name}` {mean:.2f}" for name, mean in sorted(means.items(), key=lambda item: -item[1]))
+def _told(scores: dict[str, Score]) -> str:
+    return ", ".join(f"`{name}` {own.mean:.2f}" for name, own in sorted(scores.items(), key=lambda item: -item[1].mean))

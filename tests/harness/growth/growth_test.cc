@@ -214,7 +214,7 @@ TEST(Growth, TablesSayWhatIsCurvedAndWhatIsExtrapolated) {
     return std::any_of(tables[0].notes.begin(), tables[0].notes.end(),
                        [&](const std::string& note) { return note.starts_with(text); });
   };
-  EXPECT_TRUE(has("curved:"));
+  EXPECT_TRUE(has("curved: yes where p is below 0.01"));
   EXPECT_TRUE(has("extrapolated: not measured"));
   const std::vector<Json> lines = growth_lines(growths, 65536);
   EXPECT_EQ(lines[0]["is_curved"], true);

@@ -1,4 +1,4 @@
-// The closing table: which rows its figures are made of, and what its sentences say.
+// The tables of a run: which rows their figures are made of, and what their sentences say.
 #include "harness/tables/closing.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <tuple>
 #include <variant>
 
+#include "harness/plan/labels.h"
 #include "harness/tables/table.h"
 #include "tests/harness/store/sample_rows.h"
 
@@ -30,6 +31,7 @@ Row scored_row(const Plugin& of, double test, int64_t seed = 0, int64_t steps = 
   row.key.measure = Measure::accuracy;
   row.key.variant = of;
   row.key.task = Plugin{.name = "mqar", .params = Params::unchecked({{"pairs", int64_t{8}}})};
+  row.key.axes.length = 64;
   row.key.axes.seed = seed;
   row.key.training = Params::unchecked({{"steps", steps}});
   row.result.metrics =
@@ -160,8 +162,161 @@ TEST(Closing, ATaskThatFullIsNotScoredOnIsNotCounted) {
   rows.back().key.task->name = "copy";
   const auto table = closing_table(rows);
   ASSERT_TRUE(table);
-  EXPECT_TRUE(has_note(*table, "on the tasks on which full is scored (mqar"));
+  EXPECT_TRUE(has_note(*table, "on the tasks on which full has lift (mqar"));
   EXPECT_TRUE(has_note(*table, "performer (0.5 of its time)"));
+}
+
+// A control that learned nothing: that others score the same says nothing.
+TEST(Closing, WhereFullHasNoLiftNothingIsCompared) {
+  std::vector<Row> rows = timed();
+  rows.push_back(scored_row(variant("full"), 0.01));
+  rows.push_back(scored_row(variant("performer"), 0.01));
+  const auto table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_TRUE(has_note(*table, "full scores 0.010, no better than the best shortcut"));
+  EXPECT_FALSE(has_note(*table, "keep full's score")) << "no task judges";
+  EXPECT_FALSE(has_note(*table, "within"));
+}
+
+TEST(Speed, TypesAndSharedHeadsAreRowsOfOneTable) {
+  std::vector<Row> rows;
+  for (const std::optional<int64_t> shared : {std::optional<int64_t>(1), std::optional<int64_t>()})
+    for (const char* name : {"full", "linear"}) {
+      rows.push_back(speed_row(variant(name), 512, shared ? 0.1 : 0.2));
+      rows.back().key.axes.kv_heads = shared;
+    }
+  std::vector<Table> tables = tables_of(rows);
+  ASSERT_EQ(tables.size(), 1);
+  std::vector<std::string> labels;
+  for (const auto& line : tables[0].rows) labels.push_back(line[0]);
+  EXPECT_EQ(labels,
+            (std::vector<std::string>{"full, kv_heads 1", "linear, kv_heads 1", "full", "linear"}));
+  EXPECT_EQ(tables[0].rows[0].back(), "512") << "faster than full with all heads";
+  EXPECT_EQ(tables[0].title.find("kv_heads"), std::string::npos);
+  EXPECT_TRUE(has_note(tables[0], "kv_heads: a pass copies keys and values"));
+
+  rows.resize(2);  // one value: in the heading
+  EXPECT_NE(tables_of(rows).at(0).title.find("kv_heads 1"), std::string::npos);
+}
+
+TEST(Speed, WhatVariesOfOneVariantIsRowsOfOneTable) {
+  std::vector<Row> rows;
+  for (const int64_t heads : {2, 4}) {
+    rows.push_back(speed_row(variant("full"), 512, 0.1));
+    rows.back().key.axes.heads = heads;
+  }
+  EXPECT_EQ(tables_of(rows).size(), 1);
+  rows.push_back(speed_row(variant("linear"), 512, 0.1));
+  rows.back().key.axes.heads = 4;
+  EXPECT_EQ(tables_of(rows).size(), 2) << "variants are compared at one shape";
+  rows.resize(2);
+  rows[1].key.axes.mode = Mode::train;
+  rows[1].key.axes.heads = 2;
+  EXPECT_EQ(tables_of(rows).size(), 2) << "modes have other figures";
+}
+
+TEST(Fidelity, LengthsOfOneKindOfInputAreColumns) {
+  std::vector<Row> rows;
+  for (const int64_t length : {1024, 512}) {
+    Row row = speed_row(variant("linear"), length, 0.1);
+    row.key.measure = Measure::fidelity;
+    row.key.axes.mode.reset();
+    row.key.axes.input = InputKind::random;
+    row.key.axes.input_scale = 1;
+    row.result.metrics = FidelityMetrics{.relative_error = 0.5};
+    rows.push_back(row);
+  }
+  ASSERT_EQ(tables_of(rows).size(), 1);
+  EXPECT_EQ(tables_of(rows)[0].columns, (std::vector<std::string>{"variant", "512", "1024"}));
+  rows.push_back(rows[0]);
+  rows.back().key.axes.input_scale = 4;
+  EXPECT_EQ(tables_of(rows).size(), 2) << "columns are inputs and scales";
+}
+
+TEST(Speed, ManyLengthsAreShownInPart) {
+  std::vector<Row> rows;
+  for (int64_t length = 16; length <= 16 * 40; length += 16)
+    for (const char* name : {"full", "linear"})
+      if (length % 48 == 0 || name[0] == 'f' || length == 16 || length == 640)
+        rows.push_back(speed_row(variant(name), length, name[0] == 'f' ? 0.2 : 0.1));
+  const Table table = tables_of(rows).at(0);
+  EXPECT_EQ(table.columns.size(), 1 + 12 + 2);  // the label, lengths, the peak and the crossing
+  EXPECT_EQ(table.columns[1], "16");
+  EXPECT_EQ(table.columns[2], "48") << "where both were measured";
+  EXPECT_EQ(table.columns[12], "640");
+  EXPECT_TRUE(has_note(table, "12 of 40 lengths are shown"));
+  EXPECT_EQ(line_of(table, "linear").back(), "624") << "of all lengths, one of which is not shown";
+}
+
+Row in_scope(const std::string& name, ScopeKind scope, double seconds) {
+  Row row = speed_row(variant(name), 512, seconds);
+  row.key.axes.scope = scope;
+  row.key.axes.causal = true;
+  return row;
+}
+
+TEST(Scope, ProjectionsOfGatesAreSaidToBeOutside) {
+  std::vector<Row> rows = {in_scope("full", ScopeKind::attention, 0.2),
+                           in_scope("gla", ScopeKind::attention, 0.1)};
+  const Table alone = tables_of(rows).at(0);
+  EXPECT_EQ(alone.rows.at(0).at(0), "full");
+  EXPECT_EQ(alone.rows.at(1).at(0), "gla§");
+  EXPECT_EQ(alone.rows.at(1).back(), "512") << "the crossing is still found";
+  EXPECT_TRUE(has_note(alone, "§: reads gates, whose projections are outside scope attention"));
+  EXPECT_FALSE(has_note(alone, "in a layer"));
+  rows.push_back(in_scope("full", ScopeKind::layer, 0.5));
+  rows.push_back(in_scope("gla", ScopeKind::layer, 0.6));
+  const std::vector<Table> both = tables_of(rows);
+  EXPECT_TRUE(has_note(both.at(0), "in a layer, with these projections, of full's time: gla 1.2"));
+  EXPECT_EQ(both.at(1).rows.at(1).at(0), "gla") << "a layer pays for them";
+  EXPECT_FALSE(has_note(both.at(1), "§"));
+}
+
+TEST(Scope, TheShareOfAttentionIsSaidWhereBothWereMeasured) {
+  std::vector<Row> rows = {in_scope("full", ScopeKind::model, 0.5)};
+  EXPECT_FALSE(has_note(tables_of(rows).at(0), "attention alone"));
+  rows.push_back(in_scope("full", ScopeKind::attention, 0.1));
+  const std::vector<Table> tables = tables_of(rows);
+  ASSERT_EQ(tables.size(), 1) << "one variant: scopes are its rows";
+  EXPECT_TRUE(has_note(tables[0], "of this time attention alone takes at 512: full 40 %"))
+      << "two layers";
+  rows[1].key.axes.heads = 8;
+  EXPECT_FALSE(has_note(tables_of(rows).at(0), "attention alone")) << "another shape";
+}
+
+Table accuracy_table(const std::vector<Row>& rows) { return tables_of(rows).at(0); }
+
+TEST(Accuracy, AControlThatLearnedNothingIsSaid) {
+  const auto rows = [](double test, double stderr_of_test, const std::string& stopped_by) {
+    std::vector<Row> made = {scored_row(variant("full"), test), scored_row(variant("linear"), 0.9)};
+    auto& metrics = std::get<AccuracyMetrics>(made[0].result.metrics);
+    metrics.test_stderr = stderr_of_test;
+    metrics.stopped_by = stopped_by;
+    return made;
+  };
+  const std::string nothing = "exact attention has no lift on " +
+                              task_label(scored_row(variant("full"), 0).key.task.value()) +
+                              ": this compares nothing";
+  EXPECT_TRUE(has_note(accuracy_table(rows(0.01, 0.001, "steps")),
+                       nothing + "; try --train steps=N, N above 100"));
+  EXPECT_TRUE(has_note(accuracy_table(rows(0.03, 0.02, "patience")),
+                       nothing + "; try --train learning_rate=…"))
+      << "above the shortcut by less than its interval, and more steps were not used";
+  EXPECT_FALSE(has_note(accuracy_table(rows(0.9, 0.01, "steps")), nothing));
+  EXPECT_FALSE(has_note(accuracy_table({scored_row(variant("linear"), 0.0)}), "no lift"))
+      << "no row of exact attention";
+  const std::vector<Row> seeds = {scored_row(variant("full"), 0.02, 0),
+                                  scored_row(variant("full"), 0.9, 1)};
+  EXPECT_FALSE(has_note(accuracy_table(seeds), nothing)) << "one seed learned";
+}
+
+TEST(Accuracy, TheHeadingSaysHowLongWasTrained) {
+  const Row row = scored_row(variant("full"), 0.9);
+  EXPECT_TRUE(accuracy_table({row}).title.ends_with("; steps 100"));
+  Row other = scored_row(variant("full"), 0.9, 0, 500);
+  EXPECT_TRUE(tables_of({row, other}).at(1).title.ends_with("; steps 500")) << "once";
+  other.key.task->name = "copy";
+  EXPECT_TRUE(accuracy_table({row, other}).title.ends_with("; steps 100 to 500"));
 }
 
 TEST(Closing, DecodingStandsInSentencesOfItsOwn) {
@@ -182,8 +337,10 @@ TEST(Closing, DecodingStandsInSentencesOfItsOwn) {
   EXPECT_EQ(line_of(*table, "performer")[2], "0.5") << "the forward pass";
 }
 
-TEST(Closing, NeedsTwoMeasuresAndExactAttention) {
+TEST(Closing, NeedsTwoMeasuresTwoVariantsAndExactAttention) {
   EXPECT_FALSE(closing_table(timed()));
+  EXPECT_FALSE(
+      closing_table({speed_row(variant("full"), 512, 0.1), scored_row(variant("full"), 0.5)}));
   EXPECT_FALSE(
       closing_table({speed_row(variant("linear"), 512, 0.1), scored_row(variant("linear"), 0.5)}));
 }

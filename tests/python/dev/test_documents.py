@@ -151,14 +151,21 @@ class ScoresByFamily(unittest.TestCase):
         scores = {"none" if "positions=none" in line else "learned": line.split(" | ")[2][:4] for line in told[:2]}
         self.assertEqual(scores, {"learned": "0.50", "none": "1.00"})
 
-    def test_pairs_in_a_published_order_are_counted(self):
+    def test_pairs_whose_intervals_separate_are_counted(self):
         told = self.printed(by_family.orders, {
-            "conv[kernel=4]+deltanet": [0.9, 0.7], "conv[kernel=4]+kda": [0.4], "conv[kernel=4]+gla": [0.5],
-            "conv[kernel=4]+mamba2": [0.3], "gla": [0.25],
+            "conv[kernel=4]+deltanet": [0.9, 0.89], "conv[kernel=4]+kda": [0.4, 0.41], "conv[kernel=4]+gla": [0.6, 0.61],
+            "conv[kernel=4]+mamba2": [0.3, 0.9], "gla": [0.25],
         })  # fmt: skip
         delta = next(line for line in told if line.startswith("| delta rules"))
-        self.assertIn("`conv+deltanet` 0.80, `conv+kda` 0.40 | `conv+gla` 0.50, `conv+mamba2` 0.30 | 3 of 4 |", delta)
+        self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 |", delta)
         self.assertFalse(any("parity" in line for line in told))
+
+    def test_a_score_at_the_shortcut_confirms_no_order(self):
+        shortcut = json.loads(trained({"full": [0.1]}).splitlines()[1])["metrics"]["shortcuts"]
+        best = max(shortcut.values())
+        at = {"conv[kernel=4]+kda": [best - 0.001, best], "conv[kernel=4]+gla": [0.0, 0.001]}
+        told = self.printed(by_family.orders, at)
+        self.assertTrue(any(line.endswith("| 0 of 1 | 0 | 1 |") for line in told), told)
 
 
 class TablesOfRows(unittest.TestCase):

@@ -98,7 +98,21 @@ class Honest(unittest.TestCase):
         lines = str(report).splitlines()
         self.assertRegex(lines[0], r"^ok   softmax {22}exact {22}relative error .*allowed 1\.0e-05$")
         self.assertRegex(lines[1], r"^ok   softmax +exact \(double\) +relative error .*allowed 1\.0e-10$")
-        self.assertEqual(lines[2], "2 passed, 0 red, 0 skipped")
+        self.assertEqual(lines[2:], ["2 passed, 0 red, 0 skipped"])
+
+    def test_it_is_said_where_a_wrong_formula_would_not_be_seen(self) -> None:
+        def unscaled(q, k, v):
+            return weights_of(q, k, scale=1) @ v
+
+        report = attnbench.check(unscaled, quick=True, framework="numpy")
+        self.assertTrue(report.passed)
+        self.assertTrue(str(report).splitlines()[-1].startswith("unscaled: unreferenced: a wrong formula would not be seen"))
+        self.assertNotIn("unreferenced", str(attnbench.check(softmax, exact=True, quick=True)))
+
+    def test_of_several_red_checks_the_first_to_mend_is_named(self) -> None:
+        report = attnbench.check(leaking, quick=True, framework="numpy", causal=True, exact=True)
+        self.assertGreater(len(report.failed), 1)
+        self.assertIn("leaking: mend causality first", str(report).splitlines()[-1])
 
 
 class Planted(unittest.TestCase):

@@ -3,13 +3,24 @@ claimed, a CPU quota."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
 
-from ..faults import BUILT, CELLS, PROGRAM, SWEEP, FaultCase, control_group, read_rows, tool
+from ..faults import (
+    BUILT,
+    CELLS,
+    PROGRAM,
+    ROOT,
+    SWEEP,
+    FaultCase,
+    control_group,
+    read_rows,
+    tool,
+)
 
 ODD = [
     "two words",
@@ -282,3 +293,55 @@ class Cores(FaultCase):
         found = self.environment_of_run()
         cores = min(2, len(os.sched_getaffinity(0)))
         self.assertEqual((found["cpu_quota"], found["threads"]), (1.5, cores))
+
+
+class CopiedClone(FaultCase):
+    # In place of the program: a script that names the folder of its sources and what stands there.
+    PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(small NONE)
+file(READ word.txt word)
+file(CONFIGURE OUTPUT attnbench CONTENT "#!/bin/sh\\necho ${word} of ${CMAKE_SOURCE_DIR}\\n")
+execute_process(COMMAND chmod +x ${CMAKE_BINARY_DIR}/attnbench)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS word.txt)
+add_custom_target(attnbench)
+"""
+    PRESETS = """{"version": 6, "configurePresets": [{"name": "native", "generator": "Ninja",
+"binaryDir": "${sourceDir}/build/native"}]}"""
+
+    def clone(self) -> Path:
+        folder = self.folder / "first"
+        shutil.copytree(ROOT / "scripts", folder / "scripts", ignore=shutil.ignore_patterns("dev"))
+        (folder / "CMakeLists.txt").write_text(self.PROJECT)
+        (folder / "CMakePresets.json").write_text(self.PRESETS)
+        (folder / "word.txt").write_text("sources")
+        return folder
+
+    def bench(self, folder: Path) -> subprocess.CompletedProcess:
+        wanted = hashlib.sha256((folder / "scripts/requirements.txt").read_bytes()).hexdigest()
+        python = folder / ".venv/bin/python"  # no environment is made, because one seems to be there
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.write_text("")
+        python.chmod(0o755)
+        (folder / ".venv/stamp").write_text(f"{wanted}  - {folder}\n")
+        command = [folder / "scripts/bench", "list"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_builds_its_own_sources(self) -> None:
+        first = self.clone()
+        self.assertEqual(self.bench(first).stdout, f"sources of {first}\n")
+        copy = self.folder / "copy"
+        shutil.copytree(first, copy)
+        (copy / "word.txt").write_text("changed")
+        done = self.bench(copy)
+        self.assertEqual(done.stdout, f"changed of {copy}\n")
+        self.assertIn(f"configured for {first}, not for {copy}: configuring it afresh", done.stderr)
+        self.assertNotIn("afresh", self.bench(copy).stderr)  # once
+
+        moved = self.folder / "moved"
+        copy.rename(moved)
+        self.assertEqual(self.bench(moved).stdout, f"changed of {moved}\n")
+        link = self.folder / "link"
+        link.symlink_to(moved)  # another name of the same folder
+        self.assertNotIn("afresh", self.bench(link).stderr)

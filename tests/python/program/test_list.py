@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
+import struct
+import subprocess
 import tempfile
+import termios
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, ROOT, SHAPE, FaultCase, InFolder
+from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder
 from .test_cli import attnbench, rows_of
 
 
@@ -64,6 +69,33 @@ class Listed(unittest.TestCase):
                 self.assertIn("chance", shown["task"])
         for what in ("variants", "tasks", "profiles"):
             self.assertTrue(attnbench("list", what).stdout.startswith(what))
+
+    def test_each_entry_is_one_line_that_a_terminal_cuts(self):
+        whole = attnbench("list", "variants")
+        lines = [line for line in whole.stdout.splitlines() if line.startswith("  ")]
+        names = [v["name"] for v in json.loads(attnbench("list", "--json").stdout)["variants"]]
+        self.assertEqual(sorted(line.split()[0] for line in lines), sorted(names))
+        self.assertTrue(all("; parameters: " in line for line in lines))
+        self.assertEqual(whole.stderr, "")
+
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        run = subprocess.Popen([PROGRAM, "list", "variants"], stdout=slave, stderr=subprocess.PIPE)
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+        os.close(master)
+        said = run.communicate(timeout=60)[1].decode()
+        cut = [line for line in shown.decode().splitlines() if line.startswith("  ")]
+        self.assertEqual(len(cut), len(lines))
+        for short, line in zip(cut, lines, strict=True):
+            self.assertLessEqual(len(short), 60)
+            self.assertTrue(line.startswith(short.removesuffix("…")), short)
+        self.assertIn("cut to this terminal's width; attnbench info NAME", said)
 
 
 @BUILT

@@ -61,7 +61,12 @@ class New(InFolder):
         self.assertEqual(defined, {"Switch"})
         self.assertGreaterEqual(text.lower().count("change here"), 3)
         self.assertNotIn("@", text)
-        self.assertIn("python:switch.py:Switch", done.stdout)
+        bench = ROOT / "scripts" / "bench"  # no Python of a clone has the package: scripts/bench finds it
+        self.assertIn(f"  {bench} check python:switch.py:Switch\n", done.stdout)
+        self.assertIn(f"  {bench} run -v full -v 'python:switch.py:Switch[window=32]' ", done.stdout)
+        self.assertNotIn("  python switch.py", done.stdout)
+        if not (ROOT / ".venv-python").exists():
+            self.assertIn(f"  {ROOT / 'scripts' / 'setup'} --venv python", done.stdout)
         self.assertEqual(self.new("variant", "other", "--python", "--out", "in here").returncode, 0)
         self.assertIn("in here/other.py", self.files())
 

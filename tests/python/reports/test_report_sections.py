@@ -18,6 +18,7 @@ from attnbench.reports import comparison, curves, equal_cost, parts, peers, reco
 from attnbench.reports.__main__ import main
 from attnbench.reports.book import Book
 from attnbench.reports.scores import Tasks
+from attnbench.reports.summary import summary
 
 from .. import fixture
 from ..faults import BUILT, PROGRAM, ROOT, InFolder
@@ -309,6 +310,16 @@ class Parts(InSections):
         self.assertAlmostEqual(told[0]["low"], 0.4 * 0.9 / 1.2, delta=1e-4)
         self.assertAlmostEqual(told[0]["high"], 0.4 * 1.2 / 0.9, delta=1e-4)
         self.assertIsNone(parts.share_of_model(self.book(cells[:1], "alone")))
+
+        def told_of(cells: list[Json]) -> list[str]:
+            book = self.book(cells)
+            return [s for s in summary(book, Tasks(book)) if "attention alone takes" in s]
+
+        both = told_of(cells)
+        self.assertEqual(len(both), 2)
+        self.assertIn("At 512 tokens attention alone takes 40% (30%\u201353%) of the time of the encoder layer with `full", both[0])
+        self.assertIn("takes 25%", both[1])
+        self.assertEqual(told_of(cells[:1]), [])
 
     def test_parts_add_up_and_small_ones_are_other(self) -> None:
         row = fixture.timed("full", {"kernel": "tiled"}, fixture.shape(512, "forward", "attention", False),
