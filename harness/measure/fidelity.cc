@@ -176,12 +176,14 @@ FidelityFigures measure_fidelity(const WorkloadSpec& spec, InputKind kind, doubl
 
 ModelFidelity measure_fidelity(const WorkloadSpec& spec, std::span<const FidelityInputs> layers) {
   ATTN_CHECK(!layers.empty(), "fidelity needs the inputs of a layer");
-  const Workload workload(bare_attention(spec));
+  WorkloadSpec bare = bare_attention(spec);
   const Shape expected{spec.batch, spec.heads, spec.length, spec.head_dim};
   const NoGrad no_grad;
   std::vector<LayerSums> sums;
   ModelFidelity model;
   for (const FidelityInputs& in : layers) {
+    bare.layer = static_cast<int64_t>(model.layers.size());
+    const Workload workload(bare);
     ATTN_CHECK(in.q.shape() == expected, "captured queries are {}, expected {}", in.q.shape().str(),
                expected.str());
     sums.push_back(compare_layer(workload, in));

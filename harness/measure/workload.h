@@ -36,6 +36,7 @@ struct WorkloadSpec {
   Mode mode = Mode::forward;
   ScopeKind scope = ScopeKind::attention;
   int64_t layers = kModelLayers;  // at scope model
+  int64_t layer = 0;              // at scope attention: which layer of a model it stands for
   bool causal = false;            // mode decode: true
   int threads = 1;
   uint64_t seed = 0;

@@ -79,6 +79,7 @@ std::unique_ptr<Attention> WorkloadState::make_attention(
   config.max_len = spec.length;
   config.causal = spec.causal;
   config.seed = spec.seed;
+  config.layer = spec.layer;
   return variant.build(std::move(config), params);
 }
 

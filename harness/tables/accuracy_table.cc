@@ -57,36 +57,40 @@ struct Group {
   }
 };
 
-// Mean over the variants' cells of one task: each scored it on its own seed's test split.
+// Mean over the variants' cells of one task: each scored it on its own seed's test split, where the
+// best shortcut, from which the lift is counted, may be another.
 void add_references(const Group& group, Table& table) {
   std::vector<std::string> chance = {"chance"}, shortcut = {"best shortcut"};
   for (const std::string& column : group.columns) {
     double chances = 0;
     int rows = 0;
     bool error = false;
-    std::map<std::string, std::pair<double, int>> scores;
+    std::map<std::string, int> named;  // how many seeds have it as their best
+    double sum = 0;
     for (const auto& [place, seeds] : group.cells) {
       if (place.second != column) continue;
       for (const Row* row : ok_ones(seeds)) {
         error = lower_is_better(*row);
         chances += row->accuracy().chance;
         rows++;
-        for (const auto& [name, score] : row->accuracy().shortcuts) {
-          scores[name].first += score;
-          scores[name].second++;
-        }
+        const auto& shortcuts = row->accuracy().shortcuts;
+        if (shortcuts.empty()) continue;
+        const auto best =
+            std::max_element(shortcuts.begin(), shortcuts.end(), [&](const auto& a, const auto& b) {
+              return error ? a.second > b.second : a.second < b.second;
+            });
+        sum += best->second;
+        named[best->first]++;
       }
     }
     chance.push_back(rows ? fmt::format("{:.3f}", chances / rows) : "");
-    std::string best;
-    double reached = 0;
-    for (const auto& [name, score] : scores) {
-      const double mean = score.first / score.second;
-      if (!best.empty() && !(error ? mean < reached : mean > reached)) continue;
-      reached = mean;
-      best = name;
+    int count = 0;
+    std::string most;
+    for (const auto& [name, times] : named) {
+      count += times;
+      if (most.empty() || times > named[most]) most = name;
     }
-    shortcut.push_back(best.empty() ? "" : fmt::format("{:.3f} {}", reached, best));
+    shortcut.push_back(count == 0 ? "" : fmt::format("{:.3f} {}", sum / count, most));
   }
   table.rows.push_back(std::move(chance));
   table.rows.push_back(std::move(shortcut));
@@ -123,9 +127,13 @@ std::vector<std::string> without_lift(const Group& group) {
     const bool was_cut = std::all_of(exact.begin(), exact.end(), [](const Row* row) {
       return row->accuracy().stopped_by == "steps";
     });
+    const bool others = std::any_of(group.cells.begin(), group.cells.end(), [&](const auto& cell) {
+      return cell.first.second == column && has_lift(ok_ones(cell.second));
+    });
     const std::string steps = steps_of(*exact[0]);
     notes.push_back(fmt::format(
-        "exact attention has no lift on {}: this compares nothing; try --train {}", column,
+        "exact attention has no lift on {}: {}; try --train {}", column,
+        others ? "the scores of others have no yardstick" : "this compares nothing",
         was_cut && !steps.empty() ? fmt::format("steps=N, N above {}", steps) : "learning_rate=…"));
   }
   return notes;

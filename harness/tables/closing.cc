@@ -227,9 +227,14 @@ void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
     const auto full = closing.score(baseline(), task);
     if (!full || full->is_control) continue;
     if (!full->has_lift) {
-      sentences.push_back(fmt::format(
-          "{}: full scores {:.3f}, no better than the best shortcut: this compares nothing", task,
-          full->test));
+      const bool others =
+          std::any_of(closing.names.begin(), closing.names.end(), [&](const std::string& name) {
+            const auto own = closing.score(name, task);
+            return own && own->has_lift;
+          });
+      sentences.push_back(
+          fmt::format("{}: full scores {:.3f}, no better than the best shortcut: {}", task,
+                      full->test, others ? "no yardstick" : "this compares nothing"));
       continue;
     }
     std::vector<std::string> keep, fall, longer;
@@ -338,7 +343,8 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
     table.notes.push_back(
         "of a variant's parameters and training settings the first are shown; the tables above "
         "hold all");
-  for (std::string& note : scope_notes(alone, rows)) table.notes.push_back(std::move(note));
+  for (std::string& note : scope_notes(alone, rows, label_of))
+    table.notes.push_back(std::move(note));
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
   add_choice(closing, floors, table.notes);

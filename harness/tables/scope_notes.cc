@@ -35,9 +35,20 @@ const Row* in_scope(const Row& row, ScopeKind scope, const std::vector<Row>& all
 
 double median(const Row& row) { return row.speed().time.median; }
 
+using Label = std::function<std::string(const Row&)>;
+
+// Of a figure from these rows.
+const char* mark_of(std::initializer_list<const Row*> rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const Row* row) { return !row->result.noisy.empty(); })
+             ? "*"
+             : "";
+}
+
 // By length: "full 34 %" of the time of its layer or model.
 std::map<int64_t, std::set<std::string>> shares_of_attention(const std::vector<const Row*>& rows,
-                                                             const std::vector<Row>& all) {
+                                                             const std::vector<Row>& all,
+                                                             const Label& label) {
   std::map<int64_t, std::set<std::string>> shares;
   for (const Row* row : rows) {
     if (row->key.measure != Measure::speed || !row->is_ok() ||
@@ -45,16 +56,22 @@ std::map<int64_t, std::set<std::string>> shares_of_attention(const std::vector<c
       continue;
     if (const Row* const alone = in_scope(*row, ScopeKind::attention, all))
       shares[row->key.axes.length.value()].insert(
-          fmt::format("{} {:.0f} %", label_of(*row),
-                      100 * static_cast<double>(layers_of(*row)) * median(*alone) / median(*row)));
+          fmt::format("{} {:.0f} %{}", label(*row),
+                      100 * static_cast<double>(layers_of(*row)) * median(*alone) / median(*row),
+                      mark_of({row, alone})));
   }
   return shares;
 }
 
 // "gla 1.31 at 1024": in a layer, over exact attention in a layer, at the longest such length.
 std::set<std::string> ratios_in_layer(const std::vector<const Row*>& rows,
-                                      const std::vector<Row>& all) {
-  std::map<std::string, std::pair<int64_t, double>> found;
+                                      const std::vector<Row>& all, const Label& label) {
+  struct Ratio {
+    int64_t length = 0;
+    double value = 0;
+    std::string mark;
+  };
+  std::map<std::string, Ratio> found;
   for (const Row* row : rows) {
     if (row->key.measure != Measure::speed || !row->is_ok() || !leaves_out_gates(*row)) continue;
     const Row* const own = in_scope(*row, ScopeKind::layer, all);
@@ -66,13 +83,14 @@ std::set<std::string> ratios_in_layer(const std::vector<const Row*>& rows,
       Axes axes = own->key.axes;
       axes.repetitions = exact.key.axes.repetitions;
       if (exact.key.axes != axes) continue;
-      std::pair<int64_t, double>& best = found[label_of(*row)];
-      best = std::max(best, {axes.length.value(), median(*own) / median(exact)});
+      Ratio& longest = found[label(*row)];
+      if (axes.length.value() > longest.length)
+        longest = {axes.length.value(), median(*own) / median(exact), mark_of({own, &exact})};
     }
   }
   std::set<std::string> texts;
-  for (const auto& [label, at] : found)
-    texts.insert(fmt::format("{} {:.3g} at {}", label, at.second, at.first));
+  for (const auto& [name, at] : found)
+    texts.insert(fmt::format("{} {:.3g}{} at {}", name, at.value, at.mark, at.length));
   return texts;
 }
 
@@ -84,16 +102,16 @@ bool leaves_out_gates(const Row& row) {
 }
 
 std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
-                                     const std::vector<Row>& all) {
+                                     const std::vector<Row>& all, const Label& label) {
   std::vector<std::string> notes;
   const bool reads_gates =
       std::any_of(rows.begin(), rows.end(), [](const Row* row) { return leaves_out_gates(*row); });
   if (reads_gates)
-    notes.push_back(
-        fmt::format("{}: reads gates, whose projections are outside scope attention and not "
-                    "counted here; --scope layer counts them",
-                    kGatesSign));
-  if (const auto ratios = ratios_in_layer(rows, all); !ratios.empty())
+    notes.push_back(fmt::format(
+        "{}: reads gates, whose projections are outside scope attention and not "
+        "counted here{}",
+        kGatesSign, rows[0]->key.axes.mode == Mode::decode ? "" : "; --scope layer counts them"));
+  if (const auto ratios = ratios_in_layer(rows, all, label); !ratios.empty())
     notes.push_back("in a layer, with these projections, of full's time: " + joined(ratios));
   if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
         return row->key.axes.kv_heads && row->key.axes.mode != Mode::decode;
@@ -101,7 +119,7 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
     notes.emplace_back(
         "kv_heads: a pass copies keys and values for every query head, in time and memory; "
         "decoding need not");
-  const auto shares = shares_of_attention(rows, all);
+  const auto shares = shares_of_attention(rows, all, label);
   for (const auto& [length, texts] : shares)
     if (length == shares.begin()->first || length == shares.rbegin()->first)
       notes.push_back(

@@ -125,6 +125,14 @@ std::string label_with(const Row& row, const std::set<std::string>& axes) {
   return label;
 }
 
+// Exact attention of the same axes: "full, kv_heads 2" beside "linear, kv_heads 2".
+std::string baseline_of(const Grid& grid, const std::string& label) {
+  for (const auto& [place, row] : grid.cells)
+    if (const std::string own = label_of(*row); place.first == label && label.rfind(own, 0) == 0)
+      return exact_reference().name + label.substr(own.size());
+  return exact_reference().name;
+}
+
 Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors) {
   grid.sort_columns_as_numbers();
   const Axes& axes = grid.cells.begin()->second->key.axes;
@@ -141,16 +149,19 @@ Table speed_table(const std::string& group, Grid grid, const NoiseFloor& floors)
   table.columns.push_back((decode ? "state at " : "of FMA peak at ") + grid.columns.back());
   for (std::string& note : noise_notes(grid)) table.notes.push_back(std::move(note));
   for (std::string& note : cost_notes(grid)) table.notes.push_back(std::move(note));
-  const bool has_full = grid.labels.size() > 1 &&
-                        std::find(grid.labels.begin(), grid.labels.end(), exact_reference().name) !=
-                            grid.labels.end();
+  const auto is_compared = [&](const std::string& label) {
+    const std::string base = baseline_of(whole, label);
+    return base != label &&
+           std::find(grid.labels.begin(), grid.labels.end(), base) != grid.labels.end();
+  };
+  const bool has_full = std::any_of(grid.labels.begin(), grid.labels.end(), is_compared);
   if (has_full) table.columns.push_back("faster than full from");
   for (size_t i = 0; i < grid.labels.size(); i++) {
     const Row* last = grid.find(grid.labels[i], grid.columns.back());
     table.rows[i].push_back(last && last->is_ok() ? show_load(last->speed()) : "");
     if (has_full)
-      table.rows[i].push_back(
-          grid.labels[i] == exact_reference().name ? "" : wins_from(whole, grid.labels[i], floors));
+      table.rows[i].push_back(is_compared(grid.labels[i]) ? wins_from(whole, grid.labels[i], floors)
+                                                          : "");
   }
   if (has_full && !floors.empty() && axes.mode && axes.threads)
     table.notes.push_back(floor_note(floors, *axes.mode, *axes.threads));
@@ -203,7 +214,7 @@ std::string wins_from(const Grid& grid, const std::string& label, const NoiseFlo
                          row->speed().time.median};
     return times;
   };
-  return faster_from(grid.columns, times_of(label), times_of(exact_reference().name), shares);
+  return faster_from(grid.columns, times_of(label), times_of(baseline_of(grid, label)), shares);
 }
 
 std::string label_of(const Row& row) { return variant_label(row.key.variant); }
@@ -237,7 +248,8 @@ std::vector<Table> tables_of(const std::vector<Row>& rows, const NoiseFloor& flo
       tables.push_back(make(group, groups[group]));
       if (measure == Measure::speed || measure == Measure::memory) {
         mark_gates(tables.back(), groups[group]);
-        for (std::string& note : scope_notes(members[group], rows))
+        const auto label = [&](const Row& row) { return label_with(row, in_rows); };
+        for (std::string& note : scope_notes(members[group], rows, label))
           tables.back().notes.push_back(std::move(note));
       }
       for (std::string& note : verified_notes(members[group]))

@@ -169,17 +169,26 @@ std::optional<ComparedRows> decoder(const Probe& probe, const Answered& at) {
 struct Named {
   const char* name;
   Identity identity;
+  bool is_promised = true;  // by a trait, or by the mask
 };
-constexpr Named kIdentities[] = {
-    {"copies", copies},   {"permutation", permutation}, {"prefix", prefix}, {"suffix", suffix},
-    {"decoder", decoder}, {"padding", padding},         {"ones", ones}};
+constexpr Named kIdentities[] = {{"copies", copies, false},
+                                 {"permutation", permutation},
+                                 {"prefix", prefix},
+                                 {"suffix", suffix, false},
+                                 {"decoder", decoder},
+                                 {"padding", padding},
+                                 {"ones", ones}};
 
-void take_identity(const ComparedRows& one, const char* name, ComparedIdentities& all) {
-  all.names.push_back(name);
+void take_identity(const ComparedRows& one, const Named& of, ComparedIdentities& all) {
+  if (one.fault) {
+    std::optional<std::string>& found = of.is_promised ? all.fault : all.doubt;
+    if (!found) found = fmt::format("identity {}: {}", of.name, *one.fault);
+    return;
+  }
+  all.names.emplace_back(of.name);
   all.rows += one.rows;
   all.bound = one.bound;
   all.error = std::max(all.error, one.error);
-  if (one.fault && !all.fault) all.fault = fmt::format("identity {}: {}", name, *one.fault);
 }
 
 }  // namespace
@@ -192,8 +201,8 @@ ComparedIdentities compare_identities(const SeenPass& seen, Dtype dtype) {
   Answered at{x, seen.out};
   if (dtype != Dtype::float32) {
     at.out = probe.output(x);
-    take_identity(Probe(seen, dtype).compare(seen.out, at.out, "a pass in float32"), "float32",
-                  all);
+    take_identity(Probe(seen, dtype).compare(seen.out, at.out, "a pass in float32"),
+                  {"float32", nullptr}, all);
   }
   // The trial is of the first positions, where the contract checks compare more.
   int64_t trial_length = std::min(kTrialLength, n);
@@ -209,10 +218,11 @@ ComparedIdentities compare_identities(const SeenPass& seen, Dtype dtype) {
   const Probe short_probe(short_pass, Dtype::float32);
   Answered trial{part(x, 2, 0, trial_length), {}};
   trial.out = short_probe.output(trial.x);
-  for (const auto& [name, identity] : kIdentities) {
-    const std::optional<ComparedRows> tried = identity(short_probe, trial);
+  for (const Named& each : kIdentities) {
+    const std::optional<ComparedRows> tried = each.identity(short_probe, trial);
     if (!tried || tried->fault) continue;
-    if (const std::optional<ComparedRows> one = identity(probe, at)) take_identity(*one, name, all);
+    if (const std::optional<ComparedRows> one = each.identity(probe, at))
+      take_identity(*one, each, all);
   }
   return all;
 }

@@ -17,6 +17,9 @@ struct ComparedIdentities {
   int64_t rows = 0;
   double error = 0, bound = 0;
   std::optional<std::string> fault;
+  // Of an identity that no trait promises (copies, suffix): the fault may be that it does not hold
+  // of the variant at this length.
+  std::optional<std::string> doubt;
 };
 
 // An identity is asked for at the length of the pass only if it holds at a short length, where the

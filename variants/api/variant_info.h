@@ -63,6 +63,9 @@ struct VariantInfo {
   // trait `gated`. The parameters of `config` are complete.
   std::function<std::vector<GateInput>(const AttentionConfig& config)> gates;
 
+  // Whether it differs from layer to layer of a model, by AttentionConfig::layer.
+  bool follows_layer = false;
+
   // Whether the mechanism is defined for causal attention alone: other shapes cannot run.
   bool causal_alone = false;
 

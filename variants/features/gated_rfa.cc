@@ -61,31 +61,34 @@ oracle::Array gated_rfa_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo gated_rfa() {
-  return {.name = "gated_rfa",
-          .family = "kernel",
-          .summary = "random feature attention whose state forgets by a gate",
-          .paper = "Peng et al. 2021, arXiv:2103.02143, section 3.2",
-          .cost_formula =
-              "4·n·m·(d+1) + 2·n·m·d + 86·n·(m+d) FLOPs for m = 2·directions features; memory n·d, "
-              "and about m·(d + 192) a thread",
-          .traits =
-              {.causal = true, .linear_time = true, .random = true, .decode = true, .gated = true},
-          .params = {{"directions", 256,
-                      "random directions of each head; twice as many features. The authors' code "
-                      "has 64; with so few, divisors are near 0 more often and rounding shows",
-                      64, 65536},
-                     {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
-          .make = make_as<GatedRfa>,
-          .reference = gated_rfa_reference,
-          .gates = forget_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes = {
-              "The authors' released code has no gate: this is the paper's formula. The start of "
-              "the gate's bias is 0 here; the paper names none.",
-              "Divisors are relative to the largest weight that gates leave a visible key; nearer "
-              "to 0 than 0.001 they are replaced, as those of rfa.",
-              "Where query heads share keys and values (kv_heads), each still has its own gates, "
-              "and with them a state of its own. A head is not divided among threads."}};
+  return {
+      .name = "gated_rfa",
+      .family = "kernel",
+      .summary = "random feature attention whose state forgets by a gate",
+      .paper = "Peng et al. 2021, arXiv:2103.02143, section 3.2",
+      .cost_formula =
+          "4·n·m·(d+1) + 2·n·m·d + 86·n·(m+d) FLOPs for m = 2·directions features; memory n·d, "
+          "and about m·(d + 192) a thread",
+      .traits =
+          {.causal = true, .linear_time = true, .random = true, .decode = true, .gated = true},
+      .params = {{"directions", 256,
+                  "random directions of each head; twice as many features. With fewer the "
+                  "divisor is near 0 too often",
+                  256, 65536},
+                 {"orthogonal", false, "directions orthogonal in blocks of head_dim"}},
+      .make = make_as<GatedRfa>,
+      .reference = gated_rfa_reference,
+      .gates = forget_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = {
+          "The authors' released code has no gate: this is the paper's formula. The start of "
+          "the gate's bias is 0 here; the paper names none.",
+          "The authors' release has 64 directions. With so few, divisors come so near to 0 that "
+          "float32 does not tell: decoding and the forward pass differ by more than rounding.",
+          "Divisors are relative to the largest weight that gates leave a visible key; nearer "
+          "to 0 than 0.001 they are replaced, as those of rfa.",
+          "Where query heads share keys and values (kv_heads), each still has its own gates, "
+          "and with them a state of its own. A head is not divided among threads."}};
 }
 
 }  // namespace attn::variants

@@ -104,6 +104,7 @@ VariantInfo differential() {
         if (shape.head_dim % 2 == 0) return std::nullopt;
         return "queries and keys are divided into two halves: head_dim must be even";
       },
+      .follows_layer = true,
       .notes = {
           "The paper's two sub-heads of d/2 and one value of d are one head here: the "
           "first half of head_dim of queries and keys, and the second half.",

@@ -103,10 +103,11 @@ VariantInfo hierarchical() {
       .notes =
           {"As the authors' code (google/flaxformer): a block sees itself and both neighbours, at "
            "each coarser level both neighbours less what the finer level has. Causal, the first "
-           "query of a cell stands for the cell, for a mean would hold later ones. Left out: "
-           "biases "
-           "of relative positions, and linear kernels in place of means. The paper's block is 16, "
-           "which fills fewer registers.",
+           "query of a cell stands for the cell, for a mean would hold later ones. "
+           "Beside padding a mean here is of the positions that are left, there of the finer "
+           "means. "
+           "Left out: biases of relative positions, and linear kernels in place of means. The "
+           "paper's block is 16, which fills fewer registers.",
            "A mean counts as often as it has positions, so that weights sum to one, and all levels "
            "share one softmax. Popular PyTorch code (lucidrains/h-transformer-1d) lets a block see "
            "only the other one of its pair, counts a mean once, subtracts a maximum of each level, "
