@@ -149,6 +149,17 @@ def _failed_cell() -> dict:
     return fixture.cell("fidelity", "linear", {}, axes, status="failed", reason="no output")
 
 
+def _tuned() -> list[dict]:
+    """Trainings of one variant: a learning rate that lost on validation, and two seeds of the one that won."""
+    (first,) = (c for c in fixture.accuracy_cells() if (c["task"]["name"], c["variant"]["name"]) == ("listops", "full"))
+    cells = []
+    for rate, seed, validation, test in ((0.01, 1, 0.5, 0.9), (0.003, 1, 0.6, 0.4), (0.003, 2, 0.6, 0.5)):
+        metrics = first["metrics"] | {"validation": validation, "test": test, "stopped_by": "steps"}
+        what = {"training": {"learning_rate": rate}, "tuned": ["learning_rate"], "axes": first["axes"] | {"seed": seed}}
+        cells.append(first | what | {"metrics": metrics, "cell": f"{rate}{seed}"})
+    return cells
+
+
 class Options(InFolder):
     def drawn(self, *words: str, cells: list | None = None) -> set[str]:
         file = self.rows(speeds() if cells is None else cells)
@@ -245,6 +256,24 @@ class Options(InFolder):
         rows = Rows((), [], [_cell(c) for c in slow])
         panel = KINDS["speed"](rows, Styles(rows))[0]
         self.assertEqual(panel.told(panel.ranks[-1]), "\u2715 timeout")
+
+    def test_a_score_is_that_of_the_setting_chosen_on_validation_over_its_seeds(self) -> None:
+        """As tables have it, and a training that was cut off carries its mark."""
+        cells = _tuned()
+        rows = Rows((), [], [_cell(c) for c in cells])
+        (listed,) = by_any(rows, Styles(rows), "variant", "test", "variant", "")
+        (drawn,) = by_any(rows, Styles(rows), "length", "test", "variant", "")
+        (rank,) = listed.ranks
+        ((line, (point,)),) = drawn.lines
+        half = 12.706 * 0.05  # of two seeds
+        for p, value in ((rank.point, rank.point.x), (point, point.y)):
+            self.assertAlmostEqual(value, 0.45)
+            self.assertAlmostEqual(p.high - value, half, places=3)
+            self.assertEqual(p.cell.split(), [c["cell"] for c in cells[1:]])
+        self.assertEqual((listed.told(rank), line.label), ("0.45\u2020", "full\u2020"))
+        self.assertIn("\u2020 training cut off", drawn.x.label)
+        (listed,) = by_any(rows, Styles(rows), "variant", "validation", "variant", "")
+        self.assertAlmostEqual(listed.ranks[0].point.x, 0.6)
 
     def test_bars_begin_at_0_where_they_can_be_told_else_points_on_a_logarithmic_axis(self) -> None:
         for count, wanted in ((5, True), (60, False)):

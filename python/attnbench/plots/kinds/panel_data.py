@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
 
 from ..rows.read import Cell, RowsError
-from ..rows.settings import NAMES, contract
+from ..rows.settings import NAMES, contract, key_of, marks_of
 from ..rows.style import Series
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # TeX's points, as \columnwidth is given
@@ -108,6 +108,7 @@ LABELS = {
     "peak_fraction": "share of the FMA peak",
     "parameters": "learned parameters",
 }
+SPLITS = ("test", "validation")  # names of scores
 SHARES = ("test", "validation", "peak_fraction", "cosine", "lift")  # drawn on a linear axis
 OF_CELL = ("variant", "task", "measure", "mask")
 
@@ -193,6 +194,16 @@ class Scale:
     label: str
     kind: str
     is_log: bool
+
+
+def with_marks(series: Series, cells: Iterable[Cell]) -> Series:
+    """With the marks of the cells behind its name."""
+    return replace(series, label=series.label + marks_of(cells))
+
+
+def keyed(scale: Scale, cells: Iterable[Cell]) -> Scale:
+    """With what the marks of the cells say below the label."""
+    return replace(scale, label="\n".join([scale.label, *key_of(cells)]))
 
 
 @dataclass(frozen=True)

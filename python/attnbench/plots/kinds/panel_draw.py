@@ -345,8 +345,9 @@ def _table(panel: AnyPanel) -> list[dict[str, Any]]:
              "over_full": r.ratio, "text": panel.told(r), "cell": r.point.cell}
             for r in panel.ranks
         ]  # fmt: skip
+    x, y = (scale.label.partition("\n")[0] for scale in (panel.x, panel.y))  # without what marks say
     return [
-        {**s.columns, panel.x.label: p.x, panel.y.label: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
+        {**s.columns, x: p.x, y: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
         for s, points in panel.lines
         for p in points
     ]

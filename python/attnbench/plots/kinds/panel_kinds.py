@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
 from ..rows.read import Cell, NothingDrawn, Rows, ids
@@ -20,7 +19,7 @@ from .length import points_by_distance as points_by_distance
 from .length import points_by_length as points_by_length
 from .overview_rows import telling_panel
 from .by_any import by_any
-from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError
+from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError, keyed, with_marks
 from .panel_draw import AnyPanel
 from .ranking import of_panel
 from .state import found as states
@@ -151,7 +150,7 @@ def _by_task(
     out = []
     for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
         lines = [
-            (_marked(s), [Point(*point, ids(s.cells)) for point in points(s.cells)])
+            (with_marks(s, s.cells), [Point(*point, ids(s.cells)) for point in points(s.cells)])
             for s in group.select(series_of(groups, styles))
             if s.cells
         ]
@@ -159,18 +158,8 @@ def _by_task(
         levels = {} if chance is None else {"chance": chance}
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        out.append(LinePanel(stem, _keyed(x, group.cells), y, lines, levels))
+        out.append(LinePanel(stem, keyed(x, group.cells), y, lines, levels))
     return out
-
-
-def _marked(series: Series, cells: Sequence[Cell] = ()) -> Series:
-    """With the marks of its numbers behind its name."""
-    return replace(series, label=series.label + marks_of(cells or series.cells))
-
-
-def _keyed(scale: Scale, cells: Sequence[Cell]) -> Scale:
-    """With what the marks say below the label."""
-    return replace(scale, label="\n".join([scale.label, *key_of(cells)]))
 
 
 def overview(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -197,10 +186,10 @@ def _trade(name: str, trade: Trade) -> list[LinePanel]:
         if dot.whole and dot.score:
             half = dot.score.half
             ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
-            lines.append((_marked(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+            lines.append((with_marks(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
     error = is_error(trade.metric)
     y = Scale(trade.groups[0].label, "error" if error else "score", error)
-    x = _keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
+    x = keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
     return [LinePanel(name, x, y, lines, trade.levels, False)] if lines else []
 
 
@@ -231,10 +220,10 @@ def state(rows: Rows, styles: Styles) -> list[LinePanel]:
             ends = [(s.mean - s.half, s.mean + s.half) if s.half else (None, None) for _, s, _, _ in points]
             drawn = [Point(p[0], p[1].mean, *e, p[1].cell) for p, e in zip(points, ends, strict=True)]
             own = {c for p in points for c in p[1].cell.split()}
-            lines.append((_marked(first, [c for c in group.cells if c.id in own]), drawn))
+            lines.append((with_marks(first, [c for c in group.cells if c.id in own]), drawn))
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        x = _keyed(Scale("decode state of one sequence", "bytes", True), group.cells)
+        x = keyed(Scale("decode state of one sequence", "bytes", True), group.cells)
         out.append(LinePanel(f"accuracy-state-{group.slug}", x, y, lines, group.levels))
     return out
 
