@@ -275,6 +275,23 @@ class Options(InFolder):
         (listed,) = by_any(rows, Styles(rows), "variant", "validation", "variant", "")
         self.assertAlmostEqual(listed.ranks[0].point.x, 0.6)
 
+    def test_the_axis_of_errors_shows_those_above_1(self) -> None:
+        errors = {"full": 0.5, "truncated": 3.0, "performer": 60.0}
+        for few, is_log in ((2, False), (3, True)):
+            kept = dict(list(errors.items())[:few])
+            cells = [c for c in fixture.accuracy_cells() if c["task"]["name"] == "image" and c["variant"]["name"] in kept]
+            for c in cells:
+                c["metrics"] |= {"metric": "mean_squared_error", "test": kept[c["variant"]["name"]], "test_stderr": None}
+            rows = Rows((), [], [_cell(c) for c in cells])
+            (panel,) = by_any(rows, Styles(rows), "variant", "test", "variant", "")
+            self.assertEqual(panel.told(panel.ranks[0]), "0.5")
+            axes = panel_draw._ranking(panel, STYLES["web"]).axes[0]
+            self.assertEqual(axes.get_xscale() == "log", is_log)
+            self.assertGreater(axes.get_xlim()[1], max(kept.values()))
+            (panel,) = by_any(rows, Styles(rows), "length", "test", "variant", "")
+            (figure,) = (f for _, f in panel_draw._figures(panel, Styles(rows), STYLES["web"]))
+            self.assertGreater(figure.axes[0].get_ylim()[1], max(kept.values()))
+
     def test_bars_begin_at_0_where_they_can_be_told_else_points_on_a_logarithmic_axis(self) -> None:
         for count, wanted in ((5, True), (60, False)):
             rows = many.rows(count)
@@ -289,11 +306,18 @@ class Options(InFolder):
         file = self.rows([c for c in fixture.accuracy_cells() if c["status"] == "skipped"] + fixture.accuracy_cells()[:1])
         both = fixture.write(self.folder / "both.jsonl", [*speeds(4096), *fixture.accuracy_cells()])
         reach = fixture.write(self.folder / "reach.jsonl", [_failed_cell()])
+        trainings = [c for c in fixture.accuracy_cells() if c["status"] == "ok"]
+        none = {"status": "failed", "reason": "no output", "metrics": None, "samples": None}
+        failed = fixture.write(self.folder / "failed.jsonl", [c | none for c in trainings])
         for rows, words, wanted in (
             (file, ("--kind", "speed"), "--kind speed: the rows hold nothing that it shows"),
             (file, ("--kind", "speed", "--style", "slide"), "--kind speed: the rows hold nothing that it shows"),
             (both, ("--x", "steps", "--y", "time_s"), "--x steps --y time_s: no cell has both numbers"),
             (reach, ("--style", "slide"), "no picture shows these rows"),
+            (failed, ("--style", "paper"), "no picture shows these rows (no cell is ok)"),
+            (failed, ("--kind", "heat-scores"), "--kind heat-scores: the rows hold nothing that it shows"),
+            (failed, ("--x", "variant", "--y", "time_s"), "--y time_s: no cell has it"),
+            (failed, ("--x", "variant", "--y", "test"), "--y test: no cell has it"),
         ):
             code, out, err = plot(rows, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (4, "", 1), (words, err))
@@ -321,3 +345,4 @@ class Options(InFolder):
             code, out, err = plot(file, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (words, err))
             self.assertIn(wanted, err)
+            self.assertFalse((self.folder / "none").exists())

@@ -15,7 +15,7 @@ from ..rows.scores import score
 from ..rows.settings import SHAPE, chosen_on_validation, contract, is_error, marks_of, mode_of, scope_of, without_settings
 from ..rows.style import COLORS, Series, Styles
 from ..rows.style import look as look_at
-from .panel_data import SPLITS, Field, LinePanel, Point, Scale, StyleError, keyed, known_names, with_marks
+from .panel_data import SPLITS, Field, LinePanel, Point, Scale, StyleError, keyed, known_names, metric_names, with_marks
 from .ranking import RankPanel, at_length, ranking
 
 VARIANT = "variant"
@@ -27,10 +27,12 @@ WITHIN = ("seed", "repetitions")
 def by_any(rows: Rows, styles: Styles, x: str, y: str, by: str, facet: str) -> Sequence[LinePanel | RankPanel]:
     """A panel for each value of `facet` and of everything else that differs and is no seed; a line
     for each value of `by`. With variants along x, a panel is a list of them, best first. Error
-    where no row has a field of that name."""
+    where no row can have a field of that name."""
     names = known_names(rows.cells)
     for option, name in (("x", x), ("y", y), ("by", by), ("facet", facet)):
         if name and name.partition(".")[0] not in names:
+            if name.partition(".")[0] in metric_names():
+                raise NothingDrawn(f"--{option} {name}: no cell has it")
             near = get_close_matches(name, names, 1, 0.0)
             raise StyleError(f"--{option} {name}: no row has it; nearest is '{near[0]}'")
     given = {n: Field(n) for n in (x, y, by, facet) if n}

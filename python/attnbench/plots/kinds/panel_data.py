@@ -3,14 +3,15 @@ parameter or metric by its name; and its width, fonts and files, for a paper, a 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-
-from ..rows.read import Cell, RowsError
+from ..._place import SCHEMA
+from ..rows.read import MEASURES, Cell, RowsError
 from ..rows.settings import NAMES, contract, key_of, marks_of
 from ..rows.style import Series
 
@@ -175,6 +176,14 @@ def known_names(cells: Iterable[Cell]) -> list[str]:
         found |= dict.fromkeys(k for k, v in cell.metrics.items() if isinstance(v, (int, float, dict)))
         found |= dict.fromkeys(k for k, _ in (*cell.params, *cell.task_params))
     return list(found)
+
+
+def metric_names() -> set[str]:
+    """Returns the names of all metrics; cells that failed have none."""
+    if not SCHEMA.is_file():
+        return set()
+    shapes = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    return {name for measure in MEASURES for name in shapes[measure]["properties"]}
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,8 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
         values.append([f.mean if f else None for f in found])
         cells.append([f.cell if f else "" for f in found])
         marks.append([marks_of(o.cells) if f else "" for o, f in zip(own, found, strict=True)])
+    if not any(v is not None for line in values for v in line):
+        return []
     told = short_titles(groups)
     labels = [s.label for s in series]
     label = "\n".join(["test score", *key_of(cells_of(groups))])
