@@ -92,8 +92,8 @@ class Legible(unittest.TestCase):
         axes = figure.axes[0]
         self.assertIn("times as fast as exact attention", axes.get_xlabel())
         fields = {(round(p.get_x() + 0.5), round(p.get_y() + 0.5)): p.get_facecolor() for p in axes.patches}
-        numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+", t.get_text())]
-        told = [(float(t.get_text()), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
+        numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+\?", t.get_text())]
+        told = [(float(t.get_text()[:-1]), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
         told.sort(key=lambda t: t[0])
         lightness = [color[0] for _, color, _ in told]
         for (a, _, _), (b, _, _), one, other in zip(told, told[1:], lightness, lightness[1:]):
@@ -224,6 +224,20 @@ class Options(InFolder):
         told = {(r["row"], r["column"]): float(r["value"]) for r in self.table("heat-speedup-attention-forward")}
         law = fixture.seconds("full", 16384) / fixture.seconds("linear", 16384)
         self.assertAlmostEqual(told["linear", "16k"] / law, 1, delta=0.1)
+
+    def test_a_speedup_carries_the_marks_of_both_times(self) -> None:
+        cells = speeds()
+        for c in cells:
+            c["verified"] = {"by": "reference"}
+            if (c["variant"]["name"], c["axes"]["length"]) in (("full", 512), ("linear", 1024)):
+                c["noisy"] = ["interrupted"]
+        rows = Rows((), [], [_cell(c) for c in cells])
+        panel = KINDS["heat-speedup"](rows, Styles(rows))[0]
+        marks = {(r, c): m for r, line in zip(panel.rows, panel.marks, strict=True) for c, m in zip(panel.columns, line, strict=True)}
+        wanted = {(r, c): "*" if c == "512" or (r, c) == ("linear", "1k") else "" for r, c in marks}
+        self.assertEqual(marks, wanted)
+        axes = panel_draw._heat(panel, STYLES["web"]).axes[0]
+        self.assertEqual(axes.get_xlabel().splitlines()[1:], ["times as fast as exact attention; bold: faster", "* disturbed"])
 
     def test_rows_of_one_length_are_a_list_sorted_by_time(self) -> None:
         cells = [c for c in speeds(4096) if (c["axes"]["mode"], c["axes"]["causal"]) == ("forward", False)]

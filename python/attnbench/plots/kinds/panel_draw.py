@@ -263,7 +263,9 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
-    told = panel.label.split("\n") if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
+    told = panel.label.split("\n")
+    if panel.kind == "ratio":
+        told = ["sequence length (tokens)", f"{told[0]}; bold: faster", *told[1:]]
     words = 0.35 + 1.3 * style.size / 72 * (len(told) - 1)
     places, heads = panel.places()
     count = len(places) + len(heads)

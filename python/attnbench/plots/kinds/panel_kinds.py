@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
-from ..rows.read import Cell, NothingDrawn, Rows, ids
+from ..rows.read import Cell, NothingDrawn, Rows, ids, run_of
 from ..rows.scores import TaskGroup, cells_of, score, series_of, short_titles, task_groups
 from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, written
 from ..rows.style import MOST, Series, Styles
@@ -256,23 +256,33 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
 
 
 def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:
-    """Variant by length: the time of exact attention over that of the variant."""
+    """Variant by length: the time of exact attention over that of the variant, with the marks of both."""
     out = []
     for panel in relative(rows, styles):
+        places = {s.key: {int(p.x): p for p in points} for s, points in panel.lines}
+        held = {c.id: c for s, _ in panel.lines for c in s.cells}
         lengths = sorted({int(p.x) for _, points in panel.lines for p in points})
-        drawn = [(s, {int(p.x): p for p in points}) for s, points in panel.lines if points]
-        exact = styles.baselines([s for s, _ in drawn])
-        drawn = [(s, by) for s, by in drawn if s.key not in {e.key for e in exact}]
+        every = [s for s, points in panel.lines if points]
+        exact = {s.key: styles.baseline(every, run_of(s.params)) for s in every}
+        drawn = [s for s in every if s.key not in {e.key for e in exact.values() if e}]
+
+        def behind(s: Series, n: int) -> list[Cell]:
+            """The cell of the variant and that of exact attention."""
+            both = [places[own.key].get(n) for own in (s, exact[s.key]) if own]
+            return [held[p.cell] for p in both if p] if n in places[s.key] else []
+
         if drawn:
+            shown = [c for s in drawn for n in lengths for c in behind(s, n)]
             out.append(
                 HeatPanel(
                     panel.name.replace("speed-relative-", "heat-speedup-", 1),
-                    "times as fast as exact attention",
-                    [s.label for s, _ in drawn],
+                    "\n".join(["times as fast as exact attention", *key_of(shown)]),
+                    [s.label for s in drawn],
                     [length_text(n) for n in lengths],
-                    [[1 / by[n].y if n in by else None for n in lengths] for _, by in drawn],
+                    [[1 / by[n].y if n in (by := places[s.key]) else None for n in lengths] for s in drawn],
                     "ratio",
-                    [[by[n].cell if n in by else "" for n in lengths] for _, by in drawn],
+                    [[by[n].cell if n in (by := places[s.key]) else "" for n in lengths] for s in drawn],
+                    marks=[[marks_of(behind(s, n)) for n in lengths] for s in drawn],
                 )
             )
     return out
