@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ..layout.axes import LEVELS
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
 from ..rows.read import Cell, NothingDrawn, Rows, ids, run_of
 from ..rows.scores import TaskGroup, cells_of, score, series_of, short_titles, task_groups
@@ -128,7 +129,8 @@ def distance(rows: Rows, styles: Styles) -> list[LinePanel]:
 
 
 def length(rows: Rows, styles: Styles) -> list[LinePanel]:
-    return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, with_ends(points_by_length))
+    points = with_ends(points_by_length)
+    return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, points, ("chance",))
 
 
 def learning(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -146,7 +148,9 @@ def _by_task(
     styles: Styles,
     x: Scale,
     points: Callable[[Sequence[Cell]], Spread],
+    known: Sequence[str] = tuple(LEVELS),
 ) -> list[LinePanel]:
+    """`known`: the levels that hold along the whole axis."""
     out = []
     for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
         lines = [
@@ -154,8 +158,7 @@ def _by_task(
             for s in group.select(series_of(groups, styles))
             if s.cells
         ]
-        chance = group.reference("chance")
-        levels = {} if chance is None else {"chance": chance}
+        levels = {level: value for level, value in group.levels.items() if level in known}
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
         out.append(LinePanel(stem, keyed(x, group.cells), y, lines, levels))
