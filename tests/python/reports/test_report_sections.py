@@ -335,6 +335,7 @@ class Parts(InSections):
         both = told_of(cells)
         self.assertEqual(len(both), 2)
         self.assertIn("At 512 tokens attention alone takes 40% (30%\u201353%) of the time of the encoder layer with `full", both[0])
+        self.assertTrue(both[0].endswith("a variant that replaces attention alone does not shorten the rest."), both[0])
         self.assertIn("takes 25%", both[1])
         self.assertEqual(told_of(cells[:1]), [])
 
