@@ -83,12 +83,10 @@ def main(arguments: list[str]) -> int:
         if not written:
             kinds = ", ".join(dict.fromkeys(c.measure for c in rows.cells if c.ok))
             raise NothingDrawn(f"{', '.join(map(str, files))}: no picture shows these rows ({kinds or 'no cell is ok'})")
-    except NothingDrawn as error:
+    except RowsError as error:
         if is_new:
             folder.rmdir()
-        parser.stop(4, str(error))
-    except RowsError as error:
-        parser.stop(2, str(error))
+        parser.stop(4 if isinstance(error, NothingDrawn) else 2, str(error))
     except OSError as error:
         parser.stop(6, f"{folder}: cannot be written: {error.strerror}")
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnbench.plots.kinds.fidelity import EXACT, KINDS, kind_of, scale_of
 from attnbench.plots.rows.read import Cell
-from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, scope_of, without_settings
+from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, key_of, marks_of, scope_of, without_settings
 from attnbench.plots.rows.style import BASELINE, Series
 from attnbench.plots.rows.units import TEXTS, length_text, thousands_text
 
@@ -24,13 +24,16 @@ COSTS = {  # title of the axis, kind of number
     "parameters": ("learned parameters", "number"),
     "state": ("decode state", "bytes"),
 }
+MEASURES = {"time": "speed", "token": "speed", "memory": "memory", "state": "memory"}  # of costs
 BEST = (
     ("panel", "text"),
     ("at no more than", "text"),
     ("budget", "text"),
     ("best variant", "series"),
     ("its score or error", "score"),
+    ("mark", "text"),
     ("exact attention", "score"),
+    ("mark of exact attention", "text"),
     ("cells", "cells"),
 )
 
@@ -44,6 +47,10 @@ class Candidate:
     half: float | None
     costs: dict[str, float | None]
     cells: tuple[Cell, ...]
+
+    def behind(self, cost: str) -> list[Cell]:
+        """The cells of its quality and of this cost."""
+        return [c for c in self.cells if c.measure in ("accuracy", "fidelity", MEASURES.get(cost))]
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,7 @@ def _panel(contest: Contest, cost: str, held: list[Candidate], book: Book) -> Js
     for c in held:
         ends = [None, None] if c.half is None else [c.quality - c.half, c.quality + c.half]
         point = [rounded(c.costs[cost]), rounded(c.quality), *map(rounded, ends), book.cells(c.cells)]
-        lines.append({"series": book.series(c.series), "points": [point]})
+        lines.append({"series": book.series(c.series), "mark": marks_of(c.behind(cost)), "points": [point]})
     is_score = not contest.fewer
     return {
         "title": f"{contest.title}: {title}",
@@ -173,6 +180,7 @@ def _panel(contest: Contest, cost: str, held: list[Candidate], book: Book) -> Js
         "y": {"title": contest.label, "kind": "score" if is_score else "number", "log": not is_score},
         "lines": lines,
         "front": stairs,
+        "context": "; ".join(key_of(cell for c in held for cell in c.behind(cost))),
     }
 
 
@@ -193,6 +201,8 @@ def _budgets(contest: Contest, cost: str, held: list[Candidate], book: Book) -> 
                 text(most),
                 book.series(best.series),
                 rounded(best.quality),
+                "; ".join(key_of(best.behind(cost))),
                 rounded(exact.quality),
+                "; ".join(key_of(exact.behind(cost))),
                 book.cells([*best.cells, *exact.cells]),
             ]

@@ -11,6 +11,7 @@ from attnbench.plots.kinds import length, training
 from attnbench.plots.kinds.panel_kinds import with_ends
 from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
+from attnbench.plots.layout.axes import LEVELS
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
 from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
@@ -161,7 +162,8 @@ def by_distance(tasks: Tasks) -> Json | None:
 
 def by_length(tasks: Tasks) -> Json | None:
     x = {"title": "sequence length (tokens)", "kind": "length"}
-    panels = _lines(tasks, length.beyond_training(tasks.book.rows), with_ends(length.points_by_length), x)
+    points = with_ends(length.points_by_length)
+    panels = _lines(tasks, length.beyond_training(tasks.book.rows), points, x, ("chance",))
     return panels and section(
         "length",
         "Accuracy by length",
@@ -203,7 +205,10 @@ def against_effort(tasks: Tasks) -> Json | None:
     )
 
 
-def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -> Any:
+def _lines(
+    tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json, known: Sequence[str] = tuple(LEVELS)
+) -> Any:
+    """`known`: the levels that hold along the whole axis."""
     groups, book = list(groups), tasks.book
     panels = []
     for group in groups:
@@ -213,7 +218,6 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -
                 own = book.cells(s.cells)
                 found = [[*map(rounded, point), own] for point in points(s.cells)]
                 lines.append({"series": book.series(s), "mark": marks_of(s.cells), "points": found})
-        chance = group.reference("chance")
         panels.append(
             {
                 "title": _task(group),
@@ -222,7 +226,7 @@ def _lines(tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json) -
                 "y": {"title": group.label, "kind": "score", "log": is_error(group.metric)},
                 "lines": lines,
                 "context": "; ".join(key_of(group.cells)),
-                "levels": [] if chance is None else [["chance", "chance", rounded(chance)]],
+                "levels": [[level, level, rounded(v)] for level, v in group.levels.items() if level in known],
             }
         )
     return panels or None

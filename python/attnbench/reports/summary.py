@@ -174,7 +174,7 @@ def shares(book: Book) -> Iterator[str]:
         yield (
             f"At {length_text(whole.length or 0)} tokens attention alone takes {middle:.0%} ({low:.0%}\u2013{high:.0%}) of the time "
             f"of the {scope_text(scope_of(whole))} with `{label}` ({MODE_WORDS.get(mode, mode)}, {mask}, {shape}); "
-            f"what is left no variant of attention saves."
+            f"a variant that replaces attention alone does not shorten the rest."
         )
 
 

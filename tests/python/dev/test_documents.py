@@ -32,6 +32,11 @@ class Documents(unittest.TestCase):
         made = documents.renewed(text, lambda command: f"of {command[-1]}")
         self.assertEqual(made, text.replace("-->\n\n<!-- end", "-->\n\nof x\n\n<!-- end", 1).replace("old", "of y"))
 
+    def test_no_page_is_longer_than_400_lines(self):
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+        lines = {path.name: path.read_text(encoding="utf-8").count("\n") for path in pages}
+        self.assertEqual({name: count for name, count in lines.items() if count > 400}, {})
+
     @BUILT  # for the tables of the catalogue
     def test_every_table_in_docs_is_what_its_command_prints(self):
         found = documents.documents()

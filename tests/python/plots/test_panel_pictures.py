@@ -92,8 +92,8 @@ class Legible(unittest.TestCase):
         axes = figure.axes[0]
         self.assertIn("times as fast as exact attention", axes.get_xlabel())
         fields = {(round(p.get_x() + 0.5), round(p.get_y() + 0.5)): p.get_facecolor() for p in axes.patches}
-        numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+", t.get_text())]
-        told = [(float(t.get_text()), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
+        numbers = [t for t in axes.texts if re.fullmatch(r"[\d.]+\?", t.get_text())]
+        told = [(float(t.get_text()[:-1]), fields[tuple(map(round, t.get_position()))], t) for t in numbers]
         told.sort(key=lambda t: t[0])
         lightness = [color[0] for _, color, _ in told]
         for (a, _, _), (b, _, _), one, other in zip(told, told[1:], lightness, lightness[1:]):
@@ -147,6 +147,17 @@ def _failed_cell() -> dict:
     """Of a measure without panels."""
     axes = fixture.shape(512, "forward", "attention", False) | {"input": "random", "input_scale": 1.0}
     return fixture.cell("fidelity", "linear", {}, axes, status="failed", reason="no output")
+
+
+def _tuned() -> list[dict]:
+    """Trainings of one variant: a learning rate that lost on validation, and two seeds of the one that won."""
+    (first,) = (c for c in fixture.accuracy_cells() if (c["task"]["name"], c["variant"]["name"]) == ("listops", "full"))
+    cells = []
+    for rate, seed, validation, test in ((0.01, 1, 0.5, 0.9), (0.003, 1, 0.6, 0.4), (0.003, 2, 0.6, 0.5)):
+        metrics = first["metrics"] | {"validation": validation, "test": test, "stopped_by": "steps"}
+        what = {"training": {"learning_rate": rate}, "tuned": ["learning_rate"], "axes": first["axes"] | {"seed": seed}}
+        cells.append(first | what | {"metrics": metrics, "cell": f"{rate}{seed}"})
+    return cells
 
 
 class Options(InFolder):
@@ -214,6 +225,20 @@ class Options(InFolder):
         law = fixture.seconds("full", 16384) / fixture.seconds("linear", 16384)
         self.assertAlmostEqual(told["linear", "16k"] / law, 1, delta=0.1)
 
+    def test_a_speedup_carries_the_marks_of_both_times(self) -> None:
+        cells = speeds()
+        for c in cells:
+            c["verified"] = {"by": "reference"}
+            if (c["variant"]["name"], c["axes"]["length"]) in (("full", 512), ("linear", 1024)):
+                c["noisy"] = ["interrupted"]
+        rows = Rows((), [], [_cell(c) for c in cells])
+        panel = KINDS["heat-speedup"](rows, Styles(rows))[0]
+        marks = {(r, c): m for r, line in zip(panel.rows, panel.marks, strict=True) for c, m in zip(panel.columns, line, strict=True)}
+        wanted = {(r, c): "*" if c == "512" or (r, c) == ("linear", "1k") else "" for r, c in marks}
+        self.assertEqual(marks, wanted)
+        axes = panel_draw._heat(panel, STYLES["web"]).axes[0]
+        self.assertEqual(axes.get_xlabel().splitlines()[1:], ["times as fast as exact attention; bold: faster", "* disturbed"])
+
     def test_rows_of_one_length_are_a_list_sorted_by_time(self) -> None:
         cells = [c for c in speeds(4096) if (c["axes"]["mode"], c["axes"]["causal"]) == ("forward", False)]
         times = {c["variant"]["name"]: c["metrics"]["time_s"]["median"] for c in cells}
@@ -246,6 +271,41 @@ class Options(InFolder):
         panel = KINDS["speed"](rows, Styles(rows))[0]
         self.assertEqual(panel.told(panel.ranks[-1]), "\u2715 timeout")
 
+    def test_a_score_is_that_of_the_setting_chosen_on_validation_over_its_seeds(self) -> None:
+        """As tables have it, and a training that was cut off carries its mark."""
+        cells = _tuned()
+        rows = Rows((), [], [_cell(c) for c in cells])
+        (listed,) = by_any(rows, Styles(rows), "variant", "test", "variant", "")
+        (drawn,) = by_any(rows, Styles(rows), "length", "test", "variant", "")
+        (rank,) = listed.ranks
+        ((line, (point,)),) = drawn.lines
+        half = 12.706 * 0.05  # of two seeds
+        for p, value in ((rank.point, rank.point.x), (point, point.y)):
+            self.assertAlmostEqual(value, 0.45)
+            self.assertAlmostEqual(p.high - value, half, places=3)
+            self.assertEqual(p.cell.split(), [c["cell"] for c in cells[1:]])
+        self.assertEqual((listed.told(rank), line.label), ("0.45\u2020", "full\u2020"))
+        self.assertIn("\u2020 training cut off", drawn.x.label)
+        (listed,) = by_any(rows, Styles(rows), "variant", "validation", "variant", "")
+        self.assertAlmostEqual(listed.ranks[0].point.x, 0.6)
+
+    def test_the_axis_of_errors_shows_those_above_1(self) -> None:
+        errors = {"full": 0.5, "truncated": 3.0, "performer": 60.0}
+        for few, is_log in ((2, False), (3, True)):
+            kept = dict(list(errors.items())[:few])
+            cells = [c for c in fixture.accuracy_cells() if c["task"]["name"] == "image" and c["variant"]["name"] in kept]
+            for c in cells:
+                c["metrics"] |= {"metric": "mean_squared_error", "test": kept[c["variant"]["name"]], "test_stderr": None}
+            rows = Rows((), [], [_cell(c) for c in cells])
+            (panel,) = by_any(rows, Styles(rows), "variant", "test", "variant", "")
+            self.assertEqual(panel.told(panel.ranks[0]), "0.5")
+            axes = panel_draw._ranking(panel, STYLES["web"]).axes[0]
+            self.assertEqual(axes.get_xscale() == "log", is_log)
+            self.assertGreater(axes.get_xlim()[1], max(kept.values()))
+            (panel,) = by_any(rows, Styles(rows), "length", "test", "variant", "")
+            (figure,) = (f for _, f in panel_draw._figures(panel, Styles(rows), STYLES["web"]))
+            self.assertGreater(figure.axes[0].get_ylim()[1], max(kept.values()))
+
     def test_bars_begin_at_0_where_they_can_be_told_else_points_on_a_logarithmic_axis(self) -> None:
         for count, wanted in ((5, True), (60, False)):
             rows = many.rows(count)
@@ -260,11 +320,18 @@ class Options(InFolder):
         file = self.rows([c for c in fixture.accuracy_cells() if c["status"] == "skipped"] + fixture.accuracy_cells()[:1])
         both = fixture.write(self.folder / "both.jsonl", [*speeds(4096), *fixture.accuracy_cells()])
         reach = fixture.write(self.folder / "reach.jsonl", [_failed_cell()])
+        trainings = [c for c in fixture.accuracy_cells() if c["status"] == "ok"]
+        none = {"status": "failed", "reason": "no output", "metrics": None, "samples": None}
+        failed = fixture.write(self.folder / "failed.jsonl", [c | none for c in trainings])
         for rows, words, wanted in (
             (file, ("--kind", "speed"), "--kind speed: the rows hold nothing that it shows"),
             (file, ("--kind", "speed", "--style", "slide"), "--kind speed: the rows hold nothing that it shows"),
             (both, ("--x", "steps", "--y", "time_s"), "--x steps --y time_s: no cell has both numbers"),
             (reach, ("--style", "slide"), "no picture shows these rows"),
+            (failed, ("--style", "paper"), "no picture shows these rows (no cell is ok)"),
+            (failed, ("--kind", "heat-scores"), "--kind heat-scores: the rows hold nothing that it shows"),
+            (failed, ("--x", "variant", "--y", "time_s"), "--y time_s: no cell has it"),
+            (failed, ("--x", "variant", "--y", "test"), "--y test: no cell has it"),
         ):
             code, out, err = plot(rows, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (4, "", 1), (words, err))
@@ -292,3 +359,4 @@ class Options(InFolder):
             code, out, err = plot(file, "-o", self.folder / "none", *words)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (words, err))
             self.assertIn(wanted, err)
+            self.assertFalse((self.folder / "none").exists())

@@ -21,7 +21,8 @@ from attnbench.plots.rows.units import bytes_text, length_text, ratio_text, seco
 
 from .. import fixture
 from ..faults import ROOT
-from .test_plots import InFolder, sketch
+from ..reports.test_report import report
+from .test_plots import InFolder, plot, sketch
 
 SCHEMA = Path(__file__).resolve().parents[3] / "results" / "schema.json"
 
@@ -55,6 +56,27 @@ class ReadRows(InFolder):
         for bad in ([4, 3, 1], [9, 0], "3", []):
             lines = "\n".join(map(json.dumps, (fixture.header(), {**good, "visits": bad}))) + "\n"
             self.assertRegex(self.fault(lines), "visits")
+
+    def test_a_line_that_was_changed_after_it_was_written_is_refused(self) -> None:
+        """As the program refuses it. The program wrote these rows, and they are read as they stand."""
+        for name in ("settings", "positions"):
+            read_rows([ROOT / "results" / "reference" / f"{name}.jsonl"], SCHEMA)
+        lines = (ROOT / "results" / "reference" / "settings.jsonl").read_text().splitlines()[:4]
+        said = "the line was changed after it was written: its checksum does not match"
+        for place, field, other in ((1, "argv", ["attnbench"]), (2, "duration_s", 0.125), (2, "checksum", "0" * 16)):
+            rows = [json.loads(line) for line in lines]
+            rows[place - 1][field] = other
+            with self.subTest(field=field):
+                self.assertEqual(self.fault("\n".join(map(json.dumps, rows)) + "\n"), f":{place}: {said}")
+        for row in rows:
+            del row["checksum"]  # as early versions wrote them
+        file = self.folder / "rows.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+        self.assertEqual(len(read_rows([file], SCHEMA).cells), len(lines) - 1)
+        file.write_text("\n".join(lines).replace('"duration_s":', '"duration_s":1') + "\n")
+        for verb in (plot, report):
+            code, out, err = verb(file, "-o", self.folder / ("none" if verb is plot else "none.html"))
+            self.assertEqual((code, out, err.partition(": ")[2]), (2, "", f"{file}:2: {said}\n"))
 
     def test_captions_say_what_the_bands_mean(self) -> None:
         cells = fixture.speed_cells(np.random.default_rng(1))[:3]

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from attnbench.plots.kinds.length import distance
 from attnbench.plots.kinds.panel_kinds import numbered, panels_of
 from attnbench.plots.kinds.tradeoff import trade_words
 from attnbench.plots.kinds.trades import Trade, front, trade_panels
-from attnbench.plots.kinds.training import spread, while_training
+from attnbench.plots.kinds.training import effort, learning, spread, while_training
 from attnbench.plots.rows.joined import pareto_front
 from attnbench.plots.rows.read import Rows, _cell, read_rows
 from attnbench.plots.rows.settings import choice_of, chosen_on_validation, tuning_note
 from attnbench.plots.rows.style import Styles
+from attnbench.reports import scores
+from attnbench.reports.book import Book
 
 from .. import fixture
 from . import many, probe_rows
@@ -144,6 +147,28 @@ class Panels(unittest.TestCase):
         for _, points in panel.lines:
             held = [(s["step"], s["validation"]) for s in curves[points[0].cell].samples]
             self.assertEqual([(p.x, p.y) for p in points], held)
+
+    def test_the_best_shortcut_is_drawn_beside_chance_where_the_rows_have_it(self) -> None:
+        """Beyond the length of training nobody scored it."""
+        bins = [{"from": 16 * i, "to": 16 * i + 15, "accuracy": 0.5, "stderr": 0.01, "labels": 99} for i in (1, 2, 3)]
+        cells = [c | {"metrics": c["metrics"] and c["metrics"] | {"by_distance": bins, "flops": 1e9}} for c in fixture.accuracy_cells()]
+        levels = {"chance": 0.1, "best shortcut": 0.29}  # of listops
+        found = rows(*cells)
+        for kind, draw in (("learning", learning), ("distance", distance), ("effort", effort)):
+            (picture,) = draw(found, Styles(found))
+            axes = picture.figure.axes[0]
+            drawn = {x.get_ydata()[0] for x in axes.lines if len(set(x.get_ydata())) == 1 and list(x.get_xdata()) == [0, 1]}
+            self.assertEqual(drawn, set(levels.values()), kind)
+            said = [t.get_text() for legend in picture.figure.legends for t in legend.get_texts()]
+            self.assertEqual(said, list(levels), kind)
+            if kind != "effort":
+                self.assertEqual(panels_of(kind, found, Styles(found))[0].levels, levels)
+        few = many.rows(5)
+        self.assertEqual(list(panels_of("length", few, Styles(few))[0].levels), ["chance"])
+        book = Book(found, Styles(found))
+        for told in (scores.while_training, scores.by_distance, scores.against_effort):
+            panel = told(scores.Tasks(book))["panels"][0]
+            self.assertEqual({level: value for level, _, value in panel["levels"]}, levels)
 
     def test_the_overview_is_three_panels_of_other_kinds(self) -> None:
         few = many.rows(5)

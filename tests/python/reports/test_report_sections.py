@@ -278,7 +278,24 @@ class Costs(InSections):
         held = [equal_cost.Candidate(named[n], q, None, {"memory": c}, named[n].cells[:1]) for n, (c, q) in law.items()]
         contest = equal_cost.Contest("title", "score", False, "accuracy", held, {})
         rows = list(equal_cost._budgets(contest, "memory", held, book))
-        self.assertEqual([(r[2], r[4], r[5]) for r in rows], [("2 B", 0.8, 0.9), ("4 B", 0.85, 0.9), ("8 B", 0.9, 0.9)])
+        self.assertEqual([(r[2], r[4], r[6]) for r in rows], [("2 B", 0.8, 0.9), ("4 B", 0.85, 0.9), ("8 B", 0.9, 0.9)])
+
+    def test_scores_at_equal_cost_carry_the_marks_of_the_score_and_of_that_cost(self) -> None:
+        cells = fixture.accuracy_cells()
+        for c in cells:
+            if c["metrics"] and c["variant"]["name"] in ("full", "linear"):
+                stopped = "steps" if c["variant"]["name"] == "full" else "target"
+                c["metrics"] |= {"stopped_by": stopped, "parameters": 90000 if stopped == "steps" else 50000}
+        book = self.book([*cells, *fixture.speed_cells(np.random.default_rng(7), ("attention",))])
+        found = equal_cost.equal_cost(book, Tasks(book))
+        panel = next(p for p in found["panels"] if "image" in p["title"] and p["x"]["title"] == "learned parameters")
+        marks = {book.told()["series"][line["series"]]["variant"]: line["mark"] for line in panel["lines"]}
+        self.assertEqual((marks["full"], marks["linear"]), ("\u2020", ""))
+        self.assertEqual(panel["context"], "\u2020 training cut off by its steps")
+        timed = next(p for p in found["panels"] if "image" in p["title"] and p["x"]["title"] == "time per token")
+        self.assertEqual({line["mark"] for line in timed["lines"]}, {"?", "\u2020?"})  # rows without `verified`
+        row = next(r for r in rows_of(found, "best-at-cost") if "image" in r["panel"] and "parameters" in r["at no more than"])
+        self.assertEqual(row["mark of exact attention"], "\u2020 training cut off by its steps")
 
     def test_the_best_at_a_share_of_the_cost_of_exact_attention(self) -> None:
         cells = [c for c in fixture.quick_cells() if c["measure"] != "accuracy"]
@@ -318,6 +335,7 @@ class Parts(InSections):
         both = told_of(cells)
         self.assertEqual(len(both), 2)
         self.assertIn("At 512 tokens attention alone takes 40% (30%\u201353%) of the time of the encoder layer with `full", both[0])
+        self.assertTrue(both[0].endswith("a variant that replaces attention alone does not shorten the rest."), both[0])
         self.assertIn("takes 25%", both[1])
         self.assertEqual(told_of(cells[:1]), [])
 

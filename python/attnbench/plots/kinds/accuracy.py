@@ -357,12 +357,12 @@ def draw_over_numbers(
     shown: Sequence[Series],
     label: str,
 ) -> None:
-    """Draws the lines of a panel and the level of chance over whole numbers, from the first to the
-    last of the series shown."""
-    chance = place.panel.reference("chance")
-    if chance is not None:
-        axes.axhline(chance, **CHANCE, zorder=1.5)
-    ends = draw_lines(axes, place, points, [chance or 0.0])
+    """Draws the lines of a panel and the levels of chance and of the best shortcut over whole numbers,
+    from the first to the last of the series shown."""
+    levels = place.panel.levels
+    for level, value in levels.items():
+        axes.axhline(value, **LEVELS[level], zorder=1.5)
+    ends = draw_lines(axes, place, points, levels.values())
     places = [at for s in shown for at, *_ in points(s.cells)]
     first, last = min(places, default=0.0), max(places, default=1.0)
     axes.set_xlim(left=first - 0.06 * (last - first))

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..rows.read import Cell, NothingDrawn, Rows, ids
-from ..rows.settings import SHAPE, contract, is_error, marks_of, mode_of, scope_of, without_settings
+from ..rows.scores import score
+from ..rows.settings import SHAPE, chosen_on_validation, contract, is_error, marks_of, mode_of, scope_of, without_settings
 from ..rows.style import COLORS, Series, Styles
 from ..rows.style import look as look_at
-from .panel_data import Field, LinePanel, Point, Scale, StyleError, known_names
+from .panel_data import SPLITS, Field, LinePanel, Point, Scale, StyleError, keyed, known_names, metric_names, with_marks
 from .ranking import RankPanel, at_length, ranking
 
 VARIANT = "variant"
@@ -26,10 +27,12 @@ WITHIN = ("seed", "repetitions")
 def by_any(rows: Rows, styles: Styles, x: str, y: str, by: str, facet: str) -> Sequence[LinePanel | RankPanel]:
     """A panel for each value of `facet` and of everything else that differs and is no seed; a line
     for each value of `by`. With variants along x, a panel is a list of them, best first. Error
-    where no row has a field of that name."""
+    where no row can have a field of that name."""
     names = known_names(rows.cells)
     for option, name in (("x", x), ("y", y), ("by", by), ("facet", facet)):
         if name and name.partition(".")[0] not in names:
+            if name.partition(".")[0] in metric_names():
+                raise NothingDrawn(f"--{option} {name}: no cell has it")
             near = get_close_matches(name, names, 1, 0.0)
             raise StyleError(f"--{option} {name}: no row has it; nearest is '{near[0]}'")
     given = {n: Field(n) for n in (x, y, by, facet) if n}
@@ -48,7 +51,8 @@ def by_any(rows: Rows, styles: Styles, x: str, y: str, by: str, facet: str) -> S
             out.append(_ranked(stem, cells, given[y], styles))
             continue
         scales = [_scale(given[n], cells) for n in (x, y)]
-        out.append(LinePanel(stem, *scales, _lines(members, given[y], by, styles)))
+        lines = [(with_marks(s, s.cells), points) for s, points in _lines(members, given[y], by, styles)]
+        out.append(LinePanel(stem, keyed(scales[0], cells), scales[1], lines))
     return out
 
 
@@ -64,14 +68,17 @@ def _ranked(name: str, cells: list[Cell], y: Field, styles: Styles) -> RankPanel
 
 
 def _scale(of: Field, cells: list[Cell]) -> Scale:
-    kind = "score" if of.name in ("test", "validation") else of.kind
-    return Scale(of.label(cells), kind, of.is_log)
+    if of.name not in SPLITS:
+        return Scale(of.label(cells), of.kind, of.is_log)
+    error = any(is_error(c.scored_by) for c in cells)
+    return Scale(of.label(cells), "error" if error else "score", error)
 
 
 def _joined(rows: Rows, x: Field, y: Field) -> list[tuple[Cell, float]]:
     """Returns cells with y, each with its x: its own, or that of a forward pass of attention with
-    the same parameters at the same shape."""
-    done = [c for c in rows.cells if c.ok and y.number(c) is not None]
+    the same parameters at the same shape. Trainings that lost the tuning are left out."""
+    cells = [*(c for c in rows.cells if c.measure != "accuracy"), *chosen_on_validation(rows.of("accuracy"))]
+    done = [c for c in cells if c.ok and y.number(c) is not None]
     if x.name == VARIANT:
         return [(c, 0.0) for c in done if c.measure == done[0].measure]
     own = [(c, at) for c in done if (at := x.number(c)) is not None]
@@ -148,7 +155,12 @@ def _series(cells: list[Cell], by: str, styles: Styles) -> list[Series]:
 
 
 def _point(x: float, cells: list[Cell], y: Field) -> Point:
-    """The median over seeds, and an interval that holds those of all seeds."""
+    """Of a score the mean over seeds with its 95 % interval, as elsewhere. Of other numbers the median
+    over seeds, and an interval that holds those of all seeds."""
+    if y.name in SPLITS and (found := score(cells, y.name)):
+        half = found.half
+        ends = (None, None) if half is None else (found.mean - half, found.mean + half)
+        return Point(x, found.mean, *ends, found.cell)
     values = [v for c in cells if (v := y.number(c)) is not None]
     ends = [e for c in cells if (e := y.ends(c))]
     low = min((e[0] for e in ends), default=None)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from ..layout.axes import CHANCE, entry, level_entry, make_room
+from ..layout.axes import CHANCE, entry, level_entries, level_entry, make_room
 from ..layout.caption import brief, unique
 from ..layout.page import Picture
 from ..layout.panels import length_axis, length_ticks
@@ -45,19 +45,20 @@ def by_distance(rows: Rows) -> list[TaskGroup]:
 
 
 def distance(rows: Rows, styles: Styles) -> list[Picture]:
+    groups = by_distance(rows)
     kind = TaskPage(
         "accuracy-distance",
         "Accuracy by distance",
         "test score of labels whose evidence lies so far apart",
         ("a line that falls forgets", "one that rises"),
-        [level_entry("chance")],
+        level_entries(g.levels for g in groups),
         height=1.9,
         row_gap=0.85,
         below=0.55,
         draw=_draw_distance,
         table=_distance_table,
     )
-    return task_pages(kind, rows, styles, by_distance(rows), lambda *_: [DISTANCE_NOTE])
+    return task_pages(kind, rows, styles, groups, lambda *_: [DISTANCE_NOTE])
 
 
 def _bins(cell: Cell) -> dict[Bin, tuple[float, float, int]]:

@@ -3,15 +3,16 @@ parameter or metric by its name; and its width, fonts and files, for a paper, a 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-
-from ..rows.read import Cell, RowsError
-from ..rows.settings import NAMES, contract
+from ..._place import SCHEMA
+from ..rows.read import MEASURES, Cell, RowsError
+from ..rows.settings import NAMES, contract, key_of, marks_of
 from ..rows.style import Series
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # TeX's points, as \columnwidth is given
@@ -108,6 +109,7 @@ LABELS = {
     "peak_fraction": "share of the FMA peak",
     "parameters": "learned parameters",
 }
+SPLITS = ("test", "validation")  # names of scores
 SHARES = ("test", "validation", "peak_fraction", "cosine", "lift")  # drawn on a linear axis
 OF_CELL = ("variant", "task", "measure", "mask")
 
@@ -176,6 +178,14 @@ def known_names(cells: Iterable[Cell]) -> list[str]:
     return list(found)
 
 
+def metric_names() -> set[str]:
+    """Returns the names of all metrics; cells that failed have none."""
+    if not SCHEMA.is_file():
+        return set()
+    shapes = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
+    return {name for measure in MEASURES for name in shapes[measure]["properties"]}
+
+
 @dataclass(frozen=True)
 class Point:
     x: float
@@ -193,6 +203,16 @@ class Scale:
     label: str
     kind: str
     is_log: bool
+
+
+def with_marks(series: Series, cells: Iterable[Cell]) -> Series:
+    """With the marks of the cells behind its name."""
+    return replace(series, label=series.label + marks_of(cells))
+
+
+def keyed(scale: Scale, cells: Iterable[Cell]) -> Scale:
+    """With what the marks of the cells say below the label."""
+    return replace(scale, label="\n".join([scale.label, *key_of(cells)]))
 
 
 @dataclass(frozen=True)

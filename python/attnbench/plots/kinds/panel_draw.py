@@ -263,7 +263,9 @@ def _heat(panel: HeatPanel, style: PanelStyle) -> Figure:
     """Greys whose lightness alone tells the value, and the value in each field."""
     row = ROW * style.size / 72
     widest = max(text_width(c, style.size - 1) for c in panel.columns) / 72
-    told = panel.label.split("\n") if panel.kind == "score" else ["sequence length (tokens)", f"{panel.label}; bold: faster"]
+    told = panel.label.split("\n")
+    if panel.kind == "ratio":
+        told = ["sequence length (tokens)", f"{told[0]}; bold: faster", *told[1:]]
     words = 0.35 + 1.3 * style.size / 72 * (len(told) - 1)
     places, heads = panel.places()
     count = len(places) + len(heads)
@@ -345,8 +347,9 @@ def _table(panel: AnyPanel) -> list[dict[str, Any]]:
              "over_full": r.ratio, "text": panel.told(r), "cell": r.point.cell}
             for r in panel.ranks
         ]  # fmt: skip
+    x, y = (scale.label.partition("\n")[0] for scale in (panel.x, panel.y))  # without what marks say
     return [
-        {**s.columns, panel.x.label: p.x, panel.y.label: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
+        {**s.columns, x: p.x, y: p.y, "ci_low": p.low, "ci_high": p.high, "cell": p.cell}
         for s, points in panel.lines
         for p in points
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from ..layout.axes import LEVELS
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
-from ..rows.read import Cell, NothingDrawn, Rows, ids
+from ..rows.read import Cell, NothingDrawn, Rows, ids, run_of
 from ..rows.scores import TaskGroup, cells_of, score, series_of, short_titles, task_groups
 from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, written
 from ..rows.style import MOST, Series, Styles
@@ -20,7 +20,7 @@ from .length import points_by_distance as points_by_distance
 from .length import points_by_length as points_by_length
 from .overview_rows import telling_panel
 from .by_any import by_any
-from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError
+from .panel_data import HeatPanel, LinePanel, ListPanel, Point, Scale, StyleError, keyed, with_marks
 from .panel_draw import AnyPanel
 from .ranking import of_panel
 from .state import found as states
@@ -129,7 +129,8 @@ def distance(rows: Rows, styles: Styles) -> list[LinePanel]:
 
 
 def length(rows: Rows, styles: Styles) -> list[LinePanel]:
-    return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, with_ends(points_by_length))
+    points = with_ends(points_by_length)
+    return _by_task("accuracy-length", beyond_training(rows), styles, LENGTH, points, ("chance",))
 
 
 def learning(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -147,30 +148,21 @@ def _by_task(
     styles: Styles,
     x: Scale,
     points: Callable[[Sequence[Cell]], Spread],
+    known: Sequence[str] = tuple(LEVELS),
 ) -> list[LinePanel]:
+    """`known`: the levels that hold along the whole axis."""
     out = []
     for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
         lines = [
-            (_marked(s), [Point(*point, ids(s.cells)) for point in points(s.cells)])
+            (with_marks(s, s.cells), [Point(*point, ids(s.cells)) for point in points(s.cells)])
             for s in group.select(series_of(groups, styles))
             if s.cells
         ]
-        chance = group.reference("chance")
-        levels = {} if chance is None else {"chance": chance}
+        levels = {level: value for level, value in group.levels.items() if level in known}
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        out.append(LinePanel(stem, _keyed(x, group.cells), y, lines, levels))
+        out.append(LinePanel(stem, keyed(x, group.cells), y, lines, levels))
     return out
-
-
-def _marked(series: Series, cells: Sequence[Cell] = ()) -> Series:
-    """With the marks of its numbers behind its name."""
-    return replace(series, label=series.label + marks_of(cells or series.cells))
-
-
-def _keyed(scale: Scale, cells: Sequence[Cell]) -> Scale:
-    """With what the marks say below the label."""
-    return replace(scale, label="\n".join([scale.label, *key_of(cells)]))
 
 
 def overview(rows: Rows, styles: Styles) -> list[LinePanel]:
@@ -197,10 +189,10 @@ def _trade(name: str, trade: Trade) -> list[LinePanel]:
         if dot.whole and dot.score:
             half = dot.score.half
             ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
-            lines.append((_marked(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+            lines.append((with_marks(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
     error = is_error(trade.metric)
     y = Scale(trade.groups[0].label, "error" if error else "score", error)
-    x = _keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
+    x = keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
     return [LinePanel(name, x, y, lines, trade.levels, False)] if lines else []
 
 
@@ -231,10 +223,10 @@ def state(rows: Rows, styles: Styles) -> list[LinePanel]:
             ends = [(s.mean - s.half, s.mean + s.half) if s.half else (None, None) for _, s, _, _ in points]
             drawn = [Point(p[0], p[1].mean, *e, p[1].cell) for p, e in zip(points, ends, strict=True)]
             own = {c for p in points for c in p[1].cell.split()}
-            lines.append((_marked(first, [c for c in group.cells if c.id in own]), drawn))
+            lines.append((with_marks(first, [c for c in group.cells if c.id in own]), drawn))
         error = is_error(group.metric)
         y = Scale(group.label, "error" if error else "score", error)
-        x = _keyed(Scale("decode state of one sequence", "bytes", True), group.cells)
+        x = keyed(Scale("decode state of one sequence", "bytes", True), group.cells)
         out.append(LinePanel(f"accuracy-state-{group.slug}", x, y, lines, group.levels))
     return out
 
@@ -258,6 +250,8 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
         values.append([f.mean if f else None for f in found])
         cells.append([f.cell if f else "" for f in found])
         marks.append([marks_of(o.cells) if f else "" for o, f in zip(own, found, strict=True)])
+    if not any(v is not None for line in values for v in line):
+        return []
     told = short_titles(groups)
     labels = [s.label for s in series]
     label = "\n".join(["test score", *key_of(cells_of(groups))])
@@ -265,23 +259,33 @@ def heat_scores(rows: Rows, styles: Styles) -> list[HeatPanel]:
 
 
 def heat_speedup(rows: Rows, styles: Styles) -> list[HeatPanel]:
-    """Variant by length: the time of exact attention over that of the variant."""
+    """Variant by length: the time of exact attention over that of the variant, with the marks of both."""
     out = []
     for panel in relative(rows, styles):
+        places = {s.key: {int(p.x): p for p in points} for s, points in panel.lines}
+        held = {c.id: c for s, _ in panel.lines for c in s.cells}
         lengths = sorted({int(p.x) for _, points in panel.lines for p in points})
-        drawn = [(s, {int(p.x): p for p in points}) for s, points in panel.lines if points]
-        exact = styles.baselines([s for s, _ in drawn])
-        drawn = [(s, by) for s, by in drawn if s.key not in {e.key for e in exact}]
+        every = [s for s, points in panel.lines if points]
+        exact = {s.key: styles.baseline(every, run_of(s.params)) for s in every}
+        drawn = [s for s in every if s.key not in {e.key for e in exact.values() if e}]
+
+        def behind(s: Series, n: int) -> list[Cell]:
+            """The cell of the variant and that of exact attention."""
+            both = [places[own.key].get(n) for own in (s, exact[s.key]) if own]
+            return [held[p.cell] for p in both if p] if n in places[s.key] else []
+
         if drawn:
+            shown = [c for s in drawn for n in lengths for c in behind(s, n)]
             out.append(
                 HeatPanel(
                     panel.name.replace("speed-relative-", "heat-speedup-", 1),
-                    "times as fast as exact attention",
-                    [s.label for s, _ in drawn],
+                    "\n".join(["times as fast as exact attention", *key_of(shown)]),
+                    [s.label for s in drawn],
                     [length_text(n) for n in lengths],
-                    [[1 / by[n].y if n in by else None for n in lengths] for _, by in drawn],
+                    [[1 / by[n].y if n in (by := places[s.key]) else None for n in lengths] for s in drawn],
                     "ratio",
-                    [[by[n].cell if n in by else "" for n in lengths] for _, by in drawn],
+                    [[by[n].cell if n in (by := places[s.key]) else "" for n in lengths] for s in drawn],
+                    marks=[[marks_of(behind(s, n)) for n in lengths] for s in drawn],
                 )
             )
     return out

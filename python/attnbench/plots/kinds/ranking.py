@@ -20,7 +20,7 @@ from .panel_data import Point, Scale
 
 WIDEST = 40.0  # the largest over the least that bars from 0 still tell; beyond, points on a logarithmic axis
 UNITS = {"seconds": SECONDS, "bytes": BYTES}
-TEXT: dict[str, Callable[[float], str]] = {**TEXTS, "number": thousands_text, "score": "{:.2f}".format}
+TEXT: dict[str, Callable[[float], str]] = {**TEXTS, "number": thousands_text, "score": "{:.2f}".format, "error": "{:.3g}".format}
 ROW = 1.75  # times the size of words: the height of a line
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..layout.axes import CHANCE, End, level_entry, log_ticks, make_room, name_ends, ring
+from ..layout.axes import LEVELS, End, level_entries, log_ticks, make_room, name_ends, ring
 from ..layout.page import Picture
 from ..layout.panels import grey_lines
 from ..layout.sheets import Place
@@ -22,10 +22,11 @@ from ..rows.units import seconds_text, thousands_text
 from .accuracy import Line, Points, TaskPage, cell_lines, draw_over_numbers, task_pages
 
 STEPS = "steps of training"
+LEVELS_NOTE = "Chance and the best shortcut were scored on the test split."
 LEARNING_NOTE = (
     "Lines are means over the seeds, bands run from the lowest seed to the highest. "
     "Scores are those on the validation split while training went on. A training that ended before that of another seed, at its target or out of "
-    "patience, keeps its last score."
+    "patience, keeps its last score. " + LEVELS_NOTE
 )
 Spread = list[tuple[float, float, float, float]]  # step, mean, least and most of the seeds
 
@@ -46,19 +47,20 @@ def while_training(rows: Rows) -> list[TaskGroup]:
 
 
 def learning(rows: Rows, styles: Styles) -> list[Picture]:
+    groups = while_training(rows)
     kind = TaskPage(
         "accuracy-learning",
         "Learning curves",
         "validation score while training goes on",
         ("a line that rises early learns fast", "one that falls early"),
-        [level_entry("chance")],
+        level_entries(g.levels for g in groups),
         height=1.9,
         row_gap=0.85,
         below=0.55,
         draw=_draw_learning,
         table=_learning_table,
     )
-    return task_pages(kind, rows, styles, while_training(rows), lambda *_: [LEARNING_NOTE])
+    return task_pages(kind, rows, styles, groups, lambda *_: [LEARNING_NOTE])
 
 
 def _curve(cell: Cell) -> dict[int, float]:
@@ -105,7 +107,7 @@ def _learning_table(group: TaskGroup, series: list[Series]) -> list[Line]:
 
 EFFORT_NOTE = (
     "Lines are means over the seeds, bands run from the lowest seed to the highest. Validation score against the time of training alone and "
-    "against its FLOPs as counted; a seed that stopped early keeps its last score."
+    "against its FLOPs as counted; a seed that stopped early keeps its last score. " + LEVELS_NOTE
 )
 EFFORTS = {"seconds": "seconds of training", "flops": "FLOPs of training"}
 # Effort, and over the seeds the mean, lowest and highest score.
@@ -146,12 +148,13 @@ def efforts(rows: Rows) -> list[Effort]:
 
 
 def effort(rows: Rows, styles: Styles) -> list[Picture]:
+    groups = efforts(rows)
     kind = TaskPage(
         "accuracy-effort",
         "Score against effort",
         "validation score while the model trains",
         ("up and to the left is better", "down and to the left"),
-        [level_entry("chance")],
+        level_entries(g.levels for g in groups),
         height=1.9,
         row_gap=0.95,
         below=0.55,
@@ -159,7 +162,7 @@ def effort(rows: Rows, styles: Styles) -> list[Picture]:
         table=_effort_table,
     )
     failed = [c for c in rows.of("accuracy") if c.status in FAILURES]
-    return task_pages(kind, rows, styles, efforts(rows), lambda *_: [EFFORT_NOTE], failed)
+    return task_pages(kind, rows, styles, groups, lambda *_: [EFFORT_NOTE], failed)
 
 
 def curve(cell: Cell, kind: str) -> dict[int, tuple[float, float]]:
@@ -198,9 +201,9 @@ def _score_at(found: dict[int, tuple[float, float]], step: int) -> float | None:
 
 
 def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
-    kind, chance = place.panel.kind, place.panel.reference("chance")
-    if chance is not None:
-        axes.axhline(chance, **CHANCE, zorder=1.5)
+    kind, levels = place.panel.kind, place.panel.levels
+    for level, value in levels.items():
+        axes.axhline(value, **LEVELS[level], zorder=1.5)
     drawn = [(s, own) for s in place.own if (own := points_by_effort(s.cells, kind))]
     for s, own in drawn:
         at, middle, low, high = zip(*own, strict=True)
@@ -209,7 +212,7 @@ def _draw_effort(axes: Axes, place: Place[Effort]) -> None:
             ring(axes, s.look, (at[0], middle[0]))
         axes.fill_between(at, low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
     values = [v for _, own in drawn for p in own for v in p[1:]]
-    score_axis(axes, place.panel.metric, [chance or 0.0, *values])
+    score_axis(axes, place.panel.metric, [*levels.values(), *values])
     axes.set_xscale("log")
     spent = [p[0] for _, own in drawn for p in own] or [1.0]
     axes.set_xlim(min(spent) / 1.15, max(spent) * 1.15)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,6 +166,12 @@ def entry(look: dict[str, Any], text: str) -> Entry:
 
 def level_entry(level: str) -> Entry:
     return entry(LEVELS[level], level)
+
+
+def level_entries(panels: Iterable[Iterable[str]]) -> list[Entry]:
+    """Of the levels that some panel has."""
+    known = {level for levels in panels for level in levels}
+    return [level_entry(level) for level in LEVELS if level in known]
 
 
 def cross(axes: Axes, x: Sequence[float], y: Sequence[float], look: Look, **style: Any) -> None:

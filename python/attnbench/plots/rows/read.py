@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .checksum import checksum_fault
+
 Params = tuple[tuple[str, str], ...]
 # Stands behind the name of a variant in Python, and what it says.
 PYTHON = "\u2021"
@@ -243,6 +245,8 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
             kind = _check(row, where, heads)
             if validator is not None:
                 _validate(validator, row, where)
+            if fault := checksum_fault(row):
+                raise RowsError(f"{where}: {fault}")
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
             else:

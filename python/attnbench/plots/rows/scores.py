@@ -167,12 +167,13 @@ def stand_ins(cells: list[Cell]) -> str:
     return f"Exact attention stands in for {'; for '.join(parts)}." if parts else ""
 
 
-def score(cells: tuple[Cell, ...]) -> Score | None:
-    ok = [c for c in cells if c.ok]
-    if not ok:
+def score(cells: Iterable[Cell], split: str = "test") -> Score | None:
+    """Returns the score over seeds on `split`, which is test or validation."""
+    known = [c for c in cells if c.ok and c.metric(split) is not None]
+    if not known:
         return None
-    tests = [float(c.metric("test") or 0.0) for c in ok]
-    return replace(over_seeds(tests, ok[0].metric("test_stderr")), cell=ids(ok))
+    values = [float(c.metric(split) or 0.0) for c in known]
+    return replace(over_seeds(values, known[0].metric(f"{split}_stderr")), cell=ids(known))
 
 
 def over_seeds(tests: list[float], stderr: float | None) -> Score:
