@@ -182,6 +182,15 @@ TEST(Fidelity, LayersOfAModelArePooledAndPaddingIsLeftOut) {
   EXPECT_NEAR(*by_mask.layers[0].effective_rank, *by_cut.layers[0].effective_rank, 1e-6);
 }
 
+// differential subtracts more in later layers.
+TEST(Fidelity, EachLayerOfAModelIsItsOwn) {
+  const WorkloadSpec spec = spec_of(find_variant("differential"));
+  const FidelityInputs one = fidelity_inputs(spec, InputKind::random, 1);
+  const ModelFidelity both = measure_fidelity(spec, std::vector{one, one});
+  EXPECT_GT(std::abs(both.layers[1].figures.relative_error - both.layers[0].figures.relative_error),
+            1e-3);
+}
+
 // With queries of zeros every key has the same weight: the mass kept is the share of keys seen.
 TEST(Fidelity, MassKeptIsTheShareOfWeightThatAVariantSees) {
   WorkloadSpec spec = spec_of(find_variant("truncated"));
