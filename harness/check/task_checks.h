@@ -43,8 +43,8 @@ class TaskSubject {
     return std::min(wanted, task().count(split));
   }
   int64_t some(int64_t most) const {
-    constexpr int64_t kLong = 2048, kFewest = 8;
-    return std::max(kFewest, std::min(most, most * kLong / task().shape().length));
+    constexpr int64_t kLongInput = 2048, kFewest = 8;
+    return std::max(kFewest, std::min(most, most * kLongInput / task().shape().length));
   }
 
  private:
