@@ -77,6 +77,18 @@ def read_rows(path: Path) -> list[dict]:
     return rows
 
 
+def read_terminal(master: int) -> bytes:
+    """What is written to a terminal until its other end is closed; closes this one."""
+    said = b""
+    while True:
+        try:
+            said += os.read(master, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(master)
+    return said
+
+
 class InFolder(unittest.TestCase):
     """A test with a folder of its own."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..faults import BUILT, PROGRAM, ROOT, InFolder
+from ..faults import BUILT, PROGRAM, ROOT, InFolder, read_terminal
 from .test_cli import TINY, attnbench
 
 MODEL = "width=16,heads=1,layers=1,feed_forward=16,batch=8,steps=2,validation_examples=8,test_examples=8"
@@ -147,13 +147,7 @@ class FirstHour(InFolder):
         )
         os.close(slave)
         os.write(master, answer.encode())
-        said = b""
-        while True:
-            try:
-                said += os.read(master, 4096)
-            except OSError:  # the other end is closed
-                break
-        os.close(master)
+        said = read_terminal(master)
         return run.wait(timeout=60), said.decode()
 
     def test_a_long_run_asks_first(self) -> None:

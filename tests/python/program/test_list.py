@@ -17,7 +17,7 @@ import termios
 import unittest
 from pathlib import Path
 
-from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder
+from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_terminal
 from .test_cli import attnbench, rows_of
 
 
@@ -82,13 +82,7 @@ class Listed(unittest.TestCase):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
         run = subprocess.Popen([PROGRAM, "list", "variants"], stdout=slave, stderr=subprocess.PIPE)
         os.close(slave)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(master, 4096)
-            except OSError:  # the other end is closed
-                break
-        os.close(master)
+        shown = read_terminal(master)
         said = run.communicate(timeout=60)[1].decode()
         cut = [line for line in shown.decode().splitlines() if line.startswith("  ")]
         self.assertEqual(len(cut), len(lines))
