@@ -13,6 +13,7 @@
 #include "core/base/plugin_name.h"
 #include "variants/api/stack.h"
 #include "variants/api/stack_text.h"
+#include "variants/block/paper_block.h"
 
 namespace attn {
 
@@ -46,6 +47,8 @@ const VariantInfo* listed(std::string_view name) {
 }
 
 const VariantInfo& find_listed(std::string_view name) {
+  if (const std::string_view inside = inside_paper(name); !inside.empty())
+    return with_paper_block(find_listed(inside));
   if (const VariantInfo* const info = listed(name)) return *info;
   std::vector<std::string> names;
   for (const VariantInfo& info : variant_list()) names.push_back(info.name);
@@ -55,7 +58,7 @@ const VariantInfo& find_listed(std::string_view name) {
 // "truncated[window=32]", each parameter with one value
 LayerVariant layer_named(std::string_view spec) {
   const size_t bracket = std::min(spec.find('['), spec.size());
-  const VariantInfo& info = find_listed(spec.substr(0, bracket));
+  const VariantInfo* info = &find_listed(spec.substr(0, bracket));
   std::map<std::string, ParamValue> params;
   ATTN_CHECK(bracket == spec.size() || spec.back() == ']', "'{}' does not end with ']'", spec);
   std::string_view rest = spec.substr(bracket);
@@ -66,12 +69,13 @@ LayerVariant layer_named(std::string_view spec) {
     const std::string name(setting.substr(0, equals));
     ATTN_CHECK(equals < setting.size(), "'{}': '{}' is not param=value", spec, setting);
     const std::string_view value = setting.substr(equals + 1);
+    if (name == kBlockParam && value == "paper") info = &with_paper_block(*info);
     params[name] = std::string(value);  // an unknown name is refused by layer_of()
-    for (const ParamSpec& param : info.params)
-      if (param.name == name) params[name] = param.parse(info.name, value);
+    for (const ParamSpec& param : info->params)
+      if (param.name == name) params[name] = param.parse(info->name, value);
     rest.remove_prefix(setting.size());
   }
-  return layer_of(info, params);
+  return layer_of(*info, params);
 }
 
 const VariantInfo& stack_named(std::string_view text) {
@@ -91,6 +95,7 @@ const std::deque<VariantInfo>& all_variants() { return variant_list(); }
 const VariantInfo* variant_named(std::string_view name) {
   if (const VariantInfo* const info = listed(name)) return info;
   try {
+    if (!inside_paper(name).empty()) return &find_listed(name);
     return is_stack_text(name) ? &stack_named(name) : nullptr;
   } catch (const Error&) {  // a layer is of no variant
     return nullptr;
@@ -99,6 +104,16 @@ const VariantInfo* variant_named(std::string_view name) {
 
 const VariantInfo& find_variant(std::string_view name) {
   return is_stack_text(name) ? stack_named(name) : find_listed(name);
+}
+
+std::string plain_name(std::string_view name) {
+  const std::string_view inside = inside_paper(name);
+  return std::string(inside.empty() ? name : inside);
+}
+
+const VariantInfo& find_variant(std::string_view name, const Params& params) {
+  const VariantInfo& info = find_variant(name);
+  return params.values().contains(kBlockParam) ? with_paper_block(info) : info;
 }
 
 LayerVariant find_stack(const std::vector<LayerVariant>& layers) {
@@ -111,6 +126,24 @@ LayerVariant find_stack(const std::vector<LayerVariant>& layers) {
   auto at = stacks.find(stack_name(period));
   if (at == stacks.end()) at = stacks.emplace(stack_name(period), stack_of(period)).first;
   return {std::shared_ptr<const VariantInfo>(std::shared_ptr<void>(), &at->second), {}};
+}
+
+const VariantInfo& with_paper_block(const VariantInfo& info) {
+  // By their names; an entry stays where it is, so that references to it stay valid.
+  static std::map<std::string, VariantInfo> blocks;
+  static std::mutex mutex;
+  if (info.is_stack()) {
+    std::vector<LayerVariant> layers;
+    for (const auto& [variant, params] : info.layers)
+      layers.push_back(layer_of(with_paper_block(*variant), params));
+    return *find_stack(layers).variant;
+  }
+  if (!info.block && info.lacks_block.empty()) return info;
+  const VariantInfo& base = find_listed(info.name);
+  const std::lock_guard lock(mutex);
+  auto at = blocks.find(base.name);
+  if (at == blocks.end()) at = blocks.emplace(base.name, paper_block(base)).first;
+  return at->second;
 }
 
 const VariantInfo& exact_reference() { return find_variant("full"); }

@@ -41,6 +41,14 @@ std::string plugin_text(const Plugin& plugin) {
   return params.empty() ? plugin.name : fmt::format("{}[{}]", plugin.name, params);
 }
 
+const VariantInfo& variant_of(const Plugin& plugin) {
+  return find_variant(plugin.name, plugin.params);
+}
+
+const VariantInfo* known_variant(const Plugin& plugin) {
+  return variant_named(plugin.name) ? &variant_of(plugin) : nullptr;
+}
+
 std::optional<int64_t> key_heads(const Axes& axes) {
   return axes.kv_heads ? axes.kv_heads : axes.heads;
 }
@@ -65,7 +73,7 @@ void set_axis(Axes& axes, const std::string& name, const ParamValue& value) {
 }
 
 std::vector<Plugin> variants_of(const CellKey& key) {
-  const VariantInfo& info = find_variant(key.variant.name);
+  const VariantInfo& info = variant_of(key.variant);
   if (!info.is_stack()) return {key.variant};
   std::vector<Plugin> all;
   for (const auto& [variant, params] : info.layers)
@@ -96,7 +104,7 @@ CellKey training_behind(const CellKey& key) {
 WorkloadSpec workload_of(const CellKey& key) {
   const Axes& axes = key.axes;
   WorkloadSpec spec;
-  spec.variant = &find_variant(key.variant.name);
+  spec.variant = &variant_of(key.variant);
   spec.params = key.variant.params.values();
   spec.length = axes.length.value();
   spec.batch = axes.batch.value_or(1);

@@ -11,6 +11,7 @@
 
 #include "core/base/params.h"
 #include "harness/cell/names.h"
+#include "variants/api/variant_info.h"
 
 namespace attn {
 
@@ -24,6 +25,10 @@ struct Plugin {
   bool operator==(const Plugin&) const = default;
 };
 std::string plugin_text(const Plugin& plugin);  // "linformer[rank=64,shared=false]"
+// The entry of the catalogue, with the layer of its paper where the parameters say so. Error where
+// there is none.
+const VariantInfo& variant_of(const Plugin& plugin);
+const VariantInfo* known_variant(const Plugin& plugin);  // the same; null where there is none
 
 // The axes that apply to the measure; the others are empty. See all_axes() for what they mean.
 struct Axes {

@@ -46,8 +46,9 @@ bool has_limit(const VariantInfo& info) {
 
 bool in_catalog(const VariantInfo& info) {
   const auto& list = all_variants();
-  return std::any_of(list.begin(), list.end(),
-                     [&](const VariantInfo& one) { return &one == &info; });
+  return std::any_of(list.begin(), list.end(), [&](const VariantInfo& one) {
+    return &one == &info || (one.block && &with_paper_block(one) == &info);
+  });
 }
 
 std::string subject_name(const VariantInfo& info, const Params& params, bool given) {

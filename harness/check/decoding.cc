@@ -25,6 +25,7 @@ struct Case {
   const Attention& attention;
   AttentionShape shape;
   int64_t kv_heads;  // of keys and values
+  double allowed = kAllowedGap;
 
   std::unique_ptr<Decoder> decoder() const {
     return attention.decoder(shape.batch, shape.kv_len, kv_heads);
@@ -87,7 +88,7 @@ void compare_rows(const Case& c, double scale, Verdict& verdict) {
     const Gap off = gap(decoded(*decoder, x, prefill), part(all, 2, prefill, n));
     // The logarithm of a weight is rounded as a product of inputs is, so that the error of the
     // weight grows with their scale.
-    verdict.expect(off.size, kAllowedGap * std::max(1.0, scale),
+    verdict.expect(off.size, c.allowed * std::max(1.0, scale),
                    "position {} decoded after {} appended at once is off by {:.1e} against the "
                    "causal forward ({}, inputs of scale {:g})",
                    prefill + off.row, prefill, off.size, c.name(), scale);
@@ -110,7 +111,7 @@ void compare_states(const Case& c, Verdict& verdict) {
   const Tensor out(last.q.shape());
   step(*decoder, last, out);
   const Gap off = gap(out, part(all, 2, n - 1, n));
-  verdict.expect(off.size, kAllowedGap,
+  verdict.expect(off.size, c.allowed,
                  "the last position is off by {:.1e} after two prefills, beside a second decoder "
                  "({})",
                  off.size, c.name());
@@ -127,7 +128,7 @@ void compare_turns(const Case& c, Verdict& verdict) {
     const Inputs here = part(x, 2, at, at + 1), before = part(given, 2, at, at + 1);
     step(*decoder, here, out);
     const Gap off = gap(out, part(all, 2, at, at + 1));
-    verdict.expect(off.size, kAllowedGap,
+    verdict.expect(off.size, c.allowed,
                    "position {} is off by {:.1e} where steps and prefills take turns ({})", at,
                    off.size, c.name());
     double changed = gap(here.q, before.q).size;
@@ -207,7 +208,7 @@ void compare_step_back(const Case& c, Verdict& verdict) {
     doubled.gates.push_back(with_last(x.gates[i], last.gates[i]));
   const Tensor twice = part(c.output(doubled, longer), 2, n, n + 1);
   const double as_once = gap(again, once).size, as_twice = gap(again, twice).size;
-  verdict.expect(as_twice <= kAllowedGap ? as_twice : as_once, kAllowedGap,
+  verdict.expect(as_twice <= c.allowed ? as_twice : as_once, c.allowed,
                  "a step taken back and made again is off by {:.1e} against the first one and by "
                  "{:.1e} against two positions alike ({})",
                  as_once, as_twice, c.name());
@@ -222,7 +223,7 @@ void check_at(const Subject& subject, const AttentionShape& shape, int64_t kv_he
   longer.q_len = longer.kv_len = shape.kv_len + 1;
   const auto attention = subject.build(longer);
   move_weights(*attention, 67);
-  const Case c{*attention, shape, kv_heads};
+  const Case c{*attention, shape, kv_heads, kAllowedGap * subject.info.rounding};
   compare_rows(c, 1, verdict);
   compare_rows(c, 3, verdict);  // logits of up to 50 or so
   compare_states(c, verdict);

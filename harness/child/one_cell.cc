@@ -142,7 +142,7 @@ Json reach(const CellKey& key) {
 }
 
 std::vector<attn_check::Result> check_variant_of(const Request& request) {
-  const VariantInfo& info = find_variant(request.variant.value().name);
+  const VariantInfo& info = variant_of(request.variant.value());
   const auto& params = request.variant->params.values();
   auto results = check_variant(info, params, attn_check::Level::quick);
   for (const PublishedShape& shape : request.shapes) {

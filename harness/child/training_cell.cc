@@ -156,7 +156,7 @@ TrainRequest training_of(const CellKey& key) {
   TrainRequest request;
   request.task = &find_task(key.task.value().name);
   request.task_params = key.task->params.values();
-  request.variant = &find_variant(key.variant.name);
+  request.variant = &variant_of(key.variant);
   request.variant_params = key.variant.params.values();
   request.training = Params("training", training_params(), key.training.value().values());
   for (const Params& params : key.test_with) request.test_with.push_back(params.values());

@@ -80,6 +80,7 @@ Json describe(const VariantInfo& info) {
           {"referenced", info.reference != nullptr},
           {"cost_formula", info.cost_formula},
           {"notes", info.notes},
+          {"block", info.block ? Json(info.block->notes) : Json(nullptr)},
           {"params", describe_all(info.params)}};
 }
 

@@ -49,6 +49,10 @@ std::vector<Option> run_options() {
   for (const AxisInfo& axis : all_axes())
     options.push_back({option_of(axis), 0, "LIST", axis_help(axis)});
   const std::vector<Option> others = {
+      {"block", 0, "LIST",
+       "mixer,paper: what stands around a mixer in a layer: the projections of multi-head "
+       "attention, or the paper's own layer; default mixer; also as a parameter, "
+       "mamba2[block=paper]"},
       {"train", 0, "LIST",
        fmt::format("accuracy: training settings, or the training object of a row; defaults {}, … "
                    "(attnbench info training)",

@@ -7,6 +7,7 @@
 #include "core/base/nearest.h"
 #include "harness/plan/grammar.h"
 #include "harness/plan/python_variants.h"
+#include "variants/block/paper_block.h"
 
 namespace attn::cli {
 namespace {
@@ -35,6 +36,18 @@ const typename Infos::value_type* lookup(const Infos& list, const std::string& n
   return nullptr;
 }
 
+// The variant, with the layer of its paper where the spec says block=paper, which is taken out.
+const VariantInfo& taken_block(const VariantInfo& info, Spec& spec) {
+  const auto at = std::find_if(spec.settings.begin(), spec.settings.end(),
+                               [](const Setting& setting) { return setting.name == kBlockParam; });
+  if (at == spec.settings.end()) return info;
+  const std::string value = join(at->values);
+  ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
+             info.name, value);
+  spec.settings.erase(at);
+  return value == "paper" ? with_paper_block(info) : info;
+}
+
 Spec parse_single(const std::string& text) {
   Spec spec = parse_spec(text);
   ATTN_CHECK(spec.layers.empty(),
@@ -45,14 +58,15 @@ Spec parse_single(const std::string& text) {
 }  // namespace
 
 std::vector<Chosen> choose(const std::string& text) {
-  const Spec spec = parse_single(text);
+  Spec spec = parse_single(text);
   if (spec.name.starts_with(kPythonPrefix)) return {choose_variant(text)};
   std::vector<std::string> names;
-  const VariantInfo* const variant = lookup(all_variants(), spec.name, names);
+  const VariantInfo* variant = lookup(all_variants(), spec.name, names);
   const TaskInfo* const task = lookup(all_tasks(), spec.name, names);
   if (!variant && !task)
     throw_error(
         fmt::format("unknown variant or task '{}'{}", spec.name, nearest_note(spec.name, names)));
+  if (variant && !task) variant = &taken_block(*variant, spec);
   std::vector<Chosen> found;
   std::string refusal;
   const auto offer = [&](const VariantInfo* v, const TaskInfo* t, const auto& specs) {
@@ -69,8 +83,8 @@ std::vector<Chosen> choose(const std::string& text) {
 }
 
 Chosen choose_variant(const std::string& text) {
-  const Spec spec = parse_single(text);
-  const VariantInfo& info = find_variant(catalogued(spec.name));
+  Spec spec = parse_single(text);
+  const VariantInfo& info = taken_block(find_variant(catalogued(spec.name)), spec);
   return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
 }
 

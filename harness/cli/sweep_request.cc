@@ -140,6 +140,7 @@ SweepRequest request_from(const Arguments& arguments) {
   for (const AxisInfo& axis : all_axes())
     if (const std::string option = option_of(axis); arguments.has(option))
       request.axes[axis.spec.name] = arguments.get(option);
+  request.block = arguments.get("block");
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
   request.test_with = arguments.get("test-with");

@@ -20,6 +20,7 @@
 #include "harness/plan/shards.h"
 #include "harness/train/captured.h"
 #include "harness/train/train.h"
+#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -41,10 +42,22 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
 CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, const Axes& axes) {
   CellKey key;
   key.measure = measure;
-  key.variant = {info.name, params};
+  const std::string name = plain_name(info.name);
+  key.variant = {name, params};
   key.axes = axes;
-  key.source.variant = source_hash("variants", info.name);
+  key.source.variant = source_hash("variants", name);
   return key;
+}
+
+// A layer of a paper makes its projections itself, which the attention alone leaves out: beside it
+// the block would look slow. A decoder has them neither way.
+std::optional<std::string> why_no_block(const CellKey& key, const VariantInfo& info) {
+  if (inside_paper(info.name).empty()) return std::nullopt;
+  if (key.measure == Measure::fidelity)
+    return "block=paper: fidelity compares attention alone; leave block out";
+  const bool alone = key.axes.scope == ScopeKind::attention && key.axes.mode != Mode::decode;
+  if (!alone) return std::nullopt;
+  return "block=paper is a layer: add --scope layer or --scope model";
 }
 
 // Appends cells, each once.
@@ -144,7 +157,8 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
     for (const auto& [info, params] : sweep.variants) {
       CellKey key = key_of(sweep.measure, *info, params, axes);
       if (!filter.keeps(key)) continue;
-      auto why = why_not(workload_of(key));
+      auto why = why_no_block(key, *info);
+      if (!why) why = why_not(workload_of(key));
       if (!why && sweep.measure == Measure::fidelity) why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));
     }
@@ -189,7 +203,7 @@ SweepConfig config_of(const Resolved& sweep) {
                      .test_with = sweep.test_with,
                      .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)
-    config.variants.push_back(plugin_text({info->name, params}));
+    config.variants.push_back(plugin_text({plain_name(info->name), params}));
   for (const auto& [info, params] : sweep.tasks)
     config.tasks.push_back(plugin_text({info->name, params}));
   for (const Setting& axis : sweep.axes) {

@@ -160,7 +160,7 @@ struct Pass {
 };
 
 Pass pass_of(const CellKey& key, int64_t length, Costs& costs) {
-  const VariantInfo& info = find_variant(key.variant.name);
+  const VariantInfo& info = variant_of(key.variant);
   const Params& training = key.training.value();
   const int64_t heads = training.integer("heads"), width = training.integer("width");
   const AttentionShape shape{1, heads, length, length, width / heads, key.axes.causal.value()};
@@ -183,7 +183,7 @@ std::vector<int64_t> other_lengths(const CellKey& key) {
   const Params &training = key.training.value(), &task = key.task.value().params;
   const bool grows = task.values().contains("length"),
              ends = training.text("positions") == "learned" ||
-                    find_variant(key.variant.name).traits.fixed_length;
+                    variant_of(key.variant).traits.fixed_length;
   const int64_t own = key.axes.length.value();
   std::vector<int64_t> lengths;
   if (grows && !ends)

@@ -24,6 +24,7 @@ struct SweepRequest {
   std::map<std::string, std::string>
       axes;  // measure, length, batch, heads, kv_heads, head_dim, mode, scope, causal, threads,
              // seed, input, input_scale (fidelity), repetitions: values or ranges
+  std::string block;              // "mixer,paper": what stands around a mixer; "": mixer
   std::string training;           // "steps=500,width=64": overrides of training_params
   std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
                                   // of the best mean validation score stands for the variant

@@ -16,6 +16,7 @@
 #include "harness/train/mimicry.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
+#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -53,6 +54,17 @@ std::vector<Spec> chosen(const std::vector<std::string>& asked,
   if (specs.empty())
     for (const std::string& name : known) specs.push_back({name, {}});
   return specs;
+}
+
+// The values of --block for a variant, and for the layers of a stack, which name none themselves.
+void ask_for_block(const std::string& text, Spec& spec) {
+  if (text.empty()) return;
+  for (auto& [layer, times] : spec.layers) ask_for_block(text, layer);
+  const bool has_own =
+      std::any_of(spec.settings.begin(), spec.settings.end(),
+                  [](const Setting& setting) { return setting.name == kBlockParam; });
+  if (spec.layers.empty() && !has_own)
+    spec.settings.push_back({kBlockParam, expand_values("--block", text)});
 }
 
 template <class Infos>
@@ -129,8 +141,9 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
   resolved.rules = sweep.rules;
-  resolved.variants =
-      resolve_variants(chosen(request.variants, sweep.variants, names_of(all_variants())));
+  std::vector<Spec> specs = chosen(request.variants, sweep.variants, names_of(all_variants()));
+  for (Spec& spec : specs) ask_for_block(request.block, spec);
+  resolved.variants = resolve_variants(specs);
   for (const AxisInfo& axis : all_axes()) {
     if (!axis.applies_to(sweep.measure)) continue;
     const auto asked = request.axes.find(axis.spec.name), offered = sweep.axes.find(axis.spec.name);

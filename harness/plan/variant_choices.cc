@@ -1,6 +1,7 @@
 // Specs of variants and of stacks, looked up; see variant_choices.h.
 #include "harness/plan/variant_choices.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/check.h"
@@ -8,10 +9,23 @@
 #include "harness/plan/typed_choice.h"
 #include "tasks/catalog.h"
 #include "variants/api/stack.h"
+#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {
 namespace {
+
+// The variant, with the layer of its paper where the choice says so; what it says is taken out.
+const VariantInfo& chosen_block(const VariantInfo& info, Choice& choice) {
+  const auto at = std::find_if(choice.begin(), choice.end(),
+                               [](const auto& setting) { return setting.first == kBlockParam; });
+  if (at == choice.end()) return info;
+  const std::string value = at->second;
+  ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
+             info.name, value);
+  choice.erase(at);
+  return value == "paper" ? with_paper_block(info) : info;
+}
 
 void add_choices(const Spec& spec, VariantChoices& resolved) {
   ATTN_CHECK(variant_named(spec.name) || !task_named(spec.name),
@@ -19,13 +33,14 @@ void add_choices(const Spec& spec, VariantChoices& resolved) {
   const VariantInfo& info = find_variant(catalogued(spec.name));
   const std::vector<Choice> choices = cross_product(spec.settings);
   std::set<std::string> seen;
-  for (const Choice& choice : choices) {
-    auto values = typed_choice(info.name, info.params, choice);
+  for (Choice choice : choices) {
+    const VariantInfo& of = chosen_block(info, choice);
+    auto values = typed_choice(of.name, of.params, choice);
     // Of a grid, a parameter that counts with some choices only is left out beside the others.
-    if (choices.size() > 1) values = effective(info.params, std::move(values));
-    Params params(info.name, info.params, values);
+    if (choices.size() > 1) values = effective(of.params, std::move(values));
+    Params params(of.name, of.params, values);
     if (choices.size() == 1 || seen.insert(params.str()).second)
-      resolved.emplace_back(&info, std::move(params));
+      resolved.emplace_back(&of, std::move(params));
   }
 }
 

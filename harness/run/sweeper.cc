@@ -158,7 +158,7 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
           .duration_s = duration_s,
           .tuned = planned.tuned,
           .ledger = std::nullopt,
-          .referenced = find_variant(planned.key.variant.name).is_referenced()};
+          .referenced = variant_of(planned.key.variant).is_referenced()};
   row.plugin = variant_plugin(planned.key.variant.name);
   if (row.plugin.empty() && planned.key.task) row.plugin = task_plugin(planned.key.task->name);
   if (!row.plugin.empty()) row.provided_by = "plugin";

@@ -45,10 +45,10 @@ std::vector<std::string> contract_notes(const std::vector<const Row*>& rows) {
   for (const Row* row : rows) {
     if (!row->is_ok()) continue;
     if (!row->referenced.value_or(true)) unreferenced.insert(marked_name(row->key.variant.name));
-    const VariantInfo* const known = variant_named(row->key.variant.name);
+    const VariantInfo* const known = known_variant(row->key.variant);
     if (!known) continue;  // of a plug-in that is not loaded: its traits are unknown
     const VariantInfo& info = *known;
-    (info.traits.exact ? exact : other).insert(marked_name(info.name));
+    (info.traits.exact ? exact : other).insert(marked_name(row->key.variant.name));
     const Params params(info.name, info.params, row->key.variant.params.values());
     const AttentionShape shape = shape_of(row->key.axes);
     if (!shape.causal && info.always_causal && info.always_causal(params))

@@ -97,7 +97,7 @@ std::set<std::string> ratios_in_layer(const std::vector<const Row*>& rows,
 }  // namespace
 
 bool leaves_out_gates(const Row& row) {
-  const VariantInfo* const info = variant_named(row.key.variant.name);
+  const VariantInfo* const info = known_variant(row.key.variant);
   return info && info->traits.gated && scope_of(row) == ScopeKind::attention;
 }
 

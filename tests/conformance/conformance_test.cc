@@ -32,6 +32,16 @@ std::vector<Case> variant_cases() {
   return cases;
 }
 
+// Variants with the layer of their paper around them.
+std::vector<Case> block_cases() {
+  std::vector<Case> cases;
+  for (const VariantInfo& info : all_variants())
+    if (info.block)
+      for (const std::string& check : variant_check_names(with_paper_block(info)))
+        cases.push_back({info.name, check});
+  return cases;
+}
+
 std::vector<Case> task_cases() {
   std::vector<Case> cases;
   for (const TaskInfo& info : all_tasks())
@@ -105,6 +115,18 @@ TEST_P(VariantConformance, Holds) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Catalog, VariantConformance, testing::ValuesIn(variant_cases()), name_of);
+
+// At the quick level: the mixer inside is checked in full, and the engine is one for all blocks.
+class BlockConformance : public testing::TestWithParam<Case> {};
+TEST_P(BlockConformance, Holds) {
+  const VariantInfo& block = with_paper_block(find_variant(GetParam().subject));
+  const bool in_full = everything_is_asked() || GetParam().subject == "mamba2";
+  auto results = check_variant(block, {}, in_full ? Level::full : Level::quick, GetParam().check);
+  if (results.empty()) results = check_variant(block, {}, Level::full, GetParam().check);
+  EXPECT_FALSE(results.empty());
+  expect_green(results);
+}
+INSTANTIATE_TEST_SUITE_P(Catalog, BlockConformance, testing::ValuesIn(block_cases()), name_of);
 
 class TaskConformance : public testing::TestWithParam<Case> {};
 TEST_P(TaskConformance, Holds) {

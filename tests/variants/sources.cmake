@@ -61,3 +61,4 @@ list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/kernel_features_test.c
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/lowrank/oracle_rank_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/hashing/yoso_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/features/mimicry_test.cc)
+list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/block/paper_block_test.cc)

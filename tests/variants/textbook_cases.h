@@ -8,7 +8,7 @@
 #include "tests/variants/oracle_bridge.h"
 #include "variants/catalog.h"
 
-namespace attn::textbook {
+namespace attn::textbook_cases {
 
 // twin(x, seen) of q, k, v and the variant's weights.
 using Twin =
@@ -82,4 +82,4 @@ inline void expect_decoding(const std::string& name,
   }
 }
 
-}  // namespace attn::textbook
+}  // namespace attn::textbook_cases

@@ -180,6 +180,11 @@ Var Attention::weight(std::string name, const Tensor& start, bool learned) {
   return weights_.back().value;
 }
 
+void Attention::adopt_weights(const std::string& prefix, const Attention& inner) {
+  for (const Weight& each : inner.weights_)
+    weights_.push_back({prefix + each.name, each.value, each.learned});
+}
+
 Var Attention::normal_weight(const std::string& name, const Shape& shape, double deviation) {
   return weight(name, Tensor::normal(shape, rng(config_.seed, name), deviation));
 }

@@ -80,6 +80,8 @@ class Attention {
   Var normal_weight(const std::string& name, const Shape& shape, double deviation);
   // For matrices [.., in, out]: N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.
   Var glorot_weight(const std::string& name, const Shape& shape);
+  // Those of an attention that this one holds, with `prefix` before their names.
+  void adopt_weights(const std::string& prefix, const Attention& inner);
   void check_mask(const Mask& mask, int64_t batch, int64_t q_len, int64_t kv_len) const;
   void check_gates(std::span<const Var> gates, int64_t batch, int64_t kv_len) const;
 

@@ -41,8 +41,10 @@ void MixerDecoder::do_extend(const Tensor&, const Tensor& v) {
   for (int64_t i = 0; i < len; ++i) {
     for (int64_t head = 0; head < batch_ * count; ++head)
       std::copy_n(v.data() + (head * len + i) * dim, dim, row.data() + head * dim);
+    ahead_ = i;
     do_next(row.data(), nullptr);
   }
+  ahead_ = 0;
 }
 
 void MixerDecoder::do_step(const real*, const real*, const real* v, real* out) { do_next(v, out); }

@@ -38,6 +38,7 @@ class MixerDecoder : public Decoder {
       : Decoder(position, capacity), batch_(position[0]) {}
   int64_t batch() const { return batch_; }
   int64_t width() const { return heads() / batch_ * head_dim(); }
+  int64_t position() const { return length() + ahead_; }  // that do_next() appends
 
  private:
   // Appends one position. x, out [batch, width]; out = null: the output is not computed.
@@ -45,7 +46,7 @@ class MixerDecoder : public Decoder {
   void do_extend(const Tensor& k, const Tensor& v) final;
   void do_step(const real* q, const real* k, const real* v, real* out) final;
 
-  int64_t batch_;
+  int64_t batch_, ahead_ = 0;  // ahead_: positions of the call at hand that are appended
 };
 
 }  // namespace attn

@@ -14,7 +14,10 @@ std::string layer_text(const LayerVariant& layer) {
   std::string params;
   for (const auto& [name, value] : layer.params)
     params += fmt::format("{}{}={}", params.empty() ? "" : ",", name, to_string(value));
-  return params.empty() ? layer.variant->name : fmt::format("{}[{}]", layer.variant->name, params);
+  const std::string& name = layer.variant->name;
+  if (params.empty()) return name;
+  if (!name.ends_with(']')) return fmt::format("{}[{}]", name, params);
+  return fmt::format("{},{}]", name.substr(0, name.size() - 1), params);  // of a paper's block
 }
 
 Traits common_traits(const std::vector<LayerVariant>& layers) {

@@ -11,6 +11,7 @@
 
 #include "core/base/params.h"
 #include "variants/api/attention.h"
+#include "variants/api/block.h"
 #include "variants/api/reference.h"
 
 namespace attn {
@@ -97,6 +98,15 @@ struct VariantInfo {
 
   // Whether trait `bfloat16` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> bfloat16_if;
+
+  // How many times more rounding a decoded row may have than one of a plain mixer: a norm of what
+  // nearly cancels brings up its errors too.
+  double rounding = 1;
+
+  // What the paper's layer puts around the mixer; nullopt: nothing, its layer is the plain one.
+  std::optional<LayerBlock> block;
+  // Why there is no block although the paper has one; empty: there is one, or the plain layer.
+  std::string lacks_block;
 
   // Of a stack, whose layers differ: one period of them, see stack.h. Empty: one attention.
   std::vector<LayerVariant> layers;

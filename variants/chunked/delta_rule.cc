@@ -91,8 +91,8 @@ oracle::Array delta_reference(const ReferenceInputs& x) {
 std::vector<std::string> delta_notes(const std::vector<std::string>& more) {
   std::vector<std::string> notes = {
       "Queries and keys are divided by √(|x|² + 1e-6), as fla does; outputs are scaled by 1/√d.",
-      "The mixer alone: without the paper's short convolutions and silu before it, and without the "
-      "norm and the gate of the output.",
+      "The mixer alone, unless block=paper: without the paper's short convolutions and silu before "
+      "it, and without the norm and the gate of the output.",
       "Where query heads share keys and values (kv_heads), each still has its own gates, and with "
       "them a state of its own."};
   notes.insert(notes.end(), more.begin(), more.end());

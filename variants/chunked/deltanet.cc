@@ -28,7 +28,16 @@ VariantInfo deltanet() {
           .reference = delta_reference,
           .gates = deltanet_gates,
           .always_causal = [](const Params&) { return true; },
-          .notes = delta_notes()};
+          .notes = delta_notes(),
+          .block =
+              LayerBlock{
+                  .convolution = {.kernel = 4},
+                  .silu_queries = true,
+                  .silu_keys = true,
+                  .silu_values = true,
+                  .norm = LayerBlock::Norm::rms_of_heads,
+                  .notes = {"Yang et al. 2024, section 4.1; defaults of fla, layers/delta_net.py: "
+                            "convolution of 4 and silu, the norm of each head, no output gate."}}};
 }
 
 }  // namespace attn::variants

@@ -32,7 +32,21 @@ VariantInfo gated_deltanet() {
       .gates = gated_deltanet_gates,
       .always_causal = [](const Params&) { return true; },
       .notes = delta_notes(
-          {"A_log [heads]: the state of a head decays by exp(-exp(A_log)·softplus(dt)) a step."})};
+          {"A_log [heads]: the state of a head decays by exp(-exp(A_log)·softplus(dt)) a step."}),
+      .block =
+          LayerBlock{
+              .value_parts = 2,
+              .convolution = {.kernel = 4},
+              .silu_queries = true,
+              .silu_keys = true,
+              .silu_values = true,
+              .norm = LayerBlock::Norm::rms_of_heads,
+              .gate = LayerBlock::Gate::silu,
+              .notes = {
+                  "Yang, Kautz and Hatamizadeh 2024, section 3.4 and figure 1; defaults of fla, "
+                  "layers/gated_deltanet.py: convolution of 4 and silu, values twice as wide as "
+                  "keys, norm and gate of each head.",
+                  "Keys are as wide as the layer and values twice; fla has 3/4 and 3/2 of it."}}};
 }
 
 }  // namespace attn::variants

@@ -76,9 +76,16 @@ VariantInfo gla() {
           .reference = gla_reference,
           .gates = gla_gates,
           .always_causal = [](const Params&) { return true; },
-          .notes = {"The mixer alone: without the paper's RMS norm and output gate of each head.",
+          .notes = {"The mixer alone, unless block=paper: without the paper's RMS norm and output "
+                    "gate of each head.",
                     "Where query heads share keys and values (kv_heads), each still has its own "
-                    "gates, and with them a state of its own."}};
+                    "gates, and with them a state of its own."},
+          .block =
+              LayerBlock{.norm = LayerBlock::Norm::rms_of_heads,
+                         .gate = LayerBlock::Gate::silu,
+                         .notes = {"Yang et al. 2023, section 4.4; defaults of fla, layers/gla.py: "
+                                   "no convolution, norm and swish gate of each head.",
+                                   "Keys are as wide as values; fla's are half as wide."}}};
 }
 
 }  // namespace attn::variants

@@ -88,26 +88,33 @@ oracle::Array hgrn2_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo hgrn2() {
-  return {.name = "hgrn2",
-          .family = "gated",
-          .summary = "gated linear attention with the forgotten share as key",
-          .paper = "Qin et al. 2024, arXiv:2404.07904, eq. 6",
-          .cost_formula =
-              "4·n·d² FLOPs and about 64·n·d inside tiles of 16; memory 4·n·d; in a layer "
-              "2·n·width·heads·d more, and no keys",
-          .traits = kGatedTraits,
-          .params = {{"lower_bound", 0.0, "γ, the least decay; the paper lets it rise by layer",
-                      0.0, 1.0}},
-          .make = make_as<Hgrn2>,
-          .reference = hgrn2_reference,
-          .reads = [](const Params&) { return VariantInfo::Reads{.keys = false}; },
-          .gates = hgrn2_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes = {"The mixer alone: without swish of queries and the norm of the output. The "
-                    "paper's lower bounds are learned, a cumulative softmax over layers, 0 in the "
-                    "first; here γ is lower_bound.",
-                    "Where query heads share values (kv_heads), each still has its own gates, and "
-                    "with them a state of its own."}};
+  return {
+      .name = "hgrn2",
+      .family = "gated",
+      .summary = "gated linear attention with the forgotten share as key",
+      .paper = "Qin et al. 2024, arXiv:2404.07904, eq. 6",
+      .cost_formula =
+          "4·n·d² FLOPs and about 64·n·d inside tiles of 16; memory 4·n·d; in a layer "
+          "2·n·width·heads·d more, and no keys",
+      .traits = kGatedTraits,
+      .params = {{"lower_bound", 0.0, "γ, the least decay; the paper lets it rise by layer", 0.0,
+                  1.0}},
+      .make = make_as<Hgrn2>,
+      .reference = hgrn2_reference,
+      .reads = [](const Params&) { return VariantInfo::Reads{.keys = false}; },
+      .gates = hgrn2_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = {"The mixer alone, unless block=paper: without swish of queries and the norm of the "
+                "output. The paper's lower bounds are learned, a cumulative softmax over layers, 0 "
+                "in the first; here γ is lower_bound.",
+                "Where query heads share values (kv_heads), each still has its own gates, and with "
+                "them a state of its own."},
+      .block =
+          LayerBlock{.silu_queries = true,
+                     .norm = LayerBlock::Norm::rms,
+                     .notes = {"Qin et al. 2024, section 3; defaults of fla, layers/hgrn2.py: "
+                               "swish of queries, a norm of all heads, no output gate. The "
+                               "authors' hgru2_1d.py has silu of values and sigmoid of queries."}}};
 }
 
 }  // namespace attn::variants

@@ -15,24 +15,37 @@ std::vector<GateInput> kda_gates(const AttentionConfig& config) {
 }  // namespace
 
 VariantInfo kda() {
-  return {.name = "kda",
-          .family = "gated",
-          .summary = "the delta rule with a decay of each channel",
-          .paper = "Kimi Team 2025, arXiv:2510.26692, eq. 1",
-          .cost_formula =
-              "6·n·d² FLOPs and about 112·n·d inside tiles of 16; memory 3·n·d; in a layer "
-              "2·n·(rank·(width + heads·d) + width·heads) more",
-          .traits = kGatedTraits,
-          .params = {{"gate_rank", 64, "rank of the projection that makes the decay in a layer"}},
-          .make = [](const AttentionConfig& config) -> std::unique_ptr<Attention> {
-            return std::make_unique<DeltaRule>(config, Decay::channel, 1);
-          },
-          .reference = delta_reference,
-          .gates = kda_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes = delta_notes(
-              {"A_log [heads]: a channel decays by exp(-exp(A_log)·softplus(dt)) a step; dt "
-               "has its own bias for each channel."})};
+  return {
+      .name = "kda",
+      .family = "gated",
+      .summary = "the delta rule with a decay of each channel",
+      .paper = "Kimi Team 2025, arXiv:2510.26692, eq. 1",
+      .cost_formula =
+          "6·n·d² FLOPs and about 112·n·d inside tiles of 16; memory 3·n·d; in a layer "
+          "2·n·(rank·(width + heads·d) + width·heads) more",
+      .traits = kGatedTraits,
+      .params = {{"gate_rank", 64, "rank of the projection that makes the decay in a layer"}},
+      .make = [](const AttentionConfig& config) -> std::unique_ptr<Attention> {
+        return std::make_unique<DeltaRule>(config, Decay::channel, 1);
+      },
+      .reference = delta_reference,
+      .gates = kda_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = delta_notes({"A_log [heads]: a channel decays by exp(-exp(A_log)·softplus(dt)) a "
+                            "step; dt has its own bias for each channel."}),
+      .block =
+          LayerBlock{
+              .convolution = {.kernel = 4},
+              .silu_queries = true,
+              .silu_keys = true,
+              .silu_values = true,
+              .norm = LayerBlock::Norm::rms_of_heads,
+              .gate = LayerBlock::Gate::sigmoid,
+              .gate_rank = -1,
+              .gate_bias = true,
+              .notes = {"Kimi Team 2025, section 3 and figure 3; defaults of fla, layers/kda.py: "
+                        "convolution of 4 and silu, a sigmoid gate through head_dim numbers. The "
+                        "rank of the decay is gate_rank; fla has head_dim."}}};
 }
 
 }  // namespace attn::variants

@@ -85,9 +85,18 @@ VariantInfo lightning() {
       .reference = lightning_reference,
       .always_causal = [](const Params&) { return true; },
       .notes = {"Decays e^-s_h of head h, with ALiBi's slopes s_h times slope_factor. The mixer "
-                "alone: without silu of the projections, and without the norm and the gate of "
-                "the output. Instead of the norm, which no factor changes, outputs are scaled by "
-                "1/√d."}};
+                "alone, unless block=paper: without silu of the projections, and without the norm "
+                "and the gate of the output. Instead of the norm, which no factor changes, outputs "
+                "are scaled by 1/√d."},
+      .block = LayerBlock{.silu_queries = true,
+                          .silu_keys = true,
+                          .silu_values = true,
+                          .norm = LayerBlock::Norm::layer,
+                          .gate = LayerBlock::Gate::sigmoid,
+                          .gate_rank = -1,
+                          .notes = {"Qin et al. 2024, section 3; OpenNLPLab/lightning-attention, "
+                                    "examples/module/tnl_attn.py: silu of the projections, a norm "
+                                    "of all heads, a sigmoid gate through head_dim numbers."}}};
 }
 
 }  // namespace attn::variants

@@ -86,33 +86,48 @@ oracle::Array log_linear_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo log_linear() {
-  return {.name = "log_linear",
-          .family = "gated",
-          .summary = "Mamba-2 with a state for each power of two of the past",
-          .paper = "Guo et al. 2025, arXiv:2506.04761, section 3",
-          .cost_formula =
-              "n·d²·(2 + log2(n/64)) FLOPs and about 172·n·d inside chunks of 64; memory "
-              "2·n·d; in a layer 2·n·width·heads·(1 + levels) more",
-          .traits = {.causal = true, .decode = true, .gated = true},
-          .params = {{"levels", 17, "of weights: at most 2^(levels - 1) positions", 1, 40}},
-          .make = make_as<LogLinear>,
-          .reference = log_linear_reference,
-          .skip_reason = [](const AttentionShape& shape,
-                            const Params& params) -> std::optional<std::string> {
-            const int64_t levels = params.integer("levels");
-            if (levels_of(shape.kv_len) <= levels) return std::nullopt;
-            return too_long(shape.kv_len, levels);
-          },
-          .gates = log_linear_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes =
-              {"The mixer alone, as mamba2. The paper's factor of each level, softplus(L·x), which "
-               "starts at 1, belongs to the layer's projection here.",
-               "Levels depend on the position itself: a shifted sequence has other outputs. "
-               "Padding keeps its positions, writes and decays nothing.",
-               "Where query heads share keys and values (kv_heads), each still has its own gates, "
-               "and with them states of its own.",
-               "A_log [heads]: the states of a head decay by exp(-exp(A_log)·Δ) a step."}};
+  return {
+      .name = "log_linear",
+      .family = "gated",
+      .summary = "Mamba-2 with a state for each power of two of the past",
+      .paper = "Guo et al. 2025, arXiv:2506.04761, section 3",
+      .cost_formula =
+          "n·d²·(2 + log2(n/64)) FLOPs and about 172·n·d inside chunks of 64; memory 2·n·d; in a "
+          "layer 2·n·width·heads·(1 + levels) more",
+      .traits = {.causal = true, .decode = true, .gated = true},
+      .params = {{"levels", 17, "of weights: at most 2^(levels - 1) positions", 1, 40}},
+      .make = make_as<LogLinear>,
+      .reference = log_linear_reference,
+      .skip_reason = [](const AttentionShape& shape,
+                        const Params& params) -> std::optional<std::string> {
+        const int64_t levels = params.integer("levels");
+        if (levels_of(shape.kv_len) <= levels) return std::nullopt;
+        return too_long(shape.kv_len, levels);
+      },
+      .gates = log_linear_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = {"The mixer alone, unless block=paper, as mamba2. The paper's factor of each level, "
+                "softplus(L·x), which starts at 1, belongs to the layer's projection here.",
+                "Levels depend on the position itself: a shifted sequence has other outputs. "
+                "Padding keeps its positions, writes and decays nothing.",
+                "Where query heads share keys and values (kv_heads), each still has its own gates, "
+                "and with them states of its own.",
+                "A_log [heads]: the states of a head decay by exp(-exp(A_log)·Δ) a step."},
+      .block =
+          LayerBlock{.expansion = 2,
+                     .one_key_head = true,
+                     .convolution = {.kernel = 4, .bias = true},
+                     .silu_queries = true,
+                     .silu_keys = true,
+                     .silu_values = true,
+                     .skip = LayerBlock::Skip::head,
+                     .norm = LayerBlock::Norm::rms,
+                     .gate = LayerBlock::Gate::silu,
+                     .gate_before_norm = true,
+                     .replaces_steps = true,
+                     .notes = {"Guo et al. 2025, section 3.4: the block of Mamba-2 around it; fla, "
+                               "layers/log_linear_mamba2.py with its model's configuration. A_log "
+                               "starts as in mamba2; that code has log 1 to log heads."}}};
 }
 
 }  // namespace attn::variants

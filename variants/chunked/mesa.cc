@@ -108,16 +108,25 @@ VariantInfo mesa() {
       .reference = mesa_reference,
       .gates = mesa_gates,
       .always_causal = [](const Params&) { return true; },
-      .notes = {"The mixer alone: without the paper's short convolutions of queries and keys and "
-                "the norm of the output. Queries and keys are divided by √(|x|² + 1e-6).",
-                "Every position takes the same number of iterations, from 0, in training and "
-                "decoding. Popular code adds 1e-5 to both divisors, which stops convergence at a "
-                "relative error of about 1e-3, and starts decoding elsewhere than training.",
-                "Gradients are those of the linear system, not of the iterations: exact as far as "
-                "it is solved.",
-                "ridge [heads, head_dim]: λ = softplus(ridge) + 0.25, 1 at the start.",
-                "Where query heads share keys and values (kv_heads), each still has its own gates, "
-                "and with them states of its own."}};
+      .notes =
+          {"The mixer alone, unless block=paper: without the paper's short convolutions of queries "
+           "and keys and the norm of the output. Queries and keys are divided by √(|x|² + 1e-6).",
+           "Every position takes the same number of iterations, from 0, in training and decoding. "
+           "Popular code adds 1e-5 to both divisors, which stops convergence at a relative error "
+           "of about 1e-3, and starts decoding elsewhere than training.",
+           "Gradients are those of the linear system, not of the iterations: exact as far as it is "
+           "solved.",
+           "ridge [heads, head_dim]: λ = softplus(ridge) + 0.25, 1 at the start.",
+           "Where query heads share keys and values (kv_heads), each still has its own gates, and "
+           "with them states of its own."},
+      .block = LayerBlock{
+          .convolution = {.kernel = 4, .values = false},
+          .silu_queries = true,
+          .silu_keys = true,
+          .norm = LayerBlock::Norm::rms_of_heads,
+          .notes = {
+              "von Oswald et al. 2025, section 3; defaults of fla, layers/mesa_net.py: convolution "
+              "of 4 and silu of queries and keys, the norm of each head, no output gate."}}};
 }
 
 }  // namespace attn::variants

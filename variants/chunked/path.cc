@@ -84,28 +84,34 @@ oracle::Array path_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo path() {
-  return {
-      .name = "path",
-      .family = "gated",
-      .summary = "softmax attention with a product of reflections as its position code",
-      .paper = "Yang et al. 2025, arXiv:2505.16381, eqs. 2 and 5",
-      .cost_formula =
-          "n²·(2·d + d²/64) FLOPs and about 1400·n·d in chunks of 64; memory "
-          "n·(8·d + 320); in a layer 2·n·rank·(width + heads·d) more",
-      .traits = {.causal = true, .convex = true, .decode = true, .gated = true},
-      .params = {{"rank", 32, "of the projection that makes w in a layer"}},
-      .make = make_as<Path>,
-      .reference = path_reference,
-      .gates = path_gates,
-      .always_causal = [](const Params&) { return true; },
-      .notes = {"The mixer alone: without the short convolution and silu before w, and without the "
-                "forget gate that the paper adds as a choice.",
-                "w is divided by √(|w|² + 1e-6), as fla does. The maps between key j and query i "
-                "are those of positions j + 1 to i; values pass none.",
-                "Decoding rewrites all cached keys at each step: a state of 2·d numbers a "
-                "position, as that of full, is read and written.",
-                "Where query heads share keys and values (kv_heads), each still has its own gates, "
-                "and with them keys of its own."}};
+  return {.name = "path",
+          .family = "gated",
+          .summary = "softmax attention with a product of reflections as its position code",
+          .paper = "Yang et al. 2025, arXiv:2505.16381, eqs. 2 and 5",
+          .cost_formula =
+              "n²·(2·d + d²/64) FLOPs and about 1400·n·d in chunks of 64; memory n·(8·d + 320); in "
+              "a layer 2·n·rank·(width + heads·d) more",
+          .traits = {.causal = true, .convex = true, .decode = true, .gated = true},
+          .params = {{"rank", 32, "of the projection that makes w in a layer"}},
+          .make = make_as<Path>,
+          .reference = path_reference,
+          .gates = path_gates,
+          .always_causal = [](const Params&) { return true; },
+          .notes = {"The mixer alone, unless block=paper: without the short convolution and silu "
+                    "before w, and without the forget gate that the paper adds as a choice.",
+                    "w is divided by √(|w|² + 1e-6), as fla does. The maps between key j and query "
+                    "i are those of positions j + 1 to i; values pass none.",
+                    "Decoding rewrites all cached keys at each step: a state of 2·d numbers a "
+                    "position, as that of full, is read and written.",
+                    "Where query heads share keys and values (kv_heads), each still has its own "
+                    "gates, and with them keys of its own."},
+          .block = LayerBlock{
+              .convolution =
+                  {.kernel = 3, .queries = false, .keys = false, .values = false, .gates = {"w"}},
+              .biased_gates = {"beta"},
+              .replaces_steps = true,
+              .notes = {"Yang et al. 2025, section 3.3; defaults of fla, layers/path_attn.py: a "
+                        "convolution of 3 and silu of w."}}};
 }
 
 }  // namespace attn::variants

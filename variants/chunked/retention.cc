@@ -101,21 +101,31 @@ oracle::Array retention_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo retention() {
-  return {.name = "retention",
-          .family = "gated",
-          .summary = "rotated q·k times a decay for each head, as a state; causal always",
-          .paper = "Sun et al. 2023, arXiv:2307.08621, eqs. 3-7",
-          .cost_formula =
-              "4·n·d² FLOPs and about 172·n·d inside tiles of 64; memory 3·n·d, and "
-              "about d² + 320·d a thread",
-          .traits = {.causal = true, .linear_time = true, .decode = true},
-          .params = {},
-          .make = make_as<Retention>,
-          .reference = retention_reference,
-          .always_causal = [](const Params&) { return true; },
-          .notes = {"Decays 1 - 2^(-5-h) of head h. Of the paper's layer, the norm of each head, "
-                    "which no factor of a row changes, and the gate are left out: weights are "
-                    "divided by √d and by √ of the sum of the row's decays instead."}};
+  return {
+      .name = "retention",
+      .family = "gated",
+      .summary = "rotated q·k times a decay for each head, as a state; causal always",
+      .paper = "Sun et al. 2023, arXiv:2307.08621, eqs. 3-7",
+      .cost_formula =
+          "4·n·d² FLOPs and about 172·n·d inside tiles of 64; memory 3·n·d, and about d² + 320·d a "
+          "thread",
+      .traits = {.causal = true, .linear_time = true, .decode = true},
+      .params = {},
+      .make = make_as<Retention>,
+      .reference = retention_reference,
+      .always_causal = [](const Params&) { return true; },
+      .notes = {"Decays 1 - 2^(-5-h) of head h. Of the paper's layer, the norm of each head, which "
+                "no factor of a row changes, and the gate are left out: weights are divided by √d "
+                "and by √ of the sum of the row's decays instead."},
+      .block = LayerBlock{.value_parts = 2,
+                          .norm = LayerBlock::Norm::rms_of_heads,
+                          .norm_is_learned = false,
+
+                          .gate = LayerBlock::Gate::silu,
+                          .notes = {"Sun et al. 2023, eq. 8: values twice as wide as keys (fla, "
+                                    "layers/multiscale_retention.py; microsoft/torchscale has "
+                                    "5/3), a norm of each head, without weights as in torchscale, "
+                                    "a swish gate. ε is 1e-5, as fla's; torchscale has 1e-6."}}};
 }
 
 }  // namespace attn::variants

@@ -91,13 +91,24 @@ VariantInfo rwkv6() {
       .reference = rwkv6_reference,
       .gates = rwkv6_gates,
       .always_causal = [](const Params&) { return true; },
-      .notes = {"Queries are the paper's receptance r. The mixer alone: without the token shift "
-                "that mixes a position with the one before, without the tanh inside the decay's "
-                "projection, and without the norm and the gate of the output.",
-                "bonus [heads, head_dim]: u. A position that is padding is read with the state "
-                "alone.",
-                "Where query heads share keys and values (kv_heads), each still has its own "
-                "gates, and with them a state of its own."}};
+      .notes =
+          {"Queries are the paper's receptance r. The mixer alone, unless block=paper: without the "
+           "token shift that mixes a position with the one before, without the tanh inside the "
+           "decay's projection, and without the norm and the gate of the output.",
+           "bonus [heads, head_dim]: u. A position that is padding is read with the state alone.",
+           "Where query heads share keys and values (kv_heads), each still has its own gates, and "
+           "with them a state of its own."},
+      .block = LayerBlock{
+          .token_shift = true,
+          .shift_rank = 32,
+          .tanh_gates = {"decay"},
+          .norm = LayerBlock::Norm::layer_of_heads,
+          .norm_epsilon = 64e-5,
+          .gate = LayerBlock::Gate::silu,
+          .notes = {"Peng et al. 2024, section 4.2; BlinkDL/RWKV-LM, RWKV-v5/rwkv_v6_demo.py: a "
+                    "shift of tokens that depends on the data, a norm of each head, a silu gate; "
+                    "shares start as in the first layer. Without channel mixing, for which the "
+                    "layer's feed-forward stands."}}};
 }
 
 }  // namespace attn::variants

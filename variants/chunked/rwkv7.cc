@@ -122,7 +122,8 @@ VariantInfo rwkv7() {
                 "k_k, k_a [heads, head_dim]: of the removed and the written key. κ̂ is divided "
                 "by √(|x|² + 1e-6).",
                 "Where query heads share keys and values (kv_heads), each still has its own "
-                "gates, and with them a state of its own."}};
+                "gates, and with them a state of its own."},
+      .lacks_block = "the value residual and the bonus of RWKV-7 are not built"};
 }
 
 }  // namespace attn::variants

@@ -95,8 +95,8 @@ VariantInfo ttt_linear() {
           .summary = "test-time training: a linear model as state, trained by every position",
           .paper = "Sun et al. 2024, arXiv:2407.04620, sections 2.1-2.7",
           .cost_formula =
-              "6·n·d² + 4·n·mini_batch·d FLOPs; memory n·d, in training d² for each "
-              "mini-batch; in a layer 2·n·width·heads more",
+              "6·n·d² + 4·n·mini_batch·d FLOPs; memory n·d, in training d² for each mini-batch; in "
+              "a layer 2·n·width·heads more",
           .traits = {.causal = true,
                      .linear_time = true,
                      .decode = true,
@@ -108,13 +108,18 @@ VariantInfo ttt_linear() {
           .reference = ttt_linear_reference,
           .gates = ttt_linear_gates,
           .always_causal = [](const Params&) { return true; },
-          .notes = {
-              "The mixer alone: without the authors' convolution or rotation of queries and keys, "
-              "the norm after the heads and the output gate.",
-              "The output is q + LN(q·W + b), as in the authors' code; fla has LN(z) + z.",
-              "A state of W [d, d] and b [d], and in decoding the sums of their gradients.",
-              "Where query heads share keys and values (kv_heads), each still has its own gates, "
-              "and with them a state of its own."}};
+          .notes = {"The mixer alone, unless block=paper: without the authors' convolution or "
+                    "rotation of queries and keys, the norm after the heads and the output gate.",
+                    "The output is q + LN(q·W + b), as in the authors' code; fla has LN(z) + z.",
+                    "A state of W [d, d] and b [d], and in decoding the sums of their gradients.",
+                    "Where query heads share keys and values (kv_heads), each still has its own "
+                    "gates, and with them a state of its own."},
+          .block = LayerBlock{
+              .norm = LayerBlock::Norm::layer,
+              .norm_epsilon = 1e-6,
+              .notes = {"Sun et al. 2024, section 2.7; defaults of "
+                        "test-time-training/ttt-lm-pytorch, ttt.py: a norm after the heads. "
+                        "Without that code's rotation of queries and keys within a mini-batch."}}};
 }
 
 }  // namespace attn::variants

@@ -101,20 +101,27 @@ VariantInfo hyena() {
                                              x.config.causal, {x.mask.kv_lengths}, x.rows);
           },
       .rounds_with_all = uses_fourier,
-      .notes = {
-          "Order 2: queries, keys and values stand for the paper's projections x1, x2 and v, which "
-          "a "
-          "layer makes and pays for. The short convolution of each is left out, as those of the "
-          "gated variants are. The filter is the variant's own, made anew by each pass.",
-          "Distances are over max_len, never the length at hand, which would change the filter.",
-          "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the paper's code "
-          "begins at k = 1e-4, where both are all but constant. Order 2 is one long convolution, "
-          "as "
-          "in that code; the recurrence of the paper has two.",
-          convolution_form_note(),
-          "The decoder holds k⊙v of every position (width numbers each) and the filter: a step "
-          "costs "
-          "2·n·width FLOPs."}};
+      .notes =
+          {"Order 2: queries, keys and values stand for the paper's projections x1, x2 and v, "
+           "which "
+           "a "
+           "layer makes and pays for. The short convolution of each is left out, as those of the "
+           "gated variants are. The filter is the variant's own, made anew by each pass.",
+           "Distances are over max_len, never the length at hand, which would change the filter.",
+           "The network reads t, cos and sin of 2πk·t/max_len for k = 1..bands; the paper's code "
+           "begins at k = 1e-4, where both are all but constant. Order 2 is one long convolution, "
+           "as "
+           "in that code; the recurrence of the paper has two.",
+           convolution_form_note(),
+           "The decoder holds k⊙v of every position (width numbers each) and the filter: a step "
+           "costs "
+           "2·n·width FLOPs."},
+      .block = LayerBlock{
+          .convolution = {.kernel = 3, .bias = true},
+          .projection_biases = true,
+          .replaces_steps = true,
+          .notes = {"Poli et al. 2023, section 3.4; HazyResearch/safari, "
+                    "models/sequence/hyena.py: a convolution of 3 of each projection."}}};
 }
 
 }  // namespace attn::variants

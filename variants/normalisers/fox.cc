@@ -63,27 +63,40 @@ oracle::Array fox_reference(const ReferenceInputs& x) {
 }  // namespace
 
 VariantInfo fox() {
-  return {.name = "fox",
-          .family = "normaliser",
-          .summary = "softmax attention with forget gates: the Forgetting Transformer",
-          .paper = "Lin et al. 2025, arXiv:2503.02130, eqs. 4 and 5",
-          .cost_formula =
-              "2·n·(n+6)·d FLOPs and 2 operations a pair; memory n·d; in a layer 2·n·width·heads "
-              "more",
-          .traits = {.causal = true, .convex = true, .decode = true, .gated = true},
-          .params = {},
-          .make = make_as<Fox>,
-          .reference = fox_reference,
-          .gates = fox_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes = {"The attention alone, without rotary positions (training's default adds "
-                    "learned ones): no norm of queries and keys, token shift or output gate of the "
-                    "paper's Pro block.",
-                    "The gate of a step is not among those that its own key passes; the gates' sum "
-                    "is added to scaled logits.",
-                    "No key block is pruned, however closed the gates between are.",
-                    "Where query heads share keys and values (kv_heads), each still has its own "
-                    "gates, and with them a cache of its own."}};
+  return {
+      .name = "fox",
+      .family = "normaliser",
+      .summary = "softmax attention with forget gates: the Forgetting Transformer",
+      .paper = "Lin et al. 2025, arXiv:2503.02130, eqs. 4 and 5",
+      .cost_formula =
+          "2·n·(n+6)·d FLOPs and 2 operations a pair; memory n·d; in a layer 2·n·width·heads more",
+      .traits = {.causal = true, .convex = true, .decode = true, .gated = true},
+      .params = {},
+      .make = make_as<Fox>,
+      .reference = fox_reference,
+      .gates = fox_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = {"The attention alone, unless block=paper, without rotary positions (training's "
+                "default adds learned ones): no norm of queries and keys, token shift or output "
+                "gate of the paper's Pro block.",
+                "The gate of a step is not among those that its own key passes; the gates' sum is "
+                "added to scaled logits.",
+                "No key block is pruned, however closed the gates between are.",
+                "Where query heads share keys and values (kv_heads), each still has its own gates, "
+                "and with them a cache of its own."},
+      .block = LayerBlock{
+          .key_value_shift = true,
+          .query_key_norm = true,
+          .biased_gates = {"forget"},
+          .norm = LayerBlock::Norm::rms_of_heads,
+          .norms_each_head = true,
+          .norm_epsilon = 1e-6,
+          .gate = LayerBlock::Gate::sigmoid,
+          .replaces_steps = true,
+          .notes = {
+              "Lin et al. 2025, section 3.3 and figure 2: the Pro block, as in "
+              "zhixuan-lin/forgetting-transformer: keys and values mixed with those before, norms "
+              "of queries, keys and output, each head with a gain of its own, a sigmoid gate."}}};
 }
 
 }  // namespace attn::variants

@@ -116,7 +116,15 @@ VariantInfo lru() {
       },
       .always_causal = [](const Params&) { return true; },
       .notes = {"As many states as the layer is wide. B and C stand for W_v and W_o. No skip D·x.",
-                "poles [3, width]: ν, θ and log γ of a = exp(-e^ν + i·e^θ)."}};
+                "poles [3, width]: ν, θ and log γ of a = exp(-e^ν + i·e^θ)."},
+      .block = LayerBlock{.projects_values = false,
+                          .skip = LayerBlock::Skip::channel,
+                          .skip_is_drawn = true,
+                          .gelu = true,
+                          .glu = true,
+                          .notes = {"Orvieto et al. 2023, section 2 and appendix A; "
+                                    "NicolasZucchet/minimal-LRU: D·x, gelu (exact; that code's is "
+                                    "the approximation by tanh), and a gated output projection."}}};
 }
 
 }  // namespace attn::variants

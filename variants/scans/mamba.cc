@@ -81,10 +81,23 @@ VariantInfo mamba() {
       .reads = [](const Params&) { return VariantInfo::Reads{.queries = false, .keys = false}; },
       .gates = mamba_gates,
       .always_causal = [](const Params&) { return true; },
-      .notes = {"The mixer alone: without the paper's short convolution, skip connection D·x "
-                "and output gate, as mamba2. A layer projects x, and Δ, B and C as gates; B and "
-                "C are of each head, where the paper has one head.",
-                "A_log [heads, states, head_dim]: a state decays by exp(-exp(A_log)·Δ)."}};
+      .notes = {"The mixer alone, unless block=paper: without the paper's short convolution, skip "
+                "connection D·x and output gate, as mamba2. A layer projects x, and Δ, B and C as "
+                "gates; B and C are of each head, where the paper has one head.",
+                "A_log [heads, states, head_dim]: a state decays by exp(-exp(A_log)·Δ)."},
+      .block =
+          LayerBlock{
+              .expansion = 2,
+              .convolution = {.kernel = 4, .bias = true},
+              .silu_values = true,
+              .shared_gates = {"B", "C"},
+              .gates_of_values = true,
+              .skip = LayerBlock::Skip::channel,
+              .gate = LayerBlock::Gate::silu,
+              .notes = {
+                  "Gu and Dao 2023, section 3.4 and figure 3; defaults of state-spaces/mamba, "
+                  "modules/mamba_simple.py: expansion 2, convolution of 4 with a bias, rank of Δ "
+                  "width/16, D = 1. The projection of Δ starts as any other."}}};
 }
 
 }  // namespace attn::variants

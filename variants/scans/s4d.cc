@@ -81,10 +81,17 @@ VariantInfo s4d() {
       },
       .reads = [](const Params&) { return VariantInfo::Reads{.queries = false, .keys = false}; },
       .always_causal = [](const Params&) { return true; },
-      .notes = {"The mixer alone: without the paper's skip connection D·x, activation and gated "
-                "output projection. A layer projects x and the output.",
-                "Weights of one of each pair: A = -exp(log_A_real) + i·A_imag, Δ = exp(log_dt), "
-                "C with B = 1 inside."}};
+      .notes = {"The mixer alone, unless block=paper: without the paper's skip connection D·x, "
+                "activation and gated output projection. A layer projects x and the output.",
+                "Weights of one of each pair: A = -exp(log_A_real) + i·A_imag, Δ = exp(log_dt), C "
+                "with B = 1 inside."},
+      .block = LayerBlock{.projects_values = false,
+                          .skip = LayerBlock::Skip::channel,
+                          .skip_is_drawn = true,
+                          .gelu = true,
+                          .glu = true,
+                          .notes = {"Gu et al. 2022; state-spaces/s4, models/s4/s4d.py: D·x, gelu, "
+                                    "and a gated output projection. It projects no input."}}};
 }
 
 }  // namespace attn::variants

@@ -5,11 +5,10 @@
 
 #include "core/base/counters.h"
 #include "core/ops/ops.h"
+#include "core/ops/ops_block.h"
 #include "variants/scores/unit_cache.h"
 
 namespace attn {
-
-Var silu(const Var& x) { return multiply(x, sigmoid(x)); }
 
 namespace {
 

@@ -10,8 +10,6 @@
 
 namespace attn {
 
-Var silu(const Var& x);  // x·σ(x)
-
 struct GatedUnitWeights {
   Var gate, value, base;         // [width, units], [width, units], [width, base]
   Var query_scale, query_shift;  // [base]

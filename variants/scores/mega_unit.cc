@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/ops/ops.h"
+#include "core/ops/ops_block.h"
 #include "variants/scores/gated_unit.h"
 #include "variants/scores/relu_attention.h"
 #include "variants/softmax/softmax.h"

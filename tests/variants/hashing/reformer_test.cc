@@ -180,8 +180,8 @@ TEST(ReformerDecoder, EqualsTheCausalForward) {
       for (const int64_t prefill : std::set<int64_t>{0, length / 2, length - 1}) {
         SCOPED_TRACE(testing::Message()
                      << "buckets " << s.buckets << " length " << length << " after " << prefill);
-        textbook::expect_decoding("reformer", params(s), 1, length, prefill);
-        textbook::expect_decoding("reformer", params(s), 6, length, prefill);
+        textbook_cases::expect_decoding("reformer", params(s), 1, length, prefill);
+        textbook_cases::expect_decoding("reformer", params(s), 6, length, prefill);
       }
 }
 

@@ -77,7 +77,7 @@ TEST(SoftmaxOne, EqualsOneMoreKeyForwardAndBackward) {
 }
 
 TEST(SoftmaxOne, WithoutALearnedSinkItIsOne) {
-  textbook::expect_oracle("softmax_one", {}, 5, 1, twin);
+  textbook_cases::expect_oracle("softmax_one", {}, 5, 1, twin);
 }
 
 TEST(SoftmaxOne, DecodesWithSinks) {

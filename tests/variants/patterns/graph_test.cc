@@ -81,7 +81,7 @@ TEST(Graph, DecodesWhatTheForwardSays) {
   for (const int64_t degree : {0, 5, 8, 200})
     for (const int64_t length : {1, 37, 71})
       for (const int64_t prefill : {int64_t{0}, length / 2})
-        textbook::expect_decoding("graph", {{"degree", degree}}, 1, length, prefill);
+        textbook_cases::expect_decoding("graph", {{"degree", degree}}, 1, length, prefill);
 }
 
 // What a graph drawn for the whole length gets wrong: room for more positions changes no neighbour.

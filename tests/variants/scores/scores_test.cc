@@ -18,16 +18,16 @@ oracle::Array twin(const std::vector<oracle::Array>& x, const oracle::Visibility
 }
 
 TEST(Additive, EqualsItsOracleForwardAndBackward) {
-  textbook::expect_oracle("additive", {}, 5, 1, twin);
+  textbook_cases::expect_oracle("additive", {}, 5, 1, twin);
 }
 
 TEST(Additive, EqualsItsOracleWithMoreUnitsThanDimensions) {
-  textbook::expect_oracle("additive", {{"units", int64_t{11}}}, 3, 1, twin);
+  textbook_cases::expect_oracle("additive", {{"units", int64_t{11}}}, 3, 1, twin);
 }
 
 TEST(Additive, DecodesWhatItsForwardGives) {
-  textbook::expect_decoding("additive", {}, 1);
-  textbook::expect_decoding("additive", {{"units", int64_t{9}}}, 3);
+  textbook_cases::expect_decoding("additive", {}, 1);
+  textbook_cases::expect_decoding("additive", {{"units", int64_t{9}}}, 3);
 }
 
 // Sums of ±100 beyond what exponentials of either side can hold, whose difference is small.
@@ -133,13 +133,13 @@ Tensor answer(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mas
 }
 
 TEST(Relu, EqualsItsOracleForwardAndBackward) {
-  textbook::expect_oracle("relu", {}, 5, 1,
-                          [](const std::vector<oracle::Array>& x, const oracle::Visibility& seen) {
-                            return oracle::relu_attention(x[0], x[1], x[2], seen);
-                          });
+  textbook_cases::expect_oracle(
+      "relu", {}, 5, 1, [](const std::vector<oracle::Array>& x, const oracle::Visibility& seen) {
+        return oracle::relu_attention(x[0], x[1], x[2], seen);
+      });
 }
 
-TEST(Relu, DecodesWhatItsForwardGives) { textbook::expect_decoding("relu", {}, 1); }
+TEST(Relu, DecodesWhatItsForwardGives) { textbook_cases::expect_decoding("relu", {}, 1); }
 
 TEST(Relu, IsATwoLayerPerceptronHomogeneousInItsQueries) {
   const Tensor q = bridge::normal({1, 2, 19, 4}, "q"), k = bridge::normal({1, 2, 23, 4}, "k"),

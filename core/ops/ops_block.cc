@@ -1,0 +1,197 @@
+// Passes over rows in the first-level cache; see ops_block.h. Each reads its input once forward and
+// once or twice backward.
+#include "core/ops/ops_block.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/autograd/tape.h"
+#include "core/base/check.h"
+#include "core/simd/row_ops.h"
+#include "core/simd/rows.h"
+
+namespace attn {
+namespace {
+
+// to = x·σ(x), of n numbers; `to` is not x.
+void silu_row(int64_t n, const real* x, real* to) {
+  sigmoid_row(n, x, to);
+  for (int64_t i = 0; i < n; ++i) to[i] *= x[i];
+}
+
+// to = g·(x·σ(x))', which is σ·(1 + x·(1 - σ)); `to` is neither x nor g.
+void silu_gradient(int64_t n, const real* x, const real* g, real* to) {
+  sigmoid_row(n, x, to);
+  for (int64_t i = 0; i < n; ++i) to[i] = g[i] * to[i] * (1 + x[i] * (1 - to[i]));
+}
+
+// Rows are shared out in pieces, each with sums of its own, which are added in order: a result does
+// not depend on the number of threads that ran.
+constexpr int64_t kPieceRows = 256;
+
+int64_t pieces_of(int64_t rows) {
+  return std::max<int64_t>(1, (rows + kPieceRows - 1) / kPieceRows);
+}
+
+// total += the sums [pieces, width] of all pieces.
+void add_pieces(const Tensor& sums, int64_t offset, const Tensor& total) {
+  const int64_t width = total.size(), stride = sums.dim(1);
+  for (int64_t piece = 0; piece < sums.dim(0); ++piece)
+    for (int64_t j = 0; j < width; ++j) total[j] += sums[piece * stride + offset + j];
+}
+
+struct Convolved {
+  int64_t batch, len, channels, count;
+  int64_t last() const { return count - 1; }
+};
+
+// y = bias + Σ_j taps_j ⊙ x_{t-last+j} of one position.
+void convolve_row(const Convolved& s, int64_t t, const real* x, const real* taps, const real* bias,
+                  real* y) {
+  if (bias)
+    std::copy_n(bias, s.channels, y);
+  else
+    std::fill_n(y, s.channels, real(0));
+  for (int64_t j = std::max<int64_t>(0, s.last() - t); j < s.count; ++j) {
+    const real *const from = x + (t - s.last() + j) * s.channels, *const tap =
+                                                                      taps + j * s.channels;
+    for (int64_t c = 0; c < s.channels; ++c) y[c] += tap[c] * from[c];
+  }
+}
+
+}  // namespace
+
+Var silu(const Var& a) {
+  const Tensor x = a.value(), y(a.shape());
+  over_range(x.size(), 4, [&](int64_t begin, int64_t end) {
+    silu_row(end - begin, x.data() + begin, y.data() + begin);
+  });
+  return record_op(y, {&a, 1}, [x](const Tensor& g, std::span<GradSlot> in) {
+    const Tensor dx(x.shape());
+    over_range(x.size(), 6, [&](int64_t begin, int64_t end) {
+      silu_gradient(end - begin, x.data() + begin, g.data() + begin, dx.data() + begin);
+    });
+    in[0].give(dx);
+  });
+}
+
+Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activated) {
+  const bool fits = x.shape().rank() == 3 && taps.shape().rank() == 2 && taps.dim(0) >= 1 &&
+                    taps.dim(1) == x.dim(2) &&
+                    (!bias.defined() || bias.shape() == Shape({x.dim(2)}));
+  ATTN_CHECK(fits, "short_convolution: {} with taps {} and bias {}", x.shape().str(),
+             taps.shape().str(), bias.defined() ? bias.shape().str() : "none");
+  const Convolved s{x.dim(0), x.dim(1), x.dim(2), taps.dim(0)};
+  const Tensor from = x.value(), tap = taps.value(), y(x.shape());
+  const real* const shift = bias.defined() ? bias.value().data() : nullptr;
+  const Var all[] = {x, taps, bias};
+  const std::span<const Var> inputs(all, bias.defined() ? 3 : 2);
+  // What the activation read; where nothing is recorded, one row of it at a time.
+  const bool keep = activated && recording(inputs);
+  const Tensor sums = keep ? Tensor(x.shape()) : Tensor();
+  over_range(s.batch * s.len, s.channels * (s.count + 4), [&](int64_t begin, int64_t end) {
+    const Tensor one = activated && !keep ? Tensor({s.channels}) : Tensor();
+    for (int64_t row = begin; row < end; ++row) {
+      real* const to = y.data() + row * s.channels;
+      real* const sum = !activated ? to : keep ? sums.data() + row * s.channels : one.data();
+      convolve_row(s, row % s.len, from.data() + row / s.len * s.len * s.channels, tap.data(),
+                   shift, sum);
+      if (activated) silu_row(s.channels, sum, to);
+    }
+  });
+  return record_op(y, inputs, [s, from, tap, sums, activated](Tensor g, std::span<GradSlot> in) {
+    const int64_t rows = s.batch * s.len, wide = s.channels;
+    if (activated) {
+      const Tensor of_sum(sums.shape());
+      over_range(rows, 6 * wide, [&](int64_t begin, int64_t end) {
+        silu_gradient((end - begin) * wide, sums.data() + begin * wide, g.data() + begin * wide,
+                      of_sum.data() + begin * wide);
+      });
+      g = of_sum;
+    }
+    const bool biased = in.size() == 3 && in[2].needed();
+    if (in[1].needed() || biased) {
+      const int64_t pieces = pieces_of(rows);
+      const Tensor parts = Tensor::zeros({pieces, (s.count + 1) * wide});
+      parallel_for(pieces, 1, [&](int64_t first, int64_t end) {
+        for (int64_t piece = first; piece < end; ++piece) {
+          real* const part = parts.data() + piece * (s.count + 1) * wide;
+          for (int64_t row = piece * kPieceRows; row < std::min(rows, (piece + 1) * kPieceRows);
+               ++row) {
+            const real* const of = g.data() + row * wide;
+            for (int64_t j = std::max<int64_t>(0, s.last() - row % s.len); j < s.count; ++j) {
+              const real* const at = from.data() + (row - s.last() + j) * wide;
+              for (int64_t c = 0; c < wide; ++c) part[j * wide + c] += of[c] * at[c];
+            }
+            for (int64_t c = 0; c < wide; ++c) part[s.count * wide + c] += of[c];
+          }
+        }
+      });
+      if (in[1].needed()) add_pieces(parts, 0, in[1].sum());
+      if (biased) add_pieces(parts, s.count * wide, in[2].sum());
+    }
+    if (!in[0].needed()) return;
+    const Tensor dx = Tensor::zeros(from.shape());
+    over_range(rows, s.count * wide, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        for (int64_t j = std::max<int64_t>(0, row % s.len + s.count - s.len); j < s.count; ++j) {
+          const real *const of = g.data() + (row + s.last() - j) * wide, *const by =
+                                                                             tap.data() + j * wide;
+          for (int64_t c = 0; c < wide; ++c) dx[row * wide + c] += by[c] * of[c];
+        }
+    });
+    in[0].give(dx);
+  });
+}
+
+Var rms_norm(const Var& a, const Var& gain, double epsilon) {
+  const bool fits = a.shape().rank() >= 1 && a.dim(-1) >= 1 &&
+                    (!gain.defined() || gain.shape() == Shape({a.dim(-1)}));
+  ATTN_CHECK(fits, "rms_norm: {} with gain {}", a.shape().str(),
+             gain.defined() ? gain.shape().str() : "none");
+  const int64_t n = a.dim(-1), rows = a.value().size() / n;
+  const Tensor x = a.value(), y(a.shape()), scales = gain.defined() ? gain.value() : Tensor();
+  const Tensor inverse({std::max<int64_t>(1, rows)});  // 1/√(mean x² + ε) of each row
+  over_range(rows, 3 * n, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const real* const from = x.data() + row * n;
+      const real factor =
+          1 / std::sqrt(row_dot(from, from, n) / static_cast<real>(n) + static_cast<real>(epsilon));
+      inverse[row] = factor;
+      real* const to = y.data() + row * n;
+      for (int64_t j = 0; j < n; ++j) to[j] = from[j] * factor;
+      if (!scales.defined()) continue;
+      for (int64_t j = 0; j < n; ++j) to[j] *= scales[j];
+    }
+  });
+  const Var all[] = {a, gain};
+  const std::span<const Var> inputs(all, gain.defined() ? 2 : 1);
+  return record_op(y, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
+    if (in.size() == 2 && in[1].needed()) {
+      const Tensor parts = Tensor::zeros({pieces_of(rows), n});
+      parallel_for(parts.dim(0), 1, [&](int64_t first, int64_t end) {
+        for (int64_t row = first * kPieceRows; row < std::min(rows, end * kPieceRows); ++row) {
+          real* const part = parts.data() + row / kPieceRows * n;
+          for (int64_t j = row * n; j < (row + 1) * n; ++j)
+            part[j - row * n] += g[j] * x[j] * inverse[row];
+        }
+      });
+      add_pieces(parts, 0, in[1].sum());
+    }
+    if (!in[0].needed()) return;
+    const Tensor dx(x.shape());
+    over_range(rows, 5 * n, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const real *const from = x.data() + row * n, *const of = g.data() + row * n;
+        real* const to = dx.data() + row * n;
+        for (int64_t j = 0; j < n; ++j) to[j] = scales.defined() ? of[j] * scales[j] : of[j];
+        const real factor = inverse[row];
+        const real mean = row_dot(to, from, n) * factor * factor / static_cast<real>(n);
+        for (int64_t j = 0; j < n; ++j) to[j] = factor * (to[j] - mean * from[j]);
+      }
+    });
+    in[0].give(dx);
+  });
+}
+
+}  // namespace attn

@@ -1,0 +1,200 @@
+// Blocks of two papers written out, one position after the other, in double: with nothing of the
+// library or of its references but the weights. And what the catalogue says of blocks.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/ops/ops.h"
+#include "variants/api/mixer.h"
+#include "variants/block/paper_block.h"
+#include "variants/catalog.h"
+
+namespace attn::paper_block_test {
+namespace {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;
+
+constexpr int64_t kHeads = 2, kDim = 4, kWidth = kHeads * kDim, kLength = 21;
+constexpr double kClose = kIsDouble ? 1e-12 : 2e-5;
+
+struct Built {
+  std::unique_ptr<Attention> attention;
+  std::map<std::string, Tensor> weights;
+  Rows x;
+  Tensor rows;
+
+  explicit Built(const std::string& variant) {
+    attention =
+        with_paper_block(find_variant(variant))
+            .build(
+                {.heads = kHeads, .head_dim = kDim, .max_len = kLength, .causal = true, .seed = 3},
+                {});
+    for (const Weight& weight : attention->weights()) {
+      // Away from zeros and ones, which would hide that they are not read.
+      const Tensor start = weight.value.value();
+      const Tensor moved = Tensor::normal(start.shape(), rng(5, weight.name), 0.2);
+      for (int64_t i = 0; i < moved.size(); ++i) moved[i] += start[i];
+      weight.value.set_value(moved);
+      weights[weight.name] = moved;
+    }
+    rows = Tensor::normal({1, kLength, kWidth}, rng(7, "x"));
+    for (int64_t t = 0; t < kLength; ++t) {
+      x.emplace_back();
+      for (int64_t c = 0; c < kWidth; ++c)
+        x.back().push_back(static_cast<double>(rows[t * kWidth + c]));
+    }
+  }
+  double at(const std::string& name, int64_t i) const {
+    return static_cast<double>(weights.at(name)[i]);
+  }
+  // x·W of one row, W [in, out].
+  Row times(const Row& row, const std::string& name) const {
+    const int64_t out = weights.at(name).dim(1);
+    Row sums(static_cast<size_t>(out), 0);
+    for (size_t i = 0; i < row.size(); ++i)
+      for (int64_t j = 0; j < out; ++j)
+        sums[static_cast<size_t>(j)] += row[i] * at(name, static_cast<int64_t>(i) * out + j);
+    return sums;
+  }
+  // silu(bias + Σ taps ⊙ rows) of the projections of four positions, the last one at t.
+  Row convolved(int64_t t, const std::string& matrix, const std::string& taps, bool biased) const {
+    const int64_t wide = weights.at(taps).dim(1);
+    Row sums(static_cast<size_t>(wide), 0);
+    for (int64_t c = 0; c < wide && biased; ++c)
+      sums[static_cast<size_t>(c)] = at(taps + ".bias", c);
+    for (int64_t j = 0; j < 4; ++j) {
+      if (t - 3 + j < 0) continue;
+      const Row from = times(x[static_cast<size_t>(t - 3 + j)], matrix);
+      for (int64_t c = 0; c < wide; ++c)
+        sums[static_cast<size_t>(c)] += at(taps, j * wide + c) * from[static_cast<size_t>(c)];
+    }
+    for (double& sum : sums) sum /= 1 + std::exp(-sum);
+    return sums;
+  }
+  void expect(const Rows& wanted) const {
+    const Tensor found = as_mixer(*attention)->mix(Var(rows), {.causal = true}).value();
+    for (int64_t t = 0; t < kLength; ++t)
+      for (int64_t c = 0; c < kWidth; ++c)
+        ASSERT_NEAR(static_cast<double>(found[t * kWidth + c]),
+                    wanted[static_cast<size_t>(t)][static_cast<size_t>(c)], kClose)
+            << "position " << t << ", channel " << c;
+  }
+};
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+double softplus(double x) { return std::log1p(std::exp(x)); }
+double size_of(const double* x, int64_t count, double epsilon, bool mean) {
+  double squares = 0;
+  for (int64_t c = 0; c < count; ++c) squares += x[c] * x[c];
+  return std::sqrt((mean ? squares / static_cast<double>(count) : squares) + epsilon);
+}
+
+// Dao and Gu 2024, figure 6: B, C of one head for all; twice as many heads as the layer has.
+TEST(PaperBlock, Mamba2IsWhatThePaperWrites) {
+  const Built b("mamba2");
+  constexpr int64_t heads = 2 * kHeads, inner = heads * kDim;
+  std::vector<Rows> state(heads, Rows(kDim, Row(kDim, 0)));
+  Rows wanted;
+  for (int64_t t = 0; t < kLength; ++t) {
+    const Row& x = b.x[static_cast<size_t>(t)];
+    const Row c = b.convolved(t, "W_q", "q.convolution", true),
+              in = b.convolved(t, "W_k", "k.convolution", true),
+              v = b.convolved(t, "W_v", "v.convolution", true), z = b.times(x, "gate"),
+              raw = b.times(x, "gate.dt");
+    ASSERT_EQ(c.size(), static_cast<size_t>(kDim));
+    Row y(inner, 0);
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto of = static_cast<size_t>(h);
+      const double delta = softplus(raw[of] + b.at("gate.dt.bias", h));
+      const double kept = std::exp(-std::exp(b.at("mixer.A_log", h)) * delta);
+      for (int64_t p = 0; p < kDim; ++p) {
+        const auto at = static_cast<size_t>(h * kDim + p);
+        for (int64_t n = 0; n < kDim; ++n) {
+          double& s = state[of][static_cast<size_t>(n)][static_cast<size_t>(p)];
+          s = kept * s + in[static_cast<size_t>(n)] * delta * v[at];
+          y[at] += c[static_cast<size_t>(n)] * s;
+        }
+        y[at] = (y[at] + b.at("D", h) * v[at]) * silu(z[at]);
+      }
+    }
+    const double size = size_of(y.data(), inner, 1e-5, true);
+    for (int64_t i = 0; i < inner; ++i) y[static_cast<size_t>(i)] *= b.at("norm.gain", i) / size;
+    wanted.push_back(b.times(y, "W_o"));
+  }
+  b.expect(wanted);
+}
+
+// Yang, Kautz and Hatamizadeh 2024, figure 1: values twice as wide as keys.
+TEST(PaperBlock, GatedDeltaNetIsWhatThePaperWrites) {
+  const Built b("gated_deltanet");
+  constexpr int64_t wide = 2 * kDim;
+  std::vector<Rows> state(kHeads, Rows(kDim, Row(wide, 0)));
+  Rows wanted;
+  for (int64_t t = 0; t < kLength; ++t) {
+    const Row& x = b.x[static_cast<size_t>(t)];
+    const Row q = b.convolved(t, "W_q", "q.convolution", false),
+              k = b.convolved(t, "W_k", "k.convolution", false),
+              v = b.convolved(t, "W_v", "v.convolution", false), z = b.times(x, "gate"),
+              raw = b.times(x, "gate.dt"), rate = b.times(x, "gate.beta");
+    Row y(kHeads * wide, 0);
+    for (int64_t h = 0; h < kHeads; ++h) {
+      const auto of = static_cast<size_t>(h);
+      const double kept =
+          std::exp(-std::exp(b.at("mixer.A_log", h)) * softplus(raw[of] + b.at("gate.dt.bias", h)));
+      const double beta = 1 / (1 + std::exp(-rate[of]));
+      const double *const query = q.data() + h * kDim, *const key = k.data() + h * kDim;
+      const double of_query = size_of(query, kDim, 1e-6, false),
+                   of_key = size_of(key, kDim, 1e-6, false);
+      for (int64_t p = 0; p < wide; ++p) {
+        const auto at = static_cast<size_t>(h * wide + p), column = static_cast<size_t>(p);
+        double held = 0;
+        for (int64_t n = 0; n < kDim; ++n) {
+          double& s = state[of][static_cast<size_t>(n)][column];
+          s *= kept;
+          held += key[n] / of_key * s;
+        }
+        for (int64_t n = 0; n < kDim; ++n) {
+          double& s = state[of][static_cast<size_t>(n)][column];
+          s += beta * key[n] / of_key * (v[at] - held);
+          y[at] += query[n] / of_query * s / std::sqrt(static_cast<double>(kDim));
+        }
+      }
+      const double size = size_of(y.data() + h * wide, wide, 1e-5, true);
+      for (int64_t p = 0; p < wide; ++p) {
+        const auto at = static_cast<size_t>(h * wide + p);
+        y[at] *= b.at("norm.gain", p) / size * silu(z[at]);
+      }
+    }
+    wanted.push_back(b.times(y, "W_o"));
+  }
+  b.expect(wanted);
+}
+
+TEST(PaperBlock, TheCatalogueFindsBlocks) {
+  const VariantInfo& mamba2 = find_variant("mamba2");
+  const VariantInfo& block = with_paper_block(mamba2);
+  EXPECT_EQ(&find_variant("mamba2[block=paper]"), &block);
+  EXPECT_EQ(variant_named("mamba2[block=paper]"), &block);
+  EXPECT_EQ(variant_named("nothing[block=paper]"), nullptr);
+  EXPECT_EQ(plain_name(block.name), "mamba2");
+  EXPECT_EQ(plain_name("mamba2"), "mamba2");
+  EXPECT_TRUE(block.traits.mixer && !block.traits.gated);
+  // The plain layer is the paper's.
+  EXPECT_EQ(&with_paper_block(find_variant("full")), &find_variant("full"));
+  // A block that is not built runs nothing, and says why.
+  const VariantInfo& missing = with_paper_block(find_variant("rwkv7"));
+  const auto why = missing.why_not({.q_len = 8, .kv_len = 8, .head_dim = 8, .causal = true},
+                                   Params(missing.name, missing.params));
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("value residual"), std::string::npos) << *why;
+  const VariantInfo& stack = with_paper_block(find_variant("full+mamba2"));
+  EXPECT_EQ(stack.name, "full+mamba2[block=paper]");
+  EXPECT_EQ(&find_variant(stack.name), &stack);
+}
+
+}  // namespace
+}  // namespace attn::paper_block_test

@@ -1,0 +1,78 @@
+// What a paper's layer puts around its mixer, as data: projections, a short convolution, norms, an
+// output gate and a skip. Block paper of a layer is built from it by variants/block/paper_block.h;
+// block mixer, the default, has the projections of multi-head attention alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+// Parts in the order in which a row passes them. `rows` are numbers of all heads of one position.
+struct LayerBlock {
+  // x + μ ⊙ (x_{t-1} - x) with a learned μ of each projection (RWKV's token shift).
+  bool token_shift = false;
+  // The shift depends on the data: μ + tanh((x + μ' ⊙ (x_{t-1} - x))·A)·B, with A [width, rank] and
+  // B [rank, width] of each projection (RWKV-6); 0: on none.
+  int64_t shift_rank = 0;
+
+  // Heads of the mixer for each head of the layer, which keep the layer's head_dim: the inner width
+  // is expansion · width.
+  int64_t expansion = 1;
+  // Values of a head are so many times as wide as its keys. The mixer must be linear in its values:
+  // each part of head_dim columns is a sequence of its own with the same queries, keys and gates.
+  int64_t value_parts = 1;
+  bool one_key_head = false;    // queries and keys of one head serve all heads
+  bool projects_values = true;  // false: the mixer reads the rows as they come
+
+  // Causal depthwise convolution of `kernel` taps over projected rows; 0: none.
+  struct Convolution {
+    int64_t kernel = 0;
+    bool queries = true, keys = true, values = true;
+    std::vector<std::string> gates = {};  // names of gates that pass one too
+    bool bias = false;
+  } convolution = {};
+  // silu() of queries, keys and values, after the convolution where they pass one.
+  bool silu_queries = false, silu_keys = false, silu_values = false;
+  // Keys and values are mixed with those of the position before, in a share that a gate of each
+  // head decides (Forgetting Transformer, section 3.3).
+  bool key_value_shift = false;
+  bool query_key_norm = false;  // RMS norm of each head's queries and keys, with a gain of its own
+  bool projection_biases = false;  // of queries, keys, values and output, from 0 on
+
+  // Names of gates: that one head makes for all (Mamba's B and C); whose projection of two steps
+  // has tanh between them; and that have a learned bias from 0 on, beside those that the mixer
+  // declares.
+  std::vector<std::string> shared_gates = {}, tanh_gates = {}, biased_gates = {};
+  bool gates_of_values = false;  // gates are projected from the values, after their convolution
+
+  enum class Skip { none, head, channel };
+  Skip skip = Skip::none;      // + D·v, where D starts at 1
+  bool skip_is_drawn = false;  // or at N(0, 1)
+
+  enum class Norm { none, rms_of_heads, rms, layer_of_heads, layer };
+  Norm norm = Norm::none;  // of the output: of each head's numbers or of the whole row
+  // A gain, and of layer norms a shift too. The gain of rms_of_heads is one for all heads, unless
+  // each head has its own.
+  bool norm_is_learned = true, norms_each_head = false;
+  double norm_epsilon = 1e-5;
+
+  enum class Gate { none, silu, sigmoid };
+  Gate gate = Gate::none;  // of the output, projected from the layer's input
+  int64_t gate_rank = 0;   // of its projection in two steps; 0: one matrix; -1: head_dim
+  bool gate_bias = false;  // of the last step
+  bool gate_before_norm = false;
+
+  bool gelu = false;  // of the output, before its projection
+  bool glu = false;   // the output projection gives (a, b), and the block a ⊙ σ(b), with biases
+
+  // The mixer's decoder replaces a step that is taken back (Decoder::step_back), as a cache does;
+  // what holds sums adds the next step to it.
+  bool replaces_steps = false;
+
+  // For `info`: paper and code that the defaults are of, then what differs from them.
+  std::vector<std::string> notes = {};
+};
+
+}  // namespace attn

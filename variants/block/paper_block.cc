@@ -1,0 +1,340 @@
+// Projections, passes over rows and the mixer between them; see paper_block.h. Costs the products
+// of the projections beside the mixer, and a pass over rows for each convolution, norm and gate.
+#include "variants/block/paper_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/ops/ops.h"
+#include "core/ops/ops_block.h"
+#include "core/ops/ops_heads.h"
+#include "variants/block/paper_parts.h"
+
+namespace attn {
+namespace {
+
+constexpr double kSmall = 0.01 / std::numbers::sqrt3;  // deviation of numbers uniform in ±0.01
+
+// Of first steps that the papers' codes start at 0, where what is before them has no gradient.
+constexpr double kTiny = 1e-3;
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// [heads] to [heads · times]: each number so many times.
+Var widened(const Var& numbers, int64_t times) {
+  const int64_t count = numbers.value().size();
+  return reshape(repeat_heads(reshape(numbers, {1, count, 1, 1}), times), {count * times});
+}
+
+// [batch, ..] to [batch · times, ..]: each sequence so many times in a row.
+Var repeated(const Var& x, int64_t times) {
+  if (times == 1) return x;
+  const Shape s = x.shape();
+  return reshape(repeat_heads(reshape(x, {1, s[0], s[1] * s[2], s[3]}), times),
+                 {s[0] * times, s[1], s[2], s[3]});
+}
+
+// Rows [batch, len, heads · parts · dim] to [batch · parts, heads, len, dim], and back.
+Var to_parts(const Var& rows, int64_t heads, int64_t parts) {
+  if (parts == 1) return split_heads(rows, heads);
+  const int64_t batch = rows.dim(0), len = rows.dim(1), wide = rows.dim(2);
+  const Var apart = split_heads(reshape(rows, {batch * len, heads, wide / heads}), parts);
+  return reshape(split_heads(reshape(apart, {batch, len, wide}), parts * heads),
+                 {batch * parts, heads, len, wide / heads / parts});
+}
+Var from_parts(const Var& x, int64_t parts) {
+  if (parts == 1) return merge_heads(x);
+  const int64_t batch = x.dim(0) / parts, heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
+  const Var rows = merge_heads(reshape(x, {batch, parts * heads, len, dim}));
+  return reshape(merge_heads(reshape(rows, {batch * len, parts, heads, dim})),
+                 {batch, len, heads * parts * dim});
+}
+
+// x + share ⊙ (before - x)
+Var shifted(const Var& x, const Var& before, const Var& share) {
+  return add(x, multiply(subtract(before, x), share));
+}
+
+// Each head's numbers of rows [batch, len, heads · dim] over their root mean square.
+Var rms_of_heads(const Var& rows, int64_t heads, const Var& gain, double epsilon) {
+  const Shape apart = {rows.dim(0), rows.dim(1), heads, rows.dim(2) / heads};
+  return reshape(rms_norm(reshape(rows, apart), gain, epsilon), rows.shape());
+}
+
+Tensor descending(int64_t count, double power) {
+  const Tensor start({count});
+  for (int64_t i = 0; i < count; ++i)
+    start[i] =
+        static_cast<real>(1 - std::pow(static_cast<double>(i) / static_cast<double>(count), power));
+  return start;
+}
+
+}  // namespace
+
+PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
+    : Mixer(config),
+      block_(base.block.value()),
+      heads_(config.heads * block_.expansion),
+      inner_width_(heads_ * config.head_dim * block_.value_parts) {
+  AttentionConfig inner = config;
+  inner.heads = heads_;
+  inner.params = {};
+  inner.seed = rng(config.seed, "mixer").bits();
+  inner_ = base.build(std::move(inner), mixer_params(base, config.params).values());
+  inner_mixer_ = as_mixer(*inner_);
+  reads_ = base.read_by(inner_->config().params);
+  if (block_.token_shift) shift_stream_ = stream(width(), 2);
+  if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
+  const bool read_rows = inner_mixer_ != nullptr;
+  const LayerBlock::Convolution& by = block_.convolution;
+  const int64_t key_heads = block_.one_key_head ? 1 : heads_;
+  if (!read_rows && reads_.queries) make_side("q", key_heads, by.queries, block_.silu_queries, q_);
+  if (!read_rows && reads_.keys) make_side("k", key_heads, by.keys, block_.silu_keys, k_);
+  if (block_.projects_values)
+    make_side("v", heads_ * block_.value_parts, by.values, block_.silu_values, v_);
+  const std::vector<GateInput> ranks =
+      base.gates_of(config.heads, config.head_dim, inner_->config().params);
+  for (size_t i = 0; i < inner_->gates().size(); ++i) make_gate(inner_->gates()[i], ranks[i].rank);
+  if (block_.skip != LayerBlock::Skip::none) {
+    const Shape size = {block_.skip == LayerBlock::Skip::head ? heads_ : inner_width_};
+    skip_ = block_.skip_is_drawn ? normal_weight("D", size, 1) : weight("D", Tensor::full(size, 1));
+  }
+  if (block_.gate != LayerBlock::Gate::none) {
+    if (block_.token_shift) gate_mix_ = make_shift("gate");
+    const int64_t rank = block_.gate_rank < 0 ? config.head_dim : block_.gate_rank;
+    if (rank > 0) gate_down_ = glorot_weight("gate.down", {width(), rank});
+    gate_up_ =
+        glorot_weight(rank > 0 ? "gate.up" : "gate", {rank > 0 ? rank : width(), inner_width_});
+    if (block_.gate_bias) gate_bias_ = weight("gate.bias", Tensor::zeros({inner_width_}));
+  }
+  if (block_.norm != LayerBlock::Norm::none && block_.norm_is_learned) {
+    const bool of_heads = block_.norm == LayerBlock::Norm::rms_of_heads && !block_.norms_each_head;
+    norm_gain_ =
+        weight("norm.gain", Tensor::full({of_heads ? inner_width_ / heads_ : inner_width_}, 1));
+    if (block_.norm == LayerBlock::Norm::layer || block_.norm == LayerBlock::Norm::layer_of_heads)
+      norm_shift_ = weight("norm.shift", Tensor::zeros({inner_width_}));
+  }
+  const int64_t out = block_.glu ? 2 * width() : width();
+  out_ = glorot_weight("W_o", {inner_width_, out});
+  if (block_.glu || block_.projection_biases) out_bias_ = weight("W_o.bias", Tensor::zeros({out}));
+  adopt_weights("mixer.", *inner_);
+}
+
+int64_t PaperBlock::stream(int64_t channels, int64_t taps) {
+  streams_.push_back({channels, taps - 1});
+  return std::ssize(streams_) - 1;
+}
+
+PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
+  // As in the first layer of RWKV-6: of queries and of the output's gate the square root.
+  const double power = name == "q" || name == "gate" ? 0.5 : 1;
+  Shift made{.share = weight(name + ".mix", descending(width(), power))};
+  if (const int64_t rank = block_.shift_rank; rank > 0) {
+    made.down = normal_weight(name + ".mix.down", {width(), rank}, kTiny);
+    made.up = normal_weight(name + ".mix.up", {rank, width()}, kSmall);
+  }
+  return made;
+}
+
+// x + share ⊙ (before - x), where a part of the share may depend on x.
+Var PaperBlock::shifted(const Var& x, const Var& before, const Shift& by) const {
+  if (!by.share.defined()) return x;
+  if (!by.down.defined()) return attn::shifted(x, before, by.share);
+  const Var from = attn::shifted(x, before, shift_share_);
+  const Var more = linear(tanh(linear(from, by.down, {})), by.up, {});
+  return attn::shifted(x, before, add(more, by.share));
+}
+
+void PaperBlock::make_side(const std::string& name, int64_t heads, bool convolved, bool silu,
+                           Side& side) {
+  const int64_t dim = config().head_dim, out = heads * dim, taps = block_.convolution.kernel;
+  side.heads = heads;
+  side.silu = silu;
+  if (block_.token_shift) side.mix = make_shift(name);
+  side.weight = glorot_weight("W_" + name, {width(), out});
+  if (block_.projection_biases) side.bias = weight("W_" + name + ".bias", Tensor::zeros({out}));
+  if (convolved && taps > 0) {
+    const double deviation = 1 / std::sqrt(3 * static_cast<double>(taps));
+    side.taps = normal_weight(name + ".convolution", {taps, out}, deviation);
+    if (block_.convolution.bias)
+      side.taps_bias = normal_weight(name + ".convolution.bias", {out}, deviation);
+    side.stream = stream(out, taps);
+  }
+  if (block_.key_value_shift && name != "q") {
+    side.shift = glorot_weight(name + ".shift", {width(), heads});
+    side.shift_stream = stream(out, 2);
+  }
+  if (block_.query_key_norm && name != "v")
+    side.gain = weight(name + ".gain", Tensor::full({out}, 1));
+}
+
+void PaperBlock::make_gate(const GateInput& gate, int64_t rank) {
+  Gate made;
+  made.shared = is_in(block_.shared_gates, gate.name);
+  made.tanh = is_in(block_.tanh_gates, gate.name);
+  const int64_t in = block_.gates_of_values ? inner_width_ : width(),
+                out = (made.shared ? 1 : heads_) * gate.width;
+  if (block_.token_shift) made.mix = make_shift("gate." + gate.name);
+  const std::string name = "gate." + gate.name;
+  if (made.tanh) {
+    ATTN_CHECK(rank > 0, "gate {} has no step for tanh", gate.name);
+    made.down = normal_weight(name + ".down", {in, rank}, kTiny);
+  } else if (rank > 0) {
+    made.down = glorot_weight(name + ".down", {in, rank});
+  }
+  made.up = made.tanh ? normal_weight(name + ".up", {rank, out}, kSmall)
+                      : glorot_weight(rank > 0 ? name + ".up" : name, {rank > 0 ? rank : in, out});
+  if (is_in(block_.biased_gates, gate.name))
+    made.bias = weight(name + ".bias", Tensor::zeros({out}));
+  else if (!gate.bias.empty())
+    made.bias = weight(name + ".bias", Tensor::of({out}, gate.bias));
+  if (is_in(block_.convolution.gates, gate.name)) {
+    const int64_t taps = block_.convolution.kernel;
+    made.taps = normal_weight(name + ".convolution", {taps, out},
+                              1 / std::sqrt(3 * static_cast<double>(taps)));
+    made.stream = stream(out, taps);
+  }
+  gates_.push_back(std::move(made));
+}
+
+// The projection of one side, rows [batch, len, heads · head_dim].
+Var PaperBlock::projected(const Var& x, const Var& before, const Side& side,
+                          const Convolve& convolve) const {
+  const Var from = shifted(x, before, side.mix);
+  Var rows = linear(from, side.weight, side.bias);
+  if (side.taps.defined())
+    rows = convolve(rows, {side.stream, side.taps, side.taps_bias, side.silu});
+  else if (side.silu)
+    rows = silu(rows);
+  if (side.shift.defined()) {
+    const Var last = convolve(rows, {side.shift_stream, previous_taps(rows.dim(2)), {}, false});
+    const int64_t dim = config().head_dim;
+    const Shape apart = {rows.dim(0), rows.dim(1), side.heads, dim};
+    const Var share =
+        reshape(sigmoid(linear(from, side.shift, {})), {rows.dim(0), rows.dim(1), side.heads, 1});
+    rows = reshape(attn::shifted(reshape(rows, apart), reshape(last, apart), share), rows.shape());
+  }
+  return rows;
+}
+
+Var PaperBlock::previous_taps(int64_t channels) {
+  const Tensor taps = Tensor::zeros({2, channels});
+  std::fill_n(taps.data(), channels, real(1));
+  return Var(taps);
+}
+
+PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) const {
+  const int64_t parts = block_.value_parts;
+  Inputs all;
+  all.rows = x;
+  if (shift_stream_ >= 0)
+    all.before = convolve(x, {shift_stream_, previous_taps(width()), {}, false});
+  all.values = block_.projects_values ? projected(x, all.before, v_, convolve) : x;
+  if (!inner_mixer_) {
+    all.v = to_parts(all.values, heads_, parts);
+    const auto side = [&](const Side& of) {
+      Var rows = projected(x, all.before, of, convolve);
+      if (of.gain.defined()) rows = multiply(rms_of_heads(rows, of.heads, {}, 1e-5), of.gain);
+      Var heads = split_heads(rows, of.heads);
+      if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
+      return repeated(heads, parts);
+    };
+    all.q = reads_.queries ? side(q_) : all.v;
+    all.k = reads_.keys ? side(k_) : all.v;
+  }
+  const Var& from = block_.gates_of_values ? all.values : x;
+  for (const Gate& gate : gates_) {
+    Var rows = shifted(from, all.before, gate.mix);
+    if (gate.down.defined()) rows = linear(rows, gate.down, {});
+    if (gate.tanh) rows = tanh(rows);
+    rows = linear(rows, gate.up, gate.bias);
+    if (gate.taps.defined()) rows = convolve(rows, {gate.stream, gate.taps, {}, true});
+    const Var heads =
+        gate.shared ? repeat_heads(split_heads(rows, 1), heads_) : split_heads(rows, heads_);
+    all.gates.push_back(repeated(heads, parts));
+  }
+  return all;
+}
+
+Var PaperBlock::normalised(const Var& rows) const {
+  using Norm = LayerBlock::Norm;
+  const double epsilon = block_.norm_epsilon;
+  const Shape apart = {rows.dim(0), rows.dim(1), heads_, inner_width_ / heads_};
+  const auto plain = [&](const Var& x) {
+    const Tensor zeros = Tensor::zeros({x.dim(-1)});
+    return layer_norm(x, Var(Tensor::full({x.dim(-1)}, 1)), Var(zeros), epsilon);
+  };
+  switch (block_.norm) {
+    case Norm::none:
+      return rows;
+    case Norm::rms_of_heads:
+      if (!block_.norms_each_head) return rms_of_heads(rows, heads_, norm_gain_, epsilon);
+      return multiply(rms_of_heads(rows, heads_, {}, epsilon), norm_gain_);
+    case Norm::rms:
+      return rms_norm(rows, norm_gain_, epsilon);
+    case Norm::layer:
+      if (norm_gain_.defined()) return layer_norm(rows, norm_gain_, norm_shift_, epsilon);
+      return plain(rows);
+    case Norm::layer_of_heads:
+      const Var each = reshape(plain(reshape(rows, apart)), rows.shape());
+      return norm_gain_.defined() ? add(multiply(each, norm_gain_), norm_shift_) : each;
+  }
+  throw_error("a norm without a name");
+}
+
+Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
+  Var rows = inner_mixer_ ? mixed : from_parts(mixed, block_.value_parts);
+  if (skip_.defined())
+    rows = add(rows, multiply(in.values, block_.skip == LayerBlock::Skip::head
+                                             ? widened(skip_, inner_width_ / heads_)
+                                             : skip_));
+  if (!block_.gate_before_norm) rows = normalised(rows);
+  if (block_.gate != LayerBlock::Gate::none) {
+    Var from = shifted(in.rows, in.before, gate_mix_);
+    if (gate_down_.defined()) from = linear(from, gate_down_, {});
+    const Var raw = linear(from, gate_up_, gate_bias_);
+    rows = multiply(rows, block_.gate == LayerBlock::Gate::silu ? silu(raw) : sigmoid(raw));
+  }
+  if (block_.gate_before_norm) rows = normalised(rows);
+  if (block_.gelu) rows = gelu(rows);
+  rows = linear(rows, out_, out_bias_);
+  if (!block_.glu) return rows;
+  return multiply(slice(rows, 2, 0, width()), sigmoid(slice(rows, 2, width(), 2 * width())));
+}
+
+Var PaperBlock::do_mix(const Var& x, const Mask& mask) const {
+  const Var from = zero_padding(x, mask.kv_lengths);
+  const Inputs in = inputs(from, [](const Var& rows, const Convolved& by) {
+    return short_convolution(rows, by.taps, by.bias, by.activated);
+  });
+  if (inner_mixer_) return output(inner_mixer_->mix(in.values, mask), in);
+  Mask all = mask;
+  all.kv_lengths.clear();
+  for (const int64_t length : mask.kv_lengths)
+    all.kv_lengths.insert(all.kv_lengths.end(), static_cast<size_t>(block_.value_parts), length);
+  return output(inner_->forward(in.q, in.k, in.v, all, in.gates), in);
+}
+
+std::unique_ptr<Decoder> PaperBlock::do_decoder(const Shape& position, int64_t capacity) const {
+  return paper_decoder(*this, position, capacity);
+}
+
+double PaperBlock::dense_flops() const {
+  double numbers = 0;
+  const auto count = [&](std::initializer_list<Var> matrices) {
+    for (const Var& matrix : matrices)
+      if (matrix.defined()) numbers += static_cast<double>(matrix.value().size());
+  };
+  for (const Side* const side : {&q_, &k_, &v_})
+    count({side->weight, side->shift, side->mix.down, side->mix.up});
+  for (const Gate& gate : gates_) count({gate.down, gate.up, gate.mix.down, gate.mix.up});
+  count({gate_down_, gate_up_, gate_mix_.down, gate_mix_.up, out_});
+  return 2 * numbers;
+}
+
+}  // namespace attn

@@ -1,0 +1,91 @@
+// What the catalogue says of a block: the mixer's entry, with the traits of a mixer; see
+// paper_block.h.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "variants/block/paper_block.h"
+#include "variants/block/paper_parts.h"
+
+namespace attn {
+namespace {
+
+constexpr std::string_view kAfter = "[block=paper]";
+
+Traits traits_of(const VariantInfo& base) {
+  const LayerBlock& block = base.block.value();
+  Traits traits = base.traits;
+  traits.exact = traits.cross = traits.convex = traits.edges = traits.rowwise = false;
+  traits.bfloat16 = traits.gated = traits.distance_bias = traits.mimicry = false;
+  traits.mixer = traits.nonlinear = true;
+  if (block.convolution.kernel > 0 || block.token_shift || block.key_value_shift)
+    traits.permutable = false;
+  return traits;
+}
+
+// The shape that the mixer inside sees.
+AttentionShape inner_shape(const LayerBlock& block, AttentionShape shape) {
+  shape.heads *= block.expansion;
+  shape.batch *= block.value_parts;
+  return shape;
+}
+
+}  // namespace
+
+std::string paper_name(std::string_view variant) { return fmt::format("{}{}", variant, kAfter); }
+
+std::string_view inside_paper(std::string_view text) {
+  return text.ends_with(kAfter) ? text.substr(0, text.size() - kAfter.size()) : std::string_view();
+}
+
+Params mixer_params(const VariantInfo& base, const Params& given) {
+  std::map<std::string, ParamValue> values = given.values();
+  values.erase(kBlockParam);
+  return {base.name, base.params, values};
+}
+
+VariantInfo paper_block(const VariantInfo& base) {
+  const ParamSpec param{kBlockParam, {"paper"}, "the paper's layer around the mixer"};
+  if (!base.block) {  // every shape is skipped, with the reason
+    VariantInfo info = base;
+    info.name = paper_name(base.name);
+    info.params.push_back(param);
+    info.skip_reason = [&base](const AttentionShape&, const Params&) {
+      return std::optional<std::string>("block=paper: " + base.lacks_block);
+    };
+    return info;
+  }
+  const LayerBlock& block = *base.block;
+  VariantInfo info;
+  info.name = paper_name(base.name);
+  info.family = base.family;
+  info.summary = fmt::format("the paper's layer around {}", base.name);
+  info.paper = base.paper;
+  info.cost_formula = "as counted: the mixer's, and the products of the block's projections";
+  info.traits = traits_of(base);
+  info.params = base.params;
+  info.params.push_back(param);
+  info.make = [&base](const AttentionConfig& config) -> std::unique_ptr<Attention> {
+    return std::make_unique<PaperBlock>(base, config);
+  };
+  if (base.reference)
+    info.reference = [&base](const ReferenceInputs& x) { return paper_reference(base, x); };
+  info.skip_reason = [&base, &block](const AttentionShape& shape, const Params& given) {
+    return base.why_not(inner_shape(block, shape), mixer_params(base, given));
+  };
+  if (base.no_decoder)
+    info.no_decoder = [&base](const Params& given) {
+      return base.no_decoder(mixer_params(base, given));
+    };
+  if (block.norm != LayerBlock::Norm::none) info.rounding = 4;
+  info.follows_layer = base.follows_layer;
+  const bool sees_the_past =
+      block.convolution.kernel > 0 || block.token_shift || block.key_value_shift;
+  info.causal_alone = base.causal_alone || (sees_the_past && !base.always_causal);
+  info.always_causal = base.always_causal;
+  info.rounds_with_all = base.rounds_with_all;
+  info.notes = block.notes;
+  return info;
+}
+
+}  // namespace attn
