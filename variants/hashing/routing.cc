@@ -112,7 +112,7 @@ VariantInfo routing() {
            "follow the longest length that the model is built for. What it costs is counted while "
            "it runs, not declared, for the data make the clusters: 2·n·clusters·d FLOPs, and "
            "at most 8·n·window·d."},
-      .convex_if = [](const Params& params) { return !is_balanced(params); }};
+      .convex_if = [](const Params& params, bool) { return !is_balanced(params); }};
 }
 
 }  // namespace attn::variants
