@@ -83,6 +83,10 @@ struct VariantInfo {
   // Whether trait `convex` holds with these parameters, causal or not; empty: it always does.
   std::function<bool(const Params&, bool causal)> convex_if;
 
+  // Whether outputs of a head depend on the queries and keys of other heads with these parameters;
+  // empty: never.
+  std::function<bool(const Params&)> heads_meet;
+
   // Whether weights are sums of terms of both signs in a state. At huge logits the terms cancel:
   // rounding then takes outputs out of the hull of the values.
   bool weights_cancel = false;

@@ -8,8 +8,8 @@
 //   block_lists.h    lists of blocks and queries, means of blocks
 //   block_choice.h   the choice of blocks by mean keys (Lu et al. 2025, arXiv:2502.13189)
 //   block_decoder.h  decoding by chosen blocks
-//   compressed_attention.h, gated_branches.h, branch_decoder.h  the branches of native sparse
-//                    attention (Yuan et al. 2025, arXiv:2502.11089)
+//   compressed_attention.h, block_network.h, gated_branches.h, branch_decoder.h  the branches of
+//                    native sparse attention (Yuan et al. 2025, arXiv:2502.11089)
 // Internal: top_problem.h, top_strip.h.
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "variants/selection/block_choice.h"
 #include "variants/selection/block_decoder.h"
 #include "variants/selection/block_lists.h"
+#include "variants/selection/block_network.h"
 #include "variants/selection/branch_decoder.h"
 #include "variants/selection/compressed_attention.h"
 #include "variants/selection/gated_branches.h"
