@@ -180,6 +180,11 @@ Var Attention::weight(std::string name, const Tensor& start, bool learned) {
   return weights_.back().value;
 }
 
+Var Attention::moved_weight(std::string name, const Tensor& start) {
+  weights_.push_back({std::move(name), Var(start, true), false, true});
+  return weights_.back().value;
+}
+
 Var Attention::normal_weight(const std::string& name, const Shape& shape, double deviation) {
   return weight(name, Tensor::normal(shape, rng(config_.seed, name), deviation));
 }
