@@ -81,6 +81,26 @@ inline OfPair lightning_scores(const Array& q, const Array& k, const Array& a, c
   };
 }
 
+// The same of one indexer for all heads, whose rows are sums over heads: A [1, heads, d,
+// index_heads·dim], B [1, heads, d, dim], C [1, heads, d, index_heads].
+inline OfPair shared_lightning_scores(const Array& q, const Array& k, const Array& a,
+                                      const Array& b, const Array& c, Index index_heads,
+                                      Index dim) {
+  // Heads side by side, of the inputs and of the weights: one head of heads·d.
+  const auto merged_heads = [](const Array& x) {
+    Array one(x.batch, 1, x.len, x.heads * x.dim);
+    for (Index e = 0; e < x.batch; ++e)
+      for (Index h = 0; h < x.heads; ++h)
+        for (Index i = 0; i < x.len; ++i)
+          for (Index m = 0; m < x.dim; ++m) one.at(e, 0, i, h * x.dim + m) = x.at(e, h, i, m);
+    return one;
+  };
+  const auto stacked = [](const Array& w) { return reshaped(w, 1, 1, w.heads * w.len, w.dim); };
+  const OfPair all = lightning_scores(merged_heads(q), merged_heads(k), stacked(a), stacked(b),
+                                      stacked(c), index_heads, dim);
+  return [all](Index e, Index, Index i, Index j) { return all(e, 0, i, j); };
+}
+
 // The mean of the valid rows of a block.
 inline std::vector<double> block_mean(const Array& x, Index b, Index h, Index block, Index size,
                                       Index valid) {

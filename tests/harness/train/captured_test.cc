@@ -188,6 +188,16 @@ TEST(MimicryFit, AStackFitsTheLayersThatCan) {
   EXPECT_EQ(train(asked).mimicry_losses.size(), 2u);
 }
 
+// An indexer's weights have no gradient in a training, and move by its own loss alone.
+TEST(MimicryFit, MovesWeightsThatATrainingDoesNotLearn) {
+  const TrainRequest asked = mimicking(40, "dsa");
+  const auto task = asked.task->build({});
+  MimicryFit fit;
+  const auto model = make_learner(spec_of(asked, *task, fit.watch()));
+  ASSERT_TRUE(fit.run(*model, *task, asked.training, asked.seed));
+  EXPECT_LT(fit.losses().back(), fit.losses().front());
+}
+
 // Weights whose names hold "centroids", of the model that a training ends with.
 std::vector<Tensor> centroids_after(std::map<std::string, ParamValue> params, int64_t steps) {
   TrainRequest asked = mimicking(0, "routing");
