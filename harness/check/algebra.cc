@@ -93,8 +93,8 @@ void check_linearity(const Subject& subject, Verdict& verdict) {
 }
 
 void check_convexity(const Subject& subject, Verdict& verdict) {
-  if (!subject.info.convex(subject.params)) return;
   for (const AttentionShape& shape : subject.shapes(ShapeKind::all, 65)) {
+    if (!subject.info.convex(subject.params, shape.causal)) continue;
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 6);
     check_rows(implied_weights(*attention, x.q, x.k, mask_of(shape), leaves_of(x.gates)), shape, {},
@@ -136,8 +136,8 @@ void check_range(const Subject& subject, Verdict& verdict) {
       // coarse weights only have to stay finite. Where terms of both signs cancel, rounding may be
       // as large as the values.
       const Traits& traits = subject.info.traits;
-      const bool hull =
-          subject.info.convex(subject.params) && !(traits.random && traits.permutable && scale > 1);
+      const bool hull = subject.info.convex(subject.params, shape.causal) &&
+                        !(traits.random && traits.permutable && scale > 1);
       const double rounding =
           scale > 1 && subject.info.weights_cancel ? 1 : tolerance(shape.kv_len);
       const double bound = hull ? largest(x.v) * (1 + rounding) : 1e30;

@@ -85,6 +85,8 @@ void check_batch(const Subject& subject, Verdict& verdict) {
 }
 
 void check_heads(const Subject& subject, Verdict& verdict) {
+  if (subject.info.heads_meet && subject.info.heads_meet(subject.params))
+    return verdict.skip("heads meet with these parameters");
   for (const AttentionShape& shape : with_many(subject)) {
     const auto attention = subject.build(shape);
     const Inputs x = make_inputs(*attention, shape, 22),

@@ -163,7 +163,9 @@ void show_variant(const Chosen& chosen) {
   if (attention->weights().empty()) print("  none\n");
   for (const Weight& weight : attention->weights())
     print(fmt::format("  {:<18} {:<20} {}\n", weight.name, weight.value.shape().str(),
-                      weight.learned ? "learned" : "drawn at random, by seed"));
+                      weight.learned ? "learned"
+                      : weight.moved ? "drawn at random, by seed; a training may move it"
+                                     : "drawn at random, by seed"));
 }
 
 void write_picture(const Chosen& chosen, const std::string& path) {

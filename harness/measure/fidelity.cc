@@ -106,7 +106,7 @@ LayerSums compare_layer(const Workload& workload, const FidelityInputs& in) {
                              : Tensor();
   sums.own = compare_rows(in, out, implied, spec.causal);
   if (!implied.defined()) return sums;
-  sums.is_distribution = spec.variant->convex(attention.config().params);
+  sums.is_distribution = spec.variant->convex(attention.config().params, spec.causal);
   sums.is_explained =
       sums.own.unexplained <= kUnexplained * kUnexplained * sums.own.answered;  // NaN is not
   if (sums.is_explained) sums.rank = implied_rank(in, implied);

@@ -170,7 +170,7 @@ std::vector<Weight> Encoder::weights() const {
   const State& s = *state_;
   std::vector<Weight> all;
   for (Weight& weight : s.input.weights())
-    all.push_back({"input." + weight.name, std::move(weight.value), weight.learned});
+    all.push_back({"input." + weight.name, std::move(weight.value), weight.learned, weight.moved});
   if (s.distances)
     for (const Weight& weight : s.distances->weights()) all.push_back(weight);
   for (Weight& weight : s.stack.weights()) all.push_back(std::move(weight));

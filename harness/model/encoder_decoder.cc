@@ -228,7 +228,7 @@ std::vector<Weight> EncoderDecoder::weights() const {
   std::vector<Weight> all;
   const auto append = [&](const std::string& prefix, const std::vector<Weight>& weights) {
     for (const Weight& weight : weights)
-      all.push_back({prefix + weight.name, weight.value, weight.learned});
+      all.push_back({prefix + weight.name, weight.value, weight.learned, weight.moved});
   };
   append("encoder.input.", s.source.weights());
   for (size_t i = 0; i < s.encoder.size(); ++i)

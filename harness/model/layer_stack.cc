@@ -30,8 +30,8 @@ std::vector<Weight> LayerStack::weights() const {
   std::vector<Weight> all;
   for (size_t i = 0; i < layers_.size(); ++i)
     for (Weight& weight : layers_[i]->weights())
-      all.push_back(
-          {fmt::format("layers.{}.{}", i, weight.name), std::move(weight.value), weight.learned});
+      all.push_back({fmt::format("layers.{}.{}", i, weight.name), std::move(weight.value),
+                     weight.learned, weight.moved});
   if (gain_.value.defined()) all.insert(all.end(), {gain_, bias_});
   return all;
 }

@@ -222,7 +222,8 @@ std::vector<Weight> AttentionBlock::weights() const {
     if (weight.value.defined()) all.push_back(weight);
   for (Weight& weight : s.gates.weights()) all.push_back(std::move(weight));
   for (Weight& weight : s.attention->weights())
-    all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned});
+    all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned,
+                   weight.moved});
   return all;
 }
 

@@ -45,15 +45,15 @@ void MimicryFit::see(const Learner& model, const Batch& batch) {
 
 std::vector<Var> MimicryFit::weights() const {
   std::vector<const Attention*> attentions;
-  std::vector<Var> learned;
+  std::vector<Var> fitted;
   for (const Seen& seen : seen_) {
     if (std::find(attentions.begin(), attentions.end(), seen.attention) != attentions.end())
       continue;
     attentions.push_back(seen.attention);
     for (const Weight& weight : seen.attention->weights())
-      if (weight.learned) learned.push_back(weight.value);
+      if (weight.learned || weight.moved) fitted.push_back(weight.value);
   }
-  return learned;
+  return fitted;
 }
 
 Var MimicryFit::loss() const {

@@ -9,9 +9,9 @@ namespace attn {
 
 namespace {
 
-std::vector<Weight> learned(const Learner& model) {
+std::vector<Weight> weights_where(const Learner& model, bool Weight::*holds) {
   std::vector<Weight> weights = model.weights();
-  std::erase_if(weights, [](const Weight& weight) { return !weight.learned; });
+  std::erase_if(weights, [holds](const Weight& weight) { return !(weight.*holds); });
   return weights;
 }
 
@@ -34,9 +34,16 @@ std::string misfit(const std::vector<Weight>& trained, const std::vector<Weight>
 }  // namespace
 
 std::string copy_learned(const Learner& from, const Learner& to) {
-  const std::vector<Weight> trained = learned(from), other = learned(to);
+  const auto copy = [](const std::vector<Weight>& trained, const std::vector<Weight>& other) {
+    for (size_t i = 0; i < trained.size(); ++i) other[i].value.set_value(trained[i].value.value());
+  };
+  const std::vector<Weight> trained = weights_where(from, &Weight::learned),
+                            other = weights_where(to, &Weight::learned);
   if (std::string reason = misfit(trained, other); !reason.empty()) return reason;
-  for (size_t i = 0; i < trained.size(); ++i) other[i].value.set_value(trained[i].value.value());
+  copy(trained, other);
+  const std::vector<Weight> moved = weights_where(from, &Weight::moved),
+                            drawn = weights_where(to, &Weight::moved);
+  if (misfit(moved, drawn).empty()) copy(moved, drawn);
   return "";
 }
 

@@ -12,8 +12,9 @@
 
 namespace attn {
 
-// Copies the learned weights of `from`. Why they do not fit `to`, which then is as before; "": they
-// were copied.
+// Copies the learned weights of `from`, and those that moved beside them where their names and
+// shapes are the same. Why the learned ones do not fit `to`, which then is as before; "": they were
+// copied.
 std::string copy_learned(const Learner& from, const Learner& to);
 
 struct Rebuilt {

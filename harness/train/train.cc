@@ -10,6 +10,7 @@
 
 #include "core/base/counters.h"
 #include "harness/train/batches.h"
+#include "harness/train/followers.h"
 #include "harness/train/learner.h"
 #include "harness/train/lengths.h"
 #include "harness/train/mimicry.h"
@@ -35,6 +36,14 @@ std::vector<Var> learned_weights(const Learner& model) {
   for (const Weight& weight : model.weights())
     if (weight.learned) learned.push_back(weight.value);
   return learned;
+}
+
+// Of a checkpoint: what a training changes.
+std::vector<Var> changing_weights(const Learner& model) {
+  std::vector<Var> changing;
+  for (const Weight& weight : model.weights())
+    if (weight.learned || weight.moved) changing.push_back(weight.value);
+  return changing;
 }
 
 // The weights that scored best so far; at first the initial ones.
@@ -88,7 +97,7 @@ class Trainer {
         longer_(stretched(request, task)),
         model_(make_learner(watched(learner_spec(request, task, longer_)))),
         optimizer_(learned_weights(*model_), optimizer_config(settings_)),
-        best_(learned_weights(*model_)),
+        best_(changing_weights(*model_)),
         dropout_(rng(request.seed, "dropout")),
         validation_(batches(task_, Split::validation, "validation_examples")) {}
 
@@ -109,7 +118,12 @@ class Trainer {
 
  private:
   LearnerSpec watched(LearnerSpec spec) {
-    if (mimicry_steps(settings_) > 0) spec.watch = mimicry_.watch();
+    if (mimicry_steps(settings_) > 0)
+      spec.watch = [fit = mimicry_.watch(), followers = followers_.watch()](const auto& pass) {
+        fit(pass), followers(pass);
+      };
+    else
+      spec.watch = followers_.watch();
     return spec;
   }
 
@@ -224,7 +238,9 @@ class Trainer {
   // False when the loss or a gradient is not finite; the weights are then as before.
   bool step(const Batch& batch) {
     const double before = counters().flops;
+    followers_.listen(true);
     const Var loss = model_->loss(batch, &dropout_);
+    followers_.listen(false);
     const double value = static_cast<double>(loss.value()[0]);
     if (!std::isfinite(value)) return false;
     loss.backward();
@@ -233,6 +249,7 @@ class Trainer {
         learning_rate(result_.steps, settings_.integer("steps"), settings_.integer("warmup"),
                       settings_.number("learning_rate"));
     if (!std::isfinite(optimizer_.step(rate))) return false;
+    followers_.follow();
     result_.final_train_loss = value;
     loss_sum_ += value;
     ++loss_count_;
@@ -273,6 +290,7 @@ class Trainer {
   const Task& task_;
   const std::vector<Stretch> longer_;
   MimicryFit mimicry_;
+  Followers followers_;
   const std::unique_ptr<Learner> model_;
   AdamW optimizer_;
   const Checkpoint best_;

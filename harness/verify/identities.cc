@@ -146,7 +146,8 @@ std::optional<ComparedRows> padding(const Probe& probe, const Answered& at) {
 
 std::optional<ComparedRows> ones(const Probe& probe, const Answered& at) {
   const VariantInfo& info = *probe.seen().variant;
-  if (!info.convex(Params(info.name, info.params, probe.seen().params))) return std::nullopt;
+  const Params params(info.name, info.params, probe.seen().params);
+  if (!info.convex(params, probe.seen().causal)) return std::nullopt;
   const Tensor one = Tensor::full(at.x.v.shape(), 1);
   return probe.compare(probe.output(at.x.with_values(one)), one, "the value 1 of every key");
 }

@@ -166,7 +166,8 @@ double Attention::state_bytes(const AttentionShape& shape, int64_t kv_heads) con
     return static_cast<double>(
         decoder(shape.batch, shape.kv_len, kept, shape.dtype)->state_bytes());
   const bool shared = group > 1 && shared_decoder({1, kept, group, config_.head_dim}, 1);
-  return declared->state_bytes / static_cast<double>(shared ? group : 1);
+  const double of_all = declared->sequence_state_bytes;
+  return (declared->state_bytes - of_all) / static_cast<double>(shared ? group : 1) + of_all;
 }
 
 std::unique_ptr<Decoder> Attention::do_decoder(const Shape&, int64_t) const { return nullptr; }
@@ -182,7 +183,12 @@ Var Attention::weight(std::string name, const Tensor& start, bool learned) {
 
 void Attention::adopt_weights(const std::string& prefix, const Attention& inner) {
   for (const Weight& each : inner.weights_)
-    weights_.push_back({prefix + each.name, each.value, each.learned});
+    weights_.push_back({prefix + each.name, each.value, each.learned, each.moved});
+}
+
+Var Attention::moved_weight(std::string name, const Tensor& start) {
+  weights_.push_back({std::move(name), Var(start, true), false, true});
+  return weights_.back().value;
 }
 
 Var Attention::normal_weight(const std::string& name, const Shape& shape, double deviation) {

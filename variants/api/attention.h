@@ -37,6 +37,8 @@ struct Weight {
   std::string name;
   Var value;
   bool learned = true;  // false: drawn once at random (such as random features)
+  bool moved = false;   // not learned, but moved beside the gradient while a model is trained, see
+                        // following.h and mimicry.h
 };
 
 class Attention {
@@ -76,6 +78,8 @@ class Attention {
   const Params& params() const { return config_.params; }
   // Make a weight; for constructors. weights() lists them in the order of these calls.
   Var weight(std::string name, const Tensor& start, bool learned = true);
+  // One that is moved; a mimicry loss gives it a gradient, forward() does not.
+  Var moved_weight(std::string name, const Tensor& start);
   // Initial values N(0, deviation²), from the random stream of the seed and that name.
   Var normal_weight(const std::string& name, const Shape& shape, double deviation);
   // For matrices [.., in, out]: N(0, 2 / (in + out)), Glorot and Bengio 2010, eq. 16.

@@ -25,7 +25,8 @@ struct Cost {
   double peak_bytes =
       0;  // peak memory above q, k, v, gates and weights: output, temporaries, workspace
   double state_bytes =
-      0;                 // of the decoder's state after kv_len tokens; variants with trait `decode`
+      0;  // of the decoder's state after kv_len tokens; variants with trait `decode`
+  double sequence_state_bytes = 0;  // of state_bytes: what all heads of a sequence share
   bool declared = true;  // false: no cost is declared, and the other fields are meaningless
   // FLOPs of the gradients depend on the data: those of a row are counted, and backward_flops is an
   // estimate for forecasts.

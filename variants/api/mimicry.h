@@ -1,6 +1,7 @@
 // An attention with a loss that fits its own weights to imitate softmax attention before a task is
-// trained, as hedgehog's feature maps are (Zhang et al. 2024, arXiv:2402.04347). A class that has
-// one also derives from Mimicking, and its trait is `mimicry`.
+// trained, as feature maps (Zhang et al. 2024, arXiv:2402.04347) or the scores of an indexer
+// (DeepSeek-V3.2 2025, arXiv:2512.02556). A class that has one also derives from Mimicking, and its
+// trait is `mimicry`.
 #pragma once
 
 #include "variants/api/attention.h"
@@ -11,8 +12,9 @@ class Mimicking {
  public:
   virtual ~Mimicking() = default;
   // The mean, over all rows of queries that see a key, of the cross-entropy between the weights of
-  // softmax attention and those of this attention; one element. Its gradient is that of the
-  // attention's learned weights; q [batch, heads, q_len, head_dim] and k [batch, heads, kv_len,
+  // softmax attention and those of this attention; where heads share these, with the mean of their
+  // softmax weights. One element. Its gradient is that of the attention's learned weights, and of
+  // those that are moved; q [batch, heads, q_len, head_dim] and k [batch, heads, kv_len,
   // head_dim] stay as they are. Where q_len = kv_len, as in self-attention, queries at or beyond
   // kv_lengths are padding too and are left out. The mask has no edges.
   virtual Var mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const = 0;

@@ -81,8 +81,12 @@ struct VariantInfo {
   // Sentences for `info`: what is not the paper's, what as=lra changes, the axes of weights.
   std::vector<std::string> notes;
 
-  // Whether trait `convex` holds with these parameters; empty: it holds with all.
-  std::function<bool(const Params&)> convex_if;
+  // Whether trait `convex` holds with these parameters, causal or not; empty: it always does.
+  std::function<bool(const Params&, bool causal)> convex_if;
+
+  // Whether outputs of a head depend on the queries and keys of other heads with these parameters;
+  // empty: never.
+  std::function<bool(const Params&)> heads_meet;
 
   // Whether weights are sums of terms of both signs in a state. At huge logits the terms cancel:
   // rounding then takes outputs out of the hull of the values.
@@ -130,8 +134,8 @@ struct VariantInfo {
   bool reads_bfloat16(const Params& chosen) const {
     return traits.bfloat16 && (!bfloat16_if || bfloat16_if(chosen));
   }
-  bool convex(const Params& chosen) const {
-    return traits.convex && (!convex_if || convex_if(chosen));
+  bool convex(const Params& chosen, bool causal) const {
+    return traits.convex && (!convex_if || convex_if(chosen, causal));
   }
   bool has_surrogate(const Params& chosen) const {
     return traits.surrogate_gradients && (!surrogate_if || surrogate_if(chosen));

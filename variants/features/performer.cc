@@ -124,7 +124,7 @@ VariantInfo performer() {
            "where q = k and, relative to the weight, largest where q = -k. Popular code divides by "
            "their sum, which has a random sign for N(0, 1) rows, and outputs explode. Here the "
            "divisor is at least 0.1 of its largest value, the sum of exp((|q|² + |k|²)/2)."},
-      .convex_if = [](const Params& params) { return !is_trigonometric(params); }};
+      .convex_if = [](const Params& params, bool) { return !is_trigonometric(params); }};
 }
 
 }  // namespace attn::variants

@@ -2,6 +2,8 @@
 #include "variants/hashing/routes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "core/base/counters.h"
 #include "core/base/marks.h"
@@ -70,6 +72,21 @@ Routes balanced_routes(const Tensor& x, const Tensor& centroids, int64_t window,
   return routes;
 }
 
+namespace {
+
+// The nearest centroid of the valid rows of a head; `best` has x.dim(2) numbers.
+void nearest_centroids(const Tensor& x, const Tensor& centroids, int64_t head, int64_t valid,
+                       real* work, real* best, int64_t* own) {
+  std::fill_n(best, valid, -kInfinity);
+  if (valid == 0) return;
+  for_products(x, centroids, head, valid, work, [&](int64_t c, const real* scores) {
+    for (int64_t i = 0; i < valid; ++i)
+      if (scores[i] > best[i]) best[i] = scores[i], own[i] = c;
+  });
+}
+
+}  // namespace
+
 NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t most,
                              const std::vector<int64_t>& lengths) {
   const Mark mark(Part::selection);
@@ -77,15 +94,8 @@ NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t m
   const int64_t window = std::min(most, len);  // a cluster has no more members
   IndexList nearest(static_cast<size_t>(heads * len), 0);
   run_tasks(heads, room_of(x) + padded_reals(len), [&](int64_t head, real* work) {
-    const int64_t valid = valid_of(x, lengths, head);
-    real* const best = work + room_of(x);
-    std::fill_n(best, valid, -kInfinity);
-    int64_t* const own = nearest.data() + head * len;
-    if (valid == 0) return;
-    for_products(x, centroids, head, valid, work, [&](int64_t c, const real* scores) {
-      for (int64_t i = 0; i < valid; ++i)
-        if (scores[i] > best[i]) best[i] = scores[i], own[i] = c;
-    });
+    nearest_centroids(x, centroids, head, valid_of(x, lengths, head), work, work + room_of(x),
+                      nearest.data() + head * len);
   });
   NearestRoutes made;
   for (Routes* const each : {&made.chunks, &made.before, &made.after})
@@ -113,6 +123,50 @@ NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t m
       }
   }
   return made;
+}
+
+Tensor moved_centroids(const Tensor& x, const Tensor& y, const Tensor& centroids, double decay,
+                       const std::vector<int64_t>& lengths) {
+  const int64_t heads = centroids.dim(0), count = centroids.dim(1), d = centroids.dim(2);
+  const Tensor moved = centroids.clone();
+  IndexList nearest(static_cast<size_t>(heads * x.dim(2)), 0);
+  // A head at a time over all sequences, so that sums have one order.
+  run_tasks(heads, room_of(x) + padded_reals(x.dim(2)), [&](int64_t h, real* work) {
+    std::vector<double> target(static_cast<size_t>(count * d));
+    int64_t* const own = nearest.data() + h * x.dim(2);
+    for (const Tensor* const rows : {&x, &y}) {
+      std::vector<double> sums(target.size()), members(static_cast<size_t>(count));
+      for (int64_t b = 0; b < x.dim(0); ++b) {
+        const int64_t head = b * heads + h, valid = valid_of(*rows, lengths, head);
+        nearest_centroids(*rows, centroids, head, valid, work, work + room_of(x), own);
+        for (int64_t i = 0; i < valid; ++i) {
+          const real* const row = rows->data() + (head * x.dim(2) + i) * d;
+          double squares = 0;
+          for (int64_t c = 0; c < d; ++c) squares += static_cast<double>(row[c] * row[c]);
+          members[static_cast<size_t>(own[i])] += 1;
+          for (int64_t c = 0; squares > 0 && c < d; ++c)
+            sums[static_cast<size_t>(own[i] * d + c)] +=
+                static_cast<double>(row[c]) / std::sqrt(squares);
+        }
+      }
+      for (size_t at = 0; at < sums.size(); ++at) {
+        const double all = members[at / static_cast<size_t>(d)];
+        if (all > 0) target[at] += sums[at] / (2 * all);
+      }
+    }
+    for (int64_t c = 0; c < count; ++c) {
+      real* const mu = moved.data() + (h * count + c) * d;
+      const double* const to = target.data() + c * d;
+      if (std::all_of(to, to + d, [](double value) { return value == 0; })) continue;
+      double squares = 0;
+      for (int64_t e = 0; e < d; ++e) {
+        mu[e] = static_cast<real>(decay * static_cast<double>(mu[e]) + (1 - decay) * to[e]);
+        squares += static_cast<double>(mu[e] * mu[e]);
+      }
+      for (int64_t e = 0; squares > 0 && e < d; ++e) mu[e] /= static_cast<real>(std::sqrt(squares));
+    }
+  });
+  return moved;
 }
 
 }  // namespace attn

@@ -33,4 +33,10 @@ struct NearestRoutes {
 NearestRoutes nearest_routes(const Tensor& x, const Tensor& centroids, int64_t window,
                              const std::vector<int64_t>& lengths);
 
+// Centroids after a step of online k-means: μ ← unit(decay·μ + (1 - decay)·m), where m
+// is half the mean of the rows of x, and half that of the rows of y, that are nearest to μ, each
+// row of length 1. A half without rows is 0; a centroid without any stays.
+Tensor moved_centroids(const Tensor& x, const Tensor& y, const Tensor& centroids, double decay,
+                       const std::vector<int64_t>& lengths);
+
 }  // namespace attn

@@ -1,10 +1,12 @@
 // routing: softmax attention inside clusters of k-means, whose centroids choose their nearest
-// positions. Roy et al. 2021, arXiv:2003.05997, section 4.1, without the moving average. Time
+// positions and follow them while a model is trained. Roy et al. 2021, arXiv:2003.05997, section
+// 4.1. Time
 // 4·n·clusters·d + 4·clusters·window²·d, O(n·√n·d) at the default √n clusters; memory n·d.
 #include <algorithm>
 #include <cmath>
 
 #include "core/ops/ops.h"
+#include "variants/api/following.h"
 #include "variants/api/variant_info.h"
 #include "variants/hashing/hashing.h"
 #include "variants/reference/routing.h"
@@ -21,7 +23,7 @@ int64_t cluster_count(const Params& params, int64_t max_len) {
 
 bool is_balanced(const Params& params) { return params.text("assignment") == "balanced"; }
 
-class Routing final : public Attention {
+class Routing final : public Attention, public Following {
  public:
   explicit Routing(const AttentionConfig& config)
       : Attention(config), clusters_(cluster_count(params(), config.max_len)) {
@@ -34,12 +36,23 @@ class Routing final : public Attention {
       for (const real x : one) squares += x * x;
       for (real& x : one) x /= std::sqrt(squares);
     }
-    centroids_ = weight("centroids", start, false);
+    centroids_ = moved_weight("centroids", start);
     gain_ = Var(Tensor::full({config.head_dim}, 1));
     bias_ = Var(Tensor::zeros({config.head_dim}));
     window_ = params().integer("window");
     if (window_ == 0 && !is_balanced(params()))
       window_ = (config.max_len + clusters_ - 1) / clusters_;
+  }
+
+  void follow(const Tensor& q, const Tensor& k, const Mask& mask) const override {
+    const double decay = params().number("centroid_decay");
+    if (decay == 1) return;
+    const NoGrad no_grad;
+    const Tensor x = layer_norm(zero_padding(Var(q), mask.kv_lengths), gain_, bias_).value();
+    const Tensor y = is_balanced(params())
+                         ? layer_norm(zero_padding(Var(k), mask.kv_lengths), gain_, bias_).value()
+                         : x;  // queries are the keys
+    centroids_.set_value(moved_centroids(x, y, centroids_.value(), decay, mask.kv_lengths));
   }
 
  private:
@@ -89,7 +102,10 @@ VariantInfo routing() {
                  {"assignment",
                   {"balanced", "nearest"},
                   "balanced: each centroid takes its `window` nearest queries and keys; nearest: "
-                  "each position goes to its nearest centroid, queries are the keys"}},
+                  "each position goes to its nearest centroid, queries are the keys"},
+                 {"centroid_decay", 0.999,
+                  "what centroids keep of themselves in a step of training; 1: they stay as drawn",
+                  0.0, 1.0}},
       .make = make_as<Routing>,
       .reference = routing_reference,
       .skip_reason = [](const AttentionShape& shape,
@@ -100,19 +116,21 @@ VariantInfo routing() {
       },
       .reads = [](const Params& params) { return VariantInfo::Reads{.keys = is_balanced(params)}; },
       .notes =
-          {"Queries and keys are normalised as by a layer norm without gain and bias; logits "
-           "are divided by √d, which the authors' code does not do. A position of several "
-           "clusters gets the mean of their results, one of none gets zeros.",
-           "Centroids are random directions and stay: the paper moves them towards their "
-           "members while it trains, by a moving average that is no part of a forward pass; "
-           "that update and its commitment loss are left out.",
-           "assignment=nearest: members of a cluster, ascending, in chunks of `window` that "
-           "see the chunk before too; this alone hides the future, for the paper's choice of "
+          {"Queries and keys are normalised as by a layer norm without gain and bias; logits are "
+           "divided by √d, which the authors' code does not do. A position of several clusters "
+           "gets the mean of their results, one of none gets zeros.",
+           "Centroids start as random directions. After each step of a training (-t) they move "
+           "by online k-means, as the paper's do: to centroid_decay times themselves and the "
+           "rest times the mean of their nearest positions, half of queries and half of keys, "
+           "and back to length 1. Speed and fidelity are measured with centroids as drawn. The "
+           "paper's commitment loss is left out.",
+           "assignment=nearest: members of a cluster, ascending, in chunks of `window` that see "
+           "the chunk before too; this alone hides the future, for the paper's choice of "
            "members, causal or not, reads the whole sequence. `clusters=0` and its `window=0` "
-           "follow the longest length that the model is built for. What it costs is counted while "
-           "it runs, not declared, for the data make the clusters: 2·n·clusters·d FLOPs, and "
-           "at most 8·n·window·d."},
-      .convex_if = [](const Params& params) { return !is_balanced(params); }};
+           "follow the longest length that the model is built for. What it costs is counted "
+           "while it runs, not declared, for the data make the clusters: 2·n·clusters·d FLOPs, "
+           "and at most 8·n·window·d."},
+      .convex_if = [](const Params& params, bool) { return !is_balanced(params); }};
 }
 
 }  // namespace attn::variants

@@ -6,6 +6,7 @@
 //   landmarks.h            means of segments and pseudo-inverses, 48·m³ FLOPs (nystrom)
 //   head_convolution.h     one short filter a head, 2·n·kernel·d FLOPs
 //   latents.h              learned rows that read the sequence and are read (luna, latent)
+//   causal_packing.h       running means packed by learned rows, and its decoder (causal luna)
 //   set_block.h            attention between sets with its own projections (induced)
 //   shared_latent.h        one latent a position for all heads, and the absorbed decode (mla)
 //   truncated_weights.h    the best weights of a rank, 22·n³ FLOPs (oracle_rank)
@@ -13,6 +14,7 @@
 
 #include "variants/lowrank/compressed_memory.h"
 #include "variants/lowrank/block_compression.h"
+#include "variants/lowrank/causal_packing.h"
 #include "variants/lowrank/head_convolution.h"
 #include "variants/lowrank/landmarks.h"
 #include "variants/lowrank/latents.h"

@@ -38,6 +38,46 @@ inline Array luna(const Array& q, const Array& k, const Array& v, const Array& r
                            {.rows = wanted});
 }
 
+// Weights log2(1 + 2^(p·k_j/√d)) of each row p in the place of the first softmax, and means over
+// the positions so far: O(n²·rows) for each head.
+inline Array causal_luna(const Array& q, const Array& k, const Array& v, const Array& rows,
+                         const std::vector<Index>& lengths, const std::vector<Index>& wanted = {}) {
+  const double tau = 1 / std::sqrt(static_cast<double>(q.dim));
+  const std::vector<bool> asked = wanted_of(wanted, q.len);
+  Array out(q.batch, q.heads, q.len, v.dim);
+  for (Index b = 0; b < q.batch; ++b)
+    for (Index h = 0; h < q.heads; ++h) {
+      const Index valid = lengths.empty() ? k.len : lengths[static_cast<std::size_t>(b)];
+      const auto weight = [&](Index j, Index row) {
+        return std::log2(1 + std::exp2(tau * dot(rows.row(0, h, row), k.row(b, h, j))));
+      };
+      std::vector<std::vector<double>> weights;  // of each key
+      for (Index j = 0; j < valid; ++j) {
+        weights.emplace_back();
+        for (Index row = 0; row < rows.len; ++row) weights.back().push_back(weight(j, row));
+      }
+      for (Index i = 0; i < q.len; ++i) {
+        const Index seen = std::min(i + 1, valid);
+        if (!asked[static_cast<std::size_t>(i)] || seen == 0) continue;
+        std::vector<double> answers(static_cast<std::size_t>(rows.len));
+        for (Index j = 0; j < seen; ++j)
+          add_times(tau * dot(q.row(b, h, i), k.row(b, h, j)) / static_cast<double>(seen),
+                    weights[static_cast<std::size_t>(j)].data(), answers.data(), rows.len);
+        double top = -INFINITY, total = 0;
+        for (const double x : answers) top = std::fmax(top, x);
+        for (double& x : answers) total += x = std::exp(x - top);
+        for (Index j = 0; j < seen; ++j) {
+          double read = 0;
+          for (Index row = 0; row < rows.len; ++row)
+            read += answers[static_cast<std::size_t>(row)] / total *
+                    weights[static_cast<std::size_t>(j)][static_cast<std::size_t>(row)];
+          add_times(read / static_cast<double>(seen), v.line(b, h, j), out.line(b, h, i), v.dim);
+        }
+      }
+    }
+  return out;
+}
+
 // w: rows, then q, k and v of each layer.
 inline Array latent(const Array& q, const Array& k, const Array& v, const std::vector<Array>& w,
                     Index layers, const std::vector<Index>& lengths,

@@ -81,6 +81,26 @@ inline OfPair lightning_scores(const Array& q, const Array& k, const Array& a, c
   };
 }
 
+// The same of one indexer for all heads, whose rows are sums over heads: A [1, heads, d,
+// index_heads·dim], B [1, heads, d, dim], C [1, heads, d, index_heads].
+inline OfPair shared_lightning_scores(const Array& q, const Array& k, const Array& a,
+                                      const Array& b, const Array& c, Index index_heads,
+                                      Index dim) {
+  // Heads side by side, of the inputs and of the weights: one head of heads·d.
+  const auto merged_heads = [](const Array& x) {
+    Array one(x.batch, 1, x.len, x.heads * x.dim);
+    for (Index e = 0; e < x.batch; ++e)
+      for (Index h = 0; h < x.heads; ++h)
+        for (Index i = 0; i < x.len; ++i)
+          for (Index m = 0; m < x.dim; ++m) one.at(e, 0, i, h * x.dim + m) = x.at(e, h, i, m);
+    return one;
+  };
+  const auto stacked = [](const Array& w) { return reshaped(w, 1, 1, w.heads * w.len, w.dim); };
+  const OfPair all = lightning_scores(merged_heads(q), merged_heads(k), stacked(a), stacked(b),
+                                      stacked(c), index_heads, dim);
+  return [all](Index e, Index, Index i, Index j) { return all(e, 0, i, j); };
+}
+
 // The mean of the valid rows of a block.
 inline std::vector<double> block_mean(const Array& x, Index b, Index h, Index block, Index size,
                                       Index valid) {
@@ -113,31 +133,69 @@ inline Array chosen_blocks(const Array& q, const Array& k, const Array& v,
                             rows});
 }
 
+// One row of the positions [begin, begin + size) of a head.
+using OfBlock =
+    std::function<std::vector<double>(const Array& x, Index b, Index h, Index begin, Index size)>;
+
+// gelu((x + P)·U)·D of the positions side by side; w: P [size, dim], U [size·dim, hidden], D
+// [hidden, dim].
+inline OfBlock network_of_block(const Array* w) {
+  return [w](const Array& x, Index b, Index h, Index begin, Index size) {
+    const Array &position = w[0], &up = w[1], &down = w[2];
+    std::vector<double> hidden(static_cast<std::size_t>(up.dim)),
+        row(static_cast<std::size_t>(x.dim));
+    for (Index t = 0; t < size; ++t)
+      for (Index c = 0; c < x.dim; ++c)
+        add_times(x.at(b, h, begin + t, c) + position.at(0, 0, t, c), up.line(0, 0, t * x.dim + c),
+                  hidden.data(), up.dim);
+    for (Index m = 0; m < up.dim; ++m) {
+      const double z = hidden[static_cast<std::size_t>(m)];
+      add_times(z * 0.5 * (1 + std::erf(z / std::sqrt(2.0))), down.line(0, 0, m), row.data(),
+                x.dim);
+    }
+    return row;
+  };
+}
+
 struct SparseBranches {
   Index block, blocks, shared, window;
+  Index size, stride;    // of compressed blocks
+  OfBlock keys, values;  // empty: means
 };
 
-// Σ of three branches times σ(gate): the means of whole blocks that have ended; the first block,
-// the own one, the one before and those of the largest weights among the means, summed over
-// `shared` neighbouring heads; the last `window` keys and the own one. Zeros from lengths[b] on.
+// Σ of three branches times σ(gate): one row for each compressed block that has ended; the first
+// block, the own one, the one before and those of the largest sums of the weights of these rows,
+// each times the share of positions, in strides, that lie in the block, summed over `shared`
+// neighbouring heads; the last `window` keys and the own one. Zeros from lengths[b] on.
 inline Array native_sparse_attention(const Array& q, const Array& k, const Array& v,
                                      const Array& gates, const std::vector<Index>& lengths,
                                      const SparseBranches& s, const std::vector<Index>& rows = {}) {
   const auto valid = [&](Index b) {
     return lengths.empty() ? q.len : lengths[static_cast<std::size_t>(b)];
   };
-  const Index blocks = (q.len + s.block - 1) / s.block;
-  Array keys(k.batch, k.heads, blocks, k.dim), values(v.batch, v.heads, blocks, v.dim);
+  const Index rows_of_blocks = (q.len + s.stride - 1) / s.stride;
+  Array keys(k.batch, k.heads, rows_of_blocks, k.dim),
+      values(v.batch, v.heads, rows_of_blocks, v.dim);
+  const auto compressed_row = [&](const OfBlock& by, const Array& x, Index b, Index h, Index c) {
+    return by ? by(x, b, h, c * s.stride, s.size) : block_mean(x, b, h, c, s.size, valid(b));
+  };
   for (Index b = 0; b < k.batch; ++b)
     for (Index h = 0; h < k.heads; ++h)
-      for (Index block = 0; (block + 1) * s.block <= valid(b); ++block) {
-        add_times(1, block_mean(k, b, h, block, s.block, valid(b)).data(), keys.line(b, h, block),
-                  k.dim);
-        add_times(1, block_mean(v, b, h, block, s.block, valid(b)).data(), values.line(b, h, block),
-                  v.dim);
+      for (Index c = 0; c * s.stride + s.size <= valid(b); ++c) {
+        add_times(1, compressed_row(s.keys, k, b, h, c).data(), keys.line(b, h, c), k.dim);
+        add_times(1, compressed_row(s.values, v, b, h, c).data(), values.line(b, h, c), v.dim);
       }
   const double tau = 1 / std::sqrt(static_cast<double>(q.dim));
-  const auto ended = [&](Index b, Index i) { return std::min(i + 1, valid(b)) / s.block; };
+  const auto ended = [&](Index b, Index i) {
+    const Index past = std::min(i + 1, valid(b)) - s.size;
+    return past < 0 ? 0 : past / s.stride + 1;
+  };
+  // Strides that compressed block c has in block `block`.
+  const auto common = [&](Index c, Index block) {
+    const Index begin = std::max(c * s.stride, block * s.block),
+                end = std::min(c * s.stride + s.size, (block + 1) * s.block);
+    return static_cast<double>(std::max<Index>(0, end - begin) / s.stride);
+  };
   const Array compressed =
       softmax_attention(q, keys, values,
                         {false,
@@ -159,13 +217,15 @@ inline Array native_sparse_attention(const Array& q, const Array& k, const Array
         for (Index block = 1; block + 1 < own; ++block) scores.emplace_back(0.0, block);
         for (Index head = first; head < first + s.shared; ++head) {
           double top = -INFINITY, total = 0;
-          const auto logit = [&](Index block) {
-            return tau * dot(q.row(b, head, i), keys.row(b, head, block));
+          const auto logit = [&](Index c) {
+            return tau * dot(q.row(b, head, i), keys.row(b, head, c));
           };
-          for (Index block = 0; block < ended(b, i); ++block) top = std::fmax(top, logit(block));
-          for (Index block = 0; block < ended(b, i); ++block) total += std::exp(logit(block) - top);
+          for (Index c = 0; c < ended(b, i); ++c) top = std::fmax(top, logit(c));
+          for (Index c = 0; c < ended(b, i); ++c) total += std::exp(logit(c) - top);
           for (auto& [score, block] : scores)
-            if (block < ended(b, i)) score += std::exp(logit(block) - top) / total;
+            for (Index c = 0; c < ended(b, i); ++c)
+              if (common(c, block) > 0)
+                score += common(c, block) * std::exp(logit(c) - top) / total;
         }
         all = largest(std::move(scores), s.blocks - 3);
         all.insert(0), all.insert(own - 1);

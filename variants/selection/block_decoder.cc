@@ -14,33 +14,40 @@
 namespace attn {
 
 BlockDecoder::BlockDecoder(const Shape& position, int64_t capacity, int64_t block, int64_t most,
-                           int64_t shared, bool has_value_means, std::vector<int64_t> gate_widths)
+                           int64_t shared, bool has_value_means, std::vector<int64_t> gate_widths,
+                           const CompressedBlocks& compressed)
     : Decoder(position, capacity, std::move(gate_widths)),
       block_(block),
       most_(std::min(most, std::max<int64_t>(0, (capacity + block - 1) / block - 1))),
       shared_(shared),
+      compressed_(compressed.stride > 0 ? compressed : CompressedBlocks{block, block}),
       keys_({heads(), capacity, head_dim()}),
       values_({heads(), capacity, head_dim()}),
-      means_(heads(), (capacity + block - 1) / block, head_dim(), has_value_means ? head_dim() : 0),
+      means_(heads(), (capacity + compressed_.stride - 1) / compressed_.stride, head_dim(),
+             has_value_means ? head_dim() : 0),
       sums_({heads(), 2 * head_dim()}) {}
 
 void BlockDecoder::put(int64_t head, int64_t at, const real* k, const real* v) const {
   const int64_t d = head_dim(), row = head * capacity() + at;
   std::copy_n(k, d, keys_.data() + row * d);
   std::copy_n(v, d, values_.data() + row * d);
-  if ((at + 1) % block_ != 0) return;
+  const int64_t past = at + 1 - compressed_.block;  // where a block that ends here begins
+  if (past < 0 || past % compressed_.stride != 0) return;
   const bool has_values = means_.values(head, 1) != means_.values(head, 0);
-  const auto mean_of = [&](const Tensor& all, real* to) {
-    std::fill_n(to, d, real(0));
-    for (int64_t i = row + 1 - block_; i <= row; ++i)
-      for (int64_t c = 0; c < d; ++c) to[c] += all[i * d + c];
-    const real factor = 1 / static_cast<real>(block_);
-    for (int64_t c = 0; c < d; ++c) to[c] *= factor;
-  };
+  const int64_t begin = (head * capacity() + past) * d;
   real* const sums = sums_.data() + head * 2 * d;
-  mean_of(keys_, sums);
-  if (has_values) mean_of(values_, sums + d);
-  means_.put(head, at / block_, sums, sums + d);
+  compress(head, false, keys_.data() + begin, sums);
+  if (has_values) compress(head, true, values_.data() + begin, sums + d);
+  means_.put(head, past / compressed_.stride, sums, sums + d);
+}
+
+void BlockDecoder::compress(int64_t, bool, const real* rows, real* to) const {
+  const int64_t d = head_dim();
+  std::fill_n(to, d, real(0));
+  for (int64_t i = 0; i < block_; ++i)
+    for (int64_t c = 0; c < d; ++c) to[c] += rows[i * d + c];
+  const real factor = 1 / static_cast<real>(block_);
+  for (int64_t c = 0; c < d; ++c) to[c] *= factor;
 }
 
 void BlockDecoder::do_extend(const Tensor& k, const Tensor& v) {

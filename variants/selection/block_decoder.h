@@ -1,5 +1,6 @@
 // Decoding by attention to chosen blocks: a cache of keys and values, and the means of whole
-// blocks. A step reads the means of t/block blocks, and block·most keys and values for each query.
+// blocks, or other rows that stand for them. A step reads the means of t/block blocks, and
+// block·most keys and values for each query.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "core/tensor/tensor.h"
 #include "variants/api/decoder.h"
+#include "variants/selection/compressed_attention.h"
 #include "variants/softmax/softmax.h"
 
 namespace attn {
@@ -18,8 +20,10 @@ class BlockDecoder : public Decoder {
  protected:
   // `most` blocks beside the own one; `shared`: neighbouring query heads that choose together;
   // `has_value_means`: values have means too.
+  // `compressed`: the blocks that are made one row each; of none, those of `block`, as means.
   BlockDecoder(const Shape& position, int64_t capacity, int64_t block, int64_t most, int64_t shared,
-               bool has_value_means, std::vector<int64_t> gate_widths = {});
+               bool has_value_means, std::vector<int64_t> gate_widths = {},
+               const CompressedBlocks& compressed = {0, 0});
 
   int64_t block() const { return block_; }
   int64_t most() const { return most_; }
@@ -27,10 +31,13 @@ class BlockDecoder : public Decoder {
   int64_t unit() const { return std::max(group(), shared_); }  // query heads of a task
   int64_t blocks() const { return (capacity() + block_ - 1) / block_; }
   int64_t own() const { return length() / block_; }  // of the next position
+  const CompressedBlocks& compressed() const { return compressed_; }
   const real* value_means(int64_t head) const { return means_.values(head, 0); }
 
   // Scores of a key head's queries [group, dim] with the first `count` means; rows `stride` apart.
   void score(int64_t head, int64_t count, const real* q, real* scores, int64_t stride) const;
+  // A row [head_dim] of the rows of a compressed block: by default their mean.
+  virtual void compress(int64_t head, bool are_values, const real* rows, real* to) const;
   // Adds the keys of some positions, seen by one query, scaled by logit_factor().
   void add(int64_t head, Span positions, const real* query, real* logits, RowSums& sums) const;
   // The same for the own block, up to the next position, and the chosen blocks; out = their mean.
@@ -63,8 +70,9 @@ class BlockDecoder : public Decoder {
   }
 
   int64_t block_, most_, shared_;
+  CompressedBlocks compressed_;
   Tensor keys_, values_;  // [heads, capacity, dim]
-  PanelCache means_;      // [heads, blocks]: of keys, and of values or nothing
+  PanelCache means_;      // [heads, compressed blocks]: of keys, and of values or nothing
   Tensor sums_;           // [heads, 2 · dim]: workspace of a mean
 };
 
@@ -72,9 +80,10 @@ class BlockDecoder : public Decoder {
 std::unique_ptr<Decoder> mean_choice_decoder(const Shape& position, int64_t capacity, int64_t block,
                                              int64_t most);
 
-inline int64_t block_state_bytes(int64_t heads, int64_t positions, int64_t dim, int64_t block,
+// `stride`: from a compressed block to the next.
+inline int64_t block_state_bytes(int64_t heads, int64_t positions, int64_t dim, int64_t stride,
                                  bool has_value_means) {
-  const int64_t blocks = (positions + block - 1) / block;
+  const int64_t blocks = (positions + stride - 1) / stride;
   return heads * dim * (2 * positions + blocks * (1 + has_value_means)) *
          static_cast<int64_t>(sizeof(real));
 }

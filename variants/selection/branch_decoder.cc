@@ -1,5 +1,6 @@
 // The three branches of one position; see branch_decoder.h. First all heads of a unit attend to the
-// means, which scores the blocks; then each chooses, attends to its blocks and to the window.
+// compressed rows, which scores the blocks; then each chooses, attends to its blocks and to the
+// window.
 #include "variants/selection/branch_decoder.h"
 
 #include <algorithm>
@@ -20,21 +21,27 @@ class BranchDecoder final : public BlockDecoder {
  public:
   BranchDecoder(const Shape& position, int64_t capacity, const BranchOptions& options)
       : BlockDecoder(position, capacity, options.block, options.most, options.shared, true,
-                     {kBranches}),
+                     {kBranches}, options.compressed),
         window_(options.window),
+        keys_(options.keys),
+        values_(options.values),
         room_(*this) {
     work_ = Tensor({heads() * group() / unit(), room_.total});
+    if (keys_.defined()) network_work_ = Tensor({heads(), network_reals(keys_)});
   }
 
  private:
   struct Room {
-    int64_t stride, scores, sums, queries, list, places, logits, compressed, selected, total;
+    int64_t stride, block_stride, scores, sums, queries, list, places, logits, compressed, selected,
+        total;
     explicit Room(const BranchDecoder& of) {
       WorkspaceParts parts;
       const int64_t d = of.head_dim(), unit = of.unit();
-      stride = (of.blocks() + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+      const int64_t rows = (of.capacity() + of.compressed().stride - 1) / of.compressed().stride;
+      stride = (rows + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+      block_stride = (of.blocks() + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
       scores = parts.take(of.group() * stride);
-      sums = parts.take(unit / of.shared() * stride);
+      sums = parts.take(unit / of.shared() * block_stride);
       queries = parts.take(unit * d);
       list = parts.take(TopList::reals(std::max<int64_t>(1, of.most())));
       places = parts.take(of.most() + 1);
@@ -45,7 +52,9 @@ class BranchDecoder final : public BlockDecoder {
     }
   };
 
-  int64_t ended() const { return (length() + 1) / block(); }
+  int64_t ended() const { return compressed().ended(length() + 1); }
+  // Whether the scores of blocks are the logits themselves, whose order a softmax does not change.
+  bool has_plain_scores() const { return shared() == 1 && is_aligned(compressed(), block()); }
   int64_t in_window() const { return std::min(window_, length()) + 1; }
 
   void answer(int64_t first, const real* q, real* out) override {
@@ -53,14 +62,14 @@ class BranchDecoder final : public BlockDecoder {
     real* const work = work_.data() + first / unit() * room_.total;
     real *const queries = work + room_.queries, *const sums = work + room_.sums;
     scale_rows_to(q + first * d, unit() * d, logit_factor(d), queries);
-    std::fill_n(sums, unit() / shared() * room_.stride, real(0));
-    for (int64_t at = 0; at < unit(); at += g) compress((first + at) / g, at, work);
+    std::fill_n(sums, unit() / shared() * room_.block_stride, real(0));
+    for (int64_t at = 0; at < unit(); at += g) read_rows((first + at) / g, at, work);
     auto* const places = reinterpret_cast<int32_t*>(work + room_.places);
     for (int64_t at = 0; at < unit(); ++at) {
       const int64_t head = (first + at) / g;
       if (at % shared() == 0)
-        choose_by_weights(own(), sums + at / shared() * room_.stride, most(), work + room_.list,
-                          places);
+        choose_by_weights(own(), sums + at / shared() * room_.block_stride, most(),
+                          work + room_.list, places);
       real* const selected = work + room_.selected;
       attend(head, std::min(most(), own()), places, queries + at * d, work + room_.logits,
              selected);
@@ -79,7 +88,7 @@ class BranchDecoder final : public BlockDecoder {
   }
 
   // The compressed branch of a key head's queries, and what it adds to the scores of blocks.
-  void compress(int64_t head, int64_t at, real* work) const {
+  void read_rows(int64_t head, int64_t at, real* work) const {
     const int64_t d = head_dim(), g = group(), count = ended();
     real *const scores = work + room_.scores, *const out = work + room_.compressed + at * d;
     std::fill_n(out, g * d, real(0));
@@ -88,19 +97,28 @@ class BranchDecoder final : public BlockDecoder {
     count_flops(2 * static_cast<double>(g * count * d));  // of their values
     for (int64_t r = 0; r < g; ++r) {
       real* const row = scores + r * room_.stride;
-      real* const sums = work + room_.sums + (at + r) / shared() * room_.stride;
-      if (shared() == 1) std::copy_n(row, count, sums);
+      real* const sums = work + room_.sums + (at + r) / shared() * room_.block_stride;
+      if (has_plain_scores()) std::copy_n(row, count, sums);
       RowSums found{.sum = out + r * d};
       real rescale = 1;
       add_keys(count, row, room_.stride, value_means(head), d,
                {1, found.sum, &found.row_max, &found.row_sum, &rescale});
       divide_row(d, found.sum, found.row_sum, found.sum);
-      for (int64_t c = 0; shared() > 1 && c < count; ++c) sums[c] += row[c] / found.row_sum;
+      if (!has_plain_scores())
+        add_block_scores(compressed(), block(), count, 1 / found.row_sum, row, own(), sums);
     }
   }
 
+  void compress(int64_t head, bool are_values, const real* rows, real* to) const override {
+    if (!keys_.defined()) return BlockDecoder::compress(head, are_values, rows, to);
+    network_row(are_values ? values_ : keys_, rows,
+                network_work_.data() + head * network_reals(keys_), to);
+  }
+
   double unit_flops() const override {
-    return 4 * static_cast<double>(unit() * head_dim() * (ended() + seen_next() + in_window()));
+    const bool compresses = keys_.defined() && ended() > compressed().ended(length());
+    return 4 * static_cast<double>(unit() * head_dim() * (ended() + seen_next() + in_window())) +
+           (compresses ? static_cast<double>(unit() / group()) * 2 * network_row_flops(keys_) : 0);
   }
   double unit_numbers() const override {
     return 2 * static_cast<double>(head_dim() * (unit() / group() * ended() +
@@ -108,6 +126,8 @@ class BranchDecoder final : public BlockDecoder {
   }
 
   int64_t window_;
+  BlockNetwork keys_, values_;
+  Tensor network_work_;  // [heads, network_reals()]
   Room room_;
   Tensor work_;  // [units, room]
 };
@@ -129,18 +149,23 @@ Cost branch_cost(const AttentionShape& s, const BranchOptions& o) {
   AttentionShape causal = s;
   causal.causal = true;
   const Cost window = softmax_cost(causal, {.causal = true, .window = o.window});
-  const double compressed = heads * d * compressed_pairs(grid);
+  const int64_t rows = o.rows(s.kv_len);
+  const double compressed = heads * d * compressed_pairs(grid, o.compressed);
+  const double network =
+      o.keys.defined() ? 2 * network_flops(o.compressed, o.keys, grid.heads(), s.kv_len) : 0;
   const auto lists = static_cast<double>(BlockQueries::bytes(grid, o.most)),
              chosen = static_cast<double>(ChosenBlocks::bytes(grid, o.most));
-  const double means = size * 2 * heads * d * static_cast<double>(grid.blocks());
-  const double first = std::max(compressed_bytes(grid, o.shared, o.most) + means, lists);
-  return {.flops = 4 * compressed + blocks.flops + window.flops,
-          .backward_flops = 10 * compressed + blocks.backward_flops + window.backward_flops,
+  const double means = size * 2 * heads * d * static_cast<double>(rows);
+  const double first =
+      std::max(compressed_bytes(grid, o.compressed, rows, o.shared, o.most) + means, lists);
+  return {.flops = 4 * compressed + blocks.flops + window.flops + network,
+          .backward_flops =
+              10 * compressed + blocks.backward_flops + window.backward_flops + 2 * network,
           .bytes = 8 * out + lists + size * kBranches * heads * static_cast<double>(s.q_len),
           .peak_bytes = std::max({out + chosen + first, out + lists + blocks.peak_bytes,
                                   2 * out + window.peak_bytes, 4 * out}),
           .state_bytes = static_cast<double>(
-              block_state_bytes(grid.heads(), s.kv_len, s.head_dim, o.block, true))};
+              block_state_bytes(grid.heads(), s.kv_len, s.head_dim, o.compressed.stride, true))};
 }
 
 }  // namespace attn

@@ -1,6 +1,6 @@
-// Decoding by native sparse attention: the cache of block_decoder.h with means of values, and three
-// gates a position and query head. A step reads 2·d numbers for each mean, and for each key of the
-// chosen blocks and of the window.
+// Decoding by native sparse attention: the cache of block_decoder.h with rows that stand for blocks
+// of keys and of values, and three gates a position and query head. A step reads 2·d numbers for
+// each such row, and for each key of the chosen blocks and of the window.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "variants/api/cost.h"
 #include "variants/selection/block_decoder.h"
+#include "variants/selection/block_network.h"
 
 namespace attn {
 
@@ -16,6 +17,13 @@ struct BranchOptions {
   int64_t most = 15;     // chosen blocks beside the own one
   int64_t shared = 1;    // neighbouring query heads that choose together
   int64_t window = 511;  // keys before the query that the last branch sees
+  CompressedBlocks compressed = {64, 64};
+  BlockNetwork keys = {}, values = {};  // undefined: means
+
+  // Of a sequence: those of means may end with one of fewer rows.
+  int64_t rows(int64_t len) const {
+    return keys.defined() ? std::max<int64_t>(1, compressed.ended(len)) : (len + block - 1) / block;
+  }
 };
 
 // Null where neither the group of query heads that share keys nor `shared` divides the other.

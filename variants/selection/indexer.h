@@ -12,26 +12,36 @@
 
 namespace attn {
 
-// What makes the rows that an indexer scores. Each of `attention_heads` has its own A and C; B is
-// one for all, so that query heads that share keys share the indexer's keys too.
+// What makes the rows that an indexer scores. One for all heads reads the queries and keys of all
+// of them: q_i·A_c is then the sum over heads of their products with their parts of A, and so are
+// k_j·B and q_i·C. Of an indexer of each head, B is one for all, so that query heads that share
+// keys share the indexer's keys too.
 class Indexer {
  public:
   Indexer() = default;  // no rows: queries and keys themselves are scored
-  // query [attention_heads, d, heads·dim], key [d, dim], weight [attention_heads, d, heads].
+  // query [attention_heads, d, heads·dim], weight [attention_heads, d, heads]; key [d, dim]: of
+  // each attention head; [attention_heads, d, dim]: one for all.
   Indexer(const Tensor& query, const Tensor& key, const Tensor& weight);
 
   // For q, k [batch, attention_heads, len, d]; padding of k is not read.
   IndexScores scores(const Tensor& q, const Tensor& k, const std::vector<int64_t>& lengths) const;
-  IndexRows rows() const;  // for a decoder
+  IndexRows rows() const;  // for a decoder; of an indexer of each head
 
+  bool is_shared() const { return key_.defined() && key_.shape().rank() == 3; }
   int64_t heads() const { return weight_.defined() ? weight_.dim(2) : 0; }
-  int64_t dim() const { return weight_.defined() ? key_.dim(1) : 0; }
-  double query_flops() const;  // of a position
+  int64_t dim() const { return weight_.defined() ? key_.dim(-1) : 0; }
+  double query_flops() const;  // of a position, of one choice
   double key_flops() const;
 
+  // The rows of `rows` positions of one choice. q and k: of the head, or of the first head of the
+  // sequence, whose others are q_apart and k_apart numbers away; `group` query heads share a head
+  // of k.
+  void make_query(int64_t head, int64_t rows, const real* q, int64_t q_apart, real* to,
+                  real* weights) const;
+  void make_key(int64_t rows, const real* k, int64_t k_apart, int64_t group, real* to) const;
+
  private:
-  void make_query(int64_t head, int64_t rows, const real* q, real* to, real* weights) const;
-  void make_key(int64_t rows, const real* k, real* to) const;
+  int64_t parts() const { return is_shared() ? key_.dim(0) : 1; }  // heads that are summed
 
   Tensor query_, key_, weight_;
   Tensor gain_, bias_;  // of the layer norm: ones and zeros

@@ -31,7 +31,7 @@ class TopForward {
   void run() {
     pack();
     const int64_t strips = (p_.q_len() + layout_.rows - 1) / layout_.rows;
-    run_tasks(p_.heads() * strips, layout_.total, [&](int64_t task, real* work) {
+    run_tasks(p_.choices() * strips, layout_.total, [&](int64_t task, real* work) {
       // Late strips of a causal head cost more than early ones.
       const int64_t at = task % strips, strip = at % 2 ? strips - 1 - at / 2 : at / 2;
       const int64_t begin = strip * layout_.rows;
@@ -44,20 +44,21 @@ class TopForward {
     const Tensor& keys = p_.scored_keys();
     const int64_t d = keys.dim(3), n = p_.kv_len(), panels = (n + kPanel - 1) / kPanel;
     packed_ =
-        Block(static_cast<size_t>(p_.heads() * packed_head_) * sizeof(real), Purpose::workspace);
-    run_tasks(p_.heads() * panels, 0, [&](int64_t task, real*) {
-      const int64_t head = task / panels, first = task % panels * kPanel;
-      const int64_t count = std::min(kPanel, p_.length(head) - first);
+        Block(static_cast<size_t>(p_.choices() * packed_head_) * sizeof(real), Purpose::workspace);
+    run_tasks(p_.choices() * panels, 0, [&](int64_t task, real*) {
+      const int64_t choice = task / panels, first = task % panels * kPanel;
+      const int64_t count = std::min(kPanel, p_.length(choice * p_.heads_of_choice()) - first);
       if (count > 0)
-        pack_transposed(keys.data() + (head * n + first) * d, count, d, d,
-                        panels_of(head) + first * d);
+        pack_transposed(keys.data() + (choice * n + first) * d, count, d, d,
+                        panels_of(choice) + first * d);
     });
   }
-  real* panels_of(int64_t head) const {
-    return static_cast<real*>(packed_.data()) + head * packed_head_;
+  real* panels_of(int64_t choice) const {
+    return static_cast<real*>(packed_.data()) + choice * packed_head_;
   }
 
-  void choose(int64_t head, int64_t begin, int64_t end, real* work) const {
+  void choose(int64_t choice, int64_t begin, int64_t end, real* work) const {
+    const int64_t head = choice * p_.heads_of_choice();  // the first of them; all see the same
     TopList lists[kTopStrip];
     for (int64_t r = 0; r < end - begin; ++r)
       lists[r] = TopList::in(work + layout_.lists + r * TopList::reals(p_.keep), p_.keep);
@@ -65,23 +66,23 @@ class TopForward {
     for (int64_t first = 0; first < seen; first += kTopSpan) {
       const int64_t cols = std::min(kTopSpan, seen - first);
       for (int64_t at = 0; at < cols; at += kTopPiece)
-        score(head, {begin, end}, first + at, std::min(kTopPiece, cols - at),
+        score(choice, {begin, end}, first + at, std::min(kTopPiece, cols - at),
               work + layout_.products, work + layout_.scores + at);
       const Mark mark(Part::selection);
       for (int64_t r = 0; r < end - begin; ++r)
         add_to_top(std::min(cols, p_.visible(head, begin + r) - first),
                    work + layout_.scores + r * layout_.stride, first, lists[r]);
     }
-    for (int64_t r = 0; r < end - begin; ++r) attend(head, begin + r, lists[r], work);
+    for (int64_t r = 0; r < end - begin; ++r) attend_all(head, begin + r, lists[r], work);
   }
 
   // Scores of some queries with `cols` keys from `first`, which begins a panel.
-  void score(int64_t head, Span queries, int64_t first, int64_t cols, real* products,
+  void score(int64_t choice, Span queries, int64_t first, int64_t cols, real* products,
              real* scores) const {
-    const int64_t row = head * p_.q_len() + queries.begin, rows = queries.end - queries.begin;
+    const int64_t row = choice * p_.q_len() + queries.begin, rows = queries.end - queries.begin;
     if (!p_.index.defined()) {
       const int64_t d = p_.dim();
-      product(rows, cols, d, {p_.q.data() + row * d, d}, packed(panels_of(head) + first * d, d),
+      product(rows, cols, d, {p_.q.data() + row * d, d}, packed(panels_of(choice) + first * d, d),
               scores, layout_.stride);
       count_flops(2 * static_cast<double>(rows * cols * d));
       return;
@@ -90,7 +91,7 @@ class TopForward {
     const IndexScores& x = p_.index;
     const int64_t d = x.dim(), each = x.index_heads();
     product(rows * each, cols, d, {x.q.data() + row * each * d, d},
-            packed(panels_of(head) + first * d, d), products, layout_.width);
+            packed(panels_of(choice) + first * d, d), products, layout_.width);
     for (int64_t r = 0; r < rows; ++r)
       index_scores(cols, each, products + r * each * layout_.width, layout_.width,
                    x.weights.defined() ? x.weights.data() + (row + r) * each : nullptr, x.has_relu,
@@ -98,14 +99,24 @@ class TopForward {
     count_flops(2 * static_cast<double>(each * rows * cols * d));
   }
 
-  void attend(int64_t head, int64_t i, TopList& list, real* work) const {
-    const int64_t d = p_.dim(), row = head * p_.q_len() + i, keys = head * p_.kv_len() * d;
+  // Query i of all heads from `first` on that share the list.
+  void attend_all(int64_t first, int64_t i, TopList& list, real* work) const {
     auto* places = reinterpret_cast<int32_t*>(work + layout_.places);
-    if (kept_) places = kept_->places(row);
+    if (kept_) places = kept_->places(first * p_.q_len() + i);
     {
       const Mark mark(Part::selection);
       take_top(list, places);
     }
+    for (int64_t head = first; head < first + p_.heads_of_choice(); ++head) {
+      if (kept_ && head > first)
+        std::copy_n(places, list.size, kept_->places(head * p_.q_len() + i));
+      attend(head, i, list, places, work);
+    }
+  }
+
+  void attend(int64_t head, int64_t i, const TopList& list, const int32_t* places,
+              real* work) const {
+    const int64_t d = p_.dim(), row = head * p_.q_len() + i, keys = head * p_.kv_len() * d;
     const Mark mark(Part::edges);
     const ListedRows rows{list.size, d, places};
     real* const weights = kept_ ? kept_->of_query(row) : work + layout_.logits;
@@ -154,7 +165,8 @@ Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const 
   });
 }
 
-Cost top_cost(const AttentionShape& s, int64_t most, int64_t index_heads, int64_t index_dim) {
+Cost top_cost(const AttentionShape& s, int64_t most, int64_t index_heads, int64_t index_dim,
+              bool shared) {
   const bool is_indexed = index_heads > 0;
   const int64_t keep = std::max<int64_t>(1, std::min(most, s.kv_len));
   const int64_t heads = s.batch * s.heads, n = s.q_len, strip = std::min(n, top_strip(keep));
@@ -171,15 +183,16 @@ Cost top_cost(const AttentionShape& s, int64_t most, int64_t index_heads, int64_
     kept += static_cast<double>(std::min(keep, visible(i)));
   kept += static_cast<double>((n - short_rows) * std::min(keep, s.kv_len));
   const double d = static_cast<double>(s.head_dim), size = sizeof(real),
-               all = static_cast<double>(heads);
+               all = static_cast<double>(heads),
+               choices = static_cast<double>(shared ? s.batch : heads);
   const auto width = static_cast<double>(is_indexed ? index_heads * index_dim : s.head_dim);
-  const int64_t tasks = heads * ((n + strip - 1) / strip);
+  const int64_t tasks = (shared ? s.batch : heads) * ((n + strip - 1) / strip);
   const TopLayout layout(n, s.kv_len, keep, index_heads);
   const double rows = all * static_cast<double>(n) * d,
                keys = all * static_cast<double>(s.kv_len) * d;
   const double packed =
-      all * static_cast<double>(packed_reals(s.kv_len, is_indexed ? index_dim : s.head_dim));
-  return {.flops = 2 * all * (scored * width + (is_indexed ? 2 : 1) * kept * d),
+      choices * static_cast<double>(packed_reals(s.kv_len, is_indexed ? index_dim : s.head_dim));
+  return {.flops = 2 * (choices * scored * width + all * (is_indexed ? 2 : 1) * kept * d),
           .backward_flops = 8 * all * kept * d,
           .bytes = size * (2 * (rows + keys) + packed),
           .peak_bytes =

@@ -19,9 +19,10 @@ namespace attn {
 Var top_attention(const Var& q, const Var& k, const Var& v, int64_t keep, const Mask& mask,
                   const IndexScores& index = {});
 
-// index_heads = 0: without an indexer. What makes the indexer's own rows is not counted.
+// index_heads = 0: without an indexer; `shared`: one for all heads of a sequence. What makes the
+// indexer's own rows is not counted.
 Cost top_cost(const AttentionShape& shape, int64_t keep, int64_t index_heads = 0,
-              int64_t index_dim = 0);
+              int64_t index_dim = 0, bool shared = false);
 
 // Of one query: the weights of `count` listed keys from their logits, in place. e^(scale·logit)
 // over its sum.

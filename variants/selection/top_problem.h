@@ -39,6 +39,9 @@ struct TopProblem {
     mask.edges = nullptr;
   }
   int64_t heads() const { return q.dim(0) * q.dim(1); }
+  // Of keys: one of each head, or of the heads that share the indexer's.
+  int64_t choices() const { return index.defined() ? index.choices() : heads(); }
+  int64_t heads_of_choice() const { return heads() / choices(); }
   int64_t q_len() const { return q.dim(2); }
   int64_t kv_len() const { return k.dim(2); }
   int64_t dim() const { return q.dim(3); }

@@ -80,7 +80,7 @@ VariantInfo sinkhorn() {
                 "as=lra: Long Range Arena's code sorts nothing: a query sees the keys n/block "
                 "apart from it and, under a second softmax, which it adds, sums of keys and values "
                 "over runs of n/block; padding is hidden, which their code confuses."},
-      .convex_if = [](const Params& params) { return params.text("as") == "paper"; }};
+      .convex_if = [](const Params& params, bool) { return params.text("as") == "paper"; }};
 }
 
 }  // namespace attn::variants

@@ -67,7 +67,7 @@ TEST(Fidelity, WeightsAreComparedOnlyWhereTheyAreADistribution) {
     if (why_no_fidelity(spec_of(info))) continue;
     const WorkloadSpec spec = runnable(info);
     const FidelityFigures found = measure_fidelity(spec, InputKind::random, 0.5);
-    EXPECT_EQ(found.weights_kl.has_value(), info.convex(spec.chosen())) << info.name;
+    EXPECT_EQ(found.weights_kl.has_value(), info.convex(spec.chosen(), spec.causal)) << info.name;
     EXPECT_TRUE(std::isfinite(found.relative_error)) << info.name;
     EXPECT_LE(std::abs(found.cosine), 1 + 1e-6) << info.name;
   }
@@ -275,7 +275,7 @@ TEST(Fidelity, WithoutOneMatrixOfWeightsThereIsNoBudget) {
 TEST(Fidelity, DistributionsHaveABudget) {
   for (const VariantInfo& info : all_variants()) {
     const WorkloadSpec spec = runnable(info);
-    if (!info.traits.convex || why_no_fidelity(spec)) continue;
+    if (why_no_fidelity(spec) || !info.convex(spec.chosen(), spec.causal)) continue;
     for (const double scale : {0.25, 4.0}) {
       const FidelityFigures found = measure_fidelity(spec, InputKind::random, scale);
       ASSERT_TRUE(found.keys_read.has_value()) << info.name;

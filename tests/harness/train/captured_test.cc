@@ -188,6 +188,52 @@ TEST(MimicryFit, AStackFitsTheLayersThatCan) {
   EXPECT_EQ(train(asked).mimicry_losses.size(), 2u);
 }
 
+// An indexer's weights have no gradient in a training, and move by its own loss alone.
+TEST(MimicryFit, MovesWeightsThatATrainingDoesNotLearn) {
+  const TrainRequest asked = mimicking(40, "dsa");
+  const auto task = asked.task->build({});
+  MimicryFit fit;
+  const auto model = make_learner(spec_of(asked, *task, fit.watch()));
+  ASSERT_TRUE(fit.run(*model, *task, asked.training, asked.seed));
+  EXPECT_LT(fit.losses().back(), fit.losses().front());
+}
+
+// Weights whose names hold "centroids", of the model that a training ends with.
+std::vector<Tensor> centroids_after(std::map<std::string, ParamValue> params, int64_t steps) {
+  TrainRequest asked = mimicking(0, "routing");
+  params["assignment"] = std::string("nearest");
+  asked.variant_params = std::move(params);
+  asked.training = Params("training", training_params(),
+                          {{"width", int64_t{16}},
+                           {"feed_forward", int64_t{8}},
+                           {"steps", steps},
+                           {"batch", int64_t{8}},
+                           {"eval_every", steps},
+                           {"validation_examples", int64_t{16}},
+                           {"test_examples", int64_t{16}}});
+  std::vector<Tensor> found;
+  asked.inspect = [&](const Learner& best) {
+    for (const Weight& weight : best.weights())
+      if (weight.moved) found.push_back(weight.value.value().clone());
+  };
+  train(asked);
+  return found;
+}
+
+TEST(Followers, CentroidsMoveInATrainingAndTheSameWayAgain) {
+  const auto still = centroids_after({{"centroid_decay", 1.0}}, 4),
+             moved = centroids_after({{"centroid_decay", 0.5}}, 4),
+             again = centroids_after({{"centroid_decay", 0.5}}, 4);
+  ASSERT_EQ(still.size(), 2u) << "one in each of two layers";
+  for (size_t i = 0; i < still.size(); ++i) {
+    double far = 0;
+    for (int64_t j = 0; j < still[i].size(); ++j)
+      far = std::max(far, std::abs(static_cast<double>(moved[i][j] - still[i][j])));
+    EXPECT_GT(far, 0.01);
+    expect_same(moved[i], again[i]);
+  }
+}
+
 TEST(MimicryFit, OthersSayWhyNot) {
   const auto why = why_no_mimicry(find_variant("full"), mimicking(7).training);
   ASSERT_TRUE(why);

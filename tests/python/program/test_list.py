@@ -40,7 +40,7 @@ class Listed(unittest.TestCase):
         self.assertEqual(of_2020, {v["name"] for v in every if v["year"] == 2020})
         self.assertEqual(len(found("--year", "1900:2999")), len(every))
         self.assertEqual([v["name"] for v in found("--trait", "distance_bias")], ["full", "truncated"])
-        self.assertEqual([v["name"] for v in found("--trait", "mimicry")], ["hedgehog"])
+        self.assertEqual([v["name"] for v in found("--trait", "mimicry")], ["dsa", "hedgehog"])
         head = (ROOT / "README.md").read_text(encoding="utf-8").partition("![")[0]  # its first screen names those since 2024
         since = re.findall(r"`(\w+)`", head.partition("Those since 2024:")[2].partition("It answers")[0])
         self.assertEqual(set(since), {v["name"] for v in found("--year", "2024:2999")})

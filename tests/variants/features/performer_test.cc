@@ -250,8 +250,8 @@ TEST(TrigonometricPerformer, WeightsNeedNotBeConvexAndReluHasNone) {
   const VariantInfo& info = find_variant("performer");
   const std::string relu = "relu";
   const auto chosen = [&](const Choices& given) { return Params("performer", info.params, given); };
-  EXPECT_TRUE(info.convex(chosen({})));
-  EXPECT_FALSE(info.convex(chosen({{"features_kind", kTrigonometric}})));
+  EXPECT_TRUE(info.convex(chosen({}), true));
+  EXPECT_FALSE(info.convex(chosen({{"features_kind", kTrigonometric}}), true));
   const AttentionShape shape{.batch = 1, .heads = 1, .q_len = 4, .kv_len = 4, .head_dim = 4};
   EXPECT_FALSE(info.why_not(shape, chosen({{"features_kind", kTrigonometric}})).has_value());
   EXPECT_TRUE(info.why_not(shape, chosen({{"features_kind", kTrigonometric}, {"kernel", relu}}))

@@ -4,6 +4,7 @@
 
 #include "tests/variants/pattern_check.h"
 #include "variants/api/counted_cost.h"
+#include "variants/api/following.h"
 
 namespace attn::routing_test {
 namespace {
@@ -223,6 +224,55 @@ TEST(Routing, TheCostOfNearestIsCountedAndBounded) {
     EXPECT_GT(flops, choice);
     EXPECT_LE(flops, choice + 4 * 8 * static_cast<double>(n * window * 16));
   }
+}
+
+// One step of k-means, written out: to 0.9 of itself and a tenth of the mean of its positions.
+TEST(Routing, CentroidsFollowTheirNearestPositions) {
+  for (const bool balanced : {true, false})
+    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {13, 40}, {0, 0}}) {
+      const routing_test::Setup s{5, 8, balanced, false, lengths};
+      Given given = s.given();
+      given["centroid_decay"] = 0.9;
+      const Shape shape{2, 2, 40, 6};
+      const auto attention = bridge::build("routing", given, 40, false, 3, 6);
+      const Tensor q = bridge::normal(shape, "q"), k = bridge::normal(shape, "k");
+      const oracle::Array x = normalised(bridge::array_of(q)),
+                          y = balanced ? normalised(bridge::array_of(k)) : x;
+      const Weight weight = attention->weights()[0];
+      EXPECT_TRUE(weight.moved && !weight.learned);
+      const Tensor mu = weight.value.value().clone();
+      bridge::fill_padding(q, lengths, bridge::kNaN);
+      bridge::fill_padding(k, lengths, bridge::kNaN);
+      as_following(*attention)->follow(q, k, {false, lengths});
+      for (int64_t h = 0; h < 2; ++h)
+        for (int64_t c = 0; c < 5; ++c) {
+          std::vector<double> want(6);
+          for (const oracle::Array* const rows : {&x, &y}) {
+            std::vector<double> sum(6);
+            double members = 0;
+            for (int64_t b = 0; b < 2; ++b)
+              for (int64_t i = 0; i < s.valid(b, 40); ++i) {
+                if (nearest(*rows, mu, b, h, i) != c) continue;
+                double squares = 0;
+                for (int64_t e = 0; e < 6; ++e) squares += std::pow(rows->at(b, h, i, e), 2);
+                for (int64_t e = 0; e < 6; ++e)
+                  sum[static_cast<size_t>(e)] += rows->at(b, h, i, e) / std::sqrt(squares);
+                ++members;
+              }
+            for (size_t e = 0; members > 0 && e < 6; ++e) want[e] += sum[e] / members / 2;
+          }
+          const bool stays = std::all_of(want.begin(), want.end(), [](double z) { return z == 0; });
+          double squares = 0;
+          for (int64_t e = 0; e < 6; ++e) {
+            double& to = want[static_cast<size_t>(e)];
+            to = (stays ? 1 : 0.9) * static_cast<double>(mu[(h * 5 + c) * 6 + e]) + 0.1 * to;
+            squares += to * to;
+          }
+          for (int64_t e = 0; e < 6; ++e)
+            EXPECT_NEAR(static_cast<double>(weight.value.value()[(h * 5 + c) * 6 + e]),
+                        want[static_cast<size_t>(e)] / std::sqrt(squares), 50 * kEpsilon);
+        }
+    }
 }
 
 }  // namespace

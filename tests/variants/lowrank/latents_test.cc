@@ -10,8 +10,8 @@
 namespace attn::latents_test {
 namespace {
 
-// latent and luna against their stages written out; rows that are the queries; what is packed one
-// to one is softmax attention.
+// latent and luna, causal or not, against their stages written out; rows that are the queries; what
+// is packed one to one is softmax attention.
 
 using bridge::array_of;
 using Given = std::map<std::string, ParamValue>;
@@ -97,6 +97,70 @@ TEST(Luna, EqualsItsOracle) {
             };
           });
     }
+}
+
+// Causal luna by its two accumulated matrices, one position after the other, as the authors' code
+// steps: A += k·ωᵀ and B += ω·vᵀ.
+oracle::Array stepped(const std::vector<oracle::Array>& x, const std::vector<int64_t>& lengths) {
+  const oracle::Array &q = x[0], &k = x[1], &v = x[2], &rows = x[3];
+  oracle::Array out(q.batch, q.heads, q.len, q.dim);
+  const auto dim = static_cast<size_t>(q.dim), slots = static_cast<size_t>(rows.len);
+  const double root = std::sqrt(static_cast<double>(q.dim));
+  for (int64_t b = 0; b < q.batch; ++b)
+    for (int64_t h = 0; h < q.heads; ++h) {
+      const int64_t n = lengths.empty() ? k.len : lengths[static_cast<size_t>(b)];
+      std::vector<double> keys(dim * slots), values(slots * dim);
+      double steps = 0;
+      for (int64_t i = 0; i < q.len; ++i) {
+        for (size_t s = 0; i < n && s < slots; ++s) {
+          double logit = 0;
+          for (int64_t c = 0; c < q.dim; ++c)
+            logit += rows.at(0, h, static_cast<int64_t>(s), c) * k.at(b, h, i, c) / root;
+          const double weight = std::log1p(std::exp(std::log(2.0) * logit)) / std::log(2.0);
+          for (size_t c = 0; c < dim; ++c) {
+            keys[c * slots + s] += k.at(b, h, i, static_cast<int64_t>(c)) * weight;
+            values[s * dim + c] += weight * v.at(b, h, i, static_cast<int64_t>(c));
+          }
+        }
+        if (i < n) ++steps;
+        if (steps == 0) continue;
+        std::vector<double> answers(slots);
+        double total = 0;
+        for (size_t s = 0; s < slots; ++s) {
+          for (size_t c = 0; c < dim; ++c)
+            answers[s] += q.at(b, h, i, static_cast<int64_t>(c)) / root * keys[c * slots + s];
+          total += answers[s] = std::exp(answers[s] / steps);
+        }
+        for (size_t s = 0; s < slots; ++s)
+          for (size_t c = 0; c < dim; ++c)
+            out.at(b, h, i, static_cast<int64_t>(c)) +=
+                answers[s] / total * values[s * dim + c] / steps;
+      }
+    }
+  return out;
+}
+
+TEST(Luna, CausalEqualsTheStepsOfItsAuthors) {
+  for (const int64_t length : {1, 2, 7, 37, 130})
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message() << length << (padded ? " padded" : ""));
+      std::vector<int64_t> lengths;
+      if (padded) lengths = {length / 2, length - 1};
+      bridge::expect_twin(
+          {"luna", {{"latents", int64_t{6}}}, {2, 2, length, length, 5, true}, lengths},
+          [&](const Attention&, const Tensor&) {
+            return [=](const std::vector<oracle::Array>& x) { return stepped(x, lengths); };
+          });
+    }
+}
+
+TEST(Luna, IsADistributionWhereItSeesAll) {
+  const VariantInfo& luna = find_variant("luna");
+  const Params chosen(luna.name, luna.params, {});
+  EXPECT_TRUE(luna.convex(chosen, false));
+  EXPECT_FALSE(luna.convex(chosen, true));
+  EXPECT_TRUE(luna.why_not({.q_len = 3, .kv_len = 5, .causal = true}, chosen));
+  EXPECT_FALSE(luna.why_not({.q_len = 3, .kv_len = 5}, chosen));
 }
 
 Tensor output(const std::string& name, const Given& given, const Tensor& latents,
