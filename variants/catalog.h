@@ -19,9 +19,9 @@ const VariantInfo& find_variant(std::string_view name);
 LayerVariant find_stack(const std::vector<LayerVariant>& layers);
 // The same; null if there is none.
 const VariantInfo* variant_named(std::string_view name);
-// The variant with the layer of its paper around it, "mamba2[block=paper]", which find_variant() finds
-// too; itself, where its paper's layer is the plain one; of a stack, that of its layers. Error
-// where the paper has a layer that is not built.
+// The variant with the layer of its paper around it, "mamba2[block=paper]", which find_variant()
+// finds too; itself, where its paper's layer is the plain one; of a stack, that of its layers.
+// Error where the paper has a layer that is not built.
 const VariantInfo& with_paper_block(const VariantInfo& info);
 std::string plain_name(std::string_view name);  // "mamba2" of "mamba2[block=paper]", else `name`
 // find_variant(name), with the layer of its paper where `params` has block=paper (kBlockParam).

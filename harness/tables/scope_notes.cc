@@ -8,6 +8,7 @@
 #include "harness/measure/workload.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
+#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -119,6 +120,13 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
     notes.emplace_back(
         "kv_heads: a pass copies keys and values for every query head, in time and memory; "
         "decoding need not");
+  if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
+        return scope_of(*row) == ScopeKind::attention &&
+               row->key.variant.params.values().contains(kBlockParam);
+      }))
+    notes.emplace_back(
+        "block=paper: the paper's layer, with its projections, which the others leave to the "
+        "layer");
   const auto shares = shares_of_attention(rows, all, label);
   for (const auto& [length, texts] : shares)
     if (length == shares.begin()->first || length == shares.rbegin()->first)

@@ -43,7 +43,7 @@ TEST(PlantedBlocks, WrongDataIsCaught) {
   const std::vector<std::pair<std::string, std::function<void(LayerBlock&)>>> faults = {
       {"mamba2", [](LayerBlock& b) { b.gate_before_norm = false; }},
       {"mamba2", [](LayerBlock& b) { b.norm = Norm::rms_of_heads, b.norms_each_head = true; }},
-      {"mamba2", [](LayerBlock& b) { b.silu_values = false; }},
+      {"hgrn2", [](LayerBlock& b) { b.silu_queries = false; }},
       {"deltanet", [](LayerBlock& b) { b.silu_keys = false; }},
       {"deltanet", [](LayerBlock& b) { b.norm_epsilon = 0.1; }},
       {"gla", [](LayerBlock& b) { b.gate = LayerBlock::Gate::sigmoid; }},
@@ -122,7 +122,7 @@ VariantInfo with_fault(Fault fault) {
 TEST(PlantedBlocks, WrongPassesAndDecodersAreCaught) {
   const std::vector<std::pair<Fault, Names>> faults = {
       {Fault::none, {}},
-      {Fault::sees_the_next, {"causality", "decode"}},
+      {Fault::sees_the_next, {"causality", "padding", "decode"}},
       {Fault::reads_padding, {"padding"}},
       {Fault::forgets_rows, {"decode"}},
       {Fault::no_skip_in_steps, {"decode"}},

@@ -13,9 +13,9 @@ namespace attn {
 // The parameter that asks for it: "mamba2[block=paper]".
 inline constexpr const char* kBlockParam = "block";
 
-// The entry of `info` with its block around it, "<name>[block=paper]", which `info` must outlive. Its
-// parameters are those of `info` and kBlockParam. Where the block is not built (lacks_block), an
-// entry that can run no shape, for that reason.
+// The entry of `info` with its block around it, "<name>[block=paper]", which `info` must outlive.
+// Its parameters are those of `info` and kBlockParam. Where the block is not built (lacks_block),
+// an entry that can run no shape, for that reason.
 VariantInfo paper_block(const VariantInfo& info);
 
 // "mamba2[block=paper]" of "mamba2", and back; "" where the text is of another form.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/plugin_name.h"
 #include "variants/block/paper_block.h"
 #include "variants/block/paper_parts.h"
 
@@ -35,7 +36,9 @@ AttentionShape inner_shape(const LayerBlock& block, AttentionShape shape) {
 std::string paper_name(std::string_view variant) { return fmt::format("{}{}", variant, kAfter); }
 
 std::string_view inside_paper(std::string_view text) {
-  return text.ends_with(kAfter) ? text.substr(0, text.size() - kAfter.size()) : std::string_view();
+  if (!text.ends_with(kAfter)) return {};
+  const std::string_view inside = text.substr(0, text.size() - kAfter.size());
+  return is_plugin_name(inside) ? inside : std::string_view();  // of a stack: none
 }
 
 Params mixer_params(const VariantInfo& base, const Params& given) {

@@ -55,7 +55,7 @@ class SharedChoiceDecoder final : public Decoder {
   void put(int64_t b, int64_t at, const real* k, const real* v, int64_t apart) const {
     real* const key = work_of(b) + room_.key;
     indexer_.make_key(1, k, apart, group(), key);
-    scored_.put(b, at, key, nullptr);
+    scored_.put(b, at, key, key);  // its values have no channel
     for (int64_t h = 0; h < kv_heads(); ++h) {
       const int64_t row = ((b * kv_heads() + h) * capacity() + at) * head_dim();
       std::copy_n(k + h * apart, head_dim(), keys_.data() + row);
