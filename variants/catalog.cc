@@ -69,7 +69,8 @@ LayerVariant layer_named(std::string_view spec) {
     const std::string name(setting.substr(0, equals));
     ATTN_CHECK(equals < setting.size(), "'{}': '{}' is not param=value", spec, setting);
     const std::string_view value = setting.substr(equals + 1);
-    if (name == kBlockParam && value == "paper") info = &with_paper_block(*info);
+    if (name == kBlockParam && value == "paper" && asks_for_layer(*info))
+      info = &with_paper_block(*info);
     params[name] = std::string(value);  // an unknown name is refused by layer_of()
     for (const ParamSpec& param : info->params)
       if (param.name == name) params[name] = param.parse(info->name, value);
@@ -113,7 +114,8 @@ std::string plain_name(std::string_view name) {
 
 const VariantInfo& find_variant(std::string_view name, const Params& params) {
   const VariantInfo& info = find_variant(name);
-  return params.values().contains(kBlockParam) ? with_paper_block(info) : info;
+  const bool asked = params.values().contains(kBlockParam) && asks_for_layer(info);
+  return asked ? with_paper_block(info) : info;
 }
 
 LayerVariant find_stack(const std::vector<LayerVariant>& layers) {

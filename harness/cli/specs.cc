@@ -40,7 +40,7 @@ const typename Infos::value_type* lookup(const Infos& list, const std::string& n
 const VariantInfo& taken_block(const VariantInfo& info, Spec& spec) {
   const auto at = std::find_if(spec.settings.begin(), spec.settings.end(),
                                [](const Setting& setting) { return setting.name == kBlockParam; });
-  if (at == spec.settings.end()) return info;
+  if (at == spec.settings.end() || !asks_for_layer(info)) return info;
   const std::string value = join(at->values);
   ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
              info.name, value);

@@ -63,7 +63,8 @@ void ask_for_block(const std::string& text, Spec& spec) {
   const bool has_own =
       std::any_of(spec.settings.begin(), spec.settings.end(),
                   [](const Setting& setting) { return setting.name == kBlockParam; });
-  if (spec.layers.empty() && !has_own)
+  const VariantInfo* const info = variant_named(spec.name);
+  if (spec.layers.empty() && !has_own && (!info || asks_for_layer(*info)))
     spec.settings.push_back({kBlockParam, expand_values("--block", text)});
 }
 

@@ -19,7 +19,7 @@ namespace {
 const VariantInfo& chosen_block(const VariantInfo& info, Choice& choice) {
   const auto at = std::find_if(choice.begin(), choice.end(),
                                [](const auto& setting) { return setting.first == kBlockParam; });
-  if (at == choice.end()) return info;
+  if (at == choice.end() || !asks_for_layer(info)) return info;
   const std::string value = at->second;
   ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
              info.name, value);

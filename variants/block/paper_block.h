@@ -12,6 +12,8 @@ namespace attn {
 
 // The parameter that asks for it: "mamba2[block=paper]".
 inline constexpr const char* kBlockParam = "block";
+// Whether `block` asks for it: some variants have a parameter of that name themselves.
+bool asks_for_layer(const VariantInfo& info);
 
 // The entry of `info` with its block around it, "<name>[block=paper]", which `info` must outlive.
 // Its parameters are those of `info` and kBlockParam. Where the block is not built (lacks_block),

@@ -41,6 +41,11 @@ std::string_view inside_paper(std::string_view text) {
   return is_plugin_name(inside) ? inside : std::string_view();  // of a stack: none
 }
 
+bool asks_for_layer(const VariantInfo& info) {
+  return std::none_of(info.params.begin(), info.params.end(),
+                      [](const ParamSpec& param) { return param.name == kBlockParam; });
+}
+
 Params mixer_params(const VariantInfo& base, const Params& given) {
   std::map<std::string, ParamValue> values = given.values();
   values.erase(kBlockParam);

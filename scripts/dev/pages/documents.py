@@ -16,6 +16,7 @@ from pathlib import Path
 
 from attnbench._place import ROOT
 from attnbench.peers.__main__ import main as peers
+from attnbench.plots.rows.read import read_rows
 from dev.overhead import table as overhead
 
 from . import by_family, captured, catalog, passes, ranks
@@ -43,14 +44,33 @@ PLACE = re.compile(
 )
 
 
+# Rows of variants whose default has changed since: the tables name what was measured.
+FORMS = (("nsa", "compression", "mean"), ("dsa", "indexer", "per_head"), ("routing", "centroid_decay", "1.0"))
+
+
 def printed(command: str) -> str:
     """What the command prints."""
     words = [str(ROOT / word) if word.endswith(".jsonl") else word for word in shlex.split(command)]
     if words[0] in TABLES:
-        return TABLES[words[0]](*words[1:])
+        rows = [Path(word) for word in words[1:] if word.endswith(".jsonl") and words[0] != "overhead"]  # whose rows are others
+        return with_forms(TABLES[words[0]](*words[1:]), rows)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         peers(words[1:])
     return out.getvalue().strip()
+
+
+def with_forms(table: str, files: list[Path]) -> str:
+    """The table with the names of FORMS, where the rows are of these: `nsa[compression=mean]` for `nsa`."""
+    cells = read_rows(files).cells if files else []
+    for variant, name, value in FORMS:
+        if any(cell.variant == variant and dict(cell.params).get(name) == value for cell in cells):
+            table = re.sub(rf"`{variant}(?:\[([^`]*)\])?`", lambda found: _named(variant, found[1], f"{name}={value.removesuffix('.0')}"), table)
+    return table
+
+
+def _named(variant: str, others: str | None, form: str) -> str:
+    told = [*(word for word in (others or "").split(",") if word and word != form), form]
+    return f"`{variant}[{','.join(told)}]`"
 
 
 def renewed(text: str, table: Callable[[str], str] = printed) -> str:

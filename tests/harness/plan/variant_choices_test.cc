@@ -287,5 +287,50 @@ TEST(TestWith, WhatIsWrongIsNamed) {
   expect_error(timed, "test_with 'rounds=1' does not apply to measure speed");
 }
 
+// The layers of papers: --block, and the parameter of that name.
+
+SweepRequest in_blocks(const std::string& block, const std::vector<std::string>& variants,
+                       const std::string& scope = "layer") {
+  SweepRequest request =
+      request_with({{"scope", scope}, {"length", "16"}, {"causal", "true"}}, variants);
+  request.block = block;
+  return request;
+}
+
+std::vector<std::string> texts(const SweepRequest& request) {
+  std::vector<std::string> all;
+  for (const Cell& cell : plan(request).cells) all.push_back(plugin_text(cell.key.variant));
+  return all;
+}
+
+TEST(Blocks, AreAParameterOfVariantsThatHaveOne) {
+  const std::vector<std::string> both = {"deltanet", "deltanet[block=paper]"};
+  EXPECT_EQ(texts(in_blocks("mixer,paper", {"deltanet"})), both);
+  EXPECT_EQ(texts(in_blocks("", {"deltanet[block=[mixer,paper]]"})), both);
+  // The flag leaves what a variant says itself, and variants whose paper has the plain layer.
+  EXPECT_EQ(texts(in_blocks("paper", {"deltanet[block=mixer]"})), std::vector{both[0]});
+  EXPECT_EQ(texts(in_blocks("mixer,paper", {"full"})),
+            std::vector<std::string>{"full[kernel=tiled]"});
+  // A parameter of the variant's own has that name.
+  EXPECT_EQ(ids(in_blocks("mixer,paper", {"local[block=4]"})),
+            ids(in_blocks("", {"local[block=4]"})));
+  // A cell that says mixer is the one that says nothing.
+  EXPECT_EQ(ids(in_blocks("mixer", {"deltanet"})), ids(in_blocks("", {"deltanet"})));
+  expect_error(in_blocks("layer", {"deltanet"}), "block=layer is not valid; mixer or paper");
+}
+
+TEST(Blocks, AreOfLayersAndStacks) {
+  EXPECT_EQ(names(in_blocks("paper", {"full+deltanet"}, "model")),
+            std::vector<std::string>{"full+deltanet[block=paper]"});
+  const auto skipped = [](const SweepRequest& request) { return plan(request).cells.at(0).skip; };
+  EXPECT_EQ(skipped(in_blocks("paper", {"deltanet"})), "");
+  EXPECT_NE(skipped(in_blocks("paper", {"deltanet"}, "attention")).find("--scope layer"),
+            std::string::npos);
+  EXPECT_NE(skipped(in_blocks("paper", {"rwkv7"})).find("value residual"), std::string::npos);
+  SweepRequest distance = request_with(
+      {{"measure", "fidelity"}, {"length", "16"}, {"causal", "true"}}, {"deltanet[block=paper]"});
+  EXPECT_NE(skipped(distance).find("leave block out"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace attn::variant_choices_test
