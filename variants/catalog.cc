@@ -13,7 +13,6 @@
 #include "core/base/plugin_name.h"
 #include "variants/api/stack.h"
 #include "variants/api/stack_text.h"
-#include "variants/block/paper_block.h"
 
 namespace attn {
 

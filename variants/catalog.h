@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "variants/api/variant_info.h"
+#include "variants/block/block.h"
 
 namespace attn {
 

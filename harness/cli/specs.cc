@@ -7,7 +7,7 @@
 #include "core/base/nearest.h"
 #include "harness/plan/grammar.h"
 #include "harness/plan/python_variants.h"
-#include "variants/block/paper_block.h"
+#include "variants/block/block.h"
 
 namespace attn::cli {
 namespace {

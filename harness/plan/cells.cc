@@ -20,7 +20,6 @@
 #include "harness/plan/shards.h"
 #include "harness/train/captured.h"
 #include "harness/train/train.h"
-#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {

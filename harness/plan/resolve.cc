@@ -16,7 +16,6 @@
 #include "harness/train/mimicry.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
-#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {

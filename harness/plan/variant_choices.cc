@@ -9,7 +9,6 @@
 #include "harness/plan/typed_choice.h"
 #include "tasks/catalog.h"
 #include "variants/api/stack.h"
-#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {

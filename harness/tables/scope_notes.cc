@@ -8,7 +8,6 @@
 #include "harness/measure/workload.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
-#include "variants/block/paper_block.h"
 #include "variants/catalog.h"
 
 namespace attn {
@@ -122,7 +121,8 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
         "decoding need not");
   if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
         const VariantInfo* const info = known_variant(row->key.variant);
-        return info && scope_of(*row) == ScopeKind::attention && !inside_paper(info->name).empty();
+        return info && scope_of(*row) == ScopeKind::attention &&
+               plain_name(info->name) != info->name;
       }))
     notes.emplace_back(
         "block=paper: the paper's layer, with its projections, which the others leave to the "

@@ -14,7 +14,7 @@
 #include "harness/check/contract.h"
 #include "tests/conformance/planted.h"
 #include "variants/api/mixer.h"
-#include "variants/block/paper_block.h"
+#include "variants/block/block.h"
 #include "variants/catalog.h"
 
 namespace attn::planted_blocks_test {

@@ -1,5 +1,5 @@
 // What a paper's layer puts around its mixer, as data: projections, a short convolution, norms, an
-// output gate and a skip. Block paper of a layer is built from it by variants/block/paper_block.h;
+// output gate and a skip. Block paper of a layer is built from it by variants/block/block.h;
 // block mixer, the default, has the projections of multi-head attention alone.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Projections, passes over rows and the mixer between them; see paper_block.h. Costs the products
+// Projections, passes over rows and the mixer between them; see block.h. Costs the products
 // of the projections beside the mixer, and a pass over rows for each convolution, norm and gate.
-#include "variants/block/paper_block.h"
+#include "variants/block/block.h"
 
 #include <algorithm>
 #include <cmath>

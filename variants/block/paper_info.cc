@@ -1,11 +1,11 @@
 // What the catalogue says of a block: the mixer's entry, with the traits of a mixer; see
-// paper_block.h.
+// block.h.
 #include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/plugin_name.h"
-#include "variants/block/paper_block.h"
+#include "variants/block/block.h"
 #include "variants/block/paper_parts.h"
 
 namespace attn {

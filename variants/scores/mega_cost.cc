@@ -81,10 +81,10 @@ Cost mega_cost(const AttentionShape& s, const MegaWeights& w) {
       std::max({average.peak_bytes, 3 * width,
                 // Beside e: what makes queries and keys, then values.
                 width + std::max(base + pack(w.narrow(), w.width()), 4 * base),
-                width + 2 * base + units + std::max(pack(w.units(), w.width()), 2 * units),
+                width + 2 * base + units + std::max(pack(w.units(), w.width()), units),
                 width + 2 * base + 2 * units + attention.workspace_bytes,
                 // Beside e: the gate, the output of the attention, the candidate.
-                width + 2 * units + std::max(pack(w.units(), w.width()), 2 * units),
+                width + 2 * units + std::max(pack(w.units(), w.width()), units),
                 2 * width + units + pack(w.width(), w.units()),
                 3 * width + std::max(pack(w.width(), w.width()), width)});
   const int64_t cached = w.chunk > 0 ? std::min(w.chunk, s.kv_len) : s.kv_len;

@@ -9,7 +9,7 @@
 
 #include "core/ops/ops.h"
 #include "variants/api/mixer.h"
-#include "variants/block/paper_block.h"
+#include "variants/block/block.h"
 #include "variants/catalog.h"
 
 namespace attn::paper_block_test {
