@@ -159,6 +159,9 @@ void add_variant(VariantInfo info, const std::string& file_hash) {
              nearest(info.family, families()));
   ATTN_CHECK(info.name.starts_with(kPythonNames) == (info.family == kPythonFamily),
              "variant '{}': only those in Python begin with '{}'", info.name, kPythonNames);
+  ATTN_CHECK(!info.block || asks_for_layer(info),
+             "variant '{}' has a block and a parameter of its own named {}", info.name,
+             kBlockParam);
   ATTN_CHECK(info.make, "variant '{}' has no `make`; make_as<Class> makes one", info.name);
   variant_files()[info.name] = file_hash;
   variant_list().push_back(std::move(info));
@@ -169,7 +172,8 @@ std::string variant_plugin(std::string_view name) {
     return file->second;
   std::string hashes;
   if (const VariantInfo* const info = variant_named(name))
-    for (const LayerVariant& layer : info->layers) hashes += variant_plugin(layer.variant->name);
+    for (const LayerVariant& layer : info->layers)
+      hashes += variant_plugin(plain_name(layer.variant->name));
   return hashes;
 }
 

@@ -22,7 +22,7 @@ LayerVariant find_stack(const std::vector<LayerVariant>& layers);
 const VariantInfo* variant_named(std::string_view name);
 // The variant with the layer of its paper around it, "mamba2[block=paper]", which find_variant()
 // finds too; itself, where its paper's layer is the plain one; of a stack, that of its layers.
-// Error where the paper has a layer that is not built.
+// Where that layer is not built, an entry that runs no shape.
 const VariantInfo& with_paper_block(const VariantInfo& info);
 std::string plain_name(std::string_view name);  // "mamba2" of "mamba2[block=paper]", else `name`
 // find_variant(name), with the layer of its paper where `params` has block=paper (kBlockParam).

@@ -49,6 +49,11 @@ const VariantInfo* known_variant(const Plugin& plugin) {
   return variant_named(plugin.name) ? &variant_of(plugin) : nullptr;
 }
 
+bool has_paper_block(const Plugin& plugin) {
+  const VariantInfo* const known = known_variant(plugin);
+  return known && plain_name(known->name) != known->name;
+}
+
 std::optional<int64_t> key_heads(const Axes& axes) {
   return axes.kv_heads ? axes.kv_heads : axes.heads;
 }
@@ -77,7 +82,7 @@ std::vector<Plugin> variants_of(const CellKey& key) {
   if (!info.is_stack()) return {key.variant};
   std::vector<Plugin> all;
   for (const auto& [variant, params] : info.layers)
-    all.push_back({variant->name, Params(variant->name, variant->params, params)});
+    all.push_back({plain_name(variant->name), Params(variant->name, variant->params, params)});
   return all;
 }
 

@@ -29,6 +29,7 @@ std::string plugin_text(const Plugin& plugin);  // "linformer[rank=64,shared=fal
 // there is none.
 const VariantInfo& variant_of(const Plugin& plugin);
 const VariantInfo* known_variant(const Plugin& plugin);  // the same; null where there is none
+bool has_paper_block(const Plugin& plugin);              // whether its parameters say so
 
 // The axes that apply to the measure; the others are empty. See all_axes() for what they mean.
 struct Axes {

@@ -15,7 +15,7 @@ std::string source_hash(std::string_view folder, std::string_view name) {
   if (variant && variant->is_stack()) {
     std::vector<Json> hashes;
     for (const LayerVariant& layer : variant->layers)
-      hashes.emplace_back(source_hash(folder, layer.variant->name));
+      hashes.emplace_back(source_hash(folder, plain_name(layer.variant->name)));
     return hash_of(hashes);
   }
   const std::string file = folder == "variants" ? variant_plugin(name)

@@ -27,6 +27,8 @@ std::string place_of(Measure measure, const Axes& axes) {
 }
 
 bool can_cross(const CellKey& key) {
+  // A decoded token of a layer has the layer's projections, which the others leave out.
+  if (key.axes.mode == Mode::decode && has_paper_block(key.variant)) return false;
   return (key.measure == Measure::speed || key.measure == Measure::memory) && key.axes.length;
 }
 

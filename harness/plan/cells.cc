@@ -49,7 +49,8 @@ CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, c
 }
 
 // A layer of a paper makes its projections itself, which the attention alone leaves out: beside it
-// the block would look slow. A decoder has them neither way.
+// the block would look slow. Decoding is measured at that scope alone: tables say what is in a
+// step.
 std::optional<std::string> why_no_block(const CellKey& key, const VariantInfo& info) {
   if (inside_paper(info.name).empty()) return std::nullopt;
   if (key.measure == Measure::fidelity)

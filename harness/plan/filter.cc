@@ -31,8 +31,11 @@ Filter::Typed Filter::typed_condition(const Condition& condition) {
   for (const Spec& spec : condition.variants) {
     const VariantInfo& info = find_variant(catalogued(spec.name));
     Wanted& wanted = typed.variants.emplace_back(Wanted{info.name, {}});
-    for (const Setting& setting : spec.settings)
-      wanted.params.emplace_back(setting.name, typed_values(info.name, info.params, setting));
+    for (const Setting& setting : spec.settings) {
+      const bool of_layer = setting.name == kBlockParam && info.block && asks_for_layer(info);
+      const VariantInfo& of = of_layer ? with_paper_block(info) : info;
+      wanted.params.emplace_back(setting.name, typed_values(info.name, of.params, setting));
+    }
   }
   for (const Spec& spec : condition.tasks) {
     const TaskInfo& info = find_task(spec.name);

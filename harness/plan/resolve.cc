@@ -142,6 +142,10 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   resolved.measure = sweep.measure;
   resolved.rules = sweep.rules;
   std::vector<Spec> specs = chosen(request.variants, sweep.variants, names_of(all_variants()));
+  if (!request.block.empty())
+    for (const std::string& value : expand_values("--block", request.block))
+      ATTN_CHECK(value == "mixer" || value == "paper", "--block {} is not valid; mixer or paper",
+                 value);
   for (Spec& spec : specs) ask_for_block(request.block, spec);
   resolved.variants = resolve_variants(specs);
   for (const AxisInfo& axis : all_axes()) {

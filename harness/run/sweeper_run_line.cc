@@ -111,7 +111,7 @@ void list_variant(const VariantInfo& info, std::vector<ListedVariant>& list) {
 // `list`, the catalogue and the stacks of the plan.
 std::vector<ListedVariant> listed_variants(const Plan& plan, std::vector<ListedVariant> list = {}) {
   for (const VariantInfo& info : all_variants()) list_variant(info, list);
-  for (const Cell& cell : plan.cells) list_variant(variant_of(cell.key.variant), list);
+  for (const Cell& cell : plan.cells) list_variant(find_variant(cell.key.variant.name), list);
   return list;
 }
 

@@ -17,22 +17,28 @@
 namespace attn {
 namespace {
 
+// Its variant, with the layer of its paper where it has that: a mixer and a layer are two.
+std::string name_of(const Row& row) {
+  const Plugin& variant = row.key.variant;
+  return has_paper_block(variant) ? variant_of(variant).name : marked_name(variant.name);
+}
+
 // Exact attention, by its name: the baseline of every line.
 const std::string& baseline() { return exact_reference().name; }
 
 // Of rows of one set of axes: each variant with one set of parameters, that of most rows.
 Grid of_most_lengths(const std::vector<const Row*>& rows) {
   std::map<std::string, std::map<std::string, size_t>> counts;  // by name and label
-  for (const Row* row : rows) counts[marked_name(row->key.variant.name)][label_of(*row)]++;
+  for (const Row* row : rows) counts[name_of(*row)][label_of(*row)]++;
   std::map<std::string, std::string> chosen;  // label by name
   for (const Row* row : rows) {
-    const std::string name = marked_name(row->key.variant.name), label = label_of(*row);
+    const std::string name = name_of(*row), label = label_of(*row);
     const auto held = chosen.try_emplace(name, label).first;
     if (counts[name][label] > counts[name][held->second]) held->second = label;
   }
   Grid grid;
   for (const Row* row : rows) {
-    const std::string name = marked_name(row->key.variant.name);
+    const std::string name = name_of(*row);
     if (label_of(*row) == chosen[name]) grid.add(name, length_text(*row), *row);
   }
   return grid;
@@ -45,6 +51,8 @@ Grid by_length(const std::vector<Row>& rows, Measure measure, Mode mode = Mode::
   std::map<std::string, std::vector<const Row*>> groups;
   for (const Row& row : rows) {
     const Axes& axes = row.key.axes;
+    // A decoded token of a layer has the layer's projections, which the others leave out.
+    if (mode == Mode::decode && has_paper_block(row.key.variant)) continue;
     if (row.key.measure != measure || axes.mode.value_or(Mode::forward) != mode ||
         axes.scope.value_or(ScopeKind::attention) != ScopeKind::attention ||
         axes.causal.value_or(false) != (mode == Mode::decode))
@@ -158,7 +166,7 @@ struct Closing {
     for (Row& row : chosen_on_validation(rows))
       if (row.key.measure == Measure::accuracy) trained.push_back(std::move(row));
     for (const Row& row : trained) {
-      const std::string task = task_heading(row, trained), name = marked_name(row.key.variant.name);
+      const std::string task = task_heading(row, trained), name = name_of(row);
       note(names, name);
       note(tasks, task);
       Seeds& seeds = scores[{name, task}];

@@ -120,9 +120,7 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
         "kv_heads: a pass copies keys and values for every query head, in time and memory; "
         "decoding need not");
   if (std::any_of(rows.begin(), rows.end(), [](const Row* row) {
-        const VariantInfo* const info = known_variant(row->key.variant);
-        return info && scope_of(*row) == ScopeKind::attention &&
-               plain_name(info->name) != info->name;
+        return scope_of(*row) == ScopeKind::attention && has_paper_block(row->key.variant);
       }))
     notes.emplace_back(
         "block=paper: the paper's layer, with its projections, which the others leave to the "

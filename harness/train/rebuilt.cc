@@ -40,10 +40,11 @@ std::string copy_learned(const Learner& from, const Learner& to) {
   const std::vector<Weight> trained = weights_where(from, &Weight::learned),
                             other = weights_where(to, &Weight::learned);
   if (std::string reason = misfit(trained, other); !reason.empty()) return reason;
-  copy(trained, other);
   const std::vector<Weight> moved = weights_where(from, &Weight::moved),
                             drawn = weights_where(to, &Weight::moved);
-  if (misfit(moved, drawn).empty()) copy(moved, drawn);
+  if (std::string reason = misfit(moved, drawn); !reason.empty()) return reason;
+  copy(trained, other);
+  copy(moved, drawn);
   return "";
 }
 

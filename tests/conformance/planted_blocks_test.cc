@@ -50,7 +50,7 @@ TEST(PlantedBlocks, WrongDataIsCaught) {
       {"s4d", [](LayerBlock& b) { b.gelu = false; }},
       {"rwkv6", [](LayerBlock& b) { b.tanh_gates.clear(); }},
       {"lightning", [](LayerBlock& b) { b.silu_queries = false; }},
-      {"fox", [](LayerBlock& b) { b.norm = Norm::layer_of_heads, b.norm_is_learned = false; }}};
+      {"fox", [](LayerBlock& b) { b.norm = Norm::rms; }}};
   for (size_t i = 0; i < faults.size(); ++i) {
     const auto& [variant, change] = faults[i];
     EXPECT_TRUE(

@@ -1,6 +1,6 @@
-// The layer that a paper puts around its mixer: one engine for every Block (variants/api/block.h).
-// It is a mixer: it reads the layer's input and makes its projections itself, so that all that
-// measures and checks mixers measures and checks it.
+// The layer that a paper puts around its mixer: one engine for every LayerBlock
+// (variants/api/block.h). It is a mixer: it reads the layer's input and makes its projections
+// itself, so that all that measures and checks mixers measures and checks it.
 #pragma once
 
 #include <string>

@@ -88,6 +88,13 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   inner_ = base.build(std::move(inner), mixer_params(base, config.params).values());
   inner_mixer_ = as_mixer(*inner_);
   reads_ = base.read_by(inner_->config().params);
+  check_names();
+  ATTN_CHECK(!inner_mixer_ || block_.value_parts == 1, "{}: a mixer has values of one part",
+             base.name);
+  ATTN_CHECK(block_.projects_values || (block_.expansion == 1 && block_.value_parts == 1),
+             "{}: rows that are not projected are not widened", base.name);
+  ATTN_CHECK(!block_.token_shift || !block_.gates_of_values, "{}: gates of values are not shifted",
+             base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
   if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
   const bool read_rows = inner_mixer_ != nullptr;
@@ -123,6 +130,16 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   out_ = glorot_weight("W_o", {inner_width_, out});
   if (block_.glu || block_.projection_biases) out_bias_ = weight("W_o.bias", Tensor::zeros({out}));
   adopt_weights("mixer.", *inner_);
+}
+
+// A name that no gate has would be passed over, here and in the reference.
+void PaperBlock::check_names() const {
+  for (const auto* const list :
+       {&block_.convolution.gates, &block_.shared_gates, &block_.tanh_gates, &block_.biased_gates})
+    for (const std::string& name : *list)
+      ATTN_CHECK(std::any_of(inner_->gates().begin(), inner_->gates().end(),
+                             [&](const GateInput& gate) { return gate.name == name; }),
+                 "the block names a gate '{}', which the mixer does not read", name);
 }
 
 int64_t PaperBlock::stream(int64_t channels, int64_t taps) {

@@ -30,7 +30,7 @@ class PaperBlock final : public Mixer {
   struct Inputs {
     Var q, k, v;  // [batch · parts, inner heads, len, head_dim]; undefined where it reads rows
     GateVars gates;
-    Var values;        // rows [batch, len, inner width · parts] that the skip adds
+    Var values;        // rows [batch, len, inner width] that the skip adds
     Var rows, before;  // of the layer; of the position before, where the block shifts tokens
   };
   Inputs inputs(const Var& x, const Convolve& convolve) const;
@@ -71,6 +71,7 @@ class PaperBlock final : public Mixer {
 
   void make_side(const std::string& name, int64_t heads, bool convolved, bool silu, Side& side);
   void make_gate(const GateInput& gate, int64_t rank);
+  void check_names() const;
   Shift make_shift(const std::string& name);
   Var shifted(const Var& x, const Var& before, const Shift& by) const;
   int64_t stream(int64_t channels, int64_t taps);
@@ -97,6 +98,7 @@ class PaperBlock final : public Mixer {
 
 // The parameters of the mixer inside.
 Params mixer_params(const VariantInfo& base, const Params& given);
+// The block must outlive its decoder.
 std::unique_ptr<Decoder> paper_decoder(const PaperBlock& block, const Shape& position,
                                        int64_t capacity);
 // The block in double, from its equations.

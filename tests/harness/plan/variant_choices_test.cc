@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "harness/cell/codec.h"
+#include "harness/cell/source_hash.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/variant_choices.h"
 #include "tests/harness/plan/planned.h"
@@ -312,8 +313,7 @@ TEST(Blocks, AreAParameterOfVariantsThatHaveOne) {
   EXPECT_EQ(texts(in_blocks("mixer,paper", {"full"})),
             std::vector<std::string>{"full[kernel=tiled]"});
   // A parameter of the variant's own has that name.
-  EXPECT_EQ(ids(in_blocks("mixer,paper", {"local[block=4]"})),
-            ids(in_blocks("", {"local[block=4]"})));
+  EXPECT_EQ(ids(in_blocks("mixer,paper", {"local"})), ids(in_blocks("", {"local"})));
   // A cell that says mixer is the one that says nothing.
   EXPECT_EQ(ids(in_blocks("mixer", {"deltanet"})), ids(in_blocks("", {"deltanet"})));
   expect_error(in_blocks("layer", {"deltanet"}), "block=layer is not valid; mixer or paper");
@@ -322,6 +322,8 @@ TEST(Blocks, AreAParameterOfVariantsThatHaveOne) {
 TEST(Blocks, AreOfLayersAndStacks) {
   EXPECT_EQ(names(in_blocks("paper", {"full+deltanet"}, "model")),
             std::vector<std::string>{"full+deltanet[block=paper]"});
+  EXPECT_EQ(source_hash("variants", "full+deltanet[block=paper]"),
+            source_hash("variants", "full+deltanet"));
   const auto skipped = [](const SweepRequest& request) { return plan(request).cells.at(0).skip; };
   EXPECT_EQ(skipped(in_blocks("paper", {"deltanet"})), "");
   EXPECT_NE(skipped(in_blocks("paper", {"deltanet"}, "attention")).find("--scope layer"),
