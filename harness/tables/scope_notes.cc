@@ -123,8 +123,8 @@ std::vector<std::string> scope_notes(const std::vector<const Row*>& rows,
         return scope_of(*row) == ScopeKind::attention && has_paper_block(row->key.variant);
       }))
     notes.emplace_back(
-        "block=paper: the paper's layer, with its projections, which the others leave to the "
-        "layer");
+        "block=paper: the paper's layer, with its projections, which variants that read queries "
+        "and keys leave out");
   const auto shares = shares_of_attention(rows, all, label);
   for (const auto& [length, texts] : shares)
     if (length == shares.begin()->first || length == shares.rbegin()->first)
