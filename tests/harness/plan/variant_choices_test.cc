@@ -316,7 +316,9 @@ TEST(Blocks, AreAParameterOfVariantsThatHaveOne) {
   EXPECT_EQ(ids(in_blocks("mixer,paper", {"local"})), ids(in_blocks("", {"local"})));
   // A cell that says mixer is the one that says nothing.
   EXPECT_EQ(ids(in_blocks("mixer", {"deltanet"})), ids(in_blocks("", {"deltanet"})));
-  expect_error(in_blocks("layer", {"deltanet"}), "block=layer is not valid; mixer or paper");
+  expect_error(in_blocks("layer", {"deltanet"}), "--block layer is not valid; mixer or paper");
+  expect_error(in_blocks("", {"deltanet[block=layer]"}),
+               "block=layer is not valid; mixer or paper");
 }
 
 TEST(Blocks, AreOfLayersAndStacks) {
