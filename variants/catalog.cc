@@ -133,18 +133,18 @@ const VariantInfo& with_paper_block(const VariantInfo& info) {
   // By their names; an entry stays where it is, so that references to it stay valid.
   static std::map<std::string, VariantInfo> blocks;
   static std::mutex mutex;
-  if (info.is_stack()) {
-    std::vector<LayerVariant> layers;
-    for (const auto& [variant, params] : info.layers)
-      layers.push_back(layer_of(with_paper_block(*variant), params));
-    return *find_stack(layers).variant;
-  }
   if (!info.block && info.lacks_block.empty()) return info;
   const VariantInfo& base = find_listed(info.name);
   const std::lock_guard lock(mutex);
   auto at = blocks.find(base.name);
   if (at == blocks.end()) at = blocks.emplace(base.name, paper_block(base)).first;
   return at->second;
+}
+
+const VariantInfo& in_block(const VariantInfo& info, std::string_view value) {
+  ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
+             info.name, value);
+  return value == "paper" ? with_paper_block(info) : info;
 }
 
 const VariantInfo& exact_reference() { return find_variant("full"); }

@@ -21,9 +21,12 @@ LayerVariant find_stack(const std::vector<LayerVariant>& layers);
 // The same; null if there is none.
 const VariantInfo* variant_named(std::string_view name);
 // The variant with the layer of its paper around it, "mamba2[block=paper]", which find_variant()
-// finds too; itself, where its paper's layer is the plain one; of a stack, that of its layers.
-// Where that layer is not built, an entry that runs no shape.
+// finds too; itself, where its paper's layer is the plain one. Where that layer is not built, an
+// entry that runs no shape.
 const VariantInfo& with_paper_block(const VariantInfo& info);
+// What block=`value` makes of the variant: of mixer, itself; of paper, with_paper_block(). Error
+// for another value.
+const VariantInfo& in_block(const VariantInfo& info, std::string_view value);
 std::string plain_name(std::string_view name);  // "mamba2" of "mamba2[block=paper]", else `name`
 // find_variant(name), with the layer of its paper where `params` has block=paper (kBlockParam).
 const VariantInfo& find_variant(std::string_view name, const Params& params);

@@ -41,11 +41,9 @@ const VariantInfo& taken_block(const VariantInfo& info, Spec& spec) {
   const auto at = std::find_if(spec.settings.begin(), spec.settings.end(),
                                [](const Setting& setting) { return setting.name == kBlockParam; });
   if (at == spec.settings.end() || !asks_for_layer(info)) return info;
-  const std::string value = join(at->values);
-  ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
-             info.name, value);
+  const VariantInfo& taken = in_block(info, join(at->values));
   spec.settings.erase(at);
-  return value == "paper" ? with_paper_block(info) : info;
+  return taken;
 }
 
 Spec parse_single(const std::string& text) {

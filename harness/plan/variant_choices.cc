@@ -19,11 +19,9 @@ const VariantInfo& chosen_block(const VariantInfo& info, Choice& choice) {
   const auto at = std::find_if(choice.begin(), choice.end(),
                                [](const auto& setting) { return setting.first == kBlockParam; });
   if (at == choice.end() || !asks_for_layer(info)) return info;
-  const std::string value = at->second;
-  ATTN_CHECK(value == "mixer" || value == "paper", "{}: block={} is not valid; mixer or paper",
-             info.name, value);
+  const VariantInfo& chosen = in_block(info, at->second);
   choice.erase(at);
-  return value == "paper" ? with_paper_block(info) : info;
+  return chosen;
 }
 
 void add_choices(const Spec& spec, VariantChoices& resolved) {

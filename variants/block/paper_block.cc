@@ -89,19 +89,18 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   inner_mixer_ = as_mixer(*inner_);
   reads_ = base.read_by(inner_->config().params);
   check_names();
-  ATTN_CHECK(!inner_mixer_ || block_.value_parts == 1, "{}: a mixer has values of one part",
-             base.name);
+  ATTN_CHECK(!inner_mixer_ || block_.value_parts == 1,
+             "{}: value_parts must be 1 around a mixer, which reads rows", base.name);
   ATTN_CHECK(block_.projects_values || (block_.expansion == 1 && block_.value_parts == 1),
-             "{}: rows that are not projected are not widened", base.name);
-  ATTN_CHECK(!block_.token_shift || !block_.gates_of_values, "{}: gates of values are not shifted",
-             base.name);
+             "{}: expansion and value_parts must be 1 where values are not projected", base.name);
+  ATTN_CHECK(!block_.token_shift || !block_.gates_of_values,
+             "{}: token_shift and gates_of_values cannot go together", base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
   if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
-  const bool read_rows = inner_mixer_ != nullptr;
   const LayerBlock::Convolution& by = block_.convolution;
   const int64_t key_heads = block_.one_key_head ? 1 : heads_;
-  if (!read_rows && reads_.queries) make_side("q", key_heads, by.queries, block_.silu_queries, q_);
-  if (!read_rows && reads_.keys) make_side("k", key_heads, by.keys, block_.silu_keys, k_);
+  if (reads_.queries) make_side("q", key_heads, by.queries, block_.silu_queries, q_);
+  if (reads_.keys) make_side("k", key_heads, by.keys, block_.silu_keys, k_);
   if (block_.projects_values)
     make_side("v", heads_ * block_.value_parts, by.values, block_.silu_values, v_);
   const std::vector<GateInput> ranks =
@@ -147,6 +146,17 @@ int64_t PaperBlock::stream(int64_t channels, int64_t taps) {
   return std::ssize(streams_) - 1;
 }
 
+// Of numbers uniform in ±1/√kernel, with which the papers' codes start.
+double PaperBlock::taps_deviation() const {
+  return 1 / std::sqrt(3 * static_cast<double>(block_.convolution.kernel));
+}
+
+Var PaperBlock::make_taps(const std::string& name, int64_t channels, int64_t& of_stream) {
+  const int64_t taps = block_.convolution.kernel;
+  of_stream = stream(channels, taps);
+  return normal_weight(name + ".convolution", {taps, channels}, taps_deviation());
+}
+
 PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
   // As in the first layer of RWKV-6: of queries and of the output's gate the square root.
   const double power = name == "q" || name == "gate" ? 0.5 : 1;
@@ -169,18 +179,16 @@ Var PaperBlock::shifted(const Var& x, const Var& before, const Shift& by) const 
 
 void PaperBlock::make_side(const std::string& name, int64_t heads, bool convolved, bool silu,
                            Side& side) {
-  const int64_t dim = config().head_dim, out = heads * dim, taps = block_.convolution.kernel;
+  const int64_t dim = config().head_dim, out = heads * dim;
   side.heads = heads;
   side.silu = silu;
   if (block_.token_shift) side.mix = make_shift(name);
   side.weight = glorot_weight("W_" + name, {width(), out});
   if (block_.projection_biases) side.bias = weight("W_" + name + ".bias", Tensor::zeros({out}));
-  if (convolved && taps > 0) {
-    const double deviation = 1 / std::sqrt(3 * static_cast<double>(taps));
-    side.taps = normal_weight(name + ".convolution", {taps, out}, deviation);
+  if (convolved && block_.convolution.kernel > 0) {
+    side.taps = make_taps(name, out, side.stream);
     if (block_.convolution.bias)
-      side.taps_bias = normal_weight(name + ".convolution.bias", {out}, deviation);
-    side.stream = stream(out, taps);
+      side.taps_bias = normal_weight(name + ".convolution.bias", {out}, taps_deviation());
   }
   if (block_.key_value_shift && name != "q") {
     side.shift = glorot_weight(name + ".shift", {width(), heads});
@@ -210,12 +218,7 @@ void PaperBlock::make_gate(const GateInput& gate, int64_t rank) {
     made.bias = weight(name + ".bias", Tensor::zeros({out}));
   else if (!gate.bias.empty())
     made.bias = weight(name + ".bias", Tensor::of({out}, gate.bias));
-  if (is_in(block_.convolution.gates, gate.name)) {
-    const int64_t taps = block_.convolution.kernel;
-    made.taps = normal_weight(name + ".convolution", {taps, out},
-                              1 / std::sqrt(3 * static_cast<double>(taps)));
-    made.stream = stream(out, taps);
-  }
+  if (is_in(block_.convolution.gates, gate.name)) made.taps = make_taps(name, out, made.stream);
   gates_.push_back(std::move(made));
 }
 

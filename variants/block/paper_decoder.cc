@@ -67,9 +67,9 @@ class PaperDecoder final : public MixerDecoder {
     return slice(short_convolution(Var(held), by.taps, by.bias, by.activated), 1, count - 1, count);
   }
 
-  // Steps that were taken back here. A mixer that overwrites the position answers as if there had
-  // been one, a mixer with sums as if there were two alike (Decoder::step_back): so do the rows
-  // held.
+  // Takes back the steps that Decoder::step_back() took back. A mixer either overwrites the
+  // position or adds the next step to its sums; the rows held for convolutions must do the same as
+  // the mixer.
   void go_back(int64_t position) const {
     while (inner_->length() > position) inner_->step_back();
     for (; appended_ > position; --appended_)

@@ -72,6 +72,8 @@ class PaperBlock final : public Mixer {
   void make_side(const std::string& name, int64_t heads, bool convolved, bool silu, Side& side);
   void make_gate(const GateInput& gate, int64_t rank);
   void check_names() const;
+  double taps_deviation() const;
+  Var make_taps(const std::string& name, int64_t channels, int64_t& of_stream);
   Shift make_shift(const std::string& name);
   Var shifted(const Var& x, const Var& before, const Shift& by) const;
   int64_t stream(int64_t channels, int64_t taps);

@@ -117,13 +117,12 @@ class Walk {
     config.heads = heads_;
     config.params = mixer_params(base_, x_.config.params);
     const VariantInfo::Reads read = base_.read_by(config.params);
-    const bool mixes = base_.traits.mixer;
     const LayerBlock::Convolution& by = block_.convolution;
     const Index key_heads = block_.one_key_head ? 1 : heads_;
     ReferenceInputs in{.config = config, .mask = x_.mask, .rows = x_.rows};
-    if (!mixes && read.queries)
+    if (read.queries)
       in.q = of_heads(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
-    if (!mixes && read.keys)
+    if (read.keys)
       in.k = of_heads(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
     const Array values = block_.projects_values
                              ? side(by.values, block_.silu_values, heads_ * parts_, true, false)

@@ -4,6 +4,7 @@
 // Time about 6·n·d² + 320·n·d, memory n·d; nothing is normalised. No limit equals softmax.
 #include "variants/api/variant_info.h"
 #include "variants/chunked/delta_rule.h"
+#include "variants/chunked/layer_blocks.h"
 
 namespace attn::variants {
 namespace {
@@ -13,31 +14,25 @@ std::vector<GateInput> deltanet_gates(const AttentionConfig&) { return {beta_gat
 }  // namespace
 
 VariantInfo deltanet() {
-  return {.name = "deltanet",
-          .family = "gated",
-          .summary = "the delta rule: a step overwrites what its key holds",
-          .paper = "Yang et al. 2024, arXiv:2406.06484, section 3",
-          .cost_formula =
-              "6·n·d² FLOPs and about 320·n·d inside tiles of 64; memory 3·n·d; in a layer "
-              "2·n·width·heads more",
-          .traits = kGatedTraits,
-          .params = {},
-          .make = [](const AttentionConfig& config) -> std::unique_ptr<Attention> {
-            return std::make_unique<DeltaRule>(config, Decay::none);
-          },
-          .reference = delta_reference,
-          .gates = deltanet_gates,
-          .always_causal = [](const Params&) { return true; },
-          .notes = delta_notes(),
-          .block =
-              LayerBlock{
-                  .convolution = {.kernel = 4},
-                  .silu_queries = true,
-                  .silu_keys = true,
-                  .silu_values = true,
-                  .norm = LayerBlock::Norm::rms_of_heads,
-                  .notes = {"Yang et al. 2024, section 4.1; defaults of fla, layers/delta_net.py: "
-                            "convolution of 4 and silu, the norm of each head, no output gate."}}};
+  return {
+      .name = "deltanet",
+      .family = "gated",
+      .summary = "the delta rule: a step overwrites what its key holds",
+      .paper = "Yang et al. 2024, arXiv:2406.06484, section 3",
+      .cost_formula =
+          "6·n·d² FLOPs and about 320·n·d inside tiles of 64; memory 3·n·d; in a layer "
+          "2·n·width·heads more",
+      .traits = kGatedTraits,
+      .params = {},
+      .make = [](const AttentionConfig& config) -> std::unique_ptr<Attention> {
+        return std::make_unique<DeltaRule>(config, Decay::none);
+      },
+      .reference = delta_reference,
+      .gates = deltanet_gates,
+      .always_causal = [](const Params&) { return true; },
+      .notes = delta_notes(),
+      .block = delta_layer({"Yang et al. 2024, section 4.1; defaults of fla, layers/delta_net.py: "
+                            "convolution of 4 and silu, the norm of each head, no output gate."})};
 }
 
 }  // namespace attn::variants

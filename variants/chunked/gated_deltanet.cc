@@ -4,12 +4,24 @@
 // of length 1. Time about 6·n·d² + 320·n·d, memory n·d. No limit equals softmax.
 #include "variants/api/variant_info.h"
 #include "variants/chunked/delta_rule.h"
+#include "variants/chunked/layer_blocks.h"
 
 namespace attn::variants {
 namespace {
 
 std::vector<GateInput> gated_deltanet_gates(const AttentionConfig& config) {
   return {decay_gate(config, 1, 0), beta_gate()};
+}
+
+LayerBlock gated_deltanet_layer() {
+  LayerBlock layer =
+      delta_layer({"Yang, Kautz and Hatamizadeh 2024, section 3.4 and figure 1; defaults of fla, "
+                   "layers/gated_deltanet.py: convolution of 4 and silu, values twice as wide as "
+                   "keys, norm and gate of each head.",
+                   "Keys are as wide as the layer and values twice; fla has 3/4 and 3/2 of it."});
+  layer.value_parts = 2;
+  layer.gate = LayerBlock::Gate::silu;
+  return layer;
 }
 
 }  // namespace
@@ -33,20 +45,7 @@ VariantInfo gated_deltanet() {
       .always_causal = [](const Params&) { return true; },
       .notes = delta_notes(
           {"A_log [heads]: the state of a head decays by exp(-exp(A_log)·softplus(dt)) a step."}),
-      .block =
-          LayerBlock{
-              .value_parts = 2,
-              .convolution = {.kernel = 4},
-              .silu_queries = true,
-              .silu_keys = true,
-              .silu_values = true,
-              .norm = LayerBlock::Norm::rms_of_heads,
-              .gate = LayerBlock::Gate::silu,
-              .notes = {
-                  "Yang, Kautz and Hatamizadeh 2024, section 3.4 and figure 1; defaults of fla, "
-                  "layers/gated_deltanet.py: convolution of 4 and silu, values twice as wide as "
-                  "keys, norm and gate of each head.",
-                  "Keys are as wide as the layer and values twice; fla has 3/4 and 3/2 of it."}}};
+      .block = gated_deltanet_layer()};
 }
 
 }  // namespace attn::variants

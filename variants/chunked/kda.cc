@@ -4,12 +4,24 @@
 // Time about 6·n·d² + 112·n·d, memory n·d. No limit equals softmax.
 #include "variants/api/variant_info.h"
 #include "variants/chunked/delta_rule.h"
+#include "variants/chunked/layer_blocks.h"
 
 namespace attn::variants {
 namespace {
 
 std::vector<GateInput> kda_gates(const AttentionConfig& config) {
   return {decay_gate(config, config.head_dim, config.params.integer("gate_rank")), beta_gate()};
+}
+
+LayerBlock kda_layer() {
+  LayerBlock layer =
+      delta_layer({"Kimi Team 2025, section 3 and figure 3; defaults of fla, layers/kda.py: "
+                   "convolution of 4 and silu, a sigmoid gate through head_dim numbers. The "
+                   "rank of the decay is gate_rank; fla has head_dim."});
+  layer.gate = LayerBlock::Gate::sigmoid;
+  layer.gate_rank = -1;
+  layer.gate_bias = true;
+  return layer;
 }
 
 }  // namespace
@@ -33,19 +45,7 @@ VariantInfo kda() {
       .always_causal = [](const Params&) { return true; },
       .notes = delta_notes({"A_log [heads]: a channel decays by exp(-exp(A_log)·softplus(dt)) a "
                             "step; dt has its own bias for each channel."}),
-      .block =
-          LayerBlock{
-              .convolution = {.kernel = 4},
-              .silu_queries = true,
-              .silu_keys = true,
-              .silu_values = true,
-              .norm = LayerBlock::Norm::rms_of_heads,
-              .gate = LayerBlock::Gate::sigmoid,
-              .gate_rank = -1,
-              .gate_bias = true,
-              .notes = {"Kimi Team 2025, section 3 and figure 3; defaults of fla, layers/kda.py: "
-                        "convolution of 4 and silu, a sigmoid gate through head_dim numbers. The "
-                        "rank of the decay is gate_rank; fla has head_dim."}}};
+      .block = kda_layer()};
 }
 
 }  // namespace attn::variants

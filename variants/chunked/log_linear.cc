@@ -7,6 +7,7 @@
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/chunked/chunked.h"
+#include "variants/chunked/layer_blocks.h"
 #include "variants/chunked/level_attention.h"
 #include "variants/chunked/level_decoder.h"
 #include "variants/reference/levels.h"
@@ -83,6 +84,15 @@ oracle::Array log_linear_reference(const ReferenceInputs& x) {
                                  x.mask.kv_lengths, x.rows);
 }
 
+LayerBlock log_linear_layer() {
+  LayerBlock layer =
+      mamba2_layer({"Guo et al. 2025, section 3.4: the block of Mamba-2 around it; fla, "
+                    "layers/log_linear_mamba2.py with its model's configuration. A_log "
+                    "starts as in mamba2; that code has log 1 to log heads."});
+  layer.replaces_steps = true;
+  return layer;
+}
+
 }  // namespace
 
 VariantInfo log_linear() {
@@ -113,21 +123,7 @@ VariantInfo log_linear() {
                 "Where query heads share keys and values (kv_heads), each still has its own gates, "
                 "and with them states of its own.",
                 "A_log [heads]: the states of a head decay by exp(-exp(A_log)·Δ) a step."},
-      .block =
-          LayerBlock{.expansion = 2,
-                     .one_key_head = true,
-                     .convolution = {.kernel = 4, .bias = true},
-                     .silu_queries = true,
-                     .silu_keys = true,
-                     .silu_values = true,
-                     .skip = LayerBlock::Skip::head,
-                     .norm = LayerBlock::Norm::rms,
-                     .gate = LayerBlock::Gate::silu,
-                     .gate_before_norm = true,
-                     .replaces_steps = true,
-                     .notes = {"Guo et al. 2025, section 3.4: the block of Mamba-2 around it; fla, "
-                               "layers/log_linear_mamba2.py with its model's configuration. A_log "
-                               "starts as in mamba2; that code has log 1 to log heads."}}};
+      .block = log_linear_layer()};
 }
 
 }  // namespace attn::variants

@@ -7,6 +7,7 @@
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
 #include "variants/chunked/chunked.h"
+#include "variants/chunked/layer_blocks.h"
 #include "variants/reference/gated.h"
 
 namespace attn::variants {
@@ -88,21 +89,11 @@ VariantInfo mamba2() {
                "Where query heads share keys and values (kv_heads), each still has its own gates, "
                "and with them a state of its own.",
                "A_log [heads]: the state of a head decays by exp(-exp(A_log)·Δ) a step."},
-          .block = LayerBlock{
-              .expansion = 2,
-              .one_key_head = true,
-              .convolution = {.kernel = 4, .bias = true},
-              .silu_queries = true,
-              .silu_keys = true,
-              .silu_values = true,
-              .skip = LayerBlock::Skip::head,
-              .norm = LayerBlock::Norm::rms,
-              .gate = LayerBlock::Gate::silu,
-              .gate_before_norm = true,
-              .notes = {"Dao and Gu 2024, section 7 and figure 6; defaults of state-spaces/mamba, "
-                        "modules/mamba2.py: expansion 2, one group, convolution of 4 with a bias "
-                        "over x, B and C, the norm after the gate.",
-                        "B and C have head_dim numbers; the code has 128 beside heads of 64."}}};
+          .block = mamba2_layer(
+              {"Dao and Gu 2024, section 7 and figure 6; defaults of state-spaces/mamba, "
+               "modules/mamba2.py: expansion 2, one group, convolution of 4 with a bias "
+               "over x, B and C, the norm after the gate.",
+               "B and C have head_dim numbers; the code has 128 beside heads of 64."})};
 }
 
 }  // namespace attn::variants

@@ -1,7 +1,7 @@
 // routing: softmax attention inside clusters of k-means, whose centroids choose their nearest
 // positions and follow them while a model is trained. Roy et al. 2021, arXiv:2003.05997, section
-// 4.1. Time
-// 4·n·clusters·d + 4·clusters·window²·d, O(n·√n·d) at the default √n clusters; memory n·d.
+// 4.1. Time 4·n·clusters·d + 4·clusters·window²·d, O(n·√n·d) at the default √n clusters; memory
+// n·d.
 #include <algorithm>
 #include <cmath>
 

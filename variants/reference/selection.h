@@ -6,6 +6,7 @@
 #include <set>
 
 #include "variants/reference/attention.h"
+#include "variants/reference/mixers.h"
 
 namespace oracle {
 
@@ -87,17 +88,9 @@ inline OfPair shared_lightning_scores(const Array& q, const Array& k, const Arra
                                       const Array& b, const Array& c, Index index_heads,
                                       Index dim) {
   // Heads side by side, of the inputs and of the weights: one head of heads·d.
-  const auto merged_heads = [](const Array& x) {
-    Array one(x.batch, 1, x.len, x.heads * x.dim);
-    for (Index e = 0; e < x.batch; ++e)
-      for (Index h = 0; h < x.heads; ++h)
-        for (Index i = 0; i < x.len; ++i)
-          for (Index m = 0; m < x.dim; ++m) one.at(e, 0, i, h * x.dim + m) = x.at(e, h, i, m);
-    return one;
-  };
   const auto stacked = [](const Array& w) { return reshaped(w, 1, 1, w.heads * w.len, w.dim); };
-  const OfPair all = lightning_scores(merged_heads(q), merged_heads(k), stacked(a), stacked(b),
-                                      stacked(c), index_heads, dim);
+  const OfPair all =
+      lightning_scores(merged(q), merged(k), stacked(a), stacked(b), stacked(c), index_heads, dim);
   return [all](Index e, Index, Index i, Index j) { return all(e, 0, i, j); };
 }
 

@@ -61,8 +61,9 @@ def printed(command: str) -> str:
 
 def with_forms(table: str, files: list[Path]) -> str:
     """The table with the names of FORMS, where the rows are of these: `nsa[compression=mean]` for `nsa`."""
-    cells = read_rows(files).cells if files else []
-    for variant, name, value in FORMS:
+    forms = [form for form in FORMS if f"`{form[0]}" in table]
+    cells = read_rows(files).cells if files and forms else []
+    for variant, name, value in forms:
         if any(cell.variant == variant and dict(cell.params).get(name) == value for cell in cells):
             table = re.sub(rf"`{variant}(?:\[([^`]*)\])?`", lambda found: _named(variant, found[1], f"{name}={value.removesuffix('.0')}"), table)
     return table

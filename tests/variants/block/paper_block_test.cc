@@ -191,7 +191,7 @@ TEST(PaperBlock, TheCatalogueFindsBlocks) {
                                    Params(missing.name, missing.params));
   ASSERT_TRUE(why);
   EXPECT_NE(why->find("value residual"), std::string::npos) << *why;
-  const VariantInfo& stack = with_paper_block(find_variant("full+mamba2"));
+  const VariantInfo& stack = find_variant("full+mamba2[block=paper]");
   EXPECT_EQ(stack.name, "full+mamba2[block=paper]");
   EXPECT_EQ(plain_name(stack.name), stack.name);
   EXPECT_EQ(&find_variant(stack.name), &stack);
