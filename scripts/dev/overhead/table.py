@@ -1,4 +1,4 @@
-"""What calls cost, as tables of Markdown: what the command prints, and what docs/python.md holds."""
+"""What calls cost, as tables of Markdown: what the command prints, and what results/performance.md holds."""
 
 from __future__ import annotations
 

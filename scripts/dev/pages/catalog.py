@@ -12,6 +12,7 @@ from attnbench._place import BUILT
 from attnbench.plots.rows.units import markdown
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+CITED = re.compile(r"([^;,\s][^;,]*), arXiv:(\d{4}\.\d{4,5})")  # authors and year before the number
 Variant = dict[str, Any]
 
 
@@ -34,7 +35,7 @@ def every(variants: Iterable[Variant]) -> str:
         for family, own in _by_family(variants).items()
         for i, variant in enumerate(own)
     ]
-    return markdown(["family", "name", "what it computes", "source", "can be", "cost"], lines)
+    return markdown(["family", "name", "what it computes", "source", "can be", "FLOPs, and memory"], lines)
 
 
 def _by_family(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
@@ -47,8 +48,9 @@ def _by_family(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
 def _told(variant: Variant) -> list[str]:
     abilities = (("causal", "causal"), ("cross", "cross"), ("decodes", "decode"))
     can = [word for word, trait in abilities if variant["traits"][trait]]
-    paper = ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", variant["paper"])
-    return [f"`{variant['name']}`", variant["summary"], paper, ", ".join(can), variant["cost_formula"]]
+    paper = CITED.sub(r"[\1](https://arxiv.org/abs/\2)", variant["paper"])
+    paper = ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", paper)
+    return [f"`{variant['name']}`", variant["summary"], paper, ", ".join(can), variant["cost_formula"].replace(" FLOPs", "")]
 
 
 def _linked(variant: Variant) -> str:
