@@ -51,6 +51,7 @@ matplotlib.rcParams.update(
         "axes.titlelocation": "left",
         "axes.titleweight": "bold",
         "axes.titlepad": 5.0,
+        "axes.titley": 1.0,  # no ticks above a panel: a title has its place without measuring every tick
     }
 )
 DPI = 160

@@ -255,7 +255,7 @@ def grey_lines(axes: Axes, lines: Iterable[Iterable[tuple[float, float]]]) -> No
     gap = (np.nan, np.nan)
     points = [p for line in lines for p in (*line, gap)]
     if points:
-        axes.plot(*zip(*points), color=BEHIND, linewidth=0.8, zorder=1.2)
+        axes.plot(*np.array(points).T, color=BEHIND, linewidth=0.8, zorder=1.2)
 
 
 def failed_at(series: Series) -> list[tuple[int, str]]:
