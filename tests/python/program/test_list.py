@@ -57,14 +57,17 @@ class Listed(unittest.TestCase):
         for name in [*names, "mqar"]:
             self.assertEqual(attnbench("info", name).returncode, 0, name)
         tasks = {t["name"]: [p["name"] for p in t["presets"]] for t in listed["tasks"]}
-        for name in [*names, *tasks]:
-            spec = f"{name}[preset=small]" if "small" in tasks.get(name, []) else name
-            spec = "pathx[distractors=0,contour=6]" if name == "pathx" else spec  # at full size all take 25 s
+        sizes = {name: "preset=small," for name, presets in tasks.items() if "small" in presets}
+        sizes |= {"pathx": "distractors=0,contour=6,", "frames": "length=32,", "retrieval": "length=128,"}
+        for name in dict.fromkeys([*names, *tasks]):
+            # Shortcuts are fitted on the training examples: on all of a task of full size they take up to a second.
+            both = name in names and name in tasks
+            spec = f"{name}[{sizes.get(name, '')}train_examples=16]" if name in tasks and not both else name
             shown = json.loads(attnbench("info", spec, "--json").stdout)
             self.assertEqual(shown["name"], name)
             self.assertIn("params", shown)
             self.assertEqual("traits" in shown, name in names)  # of both, the variant's
-            if name in names and name in tasks:
+            if both:
                 self.assertEqual(shown["task"]["name"], name)
                 self.assertIn("chance", shown["task"])
         for what in ("variants", "tasks", "profiles"):
@@ -162,6 +165,7 @@ class Fit(FaultCase):
 
 
 TINY = ["--length", "64", "--heads", "1", "--head-dim", "8"]
+FEW = ["--repetitions", "3"]
 
 
 class Breakdown(InFolder):
@@ -177,7 +181,7 @@ class Breakdown(InFolder):
         return [line for line in lines if line["kind"] == "cell"]
 
     def test_shares_of_a_pass_add_up(self) -> None:
-        done = self.run_verb("-v", "full", "-v", "performer", "--breakdown", "--mode", "forward,train")
+        done = self.run_verb(*FEW, "-v", "full", "-v", "performer", "--breakdown", "--mode", "forward,train")
         self.assertEqual(done.returncode, 0, done.stderr)
         cells = self.cells()
         self.assertEqual(len(cells), 4)
@@ -194,12 +198,12 @@ class Breakdown(InFolder):
         self.assertIn("where the time of a pass goes", shown.stdout)
 
     def test_rows_of_before_keep_what_they_have(self) -> None:
-        self.assertEqual(self.run_verb("-v", "full").returncode, 0)
+        self.assertEqual(self.run_verb(*FEW, "-v", "full").returncode, 0)
         self.assertNotIn("breakdown", self.cells()[0]["metrics"])
-        done = self.run_verb("-v", "full", "--breakdown")
+        done = self.run_verb(*FEW, "-v", "full", "--breakdown")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("1 speed rows of the file were measured without --breakdown; --force", done.stderr)
-        done = self.run_verb("-v", "full", "--breakdown", "--force")
+        done = self.run_verb(*FEW, "-v", "full", "--breakdown", "--force")
         self.assertIn("breakdown", self.cells()[0]["metrics"])
         self.assertNotIn("without --breakdown", done.stderr)
 
@@ -214,7 +218,7 @@ class Breakdown(InFolder):
         self.assertFalse(self.rows.exists())
 
 
-UNDECLARED = "run -v full -v linear --measure speed,memory --length 64,128 --heads 1 --head-dim 16".split()
+UNDECLARED = "run -v full -v linear --measure speed,memory --length 64,128 --heads 1 --head-dim 16 --repetitions 3".split()
 
 
 @BUILT
