@@ -58,9 +58,10 @@ class ReadRows(InFolder):
             self.assertRegex(self.fault(lines), "visits")
 
     def test_a_line_that_was_changed_after_it_was_written_is_refused(self) -> None:
-        """As the program refuses it. The program wrote these rows, and they are read as they stand."""
-        for name in ("settings", "positions"):
-            read_rows([ROOT / "results" / "reference" / f"{name}.jsonl"], SCHEMA)
+        """As the program refuses it. The program wrote these rows: they are read as they stand, and not compared with the schema again."""
+        with mock.patch("attnbench.plots.rows.read._validate", side_effect=AssertionError):
+            for name in ("settings", "positions"):
+                read_rows([ROOT / "results" / "reference" / f"{name}.jsonl"], SCHEMA)
         lines = (ROOT / "results" / "reference" / "settings.jsonl").read_text().splitlines()[:4]
         said = "the line was changed after it was written: its checksum does not match"
         for place, field, other in ((1, "argv", ["attnbench"]), (2, "duration_s", 0.125), (2, "checksum", "0" * 16)):
