@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from jsonschema import Draft202012Validator, ValidationError
-from scipy.stats import bootstrap
 
 from .plan import Block
 
@@ -48,6 +47,8 @@ def ratio_of(ours: Sequence[float], peer: Sequence[float]) -> Ratio:
     if n < LEAST:
         ratios = [*(other / mine), median]
         return Ratio(median, float(min(ratios)), float(max(ratios)), None)
+    from scipy.stats import bootstrap  # over a second to load, and needed only here
+
     found = bootstrap(
         (mine, other),
         _of_medians,

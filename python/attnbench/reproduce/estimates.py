@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit  # scipy.stats takes over a second to load
 
 from attnbench.plots.rows.crossing import central, draws, sure
 from attnbench.plots.rows.read import Cell
@@ -79,7 +79,7 @@ def mean_of(values: Sequence[float], among: int = 1) -> Estimate:
     """Of three or more values that are drawn alike: the mean, by Student's t. `among` many such
     intervals hold all their means together in 95 % of cases (Bonferroni)."""
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / np.sqrt(len(values))
-    half = float(stats.t.ppf(1 - 0.025 / among, len(values) - 1)) * error
+    half = float(stdtrit(len(values) - 1, 1 - 0.025 / among)) * error
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -32,10 +32,10 @@ class Children(FaultCase):
         self.assertEqual(read_rows(self.rows_file), rows, "a failure is a result, until --force")
 
     def test_one_that_hangs(self) -> None:
-        self.bad_cell("hang", "timeout", r"not done after 2 s\Z", "--timeout", "2s")
+        self.bad_cell("hang", "timeout", r"not done after 1 s\Z", "--timeout", "1s")
 
     def test_one_that_floods_its_output(self) -> None:
-        self.bad_cell("flood", "timeout", "not done after 2 s: .*yyy", "--timeout", "2s")
+        self.bad_cell("flood", "timeout", "not done after 1 s: .*yyy", "--timeout", "1s")
 
     def test_one_that_exits_0_with_nonsense(self) -> None:
         self.bad_cell("say:all is well", "failed", "its process gave no result: not JSON")
@@ -192,7 +192,7 @@ class Stopped(FaultCase):
         running = self.start("--timeout", "2s", sweep=sweep, faults=slow, ATTN_TEST_LOG=str(log))
         self.wait_until(self.measures(log), running=running)
         running.send_signal(signal.SIGSTOP)
-        time.sleep(3)
+        time.sleep(2.5)
         running.send_signal(signal.SIGCONT)
         self.assertEqual(running.wait(timeout=60), 0)
         [row] = read_rows(self.rows_file)[1:]
@@ -207,7 +207,7 @@ class Stopped(FaultCase):
         self.wait_until(self.measures(log), running=running)
         [child] = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         os.kill(int(child), signal.SIGSTOP)
-        time.sleep(4)
+        time.sleep(2.5)
         os.kill(int(child), signal.SIGCONT)
         self.assertEqual(running.wait(timeout=60), 0)
         [row] = read_rows(self.rows_file)[1:]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def draws(visits: Visits, rng: np.random.Generator, count: int = DRAWS) -> np.nd
     if len(visits) == 1:
         values = np.asarray(visits[0], dtype=float)
         return np.median(values[rng.integers(0, len(values), size=(count, len(values)))], axis=-1)
-    logs = np.log([float(np.median(visit)) for visit in visits])
+    logs = np.log([median(visit) for visit in visits])
     error = logs.std(ddof=1) / np.sqrt(len(logs))
     with np.errstate(over="ignore"):  # of two visits that disagree, a far draw may be infinite
         return np.exp(logs.mean() + error * rng.standard_t(len(logs) - 1, size=count))
