@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from attnbench.plots.layout.caption import NOISE, disturbed, provenance, repetitions
+from attnbench.plots.rows.checksum import FIELD, hash_of
 from attnbench.plots.rows.read import Rows, RowsError, read_rows, run_of
 from attnbench.plots.rows.style import Styles
 from attnbench.plots.rows.units import bytes_text, length_text, ratio_text, seconds_text, thousands_text
@@ -56,6 +57,13 @@ class ReadRows(InFolder):
         for bad in ([4, 3, 1], [9, 0], "3", []):
             lines = "\n".join(map(json.dumps, (fixture.header(), {**good, "visits": bad}))) + "\n"
             self.assertRegex(self.fault(lines), "visits")
+
+    def test_a_line_with_its_checksum_but_not_of_the_schema_is_refused(self) -> None:
+        lines = (ROOT / "results" / "reference" / "settings.jsonl").read_text().splitlines()[:4]
+        row = {**json.loads(lines[2]), "axes": 5}
+        row[FIELD] = hash_of({k: v for k, v in row.items() if k != FIELD})
+        lines[2] = json.dumps(row)
+        self.assertRegex(self.fault("\n".join(lines) + "\n"), "^:3: .*axes")
 
     def test_a_line_that_was_changed_after_it_was_written_is_refused(self) -> None:
         """As the program refuses it. The program wrote these rows: they are read as they stand, and not compared with the schema again."""

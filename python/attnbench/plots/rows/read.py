@@ -255,7 +255,12 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
             else:
-                cell = _cell(row)
+                try:
+                    cell = _cell(row)
+                except (AttributeError, KeyError, TypeError, ValueError):  # whoever wrote it, not the program
+                    if validator := _validator(schema_file):
+                        _validate(validator, row, where)
+                    raise RowsError(f"{where}: fields are missing or of another type than the schema says") from None
                 cells.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
                 cells[cell.run, cell.id] = cell
         for run, head in heads.items():
