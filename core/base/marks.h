@@ -30,8 +30,10 @@ enum class Part : uint8_t {
   projections,    // linear layers and projections along the sequence, all that they do
   feed_forward,   // the two linear layers of a Transformer's block, all that they do
   recurrence,     // gates and states of a recurrent cell or a scan, but its products
+  convolution,    // a short convolution over positions, with its activation
+  norms,          // of rows, with the skip and the gate that the same pass adds and multiplies
   sums,           // running and block sums
-  elementwise,    // one pass over memory: scale, add, fill, activation functions, norms
+  elementwise,    // one pass over memory: scale, add, fill, activation functions
   waiting,        // threads that start, wait for others or have nothing to do
   other,          // all that no mark names
 };
@@ -53,6 +55,8 @@ constexpr std::array<EnumName<Part>, kParts> names_of(Part) {
            {Part::projections, "projections"},
            {Part::feed_forward, "feed_forward"},
            {Part::recurrence, "recurrence"},
+           {Part::convolution, "convolution"},
+           {Part::norms, "norms"},
            {Part::sums, "sums"},
            {Part::elementwise, "elementwise"},
            {Part::waiting, "waiting"},

@@ -7,6 +7,8 @@
 
 #include "core/autograd/tape.h"
 #include "core/base/check.h"
+#include "core/base/marks.h"
+#include "core/ops/row_pieces.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/rows.h"
 
@@ -23,21 +25,6 @@ void silu_row(int64_t n, const real* x, real* to) {
 void silu_gradient(int64_t n, const real* x, const real* g, real* to) {
   sigmoid_row(n, x, to);
   for (int64_t i = 0; i < n; ++i) to[i] = g[i] * to[i] * (1 + x[i] * (1 - to[i]));
-}
-
-// Rows are shared out in pieces, each with sums of its own, which are added in order: a result does
-// not depend on the number of threads that ran.
-constexpr int64_t kPieceRows = 256;
-
-int64_t pieces_of(int64_t rows) {
-  return std::max<int64_t>(1, (rows + kPieceRows - 1) / kPieceRows);
-}
-
-// total += the sums [pieces, width] of all pieces.
-void add_pieces(const Tensor& sums, int64_t offset, const Tensor& total) {
-  const int64_t width = total.size(), stride = sums.dim(1);
-  for (int64_t piece = 0; piece < sums.dim(0); ++piece)
-    for (int64_t j = 0; j < width; ++j) total[j] += sums[piece * stride + offset + j];
 }
 
 struct Convolved {
@@ -76,6 +63,7 @@ Var silu(const Var& a) {
 }
 
 Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activated) {
+  const KernelMark mark(Part::convolution);
   const bool fits = x.shape().rank() == 3 && taps.shape().rank() == 2 && taps.dim(0) >= 1 &&
                     taps.dim(1) == x.dim(2) &&
                     (!bias.defined() || bias.shape() == Shape({x.dim(2)}));
@@ -100,6 +88,7 @@ Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activ
     }
   });
   return record_op(y, inputs, [s, from, tap, sums, activated](Tensor g, std::span<GradSlot> in) {
+    const KernelMark back(Part::convolution);
     const int64_t rows = s.batch * s.len, wide = s.channels;
     if (activated) {
       const Tensor of_sum(sums.shape());
@@ -127,8 +116,8 @@ Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activ
           }
         }
       });
-      if (in[1].needed()) add_pieces(parts, 0, in[1].sum());
-      if (biased) add_pieces(parts, s.count * wide, in[2].sum());
+      if (in[1].needed()) add_pieces(parts, 0, s.count * wide, in[1].sum());
+      if (biased) add_pieces(parts, s.count * wide, wide, in[2].sum());
     }
     if (!in[0].needed()) return;
     const Tensor dx = Tensor::zeros(from.shape());
@@ -139,56 +128,6 @@ Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activ
                                                                              tap.data() + j * wide;
           for (int64_t c = 0; c < wide; ++c) dx[row * wide + c] += by[c] * of[c];
         }
-    });
-    in[0].give(dx);
-  });
-}
-
-Var rms_norm(const Var& a, const Var& gain, double epsilon) {
-  const bool fits = a.shape().rank() >= 1 && a.dim(-1) >= 1 &&
-                    (!gain.defined() || gain.shape() == Shape({a.dim(-1)}));
-  ATTN_CHECK(fits, "rms_norm: {} with gain {}", a.shape().str(),
-             gain.defined() ? gain.shape().str() : "none");
-  const int64_t n = a.dim(-1), rows = a.value().size() / n;
-  const Tensor x = a.value(), y(a.shape()), scales = gain.defined() ? gain.value() : Tensor();
-  const Tensor inverse({std::max<int64_t>(1, rows)});  // 1/√(mean x² + ε) of each row
-  over_range(rows, 3 * n, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const real* const from = x.data() + row * n;
-      const real factor =
-          1 / std::sqrt(row_dot(from, from, n) / static_cast<real>(n) + static_cast<real>(epsilon));
-      inverse[row] = factor;
-      real* const to = y.data() + row * n;
-      for (int64_t j = 0; j < n; ++j) to[j] = from[j] * factor;
-      if (!scales.defined()) continue;
-      for (int64_t j = 0; j < n; ++j) to[j] *= scales[j];
-    }
-  });
-  const Var all[] = {a, gain};
-  const std::span<const Var> inputs(all, gain.defined() ? 2 : 1);
-  return record_op(y, inputs, [=](const Tensor& g, std::span<GradSlot> in) {
-    if (in.size() == 2 && in[1].needed()) {
-      const Tensor parts = Tensor::zeros({pieces_of(rows), n});
-      parallel_for(parts.dim(0), 1, [&](int64_t first, int64_t end) {
-        for (int64_t row = first * kPieceRows; row < std::min(rows, end * kPieceRows); ++row) {
-          real* const part = parts.data() + row / kPieceRows * n;
-          for (int64_t j = row * n; j < (row + 1) * n; ++j)
-            part[j - row * n] += g[j] * x[j] * inverse[row];
-        }
-      });
-      add_pieces(parts, 0, in[1].sum());
-    }
-    if (!in[0].needed()) return;
-    const Tensor dx(x.shape());
-    over_range(rows, 5 * n, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const real *const from = x.data() + row * n, *const of = g.data() + row * n;
-        real* const to = dx.data() + row * n;
-        for (int64_t j = 0; j < n; ++j) to[j] = scales.defined() ? of[j] * scales[j] : of[j];
-        const real factor = inverse[row];
-        const real mean = row_dot(to, from, n) * factor * factor / static_cast<real>(n);
-        for (int64_t j = 0; j < n; ++j) to[j] = factor * (to[j] - mean * from[j]);
-      }
     });
     in[0].give(dx);
   });

@@ -1,5 +1,5 @@
 // Differentiable ops of the layers that papers put around a mixer: a short convolution over
-// positions, SiLU, and normalisation by the root mean square. A wrong shape is an Error.
+// positions and SiLU; norms and gates are in ops_gated_norm.h. A wrong shape is an Error.
 #pragma once
 
 #include "core/autograd/var.h"
@@ -12,9 +12,5 @@ Var silu(const Var& a);  // x·σ(x). Elfwing et al. 2017, arXiv:1702.03118
 // of the last tap; positions before the first hold zeros. x [batch, len, channels], taps [count,
 // channels], bias [channels] or undefined. With `activated`, silu(y). One pass over x.
 Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activated);
-
-// Each row over its root mean square, √(mean x² + epsilon), times `gain` [row] (undefined: 1).
-// Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4.
-Var rms_norm(const Var& a, const Var& gain, double epsilon = 1e-5);
 
 }  // namespace attn

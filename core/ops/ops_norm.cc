@@ -96,12 +96,14 @@ Var layer_norm(const Var& a, const Var& gain, const Var& bias, double epsilon) {
   const bool record = recording(inputs);
   const Normalised kept = {a.value(), record ? Tensor({rows, 2}) : Tensor(), rows, n};
   const Tensor y(a.shape()), scales = gain.value();
+  const KernelMark mark(Part::norms);
   over_range(rows, 4 * n, [&](int64_t begin, int64_t end) {
     layer_norm_rows(end - begin, n, kept.x.data() + begin * n, scales.data(), bias.value().data(),
                     static_cast<real>(epsilon), y.data() + begin * n,
                     record ? kept.stats.data() + 2 * begin : nullptr);
   });
   return record_op(y, inputs, [kept, scales](const Tensor& g, std::span<GradSlot> in) {
+    const KernelMark back(Part::norms);
     const int64_t width = kept.width;
     const int64_t grain = std::max<int64_t>((kept.rows + threads() - 1) / threads(), 64);
     const int64_t pieces = std::max<int64_t>(1, (kept.rows + grain - 1) / grain);

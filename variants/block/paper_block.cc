@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/ops/ops.h"
 #include "core/ops/ops_block.h"
+#include "core/ops/ops_gated_norm.h"
 #include "core/ops/ops_heads.h"
 #include "variants/block/paper_parts.h"
 
@@ -58,12 +59,6 @@ Var from_parts(const Var& x, int64_t parts) {
 // x + share ⊙ (before - x)
 Var shifted(const Var& x, const Var& before, const Var& share) {
   return add(x, multiply(subtract(before, x), share));
-}
-
-// Each head's numbers of rows [batch, len, heads · dim] over their root mean square.
-Var rms_of_heads(const Var& rows, int64_t heads, const Var& gain, double epsilon) {
-  const Shape apart = {rows.dim(0), rows.dim(1), heads, rows.dim(2) / heads};
-  return reshape(rms_norm(reshape(rows, apart), gain, epsilon), rows.shape());
 }
 
 Tensor descending(int64_t count, double power) {
@@ -259,7 +254,9 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
     all.v = to_parts(all.values, heads_, parts);
     const auto side = [&](const Side& of) {
       Var rows = projected(x, all.before, of, convolve);
-      if (of.gain.defined()) rows = multiply(rms_of_heads(rows, of.heads, {}, 1e-5), of.gain);
+      if (of.gain.defined())
+        rows = gated_norm(
+            rows, {.norm = GatedNorm::Norm::rms, .segment = config().head_dim, .gain = of.gain});
       Var heads = split_heads(rows, of.heads);
       if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
       return repeated(heads, parts);
@@ -281,46 +278,36 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
   return all;
 }
 
-Var PaperBlock::normalised(const Var& rows) const {
+// Norm, skip and gate of the data, for one pass over rows.
+GatedNorm PaperBlock::end_of_rows(const Inputs& in) const {
   using Norm = LayerBlock::Norm;
-  const double epsilon = block_.norm_epsilon;
-  const Shape apart = {rows.dim(0), rows.dim(1), heads_, inner_width_ / heads_};
-  const auto plain = [&](const Var& x) {
-    const Tensor zeros = Tensor::zeros({x.dim(-1)});
-    return layer_norm(x, Var(Tensor::full({x.dim(-1)}, 1)), Var(zeros), epsilon);
-  };
-  switch (block_.norm) {
-    case Norm::none:
-      return rows;
-    case Norm::rms_of_heads:
-      if (!block_.norms_each_head) return rms_of_heads(rows, heads_, norm_gain_, epsilon);
-      return multiply(rms_of_heads(rows, heads_, {}, epsilon), norm_gain_);
-    case Norm::rms:
-      return rms_norm(rows, norm_gain_, epsilon);
-    case Norm::layer:
-      if (norm_gain_.defined()) return layer_norm(rows, norm_gain_, norm_shift_, epsilon);
-      return plain(rows);
-    case Norm::layer_of_heads:
-      const Var each = reshape(plain(reshape(rows, apart)), rows.shape());
-      return norm_gain_.defined() ? add(multiply(each, norm_gain_), norm_shift_) : each;
+  const bool of_heads = block_.norm == Norm::rms_of_heads || block_.norm == Norm::layer_of_heads;
+  const bool rms = block_.norm == Norm::rms_of_heads || block_.norm == Norm::rms;
+  GatedNorm by = {.norm = block_.norm == Norm::none ? GatedNorm::Norm::none
+                          : rms                     ? GatedNorm::Norm::rms
+                                                    : GatedNorm::Norm::layer,
+                  .segment = of_heads ? inner_width_ / heads_ : inner_width_,
+                  .epsilon = block_.norm_epsilon,
+                  .gain = norm_gain_,
+                  .shift = norm_shift_,
+                  .gate_first = block_.gate_before_norm};
+  if (skip_.defined()) {
+    by.skipped = in.values;
+    by.skip = block_.skip == LayerBlock::Skip::head ? widened(skip_, inner_width_ / heads_) : skip_;
   }
-  throw_error("a norm without a name");
+  if (block_.gate != LayerBlock::Gate::none) {
+    Var from = shifted(in.rows, in.before, gate_mix_);
+    if (gate_down_.defined()) from = linear(from, gate_down_, {});
+    by.gate = linear(from, gate_up_, gate_bias_);
+    by.activation = block_.gate == LayerBlock::Gate::silu ? GatedNorm::Activation::silu
+                                                          : GatedNorm::Activation::sigmoid;
+  }
+  return by;
 }
 
 Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
   Var rows = inner_mixer_ ? mixed : from_parts(mixed, block_.value_parts);
-  if (skip_.defined())
-    rows = add(rows, multiply(in.values, block_.skip == LayerBlock::Skip::head
-                                             ? widened(skip_, inner_width_ / heads_)
-                                             : skip_));
-  if (!block_.gate_before_norm) rows = normalised(rows);
-  if (block_.gate != LayerBlock::Gate::none) {
-    Var from = shifted(in.rows, in.before, gate_mix_);
-    if (gate_down_.defined()) from = linear(from, gate_down_, {});
-    const Var raw = linear(from, gate_up_, gate_bias_);
-    rows = multiply(rows, block_.gate == LayerBlock::Gate::silu ? silu(raw) : sigmoid(raw));
-  }
-  if (block_.gate_before_norm) rows = normalised(rows);
+  rows = gated_norm(rows, end_of_rows(in));
   if (block_.gelu) rows = gelu(rows);
   rows = linear(rows, out_, out_bias_);
   if (!block_.glu) return rows;

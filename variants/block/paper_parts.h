@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/function.h"
+#include "core/ops/ops_gated_norm.h"
 #include "variants/api/block.h"
 #include "variants/api/mixer.h"
 #include "variants/api/variant_info.h"
@@ -79,7 +80,7 @@ class PaperBlock final : public Mixer {
   int64_t stream(int64_t channels, int64_t taps);
   static Var previous_taps(int64_t channels);  // of the row before: 1, then 0
   Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
-  Var normalised(const Var& rows) const;
+  GatedNorm end_of_rows(const Inputs& in) const;
 
   const LayerBlock& block_;
   int64_t heads_, inner_width_;  // inner_width_: of the mixer's rows, all parts

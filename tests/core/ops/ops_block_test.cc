@@ -100,26 +100,5 @@ TEST(OpsBlock, ShortConvolutionInPieces) {
   set_threads(1);
 }
 
-TEST(OpsBlock, RmsNorm) {
-  const Tensor x = random_tensor({3, 4, 21}, 1), gain = random_tensor({21}, 2);
-  for (const bool scaled : {false, true}) {
-    const Tensor y = rms_norm(Var(x), scaled ? Var(gain) : Var(), 1e-3).value();
-    for (int64_t row = 0; row < 12; ++row) {
-      double squares = 0;
-      for (int64_t j = 0; j < 21; ++j) squares += std::pow(static_cast<double>(x[row * 21 + j]), 2);
-      for (int64_t j = 0; j < 21; ++j) {
-        const double from = static_cast<double>(x[row * 21 + j]) / std::sqrt(squares / 21 + 1e-3);
-        ASSERT_NEAR(static_cast<double>(y[row * 21 + j]),
-                    from * (scaled ? static_cast<double>(gain[j]) : 1), kClose);
-      }
-    }
-  }
-  expect_gradients([](const std::vector<Var>& in) { return rms_norm(in[0], in[1], 1e-2); },
-                   {random_tensor({4, 7}, 3), random_tensor({7}, 4)});
-  expect_gradients([](const std::vector<Var>& in) { return rms_norm(in[0], {}, 1e-2); },
-                   {random_tensor({4, 7}, 3)});
-  EXPECT_THROW(rms_norm(Var(x), Var(Tensor({20}))), Error);
-}
-
 }  // namespace
 }  // namespace attn::ops_block_test
