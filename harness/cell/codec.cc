@@ -145,6 +145,7 @@ void fields(Archive& archive, Visit& visit) {
   archive.maybe("witness", visit.witness);
   archive.maybe("disturbance", visit.disturbance);
   archive.maybe("marked", visit.marked);
+  archive.maybe("sizes", visit.sizes);
   archive.maybe("verified", visit.verified);
 }
 
@@ -223,6 +224,7 @@ Json reply_with(Measure measure, const CellResult& result) {
   figures(archive, measure, found);
   archive.maybe("cost", result.cost);
   archive.maybe("dtype", result.dtype);
+  archive.maybe("sizes", result.sizes);
   archive.maybe("verified", result.verified);
   return std::move(archive.object);
 }
@@ -269,6 +271,7 @@ CellResult result_of(const Reply& reply, Measure measure) {
     figures(reader, measure, result);
     reader.maybe("cost", result.cost);
     reader.maybe("dtype", result.dtype);
+    reader.maybe("sizes", result.sizes);
     reader.maybe("verified", result.verified);
   } catch (const Error& error) {
     return {.status = Status::failed,

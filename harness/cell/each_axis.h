@@ -16,6 +16,7 @@ void each_axis(AnyAxes& axes, Visit visit) {
   visit("mode", axes.mode);
   visit("scope", axes.scope);
   visit("layers", axes.layers);
+  visit("equal", axes.equal);
   visit("causal", axes.causal);
   visit("threads", axes.threads);
   visit("seed", axes.seed);

@@ -41,6 +41,7 @@ struct Axes {
   std::optional<ScopeKind> scope;
   // Of scope model, set where they are not kModelLayers, and of the stack of a reach cell.
   std::optional<int64_t> layers;
+  std::optional<Equal> equal;  // set where it is not Equal::width
   std::optional<bool> causal;
   std::optional<int64_t> threads, seed;
   std::optional<InputKind> input;

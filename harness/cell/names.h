@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/enum_names.h"
+#include "harness/measure/equal.h"
 #include "harness/measure/fidelity.h"
 #include "harness/measure/verified.h"
 #include "harness/measure/workload.h"
@@ -94,6 +95,10 @@ constexpr std::array<EnumName<ScopeKind>, 3> names_of(ScopeKind) {
   return {{{ScopeKind::attention, "attention"},
            {ScopeKind::layer, "layer"},
            {ScopeKind::model, "model"}}};
+}
+
+constexpr std::array<EnumName<Equal>, 3> names_of(Equal) {
+  return {{{Equal::width, "width"}, {Equal::parameters, "parameters"}, {Equal::flops, "flops"}}};
 }
 
 constexpr std::array<EnumName<InputKind>, 4> names_of(InputKind) {

@@ -64,7 +64,8 @@ struct Visit {
   std::optional<int64_t> state_bytes;  // of decoding
   std::optional<Witness> witness;      // the slower of before and after
   std::optional<Disturbance> disturbance;
-  MarkedPasses marked;  // empty: not asked for
+  MarkedPasses marked;              // empty: not asked for
+  std::optional<LayerSizes> sizes;  // where Axes::equal chose them
   std::optional<Verified> verified;
 };
 

@@ -13,6 +13,7 @@
 #include "harness/cell/noise_floor.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/disturbance.h"
+#include "harness/measure/equal.h"
 #include "harness/measure/verified.h"
 #include "harness/store/rows.h"
 
@@ -44,6 +45,7 @@ struct CellResult {
   std::optional<uint64_t> order_seed;  // of the order of visits
   // The subject's contract checks are red, or the answer that was measured is wrong.
   bool is_gated = false;
+  std::optional<LayerSizes> sizes;   // where Axes::equal chose them
   std::optional<Verified> verified;  // of speed and memory; nullopt: rows of earlier versions
 };
 

@@ -246,6 +246,14 @@ void fields(Archive& archive, Ledger& ledger) {
 }
 
 template <class Archive>
+void fields(Archive& archive, LayerSizes& sizes) {
+  archive("width", sizes.width);
+  archive("feed_forward", sizes.feed_forward);
+  archive("parameters", sizes.parameters);
+  archive("flops", sizes.flops);
+}
+
+template <class Archive>
 void fields(Archive& archive, Verified& verified) {
   archive("by", verified.by);
   archive("shape", verified.shape);
@@ -350,6 +358,7 @@ void fields(Archive& archive, Row& row) {
   archive.maybe("dtype", result.dtype);
   archive.maybe("ledger", row.ledger);
   archive.maybe("referenced", row.referenced);
+  archive.maybe("sizes", result.sizes);
   archive.maybe("verified", result.verified);
   archive.maybe("provided_by", row.provided_by);
   archive.maybe("plugin", row.plugin);

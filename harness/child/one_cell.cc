@@ -105,6 +105,7 @@ Json speed(const Request& request) {
               .witness = slower_of(before, after),
               .disturbance = disturbance,
               .marked = {},
+              .sizes = workload.sizes(),
               .verified = found};
   if (request.breakdown) visit.marked = measure_parts(workload);  // when all times are taken
   if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
@@ -127,6 +128,7 @@ Json memory(const Request& request) {
                                               .rss_peak_bytes = found.rss_peak_bytes},
                      .cost = source_of(workload),
                      .dtype = dtype_of(workload),
+                     .sizes = workload.sizes(),
                      .verified = verified(workload, request, measuring.count())});
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
+#include "harness/measure/equal.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -107,6 +108,31 @@ void add_sequences(const TrainResult& found, AccuracyMetrics& metrics) {
   metrics.decoding = decoding_figures(found.decoding);
 }
 
+// The encoder's layers, at the length of the task.
+LayersSpec layers_of(const TrainRequest& request) {
+  const Params& training = request.training;
+  const TaskShape shape = request.task->build(request.task_params)->shape();
+  LayerConfig layer;
+  layer.variant = request.variant;
+  layer.variant_params = request.variant_params;
+  layer.width = training.integer("width");
+  layer.heads = training.integer("heads");
+  layer.kv_heads = training.integer("kv_heads");
+  layer.feed_forward = training.integer("feed_forward");
+  layer.max_len = shape.length;
+  layer.causal = shape.causal;
+  return {.layer = layer, .layers = training.integer("layers")};
+}
+
+// With the widths that make its layers equal to those of exact attention.
+void widen(TrainRequest& request, Equal equal) {
+  const LayerConfig chosen = equalised(layers_of(request), equal, *request.exact);
+  std::map<std::string, ParamValue> training = request.training.values();
+  training["width"] = chosen.width;
+  training["feed_forward"] = chosen.feed_forward;
+  request.training = Params("training", training_params(), training);
+}
+
 double median_gap(const std::vector<WallClock::time_point>& ticks) {
   std::vector<double> gaps;
   for (size_t i = 1; i < ticks.size(); i++) gaps.push_back(seconds_between(ticks[i - 1], ticks[i]));
@@ -164,6 +190,8 @@ TrainRequest training_of(const CellKey& key) {
   request.seed = static_cast<uint64_t>(key.axes.seed.value());
   request.exact = &exact_reference();
   set_threads(static_cast<int>(key.axes.threads.value()));
+  if (const Equal equal = key.axes.equal.value_or(Equal::width); equal != Equal::width)
+    widen(request, equal);
   return request;
 }
 
@@ -174,6 +202,7 @@ PilotFigures pilot(const Request& asked) {
 
 CellResult accuracy(const CellKey& key) {
   const TrainRequest request = training_of(key);
+  const bool is_equalised = key.axes.equal.value_or(Equal::width) != Equal::width;
   const TaskInfo& task = *request.task;
   const TrainResult found = train(request);
   CellResult result{.curve = learning_curve(found)};
@@ -216,6 +245,7 @@ CellResult accuracy(const CellKey& key) {
   if (task.control.empty()) metrics.lift = error ? best - found.test : found.test - best;
   if (task.metric == "exact_match") add_sequences(found, metrics);
   result.metrics = std::move(metrics);
+  if (is_equalised) result.sizes = sizes_of(layers_of(request));
   return result;
 }
 

@@ -18,12 +18,17 @@ int64_t layers_of(const WorkloadSpec& spec) {
   return spec.scope == ScopeKind::model ? spec.layers : 1;
 }
 
+int64_t hidden_width(const WorkloadSpec& spec) {
+  return spec.feed_forward > 0 ? spec.feed_forward
+                               : kFeedForwardFactor * spec.heads * spec.head_dim;
+}
+
 double layers_dense_flops(const WorkloadSpec& spec) {
   const int64_t width = spec.heads * spec.head_dim;
   const DenseLayer dense{.tokens = static_cast<double>(spec.batch * spec.length),
                          .heads = spec.heads,
                          .width = width,
-                         .feed_forward = kFeedForwardFactor * width,
+                         .feed_forward = hidden_width(spec),
                          .kept = 1 / static_cast<double>(spec.group())};
   double flops = 0;
   for (int64_t i = 0; i < layers_of(spec); ++i) {

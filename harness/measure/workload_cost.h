@@ -12,6 +12,7 @@ namespace attn {
 void add_repeats(const WorkloadSpec& spec, Cost& cost);
 
 int64_t layers_of(const WorkloadSpec& spec);            // 1 but at scope model
+int64_t hidden_width(const WorkloadSpec& spec);         // of the feed-forward
 double layers_dense_flops(const WorkloadSpec& spec);    // of all layers
 double ends_flops(const WorkloadSpec& spec);            // of the model's linear input and head
 VariantInfo::Reads reads_of(const WorkloadSpec& spec);  // of the variant with these parameters

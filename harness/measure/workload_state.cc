@@ -7,6 +7,7 @@
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops_heads.h"
+#include "harness/measure/equal.h"
 #include "harness/measure/workload_cost.h"
 #include "variants/api/stack.h"
 
@@ -42,14 +43,28 @@ LayerConfig layer_config(const WorkloadSpec& spec) {
   config.width = spec.heads * spec.head_dim;
   config.heads = spec.heads;
   config.kv_heads = spec.kv_heads;
-  config.feed_forward = kFeedForwardFactor * config.width;
+  config.feed_forward = hidden_width(spec);
   config.max_len = spec.length;
   config.causal = spec.causal;
   config.seed = spec.seed;
   return config;
 }
 
-WorkloadState::WorkloadState(const WorkloadSpec& given) : spec(given) {
+// The widths that make the layers of `given` equal to those of exact attention.
+WorkloadSpec with_equal_layers(const WorkloadSpec& given) {
+  if (given.equal == Equal::width) return given;
+  ATTN_CHECK(given.exact, "equal layers need exact attention");
+  const LayerConfig chosen = equalised({.layer = layer_config(given), .layers = layers_of(given)},
+                                       given.equal, *given.exact);
+  WorkloadSpec spec = given;
+  spec.equal = Equal::width;
+  spec.head_dim = chosen.width / chosen.heads;
+  spec.feed_forward = chosen.feed_forward;
+  return spec;
+}
+
+WorkloadState::WorkloadState(const WorkloadSpec& given)
+    : spec(with_equal_layers(given)), is_equalised(given.equal != Equal::width) {
   ATTN_CHECK(spec.variant, "a workload needs a variant");
   const std::optional<std::string> reason = why_not(spec);
   ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);

@@ -58,6 +58,12 @@ const std::vector<AxisInfo>& all_axes() {
         "encoder layers: of the model at scope model, of the stack of reach", 1, 64},
        {speed, memory, reach},
        run},
+      {{"equal",
+        {"width", "parameters", "flops"},
+        "what the layers of all variants have in common: their width; or as many parameters or "
+        "forward FLOPs as those of full, within 2 %, by other widths"},
+       {speed, memory, accuracy},
+       {speed, memory, accuracy}},
       {{"causal", false, "hide the future"}, shaped},
       {{"threads", 1, "threads of a cell", 1, 1024}, everywhere},
       {{"seed", 0, "of inputs, weights and data", 0, 1e15}, everywhere},

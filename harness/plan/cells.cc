@@ -33,6 +33,7 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   if (axes.mode == Mode::decode) axes.causal = true;
   if (axes.kv_heads == 0 || axes.kv_heads == axes.heads) axes.kv_heads.reset();
   if (axes.dtype == Dtype::float32) axes.dtype.reset();
+  if (axes.equal == Equal::width) axes.equal.reset();
   const bool is_plain = axes.scope != ScopeKind::model || axes.layers == kModelLayers;
   if (axes.scope && is_plain) axes.layers.reset();  // reach has no scope, and always layers
   return axes;

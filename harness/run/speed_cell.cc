@@ -122,6 +122,7 @@ CellResult SpeedCell::marked(CellResult result, uint64_t seed, int64_t cores) co
   result.witness = witness_;
   result.disturbance = disturbance_;
   if (result.status == Status::ok) result.verified = verified_;
+  if (result.status == Status::ok) result.sizes = last_.sizes;
   if (result.status == Status::ok) result.visits_ended_by = end_;
   result.noisy =
       noise_of(fell_, disturbance_.value_or(Disturbance{}), key_->axes.threads.value(), cores);

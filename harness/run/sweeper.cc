@@ -34,6 +34,7 @@ Ledger ledger_of(const CellKey& key, const CellResult& result) {
   if (const auto* speed = std::get_if<SpeedMetrics>(&result.metrics)) ledger.flops = speed->flops;
   if (const auto* fidelity = std::get_if<FidelityMetrics>(&result.metrics))
     ledger.flops = fidelity->flops;
+  if (result.sizes) ledger.parameters = result.sizes->parameters;
   if (const auto* accuracy = std::get_if<AccuracyMetrics>(&result.metrics)) {
     ledger.parameters = accuracy->parameters;
     ledger.flops = accuracy->flops;

@@ -37,8 +37,14 @@ struct Range {
 struct Entry {
   Range parameters, flops;
   bool counted = false;  // FLOPs of a variant that declares none
+  std::string widths;    // that were chosen to make layers equal
   std::set<std::string> precision, threads, kernels;
 };
+
+std::string parameters_text(const Entry& entry) {
+  const std::string text = entry.parameters.text("");
+  return entry.widths.empty() ? text : fmt::format("{} ({})", text, entry.widths);
+}
 
 std::string flops_text(const Entry& entry) {
   const std::string text = entry.flops.text("FLOP");
@@ -73,7 +79,9 @@ std::string setting_of(const Row& row, const Like& like) {
   for (const auto& axis : named_values(row.key.axes)) {
     const auto& [name, own] = axis;
     const bool differs = like.counts.at(axis) < like.rows.size();
-    if (differs && !ranges.count(name))
+    if (differs && name == "equal")
+      add("equal " + to_string(own));
+    else if (differs && !ranges.count(name))
       add(std::holds_alternative<std::string>(own) ? to_string(own)
                                                    : fmt::format("{} {}", name, to_string(own)));
   }
@@ -102,6 +110,8 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
     Entry& entry = entries[place];
     entry.parameters.add(ledger.parameters);
     entry.flops.add(ledger.flops);
+    if (const auto& sizes = row.result.sizes)
+      entry.widths = fmt::format("width {}, feed_forward {}", sizes->width, sizes->feed_forward);
     entry.counted = entry.counted || ledger.cost == CostSource::measured;
     entry.precision.insert(ledger.precision);
     entry.threads.insert(ledger.threads ? std::to_string(*ledger.threads) : "unknown");
@@ -120,7 +130,7 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
   for (const Place& place : order) {
     const Entry& entry = entries[place];
     table.rows.push_back({name_of(place.measure), place.setting, place.variant,
-                          entry.parameters.text(""), pass_of(place.measure), flops_text(entry),
+                          parameters_text(entry), pass_of(place.measure), flops_text(entry),
                           joined(entry.precision), joined(entry.threads), joined(entry.kernels)});
     if (one_setting) table.rows.back().erase(table.rows.back().begin() + 1);
   }

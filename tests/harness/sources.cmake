@@ -15,6 +15,7 @@ foreach(stem
     growth/growth
     measure/calibrate
     measure/environment
+    measure/equal
     measure/fidelity
     measure/reach
     measure/shared_keys

@@ -28,6 +28,7 @@ SHAPE = {
     "kv_heads": "kv_heads {}",  # where query heads share keys
     "dtype": "{}",  # where it is not float32
     "layers": "{} layers",  # of a whole model, where they are not two
+    "equal": "equal {}",  # of layers, where it is not their width
 }
 
 
@@ -61,11 +62,12 @@ def shape_of(cell: Cell) -> tuple[Any, ...]:
 
 def shape_name(cell: Cell) -> str:
     """Returns `-b1-h8-d64-t1`, of names of files."""
-    batch, heads, head_dim, threads, kv_heads, dtype, layers = shape_of(cell)
+    batch, heads, head_dim, threads, kv_heads, dtype, layers, equal = shape_of(cell)
     shared = f"-kv{kv_heads}" if kv_heads else ""
     stored = f"-{dtype}" if dtype else ""
     deep = f"-n{layers}" if layers else ""
-    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}"
+    alike = f"-equal-{equal}" if equal else ""
+    return f"-b{batch}-h{heads}-d{head_dim}-t{threads}{shared}{stored}{deep}{alike}"
 
 
 def shape_text(cell: Cell, names: Iterable[str] = tuple(SHAPE)) -> str:
@@ -107,11 +109,14 @@ def shown(key: str) -> str:
 
 
 def _fixed(cell: Cell) -> dict[str, str]:
-    return {
+    fixed = {
         k: v if isinstance(v, str) else json.dumps(v)
         for k, v in cell.training.items()
         if k not in cell.tuned
     }
+    if cell.training:
+        fixed["equal"] = str(cell.axes.get("equal") or "width")  # what layers have in common
+    return fixed
 
 
 def _values(cells: list[Cell], key: Callable[[Cell], Any]) -> dict[Any, dict[str, set[str]]]:

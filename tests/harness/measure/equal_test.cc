@@ -1,0 +1,102 @@
+// Widths that make layers equal: what they promise is counted in layers that are really built.
+
+#include "harness/measure/equal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/measure/workload.h"
+#include "harness/model/layer.h"
+#include "variants/catalog.h"
+
+namespace attn::equal_test {
+namespace {
+
+LayersSpec layers(const std::string& variant, int64_t width, int64_t heads, int64_t count = 1) {
+  LayerConfig layer;
+  layer.variant = &find_variant(variant);
+  layer.width = width;
+  layer.heads = heads;
+  layer.feed_forward = 2 * width;
+  layer.max_len = 64;
+  layer.causal = true;
+  return {.layer = layer, .layers = count};
+}
+
+double learned(const LayersSpec& spec) {
+  double count = 0;
+  for (int64_t i = 0; i < spec.layers; ++i) {
+    const Layer layer(layer_config_at(spec.layer, i));
+    for (const Weight& weight : layer.weights())
+      if (weight.learned) count += static_cast<double>(weight.value.value().size());
+  }
+  return count;
+}
+
+TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
+  for (const char* variant :
+       {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]"}) {
+    const LayersSpec spec = layers(variant, 48, 2, 2);
+    EXPECT_EQ(static_cast<double>(parameters_of(spec)), learned(spec)) << variant;
+  }
+}
+
+TEST(Equal, LayersHaveAsManyParametersAsExactAttention) {
+  const double target = learned(layers("full", 64, 2));
+  for (const char* variant : {"linear", "gla", "mamba2[block=paper]", "gated_deltanet[block=paper]",
+                              "mamba[block=paper]", "rwkv6[block=paper]", "hyena[block=paper]"}) {
+    LayersSpec spec = layers(variant, 64, 2);
+    spec.layer = equalised(spec, Equal::parameters, exact_reference());
+    EXPECT_EQ(spec.layer.width % spec.layer.heads, 0) << variant;
+    EXPECT_LE(std::fabs(learned(spec) / target - 1), 0.02) << variant << " " << spec.layer.width;
+  }
+}
+
+// What a workload counts of a pass, at a width where the given one would be two times too dear.
+TEST(Equal, LayersTakeAsManyFlopsAsExactAttention) {
+  const auto flops = [](const std::string& variant, Equal equal) {
+    WorkloadSpec spec;
+    spec.variant = &find_variant(variant);
+    spec.length = 64;
+    spec.heads = 2;
+    spec.head_dim = 32;
+    spec.scope = ScopeKind::layer;
+    spec.causal = true;
+    spec.equal = equal;
+    spec.exact = &exact_reference();
+    return Workload(spec).flops();
+  };
+  const double target = flops("full", Equal::width);
+  EXPECT_EQ(flops("full", Equal::flops), target);
+  EXPECT_GT(flops("gated_deltanet[block=paper]", Equal::width) / target, 1.1);
+  for (const char* variant :
+       {"linear", "gla", "mamba2[block=paper]", "gated_deltanet[block=paper]"})
+    EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
+}
+
+TEST(Equal, KeepsTheWidthWhereTheFeedForwardCanMakeUp) {
+  const LayerConfig given = layers("full", 64, 2).layer;
+  for (const Equal equal : {Equal::width, Equal::parameters, Equal::flops}) {
+    const LayerConfig same = equalised(layers("full", 64, 2), equal, exact_reference());
+    EXPECT_EQ(same.width, given.width);
+    EXPECT_EQ(same.feed_forward, given.feed_forward);
+  }
+  const LayerConfig gla = equalised(layers("gla", 64, 2), Equal::parameters, exact_reference());
+  EXPECT_EQ(gla.width, 64);
+  EXPECT_LT(gla.feed_forward, 128);
+  const LayerConfig wide =
+      equalised(layers("gated_deltanet[block=paper]", 64, 2), Equal::parameters, exact_reference());
+  EXPECT_LT(wide.width, 64);
+  EXPECT_EQ(wide.width / wide.heads % 8, 0);
+}
+
+TEST(Equal, SaysWhereThereAreNoLayers) {
+  WorkloadSpec spec;
+  spec.variant = &find_variant("full");
+  spec.equal = Equal::parameters;
+  EXPECT_EQ(why_not(spec), "equal chooses widths of layers: add --scope layer or --scope model");
+}
+
+}  // namespace
+}  // namespace attn::equal_test
