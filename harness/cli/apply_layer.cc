@@ -2,7 +2,7 @@
 // its output; see apply_layer.h.
 #include "harness/cli/apply_layer.h"
 
-#include <algorithm>
+#include <fmt/ranges.h>
 
 #include "harness/cli/apply_inputs.h"
 #include "harness/cli/apply_run.h"
