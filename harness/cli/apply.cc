@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "harness/cli/apply_inputs.h"
+#include "harness/cli/apply_layer.h"
 #include "harness/cli/apply_run.h"
 #include "harness/cli/npy.h"
 #include "harness/cli/specs.h"
@@ -28,22 +29,6 @@ struct Result {
   const Array* like;  // of its shape
   const std::vector<double>* values;
 };
-
-void require_finite_result(const std::string& option, const std::vector<double>& values,
-                           const std::string& type) {
-  for (size_t i = 0; i < values.size(); i++)
-    ATTN_CHECK(std::isfinite(values[i]),
-               "the result for --{} is {} at flat index {}: the inputs are too large for '{}'",
-               option, values[i], i, type);
-}
-
-attn_apply::Output applied(const attn_apply::Request& request, bool in_float) {
-  try {
-    return in_float ? attn_apply::run_float(request) : attn_apply::run_double(request);
-  } catch (const attn_apply::Refusal& refusal) {
-    throw_error(refusal.what());
-  }
-}
 
 // What is given and not read: its shape counts alone.
 void tell_unread(const Arguments& arguments, const std::string& variant,
@@ -73,13 +58,6 @@ attn_apply::Request request_of(const Arguments& arguments, const Chosen& chosen,
           .weights = read_named(arguments, "set"),
           .seed = static_cast<uint64_t>(arguments.integer("seed", 0, 0, INT64_MAX)),
           .grad_out = {}};
-}
-
-void require_runnable(const Chosen& chosen, const Params& params, const AttentionShape& shape) {
-  const VariantInfo& info = *chosen.variant;
-  if (const auto reason = info.why_not(shape, params))
-    throw_error(fmt::format("{} cannot run here: {}{}", info.name, *reason,
-                            info.lacks_causal(shape) ? "; add --causal" : ""));
 }
 
 // Reads --grad-out, if gradients are asked for.
@@ -123,6 +101,9 @@ void tell_error(const Chosen& chosen, const Params& params, attn_apply::Request 
 int run_apply(const Arguments& arguments) {
   ATTN_CHECK(arguments.has("variant"),
              "apply needs --variant SPEC (attnbench list variants shows them)");
+  const bool of_layer = arguments.one_of("scope", {"attention", "layer"}) == "layer";
+  require_options_of_scope(arguments, of_layer);
+  if (of_layer) return apply_layer(arguments);
   const Chosen chosen = choose_variant(arguments.get("variant"));
   const Params params(chosen.variant->name, chosen.variant->params, chosen.params);
   const VariantInfo::Reads read = chosen.variant->read_by(params);
@@ -130,7 +111,7 @@ int run_apply(const Arguments& arguments) {
   ATTN_CHECK(arguments.has("out"), "apply needs --out FILE.npy");
   attn_apply::Request request = request_of(arguments, chosen, in);
   require_runnable(
-      chosen, params,
+      *chosen.variant, params,
       {in.q.shape[0], in.q.shape[1], in.q.shape[2], in.k.shape[2], in.q.shape[3], request.causal});
   const std::map<std::string, std::string> of_gates = named_files(arguments, "grad-input");
   add_gradients(arguments, in, of_gates, request);
@@ -138,7 +119,9 @@ int run_apply(const Arguments& arguments) {
   for (const char* const option : {"out", "grad-q", "grad-k", "grad-v"})
     if (arguments.has(option)) require_writable(arguments.get(option));
 
-  const attn_apply::Output output = applied(request, in.q.type == "<f4");
+  const attn_apply::Output output = answered([&] {
+    return in.q.type == "<f4" ? attn_apply::run_float(request) : attn_apply::run_double(request);
+  });
   const std::vector<Result> results = {{"out", &in.q, &output.out},
                                        {"grad-q", &in.q, &output.grad_q},
                                        {"grad-k", &in.k, &output.grad_k},
@@ -162,8 +145,12 @@ int run_apply(const Arguments& arguments) {
 Verb apply_verb() {
   return {
       .name = "apply",
-      .usage = "--variant SPEC --q Q.npy --k K.npy --v V.npy --out O.npy [OPTION...]",
-      .summary = "runs one variant on your own q, k, v arrays (NumPy .npy) and writes the output",
+      .usage =
+          "--variant SPEC [--q Q.npy --k K.npy --v V.npy | --scope layer --x X.npy --heads N] "
+          "--out O.npy [OPTION...]",
+      .summary =
+          "runs one variant, or a layer of it, on your own arrays (NumPy .npy) and writes "
+          "the output",
       .options =
           {{"variant", 'v', "SPEC", "for example linformer[rank=64]"},
            {"q", 0, "FILE",
@@ -172,22 +159,37 @@ Verb apply_verb() {
            {"k", 0, "FILE",
             "[batch, heads, kv_len, head_dim]; not needed where the variant reads no keys"},
            {"v", 0, "FILE", "[batch, heads, kv_len, head_dim]"},
+           {"scope", 0, "attention|layer",
+            "layer: on rows --x, the projections W_q, W_k, W_v and W_o of --heads heads, those of "
+            "gates, and the variant between them, without norm, residual and feed-forward; "
+            "default attention"},
+           {"x", 0, "FILE", "scope layer: float32 or float64, C order, [batch, len, width]"},
+           {"heads", 0, "N", "scope layer: heads of width / N numbers"},
+           {"block", 0, "mixer|paper",
+            "scope layer: paper: the layer of the variant's paper; default mixer, or as SPEC says"},
+           {"list-weights", 0, "",
+            "scope layer: lists the weights that --set replaces, with their shapes, and stops"},
            {"causal", 0, "", "query i sees keys j <= i + kv_len - q_len"},
            {"kv-lengths", 0, "FILE",
             "int32 or int64 [batch]: valid keys; the others are padding and may hold anything, "
             "NaN too, and so may queries of self-attention there"},
-           {"set", 0, "NAME=FILE", "replaces a weight (attnbench info NAME lists them); repeatable",
+           {"set", 0, "NAME=FILE",
+            "replaces a weight (attnbench info NAME lists them, of a layer --list-weights); "
+            "repeatable",
             true},
            {"input", 0, "NAME=FILE",
             "a gate, [batch, heads, kv_len, width] (attnbench info NAME lists them); "
             "repeatable",
             true},
            {"seed", 0, "N", "of weights that are not set; default 0"},
-           {"out", 0, "FILE", "the output, [batch, heads, q_len, head_dim], type as v"},
+           {"out", 0, "FILE",
+            "the output, [batch, heads, q_len, head_dim], type as v; of a layer shape and type of "
+            "x"},
            {"grad-out", 0, "FILE", "gradient of the output, the output's shape"},
            {"grad-q", 0, "FILE", "gradient of q to write"},
            {"grad-k", 0, "FILE", "gradient of k to write"},
            {"grad-v", 0, "FILE", "gradient of v to write"},
+           {"grad-x", 0, "FILE", "scope layer: gradient of x to write"},
            {"grad-input", 0, "NAME=FILE", "gradient of a gate to write; repeatable", true},
            plugin_option()},
       .run = run_apply};

@@ -16,13 +16,14 @@ Array read_floats(const std::string& option, const std::string& path) {
   return array;
 }
 
-// Whether value `i` of an array [batch, heads, len, width] stands at or behind the length of its
-// batch entry. Shapes that do not fit are refused elsewhere.
+// Whether value `i` of an array [batch, heads, len, width] or [batch, len, width] stands at or
+// behind the length of its batch entry. Shapes that do not fit are refused elsewhere.
 bool is_padding(const Array& array, size_t i, const std::vector<int64_t>& kv_lengths) {
   const std::vector<int64_t>& s = array.shape;
-  if (s.size() != 4 || std::ssize(kv_lengths) != s[0]) return false;
-  const auto at = static_cast<int64_t>(i) / s[3];  // in [batch, heads, len]
-  return at % s[2] >= kv_lengths[static_cast<size_t>(at / s[2] / s[1])];
+  if (s.size() < 3 || s.size() > 4 || std::ssize(kv_lengths) != s[0]) return false;
+  const int64_t heads = s.size() == 4 ? s[1] : 1, len = s[s.size() - 2];
+  const auto at = static_cast<int64_t>(i) / s.back();  // in [batch, heads, len]
+  return at % len >= kv_lengths[static_cast<size_t>(at / len / heads)];
 }
 
 void require_finite_values(const std::string& option, const std::string& path, const Array& array,
@@ -31,6 +32,25 @@ void require_finite_values(const std::string& option, const std::string& path, c
     ATTN_CHECK(std::isfinite(array.values[i]) || is_padding(array, i, kv_lengths),
                "--{} {}: value {} at flat index {}; expected finite numbers{}", option, path,
                array.values[i], i, kv_lengths.empty() ? "" : " before the padding");
+}
+
+// Floats of `rank` dimensions, as `expected` names them.
+Array read_array(const Arguments& arguments, const std::string& option, size_t rank,
+                 const char* expected) {
+  ATTN_CHECK(arguments.has(option), "apply needs --{} FILE.npy", option);
+  Array array = read_floats(option, arguments.get(option));
+  ATTN_CHECK(array.shape.size() == rank, "--{} {}: shape {}; expected {}", option,
+             arguments.get(option), array.shape_text(), expected);
+  for (const int64_t dim : array.shape)
+    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option),
+               array.shape_text());
+  return array;
+}
+
+// Padding of keys and values is never read; that of queries and rows makes rows of the output.
+void clear_padding(Array& array) {
+  for (double& value : array.values)
+    if (!std::isfinite(value)) value = 0;
 }
 
 std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int64_t kv_len) {
@@ -65,14 +85,17 @@ Array zeros_like(const Array& v) {
 }  // namespace
 
 Array read_attention_array(const Arguments& arguments, const std::string& option) {
-  ATTN_CHECK(arguments.has(option), "apply needs --{} FILE.npy", option);
-  Array array = read_floats(option, arguments.get(option));
-  ATTN_CHECK(array.shape.size() == 4, "--{} {}: shape {}; expected [batch, heads, len, head_dim]",
-             option, arguments.get(option), array.shape_text());
-  for (const int64_t dim : array.shape)
-    ATTN_CHECK(dim >= 1, "--{} {}: shape {} has an empty dimension", option, arguments.get(option),
-               array.shape_text());
-  return array;
+  return read_array(arguments, option, 4, "[batch, heads, len, head_dim]");
+}
+
+Array read_rows_array(const Arguments& arguments, const std::string& option) {
+  return read_array(arguments, option, 3, "[batch, len, width]");
+}
+
+void require_runnable(const VariantInfo& info, const Params& params, const AttentionShape& shape) {
+  if (const auto reason = info.why_not(shape, params))
+    throw_error(fmt::format("{} cannot run here: {}{}", info.name, *reason,
+                            info.lacks_causal(shape) ? "; add --causal" : ""));
 }
 
 void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
@@ -81,7 +104,7 @@ void require_same(const Array& a, const char* a_name, const Array& b, const char
   for (const size_t i : dims) same = same && a.shape[i] == b.shape[i];
   ATTN_CHECK(same, "--{} is {} but --{} is {}: they must agree in {}", a_name, a.shape_text(),
              b_name, b.shape_text(),
-             dims.size() == 4 ? "every dimension" : "batch, heads and head_dim");
+             dims.size() == a.shape.size() ? "every dimension" : "batch, heads and head_dim");
   ATTN_CHECK(a.type == b.type, "--{} is '{}' but --{} is '{}': one type for all arrays", a_name,
              a.type, b_name, b.type);
 }
@@ -101,9 +124,15 @@ ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& re
   if (read.queries) require_finite_values("q", arguments.get("q"), in.q, q_lengths);
   if (read.keys) require_finite_values("k", arguments.get("k"), in.k, in.kv_lengths);
   require_finite_values("v", arguments.get("v"), in.v, in.kv_lengths);
-  // Padding of keys and values is never read; that of queries makes rows of the output.
-  for (double& value : in.q.values)
-    if (!std::isfinite(value)) value = 0;
+  clear_padding(in.q);
+  return in;
+}
+
+LayerInputs read_layer_inputs(const Arguments& arguments) {
+  LayerInputs in{.x = read_rows_array(arguments, "x"), .kv_lengths = {}};
+  in.kv_lengths = read_lengths(arguments, in.x.shape[0], in.x.shape[1]);
+  require_finite_values("x", arguments.get("x"), in.x, in.kv_lengths);
+  clear_padding(in.x);
   return in;
 }
 
@@ -133,6 +162,14 @@ std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
 
 void require_finite(const std::string& option, const std::string& path, const Array& array) {
   require_finite_values(option, path, array, {});
+}
+
+void require_finite_result(const std::string& option, const std::vector<double>& values,
+                           const std::string& type) {
+  for (size_t i = 0; i < values.size(); i++)
+    ATTN_CHECK(std::isfinite(values[i]),
+               "the result for --{} is {} at flat index {}: the inputs are too large for '{}'",
+               option, values[i], i, type);
 }
 
 }  // namespace attn::cli

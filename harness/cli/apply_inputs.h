@@ -7,12 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "core/base/check.h"
 #include "harness/cli/apply_run.h"
 #include "harness/cli/npy.h"
 #include "harness/cli/options.h"
 #include "variants/api/variant_info.h"
 
 namespace attn::cli {
+
+// What `answer` returns; its Refusal as the Error that main() knows.
+template <class Answer>
+auto answered(const Answer& answer) {
+  try {
+    return answer();
+  } catch (const attn_apply::Refusal& refusal) {
+    throw_error(refusal.what());
+  }
+}
 
 struct ApplyInputs {
   Array q, k, v;
@@ -26,6 +37,18 @@ ApplyInputs read_inputs(const Arguments& arguments, const VariantInfo::Reads& re
 
 // [batch, heads, len, head_dim], of floats.
 Array read_attention_array(const Arguments& arguments, const std::string& option);
+// [batch, len, width], of floats.
+Array read_rows_array(const Arguments& arguments, const std::string& option);
+
+struct LayerInputs {
+  Array x;                          // [batch, len, width]
+  std::vector<int64_t> kv_lengths;  // a batch entry; empty: no padding
+};
+// Of a layer. Padding may hold anything; zeros stand for what is not finite there.
+LayerInputs read_layer_inputs(const Arguments& arguments);
+
+// Error where the variant cannot run that shape.
+void require_runnable(const VariantInfo& info, const Params& params, const AttentionShape& shape);
 
 void require_same(const Array& a, const char* a_name, const Array& b, const char* b_name,
                   const std::vector<size_t>& dims);
@@ -41,5 +64,8 @@ std::map<std::string, attn_apply::Values> read_named(const Arguments& arguments,
 
 // Error unless all numbers of the array are finite.
 void require_finite(const std::string& option, const std::string& path, const Array& array);
+// Error unless all numbers of a result in that type are.
+void require_finite_result(const std::string& option, const std::vector<double>& values,
+                           const std::string& type);
 
 }  // namespace attn::cli

@@ -1,10 +1,10 @@
-// See apply_run.h. This file is compiled twice; ATTN_DOUBLE decides which of the two functions it
-// defines.
+// See apply_run.h. This file is compiled twice; ATTN_DOUBLE decides which functions it defines.
 #include "harness/cli/apply_run.h"
 
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "harness/model/residual_blocks.h"
 #include "variants/catalog.h"
 
 namespace attn_apply {
@@ -40,12 +40,20 @@ std::vector<double> gradient(const attn::Var& var) {
                               : std::vector<double>(static_cast<size_t>(var.value().size()));
 }
 
-void set_weights(const attn::Attention& attention, const std::map<std::string, Values>& given) {
+// The name of a weight that one may have meant: the mixer's own, or the nearest.
+std::string meant(const std::string& name, const std::vector<std::string>& names) {
+  std::string own = "mixer." + name;
+  return std::find(names.begin(), names.end(), own) != names.end() ? own
+                                                                   : attn::nearest(name, names);
+}
+
+void set_weights(const std::vector<attn::Weight>& weights,
+                 const std::map<std::string, Values>& given) {
   std::vector<std::string> names;
-  for (const attn::Weight& weight : attention.weights()) names.push_back(weight.name);
+  for (const attn::Weight& weight : weights) names.push_back(weight.name);
   for (const auto& [name, values] : given) {
     bool found = false;
-    for (const attn::Weight& weight : attention.weights()) {
+    for (const attn::Weight& weight : weights) {
       if (weight.name != name) continue;
       found = true;
       const attn::Shape shape = shape_of(values);
@@ -55,7 +63,7 @@ void set_weights(const attn::Attention& attention, const std::map<std::string, V
     }
     ATTN_CHECK(found, "--set {}: no such weight; {}", name,
                names.empty() ? std::string("this variant has none")
-                             : fmt::format("nearest is '{}'", attn::nearest(name, names)));
+                             : fmt::format("nearest is '{}'", meant(name, names)));
   }
 }
 
@@ -87,7 +95,7 @@ Output checked_run(const Request& request) {
                                         .causal = request.causal,
                                         .seed = request.seed};
   const auto attention = info.build(config, request.params);
-  set_weights(*attention, request.weights);
+  set_weights(attention->weights(), request.weights);
   const bool gradients = !request.grad_out.values.empty();
   const attn::Var q(tensor(request.q), gradients), k(tensor(request.k), gradients),
       v(tensor(request.v), gradients);
@@ -104,20 +112,69 @@ Output checked_run(const Request& request) {
   return output;
 }
 
-Output run(const Request& request) {
+attn::AttentionBlock layer_of(const LayerRequest& request) {
+  const std::vector<int64_t>& shape = request.x.shape;
+  return {{.variant = &attn::find_variant(request.variant),
+           .variant_params = request.params,
+           .width = shape[2],
+           .heads = request.heads,
+           .max_len = shape[1],
+           .causal = request.causal,
+           .seed = request.seed},
+          ""};
+}
+
+LayerOutput checked_layer(const LayerRequest& request) {
+  const attn::AttentionBlock layer = layer_of(request);
+  set_weights(layer.bare_weights(), request.weights);
+  const bool gradients = !request.grad_out.values.empty();
+  const attn::Var x(tensor(request.x), gradients);
+  const attn::Var out = layer.bare(x, {.causal = request.causal, .kv_lengths = request.kv_lengths});
+  LayerOutput output{.out = numbers(out.value()), .grad_x = {}};
+  if (gradients) {
+    out.backward(tensor(request.grad_out));
+    output.grad_x = gradient(x);
+  }
+  return output;
+}
+
+template <class Answer>
+auto told(const Answer& answer) {
   try {
-    return checked_run(request);
+    return answer();
   } catch (const attn::Error& error) {
     throw Refusal(error.what());
   }
+}
+
+Output run(const Request& request) {
+  return told([&] { return checked_run(request); });
+}
+
+LayerOutput run_layer(const LayerRequest& request) {
+  return told([&] { return checked_layer(request); });
 }
 
 }  // namespace
 
 #ifdef ATTN_DOUBLE
 Output run_double(const Request& request) { return run(request); }
+LayerOutput layer_double(const LayerRequest& request) { return run_layer(request); }
 #else
 Output run_float(const Request& request) { return run(request); }
+LayerOutput layer_float(const LayerRequest& request) { return run_layer(request); }
+
+std::vector<LayerWeight> layer_weights(const LayerRequest& request) {
+  return told([&] {
+    std::vector<LayerWeight> all;
+    for (const attn::Weight& weight : layer_of(request).bare_weights()) {
+      std::vector<int64_t> shape;
+      for (int i = 0; i < weight.value.shape().rank(); ++i) shape.push_back(weight.value.dim(i));
+      all.push_back({weight.name, std::move(shape), weight.learned});
+    }
+    return all;
+  });
+}
 #endif
 
 }  // namespace attn_apply

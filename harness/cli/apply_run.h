@@ -1,6 +1,6 @@
-// One variant on given arrays. Compiled in float and in double, so it is in a namespace of its own:
-// float64 arrays are computed in double, float32 arrays in float, and the exact reference always in
-// double.
+// One variant, or a layer of it, on given arrays. Compiled in float and in double, so it is in a
+// namespace of its own: float64 arrays are computed in double, float32 arrays in float, and the
+// exact reference always in double.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,29 @@ struct Output {
   std::map<std::string, std::vector<double>> grad_gates;
 };
 
+// A layer without its norm, residual and feed-forward: AttentionBlock::bare().
+struct LayerRequest {
+  std::string variant;
+  std::map<std::string, std::variant<int64_t, double, bool, std::string>> params;
+  Values x;  // [batch, len, width]
+  int64_t heads = 1;
+  bool causal = false;
+  std::vector<int64_t> kv_lengths;        // [batch], or empty
+  std::map<std::string, Values> weights;  // replaces those of the same name
+  uint64_t seed = 0;
+  Values grad_out;  // no values: no gradient
+};
+
+struct LayerOutput {
+  std::vector<double> out, grad_x;
+};
+
+struct LayerWeight {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool learned;
+};
+
 // What does not fit the variant. The errors of the double build are a type of their own, which
 // main() does not know; this one both builds share.
 class Refusal : public std::runtime_error {
@@ -44,5 +67,8 @@ class Refusal : public std::runtime_error {
 // Throw Refusal.
 Output run_float(const Request& request);
 Output run_double(const Request& request);
+LayerOutput layer_float(const LayerRequest& request);
+LayerOutput layer_double(const LayerRequest& request);
+std::vector<LayerWeight> layer_weights(const LayerRequest& request);
 
 }  // namespace attn_apply

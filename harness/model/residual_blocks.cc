@@ -146,6 +146,24 @@ struct AttentionBlock::State {
     if (config.watch) config.watch({mixer, {}, {}, from.value(), {}, mask, rows.value()});
     return residual.defined() ? add(residual, rows) : rows;
   }
+  // What stands inside the norm, of `from`, with the residual added where it is defined.
+  Var inside(const Var& from, const Var& source, const Mask& mask, const Var& residual) const {
+    if (mixer) return mixed(from, mask, residual);
+    return linear_from_heads(attended(projected(from, source, 0), mask), w_o.value, residual);
+  }
+  // Of the projections around the attention.
+  std::vector<Weight> projections() const {
+    std::vector<Weight> all;
+    for (const Weight& weight : {w_q, w_k, w_v, w_o})
+      if (weight.value.defined()) all.push_back(weight);
+    for (Weight& weight : gates.weights()) all.push_back(std::move(weight));
+    return all;
+  }
+  // Adds the attention's own, their names behind `prefix`.
+  void add_own(const std::string& prefix, std::vector<Weight>& all) const {
+    for (Weight& weight : attention->weights())
+      all.push_back({prefix + weight.name, std::move(weight.value), weight.learned, weight.moved});
+  }
 
   LayerConfig config;
   std::string role;
@@ -173,10 +191,18 @@ Var AttentionBlock::forward(const Var& x, const Var& memory, const Mask& mask, R
   ATTN_CHECK(s.mixer || s.w_q.value.defined() || !memory.defined(),
              "cross-attention of {}, which reads no queries", s.config.variant->name);
   return s.after(added(x, s.config.dropout, dropout, [&](const Var& residual) {
-    if (s.mixer) return s.mixed(from, mask, residual);
-    const State::Projected heads = s.projected(from, source, 0);
-    return linear_from_heads(s.attended(heads, mask), s.w_o.value, residual);
+    return s.inside(from, source, mask, residual);
   }));
+}
+
+Var AttentionBlock::bare(const Var& x, const Mask& mask) const {
+  return state_->inside(x, x, mask, {});
+}
+
+std::vector<Weight> AttentionBlock::bare_weights() const {
+  std::vector<Weight> all = state_->projections();
+  state_->add_own(state_->mixer ? "" : "mixer.", all);
+  return all;
 }
 
 AttentionBlock::KeysValues AttentionBlock::project(const Var& memory) const {
@@ -218,12 +244,8 @@ Var AttentionBlock::step(const Var& x, Decoder& decoder) const {
 std::vector<Weight> AttentionBlock::weights() const {
   const State& s = *state_;
   std::vector<Weight> all = {s.gain, s.bias};
-  for (const Weight& weight : {s.w_q, s.w_k, s.w_v, s.w_o})
-    if (weight.value.defined()) all.push_back(weight);
-  for (Weight& weight : s.gates.weights()) all.push_back(std::move(weight));
-  for (Weight& weight : s.attention->weights())
-    all.push_back({s.role + "attention." + weight.name, std::move(weight.value), weight.learned,
-                   weight.moved});
+  for (Weight& weight : s.projections()) all.push_back(std::move(weight));
+  s.add_own(s.role + "attention.", all);
   return all;
 }
 

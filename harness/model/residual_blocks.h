@@ -84,6 +84,12 @@ class AttentionBlock {
   // has no dropout.
   Var step(const Var& x, Decoder& decoder) const;
 
+  // What stands inside norm and residual: the projections, the attention and W_o, or the mixer, of
+  // x [batch, len, width]. And its weights: of a mixer that reads rows, by the mixer's own names;
+  // else those of the attention as "mixer.NAME", as in a paper's layer.
+  Var bare(const Var& x, const Mask& mask) const;
+  std::vector<Weight> bare_weights() const;
+
   std::vector<Weight> weights() const;
   const Attention& attention() const;
 

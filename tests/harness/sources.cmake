@@ -3,6 +3,7 @@ foreach(stem
     includes
     cell/codec
     cell/finite_figures
+    cli/apply_layer
     cli/options
     check/derive
     check/fit

@@ -109,6 +109,43 @@ TEST(AttentionBlock, LearnsNothingThatMovesNothing) {
     }
 }
 
+// Of every variant, and of the layer of its paper: forward() is the rows, and bare() of their norm.
+TEST(AttentionBlock, BareIsForwardWithoutNormAndResidual) {
+  const auto compare = [](const VariantInfo& info) {
+    const AttentionShape shape = {2, kHeads, kLength, kLength, kHeadDim, info.lacks_causal({})};
+    if (info.why_not(shape, Params(info.name, info.params, {}))) return false;
+    LayerConfig config = config_of("full", 0, false);
+    config.variant = &info, config.norm = Norm::pre, config.causal = shape.causal;
+    const AttentionBlock block(config, "");
+    const NoGrad no_grad;
+    const Var x(bridge::normal({2, kLength, kWidth}, "x"));
+    const Mask mask = {shape.causal, {kLength, 4}};
+    const Var normed = layer_norm(x, Var(Tensor::full({kWidth}, 1)), Var(Tensor::zeros({kWidth})));
+    const Tensor want = add(x, block.bare(normed, mask)).value();
+    const Tensor got = block.forward(x, {}, mask, nullptr).value();
+    EXPECT_TRUE(
+        bridge::relative_error(got, bridge::array_of(want.reshaped({1, 2, kLength, kWidth})).x) <=
+        100 * kEpsilon)
+        << info.name;
+    EXPECT_EQ(block.bare_weights().size() + 2, block.weights().size()) << info.name;
+    const auto all = named(block.weights());
+    for (const Weight& weight : block.bare_weights()) {
+      const bool is_own = weight.name.starts_with("mixer.") && !info.traits.mixer;
+      const std::string name = is_own              ? "attention." + weight.name.substr(6)
+                               : info.traits.mixer ? "attention." + weight.name
+                                                   : weight.name;
+      EXPECT_TRUE(all.contains(name)) << info.name << " " << weight.name;
+    }
+    return true;
+  };
+  int papers = 0;
+  for (const VariantInfo& info : all_variants()) {
+    compare(info);
+    if (info.block && compare(with_paper_block(info))) ++papers;
+  }
+  EXPECT_GE(papers, 15);
+}
+
 TEST(AttentionBlock, RefusesHeadsThatDoNotDivide) {
   EXPECT_THROW(AttentionBlock(config_of("full", 3, false), ""), Error);
   EXPECT_THROW(AttentionBlock(config_of("full", 8, false), ""), Error);

@@ -35,6 +35,7 @@ class DocumentedCommands(InFolder):
         array = np.random.default_rng(0).normal(size=(1, 2, 8, 16)).astype(np.float32)
         for name in "qkv":
             np.save(self.folder / f"{name}.npy", array)
+        np.save(self.folder / "x.npy", array[0])
         for name in ("old", "new"):
             shutil.copy(ROOT / "results" / "reference" / "quick.jsonl", self.folder / f"{name}.jsonl")
         sweeps = self.folder / "results" / "reference"
