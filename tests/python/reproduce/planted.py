@@ -290,6 +290,25 @@ def r10(folder: Path, kind: str) -> None:
     records(folder, "forms", found)
 
 
+def r12(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    change = {"agrees": 1e-15, "disagrees": 0.1, "noisy": 1e-12}[kind]
+    for correlation in (0.0, 0.98):
+        for seed in range(8):
+            told = {"correlation": correlation, "seed": seed}
+            for length in (129, 256):
+                one = told | {"prefix": 128, "length": length}
+                for variant in ("cosformer", "cosformer[span=2048]", "linear", "full"):
+                    own = change * math.exp(0.1 * rng.normal()) if variant == "cosformer" else 0.0
+                    found.append(one | {"of": "prefix", "variant": variant, "change": own})
+                found.append(one | {"of": "prefix of the same M", "variant": "cosformer", "change": 0.0})
+            for position in (1, 128):
+                one = told | {"variant": "cosformer", "prefix": 128, "length": 256}
+                found.append(one | {"of": "position", "position": position, "change": change * position / 128})
+            found.append(told | {"of": "doubling", "variant": "cosformer", "prefix": 64, "length": 128, "change": change})
+    records(folder, "prefix", found)
+
+
 def r13(folder: Path, kind: str) -> None:
     alphas = (0.5, 4.0) if kind == "noisy" else (0.5, 4.0, 16.0)
     found = []
