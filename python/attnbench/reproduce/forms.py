@@ -11,6 +11,8 @@ Performer's estimate of one pair, exp(x·y), read from outputs of `performer`.
 Its outputs are quotients. With the keys y and −x beside each other, and values of which the first
 is one, the output of the query x is K(x, y)/(K(x, y) + K(x, −x)). For positive and for hyperbolic
 features K(x, −x) is exp(−‖x‖²) whatever directions are drawn, for e^{ωx} and e^{−ωx} cancel.
+
+Tokens that are independent or follow each other, and random projections of them.
 """
 
 from __future__ import annotations
@@ -213,3 +215,14 @@ def difference(found: np.ndarray, truth: np.ndarray) -> float:
     """The largest of a row, over the root mean square of the true rows' lengths."""
     off = np.linalg.norm(found.astype(float) - truth, axis=1).max()
     return float(off / np.sqrt(np.square(truth).sum(axis=1).mean()))
+
+
+def projections(rng: np.random.Generator, count: int, length: int, dim: int, correlation: float) -> list[np.ndarray]:
+    """`count` random projections [length, dim] of the same tokens, each scaled to unit variance. A
+    token is `correlation` times the one before plus noise; all have unit variance."""
+    noise = rng.normal(size=(length, dim))
+    tokens = noise.copy()
+    for t in range(1, length):
+        tokens[t] = correlation * tokens[t - 1] + np.sqrt(1 - correlation**2) * noise[t]
+    drawn = [tokens @ p for p in rng.normal(size=(count, dim, dim)) / np.sqrt(dim)]
+    return [x / x.std() for x in drawn]

@@ -290,6 +290,47 @@ def r10(folder: Path, kind: str) -> None:
     records(folder, "forms", found)
 
 
+def r11(folder: Path, kind: str) -> None:
+    """Six iterations and 20 err as the pseudo-inverse does, which is exact for as many landmarks as tokens."""
+    rng, found = np.random.default_rng(1), []
+    scatter = 3 if kind == "noisy" else 0.02
+    power = 0.5 if kind == "disagrees" else -1.0
+    near = {"agrees": 1e-3, "disagrees": 0.9, "noisy": 0.1}[kind]
+    for correlation in (0.0, 0.98):
+        for seed in range(8):
+            told = {"correlation": correlation, "seed": seed}
+            found.append(told | {"of": "equal weights", "error": 0.9})
+            for m in (16, 32, 64, 128, 256, 512):
+                one = told | {"landmarks": m}
+                found.append(one | {"of": "weights", "condition": 100.0 * m})
+                for step, residual in ((0, 1 - 1e-9), (6, near * math.exp(scatter * rng.normal()) if kind == "noisy" else near), (20, 1e-12)):
+                    found.append(one | {"of": "residual", "iteration": step, "residual": residual})
+                for steps in (6, 20, 0):
+                    error = 1e-15 if (m, steps) == (512, 0) else (m / 16) ** power * 0.1 * math.exp(scatter * rng.normal())
+                    found.append(one | {"of": "outputs", "iterations": steps, "error": error})
+                    found.append(one | {"of": "NumPy", "iterations": steps, "difference": 1e-14})
+    records(folder, "landmarks", found)
+
+
+def r12(folder: Path, kind: str) -> None:
+    rng, found = np.random.default_rng(1), []
+    change = {"agrees": 1e-15, "disagrees": 0.1, "noisy": 1e-12}[kind]
+    for correlation in (0.0, 0.98):
+        for seed in range(8):
+            told = {"correlation": correlation, "seed": seed}
+            for length in (129, 256):
+                one = told | {"prefix": 128, "length": length}
+                for variant in ("cosformer", "cosformer[span=2048]", "linear", "full"):
+                    own = change * math.exp(0.1 * rng.normal()) if variant == "cosformer" else 0.0
+                    found.append(one | {"of": "prefix", "variant": variant, "change": own})
+                found.append(one | {"of": "prefix of the same M", "variant": "cosformer", "change": 0.0})
+            for position in (1, 128):
+                one = told | {"variant": "cosformer", "prefix": 128, "length": 256}
+                found.append(one | {"of": "position", "position": position, "change": change * position / 128})
+            found.append(told | {"of": "doubling", "variant": "cosformer", "prefix": 64, "length": 128, "change": change})
+    records(folder, "prefix", found)
+
+
 def r13(folder: Path, kind: str) -> None:
     alphas = (0.5, 4.0) if kind == "noisy" else (0.5, 4.0, 16.0)
     found = []

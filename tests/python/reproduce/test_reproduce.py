@@ -49,7 +49,7 @@ PROGRAM = Product().path
 BUILT = BUILT
 # A sweep of trainings or times takes a second a cell: most are planned in every run, and run with --all.
 EVERY = bool(os.environ.get("ATTN_GOLDEN_ALL"))
-IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R13", "R24", "R27")
+IN_CI = ("R1", "R2", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R24", "R27")
 ENTRY = """
 id = "R99"
 title = "a title"

@@ -84,6 +84,20 @@ class Verdicts(unittest.TestCase):
 
         self.disagrees("R10", "forms", lambda row: None, more)
 
+    def test_one_doubling_of_the_landmarks_that_errs_more_disagrees(self) -> None:
+        def change(row: Row) -> None:
+            if (row["of"], row.get("landmarks"), row.get("iterations")) == ("outputs", 128, 6):
+                row["error"] *= 10
+
+        self.disagrees("R11", "landmarks", change)
+
+    def test_outputs_of_a_fixed_span_that_change_disagree(self) -> None:
+        def change(row: Row) -> None:
+            if row["variant"] == "cosformer[span=2048]" and row["seed"] == 7 and row["length"] == 256:
+                row["change"] = 0.1
+
+        self.disagrees("R12", "prefix", change)
+
     def test_a_saving_of_memory_that_does_not_grow_disagrees(self) -> None:
         def change(row: Row) -> None:
             if (row["measure"], row["variant"]["name"]) == ("memory", "full"):
