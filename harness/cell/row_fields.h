@@ -160,6 +160,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("lift", metrics.lift);
   archive("steps", metrics.steps);
   archive.maybe("best_step", metrics.best_step);
+  archive.maybe("ended_by", metrics.ended_by);
   archive.maybe("stopped_by", metrics.stopped_by);
   archive("examples", metrics.examples);
   archive("train_s", metrics.train_s);

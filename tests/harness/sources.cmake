@@ -56,6 +56,7 @@ foreach(stem
     train/lengths
     train/optimizer
     train/sequence_learner
+    train/schedule
     train/steady_step
     train/train
     verify/verify)

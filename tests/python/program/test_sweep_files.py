@@ -266,10 +266,10 @@ class TunedRun(InFolder):
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertRegex(shown.stdout, r"full, mqar\S*: learning_rate 0.001, best of 2")
         self.assertRegex(shown.stdout, r"linear, mqar\S*: learning_rate 0.003, best of 2")
-        self.assertEqual(shown.stdout.count("0.250 ±0.000"), 2)
+        self.assertEqual(shown.stdout.count("0.250† ±0.000"), 2)
         self.assertNotIn("0.750", shown.stdout)
         markdown = self.run_sweep("--format", "md").stdout
-        self.assertIn("0.250 ±0.000", markdown)
+        self.assertIn("0.250† ±0.000", markdown)
         self.assertNotIn("0.750", markdown)
         self.assertEqual(len(json.loads(self.run_sweep("--format", "json").stdout)), 8)
         self.assertEqual(len(self.run_sweep("--format", "csv").stdout.splitlines()), 1 + 8)
@@ -299,7 +299,8 @@ class TunedRun(InFolder):
         ]
         for arguments, expected in cases:
             with self.subTest(arguments=arguments):
-                done = attnbench(*SWEEP, *arguments, "-o", "rows.jsonl", cwd=self.folder)
+                words = SWEEP[: SWEEP.index("--train")] if arguments[0] == "--train" else SWEEP
+                done = attnbench(*words, *arguments, "-o", "rows.jsonl", cwd=self.folder)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertRegex(done.stderr, expected)
