@@ -247,6 +247,19 @@ void fields(Archive& archive, Ledger& ledger) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Trial& trial) {
+  archive("round", trial.round);
+  archive("choices", trial.choices);
+}
+
+template <class Archive>
+void fields(Archive& archive, SearchEffort& search) {
+  archive("choices", search.choices);
+  archive("trainings", search.trainings);
+  archive("steps", search.steps);
+}
+
+template <class Archive>
 void fields(Archive& archive, Verified& verified) {
   archive("by", verified.by);
   archive("shape", verified.shape);
@@ -360,6 +373,8 @@ void fields(Archive& archive, Row& row) {
   archive.maybe("test_with", row.key.test_with);
   archive.maybe("test_on", row.key.test_on);
   archive.maybe("tuned", row.tuned);
+  archive.maybe("trial", row.trial);
+  archive.maybe("search", row.search);
   std::string gate = result.is_gated ? "red" : "";
   archive.maybe("gate", gate);
   if constexpr (Archive::reads) result.is_gated = gate == "red";

@@ -36,6 +36,7 @@ foreach(stem
     plan/axes
     plan/variant_choices
     process/outcome
+    run/halving_run
     run/pilot_runs
     process/process
     plan/profiles
@@ -55,8 +56,8 @@ foreach(stem
     train/kinds
     train/lengths
     train/optimizer
-    train/sequence_learner
     train/schedule
+    train/sequence_learner
     train/steady_step
     train/train
     verify/verify)

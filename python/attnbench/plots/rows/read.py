@@ -249,7 +249,7 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
-            else:
+            elif not row.get("trial"):  # of a search: short, and no result
                 cell = _cell(row)
                 cells.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
                 cells[cell.run, cell.id] = cell
