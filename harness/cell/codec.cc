@@ -16,6 +16,7 @@ void fields(Archive& archive, SweepConfig& sweep) {
   archive("axes", sweep.axes);
   archive("training", sweep.training);
   archive("tuned", sweep.tuned);
+  archive.maybe("tune_by", sweep.tune_by);
   archive.maybe("test_with", sweep.test_with);
   archive.maybe("test_on", sweep.test_on);
 }

@@ -100,7 +100,8 @@ struct AccuracyMetrics {
   std::optional<double> lift;  // nullopt: it has no meaning, as of a control
   int64_t steps = 0;
   std::optional<int64_t> best_step;
-  std::string stopped_by;
+  std::string ended_by;    // "target", "plateau", "steps", "patience", "time"
+  std::string stopped_by;  // the same of rows from before `ended_by`
   int64_t examples = 0;
   double train_s = 0;
   std::optional<double> data_wait_share, examples_per_s;
@@ -117,6 +118,13 @@ struct AccuracyMetrics {
   std::vector<std::string> places;  // where the variant stands
   std::optional<DecodingFigures> decoding;
 };
+
+// Whether the training was cut off: its score is what was learned by then. Tables mark it, and
+// neither ranks nor sentences nor trade-offs hold it. Rows from before `ended_by` were published
+// without this rule, and are not held to it.
+inline bool is_unfinished(const AccuracyMetrics& metrics) {
+  return metrics.ended_by == "steps" || metrics.ended_by == "time";
+}
 
 struct LayerFidelityMetrics {  // of one attention layer of a model
   double relative_error = 0;

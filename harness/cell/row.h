@@ -59,6 +59,18 @@ struct Ledger {
   std::optional<CostSource> cost;
 };
 
+// A short training of a search over tuned settings: chosen among, and no result.
+struct Trial {
+  int64_t round = 1;
+  int64_t choices = 0;  // that the search began with
+  bool operator==(const Trial&) const = default;
+};
+
+// What a search spent before the result's own training, for the ledger.
+struct SearchEffort {
+  int64_t choices = 0, trainings = 0, steps = 0;
+};
+
 struct Row {
   std::string run, cell;  // ids
   CellKey key;
@@ -66,6 +78,8 @@ struct Row {
   std::string started_at;  // UTC
   double duration_s = 0;
   std::vector<std::string> tuned;  // settings of training that were chosen on validation
+  std::optional<Trial> trial;
+  std::optional<SearchEffort> search;  // behind a choice by halving
   std::optional<Ledger> ledger;
   // Whether the variant declares its mathematics (VariantInfo::reference), which the contract
   // compares with; empty in rows of earlier versions.
@@ -90,6 +104,7 @@ struct SweepConfig {
   std::vector<std::pair<std::string, std::vector<ParamValue>>> axes;
   std::vector<Params> training;
   std::vector<std::string> tuned;
+  std::string tune_by;    // "halving"; "": by a grid
   std::string test_with;  // in the sweep grammar; "": with the parameters of training alone
   std::string test_on;    // the same of the task
   bool operator==(const SweepConfig&) const = default;

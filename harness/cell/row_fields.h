@@ -160,6 +160,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("lift", metrics.lift);
   archive("steps", metrics.steps);
   archive.maybe("best_step", metrics.best_step);
+  archive.maybe("ended_by", metrics.ended_by);
   archive.maybe("stopped_by", metrics.stopped_by);
   archive("examples", metrics.examples);
   archive("train_s", metrics.train_s);
@@ -251,6 +252,19 @@ void fields(Archive& archive, LayerSizes& sizes) {
   archive("feed_forward", sizes.feed_forward);
   archive("parameters", sizes.parameters);
   archive("flops", sizes.flops);
+}
+
+template <class Archive>
+void fields(Archive& archive, Trial& trial) {
+  archive("round", trial.round);
+  archive("choices", trial.choices);
+}
+
+template <class Archive>
+void fields(Archive& archive, SearchEffort& search) {
+  archive("choices", search.choices);
+  archive("trainings", search.trainings);
+  archive("steps", search.steps);
 }
 
 template <class Archive>
@@ -368,6 +382,8 @@ void fields(Archive& archive, Row& row) {
   archive.maybe("test_with", row.key.test_with);
   archive.maybe("test_on", row.key.test_on);
   archive.maybe("tuned", row.tuned);
+  archive.maybe("trial", row.trial);
+  archive.maybe("search", row.search);
   std::string gate = result.is_gated ? "red" : "";
   archive.maybe("gate", gate);
   if constexpr (Archive::reads) result.is_gated = gate == "red";

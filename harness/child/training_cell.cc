@@ -160,7 +160,7 @@ PilotFigures training_pilot(const Request& asked) {
   std::vector<WallClock::time_point> ticks;
   const TrainResult found =
       train(request, [&](int64_t) { return ticks.push_back(WallClock::now()), true; });
-  ATTN_CHECK(ticks.size() > 1, "the training ended at step {} ({})", found.steps, found.stopped_by);
+  ATTN_CHECK(ticks.size() > 1, "the training ended at step {} ({})", found.steps, found.ended_by);
   return {.step_s = median_gap(ticks) * whole / part,
           .evaluation_s = found.evaluation_s / static_cast<double>(found.evaluated),
           .shortcuts_s = std::nullopt};
@@ -223,7 +223,7 @@ CellResult accuracy(const CellKey& key) {
                           .lift = std::nullopt,
                           .steps = found.steps,
                           .best_step = found.best_step,
-                          .stopped_by = found.stopped_by,
+                          .ended_by = found.ended_by,
                           .examples = found.examples,
                           .train_s = found.train_s,
                           .data_wait_share = finite(found.data_wait_s / found.train_s),

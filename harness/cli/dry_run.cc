@@ -28,16 +28,18 @@ constexpr double kLong = 30 * 60;  // seconds
 Json cell_json(const Cell& cell) {
   const CellKey& key = cell.key;
   const bool runs = cell.skip.empty();
-  return {{"cell", cell.id},
-          {"shard", cell.shard},
-          {"measure", name_of(key.measure)},
-          {"variant", to_json(key.variant)},
-          {"task", key.task ? to_json(*key.task) : Json()},
-          {"axes", to_json(key.axes)},
-          {"training", key.training ? to_json(*key.training) : Json()},
-          {"forecast_s", runs ? Json(cell.forecast_s) : Json()},
-          {"forecast_bytes", runs ? Json(cell.forecast_bytes) : Json()},
-          {"skipped", runs ? Json() : Json(cell.skip)}};
+  Json line = {{"cell", cell.id},
+               {"shard", cell.shard},
+               {"measure", name_of(key.measure)},
+               {"variant", to_json(key.variant)},
+               {"task", key.task ? to_json(*key.task) : Json()},
+               {"axes", to_json(key.axes)},
+               {"training", key.training ? to_json(*key.training) : Json()},
+               {"forecast_s", runs ? Json(cell.forecast_s) : Json()},
+               {"forecast_bytes", runs ? Json(cell.forecast_bytes) : Json()},
+               {"skipped", runs ? Json() : Json(cell.skip)}};
+  if (cell.trial) line["trial"] = cell.trial->round;  // after the first, perhaps another's choice
+  return line;
 }
 
 void print_lines(const Plan& plan) {

@@ -20,6 +20,8 @@
 #include "harness/cli/verbs.h"
 #include "harness/crossing/report.h"
 #include "harness/measure/workload.h"
+#include "harness/plan/halving.h"
+#include "harness/run/halving_run.h"
 #include "harness/run/run.h"
 #include "harness/store/user_cache.h"
 #include "harness/tables/table.h"
@@ -204,6 +206,9 @@ int run_run(const Arguments& given) {
   if (sweep.cells.empty()) return nothing_matched();
   refuse_contradictions(request, sweep);
   require_speed(request, sweep);
+  const Plan grid = sweep;
+  const bool is_halved = has_halving(grid);
+  if (is_halved) sweep.cells = halved_as_forecast(request, grid.cells);
   if (arguments.has("dry-run"))
     return dry_run(request, sweep, {shown.format, arguments.has("pilots"), shown.quiet});
   if (!shown.quiet) {
@@ -216,7 +221,8 @@ int run_run(const Arguments& given) {
   SweepResult result;
   {
     ProgressLine line = shown.line();
-    result = run_sweep(request, sweep, [&](const Progress& now) { line.show(now); });
+    const auto report = [&](const Progress& now) { line.show(now); };
+    result = is_halved ? run_halving(request, grid, report) : run_sweep(request, sweep, report);
   }
   const auto tables = [&](Stream stream) {
     return rendered(shown.format, result.rows, result.run.noise_floor, arguments.has("ledger"),

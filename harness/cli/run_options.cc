@@ -58,7 +58,11 @@ std::vector<Option> run_options() {
                    "(attnbench info training)",
                    training_help())},
       {"tune", 0, "LIST",
-       "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'"},
+       "accuracy: choose among settings on validation, 'learning_rate=[1e-3,3e-3]'; learning_rate "
+       "alone: six from 5e-4 to 16e-3"},
+      {"tune-by", 0, "HOW",
+       "grid (default): each choice with each seed; halving: short trainings of one seed, of which "
+       "the better half goes on, then all seeds at the choice"},
       {"test-with", 0, "LIST",
        "accuracy: score the learned weights with other parameters of the variant too, "
        "'rounds=[1,2];rounds=8,chunk=32'"},

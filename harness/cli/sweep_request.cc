@@ -143,6 +143,7 @@ SweepRequest request_from(const Arguments& arguments) {
   request.block = arguments.get("block");
   request.training = train_settings(arguments.get("train"));
   request.tune = arguments.get("tune");
+  if (arguments.has("tune-by")) request.tune_by = arguments.one_of("tune-by", {"grid", "halving"});
   request.test_with = arguments.get("test-with");
   request.test_on = arguments.get("test-on");
   for (const std::string& word : arguments.as_given()) request.argv.push_back(as_utf8(word));

@@ -172,6 +172,7 @@ RowsFile read_rows_file(const std::string& path) {
     sweeps.insert(sweeps.end(), more.begin(), more.end());
     std::move(runs[i].rows.begin(), runs[i].rows.end(), std::back_inserter(file.rows));
   }
+  std::erase_if(file.rows, [](const Row& row) { return row.trial.has_value(); });
   sort_by_sweep(file);
   return file;
 }

@@ -11,6 +11,7 @@
 #include "harness/plan/costs.h"
 #include "harness/plan/filter.h"
 #include "harness/plan/forecast.h"
+#include "harness/plan/halving.h"
 #include "harness/plan/labels.h"
 #include "harness/plan/pilots.h"
 #include "harness/plan/pinning.h"
@@ -65,9 +66,11 @@ std::optional<std::string> why_no_block(const CellKey& key, const VariantInfo& i
 class Collector {
  public:
   explicit Collector(const std::string& pilots) : pilots_(pilots) {}
-  void add(CellKey key, std::string skip, const std::vector<std::string>& tuned = {}) {
+  void add(CellKey key, std::string skip, const std::vector<std::string>& tuned = {},
+           bool is_halved = false) {
     Cell cell;
     cell.tuned = tuned;
+    cell.is_halved = is_halved;
     cell.id = id_of(key);
     if (!seen_.insert(cell.id).second) return;
     expect(1);
@@ -192,7 +195,7 @@ void add_training(const Resolved& sweep, Collector& collector) {
           if (shape.outputs > 0)  // it stands where the variant cannot
             key.source.exact = source_hash("variants", exact_reference().name);
           const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
-          collector.add(std::move(key), why.value_or(""), sweep.tuned);
+          collector.add(std::move(key), why.value_or(""), sweep.tuned, sweep.is_halved);
         }
   }
 }
@@ -201,6 +204,7 @@ SweepConfig config_of(const Resolved& sweep) {
   SweepConfig config{.measure = sweep.measure,
                      .training = sweep.training,
                      .tuned = sweep.tuned,
+                     .tune_by = sweep.is_halved ? kHalving : "",
                      .test_with = sweep.test_with,
                      .test_on = sweep.test_on};
   for (const auto& [info, params] : sweep.variants)

@@ -9,6 +9,7 @@
 #include "harness/plan/forecast.h"
 #include "harness/plan/machine_and_build.h"
 #include "harness/plan/python_variants.h"
+#include "harness/train/schedule.h"
 #include "harness/train/train.h"
 
 namespace attn {
@@ -34,9 +35,10 @@ std::string training_pace(const CellKey& key) {
   pace.test_with.clear();
   pace.test_on.clear();
   pace.axes = {.threads = key.axes.threads};
-  pace.training = key.training.value().without(
-      {"steps", "learning_rate", "warmup", "weight_decay", "clip", "eval_every",
-       "validation_examples", "test_examples", "patience", "target", "stretch", kMimicry});
+  pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
+                                                "clip", "eval_every", "validation_examples",
+                                                "test_examples", "patience", "target", "stretch",
+                                                kMimicry, kSchedule, kDecay, kMinDelta});
   return hash_of_pace(pace);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct SweepRequest {
   std::string training;           // "steps=500,width=64": overrides of training_params
   std::string tune;               // "learning_rate=[1e-3,3e-3]": every choice is trained, and that
                                   // of the best mean validation score stands for the variant
+  std::string tune_by;            // "grid", "halving" (see halving.h); "": the sweep file's, grid
   std::string test_with;          // "rounds=1;rounds=4": learned weights are scored with each, too
   std::string test_on;            // "length=[128,256]": ... and on the task with each of these
   std::string find;               // "crossing": this sweep is a step of such a search; recorded
@@ -72,7 +74,10 @@ struct Cell {
   int shard = 0;                   // the part of the sweep that it is of
   std::string skip;                // reason why it cannot run; "" : it can
   std::vector<std::string> tuned;  // training settings to be chosen on validation
-  bool is_twin = false;            // another cell of the plan is the same, see add_twins()
+  bool is_halved = false;          // they are chosen by halving: this choice may not be trained
+  std::optional<Trial> trial;
+  std::optional<SearchEffort> search;
+  bool is_twin = false;  // another cell of the plan is the same, see add_twins()
 };
 
 struct Plan {

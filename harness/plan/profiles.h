@@ -25,6 +25,7 @@ struct SubSweep {
   std::map<std::string, std::string> axes;  // values and ranges; absent: the axis's default
   std::string training;                     // settings beside the defaults; accuracy only
   std::string tune;       // settings to choose among on validation, "learning_rate=[1e-3,3e-3]"
+  std::string tune_by;    // "halving"; "grid" or "": each choice with each seed
   std::string test_with;  // parameters to score the learned weights with too, "rounds=1;rounds=4"
   std::string test_on;    // parameters of the tasks to score them on too, "length=[128,256]"
   Rules rules;

@@ -12,6 +12,7 @@
 #include "harness/plan/setting_names.h"
 #include "harness/plan/training_settings.h"
 #include "harness/plan/typed_choice.h"
+#include "harness/plan/halving.h"
 #include "harness/plan/variant_choices.h"
 #include "harness/train/mimicry.h"
 #include "harness/train/train.h"
@@ -137,6 +138,23 @@ std::vector<Params> tested_params(const Info& info, const Params& own, const std
   return tested;
 }
 
+// The settings to choose among; a learning rate without values has the usual ones.
+std::vector<Setting> tuned_texts(const std::string& text) {
+  const bool is_alone = text == "learning_rate" || text == "lr";
+  return training_texts(is_alone ? kRates : text);
+}
+
+// A round's trainings are of fewer steps, by which its rows are told from those of a result.
+void check_halving(const Resolved& sweep, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings)
+    ATTN_CHECK(setting.name != "steps" || setting.values.size() == 1,
+               "tune-by halving needs one number of steps, not {}", join(setting.values));
+  for (const Params& training : sweep.training)
+    ATTN_CHECK(training.integer("steps") >= kLeastSteps,
+               "tune-by halving needs {} steps or more, not {}", kLeastSteps,
+               training.integer("steps"));
+}
+
 Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   Resolved resolved;
   resolved.measure = sweep.measure;
@@ -177,8 +195,7 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   }
   if (sweep.measure != Measure::accuracy) return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
-  const std::vector<Setting> grid =
-      training_texts(request.tune.empty() ? sweep.tune : request.tune);
+  const std::vector<Setting> grid = tuned_texts(request.tune.empty() ? sweep.tune : request.tune);
   const std::vector<Setting> fixed = training_texts(request.training);
   for (const Setting& setting : grid) {
     const bool settled = std::any_of(fixed.begin(), fixed.end(),
@@ -195,6 +212,11 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   for (const Choice& choice : cross_product(settings))
     resolved.training.push_back(training_settings(choice, resolved.tuned));
   check_mimicry(resolved);
+  const std::string& tune_by = request.tune_by.empty() ? sweep.tune_by : request.tune_by;
+  ATTN_CHECK(sweep.tune_by.empty() || !grid.empty(),
+             "tune_by {} has nothing to choose among; add tuning", sweep.tune_by);
+  resolved.is_halved = tune_by == kHalving && !resolved.tuned.empty();
+  if (resolved.is_halved) check_halving(resolved, settings);
   resolved.test_with = request.test_with.empty() ? sweep.test_with : request.test_with;
   for (const auto& [info, params] : resolved.variants)
     resolved.tested.push_back(
@@ -204,6 +226,15 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
     resolved.tested_on.push_back(
         tested_params(*info, params, resolved.test_on, "test_on", "length=[128,256]"));
   return resolved;
+}
+
+void check_tune_by(const SweepRequest& request, const std::vector<Resolved>& resolved) {
+  const std::string& how = request.tune_by;
+  ATTN_CHECK(how.empty() || how == "grid" || how == kHalving,
+             "tune-by '{}' is not known; expected grid or halving", how);
+  ATTN_CHECK(how.empty() || std::any_of(resolved.begin(), resolved.end(),
+                                        [](const auto& sweep) { return !sweep.tuned.empty(); }),
+             "tune-by {}: nothing is tuned; add --tune learning_rate", how);
 }
 
 // What `input` asks for, of the request or of the profile's fidelity.
@@ -306,6 +337,7 @@ std::vector<Resolved> resolve(const SweepRequest& request) {
     if (!known) resolved.push_back(resolve_one({.measure = measure}, request));
   }
   refuse_idle_layers(request, resolved);
+  check_tune_by(request, resolved);
   return resolved;
 }
 

@@ -24,6 +24,7 @@ struct Resolved {
   std::vector<Setting> axes;                   // those that apply, in the order of a row's axes
   std::vector<Params> training;                // where there are tasks
   std::vector<std::string> tuned;              // settings of `training` to be chosen on validation
+  bool is_halved = false;                      // by halving
   std::string test_with;                       // accuracy only; as SubSweep::test_with
   std::vector<std::vector<Params>> tested;     // of each variant, what `test_with` says
   std::string test_on;                         // accuracy only; as SubSweep::test_on

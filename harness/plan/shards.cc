@@ -16,17 +16,6 @@ namespace {
 
 constexpr double kSkipped = 1e-3;  // seconds of a row that says why its cell does not run
 
-// What stays together in a shard: speed cells that are compared with each other, and of tuned cells
-// all choices and seeds, of which one choice will stand for the variant.
-std::string unit_of(const Cell& cell) {
-  if (cell.key.measure == Measure::speed) return group_of(cell.key);
-  if (cell.tuned.empty()) return cell.id;
-  CellKey key = cell.key;
-  key.axes.seed.reset();
-  if (key.training) key.training = key.training->without(cell.tuned);
-  return to_json(key).dump();
-}
-
 struct Unit {
   std::vector<size_t> cells;
   double seconds = 0;
@@ -38,6 +27,15 @@ struct Load {
 };
 
 }  // namespace
+
+std::string unit_of(const Cell& cell) {
+  if (cell.key.measure == Measure::speed) return group_of(cell.key);
+  if (cell.tuned.empty()) return cell.id;
+  CellKey key = cell.key;
+  key.axes.seed.reset();
+  if (key.training) key.training = key.training->without(cell.tuned);
+  return to_json(key).dump();
+}
 
 std::vector<int> shards_of(const std::vector<Cell>& cells, int shards) {
   std::vector<Unit> units;

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "harness/plan/amounts.h"
 #include "harness/plan/axes.h"
+#include "harness/plan/halving.h"
 #include "harness/plan/profiles.h"
 #include "harness/plan/python_variants.h"
 #include "harness/plan/rules_reader.h"
@@ -163,6 +164,13 @@ class SweepFile {
     return join(texts, ";");
   }
 
+  std::string read_tune_by(const TomlValue& value) {
+    const std::string how = reader_.text_of("tune_by", value);
+    if (how != "grid" && how != kHalving)
+      reader_.refuse(value.line, fmt::format("tune_by is grid or halving, not '{}'", how));
+    return how;
+  }
+
   // What a block and the defaults of a measure have in common.
   void read_parts(const TomlValue& table, const std::vector<Measure>& measures,
                   std::vector<SubSweep>& sweeps) {
@@ -171,7 +179,7 @@ class SweepFile {
       for (SubSweep& sweep : sweeps) sweep.variants = specs;
     }
     if (const TomlValue* axes = table.find("axes")) read_axes(*axes, measures, sweeps);
-    for (const char* key : {"tasks", "training", "tuning", "test_with", "test_on"}) {
+    for (const char* key : {"tasks", "training", "tuning", "tune_by", "test_with", "test_on"}) {
       const TomlValue* const value = table.find(key);
       if (!value) continue;
       // Fidelity has models too, where its inputs are captured from them; they are not tuned.
@@ -193,6 +201,8 @@ class SweepFile {
           sweep.test_with = read_tested(key, *value);
         else if (name == "test_on")
           sweep.test_on = read_tested(key, *value);
+        else if (name == "tune_by")
+          sweep.tune_by = read_tune_by(*value);
         else
           sweep.tune = read_training(key, *value, "");
       }
@@ -205,7 +215,7 @@ class SweepFile {
       const Measure measure = *value_named<Measure>(defaults.keys[i]);
       reader_.require_keys(
           defaults.items[i], "defaults." + defaults.keys[i],
-          {"variants", "tasks", "axes", "training", "tuning", "test_with", "test_on"});
+          {"variants", "tasks", "axes", "training", "tuning", "tune_by", "test_with", "test_on"});
       std::vector<SubSweep> one = {defaults_[measure]};
       read_parts(defaults.items[i], {measure}, one);
       defaults_[measure] = one[0];
@@ -214,8 +224,8 @@ class SweepFile {
 
   void read_sweep(const TomlValue& block, std::vector<SubSweep>& all) {
     reader_.require_keys(block, "[[sweep]]",
-                         {"measure", "variants", "tasks", "axes", "training", "tuning", "test_with",
-                          "test_on", "zip", "include", "exclude"});
+                         {"measure", "variants", "tasks", "axes", "training", "tuning", "tune_by",
+                          "test_with", "test_on", "zip", "include", "exclude"});
     std::vector<Measure> measures = {block.find("tasks") ? Measure::accuracy : Measure::speed};
     if (const TomlValue* measure = block.find("measure"))
       measures = reader_.measures_of("measure", *measure);

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-// All settings of a training, but no `mimicry` of 0 unless it is tuned: rows that were measured
-// before there was one keep their ids.
+// All settings of a training, but no `mimicry` of 0, no `schedule` of cosine and nothing that only
+// wsd reads, unless they are tuned: rows that were measured before there were such keep their ids.
 Params training_settings(const Choice& choice, const std::vector<std::string>& tuned = {});
 size_t different_values(const Setting& setting);
 

@@ -87,6 +87,10 @@ void Sweeper::adopt_existing() {
                "'{}' holds {} {}; name another output file, or --force to start over",
                request_.output, plan_.cells[i].label,
                plan_.cells[i].tuned.empty() ? "as a choice of --tune" : "without --tune");
+    ATTN_CHECK(it->second->trial.has_value() == plan_.cells[i].trial.has_value(),
+               "'{}' holds {} {}; name another output file, or --force to start over",
+               request_.output, plan_.cells[i].label,
+               plan_.cells[i].trial ? "as a result" : "as a trial of a search");
     rows_[i] = *it->second;
     rows_[i].key = plan_.cells[i].key;  // the same by its id, and whole
     time_left_.drop(i);
@@ -158,6 +162,8 @@ Row Sweeper::make_row(size_t cell, const CellResult& result, const std::string& 
           .started_at = started_at,
           .duration_s = duration_s,
           .tuned = planned.tuned,
+          .trial = planned.trial,
+          .search = planned.search,
           .ledger = std::nullopt,
           .referenced = variant_of(planned.key.variant).is_referenced()};
   row.plugin = variant_plugin(planned.key.variant.name);

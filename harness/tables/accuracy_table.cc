@@ -26,7 +26,8 @@ double half_interval(const Seeds& ok) {
 std::string show(const Seeds& all) {
   const Seeds ok = ok_ones(all);
   if (ok.empty()) return status_of(*all[0]);
-  std::string text = fmt::format("{:.3f}", mean_test(ok));
+  std::string text =
+      fmt::format("{:.3f}{}", mean_test(ok), has_unfinished(ok) ? kUnfinishedSign : "");
   if (const double half = half_interval(ok); std::isfinite(half))
     text += fmt::format(" ±{:.3f}", half);
   const bool is_control = !ok[0]->accuracy().control.empty();
@@ -125,7 +126,7 @@ std::vector<std::string> without_lift(const Group& group) {
         for (const Row* row : ok_ones(seeds)) exact.push_back(row);
     if (exact.empty() || !exact[0]->accuracy().control.empty() || has_lift(exact)) continue;
     const bool was_cut = std::all_of(exact.begin(), exact.end(), [](const Row* row) {
-      return row->accuracy().stopped_by == "steps";
+      return row->accuracy().stopped_by == "steps" || is_unfinished(row->accuracy());
     });
     const bool others = std::any_of(group.cells.begin(), group.cells.end(), [&](const auto& cell) {
       return cell.first.second == column && has_lift(ok_ones(cell.second));
@@ -151,7 +152,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<R
   std::set<std::string> reasons;
   std::vector<std::string> choices;
   std::set<std::string> controls;
-  bool seeds = false;
+  bool seeds = false, unfinished = false;
   for (const std::string& label : group.labels) {
     std::vector<std::string> line = {label};
     for (const std::string& column : group.columns) {
@@ -162,6 +163,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<R
       }
       line.push_back(show(found->second));
       seeds = seeds || found->second.size() > 1;
+      unfinished = unfinished || has_unfinished(ok_ones(found->second));
       for (const Row* row : found->second) {
         if (!row->is_ok())
           reasons.insert(fmt::format("{} {}: {}", label, status_of(*row), row->result.reason));
@@ -181,6 +183,7 @@ Table table_of(const std::string& title, const Group& group, const std::vector<R
   for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
   table.notes.insert(table.notes.end(), controls.begin(), controls.end());
   for (std::string& note : without_lift(group)) table.notes.push_back(std::move(note));
+  if (unfinished) table.notes.emplace_back(kUnfinishedNote);
   table.notes.push_back(
       seeds ? "±: 95 % interval of the mean over seeds (Student's t); of one seed, over its test "
               "examples"

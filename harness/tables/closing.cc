@@ -91,6 +91,7 @@ std::string beside_full(const Grid& grid, const std::string& name, Figure figure
 struct Score {
   double test = 0, lift = 0;  // means over the seeds
   bool is_control = false, lower_is_better = false, has_lift = false;
+  bool is_unfinished = false;  // a training was cut off: the score is shown and not ranked
   std::string longer;  // "0.31 at 4096": at the longest tested length, where there are several
 };
 
@@ -119,6 +120,7 @@ std::optional<Score> score_of(const Seeds& cells) {
                .is_control = !ok[0]->accuracy().control.empty(),
                .lower_is_better = attn::lower_is_better(*ok[0]),
                .has_lift = attn::has_lift(ok),
+               .is_unfinished = has_unfinished(ok),
                .longer = longest_tested(ok)};
 }
 
@@ -126,7 +128,8 @@ std::optional<Score> score_of(const Seeds& cells) {
 std::string score_text(const Seeds& cells, const std::string& label) {
   const std::optional<Score> score = score_of(cells);
   if (!score) return cells.empty() ? "" : status_of(*cells[0]);
-  std::string text = fmt::format("{:.3f}", score->test);
+  std::string text =
+      fmt::format("{:.3f}{}", score->test, score->is_unfinished ? kUnfinishedSign : "");
   text += score->is_control ? std::string(" (control)") : fmt::format(" ({:+.3f})", score->lift);
   const std::string own = label_of(*cells[0]);
   const size_t bracket = own.find('[');
@@ -184,11 +187,12 @@ struct Closing {
 
 constexpr double kKeeps = 0.05;  // a score this much below full's still keeps up
 
-// Whether a variant scores as full does, to within kKeeps; nullopt: it or full was not scored.
+// Whether a variant scores as full does, to within kKeeps; nullopt: it or full was not scored, or
+// was cut off.
 std::optional<bool> keeps_up(const Closing& closing, const std::string& name,
                              const std::string& task) {
   const auto own = closing.score(name, task), full = closing.score(baseline(), task);
-  if (!own || !full) return std::nullopt;
+  if (!own || !full || own->is_unfinished || full->is_unfinished) return std::nullopt;
   return own->lower_is_better ? own->test <= full->test + kKeeps : own->test >= full->test - kKeeps;
 }
 
@@ -230,15 +234,29 @@ void add_times(const Closing& closing, std::vector<std::string>& sentences) {
   }
 }
 
+// "; cut off, and not judged: linear": those whose training did not end by itself.
+std::string cut_off(const Closing& closing, const std::string& task) {
+  std::vector<std::string> names;
+  for (const std::string& name : closing.names)
+    if (const auto own = closing.score(name, task); own && own->is_unfinished)
+      names.push_back(name);
+  return names.empty() ? "" : "; cut off by its steps, not judged: " + listed(names);
+}
+
 void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
     if (!full || full->is_control) continue;
+    if (full->is_unfinished) {
+      sentences.push_back(
+          fmt::format("{}: the training of full was cut off by its steps: no yardstick", task));
+      continue;
+    }
     if (!full->has_lift) {
       const bool others =
           std::any_of(closing.names.begin(), closing.names.end(), [&](const std::string& name) {
             const auto own = closing.score(name, task);
-            return own && own->has_lift;
+            return own && own->has_lift && !own->is_unfinished;
           });
       sentences.push_back(
           fmt::format("{}: full scores {:.3f}, no better than the best shortcut: {}", task,
@@ -254,9 +272,9 @@ void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
         longer.push_back(name + " " + own->longer);
     }
     sentences.push_back(fmt::format(
-        "{}: full scores {:.3f}, {:.2f} {} the best shortcut; within {} of it: {}; not: {}", task,
+        "{}: full scores {:.3f}, {:.2f} {} the best shortcut; within {} of it: {}; not: {}{}", task,
         full->test, std::abs(full->lift), full->lift >= 0 ? "above" : "below", kKeeps, listed(keep),
-        listed(fall)));
+        listed(fall), cut_off(closing, task)));
     if (!longer.empty())
       sentences.push_back(
           fmt::format("{}, at the longest sequences tested: {}", task, listed(longer)));
@@ -279,7 +297,7 @@ void add_choice(const Closing& closing, const NoiseFloor& floors,
   bool leaves_out = false;  // full learned nothing of a task, or has no score: a stopped sweep
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
-    const bool judges = full && !full->is_control && full->has_lift;
+    const bool judges = full && !full->is_control && full->has_lift && !full->is_unfinished;
     if (judges) judging.push_back(task);
     leaves_out |= !judges && !(full && full->is_control);
   }
@@ -296,8 +314,7 @@ void add_choice(const Closing& closing, const NoiseFloor& floors,
   }
   const std::string& length = closing.speed.columns.back();
   const std::string where =
-      leaves_out ? fmt::format("the tasks on which full has lift ({})", listed(judging))
-                 : "every task";
+      leaves_out ? fmt::format("the tasks that full learned ({})", listed(judging)) : "every task";
   sentences.push_back(
       fastest.empty()
           ? fmt::format("no variant is faster than full at {} tokens and keeps its score on {}",
@@ -353,6 +370,9 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
         "hold all");
   for (std::string& note : scope_notes(alone, rows, label_of))
     table.notes.push_back(std::move(note));
+  const auto is_cut = [](const auto& scored) { return has_unfinished(ok_ones(scored.second)); };
+  if (std::any_of(closing.scores.begin(), closing.scores.end(), is_cut))
+    table.notes.emplace_back(kUnfinishedNote);
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
   add_choice(closing, floors, table.notes);

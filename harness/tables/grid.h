@@ -15,6 +15,12 @@ namespace attn {
 
 inline std::string status_of(const Row& row) { return name_of(row.result.status); }
 
+// Behind a score of a training that was cut off, and the note on it.
+inline constexpr const char* kUnfinishedSign = "†";
+inline constexpr const char* kUnfinishedNote =
+    "†: the training was cut off by its steps: what was learned by then, not ranked; give it more "
+    "steps, or --train schedule=wsd, which ends by itself";
+
 // Of an accuracy row that is ok.
 inline bool lower_is_better(const Row& row) { return is_error(row.accuracy().metric); }
 

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/grid.h"
+#include "harness/tables/tuned.h"
 
 namespace attn {
 namespace {
@@ -38,7 +39,7 @@ struct Entry {
   Range parameters, flops;
   bool counted = false;  // FLOPs of a variant that declares none
   std::string widths;    // that were chosen to make layers equal
-  std::set<std::string> precision, threads, kernels;
+  std::set<std::string> precision, threads, kernels, chosen;
 };
 
 std::string parameters_text(const Entry& entry) {
@@ -89,6 +90,15 @@ std::string setting_of(const Row& row, const Like& like) {
   return text;
 }
 
+// "best of 6, by 11 trainings of 9000 steps in all before it"; "" where nothing was tuned.
+std::string chosen_text(const Row& row, const std::vector<Row>& rows) {
+  if (row.tuned.empty()) return "";
+  const std::string best = fmt::format("best of {}", choices_beside(row, rows));
+  if (!row.search) return best;
+  return fmt::format("{}, by {} trainings of {} steps in all", best, row.search->trainings,
+                     row.search->steps);
+}
+
 }  // namespace
 
 std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
@@ -100,9 +110,11 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
   std::vector<Place> order;
   std::map<Place, Entry> entries;
   std::map<Measure, Like> by_measure;
-  for (const Row& row : rows) by_measure[row.key.measure].add(row);
+  for (const Row& row : rows)
+    if (!row.trial) by_measure[row.key.measure].add(row);
+  bool has_choice = false;
   for (const Row& row : rows) {
-    if (!row.is_ok() || !row.ledger) continue;
+    if (!row.is_ok() || !row.ledger || row.trial) continue;
     const Ledger& ledger = *row.ledger;
     const Measure measure = row.key.measure;
     const Place place = {measure, setting_of(row, by_measure[measure]), label_of(row)};
@@ -118,6 +130,8 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
     const bool is_same = ledger.loops.empty() || ledger.loops == ledger.kernel;
     entry.kernels.insert(is_same ? ledger.kernel
                                  : fmt::format("{} (rest: {})", ledger.kernel, ledger.loops));
+    if (const std::string chosen = chosen_text(row, rows); !chosen.empty())
+      entry.chosen.insert(chosen), has_choice = true;
   }
   if (order.empty()) return {};
   Table table{.title = "parity ledger: what the variants were given",
@@ -135,6 +149,11 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
     if (one_setting) table.rows.back().erase(table.rows.back().begin() + 1);
   }
   if (one_setting) table.columns.erase(table.columns.begin() + 1);
+  if (has_choice) {
+    table.columns.emplace_back("tuned");
+    for (size_t i = 0; i < order.size(); i++)
+      table.rows[i].push_back(joined(entries[order[i]].chosen));
+  }
   return {table};
 }
 

@@ -26,6 +26,12 @@ inline double mean_test(const Seeds& rows) {
   return sum / static_cast<double>(rows.size());
 }
 
+// Whether one of them was cut off: the mean is then no score to rank.
+inline bool has_unfinished(const Seeds& ok) {
+  return std::any_of(ok.begin(), ok.end(),
+                     [](const Row* row) { return is_unfinished(row->accuracy()); });
+}
+
 // NaN where one has none.
 inline double mean_lift(const Seeds& rows) {
   double sum = 0;

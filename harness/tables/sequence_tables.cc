@@ -18,11 +18,16 @@ std::string label(const Row& row, const std::vector<Row>& rows) {
   return fmt::format("{}, seed {}", text, row.key.axes.seed.value());
 }
 
+// "0.812", with the sign of a training that was cut off.
+std::string shown_score(double test, const Row& row) {
+  return fmt::format("{:.3f}{}", test, is_unfinished(row.accuracy()) ? kUnfinishedSign : "");
+}
+
 void add_line(const Row& row, const std::string& label, Table& table) {
   std::vector<std::string> line = {label};
   std::set<std::string> reasons;
   for (const ScoreAtLength& at : row.accuracy().by_length) {
-    line.push_back(at.test ? fmt::format("{:.3f}", *at.test) : "skipped");
+    line.push_back(at.test ? shown_score(*at.test, row) : "skipped");
     if (!at.test) reasons.insert(at.reason);
   }
   table.rows.push_back(std::move(line));
@@ -85,8 +90,8 @@ std::vector<Table> elsewhere_tables(const std::vector<Row>& rows, const std::str
     const std::string trained = label(row, rows);
     for (const auto& one : scores_of(row)) {
       const std::string text = named(row, one);
-      table.rows.push_back({trained, text, one.test ? fmt::format("{:.3f}", *one.test) : "skipped",
-                            fmt::format("{:.3f}", row.accuracy().test)});
+      table.rows.push_back({trained, text, one.test ? shown_score(*one.test, row) : "skipped",
+                            shown_score(row.accuracy().test, row)});
       if (!one.test)
         table.notes.push_back(fmt::format("{}, {} skipped: {}", trained, text, one.reason));
     }

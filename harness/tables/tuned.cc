@@ -57,7 +57,7 @@ bool is_tuned(const Row& row) { return !row.tuned.empty() && row.key.training; }
 std::map<std::string, Contest> contests_of(const std::vector<Row>& rows) {
   std::map<std::string, Contest> contests;
   for (const Row& row : rows) {
-    if (!is_tuned(row)) continue;
+    if (!is_tuned(row) || row.trial) continue;
     const Place place = place_of(row);
     Candidate& candidate = contests[place.contest][place.values];
     candidate.rows++;
@@ -72,6 +72,7 @@ std::vector<Row> chosen_on_validation(const std::vector<Row>& rows) {
   const auto contests = contests_of(rows);
   std::vector<Row> kept;
   for (const Row& row : rows) {
+    if (row.trial) continue;
     if (is_tuned(row)) {
       const Place place = place_of(row);
       if (winner(contests.at(place.contest)) != place.values) continue;
@@ -82,6 +83,7 @@ std::vector<Row> chosen_on_validation(const std::vector<Row>& rows) {
 }
 
 size_t choices_beside(const Row& row, const std::vector<Row>& rows) {
+  if (row.search) return static_cast<size_t>(row.search->choices);
   return contests_of(rows).at(place_of(row).contest).size();
 }
 

@@ -9,6 +9,7 @@
 
 #include "harness/model/residual_blocks.h"
 #include "harness/train/mimicry.h"
+#include "harness/train/schedule.h"
 #include "harness/train/train.h"
 #include "variants/api/stack.h"
 
@@ -33,15 +34,25 @@ const std::vector<ParamSpec>& training_params() {
       {"dropout", 0.0, "on the embedded input and on the outputs of attention and feed-forward", 0,
        0.9},
       {"batch", 32, "sequences a step", 1, 65536},
-      {"steps", 2000, "steps at most; the learning rate falls to zero over them", 1},
+      {"steps", 2000, "steps at most; with schedule wsd 20000 unless named", 1},
       {"learning_rate", 2e-3, "the highest, after the warm-up; lr for short", 0, 1e3},
+      {kSchedule,
+       {"cosine", kWsd},
+       "of the learning rate. cosine: it falls to zero over `steps`. wsd (warm-up, stable, decay): "
+       "it is constant until validation no longer improves, then falls to zero"},
+      {kDecay, 0.2, "of wsd: length of the fall, as a share of the steps before it", 0, 1},
+      {kMinDelta, 0.005,
+       "of wsd: what validation must gain to count as better; of an error, a share of it", 0, 1},
       {"warmup", 100, "steps of linear warm-up", 0},
       {"weight_decay", 0.01, "decoupled, on matrices only; wd for short", 0, 10},
       {"clip", 1.0, "largest norm of the gradient; 0: no clipping", 0, 1e9},
       {"eval_every", 100, "steps between validations"},
       {"validation_examples", 512, "scored at each validation"},
       {"test_examples", 1024, "scored once, at the end"},
-      {"patience", 0, "stop after so many validations without a new best; 0: never", 0},
+      {"patience", 0,
+       "stop, or with wsd begin the fall, after so many validations without a better one; 0: "
+       "never; with wsd 20 unless named",
+       0},
       {"target", -1.0,
        "stop at this validation score, where it is an error at or below it; -1: when perfect", -1,
        1e9},

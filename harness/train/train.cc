@@ -16,6 +16,7 @@
 #include "harness/train/mimicry.h"
 #include "harness/train/optimizer.h"
 #include "harness/train/rebuilt.h"
+#include "harness/train/schedule.h"
 
 namespace attn {
 
@@ -97,6 +98,7 @@ class Trainer {
         longer_(stretched(request, task)),
         model_(make_learner(watched(learner_spec(request, task, longer_)))),
         optimizer_(learned_weights(*model_), optimizer_config(settings_)),
+        schedule_(settings_),
         best_(changing_weights(*model_)),
         dropout_(rng(request.seed, "dropout")),
         validation_(batches(task_, Split::validation, "validation_examples")) {}
@@ -135,7 +137,7 @@ class Trainer {
     result_.mimicry_s = watch.seconds();
     result_.mimicry_losses = mimicry_.losses();
     if (result_.diverged)
-      result_.stopped_by = "divergence";
+      result_.ended_by = "divergence";
     else
       best_.keep();
     return !result_.diverged;
@@ -211,10 +213,10 @@ class Trainer {
   }
 
   void loop(const std::function<bool(int64_t)>& tick) {
-    const int64_t steps = settings_.integer("steps"), eval_every = settings_.integer("eval_every");
+    const int64_t eval_every = settings_.integer("eval_every");
     TrainingStream stream(task_, request_.seed, settings_.integer("batch"));
     const Stopwatch whole;
-    while (result_.stopped_by.empty()) {
+    while (result_.ended_by.empty()) {
       const Stopwatch watch;
       const Batch& batch = stream.next();
       result_.data_wait_s += watch.seconds();
@@ -222,16 +224,16 @@ class Trainer {
       result_.train_s += watch.seconds();
       if (!sane) {
         result_.diverged = true;
-        result_.stopped_by = "divergence";
+        result_.ended_by = "divergence";
         return;
       }
       ++result_.steps;
       if (tick && !tick(result_.steps))
         throw Interrupted(fmt::format("interrupted at step {}", result_.steps));
       const bool late = request_.time_limit_s > 0 && whole.seconds() > request_.time_limit_s;
-      if (result_.steps == steps) result_.stopped_by = "steps";
-      if (late) result_.stopped_by = "time";
-      if (!result_.stopped_by.empty() || result_.steps % eval_every == 0) validate();
+      const bool is_end = late || schedule_.is_end(result_.steps);
+      if (is_end || result_.steps % eval_every == 0) validate();
+      if (late && result_.ended_by.empty()) result_.ended_by = "time";
     }
   }
 
@@ -245,10 +247,7 @@ class Trainer {
     if (!std::isfinite(value)) return false;
     loss.backward();
     result_.flops += counters().flops - before;
-    const double rate =
-        learning_rate(result_.steps, settings_.integer("steps"), settings_.integer("warmup"),
-                      settings_.number("learning_rate"));
-    if (!std::isfinite(optimizer_.step(rate))) return false;
+    if (!std::isfinite(optimizer_.step(schedule_.rate(result_.steps)))) return false;
     followers_.follow();
     result_.final_train_loss = value;
     loss_sum_ += value;
@@ -261,7 +260,7 @@ class Trainer {
     const bool error = task_.shape().real;  // then the score is a loss
     if (!std::isfinite(score)) {
       result_.diverged = true;
-      result_.stopped_by = "divergence";
+      result_.ended_by = "divergence";
       return;
     }
     const auto better = [error](double a, double b) { return error ? a < b : a > b; };
@@ -274,15 +273,12 @@ class Trainer {
       result_.validation = score;
       result_.best_step = result_.steps;
       best_.keep();
-      stale_ = 0;
-    } else {
-      ++stale_;
     }
-    const int64_t patience = settings_.integer("patience");
-    if (patience > 0 && stale_ >= patience) result_.stopped_by = "patience";
+    schedule_.validated(result_.steps, score, error);
+    if (result_.ended_by.empty()) result_.ended_by = schedule_.ended_by(result_.steps);
     const double target = settings_.number("target");
     const double wanted = target >= 0 ? target : error ? 0 : 1;
-    if (!better(wanted, score)) result_.stopped_by = "target";
+    if (!better(wanted, score)) result_.ended_by = "target";
   }
 
   const TrainRequest& request_;
@@ -293,12 +289,13 @@ class Trainer {
   Followers followers_;
   const std::unique_ptr<Learner> model_;
   AdamW optimizer_;
+  Schedule schedule_;
   const Checkpoint best_;
   Rng dropout_;
   const std::vector<Batch> validation_;
   TrainResult result_;
   double loss_sum_ = 0;
-  int64_t loss_count_ = 0, stale_ = 0;
+  int64_t loss_count_ = 0;
 };
 
 }  // namespace

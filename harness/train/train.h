@@ -18,8 +18,9 @@
 namespace attn {
 
 // layers, width, heads, feed_forward, norm, positions, pooling, dropout, batch, steps,
-// learning_rate, warmup, weight_decay, clip, eval_every, validation_examples, test_examples,
-// patience, target (stop early at this validation score), mimicry, stretch (longest test length)
+// learning_rate, schedule, decay, min_delta (see schedule.h), warmup, weight_decay, clip,
+// eval_every, validation_examples, test_examples, patience, target (stop early at this validation
+// score), mimicry, stretch (longest test length)
 const std::vector<ParamSpec>& training_params();
 inline constexpr const char* kMimicry = "mimicry";  // steps of harness/train/mimicry.h
 
@@ -39,7 +40,7 @@ struct TrainRequest {
   std::vector<std::map<std::string, ParamValue>> test_on;
   const VariantInfo* exact = nullptr;  // exact attention; see EncoderDecoderConfig::exact
   bool shortcuts = true;               // also score the shortcuts of the task
-  double time_limit_s = 0;  // training stops after this time, with stopped_by "time"; 0: no limit
+  double time_limit_s = 0;  // training stops after this time, with ended_by "time"; 0: no limit
   // Called once with the weights that were best on validation; empty: nothing is called.
   std::function<void(const Learner& best)> inspect = {};
 };
@@ -77,7 +78,7 @@ struct CurvePoint {
 
 struct TrainResult {
   bool diverged = false;   // a loss was not finite; the other fields are from before that step
-  std::string stopped_by;  // "steps", "target", "patience", "time", "divergence"
+  std::string ended_by;    // "target", "plateau", "steps", "patience", "time", "divergence"
   double test = 0;         // test score with the weights that were best on validation
   double test_stderr = 0;  // standard error of `test` over its examples
   std::vector<DistanceBin> by_distance;     // of the test split

@@ -38,6 +38,7 @@ foreach(stem
     plan/axes
     plan/variant_choices
     process/outcome
+    run/halving_run
     run/pilot_runs
     process/process
     plan/profiles
@@ -57,6 +58,7 @@ foreach(stem
     train/kinds
     train/lengths
     train/optimizer
+    train/schedule
     train/sequence_learner
     train/steady_step
     train/train

@@ -29,6 +29,11 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
+def hollow(is_unfinished: bool) -> Json:
+    """What a line says of itself where its training was cut off: no line joins its points, and it has no rank."""
+    return {"hollow": True} if is_unfinished else {}
+
+
 def section(
     name: str, title: str, lead: str, panels: Sequence[Json], *tables: Json, note: str = ""
 ) -> Json:

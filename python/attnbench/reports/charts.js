@@ -70,7 +70,7 @@ class Chart {
   }
   merit(line) { // on the front or not, how far it reaches, how good it is there
     const p = line.points.at(-1), {y, front} = this.panel;
-    if (!p) return [0, -Infinity, 0];
+    if (!p || line.hollow) return [0, -Infinity, 0];
     const leads = (front || []).some(f => f[0] === p[0] && f[1] === p[1]);
     return [Number(leads), line.points.length > 1 ? p[0] : 0, y.kind === 'score' && !y.down ? p[1] : -p[1]];
   }
@@ -175,10 +175,10 @@ class Chart {
       return {color: ink, marker: {symbol: 'circle', color: ink, size: 8}, line: {color: ink, width: 1.4, dash: 'solid'}};
     }
     const s = this.report.series[line.series], color = this.report.color(s);
-    return {color, marker: {symbol: s.symbol, color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
+    return {color, marker: {symbol: s.symbol + (line.hollow ? '-open' : ''), color, size: 8, line: {width: 1.2, color}}, line: {color, width: s.width, dash: s.dash}};
   }
   line(line) {
-    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1;
+    const points = this.points(line), {color, ...look} = this.look(line), several = points.length > 1 && !line.hollow;
     return {
       ...look, type: 'scatter', mode: several ? 'lines+markers' : 'markers', x: points.map(p => p[0]), y: this.heights(points),
       error_y: {type: 'data', symmetric: false, array: points.map(p => p[3] === null ? 0 : p[3] - p[1]), arrayminus: points.map(p => p[2] === null ? 0 : p[1] - p[2]), color, thickness: 1.2, width: 3},

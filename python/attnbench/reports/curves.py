@@ -16,7 +16,7 @@ from attnbench.plots.layout.panels import Panel, Quantity, by_length, failed_at,
 from attnbench.plots.rows.settings import is_error, key_of, marks_of
 from attnbench.plots.rows.style import Series
 
-from .book import Book, Json, facets, rounded, section, table
+from .book import Book, Json, facets, hollow, rounded, section, table
 
 Ratios = dict[tuple[Any, int], tuple[float, float, float]]  # by series and length
 LENGTH = {"title": "sequence length (tokens)", "kind": "length"}
@@ -203,23 +203,16 @@ def state(book: Book) -> Json | None:
     for group in groups:
         drawn = []
         every = [s for _, own in families.values() for s in own]
-        for name, _, points in lines(families, group.select(every)):
+        for name, _, found_at in lines(families, group.select(every)):
             first = families[name][1][0]
-            drawn.append(
-                {
-                    "series": book.series(first),
-                    "name": name,
-                    "points": [
-                        [
-                            size,
-                            rounded(score.mean),
-                            *_ends(score.mean, score.half),
-                            book.cells_named(score.cell),
-                        ]
-                        for size, score, _, _ in points
-                    ],
-                }
-            )
+            for is_hollow in (False, True):
+                points = [
+                    [size, rounded(score.mean), *_ends(score.mean, score.half), book.cells_named(score.cell)]
+                    for size, score, _, _ in found_at
+                    if score.is_unfinished == is_hollow
+                ]
+                if points:
+                    drawn.append({"series": book.series(first), "name": name, "points": points} | hollow(is_hollow))
         panels.append(
             {
                 "title": group.title.replace("\n", ", ").rstrip(", "),

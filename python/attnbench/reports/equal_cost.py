@@ -8,11 +8,11 @@ from typing import Any
 
 from attnbench.plots.kinds.fidelity import EXACT, KINDS, kind_of, scale_of
 from attnbench.plots.rows.read import Cell
-from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, key_of, marks_of, scope_of, without_settings
+from attnbench.plots.rows.settings import contract, decodes, dtype_of, is_error, key_of, marks_of, scope_of, unfinished, without_settings
 from attnbench.plots.rows.style import BASELINE, Series
 from attnbench.plots.rows.units import TEXTS, length_text, thousands_text
 
-from .book import Book, Json, rounded, section, table
+from .book import Book, Json, hollow, rounded, section, table
 from .exactness import mean
 from .scores import Tasks
 
@@ -47,6 +47,10 @@ class Candidate:
     half: float | None
     costs: dict[str, float | None]
     cells: tuple[Cell, ...]
+
+    @property
+    def is_unfinished(self) -> bool:
+        return unfinished(c for c in self.cells if c.measure == "accuracy")
 
     def behind(self, cost: str) -> list[Cell]:
         """The cells of its quality and of this cost."""
@@ -144,9 +148,10 @@ def _place(cell: Cell) -> tuple[Any, ...]:
 
 
 def front(held: list[Candidate], cost: str, fewer: bool) -> list[tuple[float, Candidate]]:
-    """Returns where the best at no more than a cost changes: the cost, and who is best from there."""
+    """Returns where the best at no more than a cost changes: the cost, and who is best from there. A training that was
+    cut off is best nowhere."""
     out: list[tuple[float, Candidate]] = []
-    for candidate in sorted(held, key=lambda c: c.costs[cost] or 0.0):
+    for candidate in sorted((c for c in held if not c.is_unfinished), key=lambda c: c.costs[cost] or 0.0):
         if not out or _better(candidate.quality, out[-1][1].quality, fewer):
             at = candidate.costs[cost] or 0.0
             if out and out[-1][0] == at:
@@ -171,7 +176,8 @@ def _panel(contest: Contest, cost: str, held: list[Candidate], book: Book) -> Js
     for c in held:
         ends = [None, None] if c.half is None else [c.quality - c.half, c.quality + c.half]
         point = [rounded(c.costs[cost]), rounded(c.quality), *map(rounded, ends), book.cells(c.cells)]
-        lines.append({"series": book.series(c.series), "mark": marks_of(c.behind(cost)), "points": [point]})
+        line = {"series": book.series(c.series), "mark": marks_of(c.behind(cost)), "points": [point]}
+        lines.append(line | hollow(c.is_unfinished))
     is_score = not contest.fewer
     return {
         "title": f"{contest.title}: {title}",

@@ -15,11 +15,11 @@ from attnbench.plots.layout.axes import LEVELS
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
 from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
-from attnbench.plots.rows.settings import chosen_on_validation, is_error, key_of, marks_of, tuning_note, written
+from attnbench.plots.rows.settings import chosen_on_validation, is_error, key_of, marks_of, tuning_note, unfinished, written
 from attnbench.plots.rows.settings import name as metric_name
 from attnbench.plots.rows.style import Series
 
-from .book import Book, Json, rounded, section, table
+from .book import Book, Json, hollow, rounded, section, table
 
 SCORES = (
     ("task", "text"),
@@ -103,7 +103,8 @@ def _scores(group: TaskGroup, tasks: Tasks) -> Json:
             ends = [None, None] if found.half is None else _ends(found.mean, found.half)
             own = tasks.book.cells(s.cells)
             point = [rounded(found.mean), None, *map(rounded, ends), own]
-            lines.append({"series": tasks.book.series(s), "mark": marks_of(s.cells), "points": [point]})
+            line = {"series": tasks.book.series(s), "mark": marks_of(s.cells), "points": [point]}
+            lines.append(line | hollow(found.is_unfinished))
     return {
         "kind": "scores",
         "title": _task(group),
@@ -175,7 +176,7 @@ def by_length(tasks: Tasks) -> Json | None:
 
 def while_training(tasks: Tasks) -> Json | None:
     x = {"title": training.STEPS, "kind": "number", "log": False}
-    panels = _lines(tasks, training.while_training(tasks.book.rows), training.spread, x)
+    panels = _lines(tasks, training.while_training(tasks.book.rows), training.spread, x, cuts=False)
     return panels and section(
         "learning",
         "Learning curves",
@@ -192,7 +193,7 @@ def against_effort(tasks: Tasks) -> Json | None:
         own = [g for g in groups if g.kind == kind]
         x = {"title": title, "kind": "seconds" if kind == "seconds" else "number", "log": True}
 
-        panels += _lines(tasks, own, partial(training.points_by_effort, kind=kind), x) or []
+        panels += _lines(tasks, own, partial(training.points_by_effort, kind=kind), x, cuts=False) or []
     if not panels:
         return None
     return section(
@@ -206,9 +207,16 @@ def against_effort(tasks: Tasks) -> Json | None:
 
 
 def _lines(
-    tasks: Tasks, groups: Iterable[TaskGroup], points: Spread, x: Json, known: Sequence[str] = tuple(LEVELS)
+    tasks: Tasks,
+    groups: Iterable[TaskGroup],
+    points: Spread,
+    x: Json,
+    known: Sequence[str] = tuple(LEVELS),
+    *,
+    cuts: bool = True,
 ) -> Any:
-    """`known`: the levels that hold along the whole axis."""
+    """`known`: the levels that hold along the whole axis. `cuts`: whether trainings that were cut off are hollow; a line
+    over a training is not."""
     groups, book = list(groups), tasks.book
     panels = []
     for group in groups:
@@ -217,7 +225,8 @@ def _lines(
             if s.cells:
                 own = book.cells(s.cells)
                 found = [[*map(rounded, point), own] for point in points(s.cells)]
-                lines.append({"series": book.series(s), "mark": marks_of(s.cells), "points": found})
+                line = {"series": book.series(s), "mark": marks_of(s.cells), "points": found}
+                lines.append(line | hollow(cuts and unfinished(s.cells)))
         panels.append(
             {
                 "title": _task(group),
@@ -255,9 +264,8 @@ def _trade(trade: Trade, book: Book) -> Json:
             mean, half = dot.score.mean, dot.score.half
             ends = [None, None] if half is None else _ends(mean, half)
             values = map(rounded, (dot.speed, mean, *ends))
-            lines.append(
-                {"series": book.series(dot.series), "mark": marks_of(dot.cells), "points": [[*values, book.cells(dot.cells)]]}
-            )
+            line = {"series": book.series(dot.series), "mark": marks_of(dot.cells), "points": [[*values, book.cells(dot.cells)]]}
+            lines.append(line | hollow(dot.is_unfinished))
     metric = trade.metric
     return {
         "title": trade.title,

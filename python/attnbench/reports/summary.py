@@ -25,6 +25,7 @@ from attnbench.plots.rows.settings import (
     mode_of,
     scope_of,
     scope_text,
+    unfinished,
     written,
 )
 from attnbench.plots.rows.style import BASELINE, Series
@@ -118,7 +119,9 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
     found = losses(series, tasks)
     if not found:
         scored = any(not is_error(g.metric) for g in tasks.groups)
-        return "; its score was not measured with these parameters" if scored else ""
+        is_cut = any(unfinished(s.cells) for g in tasks.groups for s in g.select(tasks.series) if s.key == series.key)
+        why = "its training was cut off" if is_cut else "its score was not measured with these parameters"
+        return f"; {why}" if scored else ""
     worse = [f for f in found if f[2].mean - f[1].mean > (f[1].half or 0) + (f[2].half or 0)]
     group, own, exact = max(worse or found, key=lambda f: f[2].mean - f[1].mean)
     own_marks, exact_marks = (_marks(group, score) for score in (own, exact))
@@ -134,15 +137,17 @@ def _score_clause(series: Series, tasks: Tasks) -> str:
 
 def losses(series: Series, tasks: Tasks) -> list[tuple[TaskGroup, Score, Score]]:
     """Returns the tasks on which these parameters and exact attention have a score, with both. An
-    error is no score, and a task that a shortcut solves by design says nothing of a loss."""
+    error is no score, a task that a shortcut solves by design says nothing of a loss, and neither does a training that
+    was cut off."""
     out = []
     for group in tasks.groups:
         members = group.select(tasks.series)
         exact = tasks.book.styles.baseline(members, run_of(series.params))
         own = next((s for s in members if s.key == series.key), None)
         both = [score(s.cells) if s else None for s in (own, exact)]
-        if both[0] and both[1] and not group.control and not is_error(group.metric):
-            out.append((group, both[0], both[1]))
+        told = [b for b in both if b and not b.is_unfinished]
+        if len(told) == 2 and not group.control and not is_error(group.metric):
+            out.append((group, *told))
     return out
 
 
@@ -200,7 +205,11 @@ def peaks(book: Book) -> Iterator[str]:
 def scores(book: Book, tasks: Tasks) -> Iterator[str]:
     """Each task's scores, best first, beside the best trivial shortcut."""
     for group in tasks.groups[:MOST]:
-        found = [(sc, s) for s in group.select(tasks.series) if (sc := score(s.cells))]
+        every = [(sc, s) for s in group.select(tasks.series) if (sc := score(s.cells))]
+        found = [f for f in every if not f[0].is_unfinished]
+        cut = ", ".join(f"`{book.label(s)}`" for sc, s in every if sc.is_unfinished)
+        if cut and not found:
+            yield f"On `{group.cells[0].task}` no training ended by itself: no score is ranked."
         if not found:
             continue
         found.sort(key=lambda f: f[0].mean, reverse=not is_error(group.metric))
@@ -212,6 +221,7 @@ def scores(book: Book, tasks: Tasks) -> Iterator[str]:
             name, value = shortcut_words(shortcut[0]), written(shortcut[1], group.metric)
             words += f"; the best trivial shortcut ({name}) has {value}"
             words += _at_shortcut(group, found, shortcut[1], book)
+        words += f"; cut off by their steps, and not ranked: {cut}" if cut else ""
         yield f"{words}."
 
 

@@ -100,6 +100,8 @@ def planned(words: list[str], shards: int, program: Path = PROGRAM) -> Sweep:
     if done.returncode:
         refuse(one_line(done.stderr).removeprefix("attnbench: "), done.returncode)
     cells = json.loads(done.stdout)
+    if any("trial" in cell for cell in cells):
+        refuse("--tune-by halving does not go with jobs, which must know their cells beforehand; run a --shard in each")
     used = sorted({cell["shard"] for cell in cells})
     by_shard = [[cell for cell in cells if cell["shard"] == shard] for shard in used]
     return Sweep(

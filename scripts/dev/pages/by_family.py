@@ -24,6 +24,7 @@ from attnbench.plots.rows.settings import (
     shown,
     spec_among,
     told_apart,
+    unfinished,
     winners,
     without_settings,
 )
@@ -51,15 +52,21 @@ def scores_of(path: Path) -> list[Scores]:
     won = [c for c in winners([c for c in every if c.status != "skipped"]) if c.ok]
     if not won:
         raise ValueError(f"{path.name} has no score; give rows with --measure accuracy")
-    return [_of_task(group, every, path) for group in task_groups(won)]
+    groups = task_groups(won)
+    return [_of_task(group, own, every, path) for group in groups if (own := _ended(group))]
+
+
+def _ended(group: TaskGroup) -> list[Cell]:
+    """The cells of the variants whose trainings all ended by themselves."""
+    cut = {c.variant for c in group.cells if unfinished([c])}
+    return [c for c in group.cells if c.variant not in cut]
 
 
 def _level(cell: Cell) -> Level:
     return cell.task or "", cell.task_params
 
 
-def _of_task(group: TaskGroup, every: list[Cell], path: Path) -> Scores:
-    own = list(group.cells)
+def _of_task(group: TaskGroup, own: list[Cell], every: list[Cell], path: Path) -> Scores:
     level = _level(own[0])
     sign = -1.0 if is_error(own[0].scored_by) else 1.0
     variants = sorted({c.variant for c in own}, key=lambda v: (v != "full", v))
@@ -190,7 +197,7 @@ def _scores(group: TaskGroup, names: tuple[str, ...]) -> dict[str, Score]:
         own = [key for key in keys if _name(key[0]) == name]
         for key in own:
             found = score(tuple(c for c in group.cells if (c.variant, c.params) == key))
-            if found:
+            if found and not found.is_unfinished:
                 scores[name if len(own) == 1 else spec_among(*key, list(group.cells))] = found
     return scores
 

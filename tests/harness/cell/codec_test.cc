@@ -194,7 +194,7 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
   trained.shortcuts = {{"majority", 0.5}};
   trained.steps = 10;
   trained.best_step = 5;
-  trained.stopped_by = "target";
+  trained.ended_by = "plateau";
   trained.examples = 20;
   trained.train_s = 1;
   trained.data_wait_share = 0.5;
@@ -224,7 +224,7 @@ TEST(Codec, FiguresAreWrittenInTheOrderOfTheFile) {
       written("accuracy", trained),
       R"({"metric":"exact_match","test":0.5,"test_stderr":0.25,"by_distance":[{"from":1,"to":2,)"
       R"("labels":3,"accuracy":0.5,"stderr":0.25}],"validation":0.75,"chance":0.125,)"
-      R"("shortcuts":{"majority":0.5},"lift":null,"steps":10,"best_step":5,"stopped_by":"target",)"
+      R"("shortcuts":{"majority":0.5},"lift":null,"steps":10,"best_step":5,"ended_by":"plateau",)"
       R"("examples":20,"train_s":1.0,"data_wait_share":0.5,"examples_per_s":20.0,"parameters":7,)"
       R"("flops":8.0,"final_train_loss":0.5,"control":"conv","state_bytes":9,"by_length":[)"
       R"({"factor":1,"length":64,"test":0.5,"stderr":0.25,"chance":0.0,"reason":null},)"

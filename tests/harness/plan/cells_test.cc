@@ -10,6 +10,7 @@
 #include "harness/cell/codec.h"
 #include "harness/cell/source_hash.h"
 #include "harness/plan/plan.h"
+#include "harness/train/schedule.h"
 #include "tests/harness/plan/planned.h"
 #include "variants/catalog.h"
 #include "tests/said.h"
@@ -114,6 +115,31 @@ TEST(Cells, AMimicryFitIsASettingOfTheCell) {
   request.tune = "mimicry=[0,50]";
   for (const Cell& cell : plan(request).cells)
     EXPECT_TRUE(cell.key.training.value().values().contains("mimicry")) << "tables name the choice";
+}
+
+TEST(Cells, AScheduleOfCosineIsNoSettingOfItsOwn) {
+  SweepRequest request;
+  request.variants = {"hedgehog"};
+  request.tasks = {"mqar"};
+  const Plan plain = plan(request);
+  const auto settings = [](const Cell& cell) { return cell.key.training.value().values(); };
+  for (const char* of_wsd : {"schedule", "decay", "min_delta"})
+    EXPECT_FALSE(settings(plain.cells[0]).contains(of_wsd));
+  request.training = "schedule=cosine";
+  EXPECT_EQ(plan(request).cells[0].id, plain.cells[0].id);
+  request.training = "schedule=wsd";
+  const Cell wsd = plan(request).cells[0];
+  EXPECT_NE(wsd.id, plain.cells[0].id);
+  EXPECT_EQ(to_string(settings(wsd).at("steps")), "20000");
+  EXPECT_EQ(to_string(settings(wsd).at("patience")), std::to_string(kWsdPatience));
+  request.training = "schedule=wsd,steps=50,patience=0";
+  EXPECT_EQ(to_string(settings(plan(request).cells[0]).at("steps")), "50");
+  EXPECT_EQ(to_string(settings(plan(request).cells[0]).at("patience")), "0");
+  request.training = "decay=0.1";
+  EXPECT_TRUE(says(error_of(request), "schedule=wsd"));
+  request.training.clear();
+  request.tune = "schedule=[cosine,wsd]";
+  for (const Cell& cell : plan(request).cells) EXPECT_TRUE(settings(cell).contains("schedule"));
 }
 
 TEST(Cells, SourcesAreHashed) {

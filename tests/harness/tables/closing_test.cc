@@ -162,8 +162,39 @@ TEST(Closing, ATaskThatFullIsNotScoredOnIsNotCounted) {
   rows.back().key.task->name = "copy";
   const auto table = closing_table(rows);
   ASSERT_TRUE(table);
-  EXPECT_TRUE(has_note(*table, "on the tasks on which full has lift (mqar"));
+  EXPECT_TRUE(has_note(*table, "on the tasks that full learned (mqar"));
   EXPECT_TRUE(has_note(*table, "performer (0.5 of its time)"));
+}
+
+Row cut_row(const Plugin& of, double test) {
+  Row row = scored_row(of, test);
+  std::get<AccuracyMetrics>(row.result.metrics).ended_by = "steps";
+  return row;
+}
+
+TEST(Closing, ATrainingThatWasCutOffIsMarkedAndNotJudged) {
+  std::vector<Row> rows = timed();
+  rows.push_back(scored_row(variant("full"), 0.95));
+  rows.push_back(cut_row(variant("performer"), 0.95));
+  const auto table = closing_table(rows);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(line_of(*table, "performer").back(), "0.950† (+0.930)");
+  EXPECT_TRUE(has_note(*table, "†: the training was cut off"));
+  EXPECT_TRUE(has_note(*table,
+                       "within 0.05 of it: none; not: none; cut off by its steps, not "
+                       "judged: performer"));
+  EXPECT_TRUE(has_note(*table, "no variant is faster than full at 1024 tokens and keeps"));
+  EXPECT_EQ(tables_of(rows).at(1).rows.at(1).at(1), "0.950† (+0.930)");
+  rows[4] = cut_row(variant("full"), 0.95);
+  rows[5] = scored_row(variant("performer"), 0.95);
+  const auto without = closing_table(rows);
+  EXPECT_TRUE(has_note(*without, "the training of full was cut off by its steps: no yardstick"));
+  EXPECT_FALSE(has_note(*without, "keep")) << "no task judges";
+  auto& old = std::get<AccuracyMetrics>(rows[4].result.metrics);
+  old.ended_by.clear();
+  old.stopped_by = "steps";
+  EXPECT_TRUE(has_note(*closing_table(rows), "within 0.05 of it: performer"))
+      << "rows from before the rule";
 }
 
 // A control that learned nothing: that others score the same says nothing.
@@ -292,7 +323,7 @@ TEST(Accuracy, AControlThatLearnedNothingIsSaid) {
     std::vector<Row> made = {scored_row(variant("full"), test), scored_row(variant("linear"), 0.9)};
     auto& metrics = std::get<AccuracyMetrics>(made[0].result.metrics);
     metrics.test_stderr = stderr_of_test;
-    metrics.stopped_by = stopped_by;
+    metrics.ended_by = stopped_by;
     return made;
   };
   const std::string nothing = "exact attention has no lift on " +

@@ -197,7 +197,7 @@ TEST(TrainError, TheBestStepHasTheLeastErrorAndATargetIsReachedFromAbove) {
   const TaskInfo task = mean_of_three();
   Given rate = {{"learning_rate", 0.3}};  // far too high: the error jumps up and down
   const TrainResult result = trained(task, rate);
-  EXPECT_EQ(result.stopped_by, "steps");
+  EXPECT_EQ(result.ended_by, "steps");
   const auto least = std::min_element(
       result.curve.begin(), result.curve.end(),
       [](const CurvePoint& a, const CurvePoint& b) { return a.validation < b.validation; });
@@ -207,7 +207,7 @@ TEST(TrainError, TheBestStepHasTheLeastErrorAndATargetIsReachedFromAbove) {
   ASSERT_LT(result.best_step, 60) << "else the last weights are the best, and nothing is shown";
   rate["target"] = result.validation;
   const TrainResult stopped = trained(task, rate);
-  EXPECT_EQ(stopped.stopped_by, "target");
+  EXPECT_EQ(stopped.ended_by, "target");
   EXPECT_EQ(stopped.steps, result.best_step);
   EXPECT_EQ(stopped.test, result.test);
 }
@@ -215,7 +215,7 @@ TEST(TrainError, TheBestStepHasTheLeastErrorAndATargetIsReachedFromAbove) {
 TEST(TrainError, PatienceCountsValidationsWithoutLess) {
   const TrainResult result =
       trained(mean_of_three(), {{"learning_rate", 0.0}, {"patience", int64_t{4}}});
-  EXPECT_EQ(result.stopped_by, "patience");
+  EXPECT_EQ(result.ended_by, "patience");
   EXPECT_EQ(result.steps, 5);
 }
 
@@ -224,7 +224,7 @@ TEST(TrainError, AnErrorThatIsNotFiniteIsNoTarget) {
   const TrainResult result =
       trained(mean_of_three(), {{"validation_examples", kBatch / 2}}, overflowing);
   EXPECT_TRUE(result.diverged);
-  EXPECT_EQ(result.stopped_by, "divergence");
+  EXPECT_EQ(result.ended_by, "divergence");
   EXPECT_EQ(result.steps, 1);
 }
 

@@ -52,7 +52,7 @@ TEST(Train, LearnsACountingTask) {
   const TrainResult result =
       train(request({{"steps", int64_t{300}}}, {{"train_examples", int64_t{2000}}}));
   EXPECT_FALSE(result.diverged);
-  EXPECT_EQ(result.stopped_by, "steps");
+  EXPECT_EQ(result.ended_by, "steps");
   EXPECT_GT(result.test, 0.9);
   EXPECT_EQ(result.steps, 300);
   EXPECT_EQ(result.examples, 300 * 16);
@@ -134,16 +134,36 @@ TEST(Train, KeepsTheBestWeightsAndScoresTheTestSplitOnce) {
   Given stopping = settings;
   stopping["target"] = result.validation;
   const TrainResult stopped = train(request(stopping));
-  EXPECT_EQ(stopped.stopped_by, "target");
+  EXPECT_EQ(stopped.ended_by, "target");
   EXPECT_EQ(stopped.steps, result.best_step);
   EXPECT_EQ(stopped.test, result.test);
 }
 
 TEST(Train, StopsWhenValidationNoLongerImproves) {
   const TrainResult result = train(request({{"patience", int64_t{3}}, {"learning_rate", 0.0}}));
-  EXPECT_EQ(result.stopped_by, "patience");
+  EXPECT_EQ(result.ended_by, "patience");
   EXPECT_EQ(result.steps, 40);
   EXPECT_EQ(result.best_step, 10);
+}
+
+TEST(Train, WithoutAFixedLengthItEndsByItself) {
+  const Given wsd = {{"schedule", std::string("wsd")}, {"steps", int64_t{300}}};
+  const auto trained = [&](Given given) {
+    given.insert(wsd.begin(), wsd.end());
+    return train(request(given));
+  };
+  const TrainResult flat = trained({{"patience", int64_t{3}}, {"learning_rate", 0.0}});
+  EXPECT_EQ(flat.ended_by, "plateau");
+  EXPECT_EQ(flat.steps, 90) << "a best at 10, three validations, then five of the fall";
+  EXPECT_EQ(flat.curve.back().step, 90);
+  const TrainResult whole = trained({{"patience", int64_t{0}}});
+  EXPECT_EQ(whole.ended_by, "steps");
+  EXPECT_EQ(whole.steps, 300);
+  const TrainResult early = trained({{"patience", int64_t{3}}, {"target", 0.1}});
+  EXPECT_EQ(early.ended_by, "target");
+  EXPECT_EQ(early.steps, 10);
+  const TrainResult cosine = train(request({{"steps", int64_t{300}}}));
+  EXPECT_NE(cosine.curve[3].train_loss, whole.curve[3].train_loss) << "the rates differ";
 }
 
 TEST(Train, ReportsDivergenceWithoutThrowing) {
@@ -153,7 +173,7 @@ TEST(Train, ReportsDivergenceWithoutThrowing) {
                                             {"warmup", int64_t{0}},
                                             {"eval_every", int64_t{1}}}));
   EXPECT_TRUE(result.diverged);
-  EXPECT_EQ(result.stopped_by, "divergence");
+  EXPECT_EQ(result.ended_by, "divergence");
   EXPECT_LT(result.steps, 60);
   EXPECT_TRUE(std::isfinite(result.test));
   EXPECT_TRUE(std::isfinite(result.final_train_loss));
@@ -163,7 +183,7 @@ TEST(Train, StopsInTimeAndOnDemand) {
   TrainRequest slow = request({{"steps", int64_t{1000000}}});
   slow.time_limit_s = 0.2;
   const TrainResult result = train(slow);
-  EXPECT_EQ(result.stopped_by, "time");
+  EXPECT_EQ(result.ended_by, "time");
   EXPECT_LT(result.train_s, 2);
   EXPECT_EQ(result.curve.back().step, result.steps);
   EXPECT_THROW(train(request(), [](int64_t step) { return step < 5; }), Interrupted);

@@ -94,7 +94,7 @@ class Kinds(InFolder):
         self.assertEqual([(at["test"], at["reason"]) for at in scores["learned"]], [(None, ends)] * 2)
         for row in rows:
             self.assertEqual([p["length"] for p in row["test_on"]], [16, 32])
-        self.assertRegex(printed, r"full, positions rotary, seed 0 +length=32 +0\.\d{3} ")
+        self.assertRegex(printed, r"full, positions rotary, seed 0 +length=32 +0\.\d{3}† ")
         self.assertIn(f"full, positions learned, seed 0, length=16 skipped: {ends}", printed)
 
     def test_reach_is_a_measure_of_its_own(self) -> None:

@@ -11,6 +11,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+from attnbench.plots.rows.read import read_rows as drawn_rows
+
 from ..faults import BUILT, PROGRAM, ROOT, SHAPE, FaultCase, InFolder, read_rows
 from .test_cli import attnbench, rows_of
 
@@ -266,10 +268,10 @@ class TunedRun(InFolder):
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertRegex(shown.stdout, r"full, mqar\S*: learning_rate 0.001, best of 2")
         self.assertRegex(shown.stdout, r"linear, mqar\S*: learning_rate 0.003, best of 2")
-        self.assertEqual(shown.stdout.count("0.250 ±0.000"), 2)
+        self.assertEqual(shown.stdout.count("0.250† ±0.000"), 2)
         self.assertNotIn("0.750", shown.stdout)
         markdown = self.run_sweep("--format", "md").stdout
-        self.assertIn("0.250 ±0.000", markdown)
+        self.assertIn("0.250† ±0.000", markdown)
         self.assertNotIn("0.750", markdown)
         self.assertEqual(len(json.loads(self.run_sweep("--format", "json").stdout)), 8)
         self.assertEqual(len(self.run_sweep("--format", "csv").stdout.splitlines()), 1 + 8)
@@ -292,18 +294,51 @@ class TunedRun(InFolder):
             (["--tune", "learning_rate=[1e-3,0.001]"], "1e-3,0.001.*two"),
             (["--tune", "learning_rat=[1e-3,2e-3]"], "'learning_rat'.*'learning_rate'"),
             (["--tune", "learning_rate=[1e-3,fast]"], "learning_rate=fast"),
-            (["--tune", "learning_rate"], "'learning_rate' is not param=value"),
+            (["--tune", "dropout"], "'dropout' is not param=value"),
+            (["--tune", "learning_rate", "--tune-by", "half"], "half.*grid, halving"),
+            (["--tune-by", "halving"], "nothing is tuned"),
+            (["--tune", "learning_rate", "--tune-by", "halving"], "needs 4 steps or more, not 2"),
+            (["--train", "schedule=wds"], "schedule=wds.*cosine.*wsd"),
+            (["--train", "decay=0.5"], "decay applies to schedule=wsd"),
+            (["--train", "schedule=wsd,min_delta=2"], "min_delta=2"),
             (["--tune", "width=[16,32]"], "width.*--train and --tune"),
             (["--tune", "batch=[1,2]", "--measure", "memory"], "does not apply to measure memory"),
             (["-t", "mqar[preset=smal]"], "preset=smal .*small"),
         ]
         for arguments, expected in cases:
             with self.subTest(arguments=arguments):
-                done = attnbench(*SWEEP, *arguments, "-o", "rows.jsonl", cwd=self.folder)
+                words = SWEEP[: SWEEP.index("--train")] if arguments[0] == "--train" else SWEEP
+                done = attnbench(*words, *arguments, "-o", "rows.jsonl", cwd=self.folder)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertRegex(done.stderr, expected)
                 self.assertFalse(self.rows.exists())
+
+    def test_a_search_by_halving_in_two_shards_goes_on_where_it_was_killed(self) -> None:
+        file = "[[sweep]]\ntasks = ['%s']\nvariants = ['full', 'linear']\naxes = { seed = [1, 2] }\ntraining = '%s'\n"
+        file += "tuning = { learning_rate = [1e-3, 2e-3, 4e-3] }\ntune_by = 'halving'\n"
+        longer = SMALL.replace("steps=2", "steps=40,eval_every=5,warmup=2")
+        (self.folder / "mine.toml").write_text(file % (TUNED_TASK, longer))
+        held: dict[str, tuple[str, bool]] = {}
+        for shard in ("0/2", "1/2"):
+            rows = self.folder / f"{shard[0]}.jsonl"
+            words = ["run", "mine.toml", "--shard", shard, "-q", "-o", rows.name]
+            self.assertEqual(attnbench(*words, cwd=self.folder).returncode, 0)
+            lines = rows.read_text().splitlines(keepends=True)
+            self.assertEqual(len(lines), 1 + 3 + 2 + 2, "a run line, two rounds, a result a seed")
+            rows.write_text("".join(lines[:4]))
+            done = attnbench(*words, "--ledger", cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, "best of 3, by 5 trainings of 70 steps in all")
+            again = rows.read_text().splitlines(keepends=True)
+            self.assertEqual((again[:4], len(again)), (lines[:4], len(lines)))
+            cells = rows_of(rows)[1:]
+            self.assertEqual(len({row["variant"]["name"] for row in cells}), 1)
+            self.assertEqual([row.get("trial", {}).get("round", 0) for row in cells], [1, 1, 1, 2, 2, 0, 0])
+            held |= {row["cell"]: (row["variant"]["name"], "trial" in row) for row in cells}
+        self.assertEqual(len(held), 2 * 7)
+        drawn = {c.id for c in drawn_rows([self.folder / "0.jsonl", self.folder / "1.jsonl"]).cells}
+        self.assertEqual(drawn, {cell for cell, (_, is_trial) in held.items() if not is_trial})
 
     def test_a_dry_run_runs_and_writes_nothing(self) -> None:
         dry = self.run_sweep("--dry-run")

@@ -206,6 +206,8 @@ class Folders(unittest.TestCase):
         self.assert_refused("required: --array", *submit, "--", *SWEEP)
         self.assert_refused("no sweep file .*nothing.toml", *submit, "--array=2", "nothing.toml")
         self.assert_refused("'nope'", *submit, "--array=2", "--", "-v", "nope")
+        halving = ("-v", "full", "-t", "mqar[preset=small]", "--tune", "learning_rate", "--tune-by", "halving")
+        self.assert_refused("halving does not go with jobs", *submit, "--array=2", "--", *halving)
         for word in ("-o", "--output=x", "--shard", "-n", "-fq"):
             self.assert_refused("is given by each job", *submit, "--array=2", "--", *SWEEP, word)
         self.assert_refused("no sbatch found", "submit", "--array=2", "--", *SWEEP, PATH="/nowhere")

@@ -106,7 +106,7 @@ TEST(Rfa, EqualsItsTwin) {
                     [](const Attention& attention, const Sizes& s) -> bridge::Twins {
                       const Array w = bridge::array_of(attention.weights()[0].value.value());
                       return [w, s](const std::vector<Array>& x) {
-                        const Features waves = [&](const auto& row, int64_t h) {
+                        const TwinFeatures waves = [&](const auto& row, int64_t h) {
                           return wave_features(w, x[3], h, row);
                         };
                         return ratio_of_features(x, s.causal, s.lengths, waves, waves);
@@ -131,7 +131,7 @@ TEST(Rfa, ManyDirectionsApproachTheSoftmaxOfUnitRows) {
 TEST(Hedgehog, EqualsItsTwin) {
   expect_twins_of("hedgehog", {}, 5, [](const Attention&, const Sizes& s) -> bridge::Twins {
     return [s](const std::vector<Array>& x) {
-      const auto by = [](const Array& w) -> Features {
+      const auto by = [](const Array& w) -> TwinFeatures {
         return [&w](const auto& row, int64_t h) { return softmax_features(times(w, h, row)); };
       };
       return ratio_of_features(x, s.causal, s.lengths, by(x[3]), by(x[4]));

@@ -61,13 +61,13 @@ inline std::vector<double> times(const Array& w, int64_t h, const std::vector<do
 }
 
 // The features of a row of a head.
-using Features = std::function<std::vector<double>(const std::vector<double>& row, int64_t h)>;
+using TwinFeatures = std::function<std::vector<double>(const std::vector<double>& row, int64_t h)>;
 
 // ratio() of the weights of_q(x)·of_k(y), with the features of each row computed once.
 inline Array ratio_of_features(const std::vector<Array>& x, bool causal,
-                               const std::vector<int64_t>& lengths, const Features& of_q,
-                               const Features& of_k) {
-  const auto mapped = [](const Array& rows, const Features& of) {
+                               const std::vector<int64_t>& lengths, const TwinFeatures& of_q,
+                               const TwinFeatures& of_k) {
+  const auto mapped = [](const Array& rows, const TwinFeatures& of) {
     Array result;
     for (int64_t b = 0; b < rows.batch; ++b)
       for (int64_t h = 0; h < rows.heads; ++h)
@@ -160,7 +160,7 @@ inline std::vector<double> unit(const std::vector<double>& x) {
   return y;
 }
 
-// Features whose products are the mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w: cosines and sines.
+// TwinFeatures whose products are the mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w: cosines and sines.
 inline std::vector<double> wave_features(const Array& w, const Array& scales, int64_t h,
                                          const std::vector<double>& x) {
   std::vector<double> scaled = unit(x), features;

@@ -55,6 +55,7 @@ from ..rows.settings import (
     marks_of,
     score_axis,
     tuning_note,
+    unfinished,
     unless_error,
     written,
 )
@@ -198,7 +199,8 @@ def _draw_score(axes: Axes, y: float, look: Look, score: Score, text: str) -> No
     if len(score.seeds) > 1:
         ticks = {"color": look.color, "markersize": 7, "alpha": 0.6}
         axes.plot(score.seeds, [y] * len(score.seeds), "|", **ticks)
-    axes.plot([score.mean], [y], **{**look.line(), "markersize": 4}, clip_on=False)
+    style = look.hollow() if score.is_unfinished else look.line()
+    axes.plot([score.mean], [y], **{**style, "markersize": 4}, clip_on=False)
     if score.half is not None:
         low, high = axes.get_xlim()  # a bar ends where the axis does
         ends = [[min(score.half, score.mean - low)], [min(score.half, high - score.mean)]]
@@ -344,7 +346,7 @@ def draw_lines(
     caller sets the other axis and calls `finish_lines`."""
     drawn = [(s, own) for s in place.own if (own := points(s.cells))]
     for s, own in drawn:
-        bar_line(axes, s.look, *zip(*own))
+        bar_line(axes, s.look, *zip(*own), is_hollow=unfinished(s.cells))
     values = [mean for _, own in drawn for _, mean, _ in own]
     score_axis(axes, place.panel.metric, [*levels, *values])
     return [End(own[-1][:2], s.label + marks_of(s.cells), s.look) for s, own in drawn]

@@ -160,7 +160,7 @@ def _point(x: float, cells: list[Cell], y: Field) -> Point:
     if y.name in SPLITS and (found := score(cells, y.name)):
         half = found.half
         ends = (None, None) if half is None else (found.mean - half, found.mean + half)
-        return Point(x, found.mean, *ends, found.cell)
+        return Point(x, found.mean, *ends, found.cell, is_hollow=found.is_unfinished)
     values = [v for c in cells if (v := y.number(c)) is not None]
     ends = [e for c in cells if (e := y.ends(c))]
     low = min((e[0] for e in ends), default=None)

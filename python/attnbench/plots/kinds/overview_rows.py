@@ -218,6 +218,8 @@ def warning(group: TaskGroup, styles: Styles) -> str:
     found = score(exact.cells) if exact else None
     if found is None:
         return f"no score of {BASELINE}"
+    if found.is_unfinished:
+        return f"the training of {BASELINE} was cut off"
     best = group.best_shortcut()
     sign = -1 if is_error(group.metric) else 1
     if best and not sign * (found.mean - best[1]) > (found.half or 0.0):

@@ -194,6 +194,7 @@ class Point:
     high: float | None = None
     cell: str = ""  # ids, see rows.ids
     text: str = ""  # written beside it
+    is_hollow: bool = False  # of a training that was cut off: no line joins it, and it has no rank
 
 
 @dataclass(frozen=True)

@@ -105,11 +105,14 @@ def _lines(panel: LinePanel, own: set[Any], style: PanelStyle) -> Figure:
 def _line(axes: Axes, s: Series, points: list[Point], style: PanelStyle, joined: bool) -> None:
     look = _look(s, style)
     look["linestyle"] = look["linestyle"] if joined else "none"
-    axes.plot([p.x for p in points], [p.y for p in points], **look, zorder=3, clip_on=False)
+    solid, hollow = ([p for p in points if p.is_hollow == which] for which in (False, True))
+    axes.plot([p.x for p in solid], [p.y for p in solid], **look, zorder=3, clip_on=False)
+    if hollow:
+        axes.plot([p.x for p in hollow], [p.y for p in hollow], **_point_look(s, style, True), zorder=3, clip_on=False)
     if joined and len(points) == 1:
         ring(axes, s.look, (points[0].x, points[0].y), style.line)
     known = [p for p in points if p.low is not None and p.high is not None and math.isfinite(p.high)]
-    if known and joined and len(known) > 1:
+    if known and joined and len(known) > 1 and not hollow:
         low, high = [p.low for p in known], [p.high for p in known]
         axes.fill_between([p.x for p in known], low, high, color=s.look.color, alpha=0.18, linewidth=0, zorder=2)
     elif known:
@@ -123,6 +126,10 @@ def _look(s: Series, style: PanelStyle) -> dict[str, Any]:
     for name in ("linewidth", "markersize", "markeredgewidth"):
         look[name] *= style.line * (0.9 if name == "markersize" else 0.8)
     return look
+
+
+def _point_look(s: Series, style: PanelStyle, is_hollow: bool) -> dict[str, Any]:
+    return {**s.look.hollow(), **{k: v for k, v in _look(s, style).items() if "size" in k or "width" in k}} if is_hollow else _look(s, style)
 
 
 def _entry(s: Series, points: list[Point], panel: LinePanel, style: PanelStyle) -> tuple[Line2D, str]:
@@ -243,7 +250,7 @@ def _list(panel: ListPanel, style: PanelStyle) -> Figure:
             axes.plot([max(p.low, low), min(p.high, high)], [y, y], color=s.look.color, alpha=0.45,
                       linewidth=3.2 * style.line, solid_capstyle="butt")  # fmt: skip
         if math.isfinite(p.x):
-            axes.plot([p.x], [y], **{**_look(s, style), "linestyle": "none"}, clip_on=False)
+            axes.plot([p.x], [y], **{**_point_look(s, style, p.is_hollow), "linestyle": "none"}, clip_on=False)
         if p.text:
             axes.annotate(p.text, (1, y), xytext=(4, 0), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
                           va="center", fontsize=style.size - 1.5, color=s.look.ink, annotation_clip=False)  # fmt: skip

@@ -9,7 +9,7 @@ from ..layout.axes import LEVELS
 from ..layout.panels import Panel, Quantity, by_length, drawn_series, pages
 from ..rows.read import Cell, NothingDrawn, Rows, ids, run_of
 from ..rows.scores import TaskGroup, cells_of, score, series_of, short_titles, task_groups
-from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, written
+from ..rows.settings import chosen_on_validation, is_error, key_of, marks_of, unfinished, written
 from ..rows.style import MOST, Series, Styles
 from ..rows.units import length_text
 from .accuracy import Points
@@ -115,7 +115,7 @@ def accuracy(rows: Rows, styles: Styles) -> list[ListPanel]:
                 half = found.half
                 ends = (None, None) if half is None else (found.mean - half, found.mean + half)
                 text = written(found.mean, group.metric) + marks_of(s.cells)
-                lines.append((s, Point(found.mean, 0, *ends, found.cell, text)))
+                lines.append((s, Point(found.mean, 0, *ends, found.cell, text, found.is_unfinished)))
         error = is_error(group.metric)
         scale = Scale("\n".join([group.label, *key_of(group.cells)]), "error" if error else "score", error)
         if lines:
@@ -135,7 +135,7 @@ def length(rows: Rows, styles: Styles) -> list[LinePanel]:
 
 def learning(rows: Rows, styles: Styles) -> list[LinePanel]:
     x = Scale(STEPS, "number", False)
-    return _by_task("accuracy-learning", while_training(rows), styles, x, spread)
+    return _by_task("accuracy-learning", while_training(rows), styles, x, spread, cuts=False)
 
 
 def with_ends(points: Callable[[Sequence[Cell]], Points]) -> Callable[[Sequence[Cell]], Spread]:
@@ -149,12 +149,14 @@ def _by_task(
     x: Scale,
     points: Callable[[Sequence[Cell]], Spread],
     known: Sequence[str] = tuple(LEVELS),
+    *,
+    cuts: bool = True,
 ) -> list[LinePanel]:
-    """`known`: the levels that hold along the whole axis."""
+    """`known`: the levels that hold along the whole axis. `cuts`: whether trainings that were cut off are hollow."""
     out = []
     for stem, group in zip(numbered([f"{name}-{g.slug}" for g in groups]), groups, strict=True):
         lines = [
-            (with_marks(s, s.cells), [Point(*point, ids(s.cells)) for point in points(s.cells)])
+            (with_marks(s, s.cells), [Point(*point, ids(s.cells), is_hollow=cuts and unfinished(s.cells)) for point in points(s.cells)])
             for s in group.select(series_of(groups, styles))
             if s.cells
         ]
@@ -189,7 +191,8 @@ def _trade(name: str, trade: Trade) -> list[LinePanel]:
         if dot.whole and dot.score:
             half = dot.score.half
             ends = (None, None) if half is None else (dot.score.mean - half, dot.score.mean + half)
-            lines.append((with_marks(dot.series, dot.cells), [Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells))]))
+            point = Point(dot.speed or 0.0, dot.score.mean, *ends, ids(dot.cells), is_hollow=dot.is_unfinished)
+            lines.append((with_marks(dot.series, dot.cells), [point]))
     error = is_error(trade.metric)
     y = Scale(trade.groups[0].label, "error" if error else "score", error)
     x = keyed(Scale("tokens per second", "number", True), [c for d in trade.dots for c in d.cells])
@@ -221,7 +224,9 @@ def state(rows: Rows, styles: Styles) -> list[LinePanel]:
         for name, _, points in state_lines(families, group.select(every)):
             first = families[name][1][0]
             ends = [(s.mean - s.half, s.mean + s.half) if s.half else (None, None) for _, s, _, _ in points]
-            drawn = [Point(p[0], p[1].mean, *e, p[1].cell) for p, e in zip(points, ends, strict=True)]
+            drawn = [
+                Point(p[0], p[1].mean, *e, p[1].cell, is_hollow=p[1].is_unfinished) for p, e in zip(points, ends, strict=True)
+            ]
             own = {c for p in points for c in p[1].cell.split()}
             lines.append((with_marks(first, [c for c in group.cells if c.id in own]), drawn))
         error = is_error(group.metric)

@@ -37,6 +37,10 @@ class Rank:
     def has_number(self) -> bool:
         return math.isfinite(self.point.x)
 
+    @property
+    def is_ranked(self) -> bool:
+        return self.has_number and not self.point.is_hollow
+
 
 @dataclass(frozen=True)
 class RankPanel:
@@ -60,19 +64,19 @@ class RankPanel:
 def ranking(
     name: str, label: str, kind: str, found: Sequence[tuple[Series, Point]], styles: Styles, *, most_first: bool = False
 ) -> RankPanel:
-    """Of points whose x is the number. Lines without a number stand last."""
+    """Of points whose x is the number. Lines without a number stand last, hollow ones before them, in the order given."""
     series = [s for s, _ in found]
     exact = {s.key for s in styles.baselines(series)}
-    values = {s.key: p.x for s, p in found}
+    values = {s.key: math.nan if p.is_hollow else p.x for s, p in found}
     ranks = []
     for s, p in found:
         base = styles.baseline(series, dict(s.params).get("run"))
         against = values[base.key] if base and base.key in exact else math.nan
-        ratio = p.x / against if against else math.nan
+        ratio = p.x / against if against and not p.is_hollow else math.nan
         ranks.append(Rank(s, p, s.key in exact, ratio if math.isfinite(ratio) else None))
     known = [r.point.x for r in ranks if r.has_number]
     sign = -1 if most_first else 1
-    ranks.sort(key=lambda r: (not r.has_number, sign * r.point.x if r.has_number else 0))
+    ranks.sort(key=lambda r: (not r.has_number, not r.is_ranked, sign * r.point.x if r.is_ranked else 0))
     is_log = kind != "score" and bool(known) and min(known) > 0 and max(known) / min(known) > WIDEST
     return RankPanel(name, Scale(label, kind, is_log), ranks)
 
@@ -124,13 +128,15 @@ def draw_ranking(axes: Axes, panel: RankPanel, size: float, line: float) -> None
     for y, rank in enumerate(panel.ranks):
         p, look = rank.point, rank.series.look
         if rank.has_number and panel.has_bars:
-            axes.barh([y], [p.x], height=0.62, color=look.color, alpha=0.4 if rank.is_exact else 0.75, edgecolor=INK, linewidth=0.5 * line)
+            color = "none" if p.is_hollow else look.color
+            axes.barh([y], [p.x], height=0.62, color=color, alpha=0.4 if rank.is_exact else 0.75, edgecolor=INK, linewidth=0.5 * line)
         elif rank.has_number:
-            axes.plot([p.x], [y], **{**look.line(), "linestyle": "none", "markersize": 4.6 * line}, clip_on=False)
+            style = look.hollow() if p.is_hollow else look.line()
+            axes.plot([p.x], [y], **{**style, "linestyle": "none", "markersize": 4.6 * line}, clip_on=False)
         if rank.has_number and p.low is not None and p.high is not None:
             ends = [[max(p.x - p.low, 0)], [max(p.high - p.x, 0)]]
             axes.errorbar([p.x], [y], xerr=ends, color=INK, elinewidth=line, capsize=2.2 * line, fmt="none")
-        if rank.is_exact and rank.has_number:
+        if rank.is_exact and rank.is_ranked:
             axes.axvline(p.x, color=INK, linewidth=0.8 * line, linestyle=(0, (4, 2)), zorder=0.9)
         axes.annotate(panel.told(rank), (1, y), xytext=(6, 0), xycoords=axes.get_yaxis_transform(),
                       textcoords="offset points", va="center", fontsize=size - 0.5,

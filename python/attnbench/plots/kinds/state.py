@@ -152,7 +152,9 @@ def _draw(families: Families, axes: Axes, place: Place[TaskGroup]) -> None:
     for level, value in levels.items():
         axes.axhline(value, **LEVELS[level], zorder=1.5)
     for look, own in drawn:
-        bar_line(axes, look, *zip(*((p[0], p[1].mean, p[1].half or 0.0) for p in own)))
+        for is_hollow in (False, True):
+            if shown := [(p[0], p[1].mean, p[1].half or 0.0) for p in own if p[1].is_unfinished == is_hollow]:
+                bar_line(axes, look, *zip(*shown), is_hollow=is_hollow)
     score_axis(axes, place.panel.metric, [*(p[1].mean for p in points), *levels.values()])
     _bytes_axis(axes, [p[0] for p in points])
     others = lines(families, place.others)

@@ -136,7 +136,8 @@ def _draw_dot(axes: Axes, dot: Record, r: float) -> None:
         axes.scatter(*at, **area, facecolor="none", edgecolor=look.color, linewidth=1.1, zorder=3)
     if dot.score.half:
         axes.errorbar(*at, yerr=[dot.score.half], fmt="none", color=look.color, elinewidth=1)
-    axes.plot(*at, **{**look.line(), "linestyle": "none", "zorder": 4})
+    style = look.hollow() if dot.is_unfinished else look.line()
+    axes.plot(*at, **{**style, "linestyle": "none", "zorder": 4})
 
 
 def _draw_incomplete(axes: Axes, dots: list[Record]) -> list[Label]:

@@ -104,7 +104,7 @@ class Trade:
     @property
     def spread(self) -> float:
         """Returns how far the scores of the variants that are drawn lie apart."""
-        scores = [d.score.mean for d in self.dots if d.whole]
+        scores = [d.score.mean for d in self.dots if d.is_ranked]
         return max(scores) - min(scores) if scores else 0.0
 
 
@@ -138,7 +138,7 @@ def telling_trade(trades: list[Trade]) -> Trade | None:
     variants are measured, a share rather than an error, and that on which variants differ most."""
 
     def rank(trade: Trade) -> tuple[bool, bool, bool, float]:
-        measured = sum(d.whole for d in trade.dots)
+        measured = sum(d.is_ranked for d in trade.dots)
         open_to_lift = not trade.groups[0].control
         return open_to_lift, measured > 1, not is_error(trade.metric), trade.spread
 
@@ -168,7 +168,7 @@ def front(trade: Trade, styles: Styles) -> set[Any]:
     exact attention and the series that no other beats in both score and speed."""
     if len(facets(trade.series, styles)) == 1:
         return {s.key for s in trade.series}
-    measured = [d for d in trade.dots if d.whole]
+    measured = [d for d in trade.dots if d.is_ranked]
     sign = -1 if is_error(trade.metric) else 1
     named = {s.key for s in styles.baselines(trade.series)}
     for dot in measured:

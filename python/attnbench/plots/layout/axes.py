@@ -194,10 +194,11 @@ def ring(axes: Axes, look: Look, at: tuple[float, float], scale: float = 1.0) ->
 
 
 def bar_line(
-    axes: Axes, look: Look, x: Sequence[float], y: Sequence[float], half: Sequence[float]
+    axes: Axes, look: Look, x: Sequence[float], y: Sequence[float], half: Sequence[float], *, is_hollow: bool = False
 ) -> None:
-    """Draws a line through points, each with the bar of its interval where there is one."""
-    axes.plot(x, y, **look.line(), clip_on=False, zorder=3)
+    """Draws a line through points, each with the bar of its interval where there is one; hollow
+    points have no line."""
+    axes.plot(x, y, **(look.hollow() if is_hollow else look.line()), clip_on=False, zorder=3)
     if any(half):
         axes.errorbar(x, y, yerr=half, color=look.color, elinewidth=1, capsize=2.4, fmt="none")
 

@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from .crossing import DRAWS, central, draws, sure
 from .read import FAILURES, Cell, Params, ids
 from .scores import Score, TaskGroup, score
-from .settings import SCOPES, contract, decodes, dtype_of, mode_of, scope_of, scope_text, without_settings
+from .settings import SCOPES, contract, decodes, dtype_of, mode_of, scope_of, scope_text, unfinished, without_settings
 from .style import Series
 from .units import length_text
 
@@ -126,6 +126,15 @@ class Record:
         return bool(self.score and self.speed)
 
     @property
+    def is_unfinished(self) -> bool:
+        return unfinished(self.scored)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Returns whether it may stand on a front, or be better than another."""
+        return self.whole and not self.is_unfinished
+
+    @property
     def mean(self) -> float | None:
         return self.score.mean if self.score else None
 
@@ -204,7 +213,8 @@ def mean_score(scores: list[Score | None]) -> Score | None:
     halves = [s.half for s in known if s.half is not None]
     half = float(np.sqrt(np.sum(np.square(halves)))) / len(known)
     whole = half if len(halves) == len(known) else None
-    return replace(known[0], mean=float(np.mean([s.mean for s in known])), half=whole, seeds=())
+    cut = any(s.is_unfinished for s in known)
+    return replace(known[0], mean=float(np.mean([s.mean for s in known])), half=whole, seeds=(), is_unfinished=cut)
 
 
 def _other_parameters(series: Series, point: Point) -> str:
@@ -277,9 +287,9 @@ class Front:
 
 
 def pareto_front(records: Sequence[Record], *, fewer_is_better: bool) -> Front | None:
-    """Returns None unless two records are whole. A variant is on the front if none is better in
-    score or speed and at least as good in the other."""
-    whole = [r for r in records if r.whole]
+    """Returns None unless two records are whole and their trainings ended by themselves. A variant is
+    on the front if none is better in score or speed and at least as good in the other."""
+    whole = [r for r in records if r.is_ranked]
     if len(whole) < 2:
         return None
     rng = np.random.default_rng(SEED)

@@ -254,7 +254,7 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
-            else:
+            elif not row.get("trial"):  # of a search: short, and no result
                 try:
                     cell = _cell(row)
                 except (AttributeError, KeyError, TypeError, ValueError):  # whoever wrote it, not the program

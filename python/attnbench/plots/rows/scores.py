@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtrit  # scipy.stats takes over a second to load
 
 from .read import Cell, ids
-from .settings import contract, is_error
+from .settings import contract, is_error, unfinished
 from .settings import name as name_of
 from .style import Series, Styles, among
 
@@ -25,6 +25,7 @@ class Score:
     half: float | None
     seeds: tuple[float, ...]
     cell: str = ""  # ids of the cells, see rows.ids
+    is_unfinished: bool = False  # see settings.unfinished
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,8 @@ def score(cells: Iterable[Cell], split: str = "test") -> Score | None:
     if not known:
         return None
     values = [float(c.metric(split) or 0.0) for c in known]
-    return replace(over_seeds(values, known[0].metric(f"{split}_stderr")), cell=ids(known))
+    found = over_seeds(values, known[0].metric(f"{split}_stderr"))
+    return replace(found, cell=ids(known), is_unfinished=unfinished(known))
 
 
 def over_seeds(tests: list[float], stderr: float | None) -> Score:

@@ -205,12 +205,20 @@ SHORT = {
 STOPPED = ("steps", "time")  # how a training that did not end by itself ended
 
 
+def unfinished(cells: Iterable[Cell | None]) -> bool:
+    """Whether a training of the cells was cut off: its score is marked, and neither ranked, nor told in sentences, nor
+    joined by a line. Rows from before `ended_by` say `stopped_by`; they were published without this rule and carry the
+    mark alone."""
+    return any(c is not None and c.ok and str(c.metrics.get("ended_by", "")) in STOPPED for c in cells)
+
+
 def mark_of(cell: Cell) -> str:
     """Returns the marks of a cell's own number."""
     if not cell.ok:
         return ""
     if cell.measure == "accuracy":
-        return CUT if str(cell.metrics.get("stopped_by", "")) in STOPPED else ""
+        ended = cell.metrics.get("ended_by") or cell.metrics.get("stopped_by")
+        return CUT if str(ended) in STOPPED else ""
     if cell.measure not in ("speed", "memory"):
         return ""
     noisy = DISTURBED if cell.noisy else ""

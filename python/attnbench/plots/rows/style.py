@@ -91,6 +91,11 @@ class Look:
         dark = min(1.0, 0.42 / light) if light else 1.0
         return rgb[0] * dark, rgb[1] * dark, rgb[2] * dark
 
+    def hollow(self) -> dict[str, Any]:
+        """Keyword arguments of points that no line joins, as of trainings that were cut off."""
+        own = {"linestyle": "none", "fillstyle": "none", "markerfacecolor": "white"}
+        return {**self.line(), **own}
+
     def line(self) -> dict[str, Any]:
         """Keyword arguments of a matplotlib line."""
         return {
