@@ -133,4 +133,59 @@ Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activ
   });
 }
 
+Var mix_rows(const Var& x, const Var& other, const Var& share, const Var& more) {
+  const int64_t n = x.dim(-1), rows = n ? x.value().size() / n : 0;
+  ATTN_CHECK(other.shape() == x.shape() && share.shape() == Shape({n}) &&
+                 (!more.defined() || more.shape() == x.shape()),
+             "mix_rows: {} and {} by {}", x.shape().str(), other.shape().str(),
+             share.shape().str());
+  const Tensor a = x.value(), b = other.value(), fixed = share.value(), y(x.shape()),
+               added = more.defined() ? more.value() : Tensor();
+  // Of one row, `to` = the share of `other` in each number.
+  const auto share_row = [=](int64_t row, real* to) {
+    std::copy_n(fixed.data(), n, to);
+    if (!added.defined()) return;
+    const real* const own = added.data() + row * n;
+    for (int64_t j = 0; j < n; ++j) to[j] += own[j];
+  };
+  over_range(rows, 4 * n, [&](int64_t begin, int64_t end) {
+    const Tensor shares({n});
+    for (int64_t row = begin; row < end; ++row) {
+      const real *const from = a.data() + row * n, *const to = b.data() + row * n;
+      real* const out = y.data() + row * n;
+      share_row(row, shares.data());
+      for (int64_t j = 0; j < n; ++j) out[j] = from[j] + (to[j] - from[j]) * shares[j];
+    }
+  });
+  const Var all[] = {x, other, share, more};
+  return record_op(
+      y, {all, more.defined() ? size_t{4} : size_t{3}},
+      [=](const Tensor& g, std::span<GradSlot> in) {
+        const auto rows_for = [&](size_t input) {
+          return input < in.size() && in[input].needed() ? Tensor(g.shape()) : Tensor();
+        };
+        const Tensor of_x = rows_for(0), of_other = rows_for(1), of_more = rows_for(3);
+        const Tensor parts = Tensor::zeros({pieces_of(rows), n});
+        parallel_for(parts.dim(0), 1, [&](int64_t first, int64_t last) {
+          const Tensor shares({n}), apart({n});
+          for (int64_t row = first * kPieceRows; row < std::min(rows, last * kPieceRows); ++row) {
+            const int64_t at = row * n;
+            real* const part = parts.data() + row / kPieceRows * n;
+            share_row(row, shares.data());
+            for (int64_t j = 0; j < n; ++j) apart[j] = g[at + j] * (b[at + j] - a[at + j]);
+            for (int64_t j = 0; j < n; ++j) part[j] += apart[j];
+            if (of_more.defined()) std::copy_n(apart.data(), n, of_more.data() + at);
+            for (int64_t j = 0; of_x.defined() && j < n; ++j)
+              of_x[at + j] = g[at + j] * (1 - shares[j]);
+            for (int64_t j = 0; of_other.defined() && j < n; ++j)
+              of_other[at + j] = g[at + j] * shares[j];
+          }
+        });
+        if (of_x.defined()) in[0].give(of_x);
+        if (of_other.defined()) in[1].give(of_other);
+        if (in[2].needed()) add_pieces(parts, 0, n, in[2].sum());
+        if (of_more.defined()) in[3].give(of_more);
+      });
+}
+
 }  // namespace attn

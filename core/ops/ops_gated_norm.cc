@@ -47,6 +47,7 @@ struct Scratch {
         second(first + width) {}
   Tensor all;
   real *sum, *factor, *normed, *first, *second;
+  const real* before = nullptr;  // what the gate multiplies: `sum`, or x where nothing is added
 };
 
 // factor = silu(gate) or σ(gate).
@@ -66,20 +67,20 @@ void activation_gradient(const Pass& p, const real* gate, const real* g, real* f
   }
 }
 
-// What the norm reads: the sum with the skip, times the gate where that comes first. Fills `sum`,
+// What the norm reads: the sum with the skip, times the gate where that comes first. Sets `before`,
 // the row before the gate, and returns the row after it, which `normed` may hold.
 const real* before_norm(const Pass& p, int64_t row, Scratch& s) {
   const real *const x = p.row(kX, row), *const skipped = p.row(kSkipped, row),
                     *const gate = p.row(kGate, row);
+  s.before = x;
   if (skipped) {
     const real* const skip = p.of[kSkip].data();
     for (int64_t j = 0; j < p.width; ++j) s.sum[j] = x[j] + skip[j] * skipped[j];
-  } else {
-    std::copy_n(x, p.width, s.sum);
+    s.before = s.sum;
   }
   if (gate) activate(p, gate, s.factor);
-  if (!gate || !p.gate_first) return s.sum;
-  for (int64_t j = 0; j < p.width; ++j) s.normed[j] = s.sum[j] * s.factor[j];
+  if (!gate || !p.gate_first) return s.before;
+  for (int64_t j = 0; j < p.width; ++j) s.normed[j] = s.before[j] * s.factor[j];
   return s.normed;
 }
 
@@ -155,7 +156,7 @@ void backward_row(const Pass& p, int64_t row, const real* g, Scratch& s, const R
   }
   if (gate && p.gate_first)
     for (int64_t j = 0; j < width; ++j) {
-      of_gate[j] = down[j] * s.sum[j];
+      of_gate[j] = down[j] * s.before[j];
       down[j] *= s.factor[j];
     }
   if (to.gate) activation_gradient(p, gate, of_gate, s.normed, to.gate);

@@ -250,6 +250,7 @@ Reply reply_of(const Json& json) {
   reader.text_or_null("reason", reply.reason);
   reader.maybe(kStopped, reply.was_stopped);
   reader.maybe(kWrong, reply.is_wrong);
+  reader.maybe(kImpossible, reply.is_impossible);
   ATTN_CHECK(reply.status != Status::skipped && reply.status != Status::timeout,
              "status {} is not a child's to give", name_of(reply.status));
   ATTN_CHECK(!reply.is_ok() || reader.is_null("reason"), "a reason beside the status ok");
@@ -265,7 +266,8 @@ Visit visit_of(const Reply& reply) {
 }
 
 CellResult result_of(const Reply& reply, Measure measure) {
-  CellResult result{.status = reply.status, .reason = reply.reason, .is_gated = reply.is_wrong};
+  CellResult result{
+      .status = reply.row_status(), .reason = reply.reason, .is_gated = reply.is_wrong};
   if (reply.found.is_null()) return result;  // the process gave no reply of its own
   try {
     JsonReader reader(reply.found, "");

@@ -120,8 +120,6 @@ WorkloadSpec workload_of(const CellKey& key) {
   spec.mode = axes.mode.value_or(Mode::forward);
   spec.scope = axes.scope.value_or(ScopeKind::attention);
   spec.layers = axes.layers.value_or(kModelLayers);
-  spec.equal = axes.equal.value_or(Equal::width);
-  spec.exact = &exact_reference();
   spec.causal = axes.causal.value();
   spec.threads = static_cast<int>(axes.threads.value());
   spec.seed = static_cast<uint64_t>(axes.seed.value());

@@ -85,6 +85,8 @@ struct PilotFigures {
 // A field of an answer: true where its process was stopped and went on, so that its times say
 // nothing.
 inline constexpr const char* kStopped = "stopped";
+// A field of a reply of status failed: true where the cell can never run, which makes it skipped.
+inline constexpr const char* kImpossible = "impossible";
 // A field of a reply of status failed: true where the answer that was measured is wrong.
 inline constexpr const char* kWrong = "wrong";
 
@@ -95,9 +97,12 @@ struct Reply {
   std::string reason;  // "" for ok
   bool was_stopped = false;
   Json found = nullptr;
-  bool is_wrong = false;  // the answer that was measured is
+  bool is_wrong = false;       // the answer that was measured is
+  bool is_impossible = false;  // the cell can never run
 
   bool is_ok() const { return status == Status::ok; }
+  // Of the row: a cell that can never run is skipped.
+  Status row_status() const { return is_impossible ? Status::skipped : status; }
 };
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "harness/cell/each_axis.h"
+#include "harness/cell/given_fields.h"
 #include "harness/cell/row.h"
 #include "harness/store/fields.h"
 
@@ -244,27 +245,6 @@ void fields(Archive& archive, Ledger& ledger) {
   archive("kernel", ledger.kernel);
   archive.maybe("loops", ledger.loops);
   archive.maybe("cost", ledger.cost);
-}
-
-template <class Archive>
-void fields(Archive& archive, LayerSizes& sizes) {
-  archive("width", sizes.width);
-  archive("feed_forward", sizes.feed_forward);
-  archive("parameters", sizes.parameters);
-  archive("flops", sizes.flops);
-}
-
-template <class Archive>
-void fields(Archive& archive, Trial& trial) {
-  archive("round", trial.round);
-  archive("choices", trial.choices);
-}
-
-template <class Archive>
-void fields(Archive& archive, SearchEffort& search) {
-  archive("choices", search.choices);
-  archive("trainings", search.trainings);
-  archive("steps", search.steps);
 }
 
 template <class Archive>

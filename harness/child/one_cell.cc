@@ -14,6 +14,7 @@
 #include "harness/cell/codec.h"
 #include "harness/cell/source_hash.h"
 #include "harness/check/contract.h"
+#include "harness/child/equal_layers.h"
 #include "harness/child/fidelity_cell.h"
 #include "harness/child/training_cell.h"
 #include "harness/measure/breakdown.h"
@@ -67,10 +68,26 @@ Verified verified(Workload& workload, const Request& request, double measuring_s
                 {.whole = request.draw <= 1, .budget_s = std::max(kLeastBudget, measuring_s)});
 }
 
-WorkloadSpec spec_of(const Request& request) {
-  WorkloadSpec spec = workload_of(request.key.value());
+// A cell's workload, and the sizes of its layers where the cell asks for equal ones.
+struct Measured {
+  WorkloadSpec spec;
+  std::optional<LayerSizes> sizes;
+};
+
+Measured measured_of(const Request& request) {
+  const CellKey& key = request.key.value();
+  Measured found{workload_of(key), std::nullopt};
+  WorkloadSpec& spec = found.spec;
   spec.draw = static_cast<uint64_t>(request.draw);
-  return spec;
+  if (const Equal equal = equal_of(key); equal != Equal::width) {
+    const bool is_model = spec.scope == ScopeKind::model;
+    found.sizes = equal_layers(
+        {.layer = layer_config(spec), .layers = is_model ? spec.layers : 1, .batch = spec.batch},
+        equal);
+    spec.head_dim = found.sizes->width / spec.heads;
+    spec.feed_forward = found.sizes->feed_forward;
+  }
+  return found;
 }
 
 // Whether FLOPs, bytes and states are by the variant's formulas, for the row's ledger.
@@ -85,8 +102,9 @@ std::optional<StoredDtype> dtype_of(const Workload& workload) {
 }
 
 Json speed(const Request& request) {
+  const Measured measured = measured_of(request);
   pin_threads({request.cpus.begin(), request.cpus.end()});
-  Workload workload(spec_of(request));
+  Workload workload(measured.spec);
   TimingOptions timing;
   timing.repetitions = static_cast<int>(request.repetitions);
   const WitnessStand stand(workload.spec().threads);
@@ -105,7 +123,7 @@ Json speed(const Request& request) {
               .witness = slower_of(before, after),
               .disturbance = disturbance,
               .marked = {},
-              .sizes = workload.sizes(),
+              .sizes = measured.sizes,
               .verified = found};
   if (request.breakdown) visit.marked = measure_parts(workload);  // when all times are taken
   if (workload.spec().mode == Mode::decode) visit.state_bytes = workload.state_bytes();
@@ -113,7 +131,8 @@ Json speed(const Request& request) {
 }
 
 Json memory(const Request& request) {
-  Workload workload(spec_of(request));
+  const Measured measured = measured_of(request);
+  Workload workload(measured.spec);
   const auto start = std::chrono::steady_clock::now();
   const MemoryFigures found = measure_memory(workload);
   const std::chrono::duration<double> measuring = std::chrono::steady_clock::now() - start;
@@ -128,7 +147,7 @@ Json memory(const Request& request) {
                                               .rss_peak_bytes = found.rss_peak_bytes},
                      .cost = source_of(workload),
                      .dtype = dtype_of(workload),
-                     .sizes = workload.sizes(),
+                     .sizes = measured.sizes,
                      .verified = verified(workload, request, measuring.count())});
 }
 
@@ -230,6 +249,10 @@ Json answer(const Request& request) {
     return failed_reply(Status::oom, error.what());
   } catch (const std::bad_alloc&) {
     return failed_reply(Status::oom, "the system gave no more memory");
+  } catch (const CannotRun& error) {
+    Json reply = failed_reply(Status::failed, error.what());
+    reply[kImpossible] = true;
+    return reply;
   } catch (const WrongAnswer& error) {
     Json reply = failed_reply(Status::failed, error.what());
     reply[kWrong] = true;

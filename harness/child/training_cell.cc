@@ -10,7 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "harness/measure/equal.h"
+#include "harness/child/equal_layers.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -121,16 +121,19 @@ LayersSpec layers_of(const TrainRequest& request) {
   layer.feed_forward = training.integer("feed_forward");
   layer.max_len = shape.length;
   layer.causal = shape.causal;
-  return {.layer = layer, .layers = training.integer("layers")};
+  return {.layer = layer, .layers = training.integer("layers"), .batch = training.integer("batch")};
 }
 
-// With the widths that make its layers equal to those of exact attention.
-void widen(TrainRequest& request, Equal equal) {
-  const LayerConfig chosen = equalised(layers_of(request), equal, *request.exact);
+// Gives the request the widths that make its layers equal to those of exact attention, where the
+// cell asks for that; their sizes, nullopt where it does not.
+std::optional<LayerSizes> widen(TrainRequest& request, Equal equal) {
+  if (equal == Equal::width) return std::nullopt;
+  const LayerSizes sizes = equal_layers(layers_of(request), equal);
   std::map<std::string, ParamValue> training = request.training.values();
-  training["width"] = chosen.width;
-  training["feed_forward"] = chosen.feed_forward;
+  training["width"] = sizes.width;
+  training["feed_forward"] = sizes.feed_forward;
   request.training = Params("training", training_params(), training);
+  return sizes;
 }
 
 double median_gap(const std::vector<WallClock::time_point>& ticks) {
@@ -156,6 +159,7 @@ PilotFigures training_pilot(const Request& asked) {
   key.test_on.clear();
   key.training = Params::unchecked(std::move(training));
   TrainRequest request = training_of(key);
+  widen(request, equal_of(key));
   request.shortcuts = false;
   std::vector<WallClock::time_point> ticks;
   const TrainResult found =
@@ -190,8 +194,6 @@ TrainRequest training_of(const CellKey& key) {
   request.seed = static_cast<uint64_t>(key.axes.seed.value());
   request.exact = &exact_reference();
   set_threads(static_cast<int>(key.axes.threads.value()));
-  if (const Equal equal = key.axes.equal.value_or(Equal::width); equal != Equal::width)
-    widen(request, equal);
   return request;
 }
 
@@ -201,8 +203,8 @@ PilotFigures pilot(const Request& asked) {
 }
 
 CellResult accuracy(const CellKey& key) {
-  const TrainRequest request = training_of(key);
-  const bool is_equalised = key.axes.equal.value_or(Equal::width) != Equal::width;
+  TrainRequest request = training_of(key);
+  const std::optional<LayerSizes> sizes = widen(request, equal_of(key));
   const TaskInfo& task = *request.task;
   const TrainResult found = train(request);
   CellResult result{.curve = learning_curve(found)};
@@ -245,7 +247,7 @@ CellResult accuracy(const CellKey& key) {
   if (task.control.empty()) metrics.lift = error ? best - found.test : found.test - best;
   if (task.metric == "exact_match") add_sequences(found, metrics);
   result.metrics = std::move(metrics);
-  if (is_equalised) result.sizes = sizes_of(layers_of(request));
+  result.sizes = sizes;
   return result;
 }
 

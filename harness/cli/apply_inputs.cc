@@ -1,6 +1,7 @@
 // Reads .npy files and checks shapes and numbers; see apply_inputs.h. A pass over each array.
 #include "harness/cli/apply_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -47,10 +48,19 @@ Array read_array(const Arguments& arguments, const std::string& option, size_t r
   return array;
 }
 
-// Padding of keys and values is never read; that of queries and rows makes rows of the output.
+// Padding of keys and values is never read; that of queries makes rows of the output.
 void clear_padding(Array& array) {
   for (double& value : array.values)
     if (!std::isfinite(value)) value = 0;
+}
+
+// A layer multiplies rows of padding with its projections, whatever they hold.
+void clear_padded_rows(Array& x, const std::vector<int64_t>& lengths) {
+  const int64_t len = x.shape[1], width = x.shape[2];
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    const auto first = x.values.begin() + static_cast<int64_t>(b) * len * width;
+    std::fill(first + lengths[b] * width, first + len * width, 0.0);
+  }
 }
 
 std::vector<int64_t> read_lengths(const Arguments& arguments, int64_t batch, int64_t kv_len) {
@@ -132,7 +142,7 @@ LayerInputs read_layer_inputs(const Arguments& arguments) {
   LayerInputs in{.x = read_rows_array(arguments, "x"), .kv_lengths = {}};
   in.kv_lengths = read_lengths(arguments, in.x.shape[0], in.x.shape[1]);
   require_finite_values("x", arguments.get("x"), in.x, in.kv_lengths);
-  clear_padding(in.x);
+  clear_padded_rows(in.x, in.kv_lengths);
   return in;
 }
 

@@ -20,7 +20,10 @@ Chosen choose_layer(const Arguments& arguments) {
   if (!arguments.has("block")) return chosen;
   const std::string block = arguments.one_of("block", {"mixer", "paper"});
   const bool in_spec = !inside_paper(chosen.variant->name).empty();
-  ATTN_CHECK(!in_spec || block == "paper", "--block {} contradicts --variant {}", block, spec);
+  const bool says_mixer =
+      !in_spec && spec.find("block=mixer") != std::string::npos && asks_for_layer(*chosen.variant);
+  ATTN_CHECK(!(in_spec && block == "mixer") && !(says_mixer && block == "paper"),
+             "--block {} contradicts --variant {}", block, spec);
   if (!in_spec) chosen.variant = &in_block(*chosen.variant, block);
   return chosen;
 }

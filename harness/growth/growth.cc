@@ -103,7 +103,8 @@ std::vector<Growth> growth_of(const std::vector<Row>& rows, const GrowthRequest&
     const bool is_asked =
         std::count(request.measures.begin(), request.measures.end(), row.key.measure) > 0 &&
         (row.key.measure == Measure::speed || row.key.measure == Measure::memory);
-    if (!is_asked) continue;
+    // Layers of equal FLOPs have another width at each length: no curve of one model.
+    if (!is_asked || row.key.axes.equal == Equal::flops) continue;
     const int64_t length = row.key.axes.length.value();
     if ((request.from > 0 && length < request.from) || (request.to > 0 && length > request.to))
       continue;

@@ -66,10 +66,6 @@ const Attention& Workload::attention() const {
 }
 
 const std::optional<Cost>& Workload::attention_cost() const { return state_->cost; }
-std::optional<LayerSizes> Workload::sizes() const {
-  if (!state_->is_equalised) return std::nullopt;
-  return sizes_of({.layer = layer_config(state_->spec), .layers = layers()});
-}
 int64_t Workload::layers() const { return layers_of(state_->spec); }
 
 std::optional<int64_t> Workload::state_bytes() const {

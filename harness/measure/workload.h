@@ -14,8 +14,6 @@
 
 namespace attn {
 
-enum class Equal;      // harness/measure/equal.h
-struct LayerSizes;     // harness/measure/equal.h
 struct LayerConfig;    // harness/model/residual_blocks.h
 struct WorkloadState;  // workload_state.h
 
@@ -40,10 +38,7 @@ struct WorkloadSpec {
   int64_t layers = kModelLayers;  // at scope model
   int64_t layer = 0;              // at scope attention: which layer of a model it stands for
   int64_t feed_forward = 0;  // hidden width, at scopes layer and model; 0: four times the width
-  // What head_dim and feed_forward are chosen for: layers equal to those of `exact`.
-  Equal equal = {};  // Equal::width: they stay as given
-  const VariantInfo* exact = nullptr;
-  bool causal = false;  // mode decode: true
+  bool causal = false;       // mode decode: true
   int threads = 1;
   uint64_t seed = 0;
   uint64_t draw = 0;  // which inputs of the seed: those of each draw are others
@@ -129,8 +124,6 @@ class Workload {
   // variant declares no cost, as allocated by a decoder; nullopt if there is no decoder.
   std::optional<int64_t> state_bytes() const;
   int64_t layers() const;  // 1 but at scope model
-  // Of the layers, where the spec asks for equal ones; nullopt: it does not.
-  std::optional<LayerSizes> sizes() const;
   Tensor decoded() const;  // [batch, heads, 1, head_dim] of the last run(), mode decode
   // Frees the answer of the last run(), which is kept until the next.
   void forget();

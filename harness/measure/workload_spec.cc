@@ -2,7 +2,6 @@
 // workload.h.
 #include <algorithm>
 
-#include "harness/measure/equal.h"
 #include "harness/measure/workload.h"
 #include "harness/model/residual_blocks.h"
 #include "variants/api/stack.h"
@@ -53,8 +52,6 @@ std::optional<std::string> why_contradictory(const WorkloadSpec& spec) {
     return "bfloat16 has no backward pass; its modes are forward and decode";
   if (is_bfloat16 && spec.scope != ScopeKind::attention)
     return "bfloat16 is measured at scope attention alone";
-  if (spec.equal != Equal::width && spec.scope == ScopeKind::attention)
-    return "equal chooses widths of layers: add --scope layer or --scope model";
   if (spec.mode != Mode::decode) return std::nullopt;
   if (!spec.causal) return "decoding is causal";
   if (spec.scope != ScopeKind::attention) return "decoding is measured at scope attention alone";

@@ -7,7 +7,6 @@
 #include "core/base/counters.h"
 #include "core/base/parallel.h"
 #include "core/ops/ops_heads.h"
-#include "harness/measure/equal.h"
 #include "harness/measure/workload_cost.h"
 #include "variants/api/stack.h"
 
@@ -50,21 +49,7 @@ LayerConfig layer_config(const WorkloadSpec& spec) {
   return config;
 }
 
-// The widths that make the layers of `given` equal to those of exact attention.
-WorkloadSpec with_equal_layers(const WorkloadSpec& given) {
-  if (given.equal == Equal::width) return given;
-  ATTN_CHECK(given.exact, "equal layers need exact attention");
-  const LayerConfig chosen = equalised({.layer = layer_config(given), .layers = layers_of(given)},
-                                       given.equal, *given.exact);
-  WorkloadSpec spec = given;
-  spec.equal = Equal::width;
-  spec.head_dim = chosen.width / chosen.heads;
-  spec.feed_forward = chosen.feed_forward;
-  return spec;
-}
-
-WorkloadState::WorkloadState(const WorkloadSpec& given)
-    : spec(with_equal_layers(given)), is_equalised(given.equal != Equal::width) {
+WorkloadState::WorkloadState(const WorkloadSpec& given) : spec(given) {
   ATTN_CHECK(spec.variant, "a workload needs a variant");
   const std::optional<std::string> reason = why_not(spec);
   ATTN_CHECK(!reason, "{}: {}", spec.variant->name, *reason);

@@ -33,8 +33,7 @@ struct WorkloadState {
   std::vector<SeenPass> seen();
   SeenPass seen(SeenToken which);
 
-  WorkloadSpec spec;              // with the widths of equal layers
-  bool is_equalised = false;      // the spec that was given asks for equal layers
+  WorkloadSpec spec;
   std::optional<Cost> cost;       // declared, of one attention; a stack has none
   std::optional<Cost> total;      // of all layers
   std::optional<double> counted;  // FLOPs, where none are declared

@@ -40,6 +40,16 @@ Axes axes_of(const Choice& choice, Axes axes = {}) {
   return axes;
 }
 
+// Attention alone has no width to choose, and an encoder-decoder has layers of exact attention too.
+std::optional<std::string> why_not_equal(const Axes& axes, int64_t outputs = 0) {
+  if (!axes.equal) return std::nullopt;
+  if (axes.scope == ScopeKind::attention)
+    return "equal chooses widths of layers: add --scope layer or --scope model";
+  if (outputs == 0) return std::nullopt;
+  return "equal chooses widths of an encoder, and this task is answered by an encoder and a "
+         "decoder";
+}
+
 CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, const Axes& axes) {
   CellKey key;
   key.measure = measure;
@@ -47,6 +57,8 @@ CellKey key_of(Measure measure, const VariantInfo& info, const Params& params, c
   key.variant = {name, params};
   key.axes = axes;
   key.source.variant = source_hash("variants", name);
+  if (axes.equal)  // its sizes decide the widths
+    key.source.exact = source_hash("variants", exact_reference().name);
   return key;
 }
 
@@ -162,6 +174,7 @@ void add_shaped(const Resolved& sweep, Collector& collector) {
       CellKey key = key_of(sweep.measure, *info, params, axes);
       if (!filter.keeps(key)) continue;
       auto why = why_no_block(key, *info);
+      if (!why) why = why_not_equal(axes);
       if (!why) why = why_not(workload_of(key));
       if (!why && sweep.measure == Measure::fidelity) why = why_no_fidelity(workload_of(key));
       collector.add(std::move(key), why.value_or(""));
@@ -194,7 +207,8 @@ void add_training(const Resolved& sweep, Collector& collector) {
           add_task_sources(*built, key);
           if (shape.outputs > 0)  // it stands where the variant cannot
             key.source.exact = source_hash("variants", exact_reference().name);
-          const auto why = why_not_trainable(task->name, *built, *info, params.values(), training);
+          auto why = why_not_equal(key.axes, shape.outputs);
+          if (!why) why = why_not_trainable(task->name, *built, *info, params.values(), training);
           collector.add(std::move(key), why.value_or(""), sweep.tuned, sweep.is_halved);
         }
   }

@@ -34,7 +34,7 @@ std::string training_pace(const CellKey& key) {
   CellKey pace = key;
   pace.test_with.clear();
   pace.test_on.clear();
-  pace.axes = {.threads = key.axes.threads};
+  pace.axes = {.equal = key.axes.equal, .threads = key.axes.threads};
   pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
                                                 "clip", "eval_every", "validation_examples",
                                                 "test_examples", "patience", "target", "stretch",

@@ -117,7 +117,8 @@ void Sweeper::visit(SpeedCell& cell, int64_t repetitions, double fraction) {
     visits_++;
     time_left_.spend(cell.cell, is_repeat ? 0 : fraction, seconds);
     if (!reply.is_ok())
-      return write({.status = reply.status, .reason = reply.reason, .is_gated = reply.is_wrong});
+      return write(
+          {.status = reply.row_status(), .reason = reply.reason, .is_gated = reply.is_wrong});
     Visit found;
     if (const std::string fault = take_visit(reply, found); !fault.empty())
       return write({.status = Status::failed, .reason = "a visit gave no times: " + fault});

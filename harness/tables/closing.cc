@@ -166,8 +166,11 @@ struct Closing {
       // A shard or a sweep that was stopped holds not every variant at every length.
       for (const auto& [place, row] : grid->cells) labels.emplace(place.first, label_of(*row));
     }
+    // Times and memory here are of attention at the width that was asked for: scores of models of
+    // other widths do not stand beside them.
     for (Row& row : chosen_on_validation(rows))
-      if (row.key.measure == Measure::accuracy) trained.push_back(std::move(row));
+      if (row.key.measure == Measure::accuracy && !row.key.axes.equal)
+        trained.push_back(std::move(row));
     for (const Row& row : trained) {
       const std::string task = task_heading(row, trained), name = name_of(row);
       note(names, name);

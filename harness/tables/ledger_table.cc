@@ -35,16 +35,31 @@ struct Range {
   }
 };
 
+// "48", or "48 to 64" where the rows differ.
+struct Span {
+  std::optional<int64_t> low, high;
+  void add(int64_t value) {
+    low = std::min(low.value_or(value), value);
+    high = std::max(high.value_or(value), value);
+  }
+  std::string text() const {
+    if (!low) return "";
+    return *low == *high ? std::to_string(*low) : fmt::format("{} to {}", *low, *high);
+  }
+};
+
 struct Entry {
   Range parameters, flops;
   bool counted = false;  // FLOPs of a variant that declares none
-  std::string widths;    // that were chosen to make layers equal
+  Span width, hidden;    // that were chosen to make layers equal
   std::set<std::string> precision, threads, kernels, chosen;
 };
 
 std::string parameters_text(const Entry& entry) {
   const std::string text = entry.parameters.text("");
-  return entry.widths.empty() ? text : fmt::format("{} ({})", text, entry.widths);
+  if (entry.width.text().empty()) return text;
+  return fmt::format("{} (width {}, feed_forward {})", text, entry.width.text(),
+                     entry.hidden.text());
 }
 
 std::string flops_text(const Entry& entry) {
@@ -80,7 +95,7 @@ std::string setting_of(const Row& row, const Like& like) {
   for (const auto& axis : named_values(row.key.axes)) {
     const auto& [name, own] = axis;
     const bool differs = like.counts.at(axis) < like.rows.size();
-    if (differs && name == "equal")
+    if (name == "equal")
       add("equal " + to_string(own));
     else if (differs && !ranges.count(name))
       add(std::holds_alternative<std::string>(own) ? to_string(own)
@@ -123,7 +138,7 @@ std::vector<Table> ledger_tables(const std::vector<Row>& rows) {
     entry.parameters.add(ledger.parameters);
     entry.flops.add(ledger.flops);
     if (const auto& sizes = row.result.sizes)
-      entry.widths = fmt::format("width {}, feed_forward {}", sizes->width, sizes->feed_forward);
+      entry.width.add(sizes->width), entry.hidden.add(sizes->feed_forward);
     entry.counted = entry.counted || ledger.cost == CostSource::measured;
     entry.precision.insert(ledger.precision);
     entry.threads.insert(ledger.threads ? std::to_string(*ledger.threads) : "unknown");

@@ -15,6 +15,7 @@ std::string label(const Row& row, const std::vector<Row>& rows) {
   if (row.key.training) text += ", positions " + row.key.training->text("positions");
   const std::string settings = training_text(row, rows, {"positions"});
   if (!settings.empty()) text += ", " + settings;
+  if (row.key.axes.equal) text += fmt::format(", equal {}", name_of(*row.key.axes.equal));
   return fmt::format("{}, seed {}", text, row.key.axes.seed.value());
 }
 

@@ -41,7 +41,9 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/scores/mega_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/mixing_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/synthetic/aft_test.cc
-  ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/scans/bilinear_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/scans/scans_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/scans/shift_filter_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/softmax_one_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/differential_test.cc)
 list(APPEND both_tests ${CMAKE_CURRENT_LIST_DIR}/normalisers/entmax_test.cc)

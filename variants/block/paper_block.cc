@@ -166,10 +166,9 @@ PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
 // x + share ⊙ (before - x), where a part of the share may depend on x.
 Var PaperBlock::shifted(const Var& x, const Var& before, const Shift& by) const {
   if (!by.share.defined()) return x;
-  if (!by.down.defined()) return attn::shifted(x, before, by.share);
-  const Var from = attn::shifted(x, before, shift_share_);
-  const Var more = linear(tanh(linear(from, by.down, {})), by.up, {});
-  return attn::shifted(x, before, add(more, by.share));
+  if (!by.down.defined()) return mix_rows(x, before, by.share, {});
+  const Var from = mix_rows(x, before, shift_share_, {});
+  return mix_rows(x, before, by.share, linear(tanh(linear(from, by.down, {})), by.up, {}));
 }
 
 void PaperBlock::make_side(const std::string& name, int64_t heads, bool convolved, bool silu,
@@ -307,7 +306,7 @@ GatedNorm PaperBlock::end_of_rows(const Inputs& in) const {
 
 Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
   Var rows = inner_mixer_ ? mixed : from_parts(mixed, block_.value_parts);
-  rows = gated_norm(rows, end_of_rows(in));
+  if (has_end()) rows = gated_norm(rows, end_of_rows(in));
   if (block_.gelu) rows = gelu(rows);
   rows = linear(rows, out_, out_bias_);
   if (!block_.glu) return rows;

@@ -81,6 +81,10 @@ class PaperBlock final : public Mixer {
   static Var previous_taps(int64_t channels);  // of the row before: 1, then 0
   Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
   GatedNorm end_of_rows(const Inputs& in) const;
+  bool has_end() const {
+    return block_.norm != LayerBlock::Norm::none || block_.gate != LayerBlock::Gate::none ||
+           block_.skip != LayerBlock::Skip::none;
+  }
 
   const LayerBlock& block_;
   int64_t heads_, inner_width_;  // inner_width_: of the mixer's rows, all parts

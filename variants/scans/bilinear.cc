@@ -9,18 +9,18 @@
 namespace attn {
 namespace {
 
-using Complex = std::complex<double>;
+using StateNumber = std::complex<double>;
 
 // Of one state. The gradient of a complex number z is dL/dRe z + i·dL/dIm z; that of z in f(z) is
 // conj(f')·that of f(z).
 struct BilinearState {
   double step;
-  Complex pole, input, output;  // A, B and C
-  Complex under = 1.0 / (1.0 - step * pole / 2.0);
-  Complex factor = (1.0 + step * pole / 2.0) * under;  // a
-  Complex held = step * under;                         // of the input
+  StateNumber pole, input, output;  // A, B and C
+  StateNumber under = 1.0 / (1.0 - step * pole / 2.0);
+  StateNumber factor = (1.0 + step * pole / 2.0) * under;  // a
+  StateNumber held = step * under;                         // of the input
 
-  Complex read() const { return 2.0 * output * input * held; }
+  StateNumber read() const { return 2.0 * output * input * held; }
 };
 
 struct BilinearWeights {
@@ -44,16 +44,16 @@ struct BilinearWeights {
     for (int64_t i = 0; i < size(); ++i) {
       const BilinearState s = state(i);
       const auto at = [&](int64_t part) { return static_cast<double>(of[part * size() + i]); };
-      const Complex of_factor{at(0), at(1)}, of_read{at(2), at(3)};
-      const Complex of_held = std::conj(2.0 * s.output * s.input) * of_read;
-      const Complex square = s.under * s.under;  // a' by ΔA and held' by Δ
-      const Complex of_product = std::conj(square) * of_factor;
-      const Complex of_pole =
+      const StateNumber of_factor{at(0), at(1)}, of_read{at(2), at(3)};
+      const StateNumber of_held = std::conj(2.0 * s.output * s.input) * of_read;
+      const StateNumber square = s.under * s.under;  // a' by ΔA and held' by Δ
+      const StateNumber of_product = std::conj(square) * of_factor;
+      const StateNumber of_pole =
           s.step * of_product + std::conj(s.step * s.step / 2.0 * square) * of_held;
       const double of_step =
           (std::conj(s.pole) * of_product).real() + (std::conj(square) * of_held).real();
-      const Complex of_input = std::conj(2.0 * s.output * s.held) * of_read,
-                    of_output = std::conj(2.0 * s.input * s.held) * of_read;
+      const StateNumber of_input = std::conj(2.0 * s.output * s.held) * of_read,
+                        of_output = std::conj(2.0 * s.input * s.held) * of_read;
       const double all[] = {s.step * of_step, s.pole.real() * of_pole.real(),
                             of_pole.imag(),   of_input.real(),
                             of_input.imag(),  of_output.real(),

@@ -146,8 +146,10 @@ class H3 final : public Attention {
     Cost cost = constant_cost(s, states);
     const double numbers = static_cast<double>(s.batch * s.kv_len * width),
                  held = static_cast<double>(params().integer("shift"));
-    cost.flops += 2 * numbers * held;
-    cost.backward_flops += 4 * numbers * held;
+    const double shifting = static_cast<double>(s.batch * width) *
+                            shift_filter_flops(s.kv_len, params().integer("shift"));
+    cost.flops += shifting;
+    cost.backward_flops += 2 * shifting;
     cost.bytes += sizeof(real) * 8 * numbers;
     const double factors = static_cast<double>(4 * states * width);
     cost.peak_bytes =
@@ -164,10 +166,12 @@ class H3 final : public Attention {
         position, capacity, ShiftWeights{taps_.value(), key_skip_.value()}, taps().value());
   }
 
+  // In ±1/√taps.
   Var uniform_weight(const std::string& name, const Shape& shape) {
     Rng stream = rng(config().seed, name);
     const Tensor start(shape);
-    for (real& tap : start.values()) tap = static_cast<real>(stream.uniform(-0.125, 0.125));
+    const double most = 1 / std::sqrt(static_cast<double>(shape[1]));
+    for (real& tap : start.values()) tap = static_cast<real>(stream.uniform(-most, most));
     return weight(name, start);
   }
 

@@ -18,7 +18,7 @@ struct FilterProblem {
   int64_t row(int64_t head, int64_t t) const { return (head * len + t) * dim; }
   int64_t taps_of(int64_t head) const { return head % heads * count * dim; }
   int64_t skip_of(int64_t head) const { return head % heads * dim; }
-  double flops() const { return 2 * static_cast<double>(total * len * count * dim); }
+  double flops() const { return static_cast<double>(total * dim) * shift_filter_flops(len, count); }
 };
 
 struct FilterTensors {
@@ -55,6 +55,11 @@ void add_sequences(const Tensor& each, int64_t sequences, const Tensor& to) {
 }
 
 }  // namespace
+
+double shift_filter_flops(int64_t len, int64_t count) {
+  const auto n = static_cast<double>(len), taps = static_cast<double>(std::min(len, count));
+  return 2 * (n * taps - taps * (taps - 1) / 2);
+}
 
 void filter_row(int64_t count, int64_t dim, const real* last, int64_t seen, const real* taps,
                 const real* skip, real* to) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
+#include "core/ops/ops.h"
 #include "core/ops/ops_block.h"
 #include "tests/core/autograd/gradient_check.h"
 
@@ -98,6 +99,41 @@ TEST(OpsBlock, ShortConvolutionInPieces) {
     first = now;
   }
   set_threads(1);
+}
+
+TEST(OpsBlock, MixRows) {
+  const Tensor x = random_tensor({2, 300, 5}, 1), other = random_tensor({2, 300, 5}, 2),
+               share = random_tensor({5}, 3), more = random_tensor({2, 300, 5}, 4);
+  for (const bool added : {false, true}) {
+    const Tensor y = mix_rows(Var(x), Var(other), Var(share), added ? Var(more) : Var()).value();
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const auto at = [i](const Tensor& t) { return static_cast<double>(t[i]); };
+      const double by = static_cast<double>(share[i % 5]) + (added ? at(more) : 0);
+      ASSERT_NEAR(at(y), at(x) + (at(other) - at(x)) * by, kClose);
+    }
+  }
+  const std::vector<Tensor> in = {random_tensor({3, 5}, 5), random_tensor({3, 5}, 6),
+                                  random_tensor({5}, 7), random_tensor({3, 5}, 8)};
+  expect_gradients([](const std::vector<Var>& v) { return mix_rows(v[0], v[1], v[2], v[3]); }, in);
+  expect_gradients([](const std::vector<Var>& v) { return mix_rows(v[0], v[1], v[2], {}); },
+                   {in[0], in[1], in[2]});
+  // The gradient of the share is a sum over pieces: that of all rows is that of each hundred.
+  const auto of_share = [&](int64_t begin, int64_t end) {
+    const Var s(share, true);
+    const auto part = [&](const Tensor& t) {
+      return slice(reshape(Var(t), {600, 5}), 0, begin, end);
+    };
+    mix_rows(part(x), part(other), s, {}).backward(Tensor::full({end - begin, 5}, 1));
+    return s.grad();
+  };
+  const Tensor all = of_share(0, 600);
+  for (int64_t j = 0; j < 5; ++j) {
+    double sum = 0;
+    for (int64_t begin = 0; begin < 600; begin += 100)
+      sum += static_cast<double>(of_share(begin, begin + 100)[j]);
+    EXPECT_NEAR(static_cast<double>(all[j]), sum, 10 * kClose);
+  }
+  EXPECT_THROW(mix_rows(Var(x), Var(other), Var(more), {}), Error);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Skip, norm and gate in one pass against plain loops in double, and its gradients.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -65,7 +66,8 @@ void for_each_choice(const Check& check) {
     for (const Activation activation : {Activation::none, Activation::silu, Activation::sigmoid})
       for (const bool gate_first : {false, true})
         for (const bool skips : {false, true})
-          for (const int64_t numbers : {int64_t{0}, int64_t{4}, kWidth}) {
+          // Of the gain: 0 none, 1 none of segments; with one for a segment, a shift too.
+          for (const int64_t numbers : {int64_t{0}, int64_t{1}, int64_t{4}, kWidth}) {
             if (norm == Norm::none && numbers > 0) continue;
             GatedNorm by{.norm = norm,
                          .segment = numbers == 0 ? 0 : 4,
@@ -76,7 +78,8 @@ void for_each_choice(const Check& check) {
               return Var(random_tensor(shape, seed), true);
             };
             if (skips) by.skipped = make({2, 300, kWidth}, 1), by.skip = make({kWidth}, 2);
-            if (numbers > 0) by.gain = make({numbers}, 3), by.shift = make({numbers}, 4);
+            if (numbers > 1) by.gain = make({numbers}, 3);
+            if (numbers == 4) by.shift = make({numbers}, 4);
             if (activation != Activation::none) by.gate = make({2, 300, kWidth}, 5);
             check(by);
           }
@@ -98,7 +101,6 @@ TEST(OpsGatedNorm, IsItsDefinition) {
   });
 }
 
-// The same choices, with rows enough for one piece and a bit.
 TEST(OpsGatedNorm, Gradients) {
   for_each_choice([](const GatedNorm& choice) {
     std::vector<Tensor> in = {random_tensor({3, kWidth}, 7)};
@@ -106,17 +108,16 @@ TEST(OpsGatedNorm, Gradients) {
       in.push_back(random_tensor({3, kWidth}, 8));
       in.push_back(choice.skip.value());
     }
-    if (choice.gain.defined()) {
-      in.push_back(choice.gain.value());
-      in.push_back(choice.shift.value());
-    }
+    if (choice.gain.defined()) in.push_back(choice.gain.value());
+    if (choice.shift.defined()) in.push_back(choice.shift.value());
     if (choice.gate.defined()) in.push_back(random_tensor({3, kWidth}, 9));
     expect_gradients(
         [&](const std::vector<Var>& vars) {
           GatedNorm by = choice;
           size_t next = 1;
           if (by.skip.defined()) by.skipped = vars[next++], by.skip = vars[next++];
-          if (by.gain.defined()) by.gain = vars[next++], by.shift = vars[next++];
+          if (by.gain.defined()) by.gain = vars[next++];
+          if (by.shift.defined()) by.shift = vars[next++];
           if (by.gate.defined()) by.gate = vars[next++];
           return gated_norm(vars[0], by);
         },
@@ -124,27 +125,57 @@ TEST(OpsGatedNorm, Gradients) {
   });
 }
 
-// Sums over rows are of pieces: the same to the last bit for any number of threads.
-TEST(OpsGatedNorm, GradientsDoNotDependOnThreads) {
+struct NormGradients {
+  Tensor x, skipped, gate, skip, gain, shift;  // undefined: not of this choice
+};
+
+// Of rows begin .. end of 600, with a gradient of 1 to 7 for each number.
+NormGradients gradients_of(const GatedNorm& choice, int64_t begin, int64_t end) {
+  const auto part = [&](const Tensor& rows) {
+    const Tensor some({end - begin, kWidth});
+    std::copy_n(rows.data() + begin * kWidth, some.size(), some.data());
+    return Var(some, true);
+  };
+  const auto fresh = [](const Var& from) {
+    return from.defined() ? Var(from.value(), true) : Var();
+  };
+  GatedNorm by = choice;
+  by.skip = fresh(choice.skip), by.gain = fresh(choice.gain), by.shift = fresh(choice.shift);
+  if (choice.skipped.defined()) by.skipped = part(choice.skipped.value());
+  if (choice.gate.defined()) by.gate = part(choice.gate.value());
+  const Var x = part(random_tensor({2, 300, kWidth}, 6));
+  const Tensor of_y({end - begin, kWidth});
+  for (int64_t i = 0; i < of_y.size(); ++i)
+    of_y[i] = static_cast<real>((begin * kWidth + i) % 7 + 1);
+  gated_norm(x, by).backward(of_y);
+  const auto grad = [](const Var& var) { return var.defined() ? var.grad() : Tensor(); };
+  return {grad(x), grad(by.skipped), grad(by.gate), grad(by.skip), grad(by.gain), grad(by.shift)};
+}
+
+// 600 rows are several pieces, whose sums are those of each hundred rows alone, to the last bit
+// the same for any number of threads.
+TEST(OpsGatedNorm, GradientsOfManyRows) {
   for_each_choice([](const GatedNorm& by) {
-    std::array<Tensor, 2> of_skip, of_gain, of_x;
-    for (const size_t run : {size_t{0}, size_t{1}}) {
-      set_threads(static_cast<int>(run) + 1);
-      const Var x(random_tensor({2, 300, kWidth}, 6), true);
-      const auto fresh = [](const Var& from) {
-        return from.defined() ? Var(from.value(), true) : Var();
-      };
-      GatedNorm copy = by;
-      copy.skip = fresh(by.skip), copy.gain = fresh(by.gain);
-      gated_norm(x, copy).backward(random_tensor({2, 300, kWidth}, 10));
-      of_x[run] = x.grad();
-      if (copy.skip.defined()) of_skip[run] = copy.skip.grad();
-      if (copy.gain.defined()) of_gain[run] = copy.gain.grad();
-    }
+    const NormGradients all = gradients_of(by, 0, 600);
+    set_threads(2);
+    const NormGradients again = gradients_of(by, 0, 600);
     set_threads(1);
-    for (const auto* const pair : {&of_x, &of_skip, &of_gain})
-      for (int64_t i = 0; (*pair)[0].defined() && i < (*pair)[0].size(); ++i)
-        ASSERT_EQ((*pair)[0][i], (*pair)[1][i]);
+    for (const auto member : {&NormGradients::x, &NormGradients::skipped, &NormGradients::gate,
+                              &NormGradients::skip, &NormGradients::gain, &NormGradients::shift}) {
+      const Tensor &one = all.*member, &two = again.*member;
+      for (int64_t i = 0; one.defined() && i < one.size(); ++i) ASSERT_EQ(one[i], two[i]);
+    }
+    for (const auto member : {&NormGradients::skip, &NormGradients::gain, &NormGradients::shift}) {
+      if (!(all.*member).defined()) continue;
+      std::vector<double> sums(static_cast<size_t>((all.*member).size()));
+      for (int64_t begin = 0; begin < 600; begin += 100) {
+        const Tensor part = gradients_of(by, begin, begin + 100).*member;
+        for (size_t j = 0; j < sums.size(); ++j) sums[j] += of(part, static_cast<int64_t>(j));
+      }
+      for (size_t j = 0; j < sums.size(); ++j)
+        ASSERT_NEAR(of(all.*member, static_cast<int64_t>(j)), sums[j],
+                    kClose * 50 + kClose * std::fabs(sums[j]));
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "harness/measure/workload.h"
 #include "harness/model/layer.h"
@@ -38,7 +39,7 @@ TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
   for (const char* variant :
        {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]"}) {
     const LayersSpec spec = layers(variant, 48, 2, 2);
-    EXPECT_EQ(static_cast<double>(parameters_of(spec)), learned(spec)) << variant;
+    EXPECT_EQ(static_cast<double>(sizes_of(spec).parameters), learned(spec)) << variant;
   }
 }
 
@@ -53,26 +54,34 @@ TEST(Equal, LayersHaveAsManyParametersAsExactAttention) {
   }
 }
 
-// What a workload counts of a pass, at a width where the given one would be two times too dear.
+// What a workload counts of a pass, also where work is done once for all sequences (hyena) and
+// where the given width would be far too dear (gated_deltanet).
 TEST(Equal, LayersTakeAsManyFlopsAsExactAttention) {
-  const auto flops = [](const std::string& variant, Equal equal) {
-    WorkloadSpec spec;
-    spec.variant = &find_variant(variant);
-    spec.length = 64;
-    spec.heads = 2;
-    spec.head_dim = 32;
-    spec.scope = ScopeKind::layer;
-    spec.causal = true;
-    spec.equal = equal;
-    spec.exact = &exact_reference();
-    return Workload(spec).flops();
-  };
-  const double target = flops("full", Equal::width);
-  EXPECT_EQ(flops("full", Equal::flops), target);
-  EXPECT_GT(flops("gated_deltanet[block=paper]", Equal::width) / target, 1.1);
-  for (const char* variant :
-       {"linear", "gla", "mamba2[block=paper]", "gated_deltanet[block=paper]"})
-    EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
+  for (const int64_t batch : {1, 16}) {
+    const auto flops = [&](const std::string& variant, Equal equal) {
+      LayersSpec spec = layers(variant, 64, 2);
+      spec.batch = batch;
+      spec.layer = equalised(spec, equal, exact_reference());
+      WorkloadSpec workload;
+      workload.variant = spec.layer.variant;
+      workload.length = spec.layer.max_len;
+      workload.batch = batch;
+      workload.heads = spec.layer.heads;
+      workload.head_dim = spec.layer.width / spec.layer.heads;
+      workload.feed_forward = spec.layer.feed_forward;
+      workload.scope = ScopeKind::layer;
+      workload.causal = true;
+      const double counted = Workload(workload).flops();
+      EXPECT_LE(std::fabs(sizes_of(spec).flops / counted - 1), 1e-3) << variant;
+      return counted;
+    };
+    const double target = flops("full", Equal::width);
+    EXPECT_EQ(flops("full", Equal::flops), target);
+    EXPECT_GT(flops("gated_deltanet[block=paper]", Equal::width) / target, 1.1);
+    for (const char* variant :
+         {"linear", "gla", "hyena", "mamba2[block=paper]", "gated_deltanet[block=paper]"})
+      EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
+  }
 }
 
 TEST(Equal, KeepsTheWidthWhereTheFeedForwardCanMakeUp) {
@@ -91,11 +100,25 @@ TEST(Equal, KeepsTheWidthWhereTheFeedForwardCanMakeUp) {
   EXPECT_EQ(wide.width / wide.heads % 8, 0);
 }
 
-TEST(Equal, SaysWhereThereAreNoLayers) {
-  WorkloadSpec spec;
-  spec.variant = &find_variant("full");
-  spec.equal = Equal::parameters;
-  EXPECT_EQ(why_not(spec), "equal chooses widths of layers: add --scope layer or --scope model");
+// Head widths that eight does not divide into have smaller steps; a feed-forward stays in
+// proportion.
+TEST(Equal, FeedForwardsStayInProportion) {
+  for (const char* variant : {"mega", "hyena", "gated_deltanet[block=paper]", "long_conv"})
+    for (const int64_t width : {32, 64, 96})
+      for (const Equal equal : {Equal::parameters, Equal::flops}) {
+        const LayersSpec given = layers(variant, width, 4);
+        LayerConfig found;
+        try {
+          found = equalised(given, equal, exact_reference());
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("no width gives layers of"), std::string::npos);
+          continue;
+        }
+        const double share =
+            static_cast<double>(found.feed_forward) / static_cast<double>(2 * found.width);
+        EXPECT_GE(share, 0.49) << variant << " " << width;
+        EXPECT_LE(share, 2.01) << variant << " " << width;
+      }
 }
 
 }  // namespace

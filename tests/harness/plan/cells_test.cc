@@ -31,6 +31,22 @@ TEST(Cells, AreTheCrossProduct) {
   EXPECT_EQ(plan(request).cells.size(), 3u * 2 * 2 * 3);
 }
 
+// `width` is the cell that says nothing; with the others, the sizes of exact attention decide too.
+TEST(Cells, EqualLayersAreCellsOfTheirOwn) {
+  SweepRequest request = request_with({{"scope", "layer"}, {"equal", "width,parameters,flops"}});
+  request.variants = {"linear"};
+  const Plan cells = plan(request);
+  request.axes.erase("equal");
+  const Plan plain = plan(request);
+  ASSERT_EQ(cells.cells.size(), 3u);
+  EXPECT_EQ(cells.cells[0].id, plain.cells.at(0).id);
+  EXPECT_EQ(cells.cells[0].key.source.exact, "");
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    EXPECT_NE(cells.cells[i].id, plain.cells[0].id);
+    EXPECT_EQ(cells.cells[i].key.source.exact, source_hash("variants", "full"));
+  }
+}
+
 TEST(Cells, DefaultsAreFilledIn) {
   SweepRequest request;
   request.variants = {"truncated[window=7]"};

@@ -155,9 +155,8 @@ class Gallery(InFolder):
 
     def test_decoding_has_a_panel_of_its_own(self) -> None:
         rows = self.rows(fixture.quick_cells() + decode_rows.decode_cells())
-        for kind in ("speed", "tradeoff"):
-            done = sketch(rows, "--kind", kind, "-o", self.folder / "out")
-            self.assertEqual((done[0], done[2]), (0, ""))
+        done = sketch(rows, "-o", self.folder / "out")
+        self.assertEqual((done[0], done[2]), (0, ""))
         panels: dict[str, set[str]] = {}
         for page in ("speed-attention", "speed-attention-decode"):
             for row in self.table(self.folder / "out" / f"{page}.csv"):

@@ -122,13 +122,22 @@ class ApplyLayer(FaultCase):
 
     def test_padding_may_hold_anything(self) -> None:
         lengths = ["--kv-lengths", self.save(np.array([4, LENGTH]))]
-        outputs = []
-        for value in (0, np.nan):
+        for variant, block in (("full", "mixer"), ("linear", "mixer"), ("mamba2", "paper")):
+            outputs = []
+            for value in (0, 7, 3e300, np.nan):
+                x = self.x.copy()
+                x[0, 4:] = value
+                words = [*lengths, "--block", block, *(["--causal"] if block == "paper" else [])]
+                self.assertEqual(self.layer("--x", self.save(x), *words, variant=variant).returncode, 0)
+                outputs.append(np.load(self.folder / "out.npy"))
+            for other in outputs[1:]:
+                with self.subTest(variant=variant):
+                    np.testing.assert_array_equal(outputs[0][0, :4], other[0, :4])
+                    np.testing.assert_array_equal(outputs[0][1], other[1])
             x = self.x.copy()
-            x[0, 4:] = value
-            self.assertEqual(self.layer("--x", self.save(x), *lengths, variant="full").returncode, 0)
-            outputs.append(np.load(self.folder / "out.npy"))
-        np.testing.assert_array_equal(outputs[0], outputs[1])
+            x[0, 3] = 7  # and a valid row is read
+            self.assertEqual(self.layer("--x", self.save(x), *words, variant=variant).returncode, 0)
+            self.assertFalse(np.array_equal(np.load(self.folder / "out.npy")[0, :4], outputs[0][0, :4]))
 
     def refused(self, said: str, *words: str, **options) -> None:
         done = self.layer(*words, **options)

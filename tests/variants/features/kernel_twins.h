@@ -160,7 +160,7 @@ inline std::vector<double> unit(const std::vector<double>& x) {
   return y;
 }
 
-// TwinFeatures whose products are the mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w: cosines and sines.
+// Features whose products are the mean of cos(ω·(x̂ - ŷ)) with ω = scale ⊙ w: cosines and sines.
 inline std::vector<double> wave_features(const Array& w, const Array& scales, int64_t h,
                                          const std::vector<double>& x) {
   std::vector<double> scaled = unit(x), features;

@@ -203,7 +203,7 @@ def _measured_at(group: TaskGroup) -> str:
 
 def _heads(group: TaskGroup) -> str:
     """`2 heads of 32`; empty where the rows do not say, or say several."""
-    told = {(c.training.get("heads"), c.training.get("width")) for c in group.cells}
+    told = {(c.training.get("heads"), None if c.axes.get("equal") else c.training.get("width")) for c in group.cells}
     heads, width = told.pop()
     if told or not (isinstance(heads, int) and isinstance(width, int) and heads > 0):
         return ""

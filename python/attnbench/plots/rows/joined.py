@@ -54,6 +54,7 @@ def context_of(cell: Cell) -> Context:
         axes.get("kv_heads") or axes.get("heads") or 0,  # the rank prefers heads of their own
         dtype_of(cell) == "float32",  # and float32
         -(axes.get("layers") or 2),  # and shallow models
+        str(axes.get("equal") or "width"),  # of layers: what they have in common
     )
 
 
@@ -231,7 +232,8 @@ def _other_parameters(series: Series, point: Point) -> str:
 def shape_difference(scored: Iterable[Cell], point: Point) -> str:
     """Returns `scores at length 64, 2 heads of 32; costs at length 128, 2 heads of 64`, or nothing
     where the two are of one shape."""
-    scores = {_shape(c, c.training, c.training.get("width")) for c in scored}
+    # Equal layers have a width of their own, which the settings do not name.
+    scores = {_shape(c, c.training, None if c.axes.get("equal") else c.training.get("width")) for c in scored}
     axes = point.axes
     wide = (axes.get("heads") or 0) * (axes.get("head_dim") or 0)
     cost = _shape(next(iter(point.cells.values())), axes, wide)

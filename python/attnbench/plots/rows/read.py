@@ -8,11 +8,9 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .checksum import FIELD as CHECKSUM
 from .checksum import checksum_fault
 
 Params = tuple[tuple[str, str], ...]
@@ -229,10 +227,8 @@ def canonical(params: dict[str, Any]) -> Params:
 
 
 def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
-    """Reads and validates every file; the first fault raises RowsError and nothing is returned.
-
-    A line with its checksum is as the program wrote it, which compared it with the schema then; others are compared here.
-    """
+    """Reads and validates every file; the first fault raises RowsError and nothing is returned."""
+    validator = _validator(schema_file)
     loaded: list[tuple[Path, dict[str, Any], list[Cell]]] = []
     for file in files:
         heads: dict[str, dict[str, Any]] = {}  # by run; several in a merged file
@@ -247,20 +243,14 @@ def read_rows(files: list[Path], schema_file: Path | None = None) -> Rows:
             where = f"{file}:{number}"
             row = _parse(line, where)
             kind = _check(row, where, heads)
-            fault = checksum_fault(row)
-            if (fault or CHECKSUM not in row) and (validator := _validator(schema_file)):
+            if validator is not None:
                 _validate(validator, row, where)
-            if fault:
+            if fault := checksum_fault(row):
                 raise RowsError(f"{where}: {fault}")
             if kind == "run":
                 heads.setdefault(row["run"], row)  # a later one says what the file was widened by
             elif not row.get("trial"):  # of a search: short, and no result
-                try:
-                    cell = _cell(row)
-                except (AttributeError, KeyError, TypeError, ValueError):  # whoever wrote it, not the program
-                    if validator := _validator(schema_file):
-                        _validate(validator, row, where)
-                    raise RowsError(f"{where}: fields are missing or of another type than the schema says") from None
+                cell = _cell(row)
                 cells.pop((cell.run, cell.id), None)  # a cell run again: its last row stands
                 cells[cell.run, cell.id] = cell
         for run, head in heads.items():
@@ -368,7 +358,6 @@ def _cell(row: dict[str, Any]) -> Cell:
     )
 
 
-@cache
 def _validator(schema_file: Path | None) -> Any:
     if schema_file is None or not schema_file.is_file():
         return None
