@@ -76,7 +76,7 @@ def write(found: list[Judged], page: Path = PAGE, folder: Path = FOLDER) -> list
     written = []
     for one in found:
         if one.picture:
-            written += save([one.picture], folder / one.entry.id)
+            written += save([one.picture], folder / one.entry.id, is_noted=False)
     page.write_text(text_of(found, folder, page), encoding="utf-8")
     return [*written, page]
 

@@ -180,8 +180,8 @@ class Page:
         return self.figure.text(x / self.width, y / self._height, text, **kwargs)
 
 
-def save(pictures: list[Picture], folder: Path) -> list[Path]:
-    """Writes PNG, SVG and CSV of each picture."""
+def save(pictures: list[Picture], folder: Path, is_noted: bool = True) -> list[Path]:
+    """Writes PNG, SVG and CSV of each picture, the caption within the CSV unless a page holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for picture in pictures:
@@ -194,7 +194,8 @@ def save(pictures: list[Picture], folder: Path) -> list[Path]:
             svg.write_text(_described(drawn.getvalue(), told["Description"]), encoding="utf-8")
             written += [png, svg]
         path = folder / f"{picture.name}.csv"
-        noted(picture).to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
+        data = noted(picture) if is_noted else picture.data
+        data.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
         written.append(path)
     return written
 
