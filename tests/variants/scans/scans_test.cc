@@ -1,7 +1,8 @@
 // State spaces where they are each other or something simpler: mamba with one decay a head is
 // mamba2, with constant gates a convolution, and the scan of s4d; lru with real poles is a bank of
-// exponential moving averages; and that the channels of a vector stay apart. On every instruction
-// set. What each variant is by itself, the contract compares with its reference.
+// exponential moving averages; h3 without states is a product; and that the channels of a vector
+// stay apart. On every instruction set. What each variant is by itself, the contract compares with
+// its reference.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -212,6 +213,27 @@ TEST(Lru, OfRealPolesIsABankOfMovingAverages) {
     expect_same(moving_average(Var(x), {bank}, {}).value(), want);
   }
   hold_isa("best");
+}
+
+// With one tap at distance 1, no output of the states and D = 1: q_t ⊙ k_{t-1} ⊙ v_t.
+TEST(H3, WithoutStatesIsAProductWithTheKeyBefore) {
+  const auto h3 = build("h3", {{"shift", 3}});
+  for (const Weight& weight : h3->weights()) {
+    const Tensor value = weight.value.value();
+    const bool is_tap = weight.name == "shift_C";
+    for (int64_t i = 0; i < value.size(); ++i)
+      if (is_tap)
+        value[i] = i / kDim % 3 == 1 ? real(1) : real(0);
+      else if (weight.name == "shift_D" || weight.name == "C_real" || weight.name == "C_imag")
+        value[i] = 0;
+      else if (weight.name == "D")
+        value[i] = 1;
+  }
+  const Tensor q = bridge::normal(rows_shape(), "q"), k = bridge::normal(rows_shape(), "k"),
+               v = bridge::normal(rows_shape(), "v"), want(rows_shape());
+  for (int64_t i = 0; i < want.size(); ++i)
+    want[i] = i / kDim % kLen == 0 ? real(0) : q[i] * k[i - kDim] * v[i];
+  expect_same(h3->forward(Var(q), Var(k), Var(v), {true, {}}).value(), want);
 }
 
 }  // namespace
