@@ -9,23 +9,12 @@
 #include "core/base/check.h"
 #include "core/base/marks.h"
 #include "core/ops/row_pieces.h"
+#include "core/ops/silu_rows.h"
 #include "core/simd/row_ops.h"
 #include "core/simd/rows.h"
 
 namespace attn {
 namespace {
-
-// to = x·σ(x), of n numbers; `to` is not x.
-void silu_row(int64_t n, const real* x, real* to) {
-  sigmoid_row(n, x, to);
-  for (int64_t i = 0; i < n; ++i) to[i] *= x[i];
-}
-
-// to = g·(x·σ(x))', which is σ·(1 + x·(1 - σ)); `to` is neither x nor g.
-void silu_gradient(int64_t n, const real* x, const real* g, real* to) {
-  sigmoid_row(n, x, to);
-  for (int64_t i = 0; i < n; ++i) to[i] = g[i] * to[i] * (1 + x[i] * (1 - to[i]));
-}
 
 struct Convolved {
   int64_t batch, len, channels, count;

@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/marks.h"
 #include "core/ops/row_pieces.h"
+#include "core/ops/silu_rows.h"
 #include "core/simd/rows.h"
 
 namespace attn {
@@ -52,19 +53,15 @@ struct Scratch {
 
 // factor = silu(gate) or σ(gate).
 void activate(const Pass& p, const real* gate, real* factor) {
-  sigmoid_row(p.width, gate, factor);
-  if (p.activation == GatedNorm::Activation::silu)
-    for (int64_t j = 0; j < p.width; ++j) factor[j] *= gate[j];
+  const bool is_silu = p.activation == GatedNorm::Activation::silu;
+  (is_silu ? silu_row : sigmoid_row)(p.width, gate, factor);
 }
 
-// to = g · factor'(gate), where first is scratch.
-void activation_gradient(const Pass& p, const real* gate, const real* g, real* first, real* to) {
-  sigmoid_row(p.width, gate, first);
-  if (p.activation == GatedNorm::Activation::silu) {
-    for (int64_t j = 0; j < p.width; ++j) to[j] = g[j] * first[j] * (1 + gate[j] * (1 - first[j]));
-  } else {
-    for (int64_t j = 0; j < p.width; ++j) to[j] = g[j] * first[j] * (1 - first[j]);
-  }
+// to = g · factor'(gate); `to` is neither gate nor g.
+void activation_gradient(const Pass& p, const real* gate, const real* g, real* to) {
+  if (p.activation == GatedNorm::Activation::silu) return silu_gradient(p.width, gate, g, to);
+  sigmoid_row(p.width, gate, to);
+  for (int64_t j = 0; j < p.width; ++j) to[j] = g[j] * to[j] * (1 - to[j]);
 }
 
 // What the norm reads: the sum with the skip, times the gate where that comes first. Sets `before`,
@@ -159,7 +156,7 @@ void backward_row(const Pass& p, int64_t row, const real* g, Scratch& s, const R
       of_gate[j] = down[j] * s.before[j];
       down[j] *= s.factor[j];
     }
-  if (to.gate) activation_gradient(p, gate, of_gate, s.normed, to.gate);
+  if (to.gate) activation_gradient(p, gate, of_gate, to.gate);
   if (to.x) std::copy_n(down, width, to.x);
   if (to.skipped) {
     const real* const skip = p.of[kSkip].data();

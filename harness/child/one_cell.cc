@@ -17,6 +17,7 @@
 #include "harness/child/equal_layers.h"
 #include "harness/child/fidelity_cell.h"
 #include "harness/child/training_cell.h"
+#include "harness/measure/workload_cost.h"
 #include "harness/measure/breakdown.h"
 #include "harness/measure/calibrate.h"
 #include "harness/measure/peak_memory.h"
@@ -80,10 +81,8 @@ Measured measured_of(const Request& request) {
   WorkloadSpec& spec = found.spec;
   spec.draw = static_cast<uint64_t>(request.draw);
   if (const Equal equal = equal_of(key); equal != Equal::width) {
-    const bool is_model = spec.scope == ScopeKind::model;
     found.sizes = equal_layers(
-        {.layer = layer_config(spec), .layers = is_model ? spec.layers : 1, .batch = spec.batch},
-        equal);
+        {.layer = layer_config(spec), .layers = layers_of(spec), .batch = spec.batch}, equal);
     spec.head_dim = found.sizes->width / spec.heads;
     spec.feed_forward = found.sizes->feed_forward;
   }

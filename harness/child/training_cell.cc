@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "harness/child/equal_layers.h"
+#include "harness/train/settings.h"
 #include "harness/train/train.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -110,18 +111,11 @@ void add_sequences(const TrainResult& found, AccuracyMetrics& metrics) {
 
 // The encoder's layers, at the length of the task.
 LayersSpec layers_of(const TrainRequest& request) {
-  const Params& training = request.training;
   const TaskShape shape = request.task->build(request.task_params)->shape();
-  LayerConfig layer;
-  layer.variant = request.variant;
-  layer.variant_params = request.variant_params;
-  layer.width = training.integer("width");
-  layer.heads = training.integer("heads");
-  layer.kv_heads = training.integer("kv_heads");
-  layer.feed_forward = training.integer("feed_forward");
-  layer.max_len = shape.length;
-  layer.causal = shape.causal;
-  return {.layer = layer, .layers = training.integer("layers"), .batch = training.integer("batch")};
+  ModelConfig model = model_config({shape, request.variant, request.variant_params,
+                                    request.training, request.seed, request.exact});
+  model.layer.max_len = shape.length;
+  return {.layer = model.layer, .layers = model.layers, .batch = request.training.integer("batch")};
 }
 
 // Gives the request the widths that make its layers equal to those of exact attention, where the

@@ -19,12 +19,9 @@ Chosen choose_layer(const Arguments& arguments) {
   Chosen chosen = choose_variant(spec);
   if (!arguments.has("block")) return chosen;
   const std::string block = arguments.one_of("block", {"mixer", "paper"});
-  const bool in_spec = !inside_paper(chosen.variant->name).empty();
-  const bool says_mixer =
-      !in_spec && spec.find("block=mixer") != std::string::npos && asks_for_layer(*chosen.variant);
-  ATTN_CHECK(!(in_spec && block == "mixer") && !(says_mixer && block == "paper"),
-             "--block {} contradicts --variant {}", block, spec);
-  if (!in_spec) chosen.variant = &in_block(*chosen.variant, block);
+  ATTN_CHECK(chosen.block.empty() || chosen.block == block, "--block {} contradicts --variant {}",
+             block, spec);
+  if (chosen.block.empty()) chosen.variant = &in_block(*chosen.variant, block);
   return chosen;
 }
 
@@ -45,7 +42,7 @@ std::string listed(const std::vector<attn_apply::LayerWeight>& weights) {
   return text.empty() ? "  none\n" : text;
 }
 
-// A weight that was forgotten would be drawn without a word.
+// Every weight is asked for: one that is missing would be drawn at random, and nobody would see it.
 std::string drawn_text(const std::vector<attn_apply::LayerWeight>& weights,
                        const attn_apply::LayerRequest& request) {
   std::vector<std::string> drawn;

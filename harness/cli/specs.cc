@@ -36,14 +36,14 @@ const typename Infos::value_type* lookup(const Infos& list, const std::string& n
   return nullptr;
 }
 
-// The variant, with the layer of its paper where the spec says block=paper, which is taken out.
-const VariantInfo& taken_block(const VariantInfo& info, Spec& spec) {
+// Takes block=… out of the spec and returns what it says; "" where it is not there.
+std::string taken_block(const VariantInfo& info, Spec& spec) {
   const auto at = std::find_if(spec.settings.begin(), spec.settings.end(),
                                [](const Setting& setting) { return setting.name == kBlockParam; });
-  if (at == spec.settings.end() || !asks_for_layer(info)) return info;
-  const VariantInfo& taken = in_block(info, join(at->values));
+  if (at == spec.settings.end() || !asks_for_layer(info)) return "";
+  const std::string block = join(at->values);
   spec.settings.erase(at);
-  return taken;
+  return block;
 }
 
 Spec parse_single(const std::string& text) {
@@ -64,12 +64,13 @@ std::vector<Chosen> choose(const std::string& text) {
   if (!variant && !task)
     throw_error(
         fmt::format("unknown variant or task '{}'{}", spec.name, nearest_note(spec.name, names)));
-  if (variant && !task) variant = &taken_block(*variant, spec);
+  const std::string block = variant && !task ? taken_block(*variant, spec) : "";
+  if (!block.empty()) variant = &in_block(*variant, block);
   std::vector<Chosen> found;
   std::string refusal;
   const auto offer = [&](const VariantInfo* v, const TaskInfo* t, const auto& specs) {
     try {
-      found.push_back({.variant = v, .task = t, .params = typed(spec, specs)});
+      found.push_back({.variant = v, .task = t, .params = typed(spec, specs), .block = block});
     } catch (const Error& error) {
       refusal += (refusal.empty() ? "" : "; as a task, ") + std::string(error.what());
     }
@@ -82,8 +83,10 @@ std::vector<Chosen> choose(const std::string& text) {
 
 Chosen choose_variant(const std::string& text) {
   Spec spec = parse_single(text);
-  const VariantInfo& info = taken_block(find_variant(catalogued(spec.name)), spec);
-  return {.variant = &info, .task = nullptr, .params = typed(spec, info.params)};
+  const VariantInfo* info = &find_variant(catalogued(spec.name));
+  const std::string block = taken_block(*info, spec);
+  if (!block.empty()) info = &in_block(*info, block);
+  return {.variant = info, .task = nullptr, .params = typed(spec, info->params), .block = block};
 }
 
 Chosen choose_task(const std::string& text) {

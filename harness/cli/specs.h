@@ -15,6 +15,7 @@ struct Chosen {
   const VariantInfo* variant = nullptr;  // exactly one of the two is set
   const TaskInfo* task = nullptr;
   std::map<std::string, ParamValue> params;  // as given, typed and checked
+  std::string block = {};                    // "mixer" or "paper" where the SPEC says so
 };
 
 // The variant or the task of that name, or both where both have it and take the parameters.

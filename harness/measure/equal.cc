@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <optional>
+#include <set>
 
 #include "core/base/check.h"
 #include "core/base/memory.h"
@@ -48,18 +47,10 @@ Size parameters_of(LayerConfig layer) {
 }
 
 double mixing_flops(const LayerConfig& layer, int64_t batch) {
-  AttentionConfig config;
-  config.heads = layer.heads;
-  config.head_dim = layer.width / layer.heads;
-  config.max_len = layer.max_len;
-  config.causal = layer.causal;
-  config.seed = layer.seed;
-  config.layer = layer.layer;
-  const std::unique_ptr<Attention> attention =
-      layer.variant->build(std::move(config), layer.variant_params);
+  const AttentionBlock block(layer, "");
   const AttentionShape shape = shape_of(layer, batch);
-  if (const std::optional<Cost> declared = attention->declared_cost(shape)) return declared->flops;
-  return counted_cost(*attention, shape).flops;
+  if (const auto declared = block.attention().declared_cost(shape)) return declared->flops;
+  return counted_cost(block.attention(), shape).flops;
 }
 
 Size flops_of(const LayerConfig& layer, int64_t batch) {
@@ -91,12 +82,6 @@ Size size_of(const LayersSpec& spec, Equal equal) {
   return sum;
 }
 
-LayersSpec with_head_dim(const LayersSpec& given, int64_t head_dim) {
-  LayersSpec other = given;
-  other.layer.width = given.layer.heads * head_dim;
-  return other;
-}
-
 bool can_run(const LayersSpec& spec) {
   for (int64_t i = 0; i < spec.layers; ++i) {
     const LayerConfig layer = layer_config_at(spec.layer, i);
@@ -106,47 +91,26 @@ bool can_run(const LayersSpec& spec) {
   return true;
 }
 
-class Search {
- public:
-  Search(const LayersSpec& given, Equal equal, const VariantInfo& to)
-      : given_(given), equal_(equal), asked_(static_cast<double>(given.layer.feed_forward)) {
-    LayersSpec exact = given;
-    exact.layer.variant = &to;
-    exact.layer.variant_params = {};
-    target_ = size_of(exact, equal).with(asked_);
-  }
-
-  // The layers with the units that make them equal, at the given head_dim or the nearest that has
-  // them, in steps of `step`; nullopt: none has.
-  std::optional<LayerConfig> found(int64_t step) {
-    const int64_t start = given_.layer.width / given_.layer.heads;
-    if (auto same = equal_at(start)) return same;
-    const int64_t way = least_units_ ? -step : step;  // too few units are left: it is too wide
-    for (int64_t dim = start + way; dim >= step && dim <= 4 * start; dim += way)
-      if (can_run(with_head_dim(given_, dim)))
-        if (auto other = equal_at(dim)) return other;
-    return std::nullopt;
-  }
-
- private:
-  std::optional<LayerConfig> equal_at(int64_t head_dim) {
-    LayerConfig layer = with_head_dim(given_, head_dim).layer;
-    const double share =
-        asked_ * static_cast<double>(layer.width) / static_cast<double>(given_.layer.width);
-    const Size size = size_of(with_head_dim(given_, head_dim), equal_);
-    const double units = std::round((target_ - size.rest) / size.unit);
-    least_units_ = units < share;
-    const bool is_near = std::fabs(size.with(units) / target_ - 1) <= kEqualWithin;
-    if (!is_near || units < std::max(1.0, share / 2) || units > 2 * share) return std::nullopt;
-    layer.feed_forward = static_cast<int64_t>(units);
-    return layer;
-  }
-
-  const LayersSpec& given_;
-  Equal equal_;
-  double asked_, target_ = 0;
-  bool least_units_ = false;  // of the last width: fewer units than its share
+struct Fitted {
+  LayersSpec spec;        // with the units that come nearest to the target
+  bool is_equal = false;  // within 2 %, with a feed-forward in proportion
+  bool is_wide = false;   // fewer units than the width's share are left: it is too wide
 };
+
+Fitted fitted(const LayersSpec& given, int64_t head_dim, Equal equal, double target) {
+  Fitted fit{given};
+  LayerConfig& layer = fit.spec.layer;
+  layer.width = given.layer.heads * head_dim;
+  const double share = static_cast<double>(given.layer.feed_forward) *
+                       static_cast<double>(layer.width) / static_cast<double>(given.layer.width);
+  const Size size = size_of(fit.spec, equal);
+  const double units = std::round((target - size.rest) / size.unit);
+  fit.is_wide = units < share;
+  fit.is_equal = std::fabs(size.with(units) / target - 1) <= kEqualWithin &&
+                 units >= std::max(1.0, share / 2) && units <= 2 * share;
+  if (fit.is_equal) layer.feed_forward = static_cast<int64_t>(units);
+  return fit;
+}
 
 }  // namespace
 
@@ -158,13 +122,28 @@ LayerSizes sizes_of(const LayersSpec& spec) {
           .flops = size_of(spec, Equal::flops).with(units)};
 }
 
+// At the given head_dim or the nearest that has equal layers, in steps of 8, then of fewer.
 LayerConfig equalised(const LayersSpec& given, Equal equal, const VariantInfo& to) {
   if (equal == Equal::width) return given.layer;
-  Search search(given, equal, to);
-  const int64_t head_dim = given.layer.width / given.layer.heads;
-  for (const int64_t step : {8, 4, 2, 1})
-    if (head_dim % step == 0)
-      if (const auto layer = search.found(step)) return *layer;
+  LayersSpec exact = given;
+  exact.layer.variant = &to;
+  exact.layer.variant_params = {};
+  const double target = size_of(exact, equal).with(static_cast<double>(given.layer.feed_forward));
+  const int64_t start = given.layer.width / given.layer.heads;
+  const Fitted same = fitted(given, start, equal, target);
+  if (same.is_equal) return same.spec.layer;
+  std::set<int64_t> tried = {start};
+  for (const int64_t step : {8, 4, 2, 1}) {
+    if (start % step != 0) continue;
+    const int64_t way = same.is_wide ? -step : step;
+    for (int64_t dim = start + way; dim >= step && dim <= 4 * start; dim += way) {
+      LayersSpec other = given;
+      other.layer.width = given.layer.heads * dim;
+      if (!tried.insert(dim).second || !can_run(other)) continue;
+      const Fitted fit = fitted(given, dim, equal, target);
+      if (fit.is_equal) return fit.spec.layer;
+    }
+  }
   throw_error(fmt::format(
       "equal={}: no width gives layers of {} with a feed-forward in proportion that are within 2 % "
       "of those of {} at width {} and feed_forward {}",

@@ -21,10 +21,7 @@ namespace {
 using Rows = std::map<std::string, const Row*>;
 using Seeded = std::vector<const Cell*>;  // the cells of a choice, a seed each
 
-// A variant on a task: the choices, in the order in which they were given.
-struct Search {
-  std::vector<Seeded> choices;
-};
+using Search = std::vector<Seeded>;  // a variant on a task: its choices, in the order given
 
 Search search_of(const std::vector<const Cell*>& cells) {
   Search search;
@@ -33,9 +30,9 @@ Search search_of(const std::vector<const Cell*>& cells) {
     std::vector<ParamValue> values;
     for (const std::string& name : cell->tuned)
       values.push_back(cell->key.training.value().values().at(name));
-    const auto [place, is_new] = places.try_emplace(values, search.choices.size());
-    if (is_new) search.choices.emplace_back();
-    search.choices[place->second].push_back(cell);
+    const auto [place, is_new] = places.try_emplace(values, search.size());
+    if (is_new) search.emplace_back();
+    search[place->second].push_back(cell);
   }
   return search;
 }
@@ -68,9 +65,9 @@ class Planner {
  private:
   void add(const Search& search) {
     std::vector<const Seeded*> left;
-    for (const Seeded& choice : search.choices)
+    for (const Seeded& choice : search)
       if (choice[0]->skip.empty()) left.push_back(&choice);
-    if (left.size() < 2) return add_all(left.empty() ? search.choices[0] : *left[0], std::nullopt);
+    if (left.size() < 2) return add_all(left.empty() ? search[0] : *left[0], std::nullopt);
     SearchEffort effort{.choices = std::ssize(left)};
     std::set<std::string> trained;
     int64_t round = 0;

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-// Of a result: halves of fewer make no rounds.
+// A round with fewer steps than this does not exist.
 inline constexpr int64_t kLeastSteps = 4;
 inline constexpr const char* kHalving = "halving";
 // What `--tune learning_rate` stands for: six over a factor of 32.

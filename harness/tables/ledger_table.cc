@@ -29,37 +29,32 @@ struct Range {
     low = std::min(low, *value);
     high = std::max(high, *value);
   }
+  bool is_empty() const { return low > high; }
+  template <class Format>
+  std::string text(const Format& format) const {
+    if (is_empty()) return "";
+    return low == high ? format(low) : format(low) + " to " + format(high);
+  }
   std::string text(const char* unit) const {
-    if (low > high) return "";
-    return low == high ? human(low, unit) : human(low, unit) + " to " + human(high, unit);
+    return text([&](double value) { return human(value, unit); });
   }
-};
-
-// "48", or "48 to 64" where the rows differ.
-struct Span {
-  std::optional<int64_t> low, high;
-  void add(int64_t value) {
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-  std::string text() const {
-    if (!low) return "";
-    return *low == *high ? std::to_string(*low) : fmt::format("{} to {}", *low, *high);
+  std::string whole() const {
+    return text([](double value) { return fmt::format("{:.0f}", value); });
   }
 };
 
 struct Entry {
   Range parameters, flops;
   bool counted = false;  // FLOPs of a variant that declares none
-  Span width, hidden;    // that were chosen to make layers equal
+  Range width, hidden;   // that were chosen to make layers equal
   std::set<std::string> precision, threads, kernels, chosen;
 };
 
 std::string parameters_text(const Entry& entry) {
   const std::string text = entry.parameters.text("");
-  if (entry.width.text().empty()) return text;
-  return fmt::format("{} (width {}, feed_forward {})", text, entry.width.text(),
-                     entry.hidden.text());
+  if (entry.width.is_empty()) return text;
+  return fmt::format("{} (width {}, feed_forward {})", text, entry.width.whole(),
+                     entry.hidden.whole());
 }
 
 std::string flops_text(const Entry& entry) {

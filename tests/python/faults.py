@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "native" / "attnbench"
@@ -105,6 +106,14 @@ class FaultCase(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="attn-fault-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.rows_file = self.folder / "rows.jsonl"
+        self.arrays = 0
+
+    def save(self, array: np.ndarray) -> str:
+        """Writes the array to a file of its own and returns the path."""
+        self.arrays += 1
+        path = self.folder / f"{self.arrays}.npy"
+        np.save(path, array)
+        return str(path)
 
     def environment(self, faults=(), at_once=True, **more) -> dict[str, str]:
         """`faults` are pairs: a part of a child's request, what the child does; see child_faults.cc."""

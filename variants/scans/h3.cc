@@ -104,26 +104,6 @@ class H3 final : public Attention {
         skip_(normal_weight("D", {config.heads, config.head_dim}, 1)) {}
 
  private:
-  static Shape poles_shape(const AttentionConfig& config) {
-    return {config.heads, config.params.integer("states") / 2, config.head_dim};
-  }
-  // Δ log-uniform in [1e-3, 0.1]
-  static Tensor start_steps(const AttentionConfig& config) {
-    Rng stream = rng(config.seed, "log_dt");
-    const Tensor steps({config.heads, config.head_dim});
-    for (real& step : steps.values())
-      step = static_cast<real>(stream.uniform(std::log(1e-3), std::log(0.1)));
-    return steps;
-  }
-  // first + n·apart for state n
-  static Tensor start_poles(const AttentionConfig& config, double first, double apart) {
-    const Tensor poles(poles_shape(config));
-    for (int64_t i = 0; i < poles.size(); ++i)
-      poles[i] = static_cast<real>(first +
-                                   static_cast<double>(i / config.head_dim % poles.dim(1)) * apart);
-    return poles;
-  }
-
   // Those of the diagonal SSM, and one state more that holds the last row alone: D.
   Var taps() const {
     const Shape one = {1, config().heads, 1, config().head_dim};
@@ -198,10 +178,7 @@ VariantInfo h3() {
           [](const ReferenceInputs& x) {
             return oracle::h3(x.q, x.k, x.v, x.weights, {x.mask.kv_lengths}, x.rows);
           },
-      .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
-        if (params.integer("states") % 2 == 0) return std::nullopt;
-        return "an odd number of states has one without its conjugate";
-      },
+      .skip_reason = why_odd_states,
       .always_causal = [](const Params&) { return true; },
       .notes = {"Heads of one channel, as the paper's code has them by default: q, k and v meet "
                 "channel by channel. Larger heads, an outer product of k and v, are left out.",

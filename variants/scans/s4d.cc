@@ -22,24 +22,6 @@ class S4d final : public Attention {
         imaginary_(normal_weight("C_imag", log_decay_.shape(), std::sqrt(0.5))) {}
 
  private:
-  // Δ log-uniform in [1e-3, 0.1]
-  static Tensor start_steps(const AttentionConfig& config) {
-    Rng stream = rng(config.seed, "log_dt");
-    const Tensor steps({config.heads, config.head_dim});
-    for (real& step : steps.values())
-      step = static_cast<real>(stream.uniform(std::log(1e-3), std::log(0.1)));
-    return steps;
-  }
-  // first + n·apart for state n
-  static Tensor start_poles(const AttentionConfig& config, double first, double apart) {
-    const int64_t pairs = config.params.integer("states") / 2;
-    const Tensor poles({config.heads, pairs, config.head_dim});
-    for (int64_t i = 0; i < poles.size(); ++i)
-      poles[i] =
-          static_cast<real>(first + static_cast<double>(i / config.head_dim % pairs) * apart);
-    return poles;
-  }
-
   Var taps() const {
     return zero_order_hold({log_step_, log_decay_, frequency_, real_, imaginary_});
   }
@@ -75,10 +57,7 @@ VariantInfo s4d() {
           [](const ReferenceInputs& x) {
             return oracle::s4d(x.v, x.weights, {x.mask.kv_lengths}, x.rows);
           },
-      .skip_reason = [](const AttentionShape&, const Params& params) -> std::optional<std::string> {
-        if (params.integer("states") % 2 == 0) return std::nullopt;
-        return "an odd number of states has one without its conjugate";
-      },
+      .skip_reason = why_odd_states,
       .reads = [](const Params&) { return VariantInfo::Reads{.queries = false, .keys = false}; },
       .always_causal = [](const Params&) { return true; },
       .notes = {"The mixer alone, unless block=paper: without the paper's skip connection D·x, "

@@ -11,4 +11,5 @@
 #include "variants/scans/moving_average.h"
 #include "variants/scans/selective_scan.h"
 #include "variants/scans/shift_filter.h"
+#include "variants/scans/start_states.h"
 #include "variants/scans/zero_order_hold.h"

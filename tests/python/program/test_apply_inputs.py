@@ -18,13 +18,6 @@ class ApplyInputs(FaultCase):
         super().setUp()
         rng = np.random.default_rng(3)
         self.q, self.k, self.v, self.gate = (rng.normal(size=(BATCH, HEADS, LENGTH, DIM)) for _ in range(4))
-        self.files = 0
-
-    def save(self, array: np.ndarray) -> str:
-        self.files += 1
-        path = self.folder / f"{self.files}.npy"
-        np.save(path, array)
-        return str(path)
 
     def apply(self, variant: str, *words: str, out: str = "out.npy", **arrays: np.ndarray):
         given = [word for name, array in arrays.items() for word in (f"--{name}", self.save(array))]

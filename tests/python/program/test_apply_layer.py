@@ -62,13 +62,6 @@ class ApplyLayer(FaultCase):
         super().setUp()
         self.rng = np.random.default_rng(11)
         self.x = self.rng.normal(size=(BATCH, LENGTH, WIDTH))
-        self.files = 0
-
-    def save(self, array: np.ndarray) -> str:
-        self.files += 1
-        path = self.folder / f"{self.files}.npy"
-        np.save(path, array)
-        return str(path)
 
     def layer(self, *words: str, heads: int | None = HEADS, variant: str = "mamba2", out: bool = True):
         more = [] if heads is None else ["--heads", str(heads)]

@@ -24,6 +24,7 @@ from ..rows.settings import (
     mode_of,
     scope_of,
     shape_of,
+    trained_width,
     without_settings,
     written,
 )
@@ -54,8 +55,6 @@ class Answer:
 
 
 EMPTY = Answer(NONE)
-
-
 Answers = dict[tuple[str, Params], tuple[Answer, Answer]]  # from which length on, and at the longest
 
 
@@ -203,7 +202,7 @@ def _measured_at(group: TaskGroup) -> str:
 
 def _heads(group: TaskGroup) -> str:
     """`2 heads of 32`; empty where the rows do not say, or say several."""
-    told = {(c.training.get("heads"), None if c.axes.get("equal") else c.training.get("width")) for c in group.cells}
+    told = {(c.training.get("heads"), trained_width(c)) for c in group.cells}
     heads, width = told.pop()
     if told or not (isinstance(heads, int) and isinstance(width, int) and heads > 0):
         return ""

@@ -129,7 +129,10 @@ def _look(s: Series, style: PanelStyle) -> dict[str, Any]:
 
 
 def _point_look(s: Series, style: PanelStyle, is_hollow: bool) -> dict[str, Any]:
-    return {**s.look.hollow(), **{k: v for k, v in _look(s, style).items() if "size" in k or "width" in k}} if is_hollow else _look(s, style)
+    look = _look(s, style)
+    if not is_hollow:
+        return look
+    return s.look.hollow() | {k: v for k, v in look.items() if "size" in k or "width" in k}
 
 
 def _entry(s: Series, points: list[Point], panel: LinePanel, style: PanelStyle) -> tuple[Line2D, str]:

@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from .crossing import DRAWS, central, draws, sure
 from .read import FAILURES, Cell, Params, ids
 from .scores import Score, TaskGroup, score
-from .settings import SCOPES, contract, decodes, dtype_of, mode_of, scope_of, scope_text, unfinished, without_settings
+from .settings import SCOPES, contract, decodes, dtype_of, mode_of, scope_of, scope_text, trained_width, unfinished, without_settings
 from .style import Series
 from .units import length_text
 
@@ -232,8 +232,7 @@ def _other_parameters(series: Series, point: Point) -> str:
 def shape_difference(scored: Iterable[Cell], point: Point) -> str:
     """Returns `scores at length 64, 2 heads of 32; costs at length 128, 2 heads of 64`, or nothing
     where the two are of one shape."""
-    # Equal layers have a width of their own, which the settings do not name.
-    scores = {_shape(c, c.training, None if c.axes.get("equal") else c.training.get("width")) for c in scored}
+    scores = {_shape(c, c.training, trained_width(c)) for c in scored}
     axes = point.axes
     wide = (axes.get("heads") or 0) * (axes.get("head_dim") or 0)
     cost = _shape(next(iter(point.cells.values())), axes, wide)

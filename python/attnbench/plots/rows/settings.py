@@ -108,6 +108,11 @@ def shown(key: str) -> str:
     return key.removeprefix(SETTING).replace("_", " ") if key.startswith(SETTING) else key
 
 
+def trained_width(cell: Cell) -> int | None:
+    """Of the settings; None where equal layers have a width of their own."""
+    return None if cell.axes.get("equal") else cell.training.get("width")
+
+
 def _fixed(cell: Cell) -> dict[str, str]:
     fixed = {
         k: v if isinstance(v, str) else json.dumps(v)
@@ -115,7 +120,7 @@ def _fixed(cell: Cell) -> dict[str, str]:
         if k not in cell.tuned
     }
     if cell.training:
-        fixed["equal"] = str(cell.axes.get("equal") or "width")  # what layers have in common
+        fixed["equal_layers"] = str(cell.axes.get("equal") or "width")  # what layers have in common
     return fixed
 
 
