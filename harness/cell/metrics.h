@@ -109,6 +109,7 @@ struct AccuracyMetrics {
   std::optional<double> flops;  // of training, an example
   std::optional<double> final_train_loss;
   std::string control;  // what solves the task without attention
+  std::string solver;   // the variant that must learn it, where that is not exact attention
   std::optional<int64_t> state_bytes;
   std::vector<ScoreAtLength> by_length;
   std::vector<ScoreWithParams> by_params;

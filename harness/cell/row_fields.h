@@ -171,6 +171,7 @@ void fields(Archive& archive, AccuracyMetrics& metrics) {
   archive("flops", metrics.flops);
   archive("final_train_loss", metrics.final_train_loss);
   archive.maybe("control", metrics.control);
+  archive.maybe("solver", metrics.solver);
   archive("state_bytes", metrics.state_bytes);
   archive.maybe("by_length", metrics.by_length);
   archive.maybe("by_params", metrics.by_params);

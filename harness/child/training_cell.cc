@@ -228,6 +228,7 @@ CellResult accuracy(const CellKey& key) {
                           .flops = finite(found.flops / examples),
                           .final_train_loss = finite(found.final_train_loss),
                           .control = task.control,
+                          .solver = task.solver,
                           .state_bytes = found.state_bytes,
                           .by_length = length_scores(found),
                           .by_params = params_scores(found),

@@ -99,7 +99,8 @@ Json describe(const TaskInfo& info) {
           {"datasheet", info.datasheet},
           {"params", describe_all(info.params_by_default())},
           {"presets", presets},
-          {"control", info.control.empty() ? Json(nullptr) : Json(info.control)}};
+          {"control", info.control.empty() ? Json(nullptr) : Json(info.control)},
+          {"solver", info.solver.empty() ? exact_reference().name : info.solver}};
 }
 
 std::string control_text(const TaskInfo& info) {

@@ -4,9 +4,8 @@
 #include "core/base/check.h"
 #include "harness/measure/statistics.h"
 #include "harness/plan/labels.h"
-#include "harness/tables/seeds.h"
+#include "harness/tables/learned.h"
 #include "harness/tables/tuned.h"
-#include "variants/catalog.h"
 
 namespace attn {
 namespace {
@@ -48,6 +47,7 @@ std::string choice_text(const std::string& label, const std::string& column, con
 
 struct Group {
   std::vector<std::string> labels, columns;
+  std::map<std::string, std::string> signs;  // of columns
   std::map<std::pair<std::string, std::string>, Seeds> cells;
 
   void add(const std::string& label, const std::string& column, const Row& row) {
@@ -116,39 +116,55 @@ std::string steps_text(const Group& group) {
                      steps.size() > 1 ? fmt::format(" to {}", *steps.rbegin()) : "");
 }
 
-// The tasks on which exact attention learned no more than a shortcut knows, a line each.
-std::vector<std::string> without_lift(const Group& group) {
-  std::vector<std::string> notes;
+// What may make the control learn.
+std::string advice(const Seeds& rows) {
+  const bool was_cut = std::any_of(rows.begin(), rows.end(), [](const Row* row) {
+    return row->is_ok() &&
+           (row->accuracy().stopped_by == "steps" || is_unfinished(row->accuracy()));
+  });
+  const std::string steps = steps_of(*rows[0]);
+  return was_cut && !steps.empty()
+             ? fmt::format("; try --train schedule=wsd, or steps=N, N above {}", steps)
+             : "; try --tune learning_rate --tune-by halving";
+}
+
+// Takes the columns out that the control has not learned, with what to try; marks those whose
+// control is missing. The rows of what is left out lose their place in `rows`.
+std::vector<std::string> leave_out(Group& group, std::set<const Row*>& unlearned) {
+  std::vector<std::string> notes, kept;
+  std::set<std::string> without;  // controls that have no row
   for (const std::string& column : group.columns) {
-    Seeds exact;
+    Seeds members;
     for (const auto& [place, seeds] : group.cells)
-      if (place.second == column && seeds[0]->key.variant.name == exact_reference().name)
-        for (const Row* row : ok_ones(seeds)) exact.push_back(row);
-    if (exact.empty() || !exact[0]->accuracy().control.empty() || has_lift(exact)) continue;
-    const bool was_cut = std::all_of(exact.begin(), exact.end(), [](const Row* row) {
-      return row->accuracy().stopped_by == "steps" || is_unfinished(row->accuracy());
-    });
-    const bool others = std::any_of(group.cells.begin(), group.cells.end(), [&](const auto& cell) {
-      return cell.first.second == column && has_lift(ok_ones(cell.second));
-    });
-    const std::string steps = steps_of(*exact[0]);
-    notes.push_back(fmt::format(
-        "exact attention has no lift on {}: {}; try --train {}", column,
-        others ? "the scores of others have no yardstick" : "this compares nothing",
-        was_cut && !steps.empty() ? fmt::format("steps=N, N above {}", steps) : "learning_rate=…"));
+      if (place.second == column) members.insert(members.end(), seeds.begin(), seeds.end());
+    const TaskSetting setting = setting_of(members);
+    if (setting.learned == TaskSetting::Learned::no) {
+      notes.push_back(left_out_note(column, setting) + advice(members));
+      unlearned.insert(members.begin(), members.end());
+      continue;
+    }
+    kept.push_back(column);
+    if (setting.learned == TaskSetting::Learned::yes) continue;
+    without.insert(setting.control);
+    group.signs[column] = kNoControlSign;
   }
+  for (const std::string& control : without) notes.push_back(no_control_note(control));
+  group.columns = kept;
   return notes;
 }
 
 // `all`: the rows with those that tuning did not choose.
-Table table_of(const std::string& title, const Group& group, const std::vector<Row>& all) {
+Table table_of(const std::string& title, Group group, const std::vector<Row>& all,
+               std::set<const Row*>& unlearned) {
+  const std::vector<std::string> left_out = leave_out(group, unlearned);
   Table table{
       .title = fmt::format("test score ± half its 95 % interval (lift over the best shortcut){}{}",
                            title.empty() ? "" : "; ", title),
       .columns = {"variant"},
       .rows = {},
       .notes = {}};
-  for (const std::string& column : group.columns) table.columns.push_back(column);
+  for (const std::string& column : group.columns)
+    table.columns.push_back(column + group.signs[column]);
   std::set<std::string> reasons;
   std::vector<std::string> choices;
   std::set<std::string> controls;
@@ -176,13 +192,16 @@ Table table_of(const std::string& title, const Group& group, const std::vector<R
     }
     table.rows.push_back(std::move(line));
   }
-  add_references(group, table);
+  if (group.columns.empty())
+    table.rows.clear();  // the notes say why
+  else
+    add_references(group, table);
   Seeds members;
   for (const auto& [place, rows] : group.cells)
     members.insert(members.end(), rows.begin(), rows.end());
   for (std::string& note : contract_notes(members)) table.notes.push_back(std::move(note));
   table.notes.insert(table.notes.end(), controls.begin(), controls.end());
-  for (std::string& note : without_lift(group)) table.notes.push_back(std::move(note));
+  table.notes.insert(table.notes.end(), left_out.begin(), left_out.end());
   if (unfinished) table.notes.emplace_back(kUnfinishedNote);
   table.notes.push_back(
       seeds ? "±: 95 % interval of the mean over seeds (Student's t); of one seed, over its test "
@@ -243,14 +262,18 @@ std::vector<Table> accuracy_tables(const std::vector<Row>& all) {
     groups[title].add(label_of(row), task_heading(row, rows), row);
   }
   std::vector<Table> tables;
+  std::set<const Row*> unlearned;
   for (const std::string& title : order) {
     const std::string steps =
         title.find("steps ") == std::string::npos ? steps_text(groups[title]) : std::string();
     const bool both = !title.empty() && !steps.empty();
-    tables.push_back(table_of(title + (both ? ", " : "") + steps, groups[title], all));
+    tables.push_back(table_of(title + (both ? ", " : "") + steps, groups[title], all, unlearned));
   }
-  for (auto& more :
-       {length_tables(rows), params_tables(rows), task_tables(rows), decoding_tables(rows)})
+  std::vector<Row> learned;
+  for (const Row& row : rows)
+    if (!unlearned.contains(&row)) learned.push_back(row);
+  for (auto& more : {length_tables(learned), params_tables(learned), task_tables(learned),
+                     decoding_tables(learned)})
     tables.insert(tables.end(), more.begin(), more.end());
   return tables;
 }

@@ -9,8 +9,8 @@
 #include "core/base/check.h"
 #include "harness/plan/labels.h"
 #include "harness/tables/floors.h"
+#include "harness/tables/learned.h"
 #include "harness/tables/scope_notes.h"
-#include "harness/tables/seeds.h"
 #include "harness/tables/tuned.h"
 #include "variants/catalog.h"
 
@@ -90,7 +90,7 @@ std::string beside_full(const Grid& grid, const std::string& name, Figure figure
 // Of one variant on one task.
 struct Score {
   double test = 0, lift = 0;  // means over the seeds
-  bool is_control = false, lower_is_better = false, has_lift = false;
+  bool is_control = false, lower_is_better = false;
   bool is_unfinished = false;  // a training was cut off: the score is shown and not ranked
   std::string longer;  // "0.31 at 4096": at the longest tested length, where there are several
 };
@@ -119,7 +119,6 @@ std::optional<Score> score_of(const Seeds& cells) {
                .lift = mean_lift(ok),
                .is_control = !ok[0]->accuracy().control.empty(),
                .lower_is_better = attn::lower_is_better(*ok[0]),
-               .has_lift = attn::has_lift(ok),
                .is_unfinished = has_unfinished(ok),
                .longer = longest_tested(ok)};
 }
@@ -152,7 +151,9 @@ struct Closing {
   std::vector<std::string> names, tasks;
   std::map<std::pair<std::string, std::string>, Seeds> scores;  // by name and task
   std::map<std::string, std::string> labels;                    // of the first row of a name
-  bool leaves_out = false;  // accuracy rows of further parameters or settings
+  bool leaves_out = false;                     // accuracy rows of further parameters or settings
+  std::vector<std::string> left_out;           // a note for each task that was not learned
+  std::map<std::string, std::string> without;  // the control that has no row, by task
 
   explicit Closing(const std::vector<Row>& rows)
       : speed(by_length(rows, Measure::speed)),
@@ -181,6 +182,22 @@ struct Closing {
       else
         leaves_out = true;
     }
+    leave_out_unlearned();
+  }
+  // Tasks that the control has not learned are no columns; others are marked where it is missing.
+  void leave_out_unlearned() {
+    std::vector<std::string> learned;
+    for (const std::string& task : tasks) {
+      Seeds members;
+      for (const auto& [place, seeds] : scores)
+        if (place.second == task) members.insert(members.end(), seeds.begin(), seeds.end());
+      const TaskSetting setting = setting_of(members);
+      const bool is_learned = setting.learned != TaskSetting::Learned::no;
+      if (!is_learned) left_out.push_back(left_out_note(task, setting));
+      if (is_learned) learned.push_back(task);
+      if (setting.learned == TaskSetting::Learned::unknown) without.emplace(task, setting.control);
+    }
+    tasks = learned;
   }
   std::optional<Score> score(const std::string& name, const std::string& task) const {
     const auto found = scores.find({name, task});
@@ -247,23 +264,13 @@ std::string cut_off(const Closing& closing, const std::string& task) {
 }
 
 void add_scores(const Closing& closing, std::vector<std::string>& sentences) {
+  sentences.insert(sentences.end(), closing.left_out.begin(), closing.left_out.end());
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
     if (!full || full->is_control) continue;
     if (full->is_unfinished) {
       sentences.push_back(
           fmt::format("{}: the training of full was cut off by its steps: no yardstick", task));
-      continue;
-    }
-    if (!full->has_lift) {
-      const bool others =
-          std::any_of(closing.names.begin(), closing.names.end(), [&](const std::string& name) {
-            const auto own = closing.score(name, task);
-            return own && own->has_lift && !own->is_unfinished;
-          });
-      sentences.push_back(
-          fmt::format("{}: full scores {:.3f}, no better than the best shortcut: {}", task,
-                      full->test, others ? "no yardstick" : "this compares nothing"));
       continue;
     }
     std::vector<std::string> keep, fall, longer;
@@ -296,11 +303,11 @@ double most_of_full(const Grid& speed, const NoiseFloor& floors) {
 
 void add_choice(const Closing& closing, const NoiseFloor& floors,
                 std::vector<std::string>& sentences) {
-  std::vector<std::string> judging;  // the tasks that tell who keeps full's score
-  bool leaves_out = false;  // full learned nothing of a task, or has no score: a stopped sweep
+  std::vector<std::string> judging;             // the tasks that tell who keeps full's score
+  bool leaves_out = !closing.left_out.empty();  // or full has no score: a stopped sweep
   for (const std::string& task : closing.tasks) {
     const auto full = closing.score(baseline(), task);
-    const bool judges = full && !full->is_control && full->has_lift && !full->is_unfinished;
+    const bool judges = full && !full->is_control && !full->is_unfinished;
     if (judges) judging.push_back(task);
     leaves_out |= !judges && !(full && full->is_control);
   }
@@ -332,7 +339,7 @@ void add_choice(const Closing& closing, const NoiseFloor& floors,
 std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloor& floors) {
   Closing closing(rows);
   const size_t measures =
-      !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.tasks.empty();
+      !closing.speed.cells.empty() + !closing.memory.cells.empty() + !closing.trained.empty();
   const bool has_full =
       std::find(closing.names.begin(), closing.names.end(), baseline()) != closing.names.end();
   if (measures < 2 || !has_full || closing.names.size() < 2) return std::nullopt;
@@ -346,7 +353,8 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
   }
   if (!closing.memory.cells.empty())
     table.columns.push_back(fmt::format("memory at {}, full = 1", closing.memory.columns.back()));
-  table.columns.insert(table.columns.end(), closing.tasks.begin(), closing.tasks.end());
+  for (const std::string& task : closing.tasks)
+    table.columns.push_back(task + (closing.without.contains(task) ? kNoControlSign : ""));
   std::vector<const Row*> alone;  // rows of attention alone
   std::set<std::string> gated;    // names
   for (const Grid* grid : {&closing.speed, &closing.memory})
@@ -373,9 +381,15 @@ std::optional<Table> closing_table(const std::vector<Row>& rows, const NoiseFloo
         "hold all");
   for (std::string& note : scope_notes(alone, rows, label_of))
     table.notes.push_back(std::move(note));
-  const auto is_cut = [](const auto& scored) { return has_unfinished(ok_ones(scored.second)); };
+  const auto is_cut = [&](const auto& scored) {
+    return std::count(closing.tasks.begin(), closing.tasks.end(), scored.first.second) > 0 &&
+           has_unfinished(ok_ones(scored.second));
+  };
   if (std::any_of(closing.scores.begin(), closing.scores.end(), is_cut))
     table.notes.emplace_back(kUnfinishedNote);
+  std::set<std::string> missing;
+  for (const auto& [task, control] : closing.without) missing.insert(control);
+  for (const std::string& control : missing) table.notes.push_back(no_control_note(control));
   add_times(closing, table.notes);
   add_scores(closing, table.notes);
   add_choice(closing, floors, table.notes);

@@ -39,12 +39,4 @@ inline double mean_lift(const Seeds& rows) {
   return sum / static_cast<double>(rows.size());
 }
 
-// Whether a seed's score exceeds the best shortcut by more than its 95 % interval over the test
-// examples. The interval over two or three seeds is too wide to tell: one that learned suffices.
-inline bool has_lift(const Seeds& ok) {
-  return std::any_of(ok.begin(), ok.end(), [](const Row* row) {
-    return row->accuracy().lift.value_or(0) > 1.96 * row->accuracy().test_stderr.value_or(0);
-  });
-}
-
 }  // namespace attn

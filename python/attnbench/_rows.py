@@ -133,11 +133,12 @@ def table(rows: Source | list[Source], **options: Any) -> str:
 def _drawable(rows: Source | list[Source]) -> Any:
     """Rows as the pictures and the report read them, whole or not at all."""
     try:
+        from .plots.rows.learned import published
         from .plots.rows.read import RowsError, read_rows
     except ImportError as error:
         raise _lacks(error) from None
     try:
-        return read_rows(_files(rows), SCHEMA)
+        return published(read_rows(_files(rows), SCHEMA))
     except RowsError as error:
         raise Error(str(error)) from None
     except ImportError as error:

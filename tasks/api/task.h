@@ -161,6 +161,9 @@ struct TaskInfo {
   // The shortcut that solves the task, if the task is a control; else empty. Controls have no lift,
   // because they do not need attention.
   std::string control{};
+  // The variant that must learn a setting for its scores to be shown, where exact attention cannot
+  // solve the task; else empty.
+  std::string solver{};
   std::vector<ParamSpec> params;  // every task has `train_examples`
   // `preset=NAME` selects one; parameters given beside `preset` override its values. A spec without
   // `preset` means the preset "standard", if there is one.

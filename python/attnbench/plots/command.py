@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from .._place import COMMAND, IS_CLONE, ROOT, SCHEMA
+from .rows.learned import published
 from .rows.read import Rows, RowsError, UnreadableError, read_rows
 
 MAKES_ONE = "'scripts/bench'" if IS_CLONE else "'attnbench run --profile quick -o results/quick.jsonl'"
@@ -32,12 +33,14 @@ class Parser(argparse.ArgumentParser):
         """Reads the files, or stops: code 6 unreadable, 2 no rows file, 4 no cell that ran. `done`
         is what would be done to it."""
         try:
-            rows = read_rows(files, SCHEMA)
+            rows = published(read_rows(files, SCHEMA))
         except UnreadableError as error:
             self.stop(6, str(error))
         except RowsError as error:
             self.stop(2, str(error))
-        if not any(cell.status != "skipped" for cell in rows.cells):
+        for words in rows.left_out:
+            print(f"{self.verb}: scores left out: {words}", file=sys.stderr)
+        if not any(cell.status != "skipped" for cell in (*rows.cells, *rows.unlearned)):
             named = ", ".join(map(str, files))
             self.stop(4, f"{named}: nothing to {done}, there is no cell that ran")
         return rows

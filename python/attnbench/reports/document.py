@@ -10,6 +10,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def document(
     rows: Rows, others: Sequence[PeersFile] = (), past: Sequence[Past] = ()
 ) -> str:
     """`others`: rows of scripts/peers; `past`: the runs of a history, in their order."""
+    rows = replace(rows, unlearned=())  # the page lists the cells of what is published
     book = Book(rows, Styles(rows))
     tasks = Tasks(book)
     found = [

@@ -12,6 +12,7 @@ from attnbench.plots.kinds.panel_kinds import with_ends
 from attnbench.plots.kinds.tradeoff import trade_note
 from attnbench.plots.kinds.trades import Trade, trade_panels
 from attnbench.plots.layout.axes import LEVELS
+from attnbench.plots.layout.caption import not_learned
 from attnbench.plots.rows.joined import Front
 from attnbench.plots.rows.read import FAILURES, Cell
 from attnbench.plots.rows.scores import ONE_SEED, TaskGroup, controls, score, series_of, shortcut_words, task_groups
@@ -82,6 +83,7 @@ def accuracy(tasks: Tasks) -> Json | None:
                 (
                     f"Bars are 95 % intervals: {ONE_SEED}, of several t-intervals over the seeds.",
                     controls(tasks.groups),
+                    not_learned(tasks.book.rows, tasks.cells),
                     tuning_note(tasks.cells),
                 ),
             )

@@ -270,7 +270,7 @@ class CommandLine(unittest.TestCase):
                 cwd=folder,
             )
             self.assertEqual(tasks.returncode, 0, tasks.stderr)
-            self.assertRegex(tasks.stdout, r"mqar\[\S*pairs=2\S*\] +mqar\[\S*pairs=4\S*\]")
+            self.assertRegex(tasks.stdout, r"mqar\[\S*pairs=2\S*\] ¶ +mqar\[\S*pairs=4\S*\]")
             self.assertRegex(tasks.stdout, "(?s)steps 1.*steps 2")
 
     def test_the_crossing_with_full_is_read_from_the_last_length(self):

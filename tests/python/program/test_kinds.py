@@ -51,8 +51,10 @@ class Kinds(InFolder):
             ratio = decoding["tokens_per_s"] / decoding["recompute_tokens_per_s"]
             self.assertAlmostEqual(decoding["speedup"] / ratio, 1, places=6)
         self.assertRegex(printed, r"reverse\S*, exact match")
-        self.assertIn("full stands in", printed)
-        self.assertRegex(printed, r"truncated\[window=2\], positions learned, seed 0 .* cross ")
+        self.assertIn("left out: reverse", printed)
+        only = self.sweep(["truncated[window=2]", "linformer[rank=4]"], [REVERSE])[1]
+        self.assertIn("full stands in", only)
+        self.assertRegex(only, r"truncated\[window=2\], positions learned, seed 0 .* cross ")
 
     def test_of_an_error_less_is_better(self) -> None:
         rows, printed = self.sweep(["full"], [ADDING, INDUCTION])
@@ -73,20 +75,20 @@ class Kinds(InFolder):
         self.assertRegex(printed, rf"best shortcut +.*{best:.3f} ")
 
     def test_longer_tests_stand_in_the_same_row(self) -> None:
-        rows, printed = self.sweep(["full"], [INDUCTION], ",stretch=4,positions=sinusoidal")
+        rows, printed = self.sweep(["linear"], [INDUCTION], ",stretch=4,positions=sinusoidal")
         lengths = rows[0]["metrics"]["by_length"]
         self.assertEqual([at["length"] for at in lengths], [8, 16, 32])
         self.assertEqual(lengths[0]["test"], rows[0]["metrics"]["test"])
         self.assertTrue(all(at["reason"] is None for at in lengths))
         self.assertIn("8 (x1)", printed)
-        rows, printed = self.sweep(["full"], [INDUCTION], ",stretch=4")
+        rows, printed = self.sweep(["linear"], [INDUCTION], ",stretch=4")
         lengths = rows[0]["metrics"]["by_length"]
         self.assertIsNone(lengths[1]["test"])
         self.assertIn("learned positions end at the training length", printed)
 
     def test_the_same_weights_on_other_lengths_of_the_task(self) -> None:
         on = ["--test-on", "length=[16,32]"]
-        rows, printed = self.sweep(["full"], [INDUCTION], ",positions=[rotary,learned]", *on)
+        rows, printed = self.sweep(["linear"], [INDUCTION], ",positions=[rotary,learned]", *on)
         scores = {row["training"]["positions"]: row["metrics"]["by_task"] for row in rows}
         self.assertEqual([at["length"] for at in scores["rotary"]], [16, 32])
         self.assertTrue(all(0 <= at["test"] <= 1 and at["chance"] > 0 for at in scores["rotary"]))
@@ -94,8 +96,8 @@ class Kinds(InFolder):
         self.assertEqual([(at["test"], at["reason"]) for at in scores["learned"]], [(None, ends)] * 2)
         for row in rows:
             self.assertEqual([p["length"] for p in row["test_on"]], [16, 32])
-        self.assertRegex(printed, r"full, positions rotary, seed 0 +length=32 +0\.\d{3}† ")
-        self.assertIn(f"full, positions learned, seed 0, length=16 skipped: {ends}", printed)
+        self.assertRegex(printed, r"linear, positions rotary, seed 0 +length=32 +0\.\d{3}† ")
+        self.assertIn(f"linear, positions learned, seed 0, length=16 skipped: {ends}", printed)
 
     def test_reach_is_a_measure_of_its_own(self) -> None:
         command = "run --measure reach -v full -v truncated[window=3] --length 24 --heads 1 --head-dim 8 --causal true"

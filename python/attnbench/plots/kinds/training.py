@@ -42,7 +42,7 @@ class Validated(TaskGroup):
 def while_training(rows: Rows) -> list[TaskGroup]:
     """Returns the tasks with scores at several steps. A variant with a score at one step, because it
     learned within it, is a single point."""
-    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if c.ok and _curve(c)]
+    cells = [c for c in chosen_on_validation(rows.trainings()) if c.ok and _curve(c)]
     return [Validated(g.title, g.cells) for g in task_groups(cells) if any(len(_curve(c)) > 1 for c in g.cells)]
 
 
@@ -138,7 +138,7 @@ class Effort(TaskGroup):
 
 def efforts(rows: Rows) -> list[Effort]:
     """Returns two panels for each task that was validated several times."""
-    cells = [c for c in chosen_on_validation(rows.of("accuracy")) if curve(c, "seconds")]
+    cells = [c for c in chosen_on_validation(rows.trainings()) if curve(c, "seconds")]
     return [
         Effort(g.title, g.cells, kind)
         for g in task_groups(cells)

@@ -176,9 +176,16 @@ def unique(items: Any) -> list[Any]:
 def caption(rows: Rows, cells: list[Cell], *notes: str) -> str:
     """All that there is to say: what is shown, what is missing, where it comes from, a paragraph
     each. The picture shows two lines of it, see `two_lines`; its CSV and its files hold the whole."""
-    told = [*notes, disturbed(cells), by_identities(cells), in_python(rows)]
+    told = [*notes, not_learned(rows, cells), disturbed(cells), by_identities(cells), in_python(rows)]
     paragraphs = [" ".join(filter(None, told)), missing(cells), provenance(rows)]
     return "\n".join(filter(None, paragraphs))
+
+
+def not_learned(rows: Rows, cells: list[Cell]) -> str:
+    """The settings that a picture of scores leaves out; nothing under another picture."""
+    if not rows.left_out or not any(c.measure == "accuracy" for c in cells):
+        return ""
+    return f"Left out, for the control has not learned them: {'; '.join(rows.left_out)}."
 
 
 def two_lines(text: str, fits: Callable[[str], bool]) -> list[str]:

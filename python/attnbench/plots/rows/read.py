@@ -212,9 +212,15 @@ class Rows:
     runs: list[dict[str, Any]]
     cells: list[Cell]
     sources: tuple[Path, ...] = ()  # the file of each of the runs
+    left_out: tuple[str, ...] = ()  # settings that were not learned, see learned.py
+    unlearned: tuple[Cell, ...] = ()  # their cells
 
     def of(self, measure: str) -> list[Cell]:
         return [c for c in self.cells if c.measure == measure]
+
+    def trainings(self) -> list[Cell]:
+        """Returns every accuracy cell, for what shows how trainings went rather than what they reached."""
+        return [*self.of("accuracy"), *self.unlearned]
 
 
 def ids(cells: Iterable[Cell | None]) -> str:
