@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,9 @@ struct LayerBlock {
   // The shift depends on the data: μ + tanh((x + μ' ⊙ (x_{t-1} - x))·A)·B, with A [width, rank] and
   // B [rank, width] of each projection (RWKV-6); 0: on none.
   int64_t shift_rank = 0;
+  // Shares start at 1 - (c/width)^power of channel c: powers by the names of projections, q, k, v,
+  // gate and gate.NAME of the mixer's; of others 1, and of q and gate 1/2 (RWKV-6's first layer).
+  std::map<std::string, double> shift_powers = {};
 
   // Heads of the mixer for each head of the layer, which keep the layer's head_dim: the inner width
   // is expansion · width.
@@ -58,10 +63,18 @@ struct LayerBlock {
   bool norm_is_learned = true, norms_each_head = false;
   double norm_epsilon = 1e-5;
 
-  enum class Gate { none, silu, sigmoid };
+  // (Σ q ⊙ k ⊙ ρ)·v of each head, added after the norm and before a linear gate, of the keys that
+  // the mixer writes (variants/api/written_keys.h); ρ of each head and channel is learned, from
+  // this number on (RWKV-7).
+  std::optional<double> bonus = {};
+
+  enum class Gate { none, silu, sigmoid, linear };  // linear: as it is projected
   Gate gate = Gate::none;  // of the output, projected from the layer's input
-  int64_t gate_rank = 0;   // of its projection in two steps; 0: one matrix; -1: head_dim
-  bool gate_bias = false;  // of the last step
+  // Of its projection in two steps; 0: one matrix; -1: head_dim; -2: max(32, 5·√width), rounded to
+  // a multiple of 32 (RWKV-7's code).
+  int64_t gate_rank = 0;
+  bool gate_sigmoid_inside = false;  // between the two steps
+  bool gate_bias = false;            // of the last step
   bool gate_before_norm = false;
 
   bool gelu = false;  // of the output, before its projection

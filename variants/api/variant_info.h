@@ -37,6 +37,9 @@ struct VariantInfo {
   // The mathematics in the plainest form, in double; empty: the contract compares with none, and
   // tables mark the variant as unreferenced.
   Reference reference;
+  // The keys that its state is written with, [batch, heads, kv_len, head_dim], where the class
+  // derives from WritesKeys (written_keys.h); empty: k.
+  Reference written_keys;
   // Parameters for which the variant equals softmax attention, and the relative error allowed.
   // nullopt or empty: there are none. `prepare` may set weights, such as identity projections.
   struct Limit {

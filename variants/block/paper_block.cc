@@ -26,12 +26,6 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// [heads] to [heads · times]: each number so many times.
-Var widened(const Var& numbers, int64_t times) {
-  const int64_t count = numbers.value().size();
-  return reshape(repeat_heads(reshape(numbers, {1, count, 1, 1}), times), {count * times});
-}
-
 // [batch, ..] to [batch · times, ..]: each sequence so many times in a row.
 Var repeated(const Var& x, int64_t times) {
   if (times == 1) return x;
@@ -40,20 +34,13 @@ Var repeated(const Var& x, int64_t times) {
                  {s[0] * times, s[1], s[2], s[3]});
 }
 
-// Rows [batch, len, heads · parts · dim] to [batch · parts, heads, len, dim], and back.
+// Rows [batch, len, heads · parts · dim] to [batch · parts, heads, len, dim].
 Var to_parts(const Var& rows, int64_t heads, int64_t parts) {
   if (parts == 1) return split_heads(rows, heads);
   const int64_t batch = rows.dim(0), len = rows.dim(1), wide = rows.dim(2);
   const Var apart = split_heads(reshape(rows, {batch * len, heads, wide / heads}), parts);
   return reshape(split_heads(reshape(apart, {batch, len, wide}), parts * heads),
                  {batch * parts, heads, len, wide / heads / parts});
-}
-Var from_parts(const Var& x, int64_t parts) {
-  if (parts == 1) return merge_heads(x);
-  const int64_t batch = x.dim(0) / parts, heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
-  const Var rows = merge_heads(reshape(x, {batch, parts * heads, len, dim}));
-  return reshape(merge_heads(reshape(rows, {batch * len, parts, heads, dim})),
-                 {batch, len, heads * parts * dim});
 }
 
 // x + share ⊙ (before - x)
@@ -90,6 +77,14 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
              "{}: expansion and value_parts must be 1 where values are not projected", base.name);
   ATTN_CHECK(!block_.token_shift || !block_.gates_of_values,
              "{}: token_shift and gates_of_values cannot go together", base.name);
+  ATTN_CHECK(!block_.bonus || (!inner_mixer_ && block_.value_parts == 1),
+             "{}: a bonus is of queries, keys and values of one width", base.name);
+  ATTN_CHECK(block_.gate != LayerBlock::Gate::linear
+                 ? !block_.bonus || block_.gate == LayerBlock::Gate::none
+                 : !block_.gate_before_norm,
+             "{}: a linear gate is the last, and the one that a bonus goes with", base.name);
+  ATTN_CHECK(!block_.gate_sigmoid_inside || block_.gate_rank != 0,
+             "{}: gate_sigmoid_inside needs a gate of two steps", base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
   if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
   const LayerBlock::Convolution& by = block_.convolution;
@@ -105,14 +100,9 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
     const Shape size = {block_.skip == LayerBlock::Skip::head ? heads_ : inner_width_};
     skip_ = block_.skip_is_drawn ? normal_weight("D", size, 1) : weight("D", Tensor::full(size, 1));
   }
-  if (block_.gate != LayerBlock::Gate::none) {
-    if (block_.token_shift) gate_mix_ = make_shift("gate");
-    const int64_t rank = block_.gate_rank < 0 ? config.head_dim : block_.gate_rank;
-    if (rank > 0) gate_down_ = glorot_weight("gate.down", {width(), rank});
-    gate_up_ =
-        glorot_weight(rank > 0 ? "gate.up" : "gate", {rank > 0 ? rank : width(), inner_width_});
-    if (block_.gate_bias) gate_bias_ = weight("gate.bias", Tensor::zeros({inner_width_}));
-  }
+  if (block_.bonus)
+    bonus_ = weight("bonus", Tensor::full({inner_width_}, static_cast<real>(block_.bonus.value())));
+  make_output_gate();
   if (block_.norm != LayerBlock::Norm::none && block_.norm_is_learned) {
     const bool of_heads = block_.norm == LayerBlock::Norm::rms_of_heads && !block_.norms_each_head;
     norm_gain_ =
@@ -124,6 +114,23 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   out_ = glorot_weight("W_o", {inner_width_, out});
   if (block_.glu || block_.projection_biases) out_bias_ = weight("W_o.bias", Tensor::zeros({out}));
   adopt_weights("mixer.", *inner_);
+}
+
+int64_t PaperBlock::gate_rank() const {
+  if (block_.gate_rank >= 0) return block_.gate_rank;
+  if (block_.gate_rank == -1) return config().head_dim;
+  const double rank = 5 * std::sqrt(static_cast<double>(width()));
+  return std::max<int64_t>(32, 32 * std::llround(rank / 32));
+}
+
+void PaperBlock::make_output_gate() {
+  if (block_.gate == LayerBlock::Gate::none) return;
+  if (block_.token_shift) gate_mix_ = make_shift("gate");
+  const int64_t rank = gate_rank();
+  if (rank > 0) gate_down_ = glorot_weight("gate.down", {width(), rank});
+  gate_up_ =
+      glorot_weight(rank > 0 ? "gate.up" : "gate", {rank > 0 ? rank : width(), inner_width_});
+  if (block_.gate_bias) gate_bias_ = weight("gate.bias", Tensor::zeros({inner_width_}));
 }
 
 // A name that no gate has would be passed over, here and in the reference.
@@ -153,8 +160,10 @@ Var PaperBlock::make_taps(const std::string& name, int64_t channels, int64_t& of
 }
 
 PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
-  // As in the first layer of RWKV-6: of queries and of the output's gate the square root.
-  const double power = name == "q" || name == "gate" ? 0.5 : 1;
+  const auto given = block_.shift_powers.find(name);
+  const double power = given != block_.shift_powers.end() ? given->second
+                       : name == "q" || name == "gate"    ? 0.5
+                                                          : 1;
   Shift made{.share = weight(name + ".mix", descending(width(), power))};
   if (const int64_t rank = block_.shift_rank; rank > 0) {
     made.down = normal_weight(name + ".mix.down", {width(), rank}, kTiny);
@@ -275,42 +284,6 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
     all.gates.push_back(repeated(heads, parts));
   }
   return all;
-}
-
-// Norm, skip and gate of the data, for one pass over rows.
-GatedNorm PaperBlock::end_of_rows(const Inputs& in) const {
-  using Norm = LayerBlock::Norm;
-  const bool of_heads = block_.norm == Norm::rms_of_heads || block_.norm == Norm::layer_of_heads;
-  const bool rms = block_.norm == Norm::rms_of_heads || block_.norm == Norm::rms;
-  GatedNorm by = {.norm = block_.norm == Norm::none ? GatedNorm::Norm::none
-                          : rms                     ? GatedNorm::Norm::rms
-                                                    : GatedNorm::Norm::layer,
-                  .segment = of_heads ? inner_width_ / heads_ : inner_width_,
-                  .epsilon = block_.norm_epsilon,
-                  .gain = norm_gain_,
-                  .shift = norm_shift_,
-                  .gate_first = block_.gate_before_norm};
-  if (skip_.defined()) {
-    by.skipped = in.values;
-    by.skip = block_.skip == LayerBlock::Skip::head ? widened(skip_, inner_width_ / heads_) : skip_;
-  }
-  if (block_.gate != LayerBlock::Gate::none) {
-    Var from = shifted(in.rows, in.before, gate_mix_);
-    if (gate_down_.defined()) from = linear(from, gate_down_, {});
-    by.gate = linear(from, gate_up_, gate_bias_);
-    by.activation = block_.gate == LayerBlock::Gate::silu ? GatedNorm::Activation::silu
-                                                          : GatedNorm::Activation::sigmoid;
-  }
-  return by;
-}
-
-Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
-  Var rows = inner_mixer_ ? mixed : from_parts(mixed, block_.value_parts);
-  if (has_end()) rows = gated_norm(rows, end_of_rows(in));
-  if (block_.gelu) rows = gelu(rows);
-  rows = linear(rows, out_, out_bias_);
-  if (!block_.glu) return rows;
-  return multiply(slice(rows, 2, 0, width()), sigmoid(slice(rows, 2, width(), 2 * width())));
 }
 
 Var PaperBlock::do_mix(const Var& x, const Mask& mask) const {

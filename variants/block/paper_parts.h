@@ -80,9 +80,17 @@ class PaperBlock final : public Mixer {
   int64_t stream(int64_t channels, int64_t taps);
   static Var previous_taps(int64_t channels);  // of the row before: 1, then 0
   Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
+  int64_t gate_rank() const;
+  void make_output_gate();
+  Var gate_of(const Inputs& in) const;
+  Var bonus_of(const Inputs& in) const;
   GatedNorm end_of_rows(const Inputs& in) const;
+  // Whether the gate is of the pass of norm and skip.
+  bool passes_gate() const {
+    return block_.gate == LayerBlock::Gate::silu || block_.gate == LayerBlock::Gate::sigmoid;
+  }
   bool has_end() const {
-    return block_.norm != LayerBlock::Norm::none || block_.gate != LayerBlock::Gate::none ||
+    return block_.norm != LayerBlock::Norm::none || passes_gate() ||
            block_.skip != LayerBlock::Skip::none;
   }
 
@@ -93,7 +101,8 @@ class PaperBlock final : public Mixer {
   VariantInfo::Reads reads_;
   Side q_, k_, v_;
   std::vector<Gate> gates_;
-  Var skip_;  // [inner heads] or [inner width]
+  Var skip_;   // [inner heads] or [inner width]
+  Var bonus_;  // ρ [inner width]
   Var norm_gain_, norm_shift_;
   Var gate_down_, gate_up_, gate_bias_;
   Shift gate_mix_;

@@ -132,12 +132,8 @@ class Walk {
     if (in.k.x.empty()) in.k = in.v;
     gates_of(config, values, in);
     const Array skip = block_.skip == LayerBlock::Skip::none ? Array() : w_.next();
-    Array z;
-    if (block_.gate != LayerBlock::Gate::none) {
-      z = mixed(rows_);
-      for (int step = block_.gate_rank != 0 ? 0 : 1; step < 2; ++step) z = product(z, w_.next());
-      if (block_.gate_bias) z = plus(z, w_.next());
-    }
+    const Array* const bonus = block_.bonus ? &w_.next() : nullptr;
+    const Array z = output_gate();
     const bool learns = block_.norm != LayerBlock::Norm::none && block_.norm_is_learned;
     const bool shifts =
         block_.norm == LayerBlock::Norm::layer || block_.norm == LayerBlock::Norm::layer_of_heads;
@@ -159,12 +155,12 @@ class Walk {
                     }),
                std::plus<>());
     if (!block_.gate_before_norm) y = normalised(y, gain, shift);
-    if (!z.x.empty()) {
-      const bool silu = block_.gate == LayerBlock::Gate::silu;
+    if (bonus) y = both(y, from_parts(bonus_of(in, *bonus)), std::plus<>());
+    if (!z.x.empty())
       y = both(y, z, [&](double a, double g) {
-        return a * (silu ? oracle::silu(g) : oracle::logistic(g));
+        if (block_.gate == LayerBlock::Gate::linear) return a * g;
+        return a * (block_.gate == LayerBlock::Gate::silu ? oracle::silu(g) : oracle::logistic(g));
       });
-    }
     if (block_.gate_before_norm) y = normalised(y, gain, shift);
     if (block_.gelu) y = each(y, [](double a, Index) { return oracle::gelu(a); });
     y = product(y, out);
@@ -256,6 +252,31 @@ class Walk {
         for (Index t = 0; t < x.len; ++t)
           for (Index c = 0; c < x.dim; ++c)
             out.at(b / parts_, 0, t, (h * parts_ + b % parts_) * x.dim + c) = x.at(b, h, t, c);
+    return out;
+  }
+
+  Array output_gate() {
+    if (block_.gate == LayerBlock::Gate::none) return {};
+    Array z = mixed(rows_);
+    if (block_.gate_rank != 0) z = product(z, w_.next());
+    if (block_.gate_sigmoid_inside)
+      z = each(z, [](double a, Index) { return oracle::logistic(a); });
+    z = product(z, w_.next());
+    return block_.gate_bias ? plus(z, w_.next()) : z;
+  }
+
+  // (Σ q ⊙ k ⊙ ρ)·v of each head.
+  Array bonus_of(const ReferenceInputs& in, const Array& rho) const {
+    const Array keys = base_.written_keys ? base_.written_keys(in) : in.k;
+    Array out = in.v;
+    for (Index b = 0; b < out.batch; ++b)
+      for (Index h = 0; h < out.heads; ++h)
+        for (Index t = 0; t < out.len; ++t) {
+          double sum = 0;
+          for (Index c = 0; c < dim_; ++c)
+            sum += in.q.at(b, h, t, c) * keys.at(b, h, t, c) * rho.at(0, 0, 0, h * dim_ + c);
+          for (Index c = 0; c < out.dim; ++c) out.at(b, h, t, c) *= sum;
+        }
     return out;
   }
 
