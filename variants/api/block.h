@@ -11,6 +11,12 @@
 
 namespace attn {
 
+// What follows the mixer in a layer, after a norm of its own. plain: GELU between two matrices with
+// biases. squared: relu(W_k·x')² and W_v without biases, where x' = x + μ ⊙ (x_{t-1} - x) (RWKV-7's
+// channel mixing). gated_squared: that times σ(W_r·x'') with a shift of its own (RWKV-6's). none:
+// the mixer is the layer.
+enum class FeedForward { plain, squared, gated_squared, none };
+
 // Parts in the order in which a row passes them. `rows` are numbers of all heads of one position.
 struct LayerBlock {
   // x + μ ⊙ (x_{t-1} - x) with a learned μ of each projection (RWKV's token shift).
@@ -30,6 +36,11 @@ struct LayerBlock {
   int64_t value_parts = 1;
   bool one_key_head = false;    // queries and keys of one head serve all heads
   bool projects_values = true;  // false: the mixer reads the rows as they come
+  bool projects_output = true;  // false: what the mixer answers is the output
+  // The mixer's parameter that says how many numbers queries and keys of a head are projected to at
+  // once; zeros follow up to head_dim, and the mixer makes no projections of them itself
+  // (AttentionConfig::key_dim). "": head_dim.
+  std::string key_dim = {};
 
   // Causal depthwise convolution of `kernel` taps over projected rows; 0: none.
   struct Convolution {
@@ -79,6 +90,8 @@ struct LayerBlock {
 
   bool gelu = false;  // of the output, before its projection
   bool glu = false;   // the output projection gives (a, b), and the block a ⊙ σ(b), with biases
+
+  FeedForward feed_forward = FeedForward::plain;
 
   // The mixer's decoder replaces a step that is taken back (Decoder::step_back), as a cache does;
   // what holds sums adds the next step to it.

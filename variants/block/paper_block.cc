@@ -67,7 +67,9 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   inner.heads = heads_;
   inner.params = {};
   inner.seed = rng(config.seed, "mixer").bits();
-  inner_ = base.build(std::move(inner), mixer_params(base, config.params).values());
+  const Params own = mixer_params(base, config.params);
+  if (!block_.key_dim.empty()) key_dim_ = inner.key_dim = own.integer(block_.key_dim);
+  inner_ = base.build(std::move(inner), own.values());
   inner_mixer_ = as_mixer(*inner_);
   reads_ = base.read_by(inner_->config().params);
   check_names();
@@ -83,6 +85,9 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
                  ? !block_.bonus || block_.gate == LayerBlock::Gate::none
                  : !block_.gate_before_norm,
              "{}: a linear gate is the last, and the one that a bonus goes with", base.name);
+  ATTN_CHECK(block_.projects_output || (!block_.glu && !block_.projection_biases),
+             "{}: the output has biases or a gate of a projection that it does not pass",
+             base.name);
   ATTN_CHECK(!block_.gate_sigmoid_inside || block_.gate_rank != 0,
              "{}: gate_sigmoid_inside needs a gate of two steps", base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
@@ -111,7 +116,7 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
       norm_shift_ = weight("norm.shift", Tensor::zeros({inner_width_}));
   }
   const int64_t out = block_.glu ? 2 * width() : width();
-  out_ = glorot_weight("W_o", {inner_width_, out});
+  if (block_.projects_output) out_ = glorot_weight("W_o", {inner_width_, out});
   if (block_.glu || block_.projection_biases) out_bias_ = weight("W_o.bias", Tensor::zeros({out}));
   adopt_weights("mixer.", *inner_);
 }
@@ -182,11 +187,16 @@ Var PaperBlock::shifted(const Var& x, const Var& before, const Shift& by) const 
 
 void PaperBlock::make_side(const std::string& name, int64_t heads, bool convolved, bool silu,
                            Side& side) {
-  const int64_t dim = config().head_dim, out = heads * dim;
+  const int64_t dim = name != "v" && key_dim_ > 0 ? key_dim_ : config().head_dim, out = heads * dim;
   side.heads = heads;
+  side.dim = dim;
   side.silu = silu;
   if (block_.token_shift) side.mix = make_shift(name);
-  side.weight = glorot_weight("W_" + name, {width(), out});
+  // Numbers half as large as those of a row, as where a mixer makes its narrow keys itself.
+  side.weight = name != "v" && key_dim_ > 0
+                    ? normal_weight("W_" + name, {width(), out},
+                                    0.5 / std::sqrt(static_cast<double>(width())))
+                    : glorot_weight("W_" + name, {width(), out});
   if (block_.projection_biases) side.bias = weight("W_" + name + ".bias", Tensor::zeros({out}));
   if (convolved && block_.convolution.kernel > 0) {
     side.taps = make_taps(name, out, side.stream);
@@ -236,13 +246,29 @@ Var PaperBlock::projected(const Var& x, const Var& before, const Side& side,
     rows = silu(rows);
   if (side.shift.defined()) {
     const Var last = convolve(rows, {side.shift_stream, previous_taps(rows.dim(2)), {}, false});
-    const int64_t dim = config().head_dim;
-    const Shape apart = {rows.dim(0), rows.dim(1), side.heads, dim};
+    const Shape apart = {rows.dim(0), rows.dim(1), side.heads, side.dim};
     const Var share =
         reshape(sigmoid(linear(from, side.shift, {})), {rows.dim(0), rows.dim(1), side.heads, 1});
     rows = reshape(attn::shifted(reshape(rows, apart), reshape(last, apart), share), rows.shape());
   }
   return rows;
+}
+
+// Queries or keys [batch · parts, inner heads, len, head_dim].
+Var PaperBlock::key_heads(const Var& x, const Var& before, const Side& of,
+                          const Convolve& convolve) const {
+  Var rows = projected(x, before, of, convolve);
+  if (of.gain.defined())
+    rows = gated_norm(rows, {.norm = GatedNorm::Norm::rms, .segment = of.dim, .gain = of.gain});
+  Var heads = split_heads(rows, of.heads);
+  if (of.dim < config().head_dim) {
+    const Var wide[] = {
+        heads,
+        Var(Tensor::zeros({heads.dim(0), heads.dim(1), heads.dim(2), config().head_dim - of.dim}))};
+    heads = concat(wide, 3);
+  }
+  if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
+  return repeated(heads, block_.value_parts);
 }
 
 Var PaperBlock::previous_taps(int64_t channels) {
@@ -260,17 +286,8 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
   all.values = block_.projects_values ? projected(x, all.before, v_, convolve) : x;
   if (!inner_mixer_) {
     all.v = to_parts(all.values, heads_, parts);
-    const auto side = [&](const Side& of) {
-      Var rows = projected(x, all.before, of, convolve);
-      if (of.gain.defined())
-        rows = gated_norm(
-            rows, {.norm = GatedNorm::Norm::rms, .segment = config().head_dim, .gain = of.gain});
-      Var heads = split_heads(rows, of.heads);
-      if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
-      return repeated(heads, parts);
-    };
-    all.q = reads_.queries ? side(q_) : all.v;
-    all.k = reads_.keys ? side(k_) : all.v;
+    all.q = reads_.queries ? key_heads(x, all.before, q_, convolve) : all.v;
+    all.k = reads_.keys ? key_heads(x, all.before, k_, convolve) : all.v;
   }
   const Var& from = block_.gates_of_values ? all.values : x;
   for (const Gate& gate : gates_) {

@@ -74,6 +74,7 @@ Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
   if (bonus_.defined()) rows = add(rows, bonus_of(in));
   if (block_.gate == LayerBlock::Gate::linear) rows = multiply(rows, gate_of(in));
   if (block_.gelu) rows = gelu(rows);
+  if (!block_.projects_output) return rows;
   rows = linear(rows, out_, out_bias_);
   if (!block_.glu) return rows;
   return multiply(slice(rows, 2, 0, width()), sigmoid(slice(rows, 2, width(), 2 * width())));

@@ -63,7 +63,8 @@ class PaperBlock final : public Mixer {
   struct Side {  // queries, keys or values
     Shift mix;
     Var weight, bias, taps, taps_bias, gain, shift;
-    int64_t heads = 0, stream = -1, shift_stream = -1;
+    int64_t heads = 0, dim = 0;  // numbers of a head; zeros follow them up to head_dim
+    int64_t stream = -1, shift_stream = -1;
     bool silu = false;
   };
 
@@ -71,6 +72,7 @@ class PaperBlock final : public Mixer {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override;
 
   void make_side(const std::string& name, int64_t heads, bool convolved, bool silu, Side& side);
+  Var key_heads(const Var& x, const Var& before, const Side& of, const Convolve& convolve) const;
   void make_gate(const GateInput& gate, int64_t rank);
   void check_names() const;
   double taps_deviation() const;
@@ -95,6 +97,7 @@ class PaperBlock final : public Mixer {
   }
 
   const LayerBlock& block_;
+  int64_t key_dim_ = 0;          // numbers of a query and key where they are fewer than head_dim
   int64_t heads_, inner_width_;  // inner_width_: of the mixer's rows, all parts
   std::unique_ptr<Attention> inner_;
   const Mixer* inner_mixer_;

@@ -116,14 +116,15 @@ class Walk {
     AttentionConfig config = x_.config;
     config.heads = heads_;
     config.params = mixer_params(base_, x_.config.params);
+    if (!block_.key_dim.empty()) config.key_dim = config.params.integer(block_.key_dim);
     const VariantInfo::Reads read = base_.read_by(config.params);
     const LayerBlock::Convolution& by = block_.convolution;
     const Index key_heads = block_.one_key_head ? 1 : heads_;
     ReferenceInputs in{.config = config, .mask = x_.mask, .rows = x_.rows};
     if (read.queries)
-      in.q = of_heads(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
+      in.q = of_keys(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
     if (read.keys)
-      in.k = of_heads(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
+      in.k = of_keys(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
     const Array values = block_.projects_values
                              ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
                              : rows_;
@@ -139,7 +140,7 @@ class Walk {
         block_.norm == LayerBlock::Norm::layer || block_.norm == LayerBlock::Norm::layer_of_heads;
     const Array* const gain = learns ? &w_.next() : nullptr;
     const Array* const shift = learns && shifts ? &w_.next() : nullptr;
-    const Array& out = w_.next();
+    const Array* const out = block_.projects_output ? &w_.next() : nullptr;
     const Array* const out_bias = block_.glu || block_.projection_biases ? &w_.next() : nullptr;
     in.weights = w_.rest();
     in.mask.kv_lengths.clear();
@@ -163,7 +164,7 @@ class Walk {
       });
     if (block_.gate_before_norm) y = normalised(y, gain, shift);
     if (block_.gelu) y = each(y, [](double a, Index) { return oracle::gelu(a); });
-    y = product(y, out);
+    if (out) y = product(y, *out);
     if (out_bias) y = plus(y, *out_bias);
     if (block_.glu) {
       Array halves(y.batch, 1, y.len, y.dim / 2);
@@ -218,7 +219,7 @@ class Walk {
     }
     if (block_.query_key_norm && may_norm) {
       const Array& gain = w_.next();
-      y = each(normed(y, dim_, false, 1e-5),
+      y = each(normed(y, y.dim / heads, false, 1e-5),
                [&](double a, Index c) { return a * gain.at(0, 0, 0, c); });
     }
     return y;
@@ -234,6 +235,16 @@ class Walk {
         for (Index t = 0; t < rows.len; ++t)
           for (Index c = 0; c < width; ++c)
             out.at(b, h, t, c) = rows.at(b / parts_, 0, t, h / (heads_ / heads) * width + c);
+    return out;
+  }
+  // The same, with zeros up to head_dim.
+  Array of_keys(const Array& rows, Index heads) const {
+    const Array narrow = of_heads(rows, heads);
+    Array out(narrow.batch, narrow.heads, narrow.len, dim_);
+    for (Index b = 0; b < out.batch; ++b)
+      for (Index h = 0; h < out.heads; ++h)
+        for (Index t = 0; t < out.len; ++t)
+          std::copy_n(narrow.row(b, h, t).data(), narrow.dim, out.line(b, h, t));
     return out;
   }
   Array in_parts(const Array& rows) const {

@@ -129,6 +129,7 @@ LayerBlock rwkv7_layer() {
           .gate = LayerBlock::Gate::linear,
           .gate_rank = -2,
           .gate_sigmoid_inside = true,
+          .feed_forward = FeedForward::squared,
           .notes = {"Peng et al. 2025, the section on time mixing; BlinkDL/RWKV-LM, "
                     "RWKV-v7/train_temp/src/model.py, RWKV_Tmix_x070: a shift of tokens with a "
                     "share of each projection, a norm of each head, the bonus (Σ r⊙k̃⊙ρ)·v after "
@@ -137,7 +138,9 @@ LayerBlock rwkv7_layer() {
                     "those of the first layer (the value residual), and nothing is handed from "
                     "layer to layer here.",
                     "The rank of decay and rate is gate_rank; the code has max(32, 2.5·√width), "
-                    "rounded to a multiple of 32. ε of norms as in the code for heads of 64."}};
+                    "rounded to a multiple of 32. ε of norms as in the code for heads of 64.",
+                    "In a model, channel mixing follows: a shift of tokens and squared relu, with "
+                    "the hidden units that are asked for; the paper has 4 times the width."}};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Blocks of three papers written out, one position after the other, in double: with nothing of the
+// Blocks of papers written out, one position after the other, in double: with nothing of the
 // library or of its references but the weights. And what the catalogue says of blocks.
 #include <gtest/gtest.h>
 
@@ -27,12 +27,12 @@ struct Built {
   Rows x;
   Tensor rows;
 
-  explicit Built(const std::string& variant) {
+  explicit Built(const std::string& variant, const std::map<std::string, ParamValue>& params = {}) {
     attention =
         with_paper_block(find_variant(variant))
             .build(
                 {.heads = kHeads, .head_dim = kDim, .max_len = kLength, .causal = true, .seed = 3},
-                {});
+                params);
     for (const Weight& weight : attention->weights()) {
       // Away from zeros and ones, which would hide that they are not read.
       const Tensor start = weight.value.value();
@@ -257,6 +257,57 @@ TEST(PaperBlock, Rwkv7IsWhatThePaperWrites) {
   b.expect(wanted);
   // max(32, 5·√width), in steps of 32.
   EXPECT_EQ(b.weights.at("gate.down").dim(1), 32);
+}
+
+// Arora et al. 2024, section 4.1: queries and keys of `dim` numbers of each head.
+TEST(PaperBlock, TaylorIsWhatThePaperWrites) {
+  constexpr int64_t narrow = 3;
+  const Built b("taylor", {{"dim", narrow}});
+  EXPECT_EQ(b.weights.size(), 4u);
+  EXPECT_EQ(b.weights.at("W_q").shape(), (Shape{kWidth, kHeads * narrow}));
+  Rows q, k, v, wanted;
+  for (int64_t t = 0; t < kLength; ++t) {
+    const Row& x = b.x[static_cast<size_t>(t)];
+    q.push_back(b.times(x, "W_q")), k.push_back(b.times(x, "W_k")), v.push_back(b.times(x, "W_v"));
+    Row y(kWidth, 0);
+    for (int64_t h = 0; h < kHeads; ++h) {
+      double total = 0;
+      for (size_t j = 0; j < k.size(); ++j) {
+        double s = 0;
+        for (int64_t c = 0; c < narrow; ++c) {
+          const auto of = static_cast<size_t>(h * narrow + c);
+          s += q.back()[of] * k[j][of] / std::sqrt(static_cast<double>(narrow));
+        }
+        const double weight = 1 + s + s * s / 2;
+        total += weight;
+        for (int64_t c = 0; c < kDim; ++c) {
+          const auto of = static_cast<size_t>(h * kDim + c);
+          y[of] += weight * v[j][of];
+        }
+      }
+      for (int64_t c = 0; c < kDim; ++c) y[static_cast<size_t>(h * kDim + c)] /= total;
+    }
+    wanted.push_back(b.times(y, "W_o"));
+  }
+  b.expect(wanted);
+  // Wider than a head, they do not fit.
+  const VariantInfo& block = with_paper_block(find_variant("taylor"));
+  const AttentionShape shape{.q_len = 8, .kv_len = 8, .head_dim = kDim, .causal = true};
+  EXPECT_TRUE(block.why_not(shape, Params(block.name, block.params)));
+  EXPECT_FALSE(block.why_not(shape, Params(block.name, block.params, {{"dim", kDim}})));
+}
+
+// The unit is the layer: the block adds no weights and changes no number.
+TEST(PaperBlock, GauIsTheUnitAlone) {
+  const Built b("gau");
+  const auto unit = find_variant("gau").build(
+      {.heads = kHeads, .head_dim = kDim, .max_len = kLength, .causal = true}, {});
+  for (const Weight& weight : unit->weights())
+    weight.value.set_value(b.weights.at("mixer." + weight.name));
+  EXPECT_EQ(b.weights.size(), unit->weights().size());
+  const Tensor y = as_mixer(*unit)->mix(Var(b.rows), {.causal = true}).value(),
+               found = as_mixer(*b.attention)->mix(Var(b.rows), {.causal = true}).value();
+  for (int64_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], found[i]);
 }
 
 TEST(PaperBlock, TheCatalogueFindsBlocks) {
