@@ -92,7 +92,8 @@ const VariantInfo& stack_named(std::string_view text) {
 
 const std::deque<VariantInfo>& all_variants() { return variant_list(); }
 
-const VariantInfo* variant_named(std::string_view name) {
+const VariantInfo* variant_named(std::string_view given) {
+  const std::string_view name = spelled_out(given);
   if (const VariantInfo* const info = listed(name)) return info;
   try {
     if (!inside_paper(name).empty()) return &find_listed(name);
@@ -102,7 +103,8 @@ const VariantInfo* variant_named(std::string_view name) {
   }
 }
 
-const VariantInfo& find_variant(std::string_view name) {
+const VariantInfo& find_variant(std::string_view given) {
+  const std::string_view name = spelled_out(given);
   return is_stack_text(name) ? stack_named(name) : find_listed(name);
 }
 

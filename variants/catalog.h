@@ -13,8 +13,8 @@ namespace attn {
 
 // What is added later moves none that are there.
 const std::deque<VariantInfo>& all_variants();
-// The variant of that name, or the stack of that text (see api/stack.h), "full+2·linear"; if there
-// is none, an Error that suggests the nearest name.
+// The variant of that name, or the stack of that text (see api/stack.h), "full+2·linear", or of
+// that name, "based"; if there is none, an Error that suggests the nearest name.
 const VariantInfo& find_variant(std::string_view name);
 // The stack of these layers; where all are equal, their variant and its parameters.
 LayerVariant find_stack(const std::vector<LayerVariant>& layers);

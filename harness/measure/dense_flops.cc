@@ -14,12 +14,13 @@ double dense_flops(const VariantInfo& info, const Params& params, const DenseLay
   const double projections =
       info.traits.mixer ? 0 : 1 + read.queries + layer.kept * (1 + read.keys);
   const auto width = static_cast<double>(layer.width);
+  double following = 2 * width * static_cast<double>(layer.feed_forward);
+  if (info.feed_forward == FeedForward::none) following = 0;
+  if (info.feed_forward == FeedForward::gated_squared) following += width * width;
   double gates = 0;
   for (const GateInput& gate : info.gates_of(layer.heads, layer.width / layer.heads, params))
     gates += static_cast<double>(projection_weights(gate, layer.width, layer.heads));
-  const double weights =
-      width * (projections * width + 2 * static_cast<double>(layer.feed_forward)) + gates;
-  return 2 * layer.tokens * weights;
+  return 2 * layer.tokens * (projections * width * width + following + gates);
 }
 
 }  // namespace attn

@@ -30,20 +30,22 @@ AttentionShape shape_of(const LayerConfig& layer, int64_t batch) {
           .causal = layer.causal};
 }
 
+// The learned numbers of a layer or of its feed-forward.
+template <class Part>
 double learned_of(const LayerConfig& config) {
   const MemoryScope scope(Purpose::weights);
-  const Layer layer(config);
+  const Part part(config);
   int64_t count = 0;
-  for (const Weight& weight : layer.weights())
+  for (const Weight& weight : part.weights())
     if (weight.learned) count += weight.value.value().size();
   return static_cast<double>(count);
 }
 
-// Of a hidden unit: its weights from and to each channel, and its bias.
 Size parameters_of(LayerConfig layer) {
-  layer.feed_forward = 1;
-  const double unit = 2 * static_cast<double>(layer.width) + 1;
-  return {learned_of(layer) - unit, unit};
+  LayerConfig two = layer;
+  layer.feed_forward = 1, two.feed_forward = 2;
+  const double unit = learned_of<FeedForwardBlock>(two) - learned_of<FeedForwardBlock>(layer);
+  return {learned_of<Layer>(layer) - unit, unit};
 }
 
 double mixing_flops(const LayerConfig& layer, int64_t batch) {
@@ -63,8 +65,10 @@ Size flops_of(const LayerConfig& layer, int64_t batch) {
                          .feed_forward = 0,
                          .kept = kept};
   const Params params(layer.variant->name, layer.variant->params, layer.variant_params);
-  return {dense_flops(*layer.variant, params, dense) + mixing_flops(layer, batch),
-          4 * static_cast<double>(batch * layer.max_len * layer.width)};
+  DenseLayer one = dense;
+  one.feed_forward = 1;
+  const double rest = dense_flops(*layer.variant, params, dense);
+  return {rest + mixing_flops(layer, batch), dense_flops(*layer.variant, params, one) - rest};
 }
 
 // Of all layers, which differ in a stack alone.
@@ -104,6 +108,11 @@ Fitted fitted(const LayersSpec& given, int64_t head_dim, Equal equal, double tar
   const double share = static_cast<double>(given.layer.feed_forward) *
                        static_cast<double>(layer.width) / static_cast<double>(given.layer.width);
   const Size size = size_of(fit.spec, equal);
+  if (size.unit == 0) {  // no feed-forward: the width alone decides
+    fit.is_wide = size.rest > target;
+    fit.is_equal = std::fabs(size.rest / target - 1) <= kEqualWithin;
+    return fit;
+  }
   const double units = std::round((target - size.rest) / size.unit);
   fit.is_wide = units < share;
   fit.is_equal = std::fabs(size.with(units) / target - 1) <= kEqualWithin &&

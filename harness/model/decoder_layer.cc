@@ -20,13 +20,13 @@ Var DecoderLayer::forward(const Var& x, const Var& memory, const std::vector<int
 }
 
 DecoderLayer::State DecoderLayer::start(const Var& memory, int64_t capacity) const {
-  return {self_.decoder(memory.dim(0), capacity), cross_.project(memory)};
+  return {self_.decoder(memory.dim(0), capacity), cross_.project(memory), {}};
 }
 
 Var DecoderLayer::step(const Var& x, State& state, const std::vector<int64_t>& lengths) const {
   const Var attended = self_.step(x, *state.self);
   const Var informed = cross_.answer(attended, state.memory, {false, lengths});
-  return feed_forward_.forward(informed, nullptr);
+  return feed_forward_.step(informed, state.before);
 }
 
 std::vector<Weight> DecoderLayer::weights() const {

@@ -23,12 +23,14 @@ class DecoderLayer {
   struct State {
     std::unique_ptr<Decoder> self;
     AttentionBlock::KeysValues memory;
+    Tensor before = {};  // see FeedForwardBlock::step
   };
   State start(const Var& memory, int64_t capacity) const;  // for at most `capacity` positions
   // forward() of the next position, x [batch, 1, width]. Records no gradients.
   Var step(const Var& x, State& state, const std::vector<int64_t>& lengths) const;
 
   std::vector<Weight> weights() const;  // names of cross-attention begin with "cross."
+  const FeedForwardBlock& feed_forward() const { return feed_forward_; }
   const Attention& self_attention() const { return self_.attention(); }
 
  private:

@@ -161,7 +161,8 @@ std::optional<int64_t> Encoder::state_bytes(int64_t length) const {
     const LayerConfig own = layer_config_at(layer, static_cast<int64_t>(i));
     const Attention& attention = s.stack.layers()[i]->attention();
     if (own.variant->why_no_decoder(shape, attention.config().params)) return std::nullopt;
-    bytes += static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads));
+    bytes += static_cast<int64_t>(attention.state_bytes(shape, own.kv_heads)) +
+             s.stack.layers()[i]->feed_forward().state_bytes(1);
   }
   return bytes;
 }

@@ -211,6 +211,7 @@ std::optional<int64_t> EncoderDecoder::state_bytes(int64_t length, int64_t outpu
   for (size_t i = 0; i < s.decoder.size(); ++i) {
     const LayerConfig own = layer_config_at(s.self.layer, static_cast<int64_t>(i));
     bytes += s.decoder[i]->self_attention().state_bytes(steps, own.kv_heads) +
+             static_cast<double>(s.decoder[i]->feed_forward().state_bytes(1)) +
              static_cast<double>(2 * length * width) * sizeof(real);
   }
   return static_cast<int64_t>(bytes);

@@ -1,5 +1,6 @@
 // One encoder layer: multi-head attention with W_q, W_k, W_v, W_o, or a mixer without them, and a
-// feed-forward block with GELU, each with a residual connection and layer norm.
+// feed-forward block, with GELU unless the variant has its own, each with a residual connection and
+// layer norm.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ class Layer {
   Var forward(const Var& x, const std::vector<int64_t>& lengths, Rng* dropout = nullptr,
               const std::shared_ptr<const Edges>& edges = {}) const;
   std::vector<Weight> weights() const;
+  const FeedForwardBlock& feed_forward() const { return feed_forward_; }
   const Attention& attention() const { return attention_.attention(); }
 
  private:

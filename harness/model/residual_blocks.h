@@ -98,18 +98,36 @@ class AttentionBlock {
   std::unique_ptr<State> state_;
 };
 
+// The variant says its kind (VariantInfo::feed_forward); of kind none it passes rows as they are,
+// and has neither norm nor weights.
 class FeedForwardBlock {
  public:
   explicit FeedForwardBlock(const LayerConfig& config);
   Var forward(const Var& x, Rng* dropout) const;  // [batch, len, width] -> the same
+
+  // Decoding: forward() of the next position, x [batch, 1, width], in evaluation. `before` is the
+  // normed row of the position before, where the kind shifts tokens; undefined: there is none.
+  Var step(const Var& x, Tensor& before) const;
+  int64_t state_bytes(int64_t batch) const;  // of that row
+
   std::vector<Weight> weights() const;
 
  private:
+  bool shifts() const {
+    return kind_ == FeedForward::squared || kind_ == FeedForward::gated_squared;
+  }
+  Var channels(const Var& from, const Var& before) const;
+  template <class Before>
+  Var around(const Var& x, Rng* dropout, const Before& before_of) const;
+
+  FeedForward kind_;
   Norm norm_;
   double dropout_;
   Weight gain_, bias_;           // [width]
   Weight hidden_, hidden_bias_;  // [width, hidden], [hidden]
   Weight output_, output_bias_;  // [hidden, width], [width]
+  // Of channel mixing: shares of the row before [width], and the gate's matrix [width, width].
+  Weight mix_, gate_mix_, gate_;
 };
 
 }  // namespace attn

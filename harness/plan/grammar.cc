@@ -151,7 +151,7 @@ Spec parse_single(std::string_view text) {
 }  // namespace
 
 Spec parse_spec(std::string_view text) {
-  text = trimmed(text);
+  text = spelled_out(trimmed(text));
   if (text.starts_with("python:") || !is_stack_text(text)) return parse_single(text);
   Spec stack{std::string(text), {}};
   for (const auto& [times, part] : stack_parts(text))

@@ -35,10 +35,10 @@ std::string training_pace(const CellKey& key) {
   pace.test_with.clear();
   pace.test_on.clear();
   pace.axes = {.equal = key.axes.equal, .threads = key.axes.threads};
-  pace.training = key.training.value().without({"steps", "learning_rate", "warmup", "weight_decay",
-                                                "clip", "eval_every", "validation_examples",
-                                                "test_examples", "patience", "target", "stretch",
-                                                kMimicry, kSchedule, kDecay, kMinDelta});
+  pace.training = key.training.value().without(
+      {"steps", "learning_rate", "warmup", "weight_decay", "clip", "eval_every",
+       "validation_examples", "test_examples", "patience", "target", "stretch", kMimicry,
+       kMimicryUntil, kSchedule, kDecay, kMinDelta});
   return hash_of_pace(pace);
 }
 

@@ -115,7 +115,7 @@ void settle_causal(const SweepRequest& request, std::vector<Setting>& axes) {
 void check_mimicry(const Resolved& resolved) {
   for (const Params& training : resolved.training)
     for (const auto& [info, params] : resolved.variants)
-      if (const auto why = why_no_mimicry(*info, training)) throw_error(*why);
+      if (const auto why = why_no_mimicry(*info, params.values(), training)) throw_error(*why);
 }
 
 // "rounds=[1,2];buckets=1,chunk=64": grids one after the other, each over the parameters `own` of

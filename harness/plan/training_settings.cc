@@ -35,7 +35,12 @@ Params training_settings(const Choice& choice, const std::vector<std::string>& t
   Params all = typed("training", training_params(), choice);
   if (is_wsd(all)) all = typed("training", training_params(), with_defaults(choice));
   std::vector<std::string> unused;
-  if (mimicry_steps(all) == 0 && !is_tuned(kMimicry)) unused.emplace_back(kMimicry);
+  if (mimicry_steps(all) == 0 && !is_tuned(kMimicry)) {
+    unused.emplace_back(kMimicry);
+    ATTN_CHECK(!mimicry_goes_on(all), "training: {}=end applies to mimicry=STEPS alone; add that",
+               kMimicryUntil);
+  }
+  if (!mimicry_goes_on(all) && !is_tuned(kMimicryUntil)) unused.emplace_back(kMimicryUntil);
   if (!is_wsd(all) && !is_tuned(kSchedule)) {
     for (const char* of_wsd : {kDecay, kMinDelta})
       ATTN_CHECK(!names(choice, of_wsd), "training: {} applies to schedule=wsd alone; add that",

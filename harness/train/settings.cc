@@ -60,6 +60,10 @@ const std::vector<ParamSpec>& training_params() {
        "steps before the training that fit the variant's own weights to imitate softmax attention; "
        "0: none",
        0},
+      {kMimicryUntil,
+       {"start", "end"},
+       "of mimicry: until the training starts; or the fit goes on in every step of the training, "
+       "over the keys that a query attends to (dsa)"},
       {"stretch", 1, "score also at 2, 4, ... times the training length, up to this factor", 1, 64},
   };
   return specs;
@@ -127,7 +131,7 @@ std::optional<std::string> why_not_trainable(
     return fmt::format("width {} is not a multiple of heads {}", width, heads);
   if (auto reason = why_no_sharing(variant, heads, training.integer("kv_heads"))) return reason;
   if (auto reason = why_no_repetition(variant, training.integer("layers"))) return reason;
-  if (auto reason = why_no_mimicry(variant, training)) return reason;
+  if (auto reason = why_no_mimicry(variant, variant_params, training)) return reason;
   const VariantInfo::Reads read =
       variant.read_by(Params(variant.name, variant.params, variant_params));
   if (!read.queries && !read.keys && training.text("positions") == "rotary")

@@ -240,15 +240,20 @@ class Trainer {
   // False when the loss or a gradient is not finite; the weights are then as before.
   bool step(const Batch& batch) {
     const double before = counters().flops;
+    const bool goes_on = mimicry_goes_on(settings_);
     followers_.listen(true);
+    if (goes_on) mimicry_.listen(true);
     const Var loss = model_->loss(batch, &dropout_);
     followers_.listen(false);
+    if (goes_on) mimicry_.listen(false);
     const double value = static_cast<double>(loss.value()[0]);
     if (!std::isfinite(value)) return false;
     loss.backward();
-    result_.flops += counters().flops - before;
-    if (!std::isfinite(optimizer_.step(schedule_.rate(result_.steps)))) return false;
+    const double rate = schedule_.rate(result_.steps);
+    if (!std::isfinite(optimizer_.step(rate))) return false;
     followers_.follow();
+    if (goes_on && !mimicry_.go_on(rate, settings_.number("clip"))) return false;
+    result_.flops += counters().flops - before;
     result_.final_train_loss = value;
     loss_sum_ += value;
     ++loss_count_;

@@ -22,7 +22,8 @@ namespace attn {
 // eval_every, validation_examples, test_examples, patience, target (stop early at this validation
 // score), mimicry, stretch (longest test length)
 const std::vector<ParamSpec>& training_params();
-inline constexpr const char* kMimicry = "mimicry";  // steps of harness/train/mimicry.h
+inline constexpr const char* kMimicry = "mimicry";             // steps of harness/train/mimicry.h
+inline constexpr const char* kMimicryUntil = "mimicry_until";  // see mimicry_goes_on()
 
 // Shortcuts are fitted on at most this many training examples; more do not improve them.
 inline constexpr int64_t kShortcutExamples = 10000;

@@ -121,8 +121,12 @@ class BlockConformance : public testing::TestWithParam<Case> {};
 TEST_P(BlockConformance, Holds) {
   const VariantInfo& block = with_paper_block(find_variant(GetParam().subject));
   const bool in_full = everything_is_asked() || GetParam().subject == "mamba2";
-  auto results = check_variant(block, {}, in_full ? Level::full : Level::quick, GetParam().check);
-  if (results.empty()) results = check_variant(block, {}, Level::full, GetParam().check);
+  Given given;  // keys that fit into the narrowest heads of the checks
+  const std::string key_dim = find_variant(GetParam().subject).block->key_dim;
+  if (!key_dim.empty()) given[key_dim] = int64_t{3};
+  auto results =
+      check_variant(block, given, in_full ? Level::full : Level::quick, GetParam().check);
+  if (results.empty()) results = check_variant(block, given, Level::full, GetParam().check);
   EXPECT_FALSE(results.empty());
   expect_green(results);
 }

@@ -24,6 +24,7 @@ foreach(stem
     measure/stack_workload
     measure/statistics
     measure/workload
+    model/feed_forward
     model/gate_projections
     model/layer
     plugin/mark

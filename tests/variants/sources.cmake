@@ -13,6 +13,7 @@ list(APPEND both_tests
   ${CMAKE_CURRENT_LIST_DIR}/lowrank/sequence_projection_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/softmax/softmax_attention_test.cc)
 list(APPEND both_tests
+  ${CMAKE_CURRENT_LIST_DIR}/convolution/base_conv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/convolution/conv_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/control/mean_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/recurrent/recurrent_test.cc)

@@ -163,7 +163,8 @@ TEST(Variants, LimitsReproduceSoftmaxAttention) {
                                                "gated_rfa",  "hedgehog",
                                                "routing",    "latent",
                                                "luna",       "induced",
-                                               "mla",        "yoso"};
+                                               "mla",        "yoso",
+                                               "base_conv"};
   for (const VariantInfo& info : all_variants()) {
     AttentionShape shape = square;
     auto limit = info.limit ? info.limit(shape) : std::nullopt;

@@ -31,6 +31,9 @@ struct AttentionConfig {
   uint64_t seed = 0;  // of initial weights and random features
   Params params;
   int64_t layer = 0;  // of a model, from 0 on
+  // Where a block projects queries and keys to so many numbers, of head_dim, and zeros follow them;
+  // 0: to head_dim. See LayerBlock::key_dim.
+  int64_t key_dim = 0;
 };
 
 struct Weight {

@@ -4,10 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace attn {
+
+// What follows the mixer in a layer, after a norm of its own. plain: GELU between two matrices with
+// biases. squared: relu(W_k·x')² and W_v without biases, where x' = x + μ ⊙ (x_{t-1} - x) (RWKV-7's
+// channel mixing). gated_squared: that times σ(W_r·x'') with a shift of its own (RWKV-6's). none:
+// the mixer is the layer.
+enum class FeedForward { plain, squared, gated_squared, none };
 
 // Parts in the order in which a row passes them. `rows` are numbers of all heads of one position.
 struct LayerBlock {
@@ -16,6 +24,9 @@ struct LayerBlock {
   // The shift depends on the data: μ + tanh((x + μ' ⊙ (x_{t-1} - x))·A)·B, with A [width, rank] and
   // B [rank, width] of each projection (RWKV-6); 0: on none.
   int64_t shift_rank = 0;
+  // Shares start at 1 - (c/width)^power of channel c: powers by the names of projections, q, k, v,
+  // gate and gate.NAME of the mixer's; of others 1, and of q and gate 1/2 (RWKV-6's first layer).
+  std::map<std::string, double> shift_powers = {};
 
   // Heads of the mixer for each head of the layer, which keep the layer's head_dim: the inner width
   // is expansion · width.
@@ -25,6 +36,11 @@ struct LayerBlock {
   int64_t value_parts = 1;
   bool one_key_head = false;    // queries and keys of one head serve all heads
   bool projects_values = true;  // false: the mixer reads the rows as they come
+  bool projects_output = true;  // false: what the mixer answers is the output
+  // The mixer's parameter that says how many numbers queries and keys of a head are projected to at
+  // once; zeros follow up to head_dim, and the mixer makes no projections of them itself
+  // (AttentionConfig::key_dim). "": head_dim.
+  std::string key_dim = {};
 
   // Causal depthwise convolution of `kernel` taps over projected rows; 0: none.
   struct Convolution {
@@ -58,14 +74,24 @@ struct LayerBlock {
   bool norm_is_learned = true, norms_each_head = false;
   double norm_epsilon = 1e-5;
 
-  enum class Gate { none, silu, sigmoid };
+  // (Σ q ⊙ k ⊙ ρ)·v of each head, added after the norm and before a linear gate, of the keys that
+  // the mixer writes (variants/api/written_keys.h); ρ of each head and channel is learned, from
+  // this number on (RWKV-7).
+  std::optional<double> bonus = {};
+
+  enum class Gate { none, silu, sigmoid, linear };  // linear: as it is projected
   Gate gate = Gate::none;  // of the output, projected from the layer's input
-  int64_t gate_rank = 0;   // of its projection in two steps; 0: one matrix; -1: head_dim
-  bool gate_bias = false;  // of the last step
+  // Of its projection in two steps; 0: one matrix; -1: head_dim; -2: max(32, 5·√width), rounded to
+  // a multiple of 32 (RWKV-7's code).
+  int64_t gate_rank = 0;
+  bool gate_sigmoid_inside = false;  // between the two steps
+  bool gate_bias = false;            // of the last step
   bool gate_before_norm = false;
 
   bool gelu = false;  // of the output, before its projection
   bool glu = false;   // the output projection gives (a, b), and the block a ⊙ σ(b), with biases
+
+  FeedForward feed_forward = FeedForward::plain;
 
   // The mixer's decoder replaces a step that is taken back (Decoder::step_back), as a cache does;
   // what holds sums adds the next step to it.

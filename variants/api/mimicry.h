@@ -4,6 +4,7 @@
 // trait is `mimicry`.
 #pragma once
 
+#include "core/base/check.h"
 #include "variants/api/attention.h"
 
 namespace attn {
@@ -18,6 +19,14 @@ class Mimicking {
   // head_dim] stay as they are. Where q_len = kv_len, as in self-attention, queries at or beyond
   // kv_lengths are padding too and are left out. The mask has no edges.
   virtual Var mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const = 0;
+
+  // Whether the fit can go on while a model is trained, by a loss over the keys alone that each
+  // query attends to, of weights that the training does not learn.
+  virtual bool can_go_on() const { return false; }
+  // That loss; softmax weights are those among these keys.
+  virtual Var chosen_mimicry_loss(const Tensor&, const Tensor&, const Mask&) const {
+    throw_error("the fit of this attention does not go on while a model is trained");
+  }
 };
 
 // The attention where it has such a loss; null: it has none.

@@ -32,7 +32,22 @@ StackPart part_of(std::string_view stack, std::string_view text) {
   return part;
 }
 
+struct NamedStack {
+  std::string_view name, text;
+};
+// based: Arora et al. 2024, arXiv:2402.18668; the order of layers is that of HazyResearch/based,
+// train/configs/experiment/example/based-360m.yaml, where a window of 128 sees 64 keys before a
+// query and its own.
+constexpr NamedStack kNamed[] = {
+    {"based", "base_conv+taylor[block=paper]+truncated[window=64]+2*base_conv"}};
+
 }  // namespace
+
+std::string_view spelled_out(std::string_view text) {
+  for (const auto& [name, stack] : kNamed)
+    if (text == name) return stack;
+  return text;
+}
 
 std::vector<StackPart> stack_parts(std::string_view text) {
   std::vector<StackPart> parts;

@@ -37,6 +37,9 @@ struct VariantInfo {
   // The mathematics in the plainest form, in double; empty: the contract compares with none, and
   // tables mark the variant as unreferenced.
   Reference reference;
+  // The keys that its state is written with, [batch, heads, kv_len, head_dim], where the class
+  // derives from WritesKeys (written_keys.h); empty: k.
+  Reference written_keys;
   // Parameters for which the variant equals softmax attention, and the relative error allowed.
   // nullopt or empty: there are none. `prepare` may set weights, such as identity projections.
   struct Limit {
@@ -103,6 +106,9 @@ struct VariantInfo {
   // Whether trait `bfloat16` holds with these parameters; empty: it holds with all.
   std::function<bool(const Params&)> bfloat16_if;
 
+  // Whether trait `mimicry` holds with these parameters; empty: it holds with all.
+  std::function<bool(const Params&)> mimicry_if;
+
   // How many times more rounding a decoded row may have than one of a plain mixer: a norm of what
   // nearly cancels brings up its errors too.
   double rounding = 1;
@@ -111,6 +117,9 @@ struct VariantInfo {
   std::optional<LayerBlock> block;
   // Why there is no block although the paper has one; empty: there is one, or the plain layer.
   std::string lacks_block;
+
+  // Of an entry with a block around it: the block's. What follows the mixer in a model's layer.
+  FeedForward feed_forward = FeedForward::plain;
 
   // Of a stack, whose layers differ: one period of them, see stack.h. Empty: one attention.
   std::vector<LayerVariant> layers;
@@ -139,6 +148,9 @@ struct VariantInfo {
   }
   bool has_surrogate(const Params& chosen) const {
     return traits.surrogate_gradients && (!surrogate_if || surrogate_if(chosen));
+  }
+  bool can_mimic(const Params& chosen) const {
+    return traits.mimicry && (!mimicry_if || mimicry_if(chosen));
   }
   // Fills in default parameters, checks them, and makes the variant. The harness builds variants
   // only here.

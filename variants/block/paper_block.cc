@@ -26,12 +26,6 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// [heads] to [heads · times]: each number so many times.
-Var widened(const Var& numbers, int64_t times) {
-  const int64_t count = numbers.value().size();
-  return reshape(repeat_heads(reshape(numbers, {1, count, 1, 1}), times), {count * times});
-}
-
 // [batch, ..] to [batch · times, ..]: each sequence so many times in a row.
 Var repeated(const Var& x, int64_t times) {
   if (times == 1) return x;
@@ -40,20 +34,13 @@ Var repeated(const Var& x, int64_t times) {
                  {s[0] * times, s[1], s[2], s[3]});
 }
 
-// Rows [batch, len, heads · parts · dim] to [batch · parts, heads, len, dim], and back.
+// Rows [batch, len, heads · parts · dim] to [batch · parts, heads, len, dim].
 Var to_parts(const Var& rows, int64_t heads, int64_t parts) {
   if (parts == 1) return split_heads(rows, heads);
   const int64_t batch = rows.dim(0), len = rows.dim(1), wide = rows.dim(2);
   const Var apart = split_heads(reshape(rows, {batch * len, heads, wide / heads}), parts);
   return reshape(split_heads(reshape(apart, {batch, len, wide}), parts * heads),
                  {batch * parts, heads, len, wide / heads / parts});
-}
-Var from_parts(const Var& x, int64_t parts) {
-  if (parts == 1) return merge_heads(x);
-  const int64_t batch = x.dim(0) / parts, heads = x.dim(1), len = x.dim(2), dim = x.dim(3);
-  const Var rows = merge_heads(reshape(x, {batch, parts * heads, len, dim}));
-  return reshape(merge_heads(reshape(rows, {batch * len, parts, heads, dim})),
-                 {batch, len, heads * parts * dim});
 }
 
 // x + share ⊙ (before - x)
@@ -80,7 +67,9 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
   inner.heads = heads_;
   inner.params = {};
   inner.seed = rng(config.seed, "mixer").bits();
-  inner_ = base.build(std::move(inner), mixer_params(base, config.params).values());
+  const Params own = mixer_params(base, config.params);
+  if (!block_.key_dim.empty()) key_dim_ = inner.key_dim = own.integer(block_.key_dim);
+  inner_ = base.build(std::move(inner), own.values());
   inner_mixer_ = as_mixer(*inner_);
   reads_ = base.read_by(inner_->config().params);
   check_names();
@@ -90,6 +79,17 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
              "{}: expansion and value_parts must be 1 where values are not projected", base.name);
   ATTN_CHECK(!block_.token_shift || !block_.gates_of_values,
              "{}: token_shift and gates_of_values cannot go together", base.name);
+  ATTN_CHECK(!block_.bonus || (!inner_mixer_ && block_.value_parts == 1),
+             "{}: a bonus is of queries, keys and values of one width", base.name);
+  ATTN_CHECK(block_.gate != LayerBlock::Gate::linear
+                 ? !block_.bonus || block_.gate == LayerBlock::Gate::none
+                 : !block_.gate_before_norm,
+             "{}: a linear gate is the last, and the one that a bonus goes with", base.name);
+  ATTN_CHECK(block_.projects_output || (!block_.glu && !block_.projection_biases),
+             "{}: the output has biases or a gate of a projection that it does not pass",
+             base.name);
+  ATTN_CHECK(!block_.gate_sigmoid_inside || block_.gate_rank != 0,
+             "{}: gate_sigmoid_inside needs a gate of two steps", base.name);
   if (block_.token_shift) shift_stream_ = stream(width(), 2);
   if (block_.shift_rank > 0) shift_share_ = weight("shift.mix", descending(width(), 1));
   const LayerBlock::Convolution& by = block_.convolution;
@@ -105,14 +105,9 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
     const Shape size = {block_.skip == LayerBlock::Skip::head ? heads_ : inner_width_};
     skip_ = block_.skip_is_drawn ? normal_weight("D", size, 1) : weight("D", Tensor::full(size, 1));
   }
-  if (block_.gate != LayerBlock::Gate::none) {
-    if (block_.token_shift) gate_mix_ = make_shift("gate");
-    const int64_t rank = block_.gate_rank < 0 ? config.head_dim : block_.gate_rank;
-    if (rank > 0) gate_down_ = glorot_weight("gate.down", {width(), rank});
-    gate_up_ =
-        glorot_weight(rank > 0 ? "gate.up" : "gate", {rank > 0 ? rank : width(), inner_width_});
-    if (block_.gate_bias) gate_bias_ = weight("gate.bias", Tensor::zeros({inner_width_}));
-  }
+  if (block_.bonus)
+    bonus_ = weight("bonus", Tensor::full({inner_width_}, static_cast<real>(block_.bonus.value())));
+  make_output_gate();
   if (block_.norm != LayerBlock::Norm::none && block_.norm_is_learned) {
     const bool of_heads = block_.norm == LayerBlock::Norm::rms_of_heads && !block_.norms_each_head;
     norm_gain_ =
@@ -121,9 +116,26 @@ PaperBlock::PaperBlock(const VariantInfo& base, const AttentionConfig& config)
       norm_shift_ = weight("norm.shift", Tensor::zeros({inner_width_}));
   }
   const int64_t out = block_.glu ? 2 * width() : width();
-  out_ = glorot_weight("W_o", {inner_width_, out});
+  if (block_.projects_output) out_ = glorot_weight("W_o", {inner_width_, out});
   if (block_.glu || block_.projection_biases) out_bias_ = weight("W_o.bias", Tensor::zeros({out}));
   adopt_weights("mixer.", *inner_);
+}
+
+int64_t PaperBlock::gate_rank() const {
+  if (block_.gate_rank >= 0) return block_.gate_rank;
+  if (block_.gate_rank == -1) return config().head_dim;
+  const double rank = 5 * std::sqrt(static_cast<double>(width()));
+  return std::max<int64_t>(32, 32 * std::llround(rank / 32));
+}
+
+void PaperBlock::make_output_gate() {
+  if (block_.gate == LayerBlock::Gate::none) return;
+  if (block_.token_shift) gate_mix_ = make_shift("gate");
+  const int64_t rank = gate_rank();
+  if (rank > 0) gate_down_ = glorot_weight("gate.down", {width(), rank});
+  gate_up_ =
+      glorot_weight(rank > 0 ? "gate.up" : "gate", {rank > 0 ? rank : width(), inner_width_});
+  if (block_.gate_bias) gate_bias_ = weight("gate.bias", Tensor::zeros({inner_width_}));
 }
 
 // A name that no gate has would be passed over, here and in the reference.
@@ -153,8 +165,10 @@ Var PaperBlock::make_taps(const std::string& name, int64_t channels, int64_t& of
 }
 
 PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
-  // As in the first layer of RWKV-6: of queries and of the output's gate the square root.
-  const double power = name == "q" || name == "gate" ? 0.5 : 1;
+  const auto given = block_.shift_powers.find(name);
+  const double power = given != block_.shift_powers.end() ? given->second
+                       : name == "q" || name == "gate"    ? 0.5
+                                                          : 1;
   Shift made{.share = weight(name + ".mix", descending(width(), power))};
   if (const int64_t rank = block_.shift_rank; rank > 0) {
     made.down = normal_weight(name + ".mix.down", {width(), rank}, kTiny);
@@ -173,11 +187,16 @@ Var PaperBlock::shifted(const Var& x, const Var& before, const Shift& by) const 
 
 void PaperBlock::make_side(const std::string& name, int64_t heads, bool convolved, bool silu,
                            Side& side) {
-  const int64_t dim = config().head_dim, out = heads * dim;
+  const int64_t dim = name != "v" && key_dim_ > 0 ? key_dim_ : config().head_dim, out = heads * dim;
   side.heads = heads;
+  side.dim = dim;
   side.silu = silu;
   if (block_.token_shift) side.mix = make_shift(name);
-  side.weight = glorot_weight("W_" + name, {width(), out});
+  // Numbers half as large as those of a row, as where a mixer makes its narrow keys itself.
+  side.weight = name != "v" && key_dim_ > 0
+                    ? normal_weight("W_" + name, {width(), out},
+                                    0.5 / std::sqrt(static_cast<double>(width())))
+                    : glorot_weight("W_" + name, {width(), out});
   if (block_.projection_biases) side.bias = weight("W_" + name + ".bias", Tensor::zeros({out}));
   if (convolved && block_.convolution.kernel > 0) {
     side.taps = make_taps(name, out, side.stream);
@@ -227,13 +246,29 @@ Var PaperBlock::projected(const Var& x, const Var& before, const Side& side,
     rows = silu(rows);
   if (side.shift.defined()) {
     const Var last = convolve(rows, {side.shift_stream, previous_taps(rows.dim(2)), {}, false});
-    const int64_t dim = config().head_dim;
-    const Shape apart = {rows.dim(0), rows.dim(1), side.heads, dim};
+    const Shape apart = {rows.dim(0), rows.dim(1), side.heads, side.dim};
     const Var share =
         reshape(sigmoid(linear(from, side.shift, {})), {rows.dim(0), rows.dim(1), side.heads, 1});
     rows = reshape(attn::shifted(reshape(rows, apart), reshape(last, apart), share), rows.shape());
   }
   return rows;
+}
+
+// Queries or keys [batch · parts, inner heads, len, head_dim].
+Var PaperBlock::key_heads(const Var& x, const Var& before, const Side& of,
+                          const Convolve& convolve) const {
+  Var rows = projected(x, before, of, convolve);
+  if (of.gain.defined())
+    rows = gated_norm(rows, {.norm = GatedNorm::Norm::rms, .segment = of.dim, .gain = of.gain});
+  Var heads = split_heads(rows, of.heads);
+  if (of.dim < config().head_dim) {
+    const Var wide[] = {
+        heads,
+        Var(Tensor::zeros({heads.dim(0), heads.dim(1), heads.dim(2), config().head_dim - of.dim}))};
+    heads = concat(wide, 3);
+  }
+  if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
+  return repeated(heads, block_.value_parts);
 }
 
 Var PaperBlock::previous_taps(int64_t channels) {
@@ -251,17 +286,8 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
   all.values = block_.projects_values ? projected(x, all.before, v_, convolve) : x;
   if (!inner_mixer_) {
     all.v = to_parts(all.values, heads_, parts);
-    const auto side = [&](const Side& of) {
-      Var rows = projected(x, all.before, of, convolve);
-      if (of.gain.defined())
-        rows = gated_norm(
-            rows, {.norm = GatedNorm::Norm::rms, .segment = config().head_dim, .gain = of.gain});
-      Var heads = split_heads(rows, of.heads);
-      if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
-      return repeated(heads, parts);
-    };
-    all.q = reads_.queries ? side(q_) : all.v;
-    all.k = reads_.keys ? side(k_) : all.v;
+    all.q = reads_.queries ? key_heads(x, all.before, q_, convolve) : all.v;
+    all.k = reads_.keys ? key_heads(x, all.before, k_, convolve) : all.v;
   }
   const Var& from = block_.gates_of_values ? all.values : x;
   for (const Gate& gate : gates_) {
@@ -275,42 +301,6 @@ PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) co
     all.gates.push_back(repeated(heads, parts));
   }
   return all;
-}
-
-// Norm, skip and gate of the data, for one pass over rows.
-GatedNorm PaperBlock::end_of_rows(const Inputs& in) const {
-  using Norm = LayerBlock::Norm;
-  const bool of_heads = block_.norm == Norm::rms_of_heads || block_.norm == Norm::layer_of_heads;
-  const bool rms = block_.norm == Norm::rms_of_heads || block_.norm == Norm::rms;
-  GatedNorm by = {.norm = block_.norm == Norm::none ? GatedNorm::Norm::none
-                          : rms                     ? GatedNorm::Norm::rms
-                                                    : GatedNorm::Norm::layer,
-                  .segment = of_heads ? inner_width_ / heads_ : inner_width_,
-                  .epsilon = block_.norm_epsilon,
-                  .gain = norm_gain_,
-                  .shift = norm_shift_,
-                  .gate_first = block_.gate_before_norm};
-  if (skip_.defined()) {
-    by.skipped = in.values;
-    by.skip = block_.skip == LayerBlock::Skip::head ? widened(skip_, inner_width_ / heads_) : skip_;
-  }
-  if (block_.gate != LayerBlock::Gate::none) {
-    Var from = shifted(in.rows, in.before, gate_mix_);
-    if (gate_down_.defined()) from = linear(from, gate_down_, {});
-    by.gate = linear(from, gate_up_, gate_bias_);
-    by.activation = block_.gate == LayerBlock::Gate::silu ? GatedNorm::Activation::silu
-                                                          : GatedNorm::Activation::sigmoid;
-  }
-  return by;
-}
-
-Var PaperBlock::output(const Var& mixed, const Inputs& in) const {
-  Var rows = inner_mixer_ ? mixed : from_parts(mixed, block_.value_parts);
-  if (has_end()) rows = gated_norm(rows, end_of_rows(in));
-  if (block_.gelu) rows = gelu(rows);
-  rows = linear(rows, out_, out_bias_);
-  if (!block_.glu) return rows;
-  return multiply(slice(rows, 2, 0, width()), sigmoid(slice(rows, 2, width(), 2 * width())));
 }
 
 Var PaperBlock::do_mix(const Var& x, const Mask& mask) const {

@@ -79,7 +79,11 @@ VariantInfo paper_block(const VariantInfo& base) {
   };
   if (base.reference)
     info.reference = [&base](const ReferenceInputs& x) { return paper_reference(base, x); };
-  info.skip_reason = [&base, &block](const AttentionShape& shape, const Params& given) {
+  info.skip_reason = [&base, &block](const AttentionShape& shape,
+                                     const Params& given) -> std::optional<std::string> {
+    if (!block.key_dim.empty() && given.integer(block.key_dim) > shape.head_dim)
+      return fmt::format("block=paper: {}={} numbers of a key do not fit into heads of {}",
+                         block.key_dim, given.integer(block.key_dim), shape.head_dim);
     return base.why_not(inner_shape(block, shape), mixer_params(base, given));
   };
   if (base.no_decoder)
@@ -93,6 +97,7 @@ VariantInfo paper_block(const VariantInfo& base) {
   info.causal_alone = base.causal_alone || (sees_the_past && !base.always_causal);
   info.always_causal = base.always_causal;
   info.rounds_with_all = base.rounds_with_all;
+  info.feed_forward = block.feed_forward;
   info.notes = block.notes;
   return info;
 }

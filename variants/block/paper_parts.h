@@ -63,7 +63,8 @@ class PaperBlock final : public Mixer {
   struct Side {  // queries, keys or values
     Shift mix;
     Var weight, bias, taps, taps_bias, gain, shift;
-    int64_t heads = 0, stream = -1, shift_stream = -1;
+    int64_t heads = 0, dim = 0;  // numbers of a head; zeros follow them up to head_dim
+    int64_t stream = -1, shift_stream = -1;
     bool silu = false;
   };
 
@@ -71,6 +72,7 @@ class PaperBlock final : public Mixer {
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override;
 
   void make_side(const std::string& name, int64_t heads, bool convolved, bool silu, Side& side);
+  Var key_heads(const Var& x, const Var& before, const Side& of, const Convolve& convolve) const;
   void make_gate(const GateInput& gate, int64_t rank);
   void check_names() const;
   double taps_deviation() const;
@@ -80,20 +82,30 @@ class PaperBlock final : public Mixer {
   int64_t stream(int64_t channels, int64_t taps);
   static Var previous_taps(int64_t channels);  // of the row before: 1, then 0
   Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
+  int64_t gate_rank() const;
+  void make_output_gate();
+  Var gate_of(const Inputs& in) const;
+  Var bonus_of(const Inputs& in) const;
   GatedNorm end_of_rows(const Inputs& in) const;
+  // Whether the gate is of the pass of norm and skip.
+  bool passes_gate() const {
+    return block_.gate == LayerBlock::Gate::silu || block_.gate == LayerBlock::Gate::sigmoid;
+  }
   bool has_end() const {
-    return block_.norm != LayerBlock::Norm::none || block_.gate != LayerBlock::Gate::none ||
+    return block_.norm != LayerBlock::Norm::none || passes_gate() ||
            block_.skip != LayerBlock::Skip::none;
   }
 
   const LayerBlock& block_;
+  int64_t key_dim_ = 0;          // numbers of a query and key where they are fewer than head_dim
   int64_t heads_, inner_width_;  // inner_width_: of the mixer's rows, all parts
   std::unique_ptr<Attention> inner_;
   const Mixer* inner_mixer_;
   VariantInfo::Reads reads_;
   Side q_, k_, v_;
   std::vector<Gate> gates_;
-  Var skip_;  // [inner heads] or [inner width]
+  Var skip_;   // [inner heads] or [inner width]
+  Var bonus_;  // ρ [inner width]
   Var norm_gain_, norm_shift_;
   Var gate_down_, gate_up_, gate_bias_;
   Shift gate_mix_;

@@ -116,14 +116,15 @@ class Walk {
     AttentionConfig config = x_.config;
     config.heads = heads_;
     config.params = mixer_params(base_, x_.config.params);
+    if (!block_.key_dim.empty()) config.key_dim = config.params.integer(block_.key_dim);
     const VariantInfo::Reads read = base_.read_by(config.params);
     const LayerBlock::Convolution& by = block_.convolution;
     const Index key_heads = block_.one_key_head ? 1 : heads_;
     ReferenceInputs in{.config = config, .mask = x_.mask, .rows = x_.rows};
     if (read.queries)
-      in.q = of_heads(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
+      in.q = of_keys(side(by.queries, block_.silu_queries, key_heads, false, true), key_heads);
     if (read.keys)
-      in.k = of_heads(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
+      in.k = of_keys(side(by.keys, block_.silu_keys, key_heads, true, true), key_heads);
     const Array values = block_.projects_values
                              ? side(by.values, block_.silu_values, heads_ * parts_, true, false)
                              : rows_;
@@ -132,18 +133,14 @@ class Walk {
     if (in.k.x.empty()) in.k = in.v;
     gates_of(config, values, in);
     const Array skip = block_.skip == LayerBlock::Skip::none ? Array() : w_.next();
-    Array z;
-    if (block_.gate != LayerBlock::Gate::none) {
-      z = mixed(rows_);
-      for (int step = block_.gate_rank != 0 ? 0 : 1; step < 2; ++step) z = product(z, w_.next());
-      if (block_.gate_bias) z = plus(z, w_.next());
-    }
+    const Array* const bonus = block_.bonus ? &w_.next() : nullptr;
+    const Array z = output_gate();
     const bool learns = block_.norm != LayerBlock::Norm::none && block_.norm_is_learned;
     const bool shifts =
         block_.norm == LayerBlock::Norm::layer || block_.norm == LayerBlock::Norm::layer_of_heads;
     const Array* const gain = learns ? &w_.next() : nullptr;
     const Array* const shift = learns && shifts ? &w_.next() : nullptr;
-    const Array& out = w_.next();
+    const Array* const out = block_.projects_output ? &w_.next() : nullptr;
     const Array* const out_bias = block_.glu || block_.projection_biases ? &w_.next() : nullptr;
     in.weights = w_.rest();
     in.mask.kv_lengths.clear();
@@ -159,15 +156,15 @@ class Walk {
                     }),
                std::plus<>());
     if (!block_.gate_before_norm) y = normalised(y, gain, shift);
-    if (!z.x.empty()) {
-      const bool silu = block_.gate == LayerBlock::Gate::silu;
+    if (bonus) y = both(y, from_parts(bonus_of(in, *bonus)), std::plus<>());
+    if (!z.x.empty())
       y = both(y, z, [&](double a, double g) {
-        return a * (silu ? oracle::silu(g) : oracle::logistic(g));
+        if (block_.gate == LayerBlock::Gate::linear) return a * g;
+        return a * (block_.gate == LayerBlock::Gate::silu ? oracle::silu(g) : oracle::logistic(g));
       });
-    }
     if (block_.gate_before_norm) y = normalised(y, gain, shift);
     if (block_.gelu) y = each(y, [](double a, Index) { return oracle::gelu(a); });
-    y = product(y, out);
+    if (out) y = product(y, *out);
     if (out_bias) y = plus(y, *out_bias);
     if (block_.glu) {
       Array halves(y.batch, 1, y.len, y.dim / 2);
@@ -222,7 +219,7 @@ class Walk {
     }
     if (block_.query_key_norm && may_norm) {
       const Array& gain = w_.next();
-      y = each(normed(y, dim_, false, 1e-5),
+      y = each(normed(y, y.dim / heads, false, 1e-5),
                [&](double a, Index c) { return a * gain.at(0, 0, 0, c); });
     }
     return y;
@@ -238,6 +235,16 @@ class Walk {
         for (Index t = 0; t < rows.len; ++t)
           for (Index c = 0; c < width; ++c)
             out.at(b, h, t, c) = rows.at(b / parts_, 0, t, h / (heads_ / heads) * width + c);
+    return out;
+  }
+  // The same, with zeros up to head_dim.
+  Array of_keys(const Array& rows, Index heads) const {
+    const Array narrow = of_heads(rows, heads);
+    Array out(narrow.batch, narrow.heads, narrow.len, dim_);
+    for (Index b = 0; b < out.batch; ++b)
+      for (Index h = 0; h < out.heads; ++h)
+        for (Index t = 0; t < out.len; ++t)
+          std::copy_n(narrow.row(b, h, t).data(), narrow.dim, out.line(b, h, t));
     return out;
   }
   Array in_parts(const Array& rows) const {
@@ -256,6 +263,31 @@ class Walk {
         for (Index t = 0; t < x.len; ++t)
           for (Index c = 0; c < x.dim; ++c)
             out.at(b / parts_, 0, t, (h * parts_ + b % parts_) * x.dim + c) = x.at(b, h, t, c);
+    return out;
+  }
+
+  Array output_gate() {
+    if (block_.gate == LayerBlock::Gate::none) return {};
+    Array z = mixed(rows_);
+    if (block_.gate_rank != 0) z = product(z, w_.next());
+    if (block_.gate_sigmoid_inside)
+      z = each(z, [](double a, Index) { return oracle::logistic(a); });
+    z = product(z, w_.next());
+    return block_.gate_bias ? plus(z, w_.next()) : z;
+  }
+
+  // (Σ q ⊙ k ⊙ ρ)·v of each head.
+  Array bonus_of(const ReferenceInputs& in, const Array& rho) const {
+    const Array keys = base_.written_keys ? base_.written_keys(in) : in.k;
+    Array out = in.v;
+    for (Index b = 0; b < out.batch; ++b)
+      for (Index h = 0; h < out.heads; ++h)
+        for (Index t = 0; t < out.len; ++t) {
+          double sum = 0;
+          for (Index c = 0; c < dim_; ++c)
+            sum += in.q.at(b, h, t, c) * keys.at(b, h, t, c) * rho.at(0, 0, 0, h * dim_ + c);
+          for (Index c = 0; c < out.dim; ++c) out.at(b, h, t, c) *= sum;
+        }
     return out;
   }
 

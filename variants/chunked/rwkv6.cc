@@ -105,10 +105,13 @@ VariantInfo rwkv6() {
           .norm = LayerBlock::Norm::layer_of_heads,
           .norm_epsilon = 64e-5,
           .gate = LayerBlock::Gate::silu,
-          .notes = {"Peng et al. 2024, section 4.2; BlinkDL/RWKV-LM, RWKV-v5/rwkv_v6_demo.py: a "
-                    "shift of tokens that depends on the data, a norm of each head, a silu gate; "
-                    "shares start as in the first layer. Without channel mixing, for which the "
-                    "layer's feed-forward stands."}}};
+          .feed_forward = FeedForward::gated_squared,
+          .notes = {
+              "Peng et al. 2024, section 4.2; BlinkDL/RWKV-LM, RWKV-v5/rwkv_v6_demo.py: a "
+              "shift of tokens that depends on the data, a norm of each head, a silu gate; "
+              "shares start as in the first layer. In a model, channel mixing follows: a shift "
+              "of tokens, squared relu and a gate, with the hidden units that are asked "
+              "for; the paper has 3.5 times the width."}}};
 }
 
 }  // namespace attn::variants

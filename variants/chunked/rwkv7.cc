@@ -7,6 +7,7 @@
 #include "core/ops/ops.h"
 #include "variants/api/gated_attention.h"
 #include "variants/api/variant_info.h"
+#include "variants/api/written_keys.h"
 #include "variants/chunked/chunked.h"
 #include "variants/chunked/key_rows.h"
 #include "variants/reference/gated.h"
@@ -14,13 +15,17 @@
 namespace attn::variants {
 namespace {
 
-class Rwkv7 final : public GatedAttention {
+class Rwkv7 final : public GatedAttention, public WritesKeys {
  public:
   explicit Rwkv7(const AttentionConfig& config)
       : GatedAttention(config),
         // Near the starts of BlinkDL's code (RWKV-v7/rwkv_v7_demo.py), without its slope.
         removed_(weight("k_k", Tensor::full({config.heads, config.head_dim}, real(0.71)))),
         replaced_(weight("k_a", Tensor::full({config.heads, config.head_dim}, real(1.02)))) {}
+
+  Var written_keys(const Var& k, std::span<const Var> gates) const override {
+    return replaced_keys(k, sigmoid(gates[1]), replaced_);
+  }
 
  private:
   static LogDecay rule() { return {.of = LogDecay::Of::sigmoid, .factor = -std::exp(-0.5)}; }
@@ -95,35 +100,80 @@ std::vector<GateInput> rwkv7_gates(const AttentionConfig& config) {
            .bias = rate}};
 }
 
+// k̃ = k⊙(1 + (a - 1)⊙k_a)
+oracle::Array rwkv7_written(const ReferenceInputs& x) {
+  oracle::Array keys = x.k;
+  for (int64_t b = 0; b < keys.batch; ++b)
+    for (int64_t h = 0; h < keys.heads; ++h)
+      for (int64_t t = 0; t < keys.len; ++t)
+        for (int64_t c = 0; c < keys.dim; ++c) {
+          const double rate = 1 / (1 + std::exp(-x.gates[1].at(b, h, t, c)));
+          keys.at(b, h, t, c) *= 1 + (rate - 1) * x.weights[1].at(0, 0, h, c);
+        }
+  return keys;
+}
+
+// Starts are those of the code's first layer.
+LayerBlock rwkv7_layer() {
+  return {.token_shift = true,
+          .shift_powers = {{"q", 0.2},
+                           {"k", 0.7},
+                           {"v", 0.7},
+                           {"gate.decay", 0.9},
+                           {"gate.rate", 0.9},
+                           {"gate", 0.2}},
+          .tanh_gates = {"decay"},
+          .norm = LayerBlock::Norm::layer_of_heads,
+          .norm_epsilon = 64e-5,
+          .bonus = -0.04,
+          .gate = LayerBlock::Gate::linear,
+          .gate_rank = -2,
+          .gate_sigmoid_inside = true,
+          .feed_forward = FeedForward::squared,
+          .notes = {"Peng et al. 2025, the section on time mixing; BlinkDL/RWKV-LM, "
+                    "RWKV-v7/train_temp/src/model.py, RWKV_Tmix_x070: a shift of tokens with a "
+                    "share of each projection, a norm of each head, the bonus (Σ r⊙k̃⊙ρ)·v after "
+                    "it, then the gate σ(x·G_1)·G_2, whose rank follows the width as in the code.",
+                    "Every layer is the paper's first: later ones also mix their values with "
+                    "those of the first layer (the value residual), and nothing is handed from "
+                    "layer to layer here.",
+                    "The rank of decay and rate is gate_rank; the code has max(32, 2.5·√width), "
+                    "rounded to a multiple of 32. ε of norms as in the code for heads of 64.",
+                    "In a model, channel mixing follows: a shift of tokens and squared relu, with "
+                    "the hidden units that are asked for; the paper has 4 times the width."}};
+}
+
 }  // namespace
 
 VariantInfo rwkv7() {
-  return {
-      .name = "rwkv7",
-      .family = "gated",
-      .summary = "RWKV-7: a generalised delta rule with removed and written keys of their own",
-      .paper = "Peng et al. 2025, arXiv:2503.14456, eqs. 8-17",
-      .cost_formula =
-          "8·n·d² FLOPs and about 240·n·d inside tiles of 16; memory 5·n·d; in a layer "
-          "4·n·rank·(width + heads·d) more",
-      .traits = kGatedTraits,
-      .params = {{"gate_rank", 32, "rank of the projections that make the gates in a layer"}},
-      .make = make_as<Rwkv7>,
-      .reference =
-          [](const ReferenceInputs& x) {
-            return oracle::goose_attention(x.q, x.k, x.v, x.gates[0], x.gates[1], x.weights[0],
-                                           x.weights[1], x.mask.kv_lengths, x.rows);
-          },
-      .gates = rwkv7_gates,
-      .always_causal = [](const Params&) { return true; },
-      .notes = {"Queries are the paper's receptance r. The mixer alone: without token shift, "
-                "the tanh inside the decay's projection, the value residual of the first layer, "
-                "and without the norm, the bonus after the norm and the gate of the output.",
-                "k_k, k_a [heads, head_dim]: of the removed and the written key. κ̂ is divided "
-                "by √(|x|² + 1e-6).",
-                "Where query heads share keys and values (kv_heads), each still has its own "
-                "gates, and with them a state of its own."},
-      .lacks_block = "the value residual and the bonus of RWKV-7 are not built"};
+  return {.name = "rwkv7",
+          .family = "gated",
+          .summary = "RWKV-7: a generalised delta rule with removed and written keys of their own",
+          .paper = "Peng et al. 2025, arXiv:2503.14456, eqs. 8-17",
+          .cost_formula =
+              "8·n·d² FLOPs and about 240·n·d inside tiles of 16; memory 5·n·d; in a layer "
+              "4·n·rank·(width + heads·d) more",
+          .traits = kGatedTraits,
+          .params = {{"gate_rank", 32, "rank of the projections that make the gates in a layer"}},
+          .make = make_as<Rwkv7>,
+          .reference =
+              [](const ReferenceInputs& x) {
+                return oracle::goose_attention(x.q, x.k, x.v, x.gates[0], x.gates[1], x.weights[0],
+                                               x.weights[1], x.mask.kv_lengths, x.rows);
+              },
+          .written_keys = rwkv7_written,
+          .gates = rwkv7_gates,
+          .always_causal = [](const Params&) { return true; },
+          .notes =
+              {"Queries are the paper's receptance r. The mixer alone, unless block=paper: without "
+               "token shift, the tanh inside the decay's projection, and without the norm, the "
+               "bonus after the norm and the gate of the output. The value residual from the "
+               "first layer is left out in both.",
+               "k_k, k_a [heads, head_dim]: of the removed and the written key. κ̂ is divided "
+               "by √(|x|² + 1e-6).",
+               "Where query heads share keys and values (kv_heads), each still has its own "
+               "gates, and with them a state of its own."},
+          .block = rwkv7_layer()};
 }
 
 }  // namespace attn::variants

@@ -12,8 +12,11 @@ namespace {
 
 class Taylor final : public Attention {
  public:
-  explicit Taylor(const AttentionConfig& config)
-      : Attention(config), queries_(draw("projection_q")), keys_(draw("projection_k")) {}
+  explicit Taylor(const AttentionConfig& config) : Attention(config) {
+    if (config.key_dim > 0) return;
+    queries_ = draw("projection_q");
+    keys_ = draw("projection_k");
+  }
 
  private:
   // Projected numbers are half as large as those of a row: s starts at about 1/4, where the
@@ -23,25 +26,33 @@ class Taylor final : public Attention {
     return normal_weight(name, {config().heads, params().integer("dim"), dim},
                          0.5 / std::sqrt(static_cast<double>(dim)));
   }
+  // Where a block has projected queries and keys, what is read are their first numbers.
+  FeatureMap map() const {
+    if (queries_.defined()) return taylor_map(queries_, keys_);
+    const int64_t count = config().key_dim, dim = config().head_dim;
+    const Tensor first = Tensor::zeros({1, count, dim});
+    for (int64_t i = 0; i < count; ++i) first[i * dim + i] = 1;
+    FeatureMap read = taylor_map(Var(first), {});
+    read.learned = false;
+    return read;
+  }
   Var do_forward(const Var& q, const Var& k, const Var& v, const Mask& mask) const override {
-    return linear_attention(
-        q, k, v,
-        {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = taylor_map(queries_, keys_)});
+    return linear_attention(q, k, v,
+                            {.causal = mask.causal, .kv_lengths = mask.kv_lengths, .map = map()});
   }
-  Cost do_cost(const AttentionShape& shape) const override {
-    return linear_cost(shape, taylor_map(queries_, keys_));
-  }
+  Cost do_cost(const AttentionShape& shape) const override { return linear_cost(shape, map()); }
   std::unique_ptr<Decoder> do_decoder(const Shape& position, int64_t capacity) const override {
-    return linear_decoder(position, capacity, taylor_map(queries_, keys_));
+    return linear_decoder(position, capacity, map());
   }
 
-  Var queries_, keys_;  // [heads, f, head_dim]
+  Var queries_, keys_;  // [heads, f, head_dim]; undefined where a block projects
 };
 
 oracle::Array taylor_reference(const ReferenceInputs& x) {
-  const double tau = 1 / std::sqrt(static_cast<double>(x.weights[0].len));
-  const oracle::Array q = oracle::projected_rows(x.weights[0], x.q),
-                      k = oracle::projected_rows(x.weights[1], x.k);
+  const double tau = 1 / std::sqrt(static_cast<double>(x.params().integer("dim")));
+  const bool projects = x.config.key_dim == 0;
+  const oracle::Array q = projects ? oracle::projected_rows(x.weights[0], x.q) : x.q,
+                      k = projects ? oracle::projected_rows(x.weights[1], x.k) : x.k;
   const auto kernel = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const double s = tau * oracle::dot(q.row(b, h, i), k.row(b, h, j));
     return 1 + s + s * s / 2;
@@ -85,11 +96,19 @@ VariantInfo taylor() {
                                   .sampled = true};
       },
       .notes = {"The layer projects to head_dim numbers, then projection_q and projection_k "
-                "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once.",
+                "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once, and so "
+                "does block=paper.",
                 "The kernel is at least 1/2, but states hold s and s²/2 apart: at huge logits the "
                 "terms of a negative s cancel, and digits are lost that one pair alone would keep.",
                 "s is divided by √dim, as in the paper; fla's parallel mode does not."},
-      .weights_cancel = true};
+      .weights_cancel = true,
+      .block = LayerBlock{
+          .key_dim = "dim",
+          .notes = {"Arora et al. 2024, section 4.1; HazyResearch/based, "
+                    "based/models/mixers/linear_attention.py: queries and keys of a head are "
+                    "projected to dim numbers at once, values to head_dim, no biases, and no norm. "
+                    "It is the linear attention of the stack `based`.",
+                    "Heads must be at least as wide as dim."}}};
 }
 
 }  // namespace attn::variants

@@ -92,12 +92,19 @@ VariantInfo gau() {
           },
       .notes = {"The whole unit of the paper: it reads the layer's input, makes its projections "
                 "itself, and its cost holds them, as that of a mixer does. In the paper it "
-                "stands for attention and feed-forward layer both; here the latter remains.",
+                "stands for attention and feed-forward layer both; here the latter remains, unless "
+                "block=paper.",
                 "Logits are divided by the number of visible keys, the paper's n. A causal row "
                 "divides by what it sees: the paper's code divides by the whole length there "
                 "too, so that its outputs depend on what follows.",
                 "Without a relative position bias. FLASH's chunks, a linear attention between "
-                "groups of 256, are left out."}};
+                "groups of 256, are left out."},
+      .block = LayerBlock{.projects_values = false,
+                          .projects_output = false,
+                          .feed_forward = FeedForward::none,
+                          .notes = {"Hua et al. 2022, section 3.1: the unit is the whole layer. No "
+                                    "feed-forward follows it; two such layers stand for one of a "
+                                    "Transformer."}}};
 }
 
 }  // namespace attn::variants

@@ -43,6 +43,11 @@ class Dsa final : public Attention, public Mimicking {
     ATTN_CHECK(!is_plain_, "dsa with scorer=plain has no indexer to fit");
     return index_mimicry(q, k, weights_of_, mask);
   }
+  bool can_go_on() const override { return !is_plain_; }
+  Var chosen_mimicry_loss(const Tensor& q, const Tensor& k, const Mask& mask) const override {
+    ATTN_CHECK(!is_plain_, "dsa with scorer=plain has no indexer to fit");
+    return index_mimicry(q, k, weights_of_, mask, keys_);
+  }
 
  private:
   // Weights may be set after the construction: they are read at each call.
@@ -138,8 +143,10 @@ VariantInfo dsa() {
               "trains them before the training as the paper's warm-up does: by the "
               "Kullback-Leibler "
               "distance of softmax(I) from the mean of the heads' softmax weights, on queries and "
-              "keys that stay as they are. Without it they stay as drawn. The paper goes on to "
-              "train them, on the chosen keys, while the model is trained; that is left out.",
+              "keys that stay as they are. Without it they stay as drawn. With "
+              "mimicry_until=end too they go on to learn while the model is trained, as in the "
+              "paper's second stage: a step of their own after each of the model's, by the same "
+              "distance on the chosen keys alone (eq. 4).",
               "indexer=per_head has index_key [d, index_dim], one for all heads, and choices of "
               "each head.",
               "Of equal scores the earlier key is larger. Scores of 0, of keys that no index head "
@@ -149,7 +156,8 @@ VariantInfo dsa() {
       .heads_meet =
           [](const Params& params) {
             return params.text("scorer") == "lightning" && params.text("indexer") == "shared";
-          }};
+          },
+      .mimicry_if = [](const Params& params) { return params.text("scorer") == "lightning"; }};
 }
 
 }  // namespace attn::variants

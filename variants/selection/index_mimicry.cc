@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/base/check.h"
@@ -29,11 +30,25 @@ struct MimicryRows {
   Tensor q, k, scores;  // scores [batch, choices, len, len]
   std::vector<int64_t> lengths;
   bool causal;
-  real weight = 1;  // of a row
+  real weight = 1;   // of a row
+  int64_t keys = 0;  // that a row chooses; 0: all that it sees
 
   int64_t len() const { return q.dim(2); }
   int64_t valid(int64_t b) const {
     return lengths.empty() ? len() : lengths[static_cast<size_t>(b)];
+  }
+
+  // The first `seen` keys or, where fewer are chosen, those of the largest scores, in order.
+  std::vector<int64_t> chosen(const real* of, int64_t seen) const {
+    std::vector<int64_t> all(static_cast<size_t>(seen));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    if (keys == 0 || keys >= seen) return all;
+    std::nth_element(all.begin(), all.begin() + keys, all.end(), [&](int64_t a, int64_t b) {
+      return of[a] > of[b] || (of[a] == of[b] && a < b);
+    });
+    all.resize(static_cast<size_t>(keys));
+    std::sort(all.begin(), all.end());
+    return all;
   }
 
   // Of row i of a choice: its loss, and the gradient of its scores where `grad` is not null.
@@ -41,24 +56,24 @@ struct MimicryRows {
     const int64_t n = len(), d = q.dim(3), heads = q.dim(1) / scores.dim(1);
     const int64_t b = choice / scores.dim(1), seen = causal ? i + 1 : valid(b);
     if (i >= valid(b)) return 0;
-    RowNumbers wanted(static_cast<size_t>(seen)), logits(wanted.size());
+    const real* const own = scores.data() + (choice * n + i) * n;
+    const std::vector<int64_t> at = chosen(own, seen);
+    const int64_t count = std::ssize(at);
+    RowNumbers wanted(at.size()), logits(at.size());
     const double tau = 1 / std::sqrt(static_cast<double>(d));
     for (int64_t head = choice * heads; head < (choice + 1) * heads; ++head) {
-      for (int64_t j = 0; j < seen; ++j)
-        logits[static_cast<size_t>(j)] =
-            tau * static_cast<double>(
-                      row_dot(q.data() + (head * n + i) * d, k.data() + (head * n + j) * d, d));
-      normalise(logits, seen);
+      for (size_t j = 0; j < at.size(); ++j)
+        logits[j] = tau * static_cast<double>(row_dot(q.data() + (head * n + i) * d,
+                                                      k.data() + (head * n + at[j]) * d, d));
+      normalise(logits, count);
       for (size_t j = 0; j < wanted.size(); ++j)
         wanted[j] += logits[j] / static_cast<double>(heads);
     }
-    const real* const own = scores.data() + (choice * n + i) * n;
-    std::copy_n(own, seen, logits.begin());
-    double loss = normalise(logits, seen);
-    for (int64_t j = 0; j < seen; ++j) {
-      const auto at = static_cast<size_t>(j);
-      loss -= wanted[at] * static_cast<double>(own[j]);
-      if (grad) grad[j] = weight * static_cast<real>(logits[at] - wanted[at]);
+    for (size_t j = 0; j < at.size(); ++j) logits[j] = static_cast<double>(own[at[j]]);
+    double loss = normalise(logits, count);
+    for (size_t j = 0; j < at.size(); ++j) {
+      loss -= wanted[j] * static_cast<double>(own[at[j]]);
+      if (grad) grad[at[j]] = weight * static_cast<real>(logits[j] - wanted[j]);
     }
     return loss;
   }
@@ -88,7 +103,8 @@ Var scores_of(const Var& q, const Var& k, const IndexWeights& by) {
 
 }  // namespace
 
-Var index_mimicry(const Tensor& q, const Tensor& k, const IndexWeights& by, const Mask& mask) {
+Var index_mimicry(const Tensor& q, const Tensor& k, const IndexWeights& by, const Mask& mask,
+                  int64_t keys) {
   ATTN_CHECK(q.shape() == k.shape() && !mask.edges,
              "the loss of an indexer is of self-attention without edges, not of queries {} and "
              "keys {}",
@@ -101,6 +117,7 @@ Var index_mimicry(const Tensor& q, const Tensor& k, const IndexWeights& by, cons
   for (int64_t b = 0; b < scores.dim(0); ++b) count += scores.dim(1) * rows.valid(b);
   const double weight = 1 / static_cast<double>(std::max<int64_t>(1, count));
   rows.weight = static_cast<real>(weight);
+  rows.keys = keys;
   const Tensor grad = recording({scores}) ? Tensor::zeros(scores.shape()) : Tensor();
   std::vector<double> losses(static_cast<size_t>(choices * n));
   parallel_for(choices * n, 8, [&](int64_t begin, int64_t end) {

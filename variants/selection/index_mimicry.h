@@ -16,7 +16,9 @@ struct IndexWeights {
 
 // The mean over choices and rows i that see a key of -Σ_j p_ij·log softmax(I(i, ·))_j. p: softmax
 // weights of the head, or the mean of those of all heads that share the indexer. q, k
-// [batch, heads, len, d]; rows of padding are left out.
-Var index_mimicry(const Tensor& q, const Tensor& k, const IndexWeights& by, const Mask& mask);
+// [batch, heads, len, d]; rows of padding are left out. With `keys` above 0, sums and softmaxes are
+// over the `keys` keys of the largest I(i, ·) alone, of equal ones the earlier: eq. 4.
+Var index_mimicry(const Tensor& q, const Tensor& k, const IndexWeights& by, const Mask& mask,
+                  int64_t keys = 0);
 
 }  // namespace attn

@@ -88,11 +88,16 @@ VariantInfo gmlp() {
       .notes = {"The whole block of the paper but its norm: it reads the layer's input, makes its "
                 "projections itself, and its cost holds them, as that of a mixer does. In the "
                 "paper it stands for attention and feed-forward layer both; here the latter "
-                "remains. The paper's models expand by 6.",
+                "remains, unless block=paper. The paper's models expand by 6.",
                 "The first half is the residual, the second one, normalised, is mixed. spatial "
                 "[max_len, max_len] is cut to the length at hand, causal below the diagonal; "
                 "popular code does not cut it where it is not causal, and fails on shorter "
-                "inputs."}};
+                "inputs."},
+      .block = LayerBlock{.projects_values = false,
+                          .projects_output = false,
+                          .feed_forward = FeedForward::none,
+                          .notes = {"Liu et al. 2021, section 2: the block is the whole layer. No "
+                                    "feed-forward follows it."}}};
 }
 
 }  // namespace attn::variants

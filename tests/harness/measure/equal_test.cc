@@ -37,7 +37,8 @@ double learned(const LayersSpec& spec) {
 
 TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
   for (const char* variant :
-       {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]"}) {
+       {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]",
+        "rwkv6[block=paper]", "rwkv7[block=paper]", "gau[block=paper]", "full+gau[block=paper]"}) {
     const LayersSpec spec = layers(variant, 48, 2, 2);
     EXPECT_EQ(static_cast<double>(sizes_of(spec).parameters), learned(spec)) << variant;
   }
@@ -45,8 +46,9 @@ TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
 
 TEST(Equal, LayersHaveAsManyParametersAsExactAttention) {
   const double target = learned(layers("full", 64, 2));
-  for (const char* variant : {"linear", "gla", "mamba2[block=paper]", "gated_deltanet[block=paper]",
-                              "mamba[block=paper]", "rwkv6[block=paper]", "hyena[block=paper]"}) {
+  for (const char* variant :
+       {"linear", "gla", "mamba2[block=paper]", "gated_deltanet[block=paper]", "mamba[block=paper]",
+        "rwkv6[block=paper]", "rwkv7[block=paper]", "hyena[block=paper]"}) {
     LayersSpec spec = layers(variant, 64, 2);
     spec.layer = equalised(spec, Equal::parameters, exact_reference());
     EXPECT_EQ(spec.layer.width % spec.layer.heads, 0) << variant;
@@ -79,9 +81,20 @@ TEST(Equal, LayersTakeAsManyFlopsAsExactAttention) {
     EXPECT_EQ(flops("full", Equal::flops), target);
     EXPECT_GT(flops("gated_deltanet[block=paper]", Equal::width) / target, 1.1);
     for (const char* variant :
-         {"linear", "gla", "hyena", "mamba2[block=paper]", "gated_deltanet[block=paper]"})
+         {"linear", "gla", "hyena", "mamba2[block=paper]", "gated_deltanet[block=paper]",
+          "rwkv6[block=paper]", "rwkv7[block=paper]"})
       EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
   }
+}
+
+// Without a feed-forward the width alone can make up.
+TEST(Equal, ALayerWithoutAFeedForwardIsWider) {
+  const LayersSpec given = layers("gau[block=paper]", 256, 4);
+  const LayerConfig found = equalised(given, Equal::parameters, exact_reference());
+  EXPECT_GT(found.width, 256);
+  EXPECT_EQ(found.feed_forward, given.layer.feed_forward);
+  const double target = learned(layers("full", 256, 4));
+  EXPECT_LE(std::fabs(learned({.layer = found, .layers = 1}) / target - 1), 0.02);
 }
 
 TEST(Equal, KeepsTheWidthWhereTheFeedForwardCanMakeUp) {

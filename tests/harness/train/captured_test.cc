@@ -198,6 +198,48 @@ TEST(MimicryFit, MovesWeightsThatATrainingDoesNotLearn) {
   EXPECT_LT(fit.losses().back(), fit.losses().front());
 }
 
+// The second stage: in a training the indexer's weights move by a loss of their own where
+// mimicry_until=end asks for it, the same way again, and stay where it does not.
+TEST(MimicryFit, GoesOnInATrainingWhereItIsAskedTo) {
+  const auto after = [](const std::string& until, int64_t steps) {
+    TrainRequest asked = mimicking(3, "dsa");
+    asked.task_params = {{"causal", true}};
+    asked.variant_params = {{"keys", int64_t{2}}};
+    std::map<std::string, ParamValue> settings = asked.training.values();
+    settings[kMimicryUntil] = until;
+    settings["steps"] = settings["eval_every"] = steps;
+    asked.training = Params("training", training_params(), settings);
+    std::vector<Tensor> found;
+    asked.inspect = [&](const Learner& best) {
+      for (const Weight& weight : best.weights())
+        if (weight.moved) found.push_back(weight.value.value().clone());
+    };
+    train(asked);
+    return found;
+  };
+  const auto fitted = after("start", 2), still = after("start", 6), moved = after("end", 6),
+             again = after("end", 6);
+  ASSERT_EQ(moved.size(), fitted.size());
+  ASSERT_FALSE(moved.empty());
+  for (size_t i = 0; i < moved.size(); ++i) {
+    expect_same(fitted[i], still[i]);
+    expect_same(moved[i], again[i]);
+    double far = 0;
+    for (int64_t j = 0; j < moved[i].size(); ++j)
+      far = std::max(far, std::abs(static_cast<double>(moved[i][j] - still[i][j])));
+    EXPECT_GT(far, 1e-5);
+  }
+  // Feature maps are learned by the training itself.
+  std::map<std::string, ParamValue> settings = mimicking(3).training.values();
+  settings[kMimicryUntil] = std::string("end");
+  const Params training("training", training_params(), settings);
+  const auto why = why_no_mimicry(find_variant("hedgehog"), {}, training);
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("mimicry_until=end"), std::string::npos) << *why;
+  EXPECT_FALSE(why_no_mimicry(find_variant("dsa"), {}, training));
+  EXPECT_FALSE(why_no_mimicry(find_variant("full+dsa"), {}, training));
+}
+
 // Weights whose names hold "centroids", of the model that a training ends with.
 std::vector<Tensor> centroids_after(std::map<std::string, ParamValue> params, int64_t steps) {
   TrainRequest asked = mimicking(0, "routing");
@@ -235,12 +277,22 @@ TEST(Followers, CentroidsMoveInATrainingAndTheSameWayAgain) {
 }
 
 TEST(MimicryFit, OthersSayWhyNot) {
-  const auto why = why_no_mimicry(find_variant("full"), mimicking(7).training);
+  const auto why = why_no_mimicry(find_variant("full"), {}, mimicking(7).training);
   ASSERT_TRUE(why);
   EXPECT_NE(why->find("full"), std::string::npos);
   EXPECT_NE(why->find("mimicry=7"), std::string::npos);
-  EXPECT_FALSE(why_no_mimicry(find_variant("full"), mimicking(0).training));
-  EXPECT_FALSE(why_no_mimicry(find_variant("hedgehog"), mimicking(7).training));
+  EXPECT_FALSE(why_no_mimicry(find_variant("full"), {}, mimicking(0).training));
+  EXPECT_FALSE(why_no_mimicry(find_variant("hedgehog"), {}, mimicking(7).training));
+  // An indexer that is none has nothing to fit; a stack has what one of its layers has.
+  const Params training = mimicking(7).training;
+  const auto plain =
+      why_no_mimicry(find_variant("dsa"), {{"scorer", std::string("plain")}}, training);
+  ASSERT_TRUE(plain);
+  EXPECT_NE(plain->find("with its parameters"), std::string::npos) << *plain;
+  EXPECT_FALSE(why_no_mimicry(find_variant("dsa"), {}, training));
+  EXPECT_FALSE(why_no_mimicry(find_variant("full+dsa"), {}, training));
+  EXPECT_TRUE(why_no_mimicry(find_variant("full+dsa[scorer=plain]"), {}, training));
+  EXPECT_TRUE(why_no_mimicry(find_variant("hedgehog+dsa[scorer=plain]"), {}, training));
   EXPECT_THROW(train(mimicking(7, "full")), Error);
 }
 

@@ -220,8 +220,9 @@ TEST(Dsa, DecodesWhatItAnswersInParallel) {
 }
 
 // The cross-entropy of softmax(I) to the mean of the heads' weights, or to those of each head.
+// With `keep`, over so many keys of the largest scores.
 Array loss_of(const Array& q, const Array& k, const std::vector<Array>& w, bool shared,
-              const std::vector<int64_t>& lengths) {
+              const std::vector<int64_t>& lengths, int64_t keep = 1 << 20) {
   Array loss(1, 1, 1, 1);
   double rows = 0;
   for (int64_t b = 0; b < q.batch; ++b)
@@ -231,25 +232,36 @@ Array loss_of(const Array& q, const Array& k, const std::vector<Array>& w, bool 
         const std::vector<double> queries = times(q, b, of, i, w[0]),
                                   weights = times(q, b, of, i, w[2]);
         std::vector<double> wanted(static_cast<size_t>(i + 1)), scores;
+        for (int64_t j = 0; j <= i; ++j)
+          scores.push_back(score_of(queries, weights, normalised(times(k, b, of, j, w[1]))));
+        std::vector<bool> kept;  // fewer than `keep` are before it
         double total = 0;
         for (int64_t j = 0; j <= i; ++j) {
-          scores.push_back(score_of(queries, weights, normalised(times(k, b, of, j, w[1]))));
-          total += std::exp(scores.back());
+          const double own = scores[static_cast<size_t>(j)];
+          int64_t before = 0;
+          for (int64_t other = 0; other <= i; ++other) {
+            const double score = scores[static_cast<size_t>(other)];
+            before += score > own || (score == own && other < j);
+          }
+          kept.push_back(before < keep);
+          if (kept.back()) total += std::exp(own);
         }
         const int64_t first = shared ? 0 : h, last = shared ? q.heads : h + 1;
         for (int64_t head = first; head < last; ++head) {
           std::vector<double> some;
           double sum = 0;
           for (int64_t j = 0; j <= i; ++j) {
-            some.push_back(std::exp(choices::product(q, k, b, head, i, j) /
-                                    std::sqrt(static_cast<double>(q.dim))));
+            some.push_back(kept[static_cast<size_t>(j)]
+                               ? std::exp(choices::product(q, k, b, head, i, j) /
+                                          std::sqrt(static_cast<double>(q.dim)))
+                               : 0);
             sum += some.back();
           }
           for (size_t j = 0; j < some.size(); ++j)
             wanted[j] += some[j] / sum / static_cast<double>(last - first);
         }
         for (size_t j = 0; j < scores.size(); ++j)
-          loss.x[0] += wanted[j] * (std::log(total) - scores[j]);
+          if (kept[j]) loss.x[0] += wanted[j] * (std::log(total) - scores[j]);
         ++rows;
       }
   loss.x[0] /= std::max(1.0, rows);
@@ -266,20 +278,25 @@ TEST(Dsa, ItsLossIsTheCrossEntropyToTheHeadsWeights) {
         const Array of_q = array_of(q), of_k = array_of(k);
         bridge::fill_padding(q, lengths, bridge::kNaN);
         bridge::fill_padding(k, lengths, bridge::kNaN);
-        const Var loss = as_mimicking(*attention)->mimicry_loss(q, k, {true, lengths});
-        std::vector<Tensor> values, grads;
-        loss.backward();
-        for (const Weight& weight : attention->weights()) {
-          EXPECT_TRUE(weight.moved && !weight.learned) << weight.name;
-          values.push_back(weight.value.value());
-          grads.push_back(weight.value.grad());
+        for (const bool chosen : {false, true}) {
+          const Mimicking& by = *as_mimicking(*attention);
+          const Var loss = chosen ? by.chosen_mimicry_loss(q, k, {true, lengths})
+                                  : by.mimicry_loss(q, k, {true, lengths});
+          std::vector<Tensor> values, grads;
+          loss.backward();
+          for (const Weight& weight : attention->weights()) {
+            EXPECT_TRUE(weight.moved && !weight.learned) << weight.name;
+            values.push_back(weight.value.value());
+            grads.push_back(weight.value.grad().clone());
+            weight.value.zero_grad();
+          }
+          const auto twin = [&](const std::vector<Array>& w) {
+            return loss_of(of_q, of_k, w, shared, lengths, chosen ? 9 : 1 << 20);
+          };
+          const double want = twin(bridge::arrays_of(values)).x[0];
+          EXPECT_NEAR(static_cast<double>(loss.value()[0]), want, 200 * kEpsilon * (1 + want));
+          bridge::expect_gradients(values, grads, Tensor::full({1, 1}, 1), twin, 1e-6);
         }
-        const auto twin = [&](const std::vector<Array>& w) {
-          return loss_of(of_q, of_k, w, shared, lengths);
-        };
-        const double want = twin(bridge::arrays_of(values)).x[0];
-        EXPECT_NEAR(static_cast<double>(loss.value()[0]), want, 200 * kEpsilon * (1 + want));
-        bridge::expect_gradients(values, grads, Tensor::full({1, 1}, 1), twin, 1e-6);
       }
 }
 
