@@ -137,7 +137,7 @@ std::vector<std::string> leave_out(Group& group, std::set<const Row*>& unlearned
     Seeds members;
     for (const auto& [place, seeds] : group.cells)
       if (place.second == column) members.insert(members.end(), seeds.begin(), seeds.end());
-    const TaskSetting setting = setting_of(members);
+    const TaskSetting setting = judged_setting(members);
     if (setting.learned == TaskSetting::Learned::no) {
       notes.push_back(left_out_note(column, setting) + advice(members));
       unlearned.insert(members.begin(), members.end());

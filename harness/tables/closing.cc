@@ -191,7 +191,7 @@ struct Closing {
       Seeds members;
       for (const auto& [place, seeds] : scores)
         if (place.second == task) members.insert(members.end(), seeds.begin(), seeds.end());
-      const TaskSetting setting = setting_of(members);
+      const TaskSetting setting = judged_setting(members);
       const bool is_learned = setting.learned != TaskSetting::Learned::no;
       if (!is_learned) left_out.push_back(left_out_note(task, setting));
       if (is_learned) learned.push_back(task);

@@ -40,7 +40,7 @@ double bar_of(const AccuracyMetrics& metrics) {
   return best + kBarShare * (perfect - best);
 }
 
-TaskSetting setting_of(const Seeds& rows) {
+TaskSetting judged_setting(const Seeds& rows) {
   const Seeds ok = ok_ones(rows);
   if (ok.empty() || !ok[0]->accuracy().control.empty())
     return {.learned = TaskSetting::Learned::yes, .control = {}};

@@ -25,7 +25,7 @@ struct TaskSetting {
 };
 // Learned in every seed by the control with one set of parameters. What a shortcut solves, and a
 // task without rows that are ok, is not judged: yes.
-TaskSetting setting_of(const Seeds& rows);
+TaskSetting judged_setting(const Seeds& rows);
 
 // "left out: mqar: full scores 0.260, and reached the bar of 0.625 in 0 of 3 seeds", for the notes
 // of a table.

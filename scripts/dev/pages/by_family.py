@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import Cell, Params, read_rows
 from attnbench.plots.rows.scores import (
     Score,
@@ -48,7 +49,7 @@ class Scores:
 
 def scores_of(path: Path) -> list[Scores]:
     """Error where a variant lacks a seed that another has: the two cannot be ranked."""
-    every = [c for c in read_rows([path]).cells if c.measure == "accuracy"]
+    every = published(read_rows([path]), without_control=False).of("accuracy")
     won = [c for c in winners([c for c in every if c.status != "skipped"]) if c.ok]
     if not won:
         raise ValueError(f"{path.name} has no score; give rows with --measure accuracy")
@@ -129,7 +130,7 @@ ORDERS = (
 def table(path: Path) -> str:
     """A line a variant and a column a task: the mean over seeds ± half of its 95 % interval, with the
     marks of the trainings."""
-    rows = read_rows([path])
+    rows = published(read_rows([path]), without_control=False)
     styles, groups = Styles(rows), task_groups(told_apart(rows.of("accuracy")))
     every = [c for group in groups for c in group.cells]
     keys = dict.fromkeys((s.variant, s.params) for s in styles.series(every))
@@ -140,12 +141,13 @@ def table(path: Path) -> str:
     lines = [("" if i else family, *line) for family, own in found.items() for i, line in enumerate(own)]
     shortcuts = [f"{best[1]:.2f}" if (best := g.best_shortcut()) else "—" for g in groups]
     heads = ["family", "variant", *(f"`{title}`" for title in short_titles(groups))]
-    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)])
+    left_out = f"\n\nLeft out, for the control has not learned them: {'; '.join(rows.left_out)}." if rows.left_out else ""
+    return markdown(heads, [*lines, ("", "best shortcut", *shortcuts)]) + left_out
 
 
 def orders(path: Path) -> str:
     """Each order that a paper reports: means of both sides, and how many pairs confirm it or contradict it."""
-    groups = task_groups(read_rows([path]).of("accuracy"))
+    groups = task_groups(published(read_rows([path]), without_control=False).of("accuracy"))
     lines = []
     for order in ORDERS:
         for group in groups:

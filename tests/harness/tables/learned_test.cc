@@ -48,7 +48,7 @@ std::vector<Row> rows_of(const std::vector<Scored>& all) {
 TaskSetting judged(const std::vector<Row>& rows) {
   Seeds seeds;
   for (const Row& row : rows) seeds.push_back(&row);
-  return setting_of(seeds);
+  return judged_setting(seeds);
 }
 
 Table first_table(const std::vector<Row>& rows) { return tables_of(rows).at(0); }

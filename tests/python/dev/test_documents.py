@@ -11,6 +11,7 @@ from pathlib import Path
 from attnbench._place import ROOT
 from attnbench.plots.kinds.overview import overview
 from attnbench.plots.layout.page import noted
+from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import read_rows
 from attnbench.plots.rows.style import Styles
 from dev.pages import by_family, captured, catalog, documents, passes
@@ -88,6 +89,15 @@ class Made(unittest.TestCase):
         self.assertEqual([html.unescape(re.sub("</?code>", "`", s)) for s in told if "trained on" not in s and "measurements" not in s],
                          [s.removeprefix("- ") for s in made if "measurements" not in s])  # its other rows add to these
 
+    def test_no_picture_or_page_of_reference_rows_has_a_setting_that_was_not_learned(self):
+        for name in ("quick", "standard"):  # drawn and told whole
+            rows = published(read_rows([ROOT / "results" / "reference" / f"{name}.jsonl"]), without_control=False)
+            self.assertEqual(rows.left_out, (), name)
+        survey = published(read_rows([ROOT / "results" / "reference" / "survey.jsonl"]), without_control=False)
+        drawn = (ROOT / "results" / "reference" / "survey-plots" / "heat-scores.csv").read_text(encoding="utf-8")
+        columns = {line.split(",")[1] for line in drawn.splitlines()[1:]}
+        self.assertEqual(columns, {cell.task for cell in survey.of("accuracy")})
+
     def test_the_figure_of_readme_shows_its_rows(self):
         rows = read_rows([ROOT / "results" / "reference" / "quick.jsonl"])
         (drawn,) = overview(rows, Styles(rows))
@@ -139,14 +149,14 @@ class ScoresByFamily(unittest.TestCase):
             return table(path).splitlines()
 
     def test_a_variant_is_a_line_below_its_family(self):
-        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5]})
-        lines = [line.strip("| ").split(" | ") for line in told[2:]]
+        told = self.printed(by_family.table, {"linear+full": [1.0], "linear": [0.25, 0.75], "performer": [0.5, 0.5], "full": [1.0]})
+        lines = [line.strip("| ").split(" | ") for line in told[2:] if "`full`" not in line]
         self.assertEqual([line[:2] for line in lines[:1]], [["kernel", "`performer`"]])
         self.assertTrue(lines[1][0].startswith("`linear`") and lines[1][1].startswith("0.50† (0.25 to 0.75)"))
         self.assertEqual(lines[2][:2], ["stacks", "`linear+full`"])
 
     def test_settings_of_training_are_no_seeds(self):
-        head, *cells = trained({"full": [0.5, 1.0]}).splitlines()
+        head, *cells = trained({"full": [0.9, 1.0]}).splitlines()
         rotary = json.loads(cells[1])
         rotary["training"]["positions"] = "none"
         with tempfile.TemporaryDirectory() as folder:
@@ -154,12 +164,12 @@ class ScoresByFamily(unittest.TestCase):
             path.write_text("\n".join([head, cells[0], json.dumps(rotary)]) + "\n", encoding="utf-8")
             told = by_family.table(path).splitlines()[2:]
         scores = {"none" if "positions=none" in line else "learned": line.split(" | ")[2][:4] for line in told[:2]}
-        self.assertEqual(scores, {"learned": "0.50", "none": "1.00"})
+        self.assertEqual(scores, {"learned": "0.90", "none": "1.00"})
 
     def test_pairs_whose_intervals_separate_are_counted(self):
         told = self.printed(by_family.orders, {
             "conv[kernel=4]+deltanet": [0.9, 0.89], "conv[kernel=4]+kda": [0.4, 0.41], "conv[kernel=4]+gla": [0.6, 0.61],
-            "conv[kernel=4]+mamba2": [0.3, 0.9], "gla": [0.25],
+            "conv[kernel=4]+mamba2": [0.3, 0.9], "gla": [0.25], "full": [1.0],
         })  # fmt: skip
         delta = next(line for line in told if line.startswith("| delta rules"))
         self.assertIn("`conv+kda` 0.41 | `conv+gla` 0.60, `conv+mamba2` 0.60 | 1 of 4 | 1 | 2 |", delta)
@@ -168,9 +178,16 @@ class ScoresByFamily(unittest.TestCase):
     def test_a_score_at_the_shortcut_confirms_no_order(self):
         shortcut = json.loads(trained({"full": [0.1]}).splitlines()[1])["metrics"]["shortcuts"]
         best = max(shortcut.values())
-        at = {"conv[kernel=4]+kda": [best - 0.001, best], "conv[kernel=4]+gla": [0.0, 0.001]}
+        at = {"conv[kernel=4]+kda": [best - 0.001, best], "conv[kernel=4]+gla": [0.0, 0.001], "full": [1.0]}
         told = self.printed(by_family.orders, at)
         self.assertTrue(any(line.endswith("| 0 of 1 | 0 | 1 |") for line in told), told)
+
+
+    def test_a_setting_that_full_has_not_learned_is_no_column(self):
+        told = self.printed(by_family.table, {"full": [0.1], "linear": [1.0]})
+        self.assertFalse(any("linear" in line for line in told), told)
+        self.assertRegex(told[-1], "^Left out, for the control has not learned them: mqar: full scores 0.100, and reached the bar of")
+        self.assertIn("mqar: no row of full.", self.printed(by_family.table, {"linear": [1.0]})[-1])
 
 
 class TablesOfRows(unittest.TestCase):

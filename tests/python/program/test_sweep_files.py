@@ -261,17 +261,17 @@ class TunedRun(InFolder):
         self.assertEqual(len(cells), 2 * 2 * 2)
         for row in cells:
             best = (row["variant"]["name"] == "full") == (row["training"]["learning_rate"] == 0.001)
-            row["metrics"].update(validation=0.8 if best else 0.7, test=0.25 if best else 0.75)
+            row["metrics"].update(validation=0.8 if best else 0.7, test=0.6 if best else 0.75, shortcuts={"majority": 0.1})
         lines = [json.dumps(row, separators=(",", ":")) for row in (head, *cells)]
         self.rows.write_text("".join(line + "\n" for line in lines))
         shown = self.run_sweep()
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertRegex(shown.stdout, r"full, mqar\S*: learning_rate 0.001, best of 2")
         self.assertRegex(shown.stdout, r"linear, mqar\S*: learning_rate 0.003, best of 2")
-        self.assertEqual(shown.stdout.count("0.250† ±0.000"), 2)
+        self.assertEqual(shown.stdout.count("0.600† ±0.000"), 2)
         self.assertNotIn("0.750", shown.stdout)
         markdown = self.run_sweep("--format", "md").stdout
-        self.assertIn("0.250† ±0.000", markdown)
+        self.assertIn("0.600† ±0.000", markdown)
         self.assertNotIn("0.750", markdown)
         self.assertEqual(len(json.loads(self.run_sweep("--format", "json").stdout)), 8)
         self.assertEqual(len(self.run_sweep("--format", "csv").stdout.splitlines()), 1 + 8)

@@ -33,6 +33,8 @@ class Setting:
     @property
     def words(self) -> str:
         """Returns `mqar: full scores 0.260, and reached the bar of 0.625 in 0 of 3 seeds`."""
+        if self.learned is None:
+            return f"{self.task}: no row of {self.control}"
         if math.isnan(self.mean):
             return f"{self.task}: no training of {self.control} has a score"
         seeds = "seed" if self.seeds == 1 else "seeds"
@@ -66,13 +68,14 @@ def setting_of(cells: Iterable[Cell]) -> Setting:
     return max(found, key=lambda s: s.reached / s.seeds, default=Setting(task, control))
 
 
-def published(rows: Rows) -> Rows:
-    """The rows without the scores of settings that their control has not learned; `left_out` names these."""
+def published(rows: Rows, *, without_control: bool = True) -> Rows:
+    """The rows without the scores of settings that their control has not learned; `left_out` names these.
+    `without_control`: whether settings that lack their control stay, since nothing is known of them."""
     settings: dict[str, list[Cell]] = {}
     for cell in winners(rows.of("accuracy")):
         settings.setdefault(_key(cell), []).append(cell)
     judged = {key: setting_of(cells) for key, cells in settings.items()}
-    unlearned = {key for key, setting in judged.items() if setting.learned is False}
+    unlearned = {key for key, s in judged.items() if s.learned is False or (s.learned is None and not without_control)}
     out = [c for c in rows.of("accuracy") if _key(c) in unlearned]
     gone = {id(c) for c in out}
     words = dict.fromkeys(judged[key].words for key in judged if key in unlearned)
