@@ -122,6 +122,12 @@ Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activ
   });
 }
 
+Var previous_taps(int64_t channels) {
+  const Tensor taps = Tensor::zeros({2, channels});
+  std::fill_n(taps.data(), channels, real(1));
+  return Var(taps);
+}
+
 Var mix_rows(const Var& x, const Var& other, const Var& share, const Var& more) {
   const int64_t n = x.dim(-1), rows = n ? x.value().size() / n : 0;
   ATTN_CHECK(other.shape() == x.shape() && share.shape() == Shape({n}) &&

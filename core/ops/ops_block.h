@@ -14,6 +14,9 @@ Var silu(const Var& a);  // x·σ(x). Elfwing et al. 2017, arXiv:1702.03118
 // channels], bias [channels] or undefined. With `activated`, silu(y). One pass over x.
 Var short_convolution(const Var& x, const Var& taps, const Var& bias, bool activated);
 
+// Taps [2, channels] with which short_convolution() gives the row before: 1, then 0.
+Var previous_taps(int64_t channels);
+
 // x + (other - x) ⊙ (share + more): rows between x and `other`, both [.., width]. share [width];
 // more as x, or undefined: 0. One pass.
 Var mix_rows(const Var& x, const Var& other, const Var& share, const Var& more);

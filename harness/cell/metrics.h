@@ -120,6 +120,9 @@ struct AccuracyMetrics {
   std::optional<DecodingFigures> decoding;
 };
 
+// The best of the shortcuts, of equal ones the first; null: there are none. `least`: of an error.
+const std::pair<std::string, double>* best_shortcut(const AccuracyMetrics& metrics, bool least);
+
 // Whether the training was cut off: its score is what was learned by then. Tables mark it, and
 // neither ranks nor sentences nor trade-offs hold it. Rows from before `ended_by` were published
 // without this rule, and are not held to it.

@@ -1,6 +1,8 @@
 // The figures of rows by measure; see row.h.
 #include "harness/cell/row.h"
 
+#include <algorithm>
+
 #include "core/base/check.h"
 
 namespace attn {
@@ -24,6 +26,14 @@ const FidelityMetrics& Row::fidelity() const {
   return metrics_of<FidelityMetrics>(*this, "fidelity");
 }
 const ReachMetrics& Row::reach() const { return metrics_of<ReachMetrics>(*this, "reach"); }
+
+const std::pair<std::string, double>* best_shortcut(const AccuracyMetrics& metrics, bool least) {
+  const auto& all = metrics.shortcuts;
+  const auto best = std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    return least ? a.second > b.second : a.second < b.second;
+  });
+  return best == all.end() ? nullptr : &*best;
+}
 
 std::vector<double> unpacked(const ScoresByExample& packed) {
   ATTN_CHECK(packed.levels == 2 || packed.levels == 16, "by_example.levels: {} is not 2 or 16",

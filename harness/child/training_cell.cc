@@ -234,11 +234,10 @@ CellResult accuracy(const CellKey& key) {
                           .by_params = params_scores(found),
                           .by_task = task_scores(found)};
   const bool error = is_error(task.metric);
-  double best = found.shortcuts.empty() ? found.chance : found.shortcuts[0].score;
-  for (const Shortcut& shortcut : found.shortcuts) {
+  for (const Shortcut& shortcut : found.shortcuts)
     metrics.shortcuts.emplace_back(shortcut.name, shortcut.score);
-    best = error ? std::min(best, shortcut.score) : std::max(best, shortcut.score);
-  }
+  const auto* const shortcut = best_shortcut(metrics, error);
+  const double best = shortcut ? shortcut->second : found.chance;
   if (task.control.empty()) metrics.lift = error ? best - found.test : found.test - best;
   if (task.metric == "exact_match") add_sequences(found, metrics);
   result.metrics = std::move(metrics);

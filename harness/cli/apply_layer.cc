@@ -42,7 +42,7 @@ std::string listed(const std::vector<attn_apply::LayerWeight>& weights) {
   return text.empty() ? "  none\n" : text;
 }
 
-// Every weight is asked for: one that is missing would be drawn at random, and nobody would see it.
+// Names the weights that were not given: they are drawn at random, which the output does not show.
 std::string drawn_text(const std::vector<attn_apply::LayerWeight>& weights,
                        const attn_apply::LayerRequest& request) {
   std::vector<std::string> drawn;

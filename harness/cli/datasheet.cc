@@ -180,6 +180,7 @@ std::string plain_text_of(const Datasheet& sheet) {
       info.name, info.summary, info.source, info.metric, sheet.chance, shape_text(sheet),
       labels_text(sheet), splits_text(sheet));
   if (!info.control.empty()) text += control_text(info) + "\n";
+  if (!info.solver.empty()) text += solver_text(info) + "\n";
   text += "distances from a label's first to its last evidence, in positions\n";
   if (sheet.distances.empty()) text += "  unknown\n";
   text += each_distance(sheet, [](const std::string& bin, double share) {
@@ -201,6 +202,7 @@ std::string markdown_of(const Datasheet& sheet) {
   std::string text = fmt::format("## {}\n\n{}. Source: {}.\n\n```text\n{}\n```\n\n", info.name,
                                  info.summary, info.source, info.datasheet);
   if (!info.control.empty()) text += "**" + control_text(info) + "**\n\n";
+  if (!info.solver.empty()) text += "**" + solver_text(info) + "**\n\n";
   text += "| parameter | default | range | meaning |\n|---|---|---|---|\n";
   for (const ParamSpec& spec : info.params_by_default())
     text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, to_string(spec.value),

@@ -103,6 +103,11 @@ Json describe(const TaskInfo& info) {
           {"solver", info.solver.empty() ? exact_reference().name : info.solver}};
 }
 
+std::string solver_text(const TaskInfo& info) {
+  return fmt::format("solver: {}, which must learn a setting for its scores to be shown",
+                     info.solver);
+}
+
 std::string control_text(const TaskInfo& info) {
   return fmt::format("control: {} solves this task; lift would say nothing, and is not given",
                      info.control);

@@ -14,6 +14,7 @@ namespace attn::cli {
 Json describe(const ParamSpec& spec);
 Json describe(const VariantInfo& info);
 Json describe(const TaskInfo& info);
+std::string solver_text(const TaskInfo& info);  // "solver: …", of a task that names one
 std::string control_text(const TaskInfo& info);  // "control: … solves this task; …", of a control
 std::string traits_text(const Traits& traits);  // "exact, causal, cross, padding"
 std::vector<std::string> trait_names();

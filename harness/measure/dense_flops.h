@@ -15,8 +15,7 @@ struct DenseLayer {
 
 // Of one forward pass: projections of queries, keys and values as far as the variant reads them,
 // those of gates, and that of the output; a mixer has none of these. The feed-forward as the
-// variant has it. Of a stack, the mean of its
-// layers. `params` are complete.
+// variant has it. Of a stack, the mean of its layers. `params` are complete.
 double dense_flops(const VariantInfo& info, const Params& params, const DenseLayer& layer);
 
 }  // namespace attn

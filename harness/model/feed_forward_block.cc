@@ -1,8 +1,6 @@
 // The feed-forward of a layer with norm, dropout and residual: GELU (Vaswani et al. 2017,
 // arXiv:1706.03762, section 3.3), or channel mixing (Peng et al. 2024, arXiv:2404.05892; Peng et
 // al. 2025, arXiv:2503.14456). Time 4·n·width·hidden, of a gate 2·n·width² more.
-#include <algorithm>
-
 #include "core/ops/ops.h"
 #include "core/ops/ops_block.h"
 #include "harness/model/residual.h"
@@ -23,11 +21,7 @@ Weight share_of_before(const std::string& name, int64_t width) {
 }
 
 // The row of the position before, zeros before the first one.
-Var rows_before(const Var& x) {
-  const Tensor taps = Tensor::zeros({2, x.dim(2)});
-  std::fill_n(taps.data(), x.dim(2), real(1));
-  return short_convolution(x, Var(taps), {}, false);
-}
+Var rows_before(const Var& x) { return short_convolution(x, previous_taps(x.dim(2)), {}, false); }
 
 }  // namespace
 

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-// A round with fewer steps than this does not exist.
+// The fewest steps of a training that can be halved into rounds.
 inline constexpr int64_t kLeastSteps = 4;
 inline constexpr const char* kHalving = "halving";
 // What `--tune learning_rate` stands for: six over a factor of 32.

@@ -48,7 +48,7 @@ std::string choice_text(const std::string& label, const std::string& column, con
 struct Group {
   std::vector<std::string> labels, columns;
   std::map<std::string, std::string> signs;  // of columns
-  std::map<std::pair<std::string, std::string>, Seeds> cells;
+  SeedsByPlace cells;
 
   void add(const std::string& label, const std::string& column, const Row& row) {
     if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
@@ -65,21 +65,15 @@ void add_references(const Group& group, Table& table) {
   for (const std::string& column : group.columns) {
     double chances = 0;
     int rows = 0;
-    bool error = false;
     std::map<std::string, int> named;  // how many seeds have it as their best
     double sum = 0;
     for (const auto& [place, seeds] : group.cells) {
       if (place.second != column) continue;
       for (const Row* row : ok_ones(seeds)) {
-        error = lower_is_better(*row);
         chances += row->accuracy().chance;
         rows++;
-        const auto& shortcuts = row->accuracy().shortcuts;
-        if (shortcuts.empty()) continue;
-        const auto best =
-            std::max_element(shortcuts.begin(), shortcuts.end(), [&](const auto& a, const auto& b) {
-              return error ? a.second > b.second : a.second < b.second;
-            });
+        const auto* const best = best_shortcut(row->accuracy(), lower_is_better(*row));
+        if (!best) continue;
         sum += best->second;
         named[best->first]++;
       }
@@ -134,9 +128,7 @@ std::vector<std::string> leave_out(Group& group, std::set<const Row*>& unlearned
   std::vector<std::string> notes, kept;
   std::set<std::string> without;  // controls that have no row
   for (const std::string& column : group.columns) {
-    Seeds members;
-    for (const auto& [place, seeds] : group.cells)
-      if (place.second == column) members.insert(members.end(), seeds.begin(), seeds.end());
+    const Seeds members = members_of(group.cells, column);
     const TaskSetting setting = judged_setting(members);
     if (setting.learned == TaskSetting::Learned::no) {
       notes.push_back(left_out_note(column, setting) + advice(members));

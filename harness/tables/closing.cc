@@ -149,8 +149,8 @@ struct Closing {
   std::vector<Row> trained;  // the accuracy rows; the scores below point to them
   Grid speed, memory, decoding;
   std::vector<std::string> names, tasks;
-  std::map<std::pair<std::string, std::string>, Seeds> scores;  // by name and task
-  std::map<std::string, std::string> labels;                    // of the first row of a name
+  SeedsByPlace scores;
+  std::map<std::string, std::string> labels;   // of the first row of a name
   bool leaves_out = false;                     // accuracy rows of further parameters or settings
   std::vector<std::string> left_out;           // a note for each task that was not learned
   std::map<std::string, std::string> without;  // the control that has no row, by task
@@ -188,10 +188,7 @@ struct Closing {
   void leave_out_unlearned() {
     std::vector<std::string> learned;
     for (const std::string& task : tasks) {
-      Seeds members;
-      for (const auto& [place, seeds] : scores)
-        if (place.second == task) members.insert(members.end(), seeds.begin(), seeds.end());
-      const TaskSetting setting = judged_setting(members);
+      const TaskSetting setting = judged_setting(members_of(scores, task));
       const bool is_learned = setting.learned != TaskSetting::Learned::no;
       if (!is_learned) left_out.push_back(left_out_note(task, setting));
       if (is_learned) learned.push_back(task);

@@ -34,8 +34,8 @@ TaskSetting judged(const Seeds& rows, const std::string& control) {
 double bar_of(const AccuracyMetrics& metrics) {
   const bool error = is_error(metrics.metric);
   double best = metrics.chance;
-  for (const auto& [name, score] : metrics.shortcuts)
-    best = error ? std::min(best, score) : std::max(best, score);
+  if (const auto* const shortcut = best_shortcut(metrics, error))
+    best = error ? std::min(best, shortcut->second) : std::max(best, shortcut->second);
   const double perfect = error ? 0 : 1;
   return best + kBarShare * (perfect - best);
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/tables/grid.h"
@@ -11,6 +14,15 @@
 namespace attn {
 
 using Seeds = std::vector<const Row*>;
+using SeedsByPlace = std::map<std::pair<std::string, std::string>, Seeds>;  // variant and task
+
+// The rows of all variants on a task.
+inline Seeds members_of(const SeedsByPlace& cells, const std::string& task) {
+  Seeds members;
+  for (const auto& [place, seeds] : cells)
+    if (place.second == task) members.insert(members.end(), seeds.begin(), seeds.end());
+  return members;
+}
 
 inline Seeds ok_ones(const Seeds& rows) {
   Seeds ok;

@@ -48,19 +48,16 @@ std::optional<std::string> why_no_mimicry(const VariantInfo& variant,
   if (mimicry_goes_on(training) && !can_go_on(variant, variant_params))
     return fmt::format(
         "{} has no weights that could go on to imitate softmax while the model is trained, so "
-        "{}=end "
-        "does not apply",
+        "{}=end does not apply",
         variant.name, kMimicryUntil);
-  if (!variant.is_stack() &&
-      variant.can_mimic(Params(variant.name, variant.params, variant_params)))
-    return std::nullopt;
-  bool is_fit = false, is_unfit = variant.layers.empty() && variant.traits.mimicry;
-  for (const LayerVariant& layer : variant.layers) {
-    const VariantInfo& own = *layer.variant;
-    const bool can = own.can_mimic(Params(own.name, own.params, layer.params));
+  bool is_fit = false, is_unfit = false;
+  const auto look = [&](const VariantInfo& own, const std::map<std::string, ParamValue>& given) {
+    const bool can = own.can_mimic(Params(own.name, own.params, given));
     is_fit = is_fit || can;
     is_unfit = is_unfit || (own.traits.mimicry && !can);
-  }
+  };
+  if (!variant.is_stack()) look(variant, variant_params);
+  for (const LayerVariant& layer : variant.layers) look(*layer.variant, layer.params);
   if (is_fit && !is_unfit) return std::nullopt;
   return fmt::format(
       "{}{} has no loss that imitates softmax, so mimicry={} does not apply (trait mimicry)",

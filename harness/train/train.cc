@@ -237,7 +237,8 @@ class Trainer {
     }
   }
 
-  // False when the loss or a gradient is not finite; the weights are then as before.
+  // False when a loss or a gradient is not finite; the weights are then as before, but for a loss
+  // of mimicry, which comes after the model's own step.
   bool step(const Batch& batch) {
     const double before = counters().flops;
     const bool goes_on = mimicry_goes_on(settings_);

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from attnbench.plots.rows.learned import published
 from attnbench.plots.rows.read import read_rows
 from attnbench.reports.document import document
 from attnbench.reports.peers import read_peers
@@ -131,7 +132,7 @@ PEERS = "results/reference/peers.jsonl"
 def main(root: Path, folder: Path) -> int:
     pages = folder / "pages"
     settings = gathered(root, pages)
-    text = document(read_rows([root / rows for rows in ROWS]), [read_peers(root / PEERS)])
+    text = document(published(read_rows([root / rows for rows in ROWS])), [read_peers(root / PEERS)])
     (pages / "report.html").write_text(text, encoding="utf-8")
     (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
     return 0

@@ -116,7 +116,7 @@ TaskInfo parity() {
           "Evidence: all n positions; with per_token a label depends on those up to its own, and\n"
           "its distance is that to the first.\n"
           "Slices: length (n), ones (how many).",
-      .solver = "recurrent",  // exact attention of two layers cannot count ones: arXiv:1906.06755
+      .solver = "recurrent",  // attention of a fixed depth cannot: arXiv:1906.06755
       .params = {{"length", 32, "bits at most", 12, 1e6},
                  {"min_length", 0, "bits at least; 0: always `length`", 0, 1e6},
                  {"per_token", false, "a label at every position: the running parity"},

@@ -25,7 +25,7 @@ struct LayerBlock {
   // B [rank, width] of each projection (RWKV-6); 0: on none.
   int64_t shift_rank = 0;
   // Shares start at 1 - (c/width)^power of channel c: powers by the names of projections, q, k, v,
-  // gate and gate.NAME of the mixer's; of others 1, and of q and gate 1/2 (RWKV-6's first layer).
+  // gate and gate.NAME of the mixer's; of others 1.
   std::map<std::string, double> shift_powers = {};
 
   // Heads of the mixer for each head of the layer, which keep the layer's head_dim: the inner width

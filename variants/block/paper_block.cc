@@ -166,9 +166,7 @@ Var PaperBlock::make_taps(const std::string& name, int64_t channels, int64_t& of
 
 PaperBlock::Shift PaperBlock::make_shift(const std::string& name) {
   const auto given = block_.shift_powers.find(name);
-  const double power = given != block_.shift_powers.end() ? given->second
-                       : name == "q" || name == "gate"    ? 0.5
-                                                          : 1;
+  const double power = given == block_.shift_powers.end() ? 1 : given->second;
   Shift made{.share = weight(name + ".mix", descending(width(), power))};
   if (const int64_t rank = block_.shift_rank; rank > 0) {
     made.down = normal_weight(name + ".mix.down", {width(), rank}, kTiny);
@@ -269,12 +267,6 @@ Var PaperBlock::key_heads(const Var& x, const Var& before, const Side& of,
   }
   if (of.heads < heads_) heads = repeat_heads(heads, heads_ / of.heads);
   return repeated(heads, block_.value_parts);
-}
-
-Var PaperBlock::previous_taps(int64_t channels) {
-  const Tensor taps = Tensor::zeros({2, channels});
-  std::fill_n(taps.data(), channels, real(1));
-  return Var(taps);
 }
 
 PaperBlock::Inputs PaperBlock::inputs(const Var& x, const Convolve& convolve) const {

@@ -80,7 +80,6 @@ class PaperBlock final : public Mixer {
   Shift make_shift(const std::string& name);
   Var shifted(const Var& x, const Var& before, const Shift& by) const;
   int64_t stream(int64_t channels, int64_t taps);
-  static Var previous_taps(int64_t channels);  // of the row before: 1, then 0
   Var projected(const Var& x, const Var& before, const Side& side, const Convolve& convolve) const;
   int64_t gate_rank() const;
   void make_output_gate();

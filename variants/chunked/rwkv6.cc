@@ -101,6 +101,7 @@ VariantInfo rwkv6() {
       .block = LayerBlock{
           .token_shift = true,
           .shift_rank = 32,
+          .shift_powers = {{"q", 0.5}, {"gate", 0.5}},
           .tanh_gates = {"decay"},
           .norm = LayerBlock::Norm::layer_of_heads,
           .norm_epsilon = 64e-5,

@@ -143,6 +143,24 @@ LearnerSpec spec_of(const TrainRequest& asked, const Task& task, AttentionWatch 
   return spec;
 }
 
+// The weights that something else than the loss moves, of the model that a training ends with.
+std::vector<Tensor> moved_after(TrainRequest asked) {
+  std::vector<Tensor> found;
+  asked.inspect = [&](const Learner& best) {
+    for (const Weight& weight : best.weights())
+      if (weight.moved) found.push_back(weight.value.value().clone());
+  };
+  train(asked);
+  return found;
+}
+
+double farthest(const Tensor& one, const Tensor& other) {
+  double far = 0;
+  for (int64_t j = 0; j < one.size(); ++j)
+    far = std::max(far, std::abs(static_cast<double>(one[j] - other[j])));
+  return far;
+}
+
 TEST(MimicryFit, MovesTheVariantsOwnWeightsAndNoOthers) {
   const TrainRequest asked = mimicking(60);
   const auto task = asked.task->build({});
@@ -209,13 +227,7 @@ TEST(MimicryFit, GoesOnInATrainingWhereItIsAskedTo) {
     settings[kMimicryUntil] = until;
     settings["steps"] = settings["eval_every"] = steps;
     asked.training = Params("training", training_params(), settings);
-    std::vector<Tensor> found;
-    asked.inspect = [&](const Learner& best) {
-      for (const Weight& weight : best.weights())
-        if (weight.moved) found.push_back(weight.value.value().clone());
-    };
-    train(asked);
-    return found;
+    return moved_after(asked);
   };
   const auto fitted = after("start", 2), still = after("start", 6), moved = after("end", 6),
              again = after("end", 6);
@@ -224,10 +236,7 @@ TEST(MimicryFit, GoesOnInATrainingWhereItIsAskedTo) {
   for (size_t i = 0; i < moved.size(); ++i) {
     expect_same(fitted[i], still[i]);
     expect_same(moved[i], again[i]);
-    double far = 0;
-    for (int64_t j = 0; j < moved[i].size(); ++j)
-      far = std::max(far, std::abs(static_cast<double>(moved[i][j] - still[i][j])));
-    EXPECT_GT(far, 1e-5);
+    EXPECT_GT(farthest(moved[i], still[i]), 1e-5);
   }
   // Feature maps are learned by the training itself.
   std::map<std::string, ParamValue> settings = mimicking(3).training.values();
@@ -253,13 +262,7 @@ std::vector<Tensor> centroids_after(std::map<std::string, ParamValue> params, in
                            {"eval_every", steps},
                            {"validation_examples", int64_t{16}},
                            {"test_examples", int64_t{16}}});
-  std::vector<Tensor> found;
-  asked.inspect = [&](const Learner& best) {
-    for (const Weight& weight : best.weights())
-      if (weight.moved) found.push_back(weight.value.value().clone());
-  };
-  train(asked);
-  return found;
+  return moved_after(asked);
 }
 
 TEST(Followers, CentroidsMoveInATrainingAndTheSameWayAgain) {
@@ -268,10 +271,7 @@ TEST(Followers, CentroidsMoveInATrainingAndTheSameWayAgain) {
              again = centroids_after({{"centroid_decay", 0.5}}, 4);
   ASSERT_EQ(still.size(), 2u) << "one in each of two layers";
   for (size_t i = 0; i < still.size(); ++i) {
-    double far = 0;
-    for (int64_t j = 0; j < still[i].size(); ++j)
-      far = std::max(far, std::abs(static_cast<double>(moved[i][j] - still[i][j])));
-    EXPECT_GT(far, 0.01);
+    EXPECT_GT(farthest(moved[i], still[i]), 0.01);
     expect_same(moved[i], again[i]);
   }
 }
