@@ -130,6 +130,11 @@ inline bool is_unfinished(const AccuracyMetrics& metrics) {
   return metrics.ended_by == "steps" || metrics.ended_by == "time";
 }
 
+// Whether the training ended because validation reached the setting target.
+inline bool has_reached_target(const AccuracyMetrics& metrics) {
+  return metrics.ended_by == "target";
+}
+
 struct LayerFidelityMetrics {  // of one attention layer of a model
   double relative_error = 0;
   std::optional<double> weights_kl, mass_kept;

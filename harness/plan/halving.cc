@@ -87,6 +87,13 @@ class Planner {
         cells_.push_back(std::move(trial));
       }
       if (!is_known) return;
+      std::vector<const Seeded*> reached;
+      for (const auto& [choice, row] : tried)
+        if (row && row->is_ok() && has_reached_target(row->accuracy())) reached.push_back(choice);
+      if (!reached.empty()) {
+        left = {reached[(reached.size() - 1) / 2]};
+        break;
+      }
       std::stable_sort(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
         return merit(a.second) > merit(b.second);
       });
@@ -136,6 +143,11 @@ class Planner {
 };
 
 }  // namespace
+
+std::string with_usual_rates(const std::string& text) {
+  const bool is_alone = text == "learning_rate" || text == "lr";
+  return is_alone ? "learning_rate=[5e-4,1e-3,2e-3,4e-3,8e-3,16e-3]" : text;
+}
 
 std::vector<int64_t> halving_budgets(size_t choices, const Params& training) {
   size_t rounds = 0;

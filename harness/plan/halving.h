@@ -1,7 +1,9 @@
 // Tuning by successive halving (Jamieson and Talwalkar 2016, arXiv:1502.07943): every choice is
 // trained for few steps with the first seed, the better half by validation for twice as many, and
 // so on; then all seeds in full at the choice that is left. Costs about two and a half trainings
-// for six choices, where a grid costs six for each seed.
+// for six choices, where a grid costs six for each seed. The rounds end early where choices reach
+// the setting target: validation tells no more of these, and the middle one of them, in the order
+// given, is the farthest from the rates that fail.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +18,9 @@ namespace attn {
 // The fewest steps of a training that can be halved into rounds.
 inline constexpr int64_t kLeastSteps = 4;
 inline constexpr const char* kHalving = "halving";
-// What `--tune learning_rate` stands for: six over a factor of 32.
-inline constexpr const char* kRates = "learning_rate=[5e-4,1e-3,2e-3,4e-3,8e-3,16e-3]";
+// The choices that `text` of --tune stands for: a learning rate without values has six over a
+// factor of 32; else as it is.
+std::string with_usual_rates(const std::string& text);
 
 // Steps of each round's trainings: halves of `steps`, the last round's being one half. The same
 // for all variants, and never fewer than twice the warm-up and two validations.

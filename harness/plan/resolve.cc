@@ -138,12 +138,6 @@ std::vector<Params> tested_params(const Info& info, const Params& own, const std
   return tested;
 }
 
-// The settings to choose among; a learning rate without values has the usual ones.
-std::vector<Setting> tuned_texts(const std::string& text) {
-  const bool is_alone = text == "learning_rate" || text == "lr";
-  return training_texts(is_alone ? kRates : text);
-}
-
 // A round's trainings are of fewer steps, by which its rows are told from those of a result.
 void check_halving(const Resolved& sweep, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings)
@@ -195,7 +189,8 @@ Resolved resolve_one(const SubSweep& sweep, const SweepRequest& request) {
   }
   if (sweep.measure != Measure::accuracy) return resolved;
   resolved.tasks = resolve_tasks(chosen(request.tasks, sweep.tasks, names_of(all_tasks())));
-  const std::vector<Setting> grid = tuned_texts(request.tune.empty() ? sweep.tune : request.tune);
+  const std::vector<Setting> grid =
+      training_texts(with_usual_rates(request.tune.empty() ? sweep.tune : request.tune));
   const std::vector<Setting> fixed = training_texts(request.training);
   for (const Setting& setting : grid) {
     const bool settled = std::any_of(fixed.begin(), fixed.end(),

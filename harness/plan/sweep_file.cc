@@ -155,6 +155,12 @@ class SweepFile {
     return settings_text(overlay(training_texts(base), settings));
   }
 
+  std::string read_tuning(const TomlValue& value) {
+    TomlValue choices = value;
+    if (value.kind == TomlValue::Kind::text) choices.text = with_usual_rates(value.text);
+    return read_training("tuning", choices, "");
+  }
+
   // Texts of parameters, alone or in a list; resolve() reads them, for they are of a variant or a
   // task.
   std::string read_tested(std::string_view key, const TomlValue& value) {
@@ -204,7 +210,7 @@ class SweepFile {
         else if (name == "tune_by")
           sweep.tune_by = read_tune_by(*value);
         else
-          sweep.tune = read_training(key, *value, "");
+          sweep.tune = read_tuning(*value);
       }
     }
   }

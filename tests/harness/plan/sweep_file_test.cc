@@ -55,6 +55,15 @@ tuning = "learning_rate=[1e-3,3e-3]"
   EXPECT_EQ(trained.tune, "learning_rate=[1e-3,3e-3]");
 }
 
+TEST(SweepFile, ALearningRateToTuneHasTheUsualValues) {
+  const auto tuned = [](const std::string& text) {
+    return read("[[sweep]]\ntasks = 'mqar'\ntuning = " + text).sweeps.at(0).tune;
+  };
+  EXPECT_EQ(tuned("'learning_rate'"), "learning_rate=[5e-4,1e-3,2e-3,4e-3,8e-3,16e-3]");
+  EXPECT_EQ(tuned("'lr'"), tuned("'learning_rate'"));
+  EXPECT_EQ(tuned("{ learning_rate = [1e-3, 2e-3] }"), "learning_rate=[0.001,0.002]");
+}
+
 TEST(SweepFile, TheFilesNameIsTheNameWhereNoneIsGiven) {
   EXPECT_EQ(read("[[sweep]]").info.name, "mine");
   EXPECT_EQ(read("extends = \"quick\"").info.name, "mine");

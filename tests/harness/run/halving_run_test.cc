@@ -38,8 +38,9 @@ struct Played {
   std::vector<std::pair<int64_t, std::set<double>>> rounds;  // steps, rates
   std::vector<Cell> results;
 
+  // `target`: what a score above it ends by.
   Played(const SweepRequest& request, const std::map<double, double>& validation,
-         int64_t spent = 100) {
+         double target = 2) {
     const std::vector<Cell> grid = plan(request).cells;
     std::map<std::string, Row> answered;
     while (true) {
@@ -56,7 +57,8 @@ struct Played {
         row.result.metrics = AccuracyMetrics{.metric = "accuracy", .test = 1 - score};
         auto& metrics = std::get<AccuracyMetrics>(row.result.metrics);
         metrics.validation = score;
-        metrics.steps = score == 1 ? static_cast<int64_t>(1e5 * rate_of(cell.key)) : spent;
+        metrics.steps = score == 1 ? static_cast<int64_t>(1e5 * rate_of(cell.key)) : 100;
+        metrics.ended_by = score >= target ? "target" : "steps";
         is_new = answered.emplace(cell.id, std::move(row)).second || is_new;
         if (!cell.trial)
           results.push_back(cell);
@@ -116,6 +118,25 @@ TEST(Halving, OfEqualScoresTheOneThatTookFewerStepsGoesOn) {
   EXPECT_EQ(rate_of(Played(request, {{4e-3, 0.5}, {2e-3, 0.5}}).results.at(0).key), 4e-3)
       << "the first that was given";
   EXPECT_EQ(Played(request, {{4e-3, -1}, {2e-3, -1}}).results.size(), 3u) << "all diverged";
+}
+
+TEST(Halving, ATargetThatIsReachedEndsTheRoundsAtTheMiddleOfThoseThatReachedIt) {
+  const auto played = [](const std::map<double, double>& validation) {
+    return Played(six_rates(), validation, 0.9);
+  };
+  const Played three =
+      played({{5e-4, 0.3}, {1e-3, 0.91}, {2e-3, 0.92}, {4e-3, 0.99}, {8e-3, 0.4}, {16e-3, -1}});
+  ASSERT_EQ(three.rounds.size(), 1u);
+  ASSERT_EQ(three.results.size(), 3u);
+  for (const Cell& cell : three.results) {
+    EXPECT_EQ(rate_of(cell.key), 2e-3);
+    EXPECT_EQ(steps_of(cell.key), 1600);
+    EXPECT_EQ(cell.search.value().trainings, 6);
+  }
+  const Played two =
+      played({{5e-4, 0.3}, {1e-3, 0.6}, {2e-3, 0.91}, {4e-3, 0.99}, {8e-3, 0.4}, {16e-3, -1}});
+  EXPECT_EQ(rate_of(two.results.at(0).key), 2e-3) << "the first of two";
+  EXPECT_EQ(two.rounds.size(), 1u);
 }
 
 TEST(Halving, BudgetsAreHalvesOfTheSteps) {
