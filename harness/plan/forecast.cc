@@ -15,6 +15,7 @@
 #include "harness/plan/pilots.h"
 #include "harness/plan/rounds.h"
 #include "harness/train/mimicry.h"
+#include "harness/train/schedule.h"
 #include "harness/verify/chosen_rows.h"
 #include "tasks/catalog.h"
 #include "variants/catalog.h"
@@ -209,9 +210,10 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
   // Of one layer, kept for the backward pass, and what evaluation holds of them at a time.
   const double activations = 24.0 * static_cast<double>(length) * setting("width") * sizeof(float);
   constexpr double kHeld = 0.25;
-  double evaluated = std::ceil(setting("steps") / std::max(1.0, setting("eval_every"))) *
-                         setting("validation_examples") +
-                     setting("test_examples") * static_cast<double>(1 + key.test_with.size());
+  const auto own_steps = static_cast<double>(expected_steps(training));
+  double evaluated =
+      std::ceil(own_steps / std::max(1.0, setting("eval_every"))) * setting("validation_examples") +
+      setting("test_examples") * static_cast<double>(1 + key.test_with.size());
   // in examples of the training length
   double bytes = setting("layers") * (activations + 2 * example.layer_bytes);
   for (const int64_t other : other_lengths(key)) {
@@ -221,7 +223,7 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
     bytes = std::max(bytes, kHeld * activations * times + pass.layer_bytes);
   }
   // a step of a fit takes about as long as one of the training
-  const double steps = setting("steps") + static_cast<double>(mimicry_steps(training));
+  const double steps = own_steps + static_cast<double>(mimicry_steps(training));
   const double trained = steps * setting("batch");
   const std::optional<Pilot> pilot = pilots ? pilots->find(key) : std::nullopt;
   const double by_formula =
@@ -231,7 +233,7 @@ Forecast of_training(const CellKey& key, const Pilots* pilots, Costs& costs) {
       pilot ? kStart + pilot->step_s * steps + pilot->shortcuts_s + pilot->evaluation_s * evaluated
             : by_formula * pace.value_or(1);
   return {seconds, kProgram + static_cast<int64_t>(setting("batch") * bytes), pilot || pace,
-          by_formula};
+          by_formula, own_steps};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct Forecast {
   int64_t bytes = 0;
   bool is_measured = false;    // by its pilot, or the pace of other pilots, on this machine
   double formula_seconds = 0;  // without pilots: the same on every machine
+  double steps = 0;            // of a training, see expected_steps()
 };
 
 inline constexpr double kForecastPeak = 118e9;  // FLOP/s of the core that the formulas are set for

@@ -26,8 +26,8 @@ constexpr double kPilotStep = 2;     // seconds; where a step takes longer, a pa
 
 // Seconds of a step, by the formula behind the plan's forecast.
 double step_by_formula(const CellKey& key) {
-  const auto steps = static_cast<double>(key.training.value().integer("steps"));
-  return forecast_of(key).seconds / steps;
+  const Forecast forecast = forecast_of(key);
+  return forecast.seconds / forecast.steps;
 }
 
 // How many sequences a step of the pilot takes.

@@ -13,6 +13,15 @@ bool is_wsd(const Params& training) {
   return found != training.values().end() && std::get<std::string>(found->second) == kWsd;
 }
 
+int64_t expected_steps(const Params& training) {
+  const int64_t steps = training.integer("steps"), patience = training.integer("patience");
+  if (!is_wsd(training) || patience == 0) return steps;
+  const auto stable =
+      static_cast<double>(training.integer("warmup") + patience * training.integer("eval_every"));
+  const double share = training.number("target") >= 0 ? 0.5 : 1;
+  return std::min<int64_t>(steps, std::llround(share * stable * (1 + training.number(kDecay))));
+}
+
 Schedule::Schedule(const Params& training)
     : is_wsd_(is_wsd(training)),
       steps_(training.integer("steps")),

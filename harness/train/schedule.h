@@ -28,6 +28,10 @@ inline constexpr double kFresh = 10;
 // Whether `schedule` is wsd; false where it is not named, as in rows from before there was one.
 bool is_wsd(const Params& training);
 
+// Steps of a training for forecasts. With wsd, of one whose validation does not improve after the
+// warm-up; half as many where there is a target, which about half of all trainings reach early.
+int64_t expected_steps(const Params& training);
+
 class Schedule {
  public:
   explicit Schedule(const Params& training);

@@ -95,12 +95,13 @@ VariantInfo taylor() {
                                   .input_scale = 0.25,
                                   .sampled = true};
       },
-      .notes = {"The layer projects to head_dim numbers, then projection_q and projection_k "
-                "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once, and so "
-                "does block=paper.",
-                "The kernel is at least 1/2, but states hold s and s²/2 apart: at huge logits the "
-                "terms of a negative s cancel, and digits are lost that one pair alone would keep.",
-                "s is divided by √dim, as in the paper; fla's parallel mode does not."},
+      .notes =
+          {"The layer projects to head_dim numbers, then projection_q and projection_k "
+           "[heads, dim, head_dim] to dim; the paper's layer projects to dim at once, and so "
+           "does block=paper.",
+           "The kernel is at least 1/2, but states hold s and s²/2 apart: at huge logits the "
+           "terms of a negative s cancel, and digits are lost that one pair alone would keep.",
+           "s is divided by √dim, as in the paper; fla's parallel mode does not before 0.6.0."},
       .weights_cancel = true,
       .block = LayerBlock{
           .key_dim = "dim",

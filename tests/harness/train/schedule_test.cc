@@ -14,7 +14,7 @@ namespace {
 
 using Given = std::map<std::string, ParamValue>;
 
-Schedule schedule(const Given& given = {}) {
+Params settings_with(const Given& given) {
   Given settings = {{"schedule", std::string("wsd")},
                     {"steps", int64_t{1000}},
                     {"warmup", int64_t{10}},
@@ -24,8 +24,10 @@ Schedule schedule(const Given& given = {}) {
                     {"decay", 0.25},
                     {"min_delta", 0.005}};
   for (const auto& [name, value] : given) settings[name] = value;
-  return Schedule(Params("training", training_params(), settings));
+  return Params("training", training_params(), settings);
 }
+
+Schedule schedule(const Given& given = {}) { return Schedule(settings_with(given)); }
 
 TEST(Schedule, WithoutAPlateauTheFallEndsWithTheSteps) {
   const Schedule made = schedule();
@@ -116,6 +118,14 @@ TEST(Schedule, PatienceOfZeroWaitsForEver) {
   for (int64_t step = 10; step <= 800; step += 10) made.validated(step, 0.5, false);
   EXPECT_DOUBLE_EQ(made.rate(799), 0.5);
   EXPECT_EQ(made.ended_by(1000), "steps");
+}
+
+TEST(Schedule, StepsAreExpectedToEndWithThePlateauAfterTheWarmUp) {
+  EXPECT_EQ(expected_steps(settings_with({})), 38) << "(10 + 2 · 10) and a quarter";
+  EXPECT_EQ(expected_steps(settings_with({{"target", 0.9}})), 19);
+  EXPECT_EQ(expected_steps(settings_with({{"steps", int64_t{20}}})), 20);
+  EXPECT_EQ(expected_steps(settings_with({{"patience", int64_t{0}}})), 1000);
+  EXPECT_EQ(expected_steps(settings_with({{"schedule", std::string("cosine")}})), 1000);
 }
 
 TEST(Schedule, CosineIsAsBefore) {
