@@ -1,5 +1,6 @@
-// From rows to points: the median of each visit is a point of time, since visits are independent;
-// a length gives one point of memory, which is exact. See growth.h.
+// From rows to points: a length gives one, of time the geometric mean of its visits' medians. What
+// sets a length apart (tiles at its end, places of its arrays) is the same in all its visits, so
+// that they are no points of their own. See growth.h.
 #include "harness/growth/growth.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 struct Series {
   Growth growth;
-  std::map<int64_t, std::vector<double>> values;  // by length
+  std::map<int64_t, std::vector<double>> values;  // by length: of each visit, or one of memory
   std::map<int64_t, double> declared;
 };
 
@@ -47,12 +48,16 @@ std::string add(const Row& row, Series& series) {
   return "";
 }
 
-std::vector<LengthPoint> points_of(const std::map<int64_t, std::vector<double>>& values,
-                                   int64_t without = 0) {
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+std::vector<LengthPoint> points_of(const std::map<int64_t, std::vector<double>>& values) {
   std::vector<LengthPoint> points;
   for (const auto& [length, list] : values)
-    if (length != without)
-      for (const double value : list) points.push_back({static_cast<double>(length), value});
+    points.push_back({static_cast<double>(length), geometric_mean(list)});
   return points;
 }
 
@@ -65,33 +70,26 @@ double slope_between(const std::map<int64_t, double>& values) {
   return PowerLaw(points).exponent();
 }
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
-}
-
 void fit(Series& series, const std::optional<int64_t>& at) {
   Growth& growth = series.growth;
   for (const auto& [length, values] : series.values) growth.lengths.push_back(length);
-  const std::vector<LengthPoint> points = points_of(series.values);
+  std::vector<LengthPoint> points = points_of(series.values);
   if (!growth.reason.empty()) return;
-  if (series.values.size() < 3 || points.size() < 3) {
-    growth.reason = fmt::format("{} length{}; a fit needs 3", series.values.size(),
-                                series.values.size() == 1 ? "" : "s");
+  if (points.size() < 3) {
+    growth.reason =
+        fmt::format("{} length{}; a fit needs 3", points.size(), points.size() == 1 ? "" : "s");
     return;
   }
   growth.law.emplace(points);
   if (series.declared.size() == series.values.size())
     growth.declared = slope_between(series.declared);
-  const auto& [longest, measured] = *series.values.rbegin();
-  const std::vector<LengthPoint> shorter = points_of(series.values, longest);
-  if (series.values.size() >= 4 || shorter.size() >= 4)
-    growth.held_back = Growth::HeldBack{
-        .length = longest,
-        .measured = geometric_mean(measured),
-        .predicted = PowerLaw(shorter).at(static_cast<double>(longest), measured.size())};
-  if (at) growth.extrapolated = growth.law->at(static_cast<double>(*at), measured.size());
+  if (at) growth.extrapolated = growth.law->at(static_cast<double>(*at));
+  if (points.size() < 4) return;
+  const LengthPoint longest = points.back();
+  points.pop_back();
+  growth.held_back = Growth::HeldBack{.length = growth.lengths.back(),
+                                      .measured = longest.value,
+                                      .predicted = PowerLaw(points).at(longest.length)};
 }
 
 }  // namespace

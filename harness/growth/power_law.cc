@@ -61,11 +61,10 @@ double PowerLaw::exponent_reach() const {
 
 double PowerLaw::constant() const { return std::exp(mean_y_ - slope_ * mean_x_); }
 
-PowerLaw::Prediction PowerLaw::at(double length, size_t count) const {
+PowerLaw::Prediction PowerLaw::at(double length) const {
   const double x = std::log(length) - mean_x_;
   const double middle = mean_y_ + slope_ * x;
-  const double error =
-      deviation_ * std::sqrt(1 / static_cast<double>(count) + 1 / count_ + x * x / spread_);
+  const double error = deviation_ * std::sqrt(1 + 1 / count_ + x * x / spread_);
   const double reach = student_t_975(static_cast<size_t>(count_) - 2) * error;
   return {
       .value = std::exp(middle), .low = std::exp(middle - reach), .high = std::exp(middle + reach)};

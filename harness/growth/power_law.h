@@ -2,7 +2,6 @@
 // curvature, and predictions. O(points).
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -27,9 +26,8 @@ class PowerLaw {
   struct Prediction {
     double value = 0, low = 0, high = 0;
   };
-  // Of the geometric mean of `count` new values at `length`, with its 95 % interval, where the law
-  // holds as far as there.
-  Prediction at(double length, size_t count) const;
+  // Of a new value at `length`, with its 95 % interval, where the law holds as far as there.
+  Prediction at(double length) const;
 
  private:
   double count_ = 0, mean_x_ = 0, mean_y_ = 0, spread_ = 0;  // spread: sum of (x - mean_x)²
