@@ -45,6 +45,8 @@ class Scores:
     curves: list[list[dict[int, float]]]  # validation by step, of each variant and seed
     seconds: float  # of all cells of the task, those that lost the choice included
     best_shortcut: float | None
+    is_error: bool  # less of the score is better
+    marks: dict[str, str]  # of a variant's scores, see settings.MEANINGS
 
 
 def scores_of(path: Path) -> list[Scores]:
@@ -90,6 +92,8 @@ def _of_task(group: TaskGroup, own: list[Cell], every: list[Cell], path: Path) -
         curves,
         sum(float(c.metric("train_s") or 0) for c in every if _level(c) == level and c.ok),
         best[1] if best else None,
+        sign < 0,
+        {v: marks_of(by[v, s] for s in seeds) for v in variants},
     )
 
 

@@ -24,6 +24,32 @@ def ranks_of(scores: np.ndarray) -> np.ndarray:
     return np.asarray(stats.rankdata(-np.round(scores / RESOLUTION), axis=-1))
 
 
+def surely_better(scores: np.ndarray, floor: float | None = None) -> np.ndarray:
+    """[items, items] of `scores` [items, seeds]: whether the first has the greater mean, by more than RESOLUTION / 2 and
+    beyond a 95 % interval of the difference (Welch 1947). What is at or below `floor`, the score of a rule without
+    attention, learned nothing: none of these is better than another."""
+    means, seeds = scores.mean(axis=1), scores.shape[1]
+    if floor is not None:
+        means = np.maximum(means, floor)
+    apart = means[:, None] - means[None, :]
+    if seeds == 1:
+        return apart > RESOLUTION / 2
+    of_mean = scores.var(axis=1, ddof=1) / seeds
+    both = of_mean[:, None] + of_mean[None, :]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = (seeds - 1) * both**2 / (of_mean[:, None] ** 2 + of_mean[None, :] ** 2)
+    reach = stats.t.ppf(0.975, np.where(both > 0, freedom, 1.0)) * np.sqrt(both)
+    return apart > np.maximum(reach, RESOLUTION / 2)
+
+
+def sure_ranks(scores: np.ndarray, floor: float | None = None) -> np.ndarray:
+    """1 for what is surely better than all others: one more than the items that are better, and half of those of which
+    it is not known."""
+    better = surely_better(scores, floor)
+    open_ = ~better & ~better.T
+    return np.asarray(1 + better.sum(axis=0) + (open_.sum(axis=0) - 1) / 2)
+
+
 def kendall_w(ranks: np.ndarray) -> float:
     """Kendall's coefficient of concordance of `ranks` [judges, items], corrected for ties (Kendall and Babington Smith
     1939): 1 where all judges agree, about 1/judges for random orders. NaN where every judge ties all."""
@@ -100,13 +126,21 @@ def table(path: Path, other: Path | None = None) -> str:
 
 
 def _entry(scores: Scores, variant: str) -> str:
-    """`0.934 ±0.117 (2)`: mean over seeds, half its 95 % interval, rank of the mean."""
+    """`0.934 ±0.117 (2)`: mean over seeds, half its 95 % interval, rank."""
     if variant not in scores.variants:
         return "—"
     row = scores.variants.index(variant)
     found = over_seeds(list(scores.test[row]), None)
     spread = "" if found.half is None else f" ±{found.half:.3f}"
-    return f"{abs(found.mean):.3f}{spread} ({ranks_of(scores.test.mean(axis=1))[row]:g})"
+    return f"{abs(found.mean):.3f}{scores.marks[variant]}{spread} ({_ranks(scores)[row]:g})"
+
+
+def _ranks(scores: Scores, common: list[str] | None = None) -> np.ndarray:
+    """Of these variants, or all of the task."""
+    rows = range(len(scores.variants)) if common is None else [scores.variants.index(v) for v in common]
+    floor = scores.best_shortcut
+    sign = -1.0 if floor is not None and scores.is_error else 1.0
+    return sure_ranks(scores.test[list(rows)], None if floor is None else sign * floor)
 
 
 def _scores(tasks: list[Scores], variants: list[str]) -> str:
@@ -135,21 +169,13 @@ def _seeds(tasks: list[Scores]) -> str:
     return markdown(["task", "variants", "seeds", "Kendall's W over seeds", "p"], lines)
 
 
-def _common_scores(tasks: list[Scores], common: list[str]) -> list[np.ndarray]:
-    return [t.test[[t.variants.index(v) for v in common]] for t in tasks]
-
-
 def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
-    scores = _common_scores(tasks, common)
-    ranks = np.stack([ranks_of(s.mean(axis=1)) for s in scores])
+    ranks = np.stack([_ranks(t, common) for t in tasks])
+    if (ranks == ranks[:, :1]).all():
+        return [f"On no task is one of {', '.join(f'`{v}`' for v in common)} surely better than another."]
     rng = np.random.default_rng(SEED)
-    drawn_scores = []
     best = order_of(ranks)[0]
-    for _ in range(DRAWS):
-        picked = rng.integers(0, len(tasks), len(tasks))
-        seeds = (rng.integers(0, scores[i].shape[1], scores[i].shape[1]) for i in picked)
-        drawn_scores.append([scores[i][:, own].mean(axis=1) for i, own in zip(picked, seeds)])
-    drawn = ranks_of(np.array(drawn_scores))  # [draws, tasks, variants]
+    drawn = ranks[rng.integers(0, len(tasks), (DRAWS, len(tasks)))]  # [draws, tasks, variants]
     low, high = np.nanpercentile([kendall_w(one) for one in drawn], (2.5, 97.5))
     means_of_draws = drawn.mean(axis=1)
     ends = np.percentile(means_of_draws, (2.5, 97.5), axis=0)
@@ -173,7 +199,9 @@ def _over_tasks(tasks: list[Scores], common: list[str]) -> list[str]:
         f"({low:.2f} to {high:.2f}). Mean ranks: {means}. `{common[best]}` has the best mean rank, alone or with another, in {best_in:.0%} of draws.",
         between,
         f"The fewest tasks with the same order as all: {', '.join(f'`{tasks[i].task[0]}`' for i in subset)}, with {part / whole:.0%} of the seconds of "
-        f"training; {share:.0%} of all choices of {_count(len(subset), 'task')} give that order, so that the choice is fitted to these rows.",
+        f"training; {share:.0%} of all choices of {_count(len(subset), 'task')} give that order, so that the choice is fitted to these rows."
+        if share > 0
+        else "Two variants have the same mean rank over all tasks.",
     ]
 
 
@@ -209,9 +237,7 @@ def _compared(tasks: list[Scores], common: list[str], others: list[Scores], name
     shared = [v for v in common if all(v in t.variants for t in others)]
     if len(shared) < 2:
         return f"{name} has fewer than two of these variants on all of its tasks: there is no order to compare."
-    means = [
-        np.stack([ranks_of(s.mean(axis=1)) for s in _common_scores(each, shared)]).mean(axis=0) for each in (tasks, others)
-    ]
+    means = [np.stack([_ranks(t, shared) for t in each]).mean(axis=0) for each in (tasks, others)]
     return (
         f"Tau-b between these mean ranks and those of {name} ({', '.join(f'`{t.task[0]}`' for t in others)}), over "
         f"{', '.join(f'`{v}`' for v in shared)}: {tau(*means):.2f}."

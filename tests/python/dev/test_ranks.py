@@ -12,7 +12,7 @@ import numpy as np
 
 from dev.pages import captured, ranks
 from dev.pages.by_family import scores_of
-from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, tau
+from dev.pages.ranks import exact_p, kendall_w, order_of, ranks_of, smallest_subset, sure_ranks, surely_better, tau
 
 from .. import fixture
 
@@ -20,6 +20,19 @@ from .. import fixture
 class Agreement(unittest.TestCase):
     def test_ranks_begin_at_the_best_and_ties_share(self) -> None:
         self.assertEqual(ranks_of(np.array([0.5, 0.901, 0.899, 0.1])).tolist(), [3, 1.5, 1.5, 4])
+
+    def test_what_is_not_surely_better_ties(self) -> None:
+        apart = np.array([[0.9, 0.92, 0.91], [0.5, 0.52, 0.51], [0.5, 0.9, 0.7], [0.1, 0.1, 0.1]])
+        # of the third it is not known whether it is better or worse than the first two; all are better than the last
+        self.assertEqual(sure_ranks(apart).tolist(), [1.5, 2.5, 2, 4])
+        self.assertEqual(sure_ranks(apart, 0.6).tolist(), [1.5, 3.0, 2.5, 3.0], "the floor is 0.6")
+        self.assertEqual(sure_ranks(np.full((2, 3), 0.4)).tolist(), [1.5, 1.5])
+        self.assertEqual(sure_ranks(np.array([[0.901], [0.899], [0.5]])).tolist(), [1.5, 1.5, 3])
+        # by hand: means 0.5 apart, errors of 0.5 both, four degrees of freedom: t = 2.776
+        near = np.array([[0.0, 1.0, 0.5], [0.5, 1.5, 1.0]])
+        error = np.sqrt(2 * 0.25 / 3)
+        self.assertFalse(surely_better(near + [[0.0], [2.77 * error - 0.5]])[1, 0])
+        self.assertTrue(surely_better(near + [[0.0], [2.78 * error - 0.5]])[1, 0])
 
     def test_w_of_known_tables(self) -> None:
         self.assertEqual(kendall_w(np.array([[1, 2, 3, 4]] * 3)), 1)
@@ -70,18 +83,25 @@ class Pages(unittest.TestCase):
             return table(path)
 
     def test_scores_ranks_and_sentences(self) -> None:
-        one = {"full": [0.9, 0.9], "linear": [0.5, 0.7], "mean": [0.3, 0.3]}
+        one = {"full": [0.9, 0.9], "linear": [0.6, 0.62], "mean": [0.3, 0.3]}
         page = self.page(rows_of({"mqar": one, "copy": {k: v for k, v in one.items() if k != "mean"}}))
-        self.assertIn("| `mqar` | 0.900 ±0.000 (1) | 0.600 ±1.271 (2) | 0.300 ±0.000 (3) | 0.200 |", page)
-        self.assertIn("| `copy` | 0.900 ±0.000 (1) | 0.600 ±1.271 (2) | — | 0.200 |", page)
+        self.assertIn("| `mqar` | 0.900 ±0.000 (1) | 0.610 ±0.127 (2) | 0.300 ±0.000 (3) | 0.200 |", page)
+        self.assertIn("| `copy` | 0.900 ±0.000 (1) | 0.610 ±0.127 (2) | — | 0.200 |", page)
         self.assertIn("| `mqar` | 3 | 2 | 1.00 | 0.17 |", page)
         self.assertIn("of the 2 variants that run on all of them, Kendall's W is 1.00", page)
         self.assertIn("1.00 at 25%", page)
 
-    def test_a_shared_best_rank_counts_for_each(self) -> None:
-        one = {"full": [0.9, 0.7], "linear": [0.9, 0.9]}  # in draws of the first seed alone they tie
+    def test_without_an_order_there_is_no_best(self) -> None:
+        one = {"full": [0.9, 0.7], "linear": [0.9, 0.9]}  # one seed more decides nothing
         page = self.page(rows_of({"mqar": one, "copy": one}))
-        self.assertIn("`linear` has the best mean rank, alone or with another, in 100% of draws", page)
+        self.assertIn("On no task is one of `full`, `linear` surely better than another.", page)
+        self.assertNotIn("best mean rank", page)
+
+    def test_a_shared_best_rank_counts_for_each(self) -> None:
+        one = {"full": [0.9, 0.9], "linear": [0.9, 0.9], "mean": [0.5, 0.5]}
+        page = self.page(rows_of({"mqar": one, "copy": one}))
+        self.assertIn("`full` has the best mean rank, alone or with another, in 100% of draws", page)
+        self.assertIn("Two variants have the same mean rank over all tasks.", page)
 
     def test_a_missing_seed_is_named(self) -> None:
         cells = rows_of({"mqar": {"full": [0.9, 0.9], "linear": [0.5]}})
