@@ -21,7 +21,7 @@ LayersSpec layers(const std::string& variant, int64_t width, int64_t heads, int6
   layer.heads = heads;
   layer.feed_forward = 2 * width;
   layer.max_len = 64;
-  layer.causal = true;
+  layer.causal = layer.variant->traits.causal;
   return {.layer = layer, .layers = count};
 }
 
@@ -38,8 +38,9 @@ double learned(const LayersSpec& spec) {
 TEST(Equal, CountsParametersOfLayersThatAreBuilt) {
   for (const char* variant :
        {"full", "linear", "mamba2[block=paper]", "gla", "full+mamba2[block=paper]",
-        "rwkv6[block=paper]", "rwkv7[block=paper]", "gau[block=paper]", "full+gau[block=paper]"}) {
-    const LayersSpec spec = layers(variant, 48, 2, 2);
+        "rwkv6[block=paper]", "rwkv7[block=paper]", "gau[block=paper]", "full+gau[block=paper]",
+        "full+rwkv7[block=paper]", "luna[block=paper]"}) {
+    const LayersSpec spec = layers(variant, 48, 2, 4);
     EXPECT_EQ(static_cast<double>(sizes_of(spec).parameters), learned(spec)) << variant;
   }
 }
