@@ -166,10 +166,10 @@ TEST(PlantedCarried, TheContractCatchesEach) {
   }
 }
 
-// "" where a model of three layers passes.
-std::string refusal(const VariantInfo& info, Mode mode) {
+// "" where a model of three layers passes. `budget_s` as in VerifyOptions.
+std::string refusal(const VariantInfo& info, Mode mode, int64_t length = 40, double budget_s = 60) {
   Workload workload({.variant = &info,
-                     .length = 40,
+                     .length = length,
                      .heads = 2,
                      .head_dim = 8,
                      .mode = mode,
@@ -177,7 +177,7 @@ std::string refusal(const VariantInfo& info, Mode mode) {
                      .layers = 3,
                      .causal = info.traits.causal});
   for (int i = 0; i < 2; ++i) workload.run();
-  return fault_of([&] { verify(workload); });
+  return fault_of([&] { verify(workload, {.budget_s = budget_s}); });
 }
 
 TEST(PlantedCarried, AMeasuredModelIsRefused) {
@@ -194,6 +194,22 @@ TEST(PlantedCarried, AMeasuredModelIsRefused) {
   EXPECT_TRUE(says(refused("rwkv7", Fault::gives_no_gradient, Mode::train), "received"));
   EXPECT_TRUE(says(refused("luna", Fault::hands_on_what_it_got, Mode::forward), "hands on"));
   EXPECT_TRUE(says(refused("luna", Fault::gives_no_gradient, Mode::train), "received"));
+}
+
+// Where references would take too long: the first positions beside the reference or, where all
+// positions meet, the reference nevertheless. Gradients are compared with differences then, but
+// where these disagree at a short length too, which the contract sees.
+TEST(PlantedCarried, ALongModelIsRefusedToo) {
+  const auto refused = [&](const std::string& variant, Fault fault) {
+    const VariantInfo info = with_fault(variant, fault);
+    return refusal(info, Mode::train, 2048, 0);
+  };
+  EXPECT_EQ(refused("rwkv7", Fault::none), "");
+  EXPECT_EQ(refused("luna", Fault::none), "");
+  EXPECT_TRUE(says(refused("rwkv7", Fault::hands_on_its_own), "hands on"));
+  EXPECT_TRUE(says(refused("rwkv7", Fault::ignores_what_it_got), "row"));
+  EXPECT_TRUE(says(refused("luna", Fault::hands_on_what_it_got), "hands on"));
+  EXPECT_TRUE(says(refused("luna", Fault::gives_no_gradient), "received"));
 }
 
 }  // namespace

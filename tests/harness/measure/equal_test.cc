@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "harness/measure/workload.h"
 #include "harness/model/layer.h"
@@ -85,6 +87,30 @@ TEST(Equal, LayersTakeAsManyFlopsAsExactAttention) {
          {"linear", "gla", "hyena", "mamba2[block=paper]", "gated_deltanet[block=paper]",
           "rwkv6[block=paper]", "rwkv7[block=paper]"})
       EXPECT_LE(std::fabs(flops(variant, Equal::flops) / target - 1), 0.02) << variant;
+  }
+}
+
+// Where layers hand something on, later ones have products of their own.
+TEST(Equal, CountsTheFlopsOfLaterLayers) {
+  for (const auto& [variant, has_more] : std::map<std::string, bool>{
+           {"rwkv7[block=paper]", true}, {"luna[block=paper]", false}}) {  // a norm alone
+    const auto counted = [&, name = variant](int64_t count) {
+      const LayersSpec spec = layers(name, 64, 2, count);
+      WorkloadSpec workload;
+      workload.variant = spec.layer.variant;
+      workload.length = spec.layer.max_len;
+      workload.heads = 2;
+      workload.head_dim = 32;
+      workload.feed_forward = spec.layer.feed_forward;
+      workload.scope = ScopeKind::model;
+      workload.layers = count;
+      workload.causal = spec.layer.causal;
+      return std::pair(Workload(workload).flops(), sizes_of(spec).flops);
+    };
+    const auto [first, first_layers] = counted(1);
+    const auto [three, three_layers] = counted(3);
+    EXPECT_LE(std::fabs((three_layers - first_layers) / (three - first) - 1), 1e-3) << variant;
+    EXPECT_EQ(three_layers > 3 * first_layers, has_more) << variant;
   }
 }
 
